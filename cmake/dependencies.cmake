@@ -1,0 +1,51 @@
+# Everything Capstan builds on, all from Debian 12. A missing package is reported by name.
+
+function(require_header header package)
+  string(MAKE_C_IDENTIFIER "HAVE_${header}" variable)
+  find_path(${variable} ${header} ${ARGN})
+  if(NOT ${variable})
+    message(FATAL_ERROR "Capstan needs <${header}>: install the package ${package} (scripts/install-deps.sh installs all of them).")
+  endif()
+endfunction()
+
+macro(require_package name package)
+  find_package(${name} QUIET ${ARGN})
+  if(NOT ${name}_FOUND)
+    message(FATAL_ERROR "Capstan needs ${name}: install the package ${package} (scripts/install-deps.sh installs all of them).")
+  endif()
+endmacro()
+
+require_header(xtensor/xarray.hpp libxtensor-dev)
+require_header(xtensor-blas/xlinalg.hpp libxtensor-blas-dev)
+require_header(xsimd/xsimd.hpp libxsimd-dev)
+require_header(CLI/CLI.hpp libcli11-dev)
+require_header(Random123/philox.h librandom123-dev)
+require_header(boost/iostreams/filtering_stream.hpp libboost-iostreams-dev)
+require_header(doctest/doctest.h doctest-dev PATH_SUFFIXES doctest)
+require_header(xxhash.h libxxhash-dev)
+require_package(fmt libfmt-dev)
+require_package(spdlog libspdlog-dev)
+require_package(yaml-cpp libyaml-cpp-dev)
+require_package(nlohmann_json nlohmann-json3-dev)
+require_package(ZLIB zlib1g-dev)
+require_package(OpenMP "g++ (libgomp)")
+require_package(Boost libboost-iostreams-dev COMPONENTS iostreams)
+find_library(XXHASH_LIBRARY xxhash)
+if(NOT XXHASH_LIBRARY)
+  message(FATAL_ERROR "Capstan needs libxxhash: install the package libxxhash-dev.")
+endif()
+
+# The OpenMP build of OpenBLAS, by its path: whatever the system's BLAS alternatives point at, there is one thread pool.
+find_library(OPENBLAS_OPENMP openblas
+  PATHS /usr/lib/${CMAKE_CXX_LIBRARY_ARCHITECTURE}/openblas-openmp /usr/lib/x86_64-linux-gnu/openblas-openmp NO_DEFAULT_PATH)
+find_path(OPENBLAS_INCLUDE cblas.h
+  PATHS /usr/include/${CMAKE_CXX_LIBRARY_ARCHITECTURE}/openblas-openmp /usr/include/x86_64-linux-gnu/openblas-openmp NO_DEFAULT_PATH)
+if(NOT OPENBLAS_OPENMP OR NOT OPENBLAS_INCLUDE)
+  message(FATAL_ERROR "Capstan needs the OpenMP build of OpenBLAS: install the package libopenblas-openmp-dev.")
+endif()
+get_filename_component(OPENBLAS_FOLDER ${OPENBLAS_OPENMP} DIRECTORY)
+add_library(capstan_openblas INTERFACE)
+target_include_directories(capstan_openblas SYSTEM INTERFACE ${OPENBLAS_INCLUDE})
+target_link_libraries(capstan_openblas INTERFACE ${OPENBLAS_OPENMP})
+# DT_RPATH rather than DT_RUNPATH, so that nothing in the environment puts another build in its place.
+target_link_options(capstan_openblas INTERFACE LINKER:-rpath,${OPENBLAS_FOLDER} LINKER:--disable-new-dtags)

@@ -1,0 +1,40 @@
+# The flags of our own targets, and the pattern "same sources, two precisions".
+
+add_library(capstan_flags INTERFACE)
+target_include_directories(capstan_flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(capstan_flags INTERFACE -Wall -Wextra -Wshadow -Wswitch-enum -Werror
+  -Wno-uninitialized -Wno-maybe-uninitialized)  # GCC 12 raises both inside its AVX-512 intrinsics
+# For the whole program: xtensor's allocator and alignment depend on it.
+target_compile_definitions(capstan_flags INTERFACE XTENSOR_USE_XSIMD SPDLOG_FMT_EXTERNAL)
+target_link_libraries(capstan_flags INTERFACE fmt::fmt OpenMP::OpenMP_CXX)
+if(CAPSTAN_NATIVE)
+  target_compile_options(capstan_flags INTERFACE -march=native)
+else()
+  target_compile_options(capstan_flags INTERFACE -march=x86-64-v2)
+endif()
+if(CAPSTAN_SANITIZE)
+  target_compile_options(capstan_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(capstan_flags INTERFACE -fsanitize=address,undefined)
+endif()
+
+# capstan_library(nn SOURCES ... LINKS core): libraries capstan_nn (float) and capstan_nn_f64 (double) from the same sources.
+# SHARED_SOURCES do not depend on `real`: they are compiled once, into capstan_nn_shared, which both link.
+function(capstan_library room)
+  cmake_parse_arguments(ARG "" "" "SHARED_SOURCES;SOURCES;LINKS" ${ARGN})
+  add_library(capstan_${room} STATIC ${ARG_SOURCES})
+  add_library(capstan_${room}_f64 STATIC ${ARG_SOURCES})
+  target_compile_definitions(capstan_${room}_f64 PUBLIC CAPSTAN_DOUBLE)
+  foreach(suffix "" "_f64")
+    target_link_libraries(capstan_${room}${suffix} PUBLIC capstan_flags)
+    if(ARG_SHARED_SOURCES)
+      target_link_libraries(capstan_${room}${suffix} PUBLIC capstan_${room}_shared)
+    endif()
+    foreach(link ${ARG_LINKS})
+      target_link_libraries(capstan_${room}${suffix} PUBLIC capstan_${link}${suffix})
+    endforeach()
+  endforeach()
+  if(ARG_SHARED_SOURCES)
+    add_library(capstan_${room}_shared STATIC ${ARG_SHARED_SOURCES})
+    target_link_libraries(capstan_${room}_shared PUBLIC capstan_flags)
+  endif()
+endfunction()

@@ -1,0 +1,66 @@
+#include "core/broadcast.hpp"
+
+#include <stdexcept>
+
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+
+CAPSTAN_BEGIN
+namespace {
+
+/// (outer, middle, inner) -> (outer, inner).
+Array sum_middle(const Array& array, int64_t outer, int64_t middle, int64_t inner) {
+  Array result(Shape{outer, inner});
+  real* const out = result.mutable_data();
+  const real* const in = array.data();
+  if (inner == 1) {
+    parallel_for(outer, 1 + 4096 / std::max<int64_t>(middle, 1), [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) {
+        real sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t m = 0; m < middle; ++m) sum += in[o * middle + m];
+        out[o] = sum;
+      }
+    });
+    return result;
+  }
+  // Columns are split, not the axis that is summed: the result does not depend on the number of threads.
+  for (int64_t o = 0; o < outer; ++o) {
+    parallel_for(inner, 1 + 16384 / std::max<int64_t>(middle, 1), [&](int64_t begin, int64_t end) {
+      real* const row = out + o * inner;
+      for (int64_t i = begin; i < end; ++i) row[i] = 0;
+      for (int64_t m = 0; m < middle; ++m) {
+        const real* const source = in + (o * middle + m) * inner;
+        for (int64_t i = begin; i < end; ++i) row[i] += source[i];
+      }
+    });
+  }
+  return result;
+}
+
+}  // namespace
+
+Array sum_to(const Array& array, const Shape& shape, const char* op) {
+  const int missing = array.rank() - shape.rank();
+  bool fits = missing >= 0;
+  for (int axis = 0; fits && axis < shape.rank(); ++axis)
+    fits = shape[axis] == array.dim(axis + missing) || shape[axis] == 1;
+  if (!fits) throw std::logic_error(fmt::format("{}: a gradient of shape {} does not sum to {}", op, array.shape(), shape));
+  Array result = array;
+  const Shape full = array.shape();
+  int64_t inner = 1;
+  // From the last axis to the first; runs of summed axes go in one pass.
+  for (int axis = full.rank() - 1; axis >= 0;) {
+    const auto summed = [&](int a) { return a < missing || (shape[a - missing] == 1 && full[a] != 1); };
+    if (!summed(axis)) {
+      inner *= full[axis--];
+      continue;
+    }
+    int64_t middle = 1;
+    while (axis >= 0 && summed(axis)) middle *= full[axis--];
+    result = sum_middle(result, full.product(0, axis + 1), middle, inner);
+  }
+  return result.reshape(shape);
+}
+
+CAPSTAN_END

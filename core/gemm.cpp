@@ -1,0 +1,82 @@
+#include "core/gemm.hpp"
+
+#include <cblas.h>
+
+#include <algorithm>
+
+#include "core/parallel.hpp"
+
+CAPSTAN_BEGIN
+namespace {
+
+CBLAS_TRANSPOSE to_cblas(Transpose transpose) { return transpose == Transpose::yes ? CblasTrans : CblasNoTrans; }
+
+/// The back end: one product on the calling thread.
+void product(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView& b, real* c, int64_t c_stride, real alpha,
+             real beta) {
+#ifdef CAPSTAN_DOUBLE
+  constexpr auto cblas_gemm = cblas_dgemm;
+#else
+  constexpr auto cblas_gemm = cblas_sgemm;
+#endif
+  cblas_gemm(CblasRowMajor, to_cblas(a.transpose), to_cblas(b.transpose), static_cast<blasint>(m), static_cast<blasint>(n),
+             static_cast<blasint>(k), alpha, a.data, static_cast<blasint>(a.stride), b.data, static_cast<blasint>(b.stride), beta,
+             c, static_cast<blasint>(c_stride));
+}
+
+/// The operand from row (or, transposed, column) `first` of its outer side on.
+MatrixView rows_from(const MatrixView& a, int64_t first) {
+  return {a.data + first * (a.transpose == Transpose::yes ? 1 : a.stride), a.stride, a.transpose};
+}
+MatrixView columns_from(const MatrixView& b, int64_t first) {
+  return {b.data + first * (b.transpose == Transpose::yes ? b.stride : 1), b.stride, b.transpose};
+}
+
+/// Below this many multiply-adds a second thread costs more than it brings.
+constexpr int64_t serial_work = 64 * 64 * 64;
+/// Pieces start at multiples of this, so that no thread gets a ragged edge in the middle of the matrix.
+constexpr int64_t piece_granule = 16;
+
+void scale_only(int64_t m, int64_t n, real* c, int64_t c_stride, real beta) {
+  for (int64_t row = 0; row < m; ++row)
+    for (int64_t column = 0; column < n; ++column)
+      c[row * c_stride + column] = beta == 0 ? 0 : beta * c[row * c_stride + column];
+}
+
+}  // namespace
+
+void gemm(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView& b, real* c, int64_t c_stride, real alpha,
+          real beta) {
+  if (m == 0 || n == 0) return;
+  if (k == 0) return scale_only(m, n, c, c_stride, beta);
+  const bool split_rows = m >= n;
+  const int64_t granules = ((split_rows ? m : n) + piece_granule - 1) / piece_granule;
+  const int64_t grain = m * n * k < serial_work ? granules : 1;
+  parallel_for(granules, grain, [&](int64_t begin, int64_t end) {
+    const int64_t first = begin * piece_granule;
+    if (split_rows) {
+      const int64_t rows = std::min(end * piece_granule, m) - first;
+      product(rows, n, k, rows_from(a, first), b, c + first * c_stride, c_stride, alpha, beta);
+    } else {
+      const int64_t columns = std::min(end * piece_granule, n) - first;
+      product(m, columns, k, a, columns_from(b, first), c + first, c_stride, alpha, beta);
+    }
+  });
+}
+
+void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixView& a, int64_t a_step, const MatrixView& b,
+                  int64_t b_step, real* c, int64_t c_stride, int64_t c_step, real alpha, real beta) {
+  const auto one = [&](int64_t i) {
+    gemm(m, n, k, {a.data + i * a_step, a.stride, a.transpose}, {b.data + i * b_step, b.stride, b.transpose}, c + i * c_step,
+         c_stride, alpha, beta);
+  };
+  if (batch < threads()) {
+    for (int64_t i = 0; i < batch; ++i) one(i);
+  } else {
+    parallel_for(batch, m * n * k * batch < serial_work ? batch : 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) one(i);
+    });
+  }
+}
+
+CAPSTAN_END

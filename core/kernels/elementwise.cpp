@@ -1,0 +1,53 @@
+#include "core/kernels/elementwise.hpp"
+
+#include <atomic>
+#include <cstring>
+
+#include "core/parallel.hpp"
+
+CAPSTAN_BEGIN
+namespace kernels {
+namespace {
+
+constexpr int64_t grain = 16384;  // numbers; below it a second thread costs more than it brings
+
+}  // namespace
+
+void fill(real* out, int64_t count, real value) {
+  parallel_for(count, grain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = value;
+  });
+}
+
+void copy(real* out, const real* in, int64_t count) {
+  parallel_for(count, grain, [=](int64_t begin, int64_t end) {
+    std::memcpy(out + begin, in + begin, static_cast<size_t>(end - begin) * sizeof(real));
+  });
+}
+
+void add_into(real* out, const real* in, int64_t count) {
+  parallel_for(count, grain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] += in[i];
+  });
+}
+
+void scale(real* out, const real* in, int64_t count, real factor) {
+  parallel_for(count, grain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = factor * in[i];
+  });
+}
+
+bool all_finite(const real* in, int64_t count) {
+  std::atomic<bool> finite{true};
+  parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+    // x - x is 0 for finite x and NaN otherwise, and NaN survives the sum: no branch in the loop.
+    real sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = begin; i < end; ++i) sum += in[i] - in[i];
+    if (!(sum == 0)) finite = false;
+  });
+  return finite;
+}
+
+}  // namespace kernels
+CAPSTAN_END

@@ -1,0 +1,20 @@
+// Plain passes over contiguous memory, split among the threads.
+#pragma once
+
+#include <cstdint>
+
+#include "core/real.hpp"
+
+CAPSTAN_BEGIN
+namespace kernels {
+
+void fill(real* out, int64_t count, real value);
+void copy(real* out, const real* in, int64_t count);
+/// out += in
+void add_into(real* out, const real* in, int64_t count);
+/// out = scale * in
+void scale(real* out, const real* in, int64_t count, real factor);
+bool all_finite(const real* in, int64_t count);
+
+}  // namespace kernels
+CAPSTAN_END

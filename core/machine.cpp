@@ -1,0 +1,52 @@
+#include <cblas.h>
+
+#include <fstream>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "core/error.hpp"
+#include "core/gemm.hpp"
+#include "core/parallel.hpp"
+
+namespace capstan {
+namespace {
+
+/// Hardware threads that share a core gain nothing in GEMM-bound work, so only one of each is counted.
+int physical_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return static_cast<int>(std::thread::hardware_concurrency());
+  std::set<std::string> cores;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    std::ifstream siblings(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu));
+    std::string line;
+    if (!std::getline(siblings, line)) line = std::to_string(cpu);
+    cores.insert(line);
+  }
+  return std::max(1, static_cast<int>(cores.size()));
+}
+
+int& thread_setting() {
+  static int setting = physical_cores();
+  return setting;
+}
+
+}  // namespace
+
+void set_threads(int threads) {
+  check(threads >= 0, "threads: {} is negative", threads);
+  thread_setting() = threads == 0 ? physical_cores() : threads;
+}
+
+int threads() { return thread_setting(); }
+
+BlasInfo blas_info() {
+  static const char* const threading[] = {"serial", "pthread", "openmp"};
+  std::string version = openblas_get_config();
+  version = version.substr(0, version.find(' ', version.find(' ') + 1));
+  return {openblas_get_corename(), threading[openblas_get_parallel()], version};
+}
+
+}  // namespace capstan

@@ -1,0 +1,76 @@
+// The one thread pool: OpenMP's, which OpenBLAS (its OpenMP build) shares.
+#pragma once
+
+#include <immintrin.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+
+namespace capstan {
+
+/// Threads used by kernels and GEMM from now on; 0 = one per physical core this process may run on. Throws
+/// std::invalid_argument for a negative number.
+void set_threads(int threads);
+int threads();
+
+/// Denormals become zero, for the calling thread: e^-90 would otherwise cost a hundred times more than e^-80.
+inline void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
+
+/// Are we on a thread of a parallel region already?
+inline bool in_parallel() { return omp_in_parallel() != 0; }
+
+/// body(begin, end) over contiguous pieces of [0, count), one per thread; one piece on the calling thread when count is
+/// below 2 * grain or a parallel region is running. The split depends on count, grain and threads() only. An exception of
+/// the first piece that threw is thrown again.
+template <class Body>
+void parallel_for(int64_t count, int64_t grain, const Body& body) {
+  const int64_t pieces = in_parallel() ? 1 : std::min<int64_t>(threads(), count / std::max<int64_t>(grain, 1));
+  flush_denormals();
+  if (pieces <= 1) {
+    if (count > 0) body(int64_t{0}, count);
+    return;
+  }
+  std::exception_ptr error;
+#pragma omp parallel num_threads(static_cast<int>(pieces))
+  {
+    flush_denormals();
+    const int64_t piece = omp_get_thread_num(), team = omp_get_num_threads();
+    try {
+      const int64_t begin = count * piece / team, end = count * (piece + 1) / team;
+      if (begin < end) body(begin, end);
+    } catch (...) {
+#pragma omp critical(capstan_parallel_error)
+      if (!error) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+/// body(i) for i in [0, count), handed out one by one: for units of unequal cost. Units must not depend on each other.
+template <class Body>
+void parallel_units(int64_t count, const Body& body) {
+  flush_denormals();
+  if (count <= 1 || in_parallel() || threads() == 1) {
+    for (int64_t unit = 0; unit < count; ++unit) body(unit);
+    return;
+  }
+  std::exception_ptr error;
+#pragma omp parallel num_threads(static_cast<int>(std::min<int64_t>(threads(), count)))
+  {
+    flush_denormals();
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t unit = 0; unit < count; ++unit) {
+      try {
+        body(unit);
+      } catch (...) {
+#pragma omp critical(capstan_parallel_error)
+        if (!error) error = std::current_exception();
+      }
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace capstan

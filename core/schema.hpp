@@ -1,0 +1,59 @@
+// How a configuration struct says what it holds. Each struct has one describe() beside it, the only place where a field's
+// name, limits and help text exist:
+//
+//   struct SgdConfig { double lr = 0.1; double momentum = 0.9; };
+//   template <class Fields> void describe(Fields& f, SgdConfig& c) {
+//     f("lr", c.lr, greater(0), "peak learning rate");
+//     f("momentum", c.momentum, between(0, 1), "share of the last step that is kept");
+//   }
+//
+// Visitors over describe() read YAML, apply overrides, print, and document (apps/config). A field may be bool, int64_t,
+// double, std::string, an enum with enum_names(), std::optional or std::vector of those, another described struct, a vector
+// of described structs, or a std::variant of described structs that each have `static constexpr const char* type_name`
+// (YAML: {type: NAME, ...}, or just NAME for the defaults).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace capstan {
+
+/// What a value must satisfy. Lengths are meant for strings and lists.
+struct Constraint {
+  std::optional<double> minimum = std::nullopt, maximum = std::nullopt;
+  bool above_minimum = false;  // the minimum itself is excluded
+  bool below_maximum = false;
+  bool not_empty = false;
+  std::vector<std::string> choices = {};
+};
+
+inline Constraint any() { return {}; }
+inline Constraint at_least(double minimum) { return {minimum}; }
+inline Constraint greater(double minimum) { return {minimum, std::nullopt, true}; }
+inline Constraint between(double minimum, double maximum) { return {minimum, maximum}; }
+/// minimum <= x < maximum: probabilities that must not reach one.
+inline Constraint between_below(double minimum, double maximum) { return {minimum, maximum, false, true}; }
+inline Constraint not_empty() { return {std::nullopt, std::nullopt, false, false, true}; }
+inline Constraint one_of(std::vector<std::string> choices) {
+  return {std::nullopt, std::nullopt, false, false, false, std::move(choices)};
+}
+
+/// One spelling of one enumerator; enum_names(E) returns all of them:
+///   enum class Pooling { mean, cls };
+///   inline std::vector<EnumName<Pooling>> enum_names(Pooling) { return {{Pooling::mean, "mean"}, {Pooling::cls, "cls"}}; }
+template <class E>
+struct EnumName {
+  E value;
+  const char* name;
+};
+
+/// The spelling of an enumerator.
+template <class E>
+std::string enum_name(E value) {
+  for (const auto& entry : enum_names(value))
+    if (entry.value == value) return entry.name;
+  return "?";
+}
+
+}  // namespace capstan

@@ -1,0 +1,64 @@
+// The shape of an Array: up to six extents, held inline.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace capstan {
+
+class Shape {
+ public:
+  static constexpr int max_rank = 6;
+
+  Shape() = default;  // rank 0: a scalar
+  /// Throws std::invalid_argument for more than six extents or a negative one.
+  Shape(std::initializer_list<int64_t> extents);
+  explicit Shape(const std::vector<int64_t>& extents);
+
+  int rank() const { return rank_; }
+  /// Extent of an axis; negative axes count from the end. Throws std::invalid_argument outside [-rank, rank).
+  int64_t operator[](int axis) const { return extents_[static_cast<size_t>(normalize_axis(axis))]; }
+  /// Number of elements; 1 for a scalar.
+  int64_t size() const;
+  /// `axis` counted from the front. Throws as operator[].
+  int normalize_axis(int axis) const;
+
+  const int64_t* begin() const { return extents_.data(); }
+  const int64_t* end() const { return extents_.data() + rank_; }
+  std::vector<int64_t> to_vector() const { return {begin(), end()}; }
+
+  /// Product of the extents of axes [first, last).
+  int64_t product(int first, int last) const;
+  Shape with(int axis, int64_t extent) const;
+  Shape append(int64_t extent) const;
+  /// Without axis `axis`.
+  Shape without(int axis) const;
+
+  friend bool operator==(const Shape& a, const Shape& b);
+  friend bool operator!=(const Shape& a, const Shape& b) { return !(a == b); }
+
+ private:
+  std::array<int64_t, max_rank> extents_{};
+  int rank_ = 0;
+};
+
+/// "(8, 16, 32)".
+std::string to_string(const Shape& shape);
+
+/// The shape both broadcast to, as NumPy defines it. Throws std::invalid_argument naming `op` and both shapes.
+Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op);
+
+}  // namespace capstan
+
+template <>
+struct fmt::formatter<capstan::Shape> {
+  constexpr auto parse(format_parse_context& context) { return context.begin(); }
+  auto format(const capstan::Shape& shape, format_context& context) const {
+    return fmt::format_to(context.out(), "{}", capstan::to_string(shape));
+  }
+};

@@ -1,0 +1,57 @@
+// A value that may carry a gradient. B batch, T time (length), D width, H heads, V vocabulary throughout the project.
+#pragma once
+
+#include <memory>
+
+#include "core/array.hpp"
+
+CAPSTAN_BEGIN
+
+/// Collects the gradient of one value. Records of the tape and Vars share it; it holds no value, so that a value lives only
+/// as long as somebody uses it or a pullback saved it.
+struct GradSlot {
+  Shape shape;
+  bool has_grad = false;
+  bool in_place = false;  // `grad` is a slice of a flat block: gradients are added into it and it is never replaced
+  Array grad;
+};
+
+/// Value plus gradient slot, shared by all copies. No parents and no closures inside: the tape keeps the history.
+class Var {
+ public:
+  Var() = default;               // undefined
+  explicit Var(Array value);     // a constant
+  static Var leaf(Array value);  // collects a gradient
+
+  explicit operator bool() const { return node_ != nullptr; }
+  const Array& value() const { return node_->value; }
+  const Shape& shape() const { return node_->value.shape(); }
+  int rank() const { return node_->value.rank(); }
+  int64_t dim(int axis) const { return node_->value.dim(axis); }
+  int64_t size() const { return node_->value.size(); }
+
+  bool needs_grad() const { return node_->slot != nullptr; }
+  bool has_grad() const { return node_->slot != nullptr && node_->slot->has_grad; }
+  /// Throws std::logic_error when no gradient has arrived.
+  const Array& grad() const;
+  /// Forgets the gradient; zeroes it where it is a slice of a flat block.
+  void clear_grad() const;
+  const std::shared_ptr<GradSlot>& slot() const { return node_->slot; }
+
+  /// For ParamStore: moves value and gradient of a leaf into slices of flat blocks, for all copies of this Var.
+  void bind(Array value, Array grad) const;
+  /// For a leaf outside a store: another value of the same shape, for all copies. Throws std::invalid_argument otherwise.
+  void assign(Array value) const;
+  /// Do both handles name the same value?
+  bool same(const Var& other) const { return node_ == other.node_; }
+
+ private:
+  friend class Tape;
+  struct Node {
+    Array value;
+    std::shared_ptr<GradSlot> slot;  // null: no gradient wanted
+  };
+  std::shared_ptr<Node> node_;
+};
+
+CAPSTAN_END

@@ -1,0 +1,72 @@
+#include "nn/param_store.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "core/error.hpp"
+#include "core/kernels/elementwise.hpp"
+
+CAPSTAN_BEGIN
+
+Var ParamStore::add(const std::string& name, Array initial, const ParamOptions& options) {
+  if (finalized_) throw std::logic_error("params: " + name + " was made after finalize()");
+  for (const Param& param : params_)
+    if (param.name == name) throw std::logic_error("params: there are two parameters called " + name);
+  params_.push_back({name, Var::leaf(std::move(initial)), options});
+  return params_.back().var;
+}
+
+void ParamStore::alias(const std::string& name, const std::string& target) {
+  find(target);
+  aliases_.emplace_back(name, target);
+}
+
+void ParamStore::finalize() {
+  if (finalized_) throw std::logic_error("params: finalize() was called twice");
+  constexpr int64_t granule = 64 / sizeof(real);
+  int64_t size = 0;
+  for (const bool decay : {true, false}) {
+    for (Param& param : params_) {
+      if (param.options.decay != decay) continue;
+      param.offset = size;
+      size += (param.var.size() + granule - 1) / granule * granule;
+    }
+    if (decay) decay_size_ = size;
+  }
+  values_ = Array::zeros(Shape{size});
+  grads_ = Array::zeros(Shape{size});
+  for (const Param& param : params_) {
+    kernels::copy(values_.shared_data() + param.offset, param.var.value().data(), param.var.size());
+    param.var.bind(values_.view(param.offset, param.var.shape()), grads_.view(param.offset, param.var.shape()));
+  }
+  finalized_ = true;
+}
+
+namespace {
+
+/// Number of leading characters two names share: enough to find the neighbour of a misspelt path.
+size_t common_prefix(const std::string& a, const std::string& b) {
+  return static_cast<size_t>(std::mismatch(a.begin(), a.begin() + static_cast<long>(std::min(a.size(), b.size())), b.begin()).first -
+                             a.begin());
+}
+
+}  // namespace
+
+const Param& ParamStore::find(const std::string& name) const {
+  const Param* nearest = nullptr;
+  for (const Param& param : params_) {
+    if (param.name == name) return param;
+    if (nearest == nullptr || common_prefix(param.name, name) > common_prefix(nearest->name, name)) nearest = &param;
+  }
+  throw Error(fmt::format("params: there is no parameter {}{}", name, nearest ? "; the nearest is " + nearest->name : ""));
+}
+
+int64_t ParamStore::count() const {
+  int64_t count = 0;
+  for (const Param& param : params_) count += param.var.size();
+  return count;
+}
+
+void ParamStore::clear_grads() { kernels::fill(grads_.shared_data(), grads_.size(), real{0}); }
+
+CAPSTAN_END

@@ -1,0 +1,65 @@
+// All parameters of a model, by name, in flat blocks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/var.hpp"
+
+CAPSTAN_BEGIN
+
+struct ParamOptions {
+  bool decay = true;    // does weight decay apply? (matrices yes; biases, gains and embeddings of positions no)
+  bool gauge = false;   // its gradient is zero by mathematics (a key bias under softmax)
+};
+
+struct Param {
+  std::string name;  // "blocks.3.mixer.to_qkv.weight"
+  Var var;
+  ParamOptions options;
+  int64_t offset = 0;  // into the flat blocks, set by finalize()
+};
+
+/// Parameters can only be made through a Scope, which adds them here; so each has a name and none is forgotten.
+class ParamStore {
+ public:
+  ParamStore() = default;
+  ParamStore(const ParamStore&) = delete;
+  ParamStore& operator=(const ParamStore&) = delete;
+
+  /// Adds a leaf with this initial value. Throws std::logic_error for a name that exists or after finalize().
+  Var add(const std::string& name, Array initial, const ParamOptions& options);
+  /// Records that `name` is another name of the parameter called `target`. It is stored once.
+  void alias(const std::string& name, const std::string& target);
+
+  /// Moves all values and all gradients into two flat, 64-byte-aligned blocks, decayed parameters first. Every parameter
+  /// starts at a multiple of 64 bytes; the gaps stay zero. No parameter can be added afterwards.
+  void finalize();
+  bool finalized() const { return finalized_; }
+
+  /// In order of their creation.
+  const std::vector<Param>& params() const { return params_; }
+  /// Throws Error naming the nearest known name when there is no such parameter.
+  const Param& find(const std::string& name) const;
+  const std::vector<std::pair<std::string, std::string>>& aliases() const { return aliases_; }
+  /// Numbers that are trained: the gaps are not counted.
+  int64_t count() const;
+
+  /// The flat blocks, `flat_size()` numbers each; [0, decay_size()) belongs to parameters with weight decay.
+  int64_t flat_size() const { return values_.size(); }
+  int64_t decay_size() const { return decay_size_; }
+  real* values() { return values_.shared_data(); }
+  const real* values() const { return values_.data(); }
+  real* grads() { return grads_.shared_data(); }
+  const real* grads() const { return grads_.data(); }
+  void clear_grads();
+
+ private:
+  std::vector<Param> params_;
+  std::vector<std::pair<std::string, std::string>> aliases_;
+  Array values_, grads_;
+  int64_t decay_size_ = 0;
+  bool finalized_ = false;
+};
+
+CAPSTAN_END

@@ -1,0 +1,51 @@
+// Where a module gets its parameters from.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "core/random.hpp"
+#include "nn/param_store.hpp"
+
+CAPSTAN_BEGIN
+
+/// Makes an initial value of the given shape; the draws are a pure function of the run's seed and the parameter's path.
+using Init = std::function<Array(const Shape& shape, RandomStream& random)>;
+
+namespace init {
+
+Init constant(double value);
+inline Init zeros() { return constant(0); }
+inline Init ones() { return constant(1); }
+Init normal(double stddev);
+Init uniform(double low, double high);
+/// Normal with stddev 1/sqrt(fan in), for a weight of shape (out, in).
+Init lecun_normal();
+/// Uniform with limit sqrt(6/(in + out)), for a weight of shape (out, in). Glorot and Bengio 2010.
+Init glorot_uniform();
+/// Rows (or columns, whichever is shorter) orthonormal, times `gain`. Saxe et al. 2013.
+Init orthogonal(double gain);
+
+}  // namespace init
+
+/// A path into a ParamStore plus the seed of the initialisers: `scope / "mixer"` is the scope of a part.
+class Scope {
+ public:
+  Scope(ParamStore& store, uint64_t seed) : store_(&store), seed_(seed) {}
+  Scope operator/(const std::string& part) const;
+  Scope operator/(int64_t index) const { return *this / std::to_string(index); }
+  const std::string& path() const { return path_; }
+
+  /// A parameter called <path>.<name>.
+  Var param(const std::string& name, const Shape& shape, const Init& init, const ParamOptions& options = {}) const;
+  /// The key of this place's own random numbers (dropout).
+  RandomKey random_key() const { return capstan::random_key(seed_, path_); }
+  ParamStore& store() const { return *store_; }
+
+ private:
+  ParamStore* store_;
+  uint64_t seed_;
+  std::string path_;
+};
+
+CAPSTAN_END
