@@ -143,7 +143,7 @@ def cross_entropy_sum(logits, targets):
 
 
 def rotary(x, positions, base, interleaved):
-    """x: (T, D). Pair i is turned by position * base^(-2i/D); it is (2i, 2i + 1) when interleaved, else (i, i + D/2)."""
+    """x: (T, D). Pair i turns by position * base^(-2i/D); it is (2i, 2i + 1) when interleaved, else (i, i + D/2)."""
     half = x.shape[-1] // 2
     angle = positions[:, None] * base ** (-2 * torch.arange(half, dtype=torch.float64) / x.shape[-1])
     first, second = (x[:, 0::2], x[:, 1::2]) if interleaved else (x[:, :half], x[:, half:])
