@@ -28,14 +28,19 @@ void before(const char* call, const std::string& path) {
 const char* remedy(int error_number) {
   switch (error_number) {
     case ENOSPC:
-    case EDQUOT: return "free some space, or choose a folder on another disk; what was saved before is intact";
+    case EDQUOT:
+      return "free some space, or choose a folder on another disk; what was saved before is intact";
     case EROFS:
     case EACCES:
-    case EPERM: return "choose a folder you may write to, or change its permissions";
+    case EPERM:
+      return "choose a folder you may write to, or change its permissions";
     case ENOTDIR:
-    case EEXIST: return "a part of this path is a file: choose another folder";
-    case ENOENT: return "check the path";
-    default: return "check the disk and the path";
+    case EEXIST:
+      return "a part of this path is a file: choose another folder";
+    case ENOENT:
+      return "check the path";
+    default:
+      return "check the disk and the path";
   }
 }
 
@@ -49,7 +54,8 @@ void throw_file_error(const char* doing, const std::string& path, int error_numb
 
 FileWriter::FileWriter(std::string path, Mode mode) : path_(std::move(path)) {
   before("open", path_);
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (mode == Mode::append ? O_APPEND : O_TRUNC), 0666);
+  descriptor_ =
+      ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (mode == Mode::append ? O_APPEND : O_TRUNC), 0666);
   if (descriptor_ < 0) throw_file_error("create", path_, errno);
 }
 

@@ -1,5 +1,5 @@
-// Files that must survive a kill or a full disk: every call is checked, and every failure is an Error that names the path
-// and the remedy. Paths are plain strings.
+// Files that must survive a kill or a full disk: every call is checked, and every failure is an Error that names the
+// path and the remedy. Paths are plain strings.
 #pragma once
 
 #include <cstddef>
@@ -60,8 +60,8 @@ void remove_tree(const std::string& path);
 /// Cuts the file to its first `size` bytes.
 void truncate_file(const std::string& path, size_t size);
 
-/// For tests: called before every call above that changes the file system ("write", "fsync", "rename", ...). It may throw or
-/// end the process. An empty function takes it away.
+/// For tests: called before every call above that changes the file system ("write", "fsync", "rename", ...). It may
+/// throw or end the process. An empty function takes it away.
 using FileHook = std::function<void(const char* call, const std::string& path)>;
 void set_file_hook(FileHook hook);
 

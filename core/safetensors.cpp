@@ -25,12 +25,14 @@ struct DTypeInfo {
   const char* name;
   int64_t bytes;
 };
-constexpr DTypeInfo dtypes[] = {{DType::f64, "F64", 8}, {DType::f32, "F32", 4}, {DType::f16, "F16", 2}, {DType::bf16, "BF16", 2},
-                                {DType::i64, "I64", 8}, {DType::i32, "I32", 4}, {DType::i16, "I16", 2}, {DType::i8, "I8", 1},
-                                {DType::u8, "U8", 1},   {DType::boolean, "BOOL", 1}};
+constexpr DTypeInfo dtypes[] = {{DType::f64, "F64", 8},     {DType::f32, "F32", 4}, {DType::f16, "F16", 2},
+                                {DType::bf16, "BF16", 2},   {DType::i64, "I64", 8}, {DType::i32, "I32", 4},
+                                {DType::i16, "I16", 2},     {DType::i8, "I8", 1},   {DType::u8, "U8", 1},
+                                {DType::boolean, "BOOL", 1}};
 
 const DTypeInfo& info(DType dtype) {
-  return *std::find_if(std::begin(dtypes), std::end(dtypes), [&](const DTypeInfo& entry) { return entry.dtype == dtype; });
+  return *std::find_if(std::begin(dtypes), std::end(dtypes),
+                       [&](const DTypeInfo& entry) { return entry.dtype == dtype; });
 }
 
 float from_bits(uint32_t bits) {
@@ -60,16 +62,26 @@ template <class T>
 void copy_numbers(const FileTensor& tensor, T* out) {
   const auto same = [](auto stored) { return stored; };
   switch (tensor.dtype) {
-    case DType::f64: return convert<double>(tensor, out, same);
-    case DType::f32: return convert<float>(tensor, out, same);
-    case DType::f16: return convert<uint16_t>(tensor, out, half_to_float);
-    case DType::bf16: return convert<uint16_t>(tensor, out, [](uint16_t bits) { return from_bits(uint32_t{bits} << 16); });
-    case DType::i64: return convert<int64_t>(tensor, out, same);
-    case DType::i32: return convert<int32_t>(tensor, out, same);
-    case DType::i16: return convert<int16_t>(tensor, out, same);
-    case DType::i8: return convert<int8_t>(tensor, out, same);
-    case DType::u8: return convert<uint8_t>(tensor, out, same);
-    case DType::boolean: return convert<uint8_t>(tensor, out, [](uint8_t stored) { return stored != 0; });
+    case DType::f64:
+      return convert<double>(tensor, out, same);
+    case DType::f32:
+      return convert<float>(tensor, out, same);
+    case DType::f16:
+      return convert<uint16_t>(tensor, out, half_to_float);
+    case DType::bf16:
+      return convert<uint16_t>(tensor, out, [](uint16_t bits) { return from_bits(uint32_t{bits} << 16); });
+    case DType::i64:
+      return convert<int64_t>(tensor, out, same);
+    case DType::i32:
+      return convert<int32_t>(tensor, out, same);
+    case DType::i16:
+      return convert<int16_t>(tensor, out, same);
+    case DType::i8:
+      return convert<int8_t>(tensor, out, same);
+    case DType::u8:
+      return convert<uint8_t>(tensor, out, same);
+    case DType::boolean:
+      return convert<uint8_t>(tensor, out, [](uint8_t stored) { return stored != 0; });
   }
 }
 
@@ -96,7 +108,8 @@ json parse_header(const std::string& path, const char* begin, const char* end) {
 }
 
 uint64_t count_at(const std::string& path, const std::string& name, const json& list, size_t index) {
-  if (!list[index].is_number_unsigned()) damaged(path, fmt::format("tensor {}: expected whole numbers, got {}", name, list.dump()));
+  if (!list[index].is_number_unsigned())
+    damaged(path, fmt::format("tensor {}: expected whole numbers, got {}", name, list.dump()));
   return list[index].get<uint64_t>();
 }
 
@@ -109,7 +122,8 @@ FileTensor parse_tensor(const std::string& path, const std::string& name, const 
   FileTensor tensor;
   tensor.name = name;
   const std::string dtype = entry["dtype"].get<std::string>();
-  const auto* const known = std::find_if(std::begin(dtypes), std::end(dtypes), [&](const DTypeInfo& d) { return dtype == d.name; });
+  const auto* const known =
+      std::find_if(std::begin(dtypes), std::end(dtypes), [&](const DTypeInfo& d) { return dtype == d.name; });
   if (known == std::end(dtypes)) throw Error(fmt::format("{}: tensor {}: unknown dtype \"{}\"", path, name, dtype));
   tensor.dtype = known->dtype;
 
@@ -121,16 +135,20 @@ FileTensor parse_tensor(const std::string& path, const std::string& name, const 
     tensor.shape.push_back(static_cast<int64_t>(extent));
   }
   tensor.size = static_cast<int64_t>(size);
-  const uint64_t begin = count_at(path, name, entry["data_offsets"], 0), end = count_at(path, name, entry["data_offsets"], 1);
+  const uint64_t begin = count_at(path, name, entry["data_offsets"], 0),
+                 end = count_at(path, name, entry["data_offsets"], 1);
   if (begin > end || end > data_size)
-    damaged(path, fmt::format("tensor {}: its data [{}, {}) lies outside the {} bytes there are", name, begin, end, data_size));
+    damaged(path, fmt::format("tensor {}: its data [{}, {}) lies outside the {} bytes there are", name, begin, end,
+                              data_size));
   if (end - begin != size * static_cast<uint64_t>(known->bytes))
-    damaged(path, fmt::format("tensor {}: {} of shape {} does not fill {} bytes", name, dtype, entry["shape"].dump(), end - begin));
+    damaged(path, fmt::format("tensor {}: {} of shape {} does not fill {} bytes", name, dtype, entry["shape"].dump(),
+                              end - begin));
   tensor.bytes = data + begin;
   return tensor;
 }
 
-void check_tiling(const std::string& path, const std::vector<FileTensor>& tensors, const unsigned char* data, uint64_t data_size) {
+void check_tiling(const std::string& path, const std::vector<FileTensor>& tensors, const unsigned char* data,
+                  uint64_t data_size) {
   std::vector<const FileTensor*> order;
   for (const FileTensor& tensor : tensors) order.push_back(&tensor);
   const auto bytes = [](const FileTensor& tensor) { return tensor.size * byte_size(tensor.dtype); };
@@ -172,9 +190,10 @@ void verify_checksum(const std::string& path, json header, const unsigned char* 
   Checksum checksum(header);
   checksum.add(data, data_size);
   if (checksum.text() != expected)
-    throw Error(fmt::format("{}: the content does not match its checksum: the file is damaged (bits changed after it was "
-                            "written), or another program rewrote it and kept the metadata key {}",
-                            path, checksum_key));
+    throw Error(
+        fmt::format("{}: the content does not match its checksum: the file is damaged (bits changed after it was "
+                    "written), or another program rewrote it and kept the metadata key {}",
+                    path, checksum_key));
 }
 
 }  // namespace
@@ -225,8 +244,9 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : file_(std::make_shar
 }
 
 const FileTensor* SafetensorsFile::find(const std::string& name) const {
-  const auto at = std::lower_bound(tensors_.begin(), tensors_.end(), name,
-                                   [](const FileTensor& tensor, const std::string& wanted) { return tensor.name < wanted; });
+  const auto at =
+      std::lower_bound(tensors_.begin(), tensors_.end(), name,
+                       [](const FileTensor& tensor, const std::string& wanted) { return tensor.name < wanted; });
   return at != tensors_.end() && at->name == name ? &*at : nullptr;
 }
 
@@ -236,7 +256,8 @@ const FileTensor& SafetensorsFile::at(const std::string& name) const {
   return *tensor;
 }
 
-void write_safetensors(const std::string& path, std::vector<TensorToWrite> tensors, const std::map<std::string, std::string>& metadata) {
+void write_safetensors(const std::string& path, std::vector<TensorToWrite> tensors,
+                       const std::map<std::string, std::string>& metadata) {
   std::sort(tensors.begin(), tensors.end(), [](const TensorToWrite& a, const TensorToWrite& b) {
     return std::make_pair(-byte_size(a.dtype), a.name) < std::make_pair(-byte_size(b.dtype), b.name);
   });
@@ -245,11 +266,13 @@ void write_safetensors(const std::string& path, std::vector<TensorToWrite> tenso
   int64_t offset = 0;
   std::vector<size_t> sizes;
   for (const TensorToWrite& tensor : tensors) {
-    check(tensor.name != metadata_key && !header.contains(tensor.name), "safetensors: two tensors called {}", tensor.name);
+    check(tensor.name != metadata_key && !header.contains(tensor.name), "safetensors: two tensors called {}",
+          tensor.name);
     int64_t bytes = byte_size(tensor.dtype);
     for (const int64_t extent : tensor.shape) bytes *= extent;
     sizes.push_back(static_cast<size_t>(bytes));
-    header[tensor.name] = {{"dtype", to_string(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + bytes}}};
+    header[tensor.name] = {
+        {"dtype", to_string(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + bytes}}};
     offset += bytes;
   }
   Checksum checksum(header);

@@ -32,9 +32,9 @@ struct FileTensor {
   void copy_to(double* out) const;
 };
 
-/// An open file; strictly checked on opening: throws Error naming the file and the tensor for a truncated file, a bad header,
-/// duplicate names, offsets that overlap, leave gaps or lie outside, a shape that does not fit its bytes, and, where the file
-/// carries a checksum (ours do), for content that differs from what was written.
+/// An open file; strictly checked on opening: throws Error naming the file and the tensor for a truncated file, a bad
+/// header, duplicate names, offsets that overlap, leave gaps or lie outside, a shape that does not fit its bytes, and,
+/// where the file carries a checksum (ours do), for content that differs from what was written.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::string& path);

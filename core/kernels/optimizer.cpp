@@ -10,8 +10,8 @@ CAPSTAN_BEGIN
 namespace kernels {
 namespace {
 
-// Threads split the blocks at multiples of this: a loop's SIMD body and its scalar tail may round differently, so the border
-// between them must not move with the number of threads.
+// Threads split the blocks at multiples of this: a loop's SIMD body and its scalar tail may round differently, so the
+// border between them must not move with the number of threads.
 constexpr int64_t unit = 64;
 constexpr int64_t grain = 16384 / unit;
 
@@ -33,15 +33,17 @@ double sum_of_squares(const real* in, int64_t count) {
   constexpr int64_t pieces = 256;
   double sums[pieces];
   const int64_t size = (count + pieces - 1) / pieces;
-  parallel_for(pieces, std::max<int64_t>(1, grain * unit / std::max<int64_t>(size, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t piece = begin; piece < end; ++piece) {
-      double sum = 0;
-      const int64_t last = std::min((piece + 1) * size, count);
+  parallel_for(pieces, std::max<int64_t>(1, grain * unit / std::max<int64_t>(size, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t piece = begin; piece < end; ++piece) {
+                   double sum = 0;
+                   const int64_t last = std::min((piece + 1) * size, count);
 #pragma omp simd reduction(+ : sum)
-      for (int64_t i = piece * size; i < last; ++i) sum += static_cast<double>(in[i]) * static_cast<double>(in[i]);
-      sums[piece] = sum;
-    }
-  });
+                   for (int64_t i = piece * size; i < last; ++i)
+                     sum += static_cast<double>(in[i]) * static_cast<double>(in[i]);
+                   sums[piece] = sum;
+                 }
+               });
   double total = 0;
   for (const double sum : sums) total += sum;
   return total;

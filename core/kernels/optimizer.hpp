@@ -1,4 +1,5 @@
-// Passes over the flat parameter blocks: norm, optimizer updates, moving average. No result depends on the thread count.
+// Passes over the flat parameter blocks: norm, optimizer updates, moving average. No result depends on the thread
+// count.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@ namespace kernels {
 /// Sum of in_i^2, added up in double over fixed pieces. Finite exactly when every in_i is (for float).
 double sum_of_squares(const real* in, int64_t count);
 
-/// The blocks one update works on. Gradients are multiplied by grad_scale on the fly and are zero afterwards; weight decay
-/// applies to [0, decay_size) only.
+/// The blocks one update works on. Gradients are multiplied by grad_scale on the fly and are zero afterwards; weight
+/// decay applies to [0, decay_size) only.
 struct UpdateBlocks {
   real* values;
   real* grads;
@@ -33,8 +34,8 @@ struct SgdStep {
   double lr, momentum, weight_decay;
   bool nesterov;
 };
-/// g' = g + d w,  m = momentum m + g',  w -= lr m  (Nesterov: lr (g' + momentum m)). Decay is part of the gradient here, as in
-/// plain L2 regularisation.
+/// g' = g + d w,  m = momentum m + g',  w -= lr m  (Nesterov: lr (g' + momentum m)). Decay is part of the gradient
+/// here, as in plain L2 regularisation.
 void sgd(const UpdateBlocks& blocks, real* m, const SgdStep& step);
 
 struct LionStep {
