@@ -235,7 +235,8 @@ void Checkpoints::prune(int64_t current, int64_t keep_last) {
   }
 }
 
-void Checkpoints::load(const fs::path& checkpoint, const RunParts& parts) const {
+void Checkpoints::load(const fs::path& checkpoint, const RunParts& parts,
+                       const std::function<void(const RunState&)>& accept) const {
   RunState state;
   try {
     state = read_state(checkpoint);
@@ -245,6 +246,7 @@ void Checkpoints::load(const fs::path& checkpoint, const RunParts& parts) const 
     throw Error(fmt::format("{}; {}", error.what(), whole_ones(checkpoint)));
   }
   // Undamaged: what differs from here on is the configuration.
+  if (accept) accept(state);
   load_model((checkpoint / model_name).string(), parts.params);
   load_optimizer(checkpoint, parts);
   parts.optimizer.set_steps(state.optimizer_step);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,9 +46,10 @@ class Checkpoints {
   /// the best and the last. When it throws, everything saved before is intact.
   void save(const RunParts& parts, bool best, int64_t keep_last);
 
-  /// Reads a checkpoint into the parts. Throws Error naming the damaged file, the first tensor that differs, and other
-  /// checkpoints that are whole; the parts may then be half read.
-  void load(const std::filesystem::path& checkpoint, const RunParts& parts) const;
+  /// Reads a checkpoint into the parts, once `accept` has let its state pass (by not throwing). Throws Error naming the
+  /// damaged file and the other checkpoints that are whole, or the first tensor that differs.
+  void load(const std::filesystem::path& checkpoint, const RunParts& parts,
+            const std::function<void(const RunState&)>& accept = {}) const;
 
   /// Points `best` at the checkpoint the state names, should a kill have come in between. Call it after load.
   void repair_best(const RunState& state);

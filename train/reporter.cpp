@@ -79,6 +79,7 @@ Reporter::Reporter(ProgressMode mode, const std::string& log_file) : sinks_(std:
   for (spdlog::logger* logger : {sinks_->logger.get(), sinks_->file.get()}) {
     logger->set_pattern("[%Y-%m-%d %H:%M:%S] %v");
     logger->flush_on(spdlog::level::info);
+    logger->set_error_handler([](const std::string&) {});  // a full disk: the next checkpoint reports it properly
   }
 }
 

@@ -52,6 +52,21 @@ std::string first_difference(const std::string& saved, const std::string& now) {
   }
 }
 
+void check_identity(const Identity& saved, const Identity& now, const std::string& folder) {
+  const auto fail = [&](const std::string& name, const std::string& what) {
+    throw Error(fmt::format(
+        "{} holds a run with another {}: {}; continue with what it was begun with, or choose another run folder",
+        folder, name, what));
+  };
+  for (const auto& [name, text] : saved) {
+    const auto found = now.find(name);
+    if (found == now.end()) fail(name, "it is not given now");
+    if (found->second != text) fail(name, first_difference(text, found->second));
+  }
+  for (const auto& [name, text] : now)
+    if (saved.count(name) == 0) fail(name, "it had none");
+}
+
 }  // namespace
 
 std::string to_json(const RunState& state) {
@@ -82,19 +97,33 @@ Settings this_machine() {
       {"threads", std::to_string(threads())}, {"BLAS", blas.version + ", " + blas.threading}, {"BLAS core", blas.core}};
 }
 
-void check_identity(const Identity& saved, const Identity& now, const std::string& folder) {
-  const auto fail = [&](const std::string& name, const std::string& what) {
-    throw Error(fmt::format(
-        "{} holds a run with another {}: {}; continue with what it was begun with, or choose another run folder",
-        folder, name, what));
+void check_resumable(const RunState& saved, const RunState& now, const std::string& folder) {
+  check_identity(saved.identity, now.identity, folder);
+  const auto check_same = [&](const std::string& name, const std::string& was, const std::string& is) {
+    if (was != is)
+      throw Error(
+          fmt::format("{} holds a run with another {}: was {}, is now {}; use that one, or choose another run folder",
+                      folder, name, was, is));
   };
-  for (const auto& [name, text] : saved) {
-    const auto found = now.find(name);
-    if (found == now.end()) fail(name, "it is not given now");
-    if (found->second != text) fail(name, first_difference(text, found->second));
+  check_same("seed", std::to_string(saved.seed), std::to_string(now.seed));
+  const auto setting = [](const RunState& state, const char* key) {
+    const auto found = state.settings.find(key);
+    return found == state.settings.end() ? std::string("absent") : found->second;
+  };
+  for (const char* const key : {"batch_size", "batch_tokens", "optimizer"})
+    check_same(fmt::format("train.{}", key), setting(saved, key), setting(now, key));
+  const auto averaged = [&](const RunState& state) { return setting(state, "ema_decay") == "0" ? "off" : "on"; };
+  check_same("train.ema_decay", averaged(saved), averaged(now));
+}
+
+std::vector<std::string> changes(const Settings& saved, const Settings& now) {
+  std::vector<std::string> lines;
+  for (const auto& [key, value] : now) {
+    const auto was = saved.find(key);
+    if (was != saved.end() && was->second != value)
+      lines.push_back(fmt::format("{} was {}, is now {}", key, was->second, value));
   }
-  for (const auto& [name, text] : now)
-    if (saved.count(name) == 0) fail(name, "it had none");
+  return lines;
 }
 
 }  // namespace capstan

@@ -41,7 +41,11 @@ RunState run_state_from_json(const std::string& text, const std::string& path);
 /// Threads, BLAS build and kernel set of this process.
 Settings this_machine();
 
-/// Throws Error naming the first thing that differs and the first line where it does.
-void check_identity(const Identity& saved, const Identity& now, const std::string& folder);
+/// May a run that was saved as `saved` go on as `now` (seed, identity and settings filled in)? What a place in the data
+/// or the tensors depend on must be the same: throws Error naming the first thing that differs and how.
+void check_resumable(const RunState& saved, const RunState& now, const std::string& folder);
+
+/// One line per setting that differs, for the log.
+std::vector<std::string> changes(const Settings& saved, const Settings& now);
 
 }  // namespace capstan

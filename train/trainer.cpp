@@ -60,8 +60,6 @@ class Loop {
 
  private:
   void resume();
-  void check_settings(const RunState& saved) const;
-  void log_changes(const RunState& saved);
   std::optional<std::string> limit() const;
   bool save_due() const;
 
@@ -122,34 +120,19 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
     throw ConfigError("train.patience: needs validation data; give some, or set train.patience to 0");
   for (const std::string& line : in_.preamble) reporter_.info(line);
   state_.seed = in_.seed;
-  resume();
   state_.identity = in_.identity;
   state_.settings = settings_of(config_);
   state_.machine = this_machine();
+  resume();
   metrics_ = std::make_unique<MetricsFile>(folder_.metrics_file(), state_.step);
 }
 
 void Loop::resume() {
   const auto from = in_.resume_from ? in_.resume_from : folder_.checkpoints().last();
   if (!from) return;
-  try {
-    const RunState saved = read_state(*from);
-    check_identity(saved.identity, in_.identity, from->string());
-    check_settings(saved);
-  } catch (const ConfigError&) {
-    throw;
-  } catch (const Error&) {
-    // A damaged state.json: load() reports it together with what else is whole. An undamaged one is the user's to
-    // settle.
-    bool readable = true;
-    try {
-      read_state(*from);
-    } catch (const Error&) {
-      readable = false;
-    }
-    if (readable) throw;
-  }
-  folder_.checkpoints().load(*from, {in_.params, optimizer_, average_.get(), state_});
+  const RunState now = state_;
+  folder_.checkpoints().load(*from, {in_.params, optimizer_, average_.get(), state_},
+                             [&](const RunState& saved) { check_resumable(saved, now, from->string()); });
   if (!in_.resume_from) folder_.checkpoints().repair_best(state_);
   in_.params.clear_grads();
   saved_step_ = state_.step;
@@ -157,43 +140,11 @@ void Loop::resume() {
   seconds_before_ = state_.seconds;
   reporter_.info(fmt::format("resumed from {}: step {}, epoch {}, batch {}", from->string(), state_.step,
                              state_.epoch + 1, state_.batch));
-  log_changes(state_);
-}
-
-/// What a data position or the tensors of a checkpoint depend on cannot change within a run.
-void Loop::check_settings(const RunState& saved) const {
-  if (saved.seed != in_.seed)
-    throw Error(fmt::format("seed: this run was begun with {}, now it is {}; use that one, or another run folder",
-                            saved.seed, in_.seed));
-  const Settings now = settings_of(config_);
-  const auto text = [](const Settings& settings, const char* key) {
-    const auto found = settings.find(key);
-    return found == settings.end() ? std::string("absent") : found->second;
-  };
-  for (const char* const key : {"batch_size", "batch_tokens", "optimizer"})
-    if (text(saved.settings, key) != text(now, key))
-      throw Error(fmt::format("train.{}: this run was begun with {}, now it is {}; use that one, or another run folder",
-                              key, text(saved.settings, key), text(now, key)));
-  if ((text(saved.settings, "ema_decay") == "0") != (text(now, "ema_decay") == "0"))
-    throw Error(fmt::format(
-        "train.ema_decay: this run was begun with {}, now it is {}; an average cannot be switched on or off "
-        "within a run: use that one, or another run folder",
-        text(saved.settings, "ema_decay"), text(now, "ema_decay")));
-}
-
-void Loop::log_changes(const RunState& saved) {
-  for (const auto& [key, value] : settings_of(config_)) {
-    const auto was = saved.settings.find(key);
-    if (was != saved.settings.end() && was->second != value)
-      reporter_.info(fmt::format("resume: train.{} was {}, is now {}", key, was->second, value));
-  }
-  for (const auto& [key, value] : this_machine()) {
-    const auto was = saved.machine.find(key);
-    if (was != saved.machine.end() && was->second != value)
-      reporter_.warn(
-          fmt::format("{} was {}, is now {}: results may differ in the last bits from those of an unbroken run", key,
-                      was->second, value));
-  }
+  for (const std::string& change : changes(state_.settings, now.settings)) reporter_.info("resume: train." + change);
+  for (const std::string& change : changes(state_.machine, now.machine))
+    reporter_.warn(change + ": results may differ in the last bits from those of an unbroken run");
+  state_.settings = now.settings;
+  state_.machine = now.machine;
 }
 
 std::optional<std::string> Loop::limit() const {
