@@ -24,14 +24,6 @@ std::string with_limits(const std::string& what, const std::string& limits) {
   return limits.empty() ? what : fmt::format("{} ({})", what, limits);
 }
 
-/// with_limits() for what has a length.
-std::string with_length(const std::string& what, const Constraint& constraint) {
-  Constraint range = constraint;
-  range.choices.clear();
-  const std::string limits = limits_text(range);
-  return with_limits(what, has_range(constraint) ? "length " + limits : limits);
-}
-
 bool is_bare_scalar(const ConfigNode& node) { return node.kind == NodeKind::scalar && !node.quoted; }
 
 /// Why text that looks right is still no number of this kind.
@@ -54,7 +46,9 @@ void fail_expected(const ConfigNode& node, const Spot& spot, const std::string& 
 std::string limits_text(const Constraint& constraint) {
   const auto &minimum = constraint.minimum, &maximum = constraint.maximum;
   std::vector<std::string> parts;
-  if (minimum && maximum && !constraint.above_minimum && !constraint.below_maximum) {
+  if (minimum && minimum == maximum) {
+    parts.push_back(fmt::format("exactly {}", *minimum));
+  } else if (minimum && maximum && !constraint.above_minimum && !constraint.below_maximum) {
     parts.push_back(fmt::format("from {} to {}", *minimum, *maximum));
   } else {
     if (minimum)
@@ -66,6 +60,11 @@ std::string limits_text(const Constraint& constraint) {
   std::string out;
   for (const auto& part : parts) out += (out.empty() ? "" : " and ") + part;
   return out;
+}
+
+std::string length_limits_text(const Constraint& constraint) {
+  const std::string limits = limits_text(constraint);
+  return has_range(constraint) ? "length " + limits : limits;
 }
 
 void read_scalar(const ConfigNode& node, const Spot& spot, const Constraint&, bool& value) {
@@ -111,7 +110,7 @@ void read_scalar(const ConfigNode& node, const Spot& spot, const Constraint& con
   if (acceptable)
     value = node.text;
   else
-    fail_expected(node, spot, with_length("text", constraint));
+    fail_expected(node, spot, with_limits("text", length_limits_text(constraint)));
 }
 
 std::optional<std::size_t> read_choice(const ConfigNode& node, const Spot& spot,
@@ -144,8 +143,10 @@ std::optional<std::vector<ConfigNode>> read_elements(const ConfigNode& node, con
   if (elements && in_range(constraint, static_cast<double>(elements->size())) &&
       !(constraint.not_empty && elements->empty()))
     return elements;
+  Constraint of_length = constraint;
+  of_length.choices.clear();  // those are the elements' affair
   const bool short_or_long = elements && !elements->empty();
-  fail_expected(node, spot, with_length("a list", constraint),
+  fail_expected(node, spot, with_limits("a list", length_limits_text(of_length)),
                 short_or_long ? fmt::format(" of {}", elements->size()) : "");
   return std::nullopt;
 }

@@ -24,6 +24,8 @@ void fail_expected(const ConfigNode& node, const Spot& spot, const std::string& 
 
 /// A constraint in words: "greater than 0", "at least 0 and below 1", "one of (adamw, sgd)"; empty if there is none.
 std::string limits_text(const Constraint& constraint);
+/// The same for text and lists, whose limits are of length.
+std::string length_limits_text(const Constraint& constraint);
 
 void read_scalar(const ConfigNode& node, const Spot& spot, const Constraint& constraint, bool& value);
 void read_scalar(const ConfigNode& node, const Spot& spot, const Constraint& constraint, std::int64_t& value);

@@ -51,8 +51,9 @@ class FieldTable {
       T copy = field;
       read_value(to_node(field), Spot{path, {}, problems}, constraint, copy);
       const bool required = problems.size() > 0 && type_text<T>() != "map";
-      rows_.push_back(
-          {path, type_text<T>(), required ? "must be given" : default_text(field), limits_text(constraint), help});
+      constexpr bool has_length = IsVector<T>::value || std::is_same_v<T, std::string>;
+      const std::string limits = has_length ? length_limits_text(constraint) : limits_text(constraint);
+      rows_.push_back({path, type_text<T>(), required ? "must be given" : default_text(field), limits, help});
     }
     add_inner(path, field);
   }

@@ -14,7 +14,7 @@
 namespace capstan {
 namespace {
 
-constexpr std::size_t max_nodes = 100'000;  // aliases of aliases grow exponentially
+constexpr std::size_t max_nodes = 20'000;  // aliases of aliases grow exponentially
 
 struct Refused {
   Place place;

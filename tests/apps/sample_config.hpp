@@ -1,7 +1,11 @@
 // A config with every kind of field that core/schema.hpp allows.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdint>
+#include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -126,10 +130,17 @@ inline void validate(const Run& c, Problems& problems) {
   if (c.seed == 13) problems.add("", "no luck");
 }
 
+/// A path that no other call and no other test process gets.
+inline std::string temporary_path() {
+  static int count = 0;
+  const std::string name = "capstan-test-config-" + std::to_string(getpid()) + "-" + std::to_string(count++);
+  return (std::filesystem::temp_directory_path() / name).string();
+}
+
 /// A temporary file that goes when this does.
 class TextFile {
  public:
-  explicit TextFile(const std::string& text) : path_("config-test-" + std::to_string(counter()++) + ".yaml") {
+  explicit TextFile(const std::string& text) : path_(temporary_path() + ".yaml") {
     std::ofstream(path_, std::ios::binary) << text;
   }
   TextFile(const TextFile&) = delete;
@@ -138,10 +149,6 @@ class TextFile {
   const std::string& path() const { return path_; }
 
  private:
-  static int& counter() {
-    static int count = 0;
-    return count;
-  }
   std::string path_;
 };
 

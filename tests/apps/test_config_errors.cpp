@@ -90,9 +90,9 @@ TEST_CASE("a wrong value is reported with its place, its key, what was expected 
       {"enum", with("model: {pooling: Mean}"),
        "a.yaml:2:18: model.pooling: expected one of (mean, cls), got \"Mean\", did you mean mean?"},
       {"list: scalar", "data: {train: x.txt, betas: 0.9}",
-       "a.yaml:1:29: data.betas: expected a list (length from 2 to 2), got 0.9"},
+       "a.yaml:1:29: data.betas: expected a list (length exactly 2), got 0.9"},
       {"list: length", "data: {train: x.txt, betas: [0.9]}",
-       "a.yaml:1:29: data.betas: expected a list (length from 2 to 2), got a list of 1"},
+       "a.yaml:1:29: data.betas: expected a list (length exactly 2), got a list of 1"},
       {"list: element", "data: {train: x.txt, betas: [0.9, b]}",
        "a.yaml:1:35: data.betas.1: expected a number, got \"b\""},
       {"list: empty", "data: {train: []}", "a.yaml:1:15: data.train: expected a list (not empty), got an empty list"},
@@ -202,7 +202,7 @@ TEST_CASE("text that is no configuration") {
       {"merge key", "base: &b {lr: 1}\ntrain: {<<: *b}",
        "a.yaml:2:9: merge keys (<<) are not supported; give several files to --config instead"},
       {"alias of itself", "a: &a [*a]", "a.yaml:1:8: an alias inside the value it stands for"},
-      {"alias bomb", bomb, "a.yaml:14:6: more than 100000 values"},
+      {"alias bomb", bomb, "a.yaml:12:12: more than 20000 values"},
       {"deep maps", deep_map, "a.yaml:1:257: nested deeper than 64 levels"},
       {"deep lists", deep_list, "a.yaml:1:67: nested deeper than 64 levels"},
       {"key is a list", "? [a]\n: b\n",
@@ -299,7 +299,7 @@ TEST_CASE("overrides that cannot be applied") {
 
 TEST_CASE("files that cannot be read") {
   const TextFile good("data: {train: x.txt}\n"), huge(std::string((1 << 20) + 1, '#'));
-  const std::string folder = "config-test-folder";
+  const std::string folder = temporary_path();
   std::filesystem::create_directory(folder);
   struct FileCase {
     std::string path, message;

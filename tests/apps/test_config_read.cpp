@@ -188,7 +188,7 @@ TEST_CASE("the nearest word") {
                                              {"warmup", "warmup_steps"},
                                              {"step", "steps"},
                                              {"l", "lr"},
-                                             {"rl", ""},
+                                             {"rl", "lr"},
                                              {"dropout", ""},
                                              {"", ""},
                                              {std::string(10000, 'w'), ""}}) {
