@@ -10,7 +10,8 @@ namespace capstan {
 
 CharTokenizer::CharTokenizer(std::vector<uint32_t> code_points) : code_points_(std::move(code_points)) {
   for (size_t i = 0; i < code_points_.size(); ++i) {
-    check(i == 0 || code_points_[i - 1] < code_points_[i], "char tokenizer: code points do not ascend at U+{:04X}", code_points_[i]);
+    check(i == 0 || code_points_[i - 1] < code_points_[i], "char tokenizer: code points do not ascend at U+{:04X}",
+          code_points_[i]);
     ids_[code_points_[i]] = static_cast<int32_t>(i) + 1;
   }
 }
@@ -54,6 +55,8 @@ std::string CharTokenizer::piece(int32_t id, int32_t) const {
 
 size_t CharTokenizer::border(std::string_view text, size_t at) const { return character_border(text, at); }
 
-std::string CharTokenizer::to_json() const { return nlohmann::json{{"kind", kind()}, {"code_points", code_points_}}.dump(); }
+std::string CharTokenizer::to_json() const {
+  return nlohmann::json{{"kind", kind()}, {"code_points", code_points_}}.dump();
+}
 
 }  // namespace capstan

@@ -26,8 +26,8 @@ std::vector<std::string> parts_of(std::string_view path) {
 
 bool has_wildcard(std::string_view text) { return text.find_first_of("*?[") != std::string_view::npos; }
 
-/// reachable[j]: the path's parts so far can be matched by the first j parts of the pattern. No backtracking, so no pattern
-/// is slow.
+/// reachable[j]: the path's parts so far can be matched by the first j parts of the pattern. No backtracking, so no
+/// pattern is slow.
 bool parts_match(const std::vector<std::string>& path, const std::vector<std::string>& pattern) {
   std::vector<bool> reachable(pattern.size() + 1, false);
   reachable[0] = true;
@@ -63,10 +63,11 @@ bool selects_any(const std::vector<std::string>& patterns, const std::string& na
 }
 
 /// Calls visit(path, name) for every file below `folder`. Links to folders are not followed, so there are no circles.
-void walk(const fs::path& folder, const FileFilter& filter, const std::function<void(const fs::path&, const std::string&)>& visit) {
+void walk(const fs::path& folder, const FileFilter& filter,
+          const std::function<void(const fs::path&, const std::string&)>& visit) {
   std::error_code problem;
-  for (auto entry = fs::recursive_directory_iterator(folder, problem); !problem && entry != fs::recursive_directory_iterator();
-       entry.increment(problem)) {
+  for (auto entry = fs::recursive_directory_iterator(folder, problem);
+       !problem && entry != fs::recursive_directory_iterator(); entry.increment(problem)) {
     const std::string name = entry->path().lexically_relative(folder).generic_string();
     std::error_code unknown;
     const bool is_folder = entry->is_directory(unknown);
@@ -93,8 +94,9 @@ void add_folder(std::vector<FoundFile>& found, const std::string& path, const Fi
   });
   if (found.size() > before) return;
   throw Error(fmt::format("{}: the folder holds no text{}", path,
-                          filter.include.empty() && filter.exclude.empty() ? " (hidden, empty and binary files are left out)"
-                                                                           : " that include and exclude let through"));
+                          filter.include.empty() && filter.exclude.empty()
+                              ? " (hidden, empty and binary files are left out)"
+                              : " that include and exclude let through"));
 }
 
 void add_pattern(std::vector<FoundFile>& found, const std::string& pattern, const FileFilter& filter) {
@@ -117,7 +119,9 @@ void add_pattern(std::vector<FoundFile>& found, const std::string& pattern, cons
 
 }  // namespace
 
-bool matches_pattern(std::string_view path, std::string_view pattern) { return parts_match(parts_of(path), parts_of(pattern)); }
+bool matches_pattern(std::string_view path, std::string_view pattern) {
+  return parts_match(parts_of(path), parts_of(pattern));
+}
 
 std::vector<FoundFile> list_files(const std::vector<std::string>& paths, const FileFilter& filter) {
   std::vector<FoundFile> found;

@@ -59,14 +59,17 @@ RandomKey draw_key(const ListOpsConfig& config, std::string_view split) {
   return random_key(static_cast<uint64_t>(config.seed), fmt::format("listops/{}", split));
 }
 
-ExampleSet make_split(const ListOpsConfig& config, std::string_view split, int64_t count, std::unordered_set<std::string>& seen) {
-  constexpr uint64_t patience = 200000;  // draws without a new expression; Long Range Arena's setting keeps one in twelve
+ExampleSet make_split(const ListOpsConfig& config, std::string_view split, int64_t count,
+                      std::unordered_set<std::string>& seen) {
+  constexpr uint64_t patience =
+      200000;  // draws without a new expression; Long Range Arena's setting keeps one in twelve
   ExampleSet examples;
   for (uint64_t attempt = 0, last_new = 0; examples.size() < count; ++attempt) {
     if (attempt - last_new > patience)
-      throw Error(fmt::format("listops: found only {} of {} {} expressions with more than {} and fewer than {} tokens; widen "
-                              "min_length and max_length, raise max_depth or max_arguments, or ask for fewer",
-                              examples.size(), count, split, config.min_length, config.max_length));
+      throw Error(
+          fmt::format("listops: found only {} of {} {} expressions with more than {} and fewer than {} tokens; widen "
+                      "min_length and max_length, raise max_depth or max_arguments, or ask for fewer",
+                      examples.size(), count, split, config.min_length, config.max_length));
     const auto tokens = listops_draw(config, split, attempt);
     if (!tokens || !seen.insert(Fingerprint().add(*tokens).hex()).second) continue;
     examples.add(*tokens, listops_value(*tokens));
@@ -94,7 +97,8 @@ int32_t listops_value(const std::vector<int32_t>& tokens) {
     int32_t value = token;
     if (token == Tokens::end) {
       if (stack.empty()) throw Error(fmt::format("listops: token {} is ']' without an operator", i + 1));
-      if (stack.back().values.empty()) throw Error(fmt::format("listops: the operator closed at token {} has no arguments", i + 1));
+      if (stack.back().values.empty())
+        throw Error(fmt::format("listops: the operator closed at token {} has no arguments", i + 1));
       value = apply(stack.back().op, std::move(stack.back().values));
       stack.pop_back();
     }
@@ -109,7 +113,8 @@ int32_t listops_value(const std::vector<int32_t>& tokens) {
 
 int32_t listops_value(std::string_view text) { return listops_value(ListOpsTokenizer().encode(text)); }
 
-std::optional<std::vector<int32_t>> listops_draw(const ListOpsConfig& config, std::string_view split, uint64_t attempt) {
+std::optional<std::vector<int32_t>> listops_draw(const ListOpsConfig& config, std::string_view split,
+                                                 uint64_t attempt) {
   // Far more room than one expression can use, so that the draws do not share random numbers.
   return Draw(config, RandomStream(draw_key(config, split), attempt << 24)).expression();
 }

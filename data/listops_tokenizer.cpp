@@ -18,7 +18,8 @@ constexpr std::string_view blanks = " \t\r\n";
 
 std::vector<int32_t> ListOpsTokenizer::encode(std::string_view text, const std::string& file) const {
   std::vector<int32_t> ids;
-  for (size_t at = text.find_first_not_of(blanks); at != std::string_view::npos; at = text.find_first_not_of(blanks, at)) {
+  for (size_t at = text.find_first_not_of(blanks); at != std::string_view::npos;
+       at = text.find_first_not_of(blanks, at)) {
     const size_t stop = std::min(text.find_first_of(blanks, at), text.size());
     const std::string_view word = text.substr(at, stop - at);
     const auto found = std::find(words.begin(), words.end(), word == "X" ? "]" : word);

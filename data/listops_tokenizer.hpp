@@ -4,8 +4,8 @@
 
 namespace capstan {
 
-/// The 15 tokens of ListOps: ids 0-9 are the digits, then `[MIN [MAX [MED [SM ]`. Parentheses, which only group, are left out;
-/// `X` is read as `]`.
+/// The 15 tokens of ListOps: ids 0-9 are the digits, then `[MIN [MAX [MED [SM ]`. Parentheses, which only group, are
+/// left out; `X` is read as `]`.
 class ListOpsTokenizer final : public Tokenizer {
  public:
   static constexpr int32_t minimum = 10, maximum = 11, median = 12, sum_modulo_ten = 13, end = 14;

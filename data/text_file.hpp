@@ -7,8 +7,8 @@
 
 namespace capstan {
 
-/// The content of a file; one whose name ends in .gz is unpacked. Throws Error naming the file and the remedy when it is
-/// missing, a folder, unreadable, empty, not gzip although it is called so, truncated or damaged.
+/// The content of a file; one whose name ends in .gz is unpacked. Throws Error naming the file and the remedy when it
+/// is missing, a folder, unreadable, empty, not gzip although it is called so, truncated or damaged.
 std::string read_text_file(const std::string& path);
 
 /// Does a NUL stand in the first 8 KiB (of the unpacked content)? Throws Error when the file cannot be read.

@@ -56,7 +56,8 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_json(const std::string& json) {
 std::string Tokenizer::fingerprint() const { return Fingerprint().add(to_json()).hex(); }
 
 void Tokenizer::check_id(int32_t id) const {
-  check(id >= 0 && id < vocabulary_size(), "{} tokenizer: id {} is outside the vocabulary of {}", kind(), id, vocabulary_size());
+  check(id >= 0 && id < vocabulary_size(), "{} tokenizer: id {} is outside the vocabulary of {}", kind(), id,
+        vocabulary_size());
 }
 
 std::string StreamingDecoder::push(int32_t id) {
@@ -83,7 +84,8 @@ std::string StreamingDecoder::take(bool at_end) {
   return text;
 }
 
-std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config, const std::vector<std::string_view>& texts) {
+std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config,
+                                                const std::vector<std::string_view>& texts) {
   if (std::holds_alternative<ByteTokenizerConfig>(config)) return std::make_shared<ByteTokenizer>();
   if (std::holds_alternative<CharTokenizerConfig>(config))
     return std::make_shared<CharTokenizer>(CharTokenizer::from_texts(texts));

@@ -92,17 +92,21 @@ struct WordTokenizerConfig {
 template <class Fields>
 void describe(Fields& f, WordTokenizerConfig& c) {
   f("split", c.split, any(),
-    "blanks: words stand between blanks, as in WikiText; words: runs of letters and digits, every other character alone");
+    "blanks: words stand between blanks, as in WikiText; words: runs of letters and digits, every other character "
+    "alone");
   f("lower_case", c.lower_case, any(), "turn A-Z into a-z first");
-  f("max_size", c.max_size, at_least(0), "keep at most so many words, the most frequent ones, <unk> and <eos> included; 0 = all");
+  f("max_size", c.max_size, at_least(0),
+    "keep at most so many words, the most frequent ones, <unk> and <eos> included; 0 = all");
   f("min_count", c.min_count, at_least(1), "keep words that occur at least so often");
-  f("vocabulary", c.vocabulary, any(), "file with one word per line, instead of gathering the words of the training text");
+  f("vocabulary", c.vocabulary, any(),
+    "file with one word per line, instead of gathering the words of the training text");
 }
 
 using TokenizerConfig = std::variant<ByteTokenizerConfig, CharTokenizerConfig, WordTokenizerConfig>;
 
 /// Gathers the vocabulary from the training texts where the kind needs one.
-std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config, const std::vector<std::string_view>& texts);
+std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config,
+                                                const std::vector<std::string_view>& texts);
 /// Must texts be valid UTF-8 for it?
 bool needs_utf8(const TokenizerConfig& config);
 

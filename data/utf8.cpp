@@ -6,8 +6,8 @@ namespace capstan {
 namespace {
 
 struct Lead {
-  size_t length = 0;                      // 0: no sequence begins with this byte
-  uint8_t low = 0x80, high = 0xbf;        // limits of the second byte; they exclude overlong forms and surrogates
+  size_t length = 0;                // 0: no sequence begins with this byte
+  uint8_t low = 0x80, high = 0xbf;  // limits of the second byte; they exclude overlong forms and surrogates
 };
 
 Lead lead(uint8_t byte) {
@@ -47,9 +47,10 @@ void check_utf8(std::string_view text, const std::string& file) {
   for (size_t at = 0; at < text.size();) {
     const Utf8Character character = first_character(text.substr(at));
     if (character.state != Utf8Character::State::valid)
-      throw Error(fmt::format("{}:{}:{}: byte 0x{:02x} is not valid UTF-8; use the tokenizer 'byte', which reads any file, or "
-                              "convert the file to UTF-8",
-                              file, line, column, static_cast<uint8_t>(text[at])));
+      throw Error(
+          fmt::format("{}:{}:{}: byte 0x{:02x} is not valid UTF-8; use the tokenizer 'byte', which reads any file, or "
+                      "convert the file to UTF-8",
+                      file, line, column, static_cast<uint8_t>(text[at])));
     if (text[at] == '\n') {
       ++line;
       column = 1;

@@ -83,8 +83,8 @@ WordTokenizer WordTokenizer::from_file(const WordTokenizerConfig& config) {
   for (Line line; lines.next(line);) {
     if (line.text.empty()) continue;
     if (line.text.find_first_of(" \t") != std::string_view::npos)
-      throw Error(fmt::format("{}:{}: '{}' is more than one word; a vocabulary file has one word per line", config.vocabulary,
-                              line.number, line.text));
+      throw Error(fmt::format("{}:{}: '{}' is more than one word; a vocabulary file has one word per line",
+                              config.vocabulary, line.number, line.text));
     const std::string word(line.text);
     const auto [found, added] = seen.emplace(word, line.number);
     if (!added)

@@ -7,8 +7,8 @@
 
 namespace capstan {
 
-/// One id per word of a vocabulary: 0 is `<unk>`, every word outside the vocabulary; 1 is `<eos>`, a line's end; then the
-/// words, the most frequent first. Both may also stand in a text as words (WikiText has `<unk>`).
+/// One id per word of a vocabulary: 0 is `<unk>`, every word outside the vocabulary; 1 is `<eos>`, a line's end; then
+/// the words, the most frequent first. Both may also stand in a text as words (WikiText has `<unk>`).
 ///
 /// Split `blanks`: words stand between blanks (space, tab, CR). Split `words`: a run of ASCII letters and digits and of
 /// characters beyond ASCII is a word, every other character that is not blank is one on its own ("don't!" = don ' t !).
