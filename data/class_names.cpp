@@ -1,13 +1,12 @@
 #include "data/class_names.hpp"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <set>
 
 #include "core/error.hpp"
+#include "data/name_list.hpp"
 #include "data/text_file.hpp"
 
 namespace capstan {
@@ -34,13 +33,6 @@ size_t edits(const std::string& a, const std::string& b) {
     }
   }
   return row.back();
-}
-
-std::string known(const std::vector<std::string>& names) {
-  constexpr size_t shown = 20;
-  const auto end = names.begin() + static_cast<int64_t>(std::min(names.size(), shown));
-  return fmt::format("{}{}", fmt::join(names.begin(), end, ", "),
-                     names.size() > shown ? fmt::format(", ... ({} in all)", names.size()) : "");
 }
 
 }  // namespace
@@ -98,7 +90,7 @@ int32_t ClassNames::index_of(const std::string& label, const std::string& place)
         nearest = fmt::format(", did you mean '{}'?", name);
       }
   throw Error(fmt::format("{}: unknown label '{}'{}{} known: {}", place, label.substr(0, 100), nearest,
-                          nearest.empty() ? ";" : "", known(names_)));
+                          nearest.empty() ? ";" : "", listed(names_)));
 }
 
 }  // namespace capstan

@@ -1,7 +1,5 @@
 #include "data/labelled_source.hpp"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -9,6 +7,7 @@
 #include "core/random.hpp"
 #include "data/class_names.hpp"
 #include "data/file_list.hpp"
+#include "data/name_list.hpp"
 #include "data/text_file.hpp"
 #include "data/utf8.hpp"
 
@@ -52,7 +51,7 @@ ClassNames class_names(const LabelledSourceConfig& config, const std::vector<Sou
   if (!config.classes_file.empty()) return ClassNames::from_file(config.classes_file);
   std::vector<std::string> labels;
   for (const Source& source : train) labels.push_back(source.row.label);
-  return ClassNames::gather(labels, fmt::format("{}", fmt::join(config.train, ", ")));
+  return ClassNames::gather(labels, listed(config.train));
 }
 
 void set_labels(std::vector<Source>& sources, const ClassNames& classes) {
@@ -134,7 +133,7 @@ ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared
   data.train = encode(train, *data.tokenizer, config);
   data.valid = encode(valid, *data.tokenizer, config);
   data.test = encode(test, *data.tokenizer, config);
-  if (data.train.size() == 0) throw Error(fmt::format("{}: no row has any text", fmt::join(config.train, ", ")));
+  if (data.train.size() == 0) throw Error(fmt::format("{}: no row has any text", listed(config.train)));
   return data;
 }
 

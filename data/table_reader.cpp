@@ -1,12 +1,11 @@
 #include "data/table_reader.hpp"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "data/name_list.hpp"
 #include "data/text_file.hpp"
 
 namespace capstan {
@@ -42,11 +41,13 @@ class Columns {
       if (fits) result.text += (i > 0 ? " " : "") + fields[at];
     }
     if (fits) return result;
+    std::vector<std::string> text_names;
+    for (const int64_t column : text_) text_names.push_back(std::to_string(column));
     throw Error(fmt::format(
         "{}:{}: too few columns: found {}, but the label is column {} and the text column {}; columns are separated "
         "by {} (format {}); choose others with label_column and text_columns",
-        file_, line, fields.size(), label_, fmt::join(text_, " and "), format_ == TableFormat::tsv ? "tabs" : "commas",
-        enum_name(format_)));
+        file_, line, fields.size(), label_, listed(text_names, " and "),
+        format_ == TableFormat::tsv ? "tabs" : "commas", enum_name(format_)));
   }
 
  private:
@@ -70,8 +71,7 @@ class Columns {
     if (!choice_.header)
       throw ConfigError(
           fmt::format("data: column '{}' is neither a number from 1 nor, without header: true, a name", column));
-    throw Error(
-        fmt::format("{}:1: no column is called '{}'; the header has: {}", file_, column, fmt::join(header, ", ")));
+    throw Error(fmt::format("{}:1: no column is called '{}'; the header has: {}", file_, column, listed(header)));
   }
 
   const ColumnChoice& choice_;
@@ -117,7 +117,7 @@ std::string json_field(const nlohmann::json& object, const std::string& key, boo
     std::vector<std::string> keys;
     for (const auto& item : object.items()) keys.push_back(item.key());
     throw Error(fmt::format("{}: no key '{}'; found: {}; choose others with label_column and text_columns", place, key,
-                            fmt::join(keys, ", ")));
+                            listed(keys)));
   }
   if (found->is_string()) return found->get<std::string>();
   if (integers && found->is_number_integer()) return found->dump();
