@@ -155,7 +155,7 @@ TEST_CASE("safetensors: random damage ends in success or an Error") {
   const std::string whole = example_content();
   RandomStream random({1, 2});
   int failures = 0;
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < 6000; ++round) {
     std::string mutated = whole;
     for (uint64_t edits = 1 + random.below(4); edits > 0; --edits) {
       const size_t at = random.below(mutated.size());
@@ -181,10 +181,12 @@ TEST_CASE("safetensors: random damage ends in success or an Error") {
     const ScratchFile file;
     file.put(mutated);
     try {
-      for (const FileTensor& tensor : SafetensorsFile(file.path).tensors()) CHECK(tensor.size >= 0);
+      const SafetensorsFile read(file.path);
+      for (const FileTensor& tensor : read.tensors())
+        CHECK(static_cast<int64_t>(tensor.to_doubles().size()) == tensor.size);
     } catch (const Error&) {
       ++failures;
     }
   }
-  CHECK(failures > 10000);
+  CHECK(failures > 3000);
 }
