@@ -1,15 +1,19 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "core/pool.hpp"
 #include "train/checkpoint.hpp"
 #include "train/evaluate.hpp"
+#include "train/pace.hpp"
+#include "train/reporter.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;
@@ -242,6 +246,61 @@ TEST_CASE("a signal saves and stops; the same call goes on") {
     CHECK_FALSE(second.interrupted);
     CHECK(second.state.step == 10);
   }
+}
+
+TEST_CASE("a second SIGINT ends the process at once, and what was saved is whole") {
+  const TemporaryFolder folder;
+  set_threads(1);  // the child inherits no other threads
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    Setup setup(folder / "run");
+    TrainConfig config = quiet_config();
+    config.steps = 10;
+    config.save_every = 6;
+    setup.task.before_loss = [&](const Context& context) {
+      if (!context.training || context.step != 6) return;
+      std::raise(SIGINT);
+      std::raise(SIGINT);
+      _exit(3);  // not reached
+    };
+    train(setup.inputs, config);
+    _exit(4);
+  }
+  set_threads(0);
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGINT);
+  CHECK(Checkpoints(folder / "run/checkpoints").last() == folder / "run/checkpoints/step-6");
+}
+
+TEST_CASE("a time limit ends the run") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  TrainConfig config = quiet_config();
+  config.schedule.shape = ScheduleShape::constant;
+  config.max_minutes = 1e-3;
+  const TrainResult result = train(setup.inputs, config);
+  CHECK(contains(result.reason, "the time limit of 0.001 minutes"));
+  CHECK(result.state.step > 0);
+  CHECK(train(setup.inputs, config).state.step == result.state.step);
+}
+
+TEST_CASE("the time left counts evaluations and checkpoints") {
+  Pace pace({100, 10, 50});
+  CHECK(pace.time_left(0) < 0);
+  pace.step_took(2, 30);
+  pace.step_took(4, 30);
+  CHECK(pace.tokens_per_second() == 10);
+  CHECK(pace.time_left(40) == 60 * 3);
+  pace.evaluation_took(7);
+  pace.save_took(11);
+  CHECK(pace.time_left(40) == 60 * 3 + 6 * 7 + 2 * 11);
+  CHECK(Pace({}).time_left(3) < 0);
+  CHECK(short_time(130) == "2m10s");
+  CHECK(short_time(11041) == "3h04m");
+  CHECK(short_count(12345) == "12.3k");
 }
 
 TEST_CASE("a run folder belongs to one process") {
