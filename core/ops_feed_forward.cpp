@@ -64,7 +64,7 @@ Var two_layers(const Hidden& layer, const Var& x, const Var& up_weight, const Va
     multiply_rows(hidden.data(), down_weight.value().data(), down_bias ? down_bias.value().data() : nullptr,
                   y.mutable_data(), down);
   }
-  const auto pullback = [layer, xv = x.value(), w = up_weight.value(), b, v = down_weight.value(), pre = std::move(pre),
+  auto pullback = [layer, xv = x.value(), w = up_weight.value(), b, v = down_weight.value(), pre = std::move(pre),
                          up, down](const Array& dy, const Needs& needs) mutable -> Grads {
     Grads grads(input_count);
     GradSink down_dbias(needs, input_down_bias, Shape{down.out});
@@ -82,7 +82,7 @@ Var two_layers(const Hidden& layer, const Var& x, const Var& up_weight, const Va
     if (needs[input_x]) grads[input_x] = input_grad(back.dpre.data(), w, xv.shape(), up);
     return grads;
   };
-  return make_var(layer.op, std::move(y), {x, up_weight, up_bias, down_weight, down_bias}, pullback);
+  return make_var(layer.op, std::move(y), {x, up_weight, up_bias, down_weight, down_bias}, std::move(pullback));
 }
 
 }  // namespace
