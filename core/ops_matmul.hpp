@@ -11,9 +11,9 @@ struct MatmulOptions {
 };
 
 /// y = a b.  a: (..., M, K), b: (..., K, N) -> (..., M, N); with Transpose::yes an operand is stored (..., K, M) or
-/// (..., N, K). The leading axes broadcast. da = g b^T, db = a^T g, summed over broadcast axes; the gradient of a
-/// parameter that is not broadcast along some of the leading axes only is added to its block in place. Both operands
-/// need rank >= 2. Throws std::invalid_argument for shapes that do not fit.
+/// (..., N, K). The leading axes broadcast.  da = g b^T, db = a^T g, summed over broadcast axes; the gradient of a
+/// parameter is added to its block in place. Throws std::invalid_argument for a rank below 2 and for shapes that do not
+/// fit.
 Var matmul(const Var& a, const Var& b, const MatmulOptions& options = {});
 
 CAPSTAN_END
