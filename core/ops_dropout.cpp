@@ -34,9 +34,7 @@ Mask make_mask(const Shape& x, const DropoutOptions& options) {
           static_cast<real>(1 / (1 - options.rate))};
 }
 
-Array masked(const Array& x, const Mask& mask) {
-  Array y(x.shape());
-  real* const out = y.mutable_data();
+void lay_over(const Mask& mask, const real* in, real* out) {
   const uint64_t key = philox_key(mask.options.key);
   const auto step = static_cast<uint32_t>(mask.options.step);
   const Ids &examples = mask.options.examples, &positions = mask.options.positions;
@@ -48,13 +46,22 @@ Array masked(const Array& x, const Mask& mask) {
       const kernels::DropoutRow counters{
           {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)}, example, position, step};
       const int64_t at = row * mask.channels;
-      kernels::dropout_row(out + at, x.data() + at, mask.channels, counters, mask.threshold, mask.scale);
+      kernels::dropout_row(out + at, in + at, mask.channels, counters, mask.threshold, mask.scale);
     }
   });
+}
+
+Array masked(const Array& x, const Mask& mask) {
+  Array y(x.shape());
+  lay_over(mask, x.data(), y.mutable_data());
   return y;
 }
 
 }  // namespace
+
+void apply_dropout(const Shape& x, const DropoutOptions& options, const real* in, real* out) {
+  lay_over(make_mask(x, options), in, out);
+}
 
 Var dropout(const Var& x, const DropoutOptions& options) {
   if (options.rate == 0) return x;

@@ -15,16 +15,17 @@ struct CrossEntropyOptions {
 struct CrossEntropy {
   Var sum;              // scalar: natural-log loss summed over the counted rows
   int64_t targets = 0;  // rows that are not ignored
-  int64_t correct = 0;  // of these, rows whose highest logit is the target's (the first of equal ones); 0 unless asked for
+  int64_t correct =
+      0;  // of these, rows whose highest logit is the target's (the first of equal ones); 0 unless asked for
 };
 
-/// -log softmax(logits)[target], summed.  logits: (..., V), targets: (...). Saves one V-row gradient per row, made in the
-/// forward pass when recording. Throws std::invalid_argument naming the shapes, or id, row and V for a target outside [0, V).
+/// -log softmax(logits)[target], summed.  logits: (..., V), targets: (...). Saves the logits and two numbers per row.
+/// Throws std::invalid_argument naming the shapes, or id, row and V for a target outside [0, V).
 CrossEntropy softmax_cross_entropy(const Var& logits, const Ids& targets, const CrossEntropyOptions& options = {});
 
-/// softmax_cross_entropy(x W^T + b, targets) without ever holding all logits.  x: (..., D), weight: (V, D), bias: (V) or
-/// undefined, targets: (...). When recording, the gradients of x, W and b are formed chunk by chunk in the forward pass
-/// and only scaled in the pullback.
+/// softmax_cross_entropy(x W^T + b, targets) without ever holding all logits.  x: (..., D), weight: (V, D), bias: (V)
+/// or undefined, targets: (...). When recording, the gradients of x, W and b are formed chunk by chunk in the forward
+/// pass and only scaled in the pullback.
 CrossEntropy linear_cross_entropy(const Var& x, const Var& weight, const Var& bias, const Ids& targets,
                                   const CrossEntropyOptions& options = {});
 

@@ -1,7 +1,6 @@
 #include "train/trainer.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "train/checkpoint.hpp"
 #include "train/evaluate.hpp"
 #include "train/metrics.hpp"
+#include "train/pace.hpp"
 #include "train/reporter.hpp"
 #include "train/run_folder.hpp"
 #include "train/signals.hpp"
@@ -22,16 +22,6 @@ namespace {
 
 constexpr int64_t skips_in_row_limit = 20;
 constexpr double nats_per_bit = 0.6931471805599453;
-
-/// Seconds of wall time since it was made or restarted.
-class Stopwatch {
- public:
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-  void restart() { start_ = std::chrono::steady_clock::now(); }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 /// Sums over the batches of one step.
 struct StepSums {
@@ -72,7 +62,7 @@ class Loop {
   double time_left() const;
 
   bool validate();  // false: a signal came
-  void judge(const Evaluation& result);
+  void judge(const Evaluation& result, double took);
   void save();
   TrainResult finish();
   TrainResult interrupt();
@@ -93,14 +83,9 @@ class Loop {
   int64_t saved_step_ = -1;
   double learning_rate_ = 0, norm_ = 0, last_loss_ = 0;
 
-  // For rates and the time left; nothing that is trained depends on them.
+  Pace pace_;
   Stopwatch session_;
   double seconds_before_ = 0;  // in earlier sessions
-  double step_seconds_ = 0;    // steps of this session alone
-  int64_t session_steps_ = 0;
-  double window_seconds_ = 0;  // since the last logged step
-  int64_t window_tokens_ = 0;
-  double valid_seconds_ = 0, save_seconds_ = 0;  // the last time
 };
 
 Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
@@ -111,7 +96,8 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
       schedule_(config.schedule, config.lr, total_),
       optimizer_(config.optimizer, inputs.params),
       average_(config.ema_decay > 0 ? std::make_unique<WeightAverage>(config.ema_decay, inputs.params) : nullptr),
-      reporter_(config.progress, folder_.log_file()) {
+      reporter_(config.progress, folder_.log_file()),
+      pace_({total_, inputs.valid != nullptr ? config.valid_every : 0, config.save_every}) {
   if (in_.train.batches(0) <= 0)
     throw Error(
         "train: the training data does not fill a single batch: give more data, or lower train.batch_size or the "
@@ -190,17 +176,14 @@ void Loop::step() {
   if (sums) {
     last_loss_ = sums->loss / static_cast<double>(std::max<int64_t>(sums->targets, 1));
     state_.tokens += sums->tokens;
-    window_tokens_ += sums->tokens;
     if (update(*sums)) {
       state_.window_loss += sums->loss;
       state_.window_targets += sums->targets;
     }
   }
   ++state_.step;
-  ++session_steps_;
   unsaved_ = true;
-  step_seconds_ += watch.seconds();
-  window_seconds_ += watch.seconds();
+  pace_.step_took(watch.seconds(), sums ? sums->tokens : 0);
   if (const std::string event = schedule_.event(state_.step); !event.empty()) reporter_.info(event);
   report_step(epoch);
 }
@@ -272,8 +255,8 @@ std::string Loop::status_line(int64_t epoch) const {
   return fmt::format(
       "Ep. {} : Step {}{} : Loss {:.4g} ({:.3g} bpt) : {} tok/s : gnorm {:.3g} : lr {:.2e} : RSS {:.0f} MB{}",
       epoch + 1, state_.step, total_ > 0 ? "/" + std::to_string(total_) : "", loss, loss / nats_per_bit,
-      short_count(static_cast<double>(window_tokens_) / std::max(window_seconds_, 1e-9)), norm_, learning_rate_,
-      static_cast<double>(resident_bytes()) / 1e6, left >= 0 ? " : ETA " + short_time(left) : "");
+      short_count(pace_.tokens_per_second()), norm_, learning_rate_, static_cast<double>(resident_bytes()) / 1e6,
+      left >= 0 ? " : ETA " + short_time(left) : "");
 }
 
 void Loop::report_step(int64_t epoch) {
@@ -290,31 +273,22 @@ void Loop::report_step(int64_t epoch) {
                          {"grad_norm", norm_},
                          {"lr", learning_rate_},
                          {"tokens", state_.tokens},
-                         {"tokens_per_second", static_cast<double>(window_tokens_) / std::max(window_seconds_, 1e-9)},
+                         {"tokens_per_second", pace_.tokens_per_second()},
                          {"seconds", seconds()},
                          {"rss_bytes", resident_bytes()},
                          {"peak_rss_bytes", peak_resident_bytes()}};
   if (state_.skipped > 0) line["skipped"] = state_.skipped;
   metrics_->add(line);
   state_.window_loss = 0;
-  state_.window_targets = window_tokens_ = 0;
-  window_seconds_ = 0;
+  state_.window_targets = 0;
+  pace_.start_window();
 }
 
-/// Steps, evaluations and checkpoints that are still to come, at their present cost; -1 when not known.
 double Loop::time_left() const {
-  double left = -1;
-  if (total_ > 0 && session_steps_ > 0) {
-    const auto times = [&](int64_t every) { return every > 0 ? total_ / every - state_.step / every : 0; };
-    left = static_cast<double>(total_ - state_.step) * step_seconds_ / static_cast<double>(session_steps_) +
-           static_cast<double>(in_.valid != nullptr ? times(config_.valid_every) : 0) * valid_seconds_ +
-           static_cast<double>(times(config_.save_every)) * save_seconds_;
-  }
-  if (config_.max_minutes > 0) {
-    const double until_limit = std::max(0.0, 60 * config_.max_minutes - seconds());
-    left = left < 0 ? until_limit : std::min(left, until_limit);
-  }
-  return left;
+  const double left = pace_.time_left(state_.step);
+  if (config_.max_minutes == 0) return left;
+  const double until_limit = std::max(0.0, 60 * config_.max_minutes - seconds());
+  return left < 0 ? until_limit : std::min(left, until_limit);
 }
 
 bool Loop::validate() {
@@ -338,12 +312,12 @@ bool Loop::validate() {
   // Evaluation may have other shapes; its blocks are of no use to training.
   if (pool::stats().bytes_reserved > 2 * reserved) pool::trim();
   if (!result) return false;
-  valid_seconds_ = watch.seconds();
-  judge(*result);
+  pace_.evaluation_took(watch.seconds());
+  judge(*result, watch.seconds());
   return true;
 }
 
-void Loop::judge(const Evaluation& result) {
+void Loop::judge(const Evaluation& result, double took) {
   state_.validated_step = state_.step;
   unsaved_ = true;
   const double loss = result.loss();
@@ -363,7 +337,7 @@ void Loop::judge(const Evaluation& result) {
                                           : std::string("none"));
   reporter_.info(fmt::format("Valid : Step {} : Loss {:.4f} ({:.3f} bpt) : Accuracy {:.2f} % : {} targets : {} : {}",
                              state_.step, loss, result.bits(), 100 * result.accuracy(),
-                             short_count(static_cast<double>(result.targets)), short_time(valid_seconds_), verdict));
+                             short_count(static_cast<double>(result.targets)), short_time(took), verdict));
   metrics_->add({{"event", "valid"},
                  {"step", state_.step},
                  {"loss", loss},
@@ -381,7 +355,7 @@ void Loop::save() {
   folder_.checkpoints().save({in_.params, optimizer_, average_.get(), state_}, best_unsaved_, config_.keep_last);
   saved_step_ = state_.step;
   unsaved_ = best_unsaved_ = false;
-  save_seconds_ = watch.seconds();
+  pace_.save_took(watch.seconds());
 }
 
 TrainResult Loop::finish() {

@@ -9,8 +9,7 @@ constexpr const char* absent = "absent";
 
 bool compared_by_key(const ConfigNode& a, const ConfigNode& b) {
   if (a.kind != NodeKind::map || b.kind != NodeKind::map) return false;
-  const auto *type_a = a.find("type"), *type_b = b.find("type");
-  return !type_a || !type_b || write_flow(*type_a) == write_flow(*type_b);
+  return !a.is_variant || !b.is_variant || a.find("type")->text == b.find("type")->text;
 }
 
 void add_differences(const ConfigNode& a, const ConfigNode& b, const std::string& path,

@@ -48,16 +48,19 @@ bool types_differ(const ConfigNode& a, const ConfigNode& b) {
 
 void merge(ConfigNode& base, ConfigNode over) {
   if (over.kind == NodeKind::map && base.kind == NodeKind::scalar) base = expanded(std::move(base));
-  if (over.kind != NodeKind::map || base.kind != NodeKind::map || types_differ(base, over)) {
+  if (over.kind != NodeKind::map || base.kind != NodeKind::map) {
     over.key = base.key;
     if (!over.key_place.given()) over.key_place = base.key_place;
     base = std::move(over);
     return;
   }
   // A file's map is what later files and messages speak of; an override lays single keys on it.
-  const bool is_override = over.place.line == 0;
-  if (over.place.given() && !(is_override && base.place.given())) base.place = over.place;
+  const bool is_override = over.place.line == 0, new_type = types_differ(base, over);
+  if (over.place.given() && (new_type || !is_override || !base.place.given())) base.place = over.place;
   if (over.key_place.given()) base.key_place = over.key_place;
+  base.of_other_type = false;
+  if (new_type)
+    for (auto& child : base.children) child.of_other_type = true;
   for (auto& child : over.children) {
     if (ConfigNode* same = base.find(child.key))
       merge(*same, std::move(child));

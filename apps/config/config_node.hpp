@@ -30,7 +30,9 @@ struct ConfigNode {
   Place place = {};
   std::string key = "";  // the name by which the enclosing map holds this node, if a map does
   Place key_place = {};
-  std::string help = "";  // the field's help text, if the node was written from a struct
+  bool is_variant = false;     // written from a std::variant
+  bool of_other_type = false;  // given beside a `type` that has changed since: void if the map turns out a variant's
+  std::string help = "";       // the field's help text, if the node was written from a struct
 
   /// A map's child by its key, or nullptr.
   ConfigNode* find(std::string_view name);
@@ -42,8 +44,9 @@ ConfigNode scalar_node(std::string text, bool quoted = false);
 /// Nesting beyond this is refused, so that walking a tree by recursion is safe.
 constexpr std::size_t max_config_depth = 64;
 
-/// Lays `over` on `base`: maps are merged key by key, everything else is replaced. A map with another `type` replaces;
-/// a map laid on a scalar NAME is laid on {type: NAME}.
+/// Lays `over` on `base`: maps are merged key by key, everything else is replaced. A map with another `type` marks
+/// the keys beside the old one `of_other_type`: only the reader knows whether the map is a variant's, where they are
+/// void, or a struct's with a field of that name. A map laid on a scalar NAME is laid on {type: NAME}.
 void merge(ConfigNode& base, ConfigNode over);
 
 /// What a message calls this value: "64", "\"fast\"", "a list", ...

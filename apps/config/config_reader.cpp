@@ -178,7 +178,7 @@ void ProblemsBelow::add(const std::string& path, const std::string& message) {
 
 void FieldReader::report_unknown_keys() const {
   for (const auto& child : map_.children) {
-    if (std::find(known_.begin(), known_.end(), child.key) != known_.end()) continue;
+    if (is_void(child) || std::find(known_.begin(), known_.end(), child.key) != known_.end()) continue;
     const std::string meant = nearest(child.key, known_);
     const std::string what = type_ ? fmt::format("unknown key for type {}", type_) : "unknown key";
     const std::string hint =

@@ -73,7 +73,8 @@ class FieldReader {
   template <class T>
   void operator()(const char* name, T& field, const Constraint& constraint, const char*) {
     known_.emplace_back(name);
-    if (const ConfigNode* node = map_.find(name)) {
+    const ConfigNode* node = map_.find(name);
+    if (node && !is_void(*node)) {
       read_value(*node, spot_.child(name, *node), constraint, field);
     } else {  // the default has to keep to the constraint, too
       const ConfigNode node_of_default = to_node(field);
@@ -84,6 +85,9 @@ class FieldReader {
   void report_unknown_keys() const;
 
  private:
+  /// Whether a key belongs to a type that this variant had before.
+  bool is_void(const ConfigNode& child) const { return type_ && child.of_other_type; }
+
   const ConfigNode& map_;
   const Spot& spot_;
   const char* type_;

@@ -42,6 +42,7 @@ ConfigNode to_node(const T& value) {
         [](const auto& alternative) {
           ConfigNode map = to_node(alternative), type = scalar_node(alternative.type_name, true);
           type.key = "type";
+          map.is_variant = true;
           map.children.insert(map.children.begin(), std::move(type));
           return map;
         },

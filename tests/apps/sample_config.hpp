@@ -59,12 +59,24 @@ void describe(Fields& f, Layer& c) {
   f("scale", c.scale, any(), "residual scale");
 }
 
+/// A struct, not a variant's alternative, that happens to have a field called `type`.
+struct Norm {
+  std::string type = "layer";
+  double eps = 0.5;
+};
+template <class Fields>
+void describe(Fields& f, Norm& c) {
+  f("type", c.type, one_of({"layer", "rms"}), "which statistics");
+  f("eps", c.eps, greater(0), "added to them");
+}
+
 struct Model {
   std::int64_t width = 64;
   Pooling pooling = Pooling::mean;
   Mixer mixer = LocalMixer{8, std::nullopt};
   std::vector<Layer> layers = {Layer{}, Layer{LocalMixer{}, 0.5}};
   std::optional<Layer> head = std::nullopt;
+  Norm norm;
 };
 template <class Fields>
 void describe(Fields& f, Model& c) {
@@ -73,6 +85,7 @@ void describe(Fields& f, Model& c) {
   f("mixer", c.mixer, any(), "mixer of all layers");
   f("layers", c.layers, not_empty(), "layers one by one");
   f("head", c.head, any(), "a last layer");
+  f("norm", c.norm, any(), "normalisation");
 }
 
 struct Data {

@@ -151,6 +151,19 @@ TEST_CASE("later files win key by key; lists and another type replace") {
     CHECK(as<LocalMixer>(run.model.head->mixer).window == 6);
     CHECK(run.model.head->scale == 2);
   }
+  SUBCASE("another type, in a list that a file has given") {
+    const std::string list = "model: {layers: [{mixer: {type: local, window: 3, dropout: 0.5}}, {mixer: local}]}\n";
+    const Run run = read_files({base, list}, {"model.layers.0.mixer.type=conv", "model.layers.0.mixer.kernel=5",
+                                              "model.layers.1.mixer.type=conv", "model.layers.1.mixer.kernel=6"});
+    CHECK(as<ConvMixer>(run.model.layers[0].mixer).kernel == 5);
+    CHECK(as<ConvMixer>(run.model.layers[1].mixer).kernel == 6);
+  }
+  SUBCASE("a field called type is a field like any other") {
+    const Run run = read_files({base, "model: {norm: {eps: 7}}\n", "model: {norm: {type: rms}}\n"}, {});
+    CHECK(run.model.norm.type == "rms");
+    CHECK(run.model.norm.eps == 7);
+    CHECK(read_files({base, "model: {norm: {type: rms, eps: 7}}\n"}, {"model.norm.type=layer"}).model.norm.eps == 7);
+  }
   SUBCASE("unset by null") { CHECK_FALSE(read_files({base, "model: {head: null}\n"}, {}).model.head); }
 }
 

@@ -53,6 +53,9 @@ TEST_CASE("a written config is complete, in the order of describe(), and comment
         "        kernel: 3\n"
         "      scale: 2\n"
         "  head: null\n"
+        "  norm:\n"
+        "    type: layer\n"
+        "    eps: 0.5\n"
         "train:\n"
         "  lr: 0.001\n"
         "  offset: 0\n"
@@ -185,6 +188,7 @@ TEST_CASE("differences name the key and both values") {
   b.model.mixer = ConvMixer{3};
   b.model.layers[1].mixer = LocalMixer{5, std::nullopt};
   b.model.head = Layer{};
+  b.model.norm.type = "rms";
   b.train.lr = 0.5;
   std::string text;
   for (const auto& difference : diff_configs(a, b))
@@ -195,8 +199,9 @@ TEST_CASE("differences name the key and both values") {
         "model.mixer: {type: local, window: 8, dropout: null} -> {type: conv, kernel: 3}\n"
         "model.layers.1.mixer.window: 32 -> 5\n"
         "model.head: null -> {mixer: {type: simple}, scale: 1}\n"
+        "model.norm.type: layer -> rms\n"
         "train.lr: 0.001 -> 0.5\n");
-  REQUIRE(diff_configs(b, a).size() == 6);
+  REQUIRE(diff_configs(b, a).size() == 7);
   CHECK(diff_configs(b, a)[1].b == "absent");
 }
 
@@ -234,6 +239,9 @@ TEST_CASE("the table of keys") {
         "dropped |\n"
         "| `model.head.mixer(conv).kernel` | whole number | must be given | at least 1 | kernel length |\n"
         "| `model.head.scale` | number | `1` |  | residual scale |\n"
+        "| `model.norm` | map |  |  | normalisation |\n"
+        "| `model.norm.type` | text | `layer` | one of (layer, rms) | which statistics |\n"
+        "| `model.norm.eps` | number | `0.5` | greater than 0 | added to them |\n"
         "| `train` | map |  |  | how to train |\n"
         "| `train.lr` | number | `0.001` | greater than 0 | peak learning rate |\n"
         "| `train.offset` | number | `0` |  | added to everything |\n"

@@ -1,0 +1,35 @@
+// Names of classes and the labels that stand for them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace capstan {
+
+class ClassNames {
+ public:
+  /// Names in the order of their indices. In data, an integer stands for the class of that index unless some name is an
+  /// integer itself. Throws Error for fewer than two names and for one that occurs twice; `origin` says where they come
+  /// from.
+  static ClassNames from_list(std::vector<std::string> names, const std::string& origin);
+  /// One name per line.
+  static ClassNames from_file(const std::string& path);
+  /// The different labels of training data, sorted: as numbers when all are integers, otherwise by bytes. `origin`
+  /// names the data. Throws Error when there is only one.
+  static ClassNames gather(const std::vector<std::string>& labels, const std::string& origin);
+
+  const std::vector<std::string>& names() const { return names_; }
+  /// Throws Error for an unknown label, with the nearest and the known ones; `place` is its file:line.
+  int32_t index_of(const std::string& label, const std::string& place) const;
+
+ private:
+  explicit ClassNames(std::vector<std::string> names) : names_(std::move(names)) {}
+
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, int32_t> indices_;
+  bool accepts_indices_ = false;
+};
+
+}  // namespace capstan

@@ -1,0 +1,32 @@
+// From what a user writes (files, patterns, folders) to a list of files.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace capstan {
+
+/// Which files of folders and patterns are taken. A pattern without '/' is held against a file's or folder's own name,
+/// one with '/' against its path below the listed folder. Files that are named one by one are always taken.
+struct FileFilter {
+  std::vector<std::string> include;  // empty: all
+  std::vector<std::string> exclude;  // files, and folders that are not entered
+};
+
+struct FoundFile {
+  std::string path;
+  std::string name;  // path below the listed folder or the pattern's fixed part: does not depend on where that is
+};
+
+/// The files that `paths` stand for, sorted by path, each once: files as they are; folders with everything below them;
+/// patterns with
+/// `*`, `?` and `[a-z]` (within a name) and `**` (any number of folders). From folders and patterns, hidden files and
+/// folders, empty files and binary files (looks_binary) are left out. Throws Error for a path that does not exist, and
+/// for a folder or pattern that gives no text.
+std::vector<FoundFile> list_files(const std::vector<std::string>& paths, const FileFilter& filter = {});
+
+/// Does a whole path match a pattern?
+bool matches_pattern(std::string_view path, std::string_view pattern);
+
+}  // namespace capstan

@@ -1,0 +1,32 @@
+// Tells whether data or a tokenizer is still what a run began with.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace capstan {
+
+/// XXH3-128 over everything added. Each piece is preceded by its length, so that moving a byte from one piece to the
+/// next shows.
+class Fingerprint {
+ public:
+  Fingerprint();
+  ~Fingerprint();
+  Fingerprint(const Fingerprint&) = delete;
+  Fingerprint& operator=(const Fingerprint&) = delete;
+
+  Fingerprint& add(std::string_view bytes);
+  Fingerprint& add(const std::vector<int32_t>& values);
+  Fingerprint& add(const std::vector<int64_t>& values);
+  /// 32 hexadecimal digits.
+  std::string hex() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace capstan

@@ -1,0 +1,140 @@
+#include "data/labelled_source.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.hpp"
+#include "core/random.hpp"
+#include "data/class_names.hpp"
+#include "data/file_list.hpp"
+#include "data/name_list.hpp"
+#include "data/text_file.hpp"
+#include "data/utf8.hpp"
+
+namespace capstan {
+namespace {
+
+/// A row and where it stands.
+struct Source {
+  LabelledText row;
+  std::shared_ptr<const std::string> file;
+  int32_t label = 0;
+  std::string place() const { return fmt::format("{}:{}", *file, row.line); }
+};
+
+std::string trimmed(const std::string& text) {
+  const size_t begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t");
+  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
+}
+
+std::vector<Source> read_rows(const std::vector<std::string>& paths, const LabelledSourceConfig& config, bool utf8) {
+  std::vector<Source> sources;
+  for (const FoundFile& found : list_files(paths)) {
+    const std::string content = read_text_file(found.path);
+    if (utf8) check_utf8(content, found.path);
+    auto rows =
+        read_table(content, found.path, config.format, {config.header, config.label_column, config.text_columns});
+    const auto file = std::make_shared<const std::string>(found.path);
+    if (rows.empty()) throw Error(fmt::format("{}: holds no examples", found.path));
+    for (LabelledText& row : rows) {
+      row.label = trimmed(row.label);
+      sources.push_back({std::move(row), file});
+    }
+  }
+  return sources;
+}
+
+ClassNames class_names(const LabelledSourceConfig& config, const std::vector<Source>& train) {
+  if (!config.classes.empty() && !config.classes_file.empty())
+    throw ConfigError("data: give either classes or classes_file, not both");
+  if (!config.classes.empty()) return ClassNames::from_list(config.classes, "data: classes");
+  if (!config.classes_file.empty()) return ClassNames::from_file(config.classes_file);
+  std::vector<std::string> labels;
+  for (const Source& source : train) labels.push_back(source.row.label);
+  return ClassNames::gather(labels, listed(config.train));
+}
+
+void set_labels(std::vector<Source>& sources, const ClassNames& classes) {
+  for (Source& source : sources) source.label = classes.index_of(source.row.label, source.place());
+}
+
+void check_several_classes(const std::vector<Source>& train) {
+  const auto same = [&](const Source& source) { return source.label == train.front().label; };
+  if (std::all_of(train.begin(), train.end(), same))
+    throw Error(fmt::format(
+        "{}: all {} examples have the label '{}'; a classifier needs at least two classes (is label_column right?)",
+        *train.front().file, train.size(), train.front().row.label));
+}
+
+/// Moves a share of every class from train to the result; both keep their order.
+std::vector<Source> hold_out(std::vector<Source>& train, int64_t classes, double fraction, int64_t seed) {
+  std::vector<std::vector<size_t>> by_class(static_cast<size_t>(classes));
+  for (size_t i = 0; i < train.size(); ++i) by_class[static_cast<size_t>(train[i].label)].push_back(i);
+  std::vector<bool> held(train.size(), false);
+  for (size_t c = 0; c < by_class.size(); ++c) {
+    const size_t count = by_class[c].size();
+    if (count < 2) continue;
+    const auto share = static_cast<size_t>(std::llround(static_cast<double>(count) * fraction));
+    const RandomKey key = random_key(static_cast<uint64_t>(seed), fmt::format("held-out examples of class {}", c));
+    for (size_t i = 0; i < std::clamp<size_t>(share, 1, count - 1); ++i)
+      held[by_class[c][permuted(i, count, key, 0)]] = true;
+  }
+  std::vector<Source> kept, valid;
+  for (size_t i = 0; i < train.size(); ++i) (held[i] ? valid : kept).push_back(std::move(train[i]));
+  train = std::move(kept);
+  return valid;
+}
+
+ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer, const LabelledSourceConfig& config) {
+  ExampleSet examples;
+  for (const Source& source : sources) {
+    std::vector<int32_t> ids = tokenizer.encode(source.row.text, source.place());
+    if (ids.empty()) {
+      if (config.skip_empty) continue;
+      throw Error(fmt::format("{}: the text is empty; set skip_empty: true to leave such rows out", source.place()));
+    }
+    const auto length = static_cast<int64_t>(ids.size());
+    if (config.max_length > 0 && length > config.max_length) {
+      if (config.truncate == Truncate::error)
+        throw Error(fmt::format(
+            "{}: the text has {} tokens, more than max_length = {}; raise max_length (and what the model can "
+            "take), or set truncate to head or tail",
+            source.place(), length, config.max_length));
+      if (config.truncate == Truncate::tail) ids.erase(ids.begin(), ids.end() - config.max_length);
+      ids.resize(static_cast<size_t>(config.max_length));
+    }
+    examples.add(ids, source.label);
+  }
+  return examples;
+}
+
+}  // namespace
+
+ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer) {
+  const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
+  std::vector<Source> train = read_rows(config.train, config, utf8), valid = read_rows(config.valid, config, utf8),
+                      test = read_rows(config.test, config, utf8);
+  if (train.empty()) throw ConfigError("data: train names no file");
+  const ClassNames classes = class_names(config, train);
+  for (auto* split : {&train, &valid, &test}) set_labels(*split, classes);
+  check_several_classes(train);
+  const auto class_count = static_cast<int64_t>(classes.names().size());
+  if (config.valid.empty() && config.valid_fraction > 0)
+    valid = hold_out(train, class_count, config.valid_fraction, config.split_seed);
+
+  ClassificationData data;
+  data.classes = classes.names();
+  if (!tokenizer) {
+    std::vector<std::string_view> texts;
+    for (const Source& source : train) texts.push_back(source.row.text);
+    tokenizer = make_tokenizer(config.tokenizer, texts);
+  }
+  data.tokenizer = std::move(tokenizer);
+  data.train = encode(train, *data.tokenizer, config);
+  data.valid = encode(valid, *data.tokenizer, config);
+  data.test = encode(test, *data.tokenizer, config);
+  if (data.train.size() == 0) throw Error(fmt::format("{}: no row has any text", listed(config.train)));
+  return data;
+}
+
+}  // namespace capstan

@@ -1,0 +1,66 @@
+// Labelled texts from TSV, CSV and JSONL files, for classifiers.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/schema.hpp"
+#include "data/example_set.hpp"
+#include "data/table_reader.hpp"
+#include "data/tokenizer.hpp"
+
+namespace capstan {
+
+/// What becomes of a text with more than max_length tokens: its head is kept, its tail is kept, or it is an error.
+enum class Truncate { head, tail, error };
+inline std::vector<EnumName<Truncate>> enum_names(Truncate) {
+  return {{Truncate::head, "head"}, {Truncate::tail, "tail"}, {Truncate::error, "error"}};
+}
+
+struct LabelledSourceConfig {
+  static constexpr const char* type_name = "labelled";
+  std::vector<std::string> train, valid, test;
+  TableFormat format = TableFormat::by_name;
+  bool header = false;
+  std::optional<std::string> label_column;
+  std::vector<std::string> text_columns;
+  std::vector<std::string> classes;
+  std::string classes_file;
+  double valid_fraction = 0.1;
+  int64_t split_seed = 0;
+  int64_t max_length = 512;
+  Truncate truncate = Truncate::head;
+  bool skip_empty = false;
+  TokenizerConfig tokenizer = WordTokenizerConfig{WordSplit::words, true, 30000, 2, ""};
+};
+template <class Fields>
+void describe(Fields& f, LabelledSourceConfig& c) {
+  f("train", c.train, not_empty(), "files with one labelled text per row; .gz is unpacked");
+  f("valid", c.valid, any(),
+    "the same for validation; without it, valid_fraction of the training examples is held out");
+  f("test", c.test, any(), "the same for the test");
+  f("format", c.format, any(), "tsv (no quoting), csv (RFC 4180) or jsonl; auto goes by the file's name");
+  f("header", c.header, any(), "the first row of tsv and csv names the columns");
+  f("label_column", c.label_column, any(),
+    "number from 1, name of the header, or key; usually 1, or \"label\" in jsonl");
+  f("text_columns", c.text_columns, any(),
+    "the same for the text, several are joined by a blank; usually -1 (the last), or \"text\" in jsonl");
+  f("classes", c.classes, any(),
+    "names of the classes; labels may be these or their places from 0. Without names, those of the training data");
+  f("classes_file", c.classes_file, any(), "the same from a file with one name per line");
+  f("valid_fraction", c.valid_fraction, between_below(0, 1), "share of every class held out for validation");
+  f("split_seed", c.split_seed, at_least(0), "which examples are held out");
+  f("max_length", c.max_length, at_least(0), "tokens per text at most; 0 = any number");
+  f("truncate", c.truncate, any(), "of a longer text keep the head or the tail, or stop with an error");
+  f("skip_empty", c.skip_empty, any(), "leave rows without text out instead of stopping at them");
+  f("tokenizer", c.tokenizer, any(), "byte, char or word");
+}
+
+/// Reads, splits and tokenises. `tokenizer`: that of an earlier run (whose classes belong into the config); otherwise
+/// one is made from the training texts. Throws Error naming file, line and remedy.
+ClassificationData load_labelled(const LabelledSourceConfig& config,
+                                 std::shared_ptr<const Tokenizer> tokenizer = nullptr);
+
+}  // namespace capstan

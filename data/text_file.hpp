@@ -1,0 +1,34 @@
+// Reading whole files, plain or gzip, and their lines.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace capstan {
+
+/// The content of a file; one whose name ends in .gz is unpacked. Throws Error naming the file and the remedy when it
+/// is missing, a folder, unreadable, empty, not gzip although it is called so, truncated or damaged.
+std::string read_text_file(const std::string& path);
+
+/// Does a NUL stand in the first 8 KiB (of the unpacked content)? Throws Error when the file cannot be read.
+bool looks_binary(const std::string& path);
+
+struct Line {
+  std::string_view text;  // without "\n" or "\r\n"
+  int64_t number = 0;     // from 1
+};
+
+/// Iterates over the lines of a text, which must outlive it. Lines end at '\n' only (U+0085 and U+2028 are text).
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : rest_(text) {}
+  /// False at the end of the text. A text's last line needs no '\n'.
+  bool next(Line& line);
+
+ private:
+  std::string_view rest_;
+  int64_t number_ = 0;
+};
+
+}  // namespace capstan

@@ -1,0 +1,162 @@
+#include "data/text_source.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/error.hpp"
+#include "core/random.hpp"
+#include "data/file_list.hpp"
+#include "data/fingerprint.hpp"
+#include "data/text_file.hpp"
+#include "data/utf8.hpp"
+
+namespace capstan {
+namespace {
+
+struct TextFile {
+  FoundFile file;
+  std::string text;
+};
+
+/// A part of a file that belongs to one split.
+struct Piece {
+  const TextFile* source;
+  std::string_view text;
+};
+
+struct Pieces {
+  std::vector<Piece> train, valid, test;
+};
+
+std::vector<TextFile> read_files(const std::vector<std::string>& paths, const TextSourceConfig& config, bool utf8) {
+  std::vector<TextFile> files;
+  for (FoundFile& found : list_files(paths, {config.include, config.exclude})) {
+    files.push_back({std::move(found), {}});
+    files.back().text = read_text_file(files.back().file.path);
+    if (utf8) check_utf8(files.back().text, files.back().file.path);
+  }
+  return files;
+}
+
+/// The last place at or before a share of the text where the tokenizer allows a cut.
+size_t cut_position(std::string_view text, double share, const Tokenizer& tokenizer) {
+  return tokenizer.border(text, static_cast<size_t>(std::floor(static_cast<double>(text.size()) * share)));
+}
+
+/// A tokenizer that cuts texts as the one to be made will: the vocabulary does not matter for that.
+std::shared_ptr<const Tokenizer> cutter(TokenizerConfig config) {
+  if (auto* word = std::get_if<WordTokenizerConfig>(&config)) word->vocabulary.clear();
+  return make_tokenizer(config, {});
+}
+
+void add_piece(std::vector<Piece>& pieces, const TextFile& file, size_t begin, size_t end) {
+  if (end > begin) pieces.push_back({&file, std::string_view(file.text).substr(begin, end - begin)});
+}
+
+void split_tails(const std::vector<TextFile>& files, const Tokenizer& tokenizer, double valid, double test,
+                 Pieces& pieces) {
+  for (const TextFile& file : files) {
+    const size_t end = file.text.size();
+    const size_t test_begin = test > 0 ? cut_position(file.text, 1 - test, tokenizer) : end;
+    const size_t valid_begin = valid > 0 ? cut_position(file.text, 1 - valid - test, tokenizer) : test_begin;
+    add_piece(pieces.train, file, 0, valid_begin);
+    add_piece(pieces.valid, file, valid_begin, test_begin);
+    add_piece(pieces.test, file, test_begin, end);
+  }
+}
+
+void split_files(const std::vector<TextFile>& files, double valid, double test, Pieces& pieces) {
+  std::vector<size_t> order(files.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::make_pair(hash_path(files[a].file.name), a) < std::make_pair(hash_path(files[b].file.name), b);
+  });
+  const auto share = [&](double fraction) {
+    return fraction > 0
+               ? std::max<size_t>(1, static_cast<size_t>(std::llround(static_cast<double>(files.size()) * fraction)))
+               : 0;
+  };
+  const size_t valid_files = share(valid), test_files = share(test);
+  if (valid_files + test_files >= files.size())
+    throw Error(
+        fmt::format("data: split by-file holds {} of {} files out and leaves none to train on; name more files, lower "
+                    "the fractions, or use split: tail",
+                    valid_files + test_files, files.size()));
+  std::vector<int> splits(files.size(), 0);
+  for (size_t i = 0; i < valid_files + test_files; ++i) splits[order[i]] = i < valid_files ? 1 : 2;
+  for (size_t i = 0; i < files.size(); ++i)
+    add_piece(splits[i] == 0   ? pieces.train
+              : splits[i] == 1 ? pieces.valid
+                               : pieces.test,
+              files[i], 0, files[i].text.size());
+}
+
+void add_whole(const std::vector<TextFile>& files, std::vector<Piece>& pieces) {
+  for (const TextFile& file : files) add_piece(pieces, file, 0, file.text.size());
+}
+
+TextCorpus encode(const std::vector<Piece>& pieces, const Tokenizer& tokenizer, bool keep_text) {
+  TextCorpus corpus;
+  for (const Piece& piece : pieces) {
+    const std::vector<int32_t> ids = tokenizer.encode(piece.text, piece.source->file.path);
+    TextCorpus::File file{piece.source->file.path,
+                          piece.source->file.name,
+                          corpus.size(),
+                          0,
+                          static_cast<int64_t>(piece.text.size()),
+                          keep_text ? std::string(piece.text) : std::string()};
+    corpus.tokens.insert(corpus.tokens.end(), ids.begin(), ids.end());
+    file.end = corpus.size();
+    corpus.files.push_back(std::move(file));
+  }
+  return corpus;
+}
+
+}  // namespace
+
+int64_t TextCorpus::bytes() const {
+  return std::accumulate(files.begin(), files.end(), int64_t{0},
+                         [](int64_t sum, const File& file) { return sum + file.bytes; });
+}
+
+std::string TextData::fingerprint() const { return Fingerprint().add(train.tokens).add(valid.tokens).hex(); }
+
+TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer) {
+  const double valid = config.valid.empty() ? config.valid_fraction : 0,
+               test = config.test.empty() ? config.test_fraction : 0;
+  if (valid + test >= 1)
+    throw ConfigError(fmt::format("data: valid_fraction {} and test_fraction {} leave no training text", valid, test));
+  if (config.overlap >= config.sequence_length)
+    throw ConfigError(
+        fmt::format("data: overlap {} must be less than sequence_length {}", config.overlap, config.sequence_length));
+  const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
+  const auto train_files = read_files(config.train, config, utf8);
+  const auto valid_files = read_files(config.valid, config, utf8);
+  const auto test_files = read_files(config.test, config, utf8);
+  Pieces pieces;
+  if (valid + test > 0 && config.split == TextSplit::by_file)
+    split_files(train_files, valid, test, pieces);
+  else
+    split_tails(train_files, tokenizer ? *tokenizer : *cutter(config.tokenizer), valid, test, pieces);
+  add_whole(valid_files, pieces.valid);
+  add_whole(test_files, pieces.test);
+
+  TextData data;
+  if (!tokenizer) {
+    std::vector<std::string_view> texts;
+    for (const Piece& piece : pieces.train) texts.push_back(piece.text);
+    tokenizer = make_tokenizer(config.tokenizer, texts);
+  }
+  data.tokenizer = std::move(tokenizer);
+  data.train = encode(pieces.train, *data.tokenizer, false);
+  data.valid = encode(pieces.valid, *data.tokenizer, true);
+  data.test = encode(pieces.test, *data.tokenizer, true);
+  if (valid > 0 && data.valid.size() == 0)
+    throw Error(
+        fmt::format("data: a share of {} of the training text is no text to validate on; raise valid_fraction", valid));
+  if (data.train.size() == 0) throw Error("data: no text is left to train on; add text or lower valid_fraction");
+  return data;
+}
+
+}  // namespace capstan

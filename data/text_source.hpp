@@ -1,0 +1,84 @@
+// Text for language models: files, patterns and folders become one long row of tokens per split.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/schema.hpp"
+#include "data/tokenizer.hpp"
+
+namespace capstan {
+
+/// Where validation (and test) text comes from when no files are named for it.
+enum class TextSplit { tail, by_file };
+inline std::vector<EnumName<TextSplit>> enum_names(TextSplit) {
+  return {{TextSplit::tail, "tail"}, {TextSplit::by_file, "by-file"}};
+}
+
+/// Which windows of the training text make an epoch.
+enum class WindowRule { contiguous, random };
+inline std::vector<EnumName<WindowRule>> enum_names(WindowRule) {
+  return {{WindowRule::contiguous, "contiguous"}, {WindowRule::random, "random"}};
+}
+
+struct TextSourceConfig {
+  static constexpr const char* type_name = "text";
+  std::vector<std::string> train, valid, test;
+  std::vector<std::string> include, exclude;
+  TextSplit split = TextSplit::tail;
+  double valid_fraction = 0.1, test_fraction = 0;
+  int64_t sequence_length = 256;
+  WindowRule windows = WindowRule::contiguous;
+  int64_t overlap = 0;
+  TokenizerConfig tokenizer = ByteTokenizerConfig{};
+};
+template <class Fields>
+void describe(Fields& f, TextSourceConfig& c) {
+  f("train", c.train, not_empty(), "files, patterns (docs/**/*.md) and folders to train on; .gz is unpacked");
+  f("valid", c.valid, any(), "the same for validation; without it, valid_fraction of the training text is held out");
+  f("test", c.test, any(), "the same for the test; without it, test_fraction of the training text is held out");
+  f("include", c.include, any(), "in folders and patterns, take only files like these: [\"*.cpp\", \"docs/**/*.md\"]");
+  f("exclude", c.exclude, any(), "in folders and patterns, leave out files and folders like these");
+  f("split", c.split, any(),
+    "tail: hold out the end of every file; by-file: hold out whole files, chosen by a hash of their path");
+  f("valid_fraction", c.valid_fraction, between_below(0, 1), "share held out for validation");
+  f("test_fraction", c.test_fraction, between_below(0, 1), "share held out for the test");
+  f("sequence_length", c.sequence_length, at_least(1), "tokens per example");
+  f("windows", c.windows, any(),
+    "contiguous: an epoch visits the text once, cut at another offset each time; random: windows from anywhere");
+  f("overlap", c.overlap, at_least(0), "in evaluation, so many tokens of the window before are given again as context");
+  f("tokenizer", c.tokenizer, any(), "byte, char or word");
+}
+
+/// The tokens of one split.
+struct TextCorpus {
+  struct File {
+    std::string path, name;      // name: below the folder it was found in
+    int64_t begin = 0, end = 0;  // its tokens
+    int64_t bytes = 0;
+    std::string text;  // kept for held-out splits only, for measures on the text itself (compression, say)
+  };
+  std::vector<int32_t> tokens;
+  std::vector<File> files;
+
+  int64_t size() const { return static_cast<int64_t>(tokens.size()); }
+  int64_t bytes() const;
+};
+
+struct TextData {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  TextCorpus train, valid, test;
+  /// XXH3-128 over the tokens of train and valid.
+  std::string fingerprint() const;
+};
+
+/// Reads, splits and tokenises. `tokenizer`: that of an earlier run; otherwise one is made from the training text.
+/// With `tail` a file of n bytes is cut at floor(n (1 - valid - test)) and floor(n (1 - test)), moved back to where the
+/// tokenizer allows a cut; for one file of characters these are nanoGPT's and enwik8's usual splits. With `by-file`,
+/// round(files * fraction) files, at least one, whose names have the smallest hashes are held out.
+/// Throws Error naming file (line, column) and remedy; ConfigError for fractions that leave no training text.
+TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr);
+
+}  // namespace capstan

@@ -1,0 +1,113 @@
+// Text to token ids and back.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/schema.hpp"
+
+namespace capstan {
+
+/// Immutable once made. Kinds: byte, char, word, listops.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  virtual std::string kind() const = 0;
+  virtual int64_t vocabulary_size() const = 0;
+
+  /// Throws Error "file:line:column: ..." (places within `text`) at what the tokenizer cannot read.
+  virtual std::vector<int32_t> encode(std::string_view text, const std::string& file = "text") const = 0;
+  /// The text of one token where token `previous` stood before it (-1: nothing).
+  /// Throws std::invalid_argument for an id outside the vocabulary.
+  virtual std::string piece(int32_t id, int32_t previous) const = 0;
+  std::string decode(const std::vector<int32_t>& ids) const;
+
+  /// Must a text be valid UTF-8?
+  virtual bool needs_utf8() const = 0;
+  /// The largest position <= `at` where the text may be cut in two without changing its tokens.
+  virtual size_t border(std::string_view text, size_t at) const = 0;
+  /// The token that stands before a text's first one, so that every token of the text is predicted: a line's end.
+  virtual int32_t start_token() const = 0;
+
+  /// One JSON document that from_json() makes the same tokenizer of.
+  virtual std::string to_json() const = 0;
+  static std::shared_ptr<const Tokenizer> from_json(const std::string& json);
+  /// XXH3-128 of to_json().
+  std::string fingerprint() const;
+
+ protected:
+  void check_id(int32_t id) const;
+};
+
+/// Decodes token by token; what it has returned so far is always valid UTF-8. Bytes that cannot become a character are
+/// shown as U+FFFD (Tokenizer::decode keeps them as they are).
+class StreamingDecoder {
+ public:
+  explicit StreamingDecoder(std::shared_ptr<const Tokenizer> tokenizer, int32_t previous = -1)
+      : tokenizer_(std::move(tokenizer)), previous_(previous) {}
+  /// The text that this token completes; may be empty.
+  std::string push(int32_t id);
+  /// What is left when no token follows.
+  std::string finish();
+
+ private:
+  std::string take(bool at_end);
+
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  int32_t previous_;
+  std::string pending_;
+};
+
+struct ByteTokenizerConfig {
+  static constexpr const char* type_name = "byte";
+};
+template <class Fields>
+void describe(Fields&, ByteTokenizerConfig&) {}
+
+struct CharTokenizerConfig {
+  static constexpr const char* type_name = "char";
+};
+template <class Fields>
+void describe(Fields&, CharTokenizerConfig&) {}
+
+/// How WordTokenizer cuts a line into words.
+enum class WordSplit { blanks, words };
+inline std::vector<EnumName<WordSplit>> enum_names(WordSplit) {
+  return {{WordSplit::blanks, "blanks"}, {WordSplit::words, "words"}};
+}
+
+struct WordTokenizerConfig {
+  static constexpr const char* type_name = "word";
+  WordSplit split = WordSplit::blanks;
+  bool lower_case = false;
+  int64_t max_size = 0;
+  int64_t min_count = 1;
+  std::string vocabulary;
+};
+template <class Fields>
+void describe(Fields& f, WordTokenizerConfig& c) {
+  f("split", c.split, any(),
+    "blanks: words stand between blanks, as in WikiText; words: runs of letters and digits, every other character "
+    "alone");
+  f("lower_case", c.lower_case, any(), "turn A-Z into a-z first");
+  f("max_size", c.max_size, at_least(0),
+    "keep at most so many words, the most frequent ones, <unk> and <eos> included; 0 = all");
+  f("min_count", c.min_count, at_least(1), "keep words that occur at least so often");
+  f("vocabulary", c.vocabulary, any(),
+    "file with one word per line, instead of gathering the words of the training text");
+}
+
+using TokenizerConfig = std::variant<ByteTokenizerConfig, CharTokenizerConfig, WordTokenizerConfig>;
+
+/// Gathers the vocabulary from the training texts where the kind needs one.
+std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config,
+                                                const std::vector<std::string_view>& texts);
+/// Must texts be valid UTF-8 for it?
+bool needs_utf8(const TokenizerConfig& config);
+
+}  // namespace capstan

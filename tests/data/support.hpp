@@ -1,0 +1,66 @@
+// What the tests of this room share.
+#pragma once
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace capstan {
+
+/// A folder that goes away with the test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "capstan-data-XXXXXX").string();
+    REQUIRE(mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::string path(const std::string& name = "") const { return (path_ / name).string(); }
+  /// Writes a file, its folders included, and returns its path.
+  std::string write(const std::string& name, const std::string& content) const {
+    std::filesystem::create_directories((path_ / name).parent_path());
+    std::ofstream(path_ / name, std::ios::binary) << content;
+    return path(name);
+  }
+  std::string write_gzip(const std::string& name, const std::string& content) const {
+    gzFile file = gzopen(path(name).c_str(), "wb");
+    gzwrite(file, content.data(), static_cast<unsigned>(content.size()));
+    gzclose(file);
+    return path(name);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// The message of the exception of type E that `action` throws.
+template <class E, class Action>
+std::string message_of(const Action& action) {
+  try {
+    action();
+  } catch (const E& problem) {
+    return problem.what();
+  }
+  return "(nothing was thrown)";
+}
+
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// The path of a real data file, or nothing, with a message, where it is absent.
+inline std::string real_file(const std::string& name) {
+  const std::string path = std::string(CAPSTAN_SOURCE_DIR) + "/../shared/data/" + name;
+  if (std::filesystem::exists(path)) return path;
+  MESSAGE("skipped: ", path, " is absent");
+  return "";
+}
+
+}  // namespace capstan

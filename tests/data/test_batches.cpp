@@ -1,0 +1,130 @@
+#include <set>
+
+#include "core/error.hpp"
+#include "core/random.hpp"
+#include "data/batcher.hpp"
+#include "support.hpp"
+
+using namespace capstan;
+
+namespace {
+
+/// Example i has label i mod 3 and begins with token i + 1; lengths differ.
+ExampleSet random_examples(int64_t count) {
+  ExampleSet examples;
+  RandomStream random(random_key(9, "lengths"));
+  for (int64_t i = 0; i < count; ++i) {
+    std::vector<int32_t> tokens(1 + random.below(40), 7);
+    tokens[0] = static_cast<int32_t>(i) + 1;
+    examples.add(tokens, static_cast<int32_t>(i % 3));
+  }
+  return examples;
+}
+
+bool equal(const Batch& a, const Batch& b) {
+  const auto same = [](const Ids& x, const Ids& y) { return x.shape() == y.shape() && x.to_vector() == y.to_vector(); };
+  return same(a.tokens, b.tokens) && same(a.segment_ids, b.segment_ids) && same(a.labels, b.labels) &&
+         same(a.examples, b.examples);
+}
+
+/// Checks the form of a batch and returns its examples.
+std::vector<int64_t> check_batch(const Batch& batch, const ExampleSet& examples) {
+  std::vector<int64_t> found;
+  const int64_t width = batch.tokens.dim(1);
+  int64_t longest = 0;
+  for (int64_t row = 0; row < batch.tokens.dim(0); ++row) {
+    const int64_t example = batch.tokens[row * width] - 1;
+    found.push_back(example);
+    CHECK(batch.labels[row] == examples.label(example));
+    longest = std::max(longest, examples.length(example));
+    for (int64_t t = 0; t < width; ++t) {
+      const bool inside = t < examples.length(example);
+      CHECK(batch.segment_ids[row * width + t] == (inside ? 1 : 0));
+      CHECK(batch.tokens[row * width + t] == (inside ? examples.tokens(example)[t] : 0));
+    }
+  }
+  CHECK(width == longest);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("bucketed batches hold every example once, with little padding") {
+  const ExampleSet examples = random_examples(1000);
+  for (const BatchConfig& config :
+       {BatchConfig{8, 0}, BatchConfig{7, 0}, BatchConfig{1, 300}, BatchConfig{5000, 0}, BatchConfig{1, 1}}) {
+    const BucketedBatches batches(examples, config, 4);
+    std::set<std::vector<int64_t>> first_batches;
+    for (int64_t epoch = 0; epoch < 3; ++epoch) {
+      std::set<int64_t> seen;
+      std::set<int32_t> places;
+      int64_t padded = 0;
+      for (int64_t i = 0; i < batches.batches_per_epoch(epoch); ++i) {
+        const Batch batch = batches.batch(epoch, i);
+        const auto rows = check_batch(batch, examples);
+        for (size_t row = 0; row < rows.size(); ++row) {
+          CHECK(seen.insert(rows[row]).second);
+          CHECK(places.insert(batch.examples[static_cast<int64_t>(row)]).second);
+          CHECK(batches.example(epoch, batch.examples[static_cast<int64_t>(row)]) == rows[row]);
+        }
+        if (i == 0) first_batches.insert(rows);
+        padded += batch.tokens.size();
+        if (config.batch_tokens > 0)
+          CHECK((batch.tokens.size() <= config.batch_tokens || batch.tokens.dim(0) == 1));
+        else
+          CHECK(batch.tokens.dim(0) <= config.batch_size);
+      }
+      CHECK(seen.size() == 1000);
+      CHECK(*places.rbegin() == 999);
+      if (config.batch_size < 1000) CHECK(padded < 1.1 * static_cast<double>(examples.token_count()));
+    }
+    CHECK(first_batches.size() == 3);
+  }
+}
+
+TEST_CASE("batch order does not follow length") {
+  const ExampleSet examples = random_examples(1000);
+  const BucketedBatches batches(examples, {8, 0}, 4);
+  int rises = 0;
+  for (int64_t i = 1; i < batches.batches_per_epoch(0); ++i)
+    rises += batches.batch(0, i).tokens.dim(1) > batches.batch(0, i - 1).tokens.dim(1);
+  CHECK(rises > 30);
+  CHECK(rises < 95);
+}
+
+TEST_CASE("bucketed batches are a pure function of seed, epoch and index") {
+  const ExampleSet examples = random_examples(500);
+  for (const BatchConfig& config : {BatchConfig{8, 0}, BatchConfig{1, 200}}) {
+    const BucketedBatches first(examples, config, 5), second(examples, config, 5), other(examples, config, 6);
+    const Batch wanted = first.batch(3, 17);
+    for (int64_t i = 0; i < 6; ++i) second.batch(i, 2 * i);
+    CHECK(equal(second.batch(3, 17), wanted));
+    CHECK(equal(second.batch(3, 17), wanted));
+    CHECK_FALSE(equal(other.batch(3, 17), wanted));
+    CHECK_FALSE(equal(first.batch(4, 17), wanted));
+    CHECK_THROWS_AS(first.batch(0, first.batches_per_epoch(0)), std::invalid_argument);
+    CHECK_THROWS_AS(first.batch(0, -1), std::invalid_argument);
+  }
+  CHECK_THROWS_AS(BucketedBatches(ExampleSet{}, {}, 0), std::invalid_argument);
+}
+
+TEST_CASE("evaluation batches: every example once, the longest first, under its own index") {
+  const ExampleSet examples = random_examples(301);
+  for (const BatchConfig& config : {BatchConfig{8, 0}, BatchConfig{1, 200}}) {
+    const OrderedBatches batches(examples, config);
+    std::set<int64_t> seen;
+    int64_t last_width = 40;
+    for (int64_t i = 0; i < batches.batches_per_epoch(0); ++i) {
+      const Batch batch = batches.batch(0, i);
+      const auto rows = check_batch(batch, examples);
+      for (size_t row = 0; row < rows.size(); ++row) {
+        CHECK(seen.insert(rows[row]).second);
+        CHECK(batch.examples[static_cast<int64_t>(row)] == rows[row]);
+      }
+      CHECK(batch.tokens.dim(1) <= last_width);
+      last_width = batch.tokens.dim(1);
+    }
+    CHECK(seen.size() == 301);
+  }
+  CHECK(OrderedBatches(ExampleSet{}, {}).batches_per_epoch(0) == 0);
+}

@@ -1,0 +1,269 @@
+#include <functional>
+
+#include "core/error.hpp"
+#include "data/class_names.hpp"
+#include "data/labelled_source.hpp"
+#include "support.hpp"
+
+using namespace capstan;
+
+namespace {
+
+using Fields = std::vector<std::string>;
+
+std::vector<Fields> csv(const std::string& content) {
+  CsvReader reader(content, "t.csv");
+  std::vector<Fields> records;
+  for (CsvRecord record; reader.next(record);) records.push_back(record.fields);
+  return records;
+}
+
+std::string quoted(const std::string& field) {
+  std::string result = "\"";
+  for (const char c : field) result += c == '"' ? "\"\"" : std::string(1, c);
+  return result + "\"";
+}
+
+LabelledSourceConfig config_of(std::vector<std::string> train) {
+  LabelledSourceConfig config;
+  config.train = std::move(train);
+  config.valid_fraction = 0;
+  config.tokenizer = ByteTokenizerConfig{};
+  return config;
+}
+
+std::string text_of(const ClassificationData& data, const ExampleSet& examples, int64_t i) {
+  return data.tokenizer->decode({examples.tokens(i), examples.tokens(i) + examples.length(i)});
+}
+
+}  // namespace
+
+TEST_CASE("CSV: the cases of RFC 4180") {
+  struct Row {
+    std::string content;
+    std::vector<Fields> records;
+  };
+  for (const Row& row : {Row{"a,b\nc,d\n", {{"a", "b"}, {"c", "d"}}}, Row{"a,b\r\nc,d\r\n", {{"a", "b"}, {"c", "d"}}},
+                         Row{"a,b", {{"a", "b"}}}, Row{"a,\n", {{"a", ""}}}, Row{",", {{"", ""}}}, Row{"\n", {{""}}},
+                         Row{"\"a,b\",\"c\"\"d\"\n", {{"a,b", "c\"d"}}},
+                         Row{"\"x\ny\",\"\"\n1,2\n", {{"x\ny", ""}, {"1", "2"}}}, Row{"\"\"\"\"", {{"\""}}},
+                         Row{"\"a\"\r\n\"b\"", {{"a"}, {"b"}}}, Row{"a \"b\" c,d", {{"a \"b\" c", "d"}}}, Row{"", {}}})
+    CHECK_MESSAGE(csv(row.content) == row.records, row.content);
+}
+
+TEST_CASE("CSV: quoting anything and reading it gives it back") {
+  const std::vector<Fields> records = {{"", "\"", "\"\""}, {"\n", "\r\n", ",,"}, {"a", " b ", "\xc3\xa9\"\n,"}};
+  std::string content;
+  for (const Fields& record : records)
+    content += quoted(record[0]) + "," + quoted(record[1]) + "," + quoted(record[2]) + "\r\n";
+  CHECK(csv(content) == records);
+}
+
+TEST_CASE("CSV: line numbers count the lines inside quotes") {
+  CsvReader reader("a,\"x\ny\nz\"\nb,c\n", "t.csv");
+  CsvRecord record;
+  reader.next(record);
+  CHECK(record.line == 1);
+  reader.next(record);
+  CHECK(record.line == 4);
+  CHECK(message_of<Error>([] { csv("a,b\nc,\"d\n\ne"); }) ==
+        "t.csv:2: a quoted field is not closed; a quote inside one must be doubled");
+  CHECK(contains(message_of<Error>([] { csv("a\n\"b\" c,d\n"); }), "t.csv:2: text follows the closing quote"));
+}
+
+TEST_CASE("columns by number, from the end, by header name and by key") {
+  struct Row {
+    const char* what;
+    std::string content;
+    TableFormat format;
+    ColumnChoice columns;
+    std::vector<std::pair<std::string, std::string>> rows;
+  };
+  const std::string header = "id,title,label,body\n7,\"Hello, you\",pos,\"a\nb\"\n\n8,,neg,c\n";
+  const std::vector<Row> cases = {
+      {"first and last", "1\ta\n\n0\tx\tb\r\n", TableFormat::tsv, {}, {{"1", "a"}, {"0", "b"}}},
+      {"tsv knows no quotes", "1\t\"a\n", TableFormat::tsv, {}, {{"1", "\"a"}}},
+      {"numbers", "a\t1\tb\n", TableFormat::tsv, {false, "2", {"3", "1"}}, {{"1", "b a"}}},
+      {"negative", "a\t1\tb\n", TableFormat::tsv, {false, "-2", {"-1"}}, {{"1", "b"}}},
+      {"names",
+       header,
+       TableFormat::csv,
+       {true, "label", {"title", "body"}},
+       {{"pos", "Hello, you a\nb"}, {"neg", " c"}}},
+      {"byte order mark", "\xef\xbb\xbf" + header, TableFormat::csv, {true, "id", {}}, {{"7", "a\nb"}, {"8", "c"}}},
+      {"jsonl",
+       "{\"label\": 3, \"text\": \"a\\nb\"}\n\n{\"text\": \"c\", \"label\": \"x\"}",
+       TableFormat::jsonl,
+       {},
+       {{"3", "a\nb"}, {"x", "c"}}},
+      {"keys", "{\"y\": 1, \"t\": \"a\", \"u\": \"b\"}", TableFormat::jsonl, {false, "y", {"u", "t"}}, {{"1", "b a"}}}};
+  for (const Row& row : cases) {
+    std::vector<std::pair<std::string, std::string>> found;
+    for (const LabelledText& text : read_table(row.content, "f", row.format, row.columns))
+      found.emplace_back(text.label, text.text);
+    CHECK_MESSAGE(found == row.rows, row.what);
+  }
+}
+
+TEST_CASE("the format follows the name") {
+  CHECK(format_of("a/b.tsv") == TableFormat::tsv);
+  CHECK(format_of("b.csv.gz") == TableFormat::csv);
+  CHECK(format_of("b.jsonl") == TableFormat::jsonl);
+  CHECK(contains(message_of<Error>([] { format_of("b.txt"); }), "b.txt: the name does not tell the format"));
+}
+
+TEST_CASE("class names: lists, files, gathered ones") {
+  const TemporaryFolder folder;
+  const ClassNames list = ClassNames::from_file(folder.write("classes.txt", "World\nSports\nSci/Tech\n"));
+  CHECK(list.index_of("Sports", "f:1") == 1);
+  CHECK(list.index_of("2", "f:1") == 2);
+  CHECK(message_of<Error>([&] { list.index_of("Sprots", "f:1"); }) ==
+        "f:1: unknown label 'Sprots', did you mean 'Sports'? known: World, Sports, Sci/Tech");
+  CHECK(message_of<Error>([&] { list.index_of("3", "f:9"); }) ==
+        "f:9: unknown label '3'; known: World, Sports, Sci/Tech");
+  CHECK_THROWS_AS(list.index_of("-1", "f:1"), Error);
+  const ClassNames numbers = ClassNames::gather({"10", "2", "1", "2"}, "train");
+  CHECK(numbers.names() == Fields{"1", "2", "10"});
+  CHECK(numbers.index_of("10", "f:1") == 2);
+  CHECK_THROWS_AS(numbers.index_of("0", "f:1"), Error);  // not an index: the names are numbers themselves
+  CHECK(ClassNames::gather({"b", "a"}, "train").names() == Fields{"a", "b"});
+  CHECK_THROWS_AS(ClassNames::gather({"b", "a"}, "train").index_of("0", "f:1"), Error);
+  CHECK(contains(message_of<Error>([] { ClassNames::from_list({"a", "a"}, "classes"); }), "'a' is named twice"));
+  CHECK(contains(message_of<Error>([] { ClassNames::from_list({"a"}, "classes"); }), "needs at least two"));
+  CHECK(contains(message_of<Error>([] {
+                   ClassNames::gather({"a", "a"}, "t.tsv");
+                 }),
+                 "t.tsv: all 2 examples have the label 'a'"));
+}
+
+TEST_CASE("labelled texts become examples") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = config_of({folder.write("train.tsv", "pos\tgood\nneg \tbad\npos\tfine\n")});
+  config.test = {folder.write("test.jsonl", "{\"label\": \"neg\", \"text\": \"awful\"}\n")};
+  const ClassificationData data = load_labelled(config);
+  CHECK(data.classes == Fields{"neg", "pos"});
+  REQUIRE(data.train.size() == 3);
+  CHECK(data.train.label(0) == 1);
+  CHECK(data.train.label(1) == 0);
+  CHECK(text_of(data, data.train, 2) == "fine");
+  CHECK(text_of(data, data.test, 0) == "awful");
+  CHECK(data.valid.size() == 0);
+  config.classes = {"pos", "neg"};
+  CHECK(load_labelled(config).train.label(0) == 0);
+  CHECK(load_labelled(config).fingerprint() != data.fingerprint());
+}
+
+TEST_CASE("long texts lose their tail or their head, empty ones are left out on request") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = config_of({folder.write("train.tsv", "a\tabcdef\nb\t\nb\txyz\n")});
+  config.skip_empty = true;
+  config.max_length = 4;
+  ClassificationData data = load_labelled(config);
+  REQUIRE(data.train.size() == 2);
+  CHECK(text_of(data, data.train, 0) == "abcd");
+  CHECK(text_of(data, data.train, 1) == "xyz");
+  config.truncate = Truncate::tail;
+  data = load_labelled(config);
+  CHECK(text_of(data, data.train, 0) == "cdef");
+  config.max_length = 0;
+  CHECK(text_of(load_labelled(config), load_labelled(config).train, 0) == "abcdef");
+}
+
+TEST_CASE("a share of every class is held out, the same one every time") {
+  const TemporaryFolder folder;
+  std::string content;
+  for (int i = 0; i < 200; ++i) content += (i % 10 == 0 ? "rare\t" : "often\t") + std::to_string(i) + "\n";
+  content += "single\tone\n";
+  LabelledSourceConfig config = config_of({folder.write("train.tsv", content)});
+  config.valid_fraction = 0.1;
+  const ClassificationData data = load_labelled(config);
+  CHECK(data.valid.class_counts(3) == std::vector<int64_t>{18, 2, 0});
+  CHECK(data.train.class_counts(3) == std::vector<int64_t>{162, 18, 1});
+  CHECK(load_labelled(config).fingerprint() == data.fingerprint());
+  config.split_seed = 1;
+  CHECK(load_labelled(config).fingerprint() != data.fingerprint());
+}
+
+TEST_CASE("the vocabulary comes from training texts alone, or from an earlier run") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = config_of({folder.write("train.tsv", "a\tred green\nb\tred\n")});
+  config.valid = {folder.write("valid.tsv", "a\tblue red\n")};
+  config.tokenizer = WordTokenizerConfig{};
+  const ClassificationData data = load_labelled(config);
+  CHECK(data.tokenizer->vocabulary_size() == 4);
+  CHECK(text_of(data, data.valid, 0) == "<unk> red");
+  config.train = {folder.write("other.tsv", "a\tblue\nb\tred\n")};
+  CHECK(load_labelled(config, data.tokenizer).train.tokens(0)[0] == 0);
+}
+
+TEST_CASE("rows that cannot be used are named with file, line and remedy") {
+  struct Row {
+    const char* what;
+    std::string name, content, message;
+    std::function<void(LabelledSourceConfig&)> change;
+  };
+  const auto nothing = [](LabelledSourceConfig&) {};
+  const std::vector<Row> rows = {
+      {"too few columns", "t.tsv", "a\tx\nb\n", "t.tsv:2: too few columns: found 1", nothing},
+      {"too few for the choice", "t.tsv", "a\tx\nb\ty\n",
+       "t.tsv:1: too few columns: found 2, but the label is column 1 and the text column 3",
+       [](auto& c) { c.text_columns = {"3"}; }},
+      {"label and text are one", "t.tsv", "a\tx\nb\ty\n", "t.tsv:1: too few columns",
+       [](auto& c) { c.label_column = "2"; }},
+      {"name without header", "t.tsv", "a\tx\nb\ty\n", "column 'label' is neither a number",
+       [](auto& c) { c.label_column = "label"; }},
+      {"unknown name", "t.csv", "label,text\na,x\n", "t.csv:1: no column is called 'body'; the header has: label, text",
+       [](auto& c) {
+         c.header = true;
+         c.text_columns = {"body"};
+       }},
+      {"unknown label", "t.tsv", "a\tx\nc\ty\n", "t.tsv:2: unknown label 'c'",
+       [](auto& c) {
+         c.classes = {"a", "b"};
+       }},
+      {"one class", "t.tsv", "a\tx\na\ty\n", "all 2 examples have the label 'a'; a classifier needs at least two",
+       nothing},
+      {"one class of two", "t.tsv", "a\tx\na\ty\n", "all 2 examples have the label 'a'",
+       [](auto& c) {
+         c.classes = {"a", "b"};
+       }},
+      {"two lists", "t.tsv", "a\tx\nb\ty\n", "not both",
+       [](auto& c) {
+         c.classes = {"a", "b"};
+         c.classes_file = "x";
+       }},
+      {"empty text", "t.tsv", "a\tx\nb\t\n", "t.tsv:2: the text is empty; set skip_empty", nothing},
+      {"blank text", "t.tsv", "a\tx\nb\t  \n", "t.tsv:2: the text is empty",
+       [](auto& c) { c.tokenizer = WordTokenizerConfig{}; }},
+      {"too long", "t.tsv", "a\tx\nb\tlonger\n", "t.tsv:2: the text has 6 tokens, more than max_length = 5",
+       [](auto& c) {
+         c.max_length = 5;
+         c.truncate = Truncate::error;
+       }},
+      {"char mode", "t.tsv", "a\tx\nb\t\xff\n", "t.tsv:2:3: byte 0xff",
+       [](auto& c) { c.tokenizer = CharTokenizerConfig{}; }},
+      {"word mode", "t.tsv", "a\tx\nb\t\xff\n", "t.tsv:2:3: byte 0xff",
+       [](auto& c) { c.tokenizer = WordTokenizerConfig{}; }},
+      {"bad JSON", "t.jsonl", "{\"label\": 1, \"text\": \"x\"}\n{\"label\": 1,\n", "t.jsonl:2: not JSON: parse error",
+       nothing},
+      {"no object", "t.jsonl", "[1, 2]\n", "t.jsonl:1: every line must be a JSON object", nothing},
+      {"no key", "t.jsonl", "{\"label\": 1, \"body\": \"x\"}\n", "t.jsonl:1: no key 'text'; found: body, label",
+       nothing},
+      {"wrong type", "t.jsonl", "{\"label\": 1.5, \"text\": \"x\"}\n",
+       "t.jsonl:1: 'label' must be a string or an integer, found 1.5", nothing},
+      {"text is no string", "t.jsonl", "{\"label\": 1, \"text\": 7}\n", "t.jsonl:1: 'text' must be a string, found 7",
+       nothing},
+      {"bytes in JSON", "t.jsonl", "{\"label\": 1, \"text\": \"\xff\"}\n", "t.jsonl:1: not JSON", nothing},
+      {"open quote", "t.csv", "a,x\nb,\"y\n", "t.csv:2: a quoted field is not closed", nothing},
+      {"only a header", "t.csv", "label,text\n", "t.csv: holds no examples", [](auto& c) { c.header = true; }},
+      {"only empty lines", "t.tsv", "\n\n", "t.tsv: holds no examples", nothing},
+      {"unknown ending", "t.data", "a\tx\n", "t.data: the name does not tell the format", nothing},
+      {"empty", "t.tsv", "", "t.tsv: the file is empty", nothing}};
+  for (const Row& row : rows) {
+    const TemporaryFolder folder;
+    LabelledSourceConfig config = config_of({folder.write(row.name, row.content)});
+    row.change(config);
+    const std::string message = message_of<Error>([&] { load_labelled(config); });
+    CHECK_MESSAGE(contains(message, row.message), row.what, ": ", message);
+  }
+}

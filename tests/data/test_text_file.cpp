@@ -1,0 +1,121 @@
+#include "core/error.hpp"
+#include "data/file_list.hpp"
+#include "data/text_file.hpp"
+#include "support.hpp"
+
+using namespace capstan;
+
+namespace {
+
+std::vector<std::string> names(const std::vector<FoundFile>& files) {
+  std::vector<std::string> result;
+  for (const FoundFile& file : files) result.push_back(file.name);
+  return result;
+}
+
+std::string front_of_file(const std::string& path, size_t bytes) {
+  std::ifstream file(path, std::ios::binary);
+  std::string content(bytes, '\0');
+  file.read(content.data(), static_cast<std::streamsize>(bytes));
+  return content;
+}
+
+}  // namespace
+
+TEST_CASE("plain and gzip files give the same text") {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 100000; ++i) text += std::to_string(i * 7919) + "\n";
+  CHECK(read_text_file(folder.write("a.txt", text)) == text);
+  CHECK(read_text_file(folder.write_gzip("a.txt.gz", text)) == text);
+}
+
+TEST_CASE("files that cannot be read are named with what is wrong") {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 100000; ++i) text += std::to_string(i * 7919) + "\n";
+  const std::string packed = folder.write_gzip("whole.gz", text);
+  const auto packed_size = std::filesystem::file_size(packed);
+  std::string flipped = front_of_file(packed, packed_size);
+  flipped[packed_size / 2] = static_cast<char>(flipped[packed_size / 2] ^ 0x55);
+  struct Row {
+    std::string path, message;
+  };
+  for (const Row& row :
+       {Row{folder.path("none.txt"), "no such file"}, Row{folder.path(), "is a folder"},
+        Row{folder.write("empty.txt", ""), "is empty"}, Row{folder.write_gzip("empty.gz", ""), "is empty"},
+        Row{folder.write("plain.gz", "plain text"), "is not a gzip file"},
+        Row{folder.write("cut.gz", front_of_file(packed, packed_size / 2)), "ends too early"},
+        Row{folder.write("cut8.gz", front_of_file(packed, packed_size - 4)), "ends too early"},
+        Row{folder.write("flipped.gz", flipped), "damaged gzip file"}}) {
+    const std::string message = message_of<Error>([&] { read_text_file(row.path); });
+    CHECK_MESSAGE(contains(message, row.path), message);
+    CHECK_MESSAGE(contains(message, row.message), message);
+  }
+}
+
+TEST_CASE("lines end at \\n alone") {
+  const std::string text =
+      "a\r\n\nb\xc2\x85\xe2\x80\xa8"
+      "c\rd\nlast";
+  Lines lines(text);
+  std::vector<std::pair<std::string, int64_t>> found;
+  for (Line line; lines.next(line);) found.emplace_back(line.text, line.number);
+  CHECK(found == std::vector<std::pair<std::string, int64_t>>{{"a", 1},
+                                                              {"", 2},
+                                                              {"b\xc2\x85\xe2\x80\xa8"
+                                                               "c\rd",
+                                                               3},
+                                                              {"last", 4}});
+}
+
+TEST_CASE("patterns") {
+  struct Row {
+    const char *path, *pattern;
+    bool matches;
+  };
+  for (const Row& row :
+       {Row{"a.cpp", "*.cpp", true}, Row{"x/a.cpp", "*.cpp", false}, Row{"x/a.cpp", "**/*.cpp", true},
+        Row{"a.cpp", "**/*.cpp", true}, Row{"x/y/z/a.cpp", "x/**/a.*", true}, Row{"x/a.cpp", "x/**", true},
+        Row{"xa", "x?", true}, Row{"x1", "x[0-9]", true}, Row{"xa", "x[0-9]", false}, Row{"x/y", "x", false},
+        Row{"a/b/a/b/c", "**/a/**/b/**/c", true}, Row{"a/b/a/b/d", "**/a/**/b/**/c", false}})
+    CHECK_MESSAGE(matches_pattern(row.path, row.pattern) == row.matches, row.path, " ", row.pattern);
+  std::string deep, pattern;  // backtracking would take for ever
+  for (int i = 0; i < 200; ++i) {
+    deep += "a/";
+    pattern += "**/a/";
+  }
+  CHECK_FALSE(matches_pattern(deep + "b", pattern + "c"));
+}
+
+TEST_CASE("folders and patterns give their text files, sorted, each once") {
+  const TemporaryFolder folder;
+  for (const char* name : {"b.md", "a.cpp", "src/deep/c.cpp", "src/d.hpp", "build/out.cpp", ".git/config", ".hidden"})
+    folder.write(name, "text");
+  folder.write("empty.md", "");
+  folder.write("image.md", std::string("\x89PNG\0\0", 6));
+  using Names = std::vector<std::string>;
+  CHECK(names(list_files({folder.path()})) == Names{"a.cpp", "b.md", "build/out.cpp", "src/d.hpp", "src/deep/c.cpp"});
+  CHECK(names(list_files({folder.path()}, {{"*.cpp"}, {"build"}})) == Names{"a.cpp", "src/deep/c.cpp"});
+  CHECK(names(list_files({folder.path()}, {{"src/**/*.?pp"}, {}})) == Names{"src/d.hpp", "src/deep/c.cpp"});
+  CHECK(names(list_files({folder.path("*.cpp")})) == Names{"a.cpp"});
+  CHECK(names(list_files({folder.path("**/*.cpp")}, {{}, {"build"}})) == Names{"a.cpp", "src/deep/c.cpp"});
+  CHECK(names(list_files({folder.path("a.cpp"), folder.path("*.cpp"), folder.path("image.md")})) ==
+        Names{"a.cpp", "image.md"});
+}
+
+TEST_CASE("a list that names no text is an error") {
+  const TemporaryFolder folder;
+  folder.write("sub/image", std::string("\0\1", 2));
+  struct Row {
+    std::string path, message;
+  };
+  for (const Row& row :
+       {Row{folder.path("none"), "no such file or folder"}, Row{folder.path("sub"), "the folder holds no text"},
+        Row{folder.path("*.txt"), "no text file matches"}, Row{folder.path("gone/*.txt"), "there is no folder"}}) {
+    const std::string message = message_of<Error>([&] { list_files({row.path}); });
+    CHECK_MESSAGE(contains(message, row.path), message);
+    CHECK_MESSAGE(contains(message, row.message), message);
+  }
+  CHECK(contains(message_of<Error>([&] { list_files({folder.path("sub")}, {{"*.md"}, {}}); }), "include and exclude"));
+}

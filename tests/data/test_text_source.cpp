@@ -1,0 +1,280 @@
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "core/error.hpp"
+#include "data/text_windows.hpp"
+#include "support.hpp"
+
+using namespace capstan;
+
+namespace {
+
+TextSourceConfig text_config(std::vector<std::string> train) {
+  TextSourceConfig config;
+  config.train = std::move(train);
+  return config;
+}
+
+/// Token i of the corpus is i, so that windows show where they come from.
+TextCorpus counting_corpus(int64_t size, const std::vector<int64_t>& file_sizes = {}) {
+  TextCorpus corpus;
+  for (int64_t i = 0; i < size; ++i) corpus.tokens.push_back(static_cast<int32_t>(i));
+  int64_t begin = 0;
+  for (const int64_t file_size : file_sizes) {
+    corpus.files.push_back({"", "", begin, begin + file_size, file_size, ""});
+    begin += file_size;
+  }
+  return corpus;
+}
+
+std::vector<Batch> epoch_batches(const BatchSource& source, int64_t epoch) {
+  std::vector<Batch> batches;
+  for (int64_t i = 0; i < source.batches_per_epoch(epoch); ++i) batches.push_back(source.batch(epoch, i));
+  return batches;
+}
+
+bool equal(const Batch& a, const Batch& b) {
+  const auto same = [](const Ids& x, const Ids& y) { return x.shape() == y.shape() && x.to_vector() == y.to_vector(); };
+  return same(a.tokens, b.tokens) && same(a.segment_ids, b.segment_ids) && same(a.labels, b.labels) &&
+         same(a.examples, b.examples);
+}
+
+}  // namespace
+
+TEST_CASE("tail: every file's end is held out, by bytes") {
+  const TemporaryFolder folder;
+  folder.write("a", "0123456789");
+  folder.write("b", "abcdefghijklmnopqrst");
+  TextSourceConfig config = text_config({folder.path()});
+  config.valid_fraction = 0.1;
+  config.test_fraction = 0.2;
+  const TextData data = load_text(config);
+  const auto text = [&](const TextCorpus& corpus) { return data.tokenizer->decode(corpus.tokens); };
+  CHECK(text(data.train) == "0123456abcdefghijklmn");
+  CHECK(text(data.valid) == "7op");
+  CHECK(text(data.test) == "89qrst");
+  CHECK(data.valid.bytes() == 3);
+  REQUIRE(data.valid.files.size() == 2);
+  CHECK(data.valid.files[1].name == "b");
+  CHECK(data.valid.files[1].begin == 1);
+  CHECK(data.valid.files[1].end == 3);
+  CHECK(data.valid.files[1].text == "op");
+}
+
+TEST_CASE("tail: no character and no word is cut") {
+  const TemporaryFolder folder;
+  const std::string text = "\xc3\xa9\xc3\xa9\xc3\xa9 two three\n";
+  TextSourceConfig config = text_config({folder.write("a", text)});
+  for (const TokenizerConfig& tokenizer :
+       {TokenizerConfig(CharTokenizerConfig{}), TokenizerConfig(WordTokenizerConfig{})})
+    for (const double fraction : {0.1, 0.2, 0.45, 0.5}) {
+      config.tokenizer = tokenizer;
+      config.valid_fraction = fraction;
+      const TextData data = load_text(config);
+      CHECK(data.train.bytes() + data.valid.bytes() == static_cast<int64_t>(text.size()));
+      CHECK(data.train.bytes() <= static_cast<int64_t>(text.size() * (1 - fraction)));
+      std::vector<int32_t> joined = data.train.tokens;
+      joined.insert(joined.end(), data.valid.tokens.begin(), data.valid.tokens.end());
+      CHECK(joined == data.tokenizer->encode(text));
+    }
+}
+
+TEST_CASE("by-file: whole files are held out by a hash of their name, wherever the folder is") {
+  const auto held_out = [](const TemporaryFolder& folder) {
+    TextSourceConfig config = text_config({folder.path()});
+    config.split = TextSplit::by_file;
+    config.test_fraction = 0.05;
+    for (int i = 0; i < 40; ++i) folder.write("sub/" + std::to_string(i), "text " + std::to_string(i));
+    const TextData data = load_text(config);
+    CHECK(data.train.files.size() == 34);
+    CHECK(data.valid.files.size() == 4);
+    CHECK(data.test.files.size() == 2);
+    std::set<std::string> names;
+    for (const auto* corpus : {&data.train, &data.valid, &data.test})
+      for (const auto& file : corpus->files) CHECK(names.insert(file.name).second);
+    std::vector<std::string> valid;
+    for (const auto& file : data.valid.files) valid.push_back(file.name);
+    return valid;
+  };
+  const TemporaryFolder first, second;
+  const auto names = held_out(first);
+  CHECK(names == held_out(second));
+  CHECK(names != std::vector<std::string>{"sub/0", "sub/1", "sub/10", "sub/11"});
+}
+
+TEST_CASE("given validation and test files are taken whole; the vocabulary is that of the training text") {
+  const TemporaryFolder folder;
+  TextSourceConfig config = text_config({folder.write("train", "abab")});
+  config.valid = {folder.write("valid", "abc")};
+  config.test = {folder.write_gzip("test.gz", "cba")};
+  config.tokenizer = CharTokenizerConfig{};
+  const TextData data = load_text(config);
+  CHECK(data.train.tokens == std::vector<int32_t>{1, 2, 1, 2});
+  CHECK(data.valid.tokens == std::vector<int32_t>{1, 2, 0});
+  CHECK(data.test.tokens == std::vector<int32_t>{0, 2, 1});
+  const TextData again =
+      load_text(text_config({folder.write("other", "bbbbbbbbbbbbb")}), data.tokenizer);  // a run's tokenizer
+  CHECK(again.tokenizer == data.tokenizer);
+  CHECK(again.train.tokens[0] == 2);
+  CHECK(again.fingerprint() != data.fingerprint());
+  CHECK(load_text(config).fingerprint() == data.fingerprint());
+}
+
+TEST_CASE("text that cannot be used is named with the remedy") {
+  const TemporaryFolder folder;
+  folder.write("binary/a", std::string("a\0b", 3));
+  const std::string latin = folder.write("latin.txt", "caf\xe9 au lait");
+  struct Row {
+    const char* what;
+    std::string message;
+    std::function<void(TextSourceConfig&)> change;
+  };
+  const std::vector<Row> rows = {
+      {"missing", "none.txt: no such file", [&](auto& c) { c.train = {folder.path("none.txt")}; }},
+      {"folder without text", "binary: the folder holds no text", [&](auto& c) { c.train = {folder.path("binary")}; }},
+      {"empty", "empty.txt: the file is empty", [&](auto& c) { c.train = {folder.write("empty.txt", "")}; }},
+      {"char", "latin.txt:1:4: byte 0xe9", [&](auto& c) { c.tokenizer = CharTokenizerConfig{}; }},
+      {"word", "latin.txt:1:4: byte 0xe9", [&](auto& c) { c.tokenizer = WordTokenizerConfig{}; }},
+      {"by-file of one", "leaves none to train on", [&](auto& c) { c.split = TextSplit::by_file; }},
+      {"fractions", "leave no training text", [&](auto& c) { c.valid_fraction = c.test_fraction = 0.5; }},
+      {"overlap", "must be less than sequence_length", [&](auto& c) { c.overlap = c.sequence_length; }},
+      {"blank tail", "no text to validate on; raise valid_fraction",
+       [&](auto& c) {
+         c.train = {folder.write("blank.txt", "word    ")};
+         c.tokenizer = WordTokenizerConfig{};
+       }},
+      {"one word", "no text is left to train on", [&](auto& c) {
+         c.train = {folder.write("word.txt", "word")};
+         c.tokenizer = WordTokenizerConfig{};
+       }}};
+  for (const Row& row : rows) {
+    TextSourceConfig config = text_config({latin});
+    row.change(config);
+    const std::string message = message_of<Error>([&] { load_text(config); });
+    CHECK_MESSAGE(contains(message, row.message), row.what, ": ", message);
+  }
+  CHECK_NOTHROW(load_text(text_config({latin})));                    // bytes may be anything
+  CHECK_NOTHROW(load_text(text_config({folder.path("binary/a")})));  // a file named on its own as well
+}
+
+TEST_CASE("the label of a position is the token after its own") {
+  const TextCorpus corpus = counting_corpus(1000);
+  for (const WindowRule rule : {WindowRule::contiguous, WindowRule::random}) {
+    const TrainingWindows windows(corpus, {16, rule, 3}, {4, 0});
+    for (const Batch& batch : epoch_batches(windows, 2))
+      for (int64_t i = 0; i < batch.tokens.size(); ++i) {
+        CHECK(batch.labels[i] == batch.tokens[i] + 1);
+        CHECK(batch.segment_ids[i] == 1);
+        if (i % 16 != 0) CHECK(batch.tokens[i] == batch.tokens[i - 1] + 1);
+      }
+  }
+}
+
+TEST_CASE("an epoch visits every window once, from another offset each time") {
+  const TextCorpus corpus = counting_corpus(1003);
+  const TrainingWindows windows(corpus, {16, WindowRule::contiguous, 3}, {4, 0});
+  CHECK(windows.examples_per_epoch() == 61);  // 62 fit
+  CHECK(windows.batches_per_epoch(0) == 16);
+  std::set<int64_t> offsets;
+  std::set<std::vector<int64_t>> orders;
+  for (int64_t epoch = 0; epoch < 40; ++epoch) {
+    std::vector<int64_t> begins;
+    std::vector<int32_t> places;
+    for (const Batch& batch : epoch_batches(windows, epoch)) {
+      for (int64_t row = 0; row < batch.tokens.dim(0); ++row) begins.push_back(batch.tokens[row * 16]);
+      const auto examples = batch.examples.to_vector();
+      places.insert(places.end(), examples.begin(), examples.end());
+    }
+    for (size_t i = 0; i < places.size(); ++i) CHECK(places[i] == static_cast<int32_t>(i));
+    orders.insert(begins);
+    std::sort(begins.begin(), begins.end());
+    REQUIRE(begins.size() == 61);
+    CHECK(begins.front() < 16);
+    for (size_t i = 1; i < begins.size(); ++i) CHECK(begins[i] == begins[i - 1] + 16);
+    CHECK(begins.back() + 16 <= 1002);
+    offsets.insert(begins.front());
+  }
+  CHECK(offsets.size() > 10);
+  CHECK(orders.size() == 40);
+}
+
+TEST_CASE("the shortest texts that make a window, and one that does not") {
+  for (int64_t size = 17; size < 60; ++size) {
+    const TextCorpus corpus = counting_corpus(size);
+    for (const WindowRule rule : {WindowRule::contiguous, WindowRule::random}) {
+      const TrainingWindows windows(corpus, {16, rule, 0}, {2, 0});
+      for (int64_t epoch = 0; epoch < 30; ++epoch)
+        for (int64_t place = 0; place < windows.examples_per_epoch(); ++place) {
+          const int64_t begin = windows.window_begin(epoch, place);
+          CHECK(begin >= 0);
+          CHECK(begin + 17 <= size);
+        }
+    }
+  }
+  const TextCorpus corpus = counting_corpus(16);
+  CHECK(contains(message_of<Error>([&] {
+                   TrainingWindows(corpus, {16, WindowRule::contiguous, 0}, {});
+                 }),
+                 "16 tokens, one example needs 17"));
+}
+
+TEST_CASE("training windows are a pure function of seed, epoch and index") {
+  const TextCorpus corpus = counting_corpus(2000);
+  for (const WindowRule rule : {WindowRule::contiguous, WindowRule::random}) {
+    const TrainingWindows first(corpus, {16, rule, 5}, {4, 0}), second(corpus, {16, rule, 5}, {4, 0}),
+        other(corpus, {16, rule, 6}, {4, 0});
+    const Batch wanted = first.batch(7, 11);
+    for (int64_t i = 0; i < 5; ++i) second.batch(i, 3 * i);
+    CHECK(equal(second.batch(7, 11), wanted));
+    CHECK_FALSE(equal(other.batch(7, 11), wanted));
+    CHECK_FALSE(equal(first.batch(8, 11), wanted));
+    CHECK_THROWS_AS(first.batch(0, first.batches_per_epoch(0)), std::invalid_argument);
+    CHECK_THROWS_AS(first.batch(0, -1), std::invalid_argument);
+  }
+  CHECK(TrainingWindows(corpus, {16, WindowRule::contiguous, 5}, {4, 100}).batch(0, 0).tokens.shape() == Shape{6, 16});
+}
+
+TEST_CASE("evaluation windows make every token the label of exactly one position") {
+  const std::vector<int64_t> sizes = {40, 1, 16, 17, 15, 32};
+  const TextCorpus corpus = counting_corpus(121, sizes);
+  constexpr int32_t start = 500;
+  for (const bool per_file : {false, true})
+    for (const int64_t overlap : {0, 5, 15}) {
+      const EvaluationWindows windows(corpus, {16, start, overlap, per_file}, {3, 0});
+      std::map<int32_t, int> seen;
+      std::set<int32_t> numbers;
+      int64_t last_width = 16;
+      for (const Batch& batch : epoch_batches(windows, 0)) {
+        const int64_t width = batch.tokens.dim(1);
+        CHECK(width <= last_width);
+        last_width = width;
+        for (int64_t row = 0; row < batch.tokens.dim(0); ++row) {
+          const int32_t number = batch.examples[row];
+          CHECK(numbers.insert(number).second);
+          for (int64_t t = 0; t < width; ++t) {
+            const int32_t token = batch.tokens[row * width + t], label = batch.labels[row * width + t];
+            if (batch.segment_ids[row * width + t] == 0) {
+              CHECK(token == 0);
+              CHECK(label == ignored_target);
+            } else if (label != ignored_target) {
+              ++seen[label];
+              int32_t file = 0, file_begin = 0;
+              while (per_file && label >= file_begin + sizes[static_cast<size_t>(file)])
+                file_begin += static_cast<int32_t>(sizes[static_cast<size_t>(file++)]);
+              CHECK(token == (label == file_begin ? start : label - 1));
+              CHECK(windows.file_of(number) == (per_file ? file : -1));
+              if (label >= file_begin + 16) CHECK(t >= overlap);  // as much context as was asked for
+            } else {
+              CHECK(t < overlap);
+            }
+          }
+        }
+      }
+      CHECK(seen.size() == 121);
+      for (const auto& entry : seen) CHECK(entry.second == 1);
+      CHECK(static_cast<int64_t>(numbers.size()) == windows.examples_per_epoch());
+    }
+  CHECK_THROWS_AS(EvaluationWindows(corpus, {16, 0, 16, false}, {}), std::invalid_argument);
+}

@@ -1,0 +1,212 @@
+#include "core/error.hpp"
+#include "core/random.hpp"
+#include "data/byte_tokenizer.hpp"
+#include "data/char_tokenizer.hpp"
+#include "data/listops_tokenizer.hpp"
+#include "data/utf8.hpp"
+#include "data/word_tokenizer.hpp"
+#include "support.hpp"
+
+using namespace capstan;
+
+namespace {
+
+std::string random_text(uint64_t seed, int characters) {
+  RandomStream random(random_key(seed, "text"));
+  std::string text;
+  for (int i = 0; i < characters; ++i) {
+    static const uint32_t limits[] = {0x80, 0x800, 0x10000, 0x110000};
+    uint32_t point = static_cast<uint32_t>(random.below(limits[random.below(4)]));
+    if (point >= 0xd800 && point < 0xe000) point = '\n';
+    append_utf8(text, point);
+  }
+  return text;
+}
+
+std::string random_bytes(uint64_t seed, int count) {
+  RandomStream random(random_key(seed, "bytes"));
+  std::string text;
+  for (int i = 0; i < count; ++i) text.push_back(static_cast<char>(random.below(256)));
+  return text;
+}
+
+std::shared_ptr<const Tokenizer> copy_by_json(const Tokenizer& tokenizer) {
+  return Tokenizer::from_json(tokenizer.to_json());
+}
+
+}  // namespace
+
+TEST_CASE("UTF-8 is read strictly") {
+  struct Row {
+    std::string text;
+    Utf8Character::State state;
+    size_t bytes;
+  };
+  using State = Utf8Character::State;
+  for (const Row& row :
+       {Row{"a", State::valid, 1}, Row{"\xc3\xa9", State::valid, 2}, Row{"\xe2\x82\xac", State::valid, 3},
+        Row{"\xf0\x9f\x98\x80", State::valid, 4}, Row{"\xf4\x8f\xbf\xbf", State::valid, 4},
+        Row{"\x80", State::invalid, 1}, Row{"\xc0\xaf", State::invalid, 1}, Row{"\xc1\xbf", State::invalid, 1},
+        Row{"\xe0\x9f\xbf", State::invalid, 1}, Row{"\xed\xa0\x80", State::invalid, 1},
+        Row{"\xf0\x8f\xbf\xbf", State::invalid, 1}, Row{"\xf4\x90\x80\x80", State::invalid, 1},
+        Row{"\xf5\x80\x80\x80", State::invalid, 1}, Row{"\xff", State::invalid, 1}, Row{"\xe2\x82z", State::invalid, 2},
+        Row{"\xe2\x82", State::cut_off, 2}, Row{"\xf0", State::cut_off, 1}}) {
+    const Utf8Character character = first_character(row.text);
+    CHECK(character.state == row.state);
+    CHECK(character.bytes == row.bytes);
+  }
+  CHECK(first_character("\xe2\x82\xac").code_point == 0x20ac);
+}
+
+TEST_CASE("an invalid byte is named with file, line, column and the remedy") {
+  const std::string text = "one\ntw\xc3\xb6 \xff three";
+  for (const std::shared_ptr<const Tokenizer>& tokenizer :
+       {std::shared_ptr<const Tokenizer>(std::make_shared<CharTokenizer>(std::vector<uint32_t>{'a'})),
+        std::shared_ptr<const Tokenizer>(
+            std::make_shared<WordTokenizer>(WordTokenizer::Rule{}, std::vector<std::string>{"a"}))}) {
+    const std::string message = message_of<Error>([&] { tokenizer->encode(text, "book.txt"); });
+    CHECK_MESSAGE(contains(message, "book.txt:2:5: byte 0xff"), message);
+    CHECK_MESSAGE(contains(message, "tokenizer 'byte'"), message);
+  }
+  CHECK_NOTHROW(ByteTokenizer().encode(text));
+}
+
+TEST_CASE("byte tokenizer: decode inverts encode on anything") {
+  const ByteTokenizer tokenizer;
+  CHECK(tokenizer.vocabulary_size() == 256);
+  const std::string bytes = random_bytes(1, 4000);
+  CHECK(tokenizer.decode(tokenizer.encode(bytes)) == bytes);
+  CHECK(tokenizer.encode("A\xff") == std::vector<int32_t>{65, 255});
+  CHECK_THROWS_AS(tokenizer.decode({256}), std::invalid_argument);
+  CHECK_THROWS_AS(tokenizer.decode({-1}), std::invalid_argument);
+}
+
+TEST_CASE("char tokenizer: vocabulary in the order of code points, decode inverts encode") {
+  const CharTokenizer small = CharTokenizer::from_texts({"cab", "b\xc3\xa9\n"});
+  CHECK(small.vocabulary_size() == 6);  // <unk>, \n a b c é
+  CHECK(small.encode("\nabc\xc3\xa9z") == std::vector<int32_t>{1, 2, 3, 4, 5, CharTokenizer::unknown});
+  CHECK(small.decode({CharTokenizer::unknown, 2}) ==
+        "\xef\xbf\xbd"
+        "a");
+  CHECK(small.start_token() == 1);
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const std::string text = random_text(seed, 500);
+    const CharTokenizer tokenizer = CharTokenizer::from_texts({text});
+    CHECK(tokenizer.decode(tokenizer.encode(text)) == text);
+    CHECK(copy_by_json(tokenizer)->encode(text) == tokenizer.encode(text));
+  }
+}
+
+TEST_CASE("word tokenizer: blanks, line ends, order of frequency, limits") {
+  const std::string text = " b a  b\n\na <unk> c b\n";
+  WordTokenizerConfig config;
+  const WordTokenizer all = WordTokenizer::from_texts(config, {text});
+  CHECK(all.words() == std::vector<std::string>{"<unk>", "<eos>", "b", "a", "c"});
+  CHECK(all.encode(text) == std::vector<int32_t>{2, 3, 2, 1, 1, 3, 0, 4, 2, 1});
+  CHECK(all.decode(all.encode(text)) == "b a b\n\na <unk> c b\n");
+  config.min_count = 2;
+  CHECK(WordTokenizer::from_texts(config, {text}).vocabulary_size() == 4);
+  config.max_size = 3;
+  CHECK(WordTokenizer::from_texts(config, {text}).words().back() == "b");
+  CHECK(WordTokenizer::from_texts(config, {text}).encode("a b") == std::vector<int32_t>{0, 2});
+}
+
+TEST_CASE("word tokenizer: words and punctuation, lower case") {
+  const WordTokenizer tokenizer =
+      WordTokenizer::from_texts({WordSplit::words, true, 0, 1, ""}, {"don't STOP-2day \xc3\x89t\xc3\xa9!"});
+  const std::vector<std::string> expected = {"<unk>", "<eos>", "!",    "'", "-",
+                                             "2day",  "don",   "stop", "t", "\xc3\x89t\xc3\xa9"};
+  CHECK(tokenizer.words() == expected);
+  CHECK(tokenizer.decode(tokenizer.encode("Don't\tstop")) == "don ' t stop");
+}
+
+TEST_CASE("word tokenizer: vocabulary files") {
+  const TemporaryFolder folder;
+  WordTokenizerConfig config;
+  config.vocabulary = folder.write("good", "<eos>\nred\r\n\n<unk>\nblue\n");
+  CHECK(WordTokenizer::from_file(config).words() == std::vector<std::string>{"<unk>", "<eos>", "red", "blue"});
+  struct Row {
+    const char *content, *message;
+  };
+  for (const Row& row : {Row{"a\nb\na\n", ":3: the word 'a' stands in line 1 already"},
+                         Row{"a\nb c\n", ":2: 'b c' is more than one word"}, Row{"", "the file is empty"},
+                         Row{"a\n\xff\n", ":2:1: byte 0xff"}}) {
+    config.vocabulary = folder.write("bad", row.content);
+    const std::string message = message_of<Error>([&] { WordTokenizer::from_file(config); });
+    CHECK_MESSAGE(contains(message, config.vocabulary), message);
+    CHECK_MESSAGE(contains(message, row.message), message);
+  }
+}
+
+TEST_CASE("every tokenizer survives its JSON, and only equal ones have equal fingerprints") {
+  std::vector<std::shared_ptr<const Tokenizer>> tokenizers = {
+      std::make_shared<ByteTokenizer>(),
+      std::make_shared<ListOpsTokenizer>(),
+      std::make_shared<CharTokenizer>(CharTokenizer::from_texts({"abc"})),
+      std::make_shared<CharTokenizer>(CharTokenizer::from_texts({"abd"})),
+      std::make_shared<WordTokenizer>(WordTokenizer::Rule{}, std::vector<std::string>{"a", "b"}),
+      std::make_shared<WordTokenizer>(WordTokenizer::Rule{}, std::vector<std::string>{"b", "a"}),
+      std::make_shared<WordTokenizer>(WordTokenizer::Rule{WordSplit::words, false}, std::vector<std::string>{"a", "b"}),
+      std::make_shared<WordTokenizer>(WordTokenizer::Rule{WordSplit::blanks, true},
+                                      std::vector<std::string>{"a", "b"})};
+  for (size_t i = 0; i < tokenizers.size(); ++i) {
+    const auto copy = copy_by_json(*tokenizers[i]);
+    CHECK(copy->kind() == tokenizers[i]->kind());
+    CHECK(copy->vocabulary_size() == tokenizers[i]->vocabulary_size());
+    CHECK(copy->fingerprint().size() == 32);
+    for (size_t j = 0; j < tokenizers.size(); ++j)
+      CHECK((copy->fingerprint() == tokenizers[j]->fingerprint()) == (i == j));
+  }
+  for (const char* json :
+       {"", "{", "[]", "{\"kind\": \"bpe\"}", "{\"kind\": \"char\"}", "{\"kind\": \"char\", \"code_points\": [5, 5]}",
+        "{\"kind\": \"word\", \"split\": \"x\", \"lower_case\": true, \"words\": []}",
+        "{\"kind\": \"word\", \"split\": \"blanks\", \"lower_case\": true, \"words\": [\"<unk>\"]}"})
+    CHECK_THROWS_AS(Tokenizer::from_json(json), Error);
+}
+
+TEST_CASE("the streaming decoder never shows half a character") {
+  const auto tokenizer = std::make_shared<ByteTokenizer>();
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const std::string text = seed < 10 ? random_text(seed, 300) : random_bytes(seed, 300);
+    StreamingDecoder decoder(tokenizer);
+    std::string shown;
+    for (const int32_t id : tokenizer->encode(text)) {
+      const std::string piece = decoder.push(id);
+      CHECK_NOTHROW(check_utf8(piece, "piece"));
+      shown += piece;
+    }
+    shown += decoder.finish();
+    CHECK_NOTHROW(check_utf8(shown, "all"));
+    if (seed < 10) CHECK(shown == text);
+  }
+  StreamingDecoder decoder(tokenizer);
+  CHECK(decoder.push(0xe2) == "");
+  CHECK(decoder.push(0x82) == "");
+  CHECK(decoder.push('a') ==
+        "\xef\xbf\xbd"
+        "a");
+  CHECK(decoder.push(0xf0) == "");
+  CHECK(decoder.finish() == "\xef\xbf\xbd");
+
+  const auto words = std::make_shared<WordTokenizer>(WordTokenizer::Rule{}, std::vector<std::string>{"a", "b"});
+  StreamingDecoder line(words);
+  std::string shown;
+  for (const int32_t id : {2, 3, 1, 2}) shown += line.push(id);
+  CHECK(shown == "a b\na");
+}
+
+TEST_CASE("texts are cut only where the tokens do not change") {
+  const std::string text = "alpha b\xc3\xa9ta\ngamma";
+  for (const std::shared_ptr<const Tokenizer>& tokenizer :
+       {std::shared_ptr<const Tokenizer>(std::make_shared<ByteTokenizer>()),
+        std::shared_ptr<const Tokenizer>(std::make_shared<CharTokenizer>(CharTokenizer::from_texts({text}))),
+        std::shared_ptr<const Tokenizer>(std::make_shared<WordTokenizer>(WordTokenizer::from_texts({}, {text})))})
+    for (size_t at = 0; at <= text.size(); ++at) {
+      const size_t border = tokenizer->border(text, at);
+      CHECK(border <= at);
+      auto front = tokenizer->encode(text.substr(0, border));
+      const auto back = tokenizer->encode(text.substr(border));
+      front.insert(front.end(), back.begin(), back.end());
+      CHECK(front == tokenizer->encode(text));
+    }
+}
