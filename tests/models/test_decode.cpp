@@ -1,4 +1,6 @@
 // Decoding gives what forward gives.
+#include <algorithm>
+
 #include "core/error.hpp"
 #include "tests/models/samples.hpp"
 
@@ -66,6 +68,45 @@ TEST_CASE("decode equals forward after some training, pre- and post-norm") {
       const Batch batch = next_token_batch(ragged(20), 4);
       for (int step = 0; step < 5; ++step) descend(*built.model, *built.store, batch, 0.3);
       check_decode(c.name + " trained", *built.model);
+    }
+  }
+}
+
+/// The same of one block, on states of sigma 1.
+double block_decode_error(const Block& block, int64_t prefilled) {
+  const int64_t batch = 2, length = 3 * window + 2;
+  const Array x = normal_array({batch, length, width}, 9, 1);
+  const auto columns = [&](const Array& from, int64_t begin, int64_t end) {
+    Array part({batch, end - begin, width});
+    for (int64_t row = 0; row < batch; ++row)
+      std::copy_n(from.data() + (row * length + begin) * width, (end - begin) * width,
+                  part.mutable_data() + row * (end - begin) * width);
+    return part;
+  };
+  const Array expected = block.forward(Var(x), Context::evaluation(batch, length)).value();
+  const auto state = block.make_state(batch);
+  double worst =
+      relative_error(block.prefill(Var(columns(x, 0, prefilled)), *state).value(), columns(expected, 0, prefilled), 1);
+  for (int64_t t = prefilled; t < length; ++t) {
+    const Array y = block.step(Var(columns(x, t, t + 1).reshape({batch, width})), *state).value();
+    worst = std::max(worst, relative_error(y, columns(expected, t, t + 1).reshape({batch, width}), 1));
+  }
+  return worst;
+}
+
+TEST_CASE("a block decodes as it reads, at sigma 0.5 and after some training") {
+  for (const bool trained : {false, true}) {
+    for (const MixerCase& c : mixer_cases()) {
+      const auto built = language_model(small<LanguageModelConfig>(c.config));
+      if (!trained) redraw(*built.store);
+      built.store->finalize();
+      const Batch batch = next_token_batch(ragged(20), 4);
+      for (int step = 0; trained && step < 5; ++step) descend(*built.model, *built.store, batch, 0.3);
+      for (const int64_t prefilled : {int64_t{0}, int64_t{1}, window - 1, window, window + 1}) {
+        INFO(c.name << (trained ? std::string(", trained") : std::string()) << ", prefill of " << prefilled);
+        for (const Block& block : built.model->stack().blocks())
+          CHECK(block_decode_error(block, prefilled) <= (sizeof(real) == 4 ? 1e-5 : 1e-11));
+      }
     }
   }
 }
