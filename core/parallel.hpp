@@ -21,6 +21,9 @@ inline void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
 /// Are we on a thread of a parallel region already?
 inline bool in_parallel() { return omp_in_parallel() != 0; }
 
+/// Which of the threads() workers is running: selects a work buffer or a partial sum inside parallel_for.
+inline int thread_index() { return omp_get_thread_num(); }
+
 /// body(begin, end) over contiguous pieces of [0, count), one per thread; one piece on the calling thread when count is
 /// below 2 * grain or a parallel region is running. The split depends on count, grain and threads() only. An exception of
 /// the first piece that threw is thrown again.

@@ -11,13 +11,17 @@ namespace capstan {
 
 uint64_t hash_path(std::string_view path) { return XXH3_64bits(path.data(), path.size()); }
 
-RandomWords random_words(const RandomKey& key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3) {
+uint64_t philox_key(const RandomKey& key) {
   // Philox 4x32 takes a 64-bit key: seed and stream are mixed into it by a bijective multiply-xorshift of the seed.
-  uint64_t mixed = (key.seed + 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
-  mixed = (mixed ^ (mixed >> 31)) + key.stream;
-  const r123::Philox4x32::key_type philox_key = {{static_cast<uint32_t>(mixed), static_cast<uint32_t>(mixed >> 32)}};
+  const uint64_t mixed = (key.seed + 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
+  return (mixed ^ (mixed >> 31)) + key.stream;
+}
+
+RandomWords random_words(const RandomKey& key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3) {
+  const uint64_t mixed = philox_key(key);
+  const r123::Philox4x32::key_type halves = {{static_cast<uint32_t>(mixed), static_cast<uint32_t>(mixed >> 32)}};
   const r123::Philox4x32::ctr_type counter = {{c0, c1, c2, c3}};
-  const auto words = r123::Philox4x32()(counter, philox_key);
+  const auto words = r123::Philox4x32()(counter, halves);
   return {words[0], words[1], words[2], words[3]};
 }
 

@@ -23,6 +23,9 @@ inline RandomKey random_key(uint64_t seed, std::string_view path) { return {seed
 using RandomWords = std::array<uint32_t, 4>;
 RandomWords random_words(const RandomKey& key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3);
 
+/// The two key words of Philox, low half first, that random_words uses: for kernels that run many counters at once.
+uint64_t philox_key(const RandomKey& key);
+
 /// A stream of draws: counter (index, 0, 0, 0), (index + 1, ...), ... for initialisation, sampling, generators.
 class RandomStream {
  public:

@@ -10,7 +10,10 @@
 // Visitors over describe() read YAML, apply overrides, print, and document (apps/config). A field may be bool, int64_t,
 // double, std::string, an enum with enum_names(), std::optional or std::vector of those, another described struct, a vector
 // of described structs, or a std::variant of described structs that each have `static constexpr const char* type_name`
-// (YAML: {type: NAME, ...}, or just NAME for the defaults).
+// (YAML: {type: NAME, ...}, or just NAME for the defaults). A field whose default breaks its own constraint (an empty path
+// that is not_empty()) must be given. Rules that span several fields stand in an optional
+//   void validate(const SgdConfig& c, Problems& problems);
+// beside describe(), called once all fields of the struct were read without error.
 #pragma once
 
 #include <optional>
@@ -38,6 +41,13 @@ inline Constraint not_empty() { return {std::nullopt, std::nullopt, false, false
 inline Constraint one_of(std::vector<std::string> choices) {
   return {std::nullopt, std::nullopt, false, false, false, std::move(choices)};
 }
+
+/// Takes what validate() finds. `path` is relative to the struct validated: "warmup_steps", "layers.0.width", "" for itself.
+class Problems {
+ public:
+  virtual ~Problems() = default;
+  virtual void add(const std::string& path, const std::string& message) = 0;
+};
 
 /// One spelling of one enumerator; enum_names(E) returns all of them:
 ///   enum class Pooling { mean, cls };

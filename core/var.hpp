@@ -7,8 +7,8 @@
 
 CAPSTAN_BEGIN
 
-/// Collects the gradient of one value. Records of the tape and Vars share it; it holds no value, so that a value lives only
-/// as long as somebody uses it or a pullback saved it.
+/// Collects the gradient of one value. Records of the tape and Vars share it; it holds no value, so that a value lives
+/// only as long as somebody uses it or a pullback saved it.
 struct GradSlot {
   Shape shape;
   bool has_grad = false;
@@ -30,17 +30,19 @@ class Var {
   int64_t dim(int axis) const { return node_->value.dim(axis); }
   int64_t size() const { return node_->value.size(); }
 
-  bool needs_grad() const { return node_->slot != nullptr; }
-  bool has_grad() const { return node_->slot != nullptr && node_->slot->has_grad; }
+  /// False for an undefined Var: it may stand among the inputs of an op for one that is not there.
+  bool needs_grad() const { return node_ != nullptr && node_->slot != nullptr; }
+  bool has_grad() const { return needs_grad() && node_->slot->has_grad; }
   /// Throws std::logic_error when no gradient has arrived.
   const Array& grad() const;
   /// Forgets the gradient; zeroes it where it is a slice of a flat block.
   void clear_grad() const;
-  const std::shared_ptr<GradSlot>& slot() const { return node_->slot; }
+  std::shared_ptr<GradSlot> slot() const { return node_ != nullptr ? node_->slot : nullptr; }
 
   /// For ParamStore: moves value and gradient of a leaf into slices of flat blocks, for all copies of this Var.
   void bind(Array value, Array grad) const;
-  /// For a leaf outside a store: another value of the same shape, for all copies. Throws std::invalid_argument otherwise.
+  /// For a leaf outside a store: another value of the same shape, for all copies. Throws std::invalid_argument
+  /// otherwise.
   void assign(Array value) const;
   /// Do both handles name the same value?
   bool same(const Var& other) const { return node_ == other.node_; }

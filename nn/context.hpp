@@ -11,7 +11,7 @@ struct Context {
   Segments segments;      // of the batch (B, T)
   bool training = false;  // dropout on?
   uint64_t step = 0;      // of the optimizer; part of every dropout counter
-  Ids examples;           // (B): index of each row's example in the epoch's order; empty where dropout is off
+  Ids examples = {};      // (B): index of each row's example in the epoch's order; empty where dropout is off
 
   /// Evaluation of B rows of T visible tokens.
   static Context evaluation(int64_t batch, int64_t length) { return {Segments::full(batch, length)}; }

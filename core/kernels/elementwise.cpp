@@ -31,6 +31,12 @@ void add_into(real* out, const real* in, int64_t count) {
   });
 }
 
+void add_scaled(real* out, const real* in, int64_t count, real factor) {
+  parallel_for(count, grain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] += factor * in[i];
+  });
+}
+
 void scale(real* out, const real* in, int64_t count, real factor) {
   parallel_for(count, grain, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) out[i] = factor * in[i];

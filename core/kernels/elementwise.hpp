@@ -12,7 +12,9 @@ void fill(real* out, int64_t count, real value);
 void copy(real* out, const real* in, int64_t count);
 /// out += in
 void add_into(real* out, const real* in, int64_t count);
-/// out = scale * in
+/// out += factor * in
+void add_scaled(real* out, const real* in, int64_t count, real factor);
+/// out = factor * in
 void scale(real* out, const real* in, int64_t count, real factor);
 bool all_finite(const real* in, int64_t count);
 

@@ -1,0 +1,148 @@
+#include "apps/config/config_source.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "apps/config/numbers.hpp"
+#include "apps/config/yaml_parse.hpp"
+#include "core/error.hpp"
+
+namespace capstan {
+namespace {
+
+constexpr std::size_t max_file_bytes = 1 << 20;
+
+/// The bytes of a file, or why there are none.
+std::optional<std::string> read_file(const std::string& path, std::string& reason) {
+  errno = 0;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
+  std::string text(max_file_bytes + 1, '\0');
+  const std::size_t size = file ? std::fread(text.data(), 1, text.size(), file.get()) : 0;
+  if (!file || std::ferror(file.get())) {  // opening a folder succeeds, reading it does not
+    reason = fmt::format("cannot read this configuration file: {}", std::strerror(errno));
+    return std::nullopt;
+  }
+  if (size > max_file_bytes) {
+    reason = fmt::format("larger than {} bytes: this is no configuration file", max_file_bytes);
+    return std::nullopt;
+  }
+  text.resize(size);
+  return text;
+}
+
+/// Parses a file's text and lays it on `root`. False if it could not be parsed.
+bool lay_text(ConfigNode& root, std::string text, const Place& start, ProblemList& problems) {
+  if (text.compare(0, 3, "\xEF\xBB\xBF") == 0) text.erase(0, 3);  // byte order mark
+  auto tree = parse_yaml(text, start, Positions::kept, "", problems);
+  if (!tree) return false;
+  if (tree->kind == NodeKind::map) {
+    merge(root, std::move(*tree));
+    return true;
+  }
+  if (tree->kind == NodeKind::null)
+    problems.add(start, "", "holds no configuration: expected keys such as \"model:\"");
+  else
+    problems.add(tree->place, "",
+                 fmt::format("expected keys such as \"model:\" at the top, got {}{}", shown(*tree), colon_hint(*tree)));
+  return false;
+}
+
+std::optional<std::vector<std::string>> split_path(const std::string& path) {
+  std::vector<std::string> parts(1);
+  for (const char c : path) {
+    if (c == '.')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  for (const auto& part : parts)
+    if (part.empty()) return std::nullopt;
+  if (parts.size() > max_config_depth) return std::nullopt;
+  return parts;
+}
+
+/// Lays `value` on the node at parts[i...] below `node`. Returns what is wrong with the path, or nothing.
+std::string set_below(ConfigNode& node, const std::vector<std::string>& parts, std::size_t i, ConfigNode value) {
+  if (i == parts.size()) {
+    merge(node, std::move(value));
+    return "";
+  }
+  if (node.kind == NodeKind::list) {
+    std::int64_t index = -1;
+    if (parse_number(parts[i], index) != std::errc{})
+      return fmt::format("expected the number of a list element, got {}", quoted(parts[i], 60));
+    const auto count = static_cast<std::int64_t>(node.children.size());
+    if (index < 0 || index >= count)
+      return fmt::format("no list element {}: there are {}, counted from 0", parts[i], count);
+    return set_below(node.children[static_cast<std::size_t>(index)], parts, i + 1, std::move(value));
+  }
+  ConfigNode* child = node.find(parts[i]);
+  if (child && i + 1 < parts.size()) return set_below(*child, parts, i + 1, std::move(value));
+
+  // {part: {next part: ... value}}; merged from here, so that a new `type` replaces the map it is in.
+  for (std::size_t k = parts.size(); k-- > i;) {
+    ConfigNode map;
+    map.kind = NodeKind::map;
+    map.place = value.place;
+    value.key = parts[k];
+    value.key_place = value.place;
+    map.children.push_back(std::move(value));
+    value = std::move(map);
+  }
+  merge(node, std::move(value));
+  return "";
+}
+
+bool lay_override(ConfigNode& root, const std::string& override, int order, ProblemList& problems) {
+  constexpr std::size_t longest = 200;
+  Place place{"--set " + override, order, 0, 0};
+  const auto equals = override.find('=');
+  const std::string path = override.substr(0, equals);
+  const auto parts = split_path(path);
+  if (equals == std::string::npos || !parts) {
+    place.source = "--set " + quoted(override, longest);
+    problems.add(place, "", "expected path.to.key=value");
+    return false;
+  }
+  auto value = parse_yaml(override.substr(equals + 1), place, Positions::dropped, path, problems);
+  if (!value) return false;
+  if (!value->place.given()) value->place = place;  // nothing after the equals sign
+  const auto wrong = set_below(root, *parts, 0, std::move(*value));
+  if (!wrong.empty()) problems.add(place, "", wrong);
+  return wrong.empty();
+}
+
+}  // namespace
+
+ConfigNode load_tree(ConfigNode base, const std::vector<std::string>& files, const std::vector<std::string>& overrides,
+                     ProblemList& problems) {
+  bool complete = true;
+  int order = 0;
+  for (const auto& file : files) {
+    const Place start{file, order++, 0, 0};
+    std::string reason;
+    if (auto text = read_file(file, reason)) {
+      complete &= lay_text(base, std::move(*text), start, problems);
+    } else {
+      problems.add(start, "", reason);
+      complete = false;
+    }
+  }
+  for (const auto& override : overrides) complete &= lay_override(base, override, order++, problems);
+  if (!complete) problems.throw_if_any();  // what is missing would be reported as many faults it is not
+  base.place = Place{files.empty() ? "configuration" : join_words(files), 0, 0, 0};
+  return base;
+}
+
+ConfigNode load_tree_from_text(ConfigNode base, const std::string& text, const std::string& name,
+                               ProblemList& problems) {
+  const Place start{name, 0, 0, 0};
+  if (!lay_text(base, text, start, problems)) problems.throw_if_any();
+  base.place = start;
+  return base;
+}
+
+}  // namespace capstan

@@ -1,0 +1,32 @@
+#include "apps/config/config_table.hpp"
+
+namespace capstan {
+namespace {
+
+/// A vertical bar would end the cell.
+std::string cell(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string code(const std::string& text) { return text.empty() ? "" : "`" + text + "`"; }
+
+}  // namespace
+
+std::string markdown_table(const std::vector<TableRow>& rows) {
+  std::string out = "| Key | Type | Default | Limits | Meaning |\n|---|---|---|---|---|\n";
+  for (const auto& row : rows) {
+    const std::string default_value =
+        row.default_value == "must be given" ? row.default_value : code(row.default_value);
+    for (const auto& text : {code(row.path), row.type, default_value, row.limits, row.help})
+      out += "| " + cell(text) + " ";
+    out += "|\n";
+  }
+  return out;
+}
+
+}  // namespace capstan

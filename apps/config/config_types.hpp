@@ -1,0 +1,56 @@
+// Which kinds of field a config struct may have (core/schema.hpp), as the visitors over describe() ask for them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/schema.hpp"
+
+namespace capstan {
+
+template <class T>
+struct IsOptional : std::false_type {};
+template <class T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+
+template <class T>
+struct IsVector : std::false_type {};
+template <class T>
+struct IsVector<std::vector<T>> : std::true_type {};
+
+template <class T>
+struct IsVariant : std::false_type {};
+template <class... Ts>
+struct IsVariant<std::variant<Ts...>> : std::true_type {};
+
+template <class T>
+constexpr bool is_scalar_field = std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> ||
+                                 std::is_same_v<T, double> || std::is_same_v<T, std::string>;
+
+/// The names of a variant's alternatives, in their order.
+template <class... Ts>
+std::vector<std::string> type_names(const std::variant<Ts...>*) {
+  return {Ts::type_name...};
+}
+
+/// The spellings of an enum, in their order.
+template <class E>
+std::vector<std::string> choices_of_enum() {
+  std::vector<std::string> names;
+  for (const auto& entry : enum_names(E{})) names.emplace_back(entry.name);
+  return names;
+}
+
+/// Whether a struct has `void validate(const T&, Problems&)` beside it.
+template <class T, class = void>
+struct HasValidate : std::false_type {};
+template <class T>
+struct HasValidate<T, std::void_t<decltype(validate(std::declval<const T&>(), std::declval<Problems&>()))>>
+    : std::true_type {};
+
+}  // namespace capstan

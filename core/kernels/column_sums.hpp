@@ -1,0 +1,52 @@
+// Sums over the rows of a matrix, which ride in other passes over it: gradients of biases and gains.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/parallel.hpp"
+#include "core/pool.hpp"
+#include "core/real.hpp"
+
+CAPSTAN_BEGIN
+namespace kernels {
+
+/// Where column sums go: data = beta * data + sums; a null `data` wants none. With beta = 0 the old content is never
+/// read.
+struct ColumnSums {
+  real* data = nullptr;
+  real beta = 0;
+  void add(const real* sums, int64_t columns) const {
+    if (data == nullptr) return;
+    for (int64_t i = 0; i < columns; ++i) data[i] = beta == 0 ? sums[i] : beta * data[i] + sums[i];
+  }
+};
+
+/// body(begin, end, sums) over contiguous pieces of [0, rows), one per thread, each with `width` sums of its own that
+/// start at zero; then finish(sums) with the pieces' sums added up in order, so that equal thread counts give equal
+/// bits.
+template <class Body, class Finish>
+void for_rows_with_sums(int64_t rows, int64_t grain, int64_t width, const Body& body, const Finish& finish) {
+  const int64_t pieces = in_parallel() ? 1 : std::clamp<int64_t>(rows / std::max<int64_t>(grain, 1), 1, threads());
+  const int64_t stride = (width + 31) / 32 * 32;  // no two threads on one cache line
+  const Buffer scratch(static_cast<size_t>(pieces * stride) * sizeof(real));
+  real* sums = static_cast<real*>(scratch.data());
+  parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
+    for (int64_t piece = first; piece < last; ++piece) {
+      std::fill_n(sums + piece * stride, width, real{0});
+      body(rows * piece / pieces, rows * (piece + 1) / pieces, sums + piece * stride);
+    }
+  });
+  for (int64_t piece = 1; piece < pieces; ++piece)
+    for (int64_t i = 0; i < width; ++i) sums[i] += sums[piece * stride + i];
+  finish(static_cast<const real*>(sums));
+}
+
+/// Sums over the rows of in (rows, columns).
+void column_sums(const real* in, ColumnSums out, int64_t rows, int64_t columns);
+
+/// Rows of `columns` numbers below which a second thread costs more than it brings.
+inline int64_t row_grain(int64_t columns) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(columns, 1)); }
+
+}  // namespace kernels
+CAPSTAN_END

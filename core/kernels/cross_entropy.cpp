@@ -1,0 +1,133 @@
+#include "core/kernels/cross_entropy.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+
+#include "core/kernels/column_sums.hpp"
+#include "core/kernels/simd.hpp"
+
+CAPSTAN_BEGIN
+namespace kernels {
+namespace {
+
+using simd::Batch;
+
+real row_maximum(const real* x, int64_t columns) {
+  const real lowest = -std::numeric_limits<real>::infinity();
+  Batch largest(lowest);
+  simd::sweep(columns, [&](auto at) { largest = xsimd::max(largest, at.load(x, lowest)); });
+  return simd::maximum(largest);
+}
+
+real row_sum(const real* x, int64_t columns) {
+  Batch total(real{0});
+  simd::sweep(columns, [&](auto at) { total += at.load(x); });
+  return simd::sum(total);
+}
+
+/// Sum of e^(x - largest); the terms go to `terms` unless it is null.
+real exponential_sum(const real* x, real largest, real* terms, int64_t columns) {
+  const real lowest = -std::numeric_limits<real>::infinity();
+  Batch total(real{0});
+  simd::sweep(columns, [&](auto at) {
+    const Batch term = xsimd::exp(at.load(x, lowest) - Batch(largest));
+    total += term;
+    if (terms != nullptr) at.store(terms, term);
+  });
+  return simd::sum(total);
+}
+
+/// Mean logit of a row, less its largest; only smoothing asks for it.
+real mean_gap(const CrossEntropyPass& pass, const real* x, real largest) {
+  return pass.smoothing == 0 ? 0 : row_sum(x, pass.columns) / static_cast<real>(pass.columns) - largest;
+}
+
+/// The loss of a row, from differences to the largest logit: these stay exact where logits are large.
+real row_loss(const CrossEntropyPass& pass, real target_gap, real mean, real sum) {
+  return std::log(sum) - (1 - pass.smoothing) * target_gap - pass.smoothing * mean;
+}
+
+/// out = factor * (probability - target distribution), with probability(place) given.
+template <class Probability>
+void gradient_row(const CrossEntropyPass& pass, int32_t target, real factor, real* out,
+                  const Probability& probability) {
+  const Batch scale(factor), even(pass.smoothing / static_cast<real>(pass.columns));
+  simd::sweep(pass.columns, [&](auto at) { at.store(out, scale * (probability(at) - even)); });
+  out[target] -= factor * (1 - pass.smoothing);
+}
+
+}  // namespace
+
+void cross_entropy_forward(const CrossEntropyPass& pass, const real* logits, real* loss, real* largest, real* inverse) {
+  parallel_for(pass.rows, row_grain(pass.columns), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int32_t target = pass.targets[row];
+      const bool counted = target != pass.ignored;
+      const real* x = logits + row * pass.columns;
+      const real top = counted ? row_maximum(x, pass.columns) : real{0};
+      const real sum = counted ? exponential_sum(x, top, nullptr, pass.columns) : real{1};
+      loss[row] = counted ? row_loss(pass, x[target] - top, mean_gap(pass, x, top), sum) : real{0};
+      if (largest != nullptr) largest[row] = top;
+      if (inverse != nullptr) inverse[row] = 1 / sum;
+    }
+  });
+}
+
+void cross_entropy_backward(const CrossEntropyPass& pass, const real* logits, const real* largest, const real* inverse,
+                            real factor, real* dlogits) {
+  parallel_for(pass.rows, row_grain(pass.columns), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int32_t target = pass.targets[row];
+      const real* x = logits + row * pass.columns;
+      real* out = dlogits + row * pass.columns;
+      if (target == pass.ignored) {
+        std::fill_n(out, pass.columns, real{0});
+        continue;
+      }
+      const Batch top(largest[row]), scale(inverse[row]);
+      gradient_row(pass, target, factor, out, [&](auto at) { return xsimd::exp(at.load(x) - top) * scale; });
+    }
+  });
+}
+
+void cross_entropy_in_place(const CrossEntropyPass& pass, real* logits, real* loss) {
+  parallel_for(pass.rows, row_grain(pass.columns), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int32_t target = pass.targets[row];
+      real* x = logits + row * pass.columns;
+      if (target == pass.ignored) {
+        loss[row] = 0;
+        std::fill_n(x, pass.columns, real{0});
+        continue;
+      }
+      const real top = row_maximum(x, pass.columns);
+      // Read before the exponentials take their place.
+      const real target_gap = x[target] - top, mean = mean_gap(pass, x, top);
+      const real sum = exponential_sum(x, top, x, pass.columns);
+      loss[row] = row_loss(pass, target_gap, mean, sum);
+      const Batch scale(1 / sum);
+      gradient_row(pass, target, real{1}, x, [&](auto at) { return at.load(x) * scale; });
+    }
+  });
+}
+
+int64_t count_correct(const CrossEntropyPass& pass, const real* logits) {
+  std::atomic<int64_t> correct{0};
+  parallel_for(pass.rows, row_grain(pass.columns), [&](int64_t begin, int64_t end) {
+    int64_t found = 0;
+    for (int64_t row = begin; row < end; ++row) {
+      const int32_t target = pass.targets[row];
+      if (target == pass.ignored) continue;
+      const real* x = logits + row * pass.columns;
+      const bool highest = x[target] == row_maximum(x, pass.columns);
+      found += highest && std::find(x, x + target, x[target]) == x + target;
+    }
+    correct += found;
+  });
+  return correct;
+}
+
+}  // namespace kernels
+CAPSTAN_END

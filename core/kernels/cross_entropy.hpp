@@ -1,0 +1,33 @@
+// Softmax cross-entropy of the rows of a matrix of logits.
+#pragma once
+
+#include <cstdint>
+
+#include "core/real.hpp"
+
+CAPSTAN_BEGIN
+namespace kernels {
+
+struct CrossEntropyPass {
+  int64_t rows, columns;   // logits: (rows, columns)
+  const int32_t* targets;  // (rows), each in [0, columns) or `ignored`
+  int32_t ignored;
+  real smoothing;  // s: the target distribution is (1 - s) * one-hot + s / columns
+};
+
+/// loss (rows): -sum over j of target_j * log softmax(logits)_j; 0 for ignored rows. Of every row its largest logit
+/// goes to `largest` and 1 / sum of e^(logit - largest) to `inverse`, unless these are null.
+void cross_entropy_forward(const CrossEntropyPass& pass, const real* logits, real* loss, real* largest, real* inverse);
+
+/// dlogits = factor * (softmax(logits) - target distribution), 0 in ignored rows; dlogits may be logits.
+void cross_entropy_backward(const CrossEntropyPass& pass, const real* logits, const real* largest, const real* inverse,
+                            real factor, real* dlogits);
+
+/// Both in one: writes the losses and turns the logits into their gradients of the summed loss.
+void cross_entropy_in_place(const CrossEntropyPass& pass, real* logits, real* loss);
+
+/// Rows that are not ignored and whose first highest logit is the target's.
+int64_t count_correct(const CrossEntropyPass& pass, const real* logits);
+
+}  // namespace kernels
+CAPSTAN_END

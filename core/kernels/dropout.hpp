@@ -1,0 +1,22 @@
+// Dropout of one row by counters.
+#pragma once
+
+#include <cstdint>
+
+#include "core/real.hpp"
+
+CAPSTAN_BEGIN
+namespace kernels {
+
+/// What decides about one row: Philox key, and the counter words that do not change along the row.
+struct DropoutRow {
+  uint32_t key[2];
+  uint32_t example, position, step;
+};
+
+/// out[c] = word >= threshold ? scale * in[c] : 0, where word is number c % 4 of Philox 4x32-10 at the counter
+/// (example, position, c / 4, step). On the calling thread; out may be in.
+void dropout_row(real* out, const real* in, int64_t count, const DropoutRow& row, uint32_t threshold, real scale);
+
+}  // namespace kernels
+CAPSTAN_END

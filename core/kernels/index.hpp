@@ -1,0 +1,27 @@
+// Copies from and sums into given places. Every number is summed in the order of the index: results do not depend on
+// the number of threads.
+#pragma once
+
+#include <cstdint>
+
+#include "core/real.hpp"
+
+CAPSTAN_BEGIN
+namespace kernels {
+
+/// out[a, i, c] = x[a, index[i], c];  x: (outer, extent, inner), index: (count), out: (outer, count, inner)
+void gather(real* out, const real* x, const int32_t* index, int64_t outer, int64_t extent, int64_t count,
+            int64_t inner);
+/// out[a, index[i], c] += in[a, i, c]
+void scatter_add(real* out, const real* in, const int32_t* index, int64_t outer, int64_t extent, int64_t count,
+                 int64_t inner);
+
+/// out[a, i, c] = x[a, index[a, i, c], c];  index, out: (outer, count, inner)
+void take_along(real* out, const real* x, const int32_t* index, int64_t outer, int64_t extent, int64_t count,
+                int64_t inner);
+/// out[a, index[a, i, c], c] += in[a, i, c]
+void put_along(real* out, const real* in, const int32_t* index, int64_t outer, int64_t extent, int64_t count,
+               int64_t inner);
+
+}  // namespace kernels
+CAPSTAN_END

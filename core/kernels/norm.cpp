@@ -1,0 +1,137 @@
+#include "core/kernels/norm.hpp"
+
+#include <cmath>
+
+#include "core/kernels/simd.hpp"
+
+CAPSTAN_BEGIN
+namespace kernels {
+namespace {
+
+using simd::Batch;
+
+struct Moments {
+  real mean, rstd;
+};
+
+real row_sum(const real* x, int64_t columns) {
+  Batch total(real{0});
+  simd::sweep(columns, [&](auto at) { total += at.load(x); });
+  return simd::sum(total);
+}
+
+/// Sums of (x - centre) and (x - centre)^2.
+struct Deviations {
+  real sum, squares;
+};
+Deviations deviations(const real* x, real centre, int64_t columns) {
+  Batch sum(real{0}), squares(real{0});
+  simd::sweep(columns, [&](auto at) {
+    const Batch d = at.load(x, centre) - Batch(centre);
+    sum += d;
+    squares = xsimd::fma(d, d, squares);
+  });
+  return {simd::sum(sum), simd::sum(squares)};
+}
+
+Moments moments(NormKind kind, const real* x, int64_t columns, double eps) {
+  const real n = static_cast<real>(columns);
+  if (kind == NormKind::rms) {
+    const real squares = deviations(x, 0, columns).squares;
+    return {0, static_cast<real>(1 / std::sqrt(double{squares / n} + eps))};
+  }
+  // The first mean is rounded; the deviations from it correct it, so that a constant row is centred to exactly 0.
+  const real rough = row_sum(x, columns) / n;
+  const Deviations d = deviations(x, rough, columns);
+  const real shift = d.sum / n, variance = std::max(d.squares / n - shift * shift, real{0});
+  return {rough + shift, static_cast<real>(1 / std::sqrt(double{variance} + eps))};
+}
+
+void forward_row(const NormPass& pass, const real* bias, const Moments& m, const real* x, real* y) {
+  const Batch mean(m.mean), factor(m.rstd * pass.scale);
+  simd::sweep(pass.columns, [&](auto at) {
+    Batch value = (at.load(x) - mean) * factor;
+    if (pass.gain != nullptr) value *= at.load(pass.gain);
+    if (bias != nullptr) value += at.load(bias);
+    at.store(y, value);
+  });
+}
+
+/// Column sums a piece collects; null where not wanted.
+struct RowSums {
+  real *dgain, *dbias;
+};
+
+/// One row of norm_backward; returns the row sum of dy * n. With g = dy * gain * scale:
+/// dx = rstd * (g - n * mean(g * n) - mean(g) when centred).
+real backward_row(const NormPass& pass, const Moments& m, const real* x, const real* dy, real* dx,
+                  const RowSums& sums) {
+  const Batch mean(m.mean), rstd(m.rstd);
+  Batch dot(real{0}), gain_dot(real{0}), gain_sum(real{0});
+  simd::sweep(pass.columns, [&](auto at) {
+    const Batch d = at.load(dy), product = d * ((at.load(x, m.mean) - mean) * rstd);
+    dot += product;
+    if (pass.gain != nullptr) {
+      const Batch gain = at.load(pass.gain);
+      gain_dot = xsimd::fma(product, gain, gain_dot);
+      gain_sum = xsimd::fma(d, gain, gain_sum);
+    } else {
+      gain_sum += d;
+    }
+    if (sums.dgain != nullptr) at.store(sums.dgain, at.load(sums.dgain) + product);
+    if (sums.dbias != nullptr) at.store(sums.dbias, at.load(sums.dbias) + d);
+  });
+  const real row_dot = simd::sum(dot);
+  if (dx == nullptr) return row_dot;
+  const real n = static_cast<real>(pass.columns);
+  const Batch mean_dot((pass.gain != nullptr ? simd::sum(gain_dot) : row_dot) / n);
+  const Batch mean_sum(pass.kind == NormKind::centred ? simd::sum(gain_sum) / n : real{0});
+  const Batch factor(m.rstd * pass.scale);
+  simd::sweep(pass.columns, [&](auto at) {
+    Batch g = at.load(dy);
+    if (pass.gain != nullptr) g *= at.load(pass.gain);
+    const Batch normed = (at.load(x) - mean) * rstd;
+    at.store(dx, factor * (g - mean_sum - normed * mean_dot));
+  });
+  return row_dot;
+}
+
+}  // namespace
+
+void norm_forward(const NormPass& pass, const real* bias, double eps, const real* x, real* y, real* mean, real* rstd) {
+  parallel_for(pass.rows, row_grain(pass.columns), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const Moments m = moments(pass.kind, x + row * pass.columns, pass.columns, eps);
+      forward_row(pass, bias, m, x + row * pass.columns, y + row * pass.columns);
+      rstd[row] = m.rstd;
+      if (mean != nullptr) mean[row] = m.mean;
+    }
+  });
+}
+
+void norm_backward(const NormPass& pass, const real* x, const real* mean, const real* rstd, const real* dy, real* dx,
+                   ColumnSums dgain, ColumnSums dbias, real* row_dots) {
+  const int64_t columns = pass.columns;
+  const int64_t width = (dgain.data != nullptr ? columns : 0) + (dbias.data != nullptr ? columns : 0);
+  const auto places = [&](real* sums) {
+    return RowSums{dgain.data != nullptr ? sums : nullptr, dbias.data != nullptr ? sums + width - columns : nullptr};
+  };
+  for_rows_with_sums(
+      pass.rows, row_grain(columns), width,
+      [&](int64_t begin, int64_t end, real* sums) {
+        for (int64_t row = begin; row < end; ++row) {
+          const int64_t first = row * columns;
+          const Moments m{mean != nullptr ? mean[row] : real{0}, rstd[row]};
+          const real dot =
+              backward_row(pass, m, x + first, dy + first, dx != nullptr ? dx + first : nullptr, places(sums));
+          if (row_dots != nullptr) row_dots[row] = dot;
+        }
+      },
+      [&](const real* sums) {
+        dgain.add(sums, columns);
+        dbias.add(sums + width - columns, columns);
+      });
+}
+
+}  // namespace kernels
+CAPSTAN_END

@@ -1,0 +1,33 @@
+// Normalisation of the rows of a matrix.
+#pragma once
+
+#include <cstdint>
+
+#include "core/kernels/column_sums.hpp"
+
+CAPSTAN_BEGIN
+namespace kernels {
+
+/// n = (x - mean x) / sqrt(var x + eps) when centred, else x / sqrt(mean x^2 + eps).
+enum class NormKind { centred, rms };
+
+/// What both ways of a norm over rows of `columns` numbers share. gain is (columns) or null for 1; `scale` multiplies
+/// all.
+struct NormPass {
+  NormKind kind;
+  int64_t rows, columns;
+  const real* gain = nullptr;
+  real scale = 1;
+};
+
+/// y = n * gain * scale + bias, bias (columns) or null; y may be x. mean and rstd (rows) are kept for the way back;
+/// mean is null for rms.
+void norm_forward(const NormPass& pass, const real* bias, double eps, const real* x, real* y, real* mean, real* rstd);
+
+/// dx (may be dy; null: not wanted), column sums of dy * n into dgain and of dy into dbias, and row sums of dy * n into
+/// row_dots (rows) unless null.
+void norm_backward(const NormPass& pass, const real* x, const real* mean, const real* rstd, const real* dy, real* dx,
+                   ColumnSums dgain, ColumnSums dbias, real* row_dots);
+
+}  // namespace kernels
+CAPSTAN_END

@@ -1,0 +1,122 @@
+// Compiled with -fno-math-errno (core/CMakeLists.txt), without which sqrt would keep the AdamW loop scalar.
+#include "core/kernels/optimizer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/parallel.hpp"
+
+CAPSTAN_BEGIN
+namespace kernels {
+namespace {
+
+// Threads split the blocks at multiples of this: a loop's SIMD body and its scalar tail may round differently, so the
+// border between them must not move with the number of threads.
+constexpr int64_t unit = 64;
+constexpr int64_t grain = 16384 / unit;
+
+/// body(begin, end, decayed) over pieces that lie on one side of decay_size.
+template <class Body>
+void for_pieces(int64_t count, int64_t decay_size, const Body& body) {
+  const int64_t borders[] = {0, std::min(decay_size, count), count};
+  for (int side = 0; side < 2; ++side) {
+    const int64_t first = borders[side], size = borders[side + 1] - first;
+    parallel_for((size + unit - 1) / unit, grain, [&](int64_t begin, int64_t end) {
+      body(first + begin * unit, first + std::min(end * unit, size), side == 0);
+    });
+  }
+}
+
+}  // namespace
+
+double sum_of_squares(const real* in, int64_t count) {
+  constexpr int64_t pieces = 256;
+  double sums[pieces];
+  const int64_t size = (count + pieces - 1) / pieces;
+  parallel_for(pieces, std::max<int64_t>(1, grain * unit / std::max<int64_t>(size, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t piece = begin; piece < end; ++piece) {
+                   double sum = 0;
+                   const int64_t last = std::min((piece + 1) * size, count);
+#pragma omp simd reduction(+ : sum)
+                   for (int64_t i = piece * size; i < last; ++i)
+                     sum += static_cast<double>(in[i]) * static_cast<double>(in[i]);
+                   sums[piece] = sum;
+                 }
+               });
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
+}
+
+void adamw(const UpdateBlocks& blocks, real* m, real* v, const AdamWStep& step) {
+  const double correction1 = 1 - std::pow(step.beta1, static_cast<double>(step.step));
+  const double correction2 = 1 - std::pow(step.beta2, static_cast<double>(step.step));
+  const real scale = static_cast<real>(blocks.grad_scale), epsilon = static_cast<real>(step.epsilon);
+  const real beta1 = static_cast<real>(step.beta1), rest1 = static_cast<real>(1 - step.beta1);
+  const real beta2 = static_cast<real>(step.beta2), rest2 = static_cast<real>(1 - step.beta2);
+  const real rate = static_cast<real>(step.lr / correction1), root = static_cast<real>(1 / std::sqrt(correction2));
+  real* const w = blocks.values;
+  real* const grads = blocks.grads;
+  for_pieces(blocks.count, blocks.decay_size, [&](int64_t begin, int64_t end, bool decayed) {
+    const real keep = decayed ? static_cast<real>(1 - step.lr * step.weight_decay) : real{1};
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i) {
+      const real g = scale * grads[i];
+      m[i] = beta1 * m[i] + rest1 * g;
+      v[i] = beta2 * v[i] + rest2 * g * g;
+      w[i] = keep * w[i] - rate * m[i] / (std::sqrt(v[i]) * root + epsilon);
+      grads[i] = 0;
+    }
+  });
+}
+
+void sgd(const UpdateBlocks& blocks, real* m, const SgdStep& step) {
+  const real scale = static_cast<real>(blocks.grad_scale), rate = static_cast<real>(step.lr);
+  const real momentum = static_cast<real>(step.momentum);
+  // The step is along a * g' + b * m: (0, 1), or (1, momentum) for Nesterov.
+  const real a = step.nesterov ? real{1} : real{0}, b = step.nesterov ? momentum : real{1};
+  real* const w = blocks.values;
+  real* const grads = blocks.grads;
+  for_pieces(blocks.count, blocks.decay_size, [&](int64_t begin, int64_t end, bool decayed) {
+    const real decay = decayed ? static_cast<real>(step.weight_decay) : real{0};
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i) {
+      const real g = scale * grads[i] + decay * w[i];
+      m[i] = momentum * m[i] + g;
+      w[i] -= rate * (a * g + b * m[i]);
+      grads[i] = 0;
+    }
+  });
+}
+
+void lion(const UpdateBlocks& blocks, real* m, const LionStep& step) {
+  const real scale = static_cast<real>(blocks.grad_scale), rate = static_cast<real>(step.lr);
+  const real beta1 = static_cast<real>(step.beta1), rest1 = static_cast<real>(1 - step.beta1);
+  const real beta2 = static_cast<real>(step.beta2), rest2 = static_cast<real>(1 - step.beta2);
+  real* const w = blocks.values;
+  real* const grads = blocks.grads;
+  for_pieces(blocks.count, blocks.decay_size, [&](int64_t begin, int64_t end, bool decayed) {
+    const real keep = decayed ? static_cast<real>(1 - step.lr * step.weight_decay) : real{1};
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i) {
+      const real g = scale * grads[i];
+      const real direction = beta1 * m[i] + rest1 * g;
+      const real sign = (direction > 0 ? real{1} : real{0}) - (direction < 0 ? real{1} : real{0});
+      w[i] = keep * w[i] - rate * sign;
+      m[i] = beta2 * m[i] + rest2 * g;
+      grads[i] = 0;
+    }
+  });
+}
+
+void moving_average(real* average, const real* values, int64_t count, double decay) {
+  const real keep = static_cast<real>(decay), rest = static_cast<real>(1 - decay);
+  for_pieces(count, count, [&](int64_t begin, int64_t end, bool) {
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i) average[i] = keep * average[i] + rest * values[i];
+  });
+}
+
+}  // namespace kernels
+CAPSTAN_END

@@ -1,0 +1,51 @@
+// Passes over the flat parameter blocks: norm, optimizer updates, moving average. No result depends on the thread
+// count.
+#pragma once
+
+#include <cstdint>
+
+#include "core/real.hpp"
+
+CAPSTAN_BEGIN
+namespace kernels {
+
+/// Sum of in_i^2, added up in double over fixed pieces. Finite exactly when every in_i is (for float).
+double sum_of_squares(const real* in, int64_t count);
+
+/// The blocks one update works on. Gradients are multiplied by grad_scale on the fly and are zero afterwards; weight
+/// decay applies to [0, decay_size) only.
+struct UpdateBlocks {
+  real* values;
+  real* grads;
+  int64_t count;
+  int64_t decay_size;
+  double grad_scale;
+};
+
+struct AdamWStep {
+  double lr, beta1, beta2, epsilon, weight_decay;
+  int64_t step;  // of the optimizer, from 1: for the bias corrections
+};
+/// m = b1 m + (1 - b1) g,  v = b2 v + (1 - b2) g^2,  w = (1 - lr d) w - lr m' / (sqrt(v') + epsilon) with
+/// m' = m / (1 - b1^step), v' = v / (1 - b2^step).  Loshchilov and Hutter 2019, arXiv 1711.05101.
+void adamw(const UpdateBlocks& blocks, real* m, real* v, const AdamWStep& step);
+
+struct SgdStep {
+  double lr, momentum, weight_decay;
+  bool nesterov;
+};
+/// g' = g + d w,  m = momentum m + g',  w -= lr m  (Nesterov: lr (g' + momentum m)). Decay is part of the gradient
+/// here, as in plain L2 regularisation.
+void sgd(const UpdateBlocks& blocks, real* m, const SgdStep& step);
+
+struct LionStep {
+  double lr, beta1, beta2, weight_decay;
+};
+/// w = (1 - lr d) w - lr sign(b1 m + (1 - b1) g),  m = b2 m + (1 - b2) g.  Chen et al. 2023, arXiv 2302.06675.
+void lion(const UpdateBlocks& blocks, real* m, const LionStep& step);
+
+/// average = decay * average + (1 - decay) * values
+void moving_average(real* average, const real* values, int64_t count, double decay);
+
+}  // namespace kernels
+CAPSTAN_END

@@ -1,0 +1,58 @@
+// Loops over contiguous numbers in SIMD registers (xsimd). A sweep hands its body a place: a whole register, or at the
+// end the lanes that are left, so that bodies are written once.
+#pragma once
+
+#include <cstdint>
+#include <xsimd/xsimd.hpp>
+
+#include "core/real.hpp"
+
+CAPSTAN_BEGIN
+namespace kernels::simd {
+
+using Batch = xsimd::batch<real>;
+constexpr int64_t lanes = static_cast<int64_t>(Batch::size);
+
+/// `lanes` numbers from `index` on.
+struct FullPlace {
+  int64_t index;
+  Batch load(const real* from, real /*rest*/ = 0) const { return Batch::load_unaligned(from + index); }
+  void store(real* to, const Batch& value) const { value.store_unaligned(to + index); }
+};
+
+/// Fewer than `lanes` numbers from `index` on; the other lanes are loaded as `rest` and never stored.
+struct PartPlace {
+  int64_t index;
+  int64_t count;
+  Batch load(const real* from, real rest = 0) const {
+    alignas(64) real buffer[lanes];
+    for (int64_t lane = 0; lane < lanes; ++lane) buffer[lane] = lane < count ? from[index + lane] : rest;
+    return Batch::load_aligned(buffer);
+  }
+  void store(real* to, const Batch& value) const {
+    alignas(64) real buffer[lanes];
+    value.store_aligned(buffer);
+    for (int64_t lane = 0; lane < count; ++lane) to[index + lane] = buffer[lane];
+  }
+};
+
+/// body(place) over [0, count).
+template <class Body>
+inline void sweep(int64_t count, const Body& body) {
+  int64_t index = 0;
+  for (; index + lanes <= count; index += lanes) body(FullPlace{index});
+  if (index < count) body(PartPlace{index, count - index});
+}
+
+inline real sum(const Batch& value) { return xsimd::hadd(value); }
+
+inline real maximum(const Batch& value) {
+  alignas(64) real buffer[lanes];
+  value.store_aligned(buffer);
+  real result = buffer[0];
+  for (int64_t lane = 1; lane < lanes; ++lane) result = buffer[lane] > result ? buffer[lane] : result;
+  return result;
+}
+
+}  // namespace kernels::simd
+CAPSTAN_END

@@ -1,0 +1,113 @@
+#include "core/ops_feed_forward.hpp"
+
+#include "core/error.hpp"
+#include "core/kernels/activation.hpp"
+#include "core/linear_products.hpp"
+
+CAPSTAN_BEGIN
+namespace {
+
+/// What tells the two ops apart: how a hidden row is made from a raw row, and the way back.
+struct HiddenLayer {
+  const char* op;
+  Activation activation;
+  bool gated;
+  DropoutOptions dropout;
+  Shape shape = {};  // of the hidden values, (..., F)
+
+  int64_t width() const { return shape[-1]; }
+  int64_t rows() const { return shape.product(0, shape.rank() - 1); }
+};
+
+struct HiddenGrad {
+  Array dpre;    // of the raw product
+  Array hidden;  // the hidden values, formed again
+};
+
+void drop(const HiddenLayer& layer, Array& hidden) {
+  if (layer.dropout.rate != 0) apply_dropout(layer.shape, layer.dropout, hidden.data(), hidden.mutable_data());
+}
+
+Array hidden_forward(const HiddenLayer& layer, const Array& pre, const real* bias) {
+  Array hidden(layer.shape);
+  if (layer.gated)
+    kernels::gated_forward(layer.activation, pre.data(), bias, hidden.mutable_data(), layer.rows(), layer.width());
+  else
+    kernels::activation_forward(layer.activation, pre.data(), bias, hidden.mutable_data(), layer.rows(), layer.width());
+  drop(layer, hidden);
+  return hidden;
+}
+
+/// Both results are written over the arguments: a gated dpre is as wide as pre, a plain one as dhidden.
+HiddenGrad hidden_backward(const HiddenLayer& layer, Array pre, const real* bias, Array dhidden,
+                           kernels::ColumnSums dbias) {
+  drop(layer, dhidden);
+  const real *pre_data = pre.data(), *dhidden_data = dhidden.data();
+  Array over_pre = take_or_make(pre), over_dhidden = take_or_make(dhidden);
+  HiddenGrad result;
+  if (layer.gated) {
+    kernels::gated_backward(layer.activation, pre_data, bias, dhidden_data, over_pre.mutable_data(),
+                            over_dhidden.mutable_data(), dbias, layer.rows(), layer.width());
+    result = {std::move(over_pre), std::move(over_dhidden)};
+  } else {
+    kernels::activation_backward(layer.activation, pre_data, bias, dhidden_data, over_dhidden.mutable_data(),
+                                 over_pre.mutable_data(), dbias, layer.rows(), layer.width());
+    result = {std::move(over_dhidden), std::move(over_pre)};
+  }
+  drop(layer, result.hidden);
+  return result;
+}
+
+struct Parameters {
+  const Var &up_weight, &up_bias, &down_weight, &down_bias;
+};
+enum Input : size_t { input_x, input_up, input_up_bias, input_down, input_down_bias, input_count };
+
+Var two_layers(HiddenLayer layer, const Var& x, const Parameters& p) {
+  const LinearSizes up = linear_sizes(x.shape(), p.up_weight.shape(), p.up_bias, layer.op);
+  check(!layer.gated || up.out % 2 == 0, "{}: the up weight {} must have an even number of rows, gate and value",
+        layer.op, p.up_weight.shape());
+  layer.shape = x.shape().with(-1, layer.gated ? up.out / 2 : up.out);
+  const LinearSizes down = linear_sizes(layer.shape, p.down_weight.shape(), p.down_bias, layer.op);
+
+  const Array up_bias = p.up_bias ? p.up_bias.value() : Array();
+  Array pre(x.shape().with(-1, up.out)), y(x.shape().with(-1, down.out));
+  multiply_rows(x.value().data(), p.up_weight.value().data(), nullptr, pre.mutable_data(), up);
+  multiply_rows(hidden_forward(layer, pre, up_bias.data()).data(), p.down_weight.value().data(),
+                p.down_bias ? p.down_bias.value().data() : nullptr, y.mutable_data(), down);
+
+  auto pullback = [layer, up, down, xv = x.value(), up_weight = p.up_weight.value(), up_bias,
+                   down_weight = p.down_weight.value(),
+                   pre = std::move(pre)](const Array& dy, const Needs& needs) mutable -> Grads {
+    Grads grads(input_count);
+    GradSink down_dbias(needs, input_down_bias, Shape{down.out}), up_dbias(needs, input_up_bias, Shape{up.out});
+    kernels::column_sums(dy.data(), {down_dbias.data(), down_dbias.beta()}, down.rows, down.out);
+    HiddenGrad back =
+        hidden_backward(layer, std::move(pre), up_bias.data(), input_grad(dy.data(), down_weight, layer.shape, down),
+                        {up_dbias.data(), up_dbias.beta()});
+    grads[input_down] = weight_grad(dy.data(), back.hidden.data(), down, needs, input_down);
+    back.hidden = Array();
+    grads[input_up] = weight_grad(back.dpre.data(), xv.data(), up, needs, input_up);
+    if (needs[input_x]) grads[input_x] = input_grad(back.dpre.data(), up_weight, xv.shape(), up);
+    grads[input_up_bias] = up_dbias.grad();
+    grads[input_down_bias] = down_dbias.grad();
+    return grads;
+  };
+  return make_var(layer.op, std::move(y), {x, p.up_weight, p.up_bias, p.down_weight, p.down_bias}, std::move(pullback));
+}
+
+}  // namespace
+
+Var feed_forward(const Var& x, const Var& up_weight, const Var& up_bias, const Var& down_weight, const Var& down_bias,
+                 Activation activation, const DropoutOptions& hidden_dropout) {
+  return two_layers({"feed_forward", activation, false, hidden_dropout}, x,
+                    {up_weight, up_bias, down_weight, down_bias});
+}
+
+Var gated_feed_forward(const Var& x, const Var& up_weight, const Var& up_bias, const Var& down_weight,
+                       const Var& down_bias, Activation gate, const DropoutOptions& hidden_dropout) {
+  return two_layers({"gated_feed_forward", gate, true, hidden_dropout}, x,
+                    {up_weight, up_bias, down_weight, down_bias});
+}
+
+CAPSTAN_END

@@ -1,0 +1,55 @@
+#include "core/ops_linear.hpp"
+
+#include "core/kernels/activation.hpp"
+#include "core/linear_products.hpp"
+
+CAPSTAN_BEGIN
+namespace {
+
+/// x W^T + b. Saves x.
+Var plain_linear(const Var& x, const Var& weight, const Var& bias, const LinearSizes& sizes) {
+  Array y(x.shape().with(-1, sizes.out));
+  multiply_rows(x.value().data(), weight.value().data(), bias ? bias.value().data() : nullptr, y.mutable_data(), sizes);
+  return make_var("linear", std::move(y), {x, weight, bias},
+                  [xv = x.value(), w = weight.value(), sizes](const Array& dy, const Needs& needs) -> Grads {
+                    Grads grads(3);
+                    if (needs[0]) grads[0] = input_grad(dy.data(), w, xv.shape(), sizes);
+                    grads[1] = weight_grad(dy.data(), xv.data(), sizes, needs, 1);
+                    GradSink dbias(needs, 2, Shape{sizes.out});
+                    kernels::column_sums(dy.data(), {dbias.data(), dbias.beta()}, sizes.rows, sizes.out);
+                    grads[2] = dbias.grad();
+                    return grads;
+                  });
+}
+
+}  // namespace
+
+Var linear(const Var& x, const Var& weight, const Var& bias, Activation activation) {
+  const LinearSizes sizes = linear_sizes(x.shape(), weight.shape(), bias, "linear");
+  if (activation == Activation::none) return plain_linear(x, weight, bias, sizes);
+  const Array b = bias ? bias.value() : Array();
+  Array pre(x.shape().with(-1, sizes.out));
+  multiply_rows(x.value().data(), weight.value().data(), nullptr, pre.mutable_data(), sizes);
+  if (!recording({x, weight, bias})) {
+    kernels::activation_forward(activation, pre.data(), b.data(), pre.mutable_data(), sizes.rows, sizes.out);
+    return Var(std::move(pre));
+  }
+  Array y(pre.shape());
+  kernels::activation_forward(activation, pre.data(), b.data(), y.mutable_data(), sizes.rows, sizes.out);
+  return make_var(
+      "linear", std::move(y), {x, weight, bias},
+      [xv = x.value(), w = weight.value(), b, pre, sizes, activation](Array dy, const Needs& needs) -> Grads {
+        Grads grads(3);
+        GradSink dbias(needs, 2, Shape{sizes.out});
+        const real* dy_data = dy.data();
+        Array dpre = take_or_make(dy);
+        kernels::activation_backward(activation, pre.data(), b.data(), dy_data, dpre.mutable_data(), nullptr,
+                                     {dbias.data(), dbias.beta()}, sizes.rows, sizes.out);
+        grads[2] = dbias.grad();
+        if (needs[0]) grads[0] = input_grad(dpre.data(), w, xv.shape(), sizes);
+        grads[1] = weight_grad(dpre.data(), xv.data(), sizes, needs, 1);
+        return grads;
+      });
+}
+
+CAPSTAN_END

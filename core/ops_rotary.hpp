@@ -1,0 +1,33 @@
+// Rotary positions.
+#pragma once
+
+#include <vector>
+
+#include "core/schema.hpp"
+#include "core/var.hpp"
+
+namespace capstan {
+
+/// Which features of the n rotated ones form pair i: (2i, 2i + 1), or (i, i + n/2).
+enum class RotaryPairs { interleaved, halves };
+
+inline std::vector<EnumName<RotaryPairs>> enum_names(RotaryPairs) {
+  return {{RotaryPairs::interleaved, "interleaved"}, {RotaryPairs::halves, "halves"}};
+}
+
+struct RotaryOptions {
+  double base = 10000;
+  int64_t dims = 0;  // rotate the first `dims` features only (even); 0: all
+  RotaryPairs pairs = RotaryPairs::interleaved;
+};
+
+}  // namespace capstan
+
+CAPSTAN_BEGIN
+
+/// Turns pair i of the features at position p by the angle p * base^(-2i/n), n = options.dims or D. Angles are computed in
+/// double.  x: (B, T, D) or (B, T, H, D), positions: (B, T) -> shape of x. Su et al. 2021, arXiv 2104.09864.
+/// Throws std::invalid_argument naming the shapes, or for an odd or too large number of rotated features.
+Var rotary(const Var& x, const Ids& positions, const RotaryOptions& options = {});
+
+CAPSTAN_END

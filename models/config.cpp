@@ -1,0 +1,65 @@
+#include "models/config.hpp"
+
+#include <string>
+
+#include "core/error.hpp"
+
+namespace capstan {
+namespace {
+
+void validate_mixer(const AftSimpleConfig&, int64_t, const std::string&, Problems&) {}
+void validate_mixer(const AftFullConfig&, int64_t, const std::string&, Problems&) {}
+void validate_mixer(const AftLocalConfig&, int64_t, const std::string&, Problems&) {}
+void validate_mixer(const AftConvConfig& c, int64_t width, const std::string& path, Problems& problems) {
+  if (c.heads < 1 || width % c.heads != 0)
+    problems.add(path + ".heads", fmt::format("{} heads do not divide the width {}", c.heads, width));
+}
+
+/// Has a mixer parameters for every position?
+bool knows_positions(const AftSimpleConfig&) { return false; }
+bool knows_positions(const AftFullConfig&) { return true; }
+bool knows_positions(const AftLocalConfig&) { return true; }
+bool knows_positions(const AftConvConfig&) { return false; }
+
+/// Collects problems into one message.
+class ProblemList final : public Problems {
+ public:
+  void add(const std::string& path, const std::string& message) override {
+    text_ += fmt::format("{}model.{}: {}", text_.empty() ? "" : "\n", path, message);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace
+
+void validate(const ModelConfig& config, Problems& problems) {
+  if (config.layers.empty()) problems.add("layers", "a model needs at least one layer");
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    const std::string path = fmt::format("layers.{}.mixer", i);
+    std::visit([&](const auto& mixer) { validate_mixer(mixer, config.width, path, problems); }, config.layers[i].mixer);
+  }
+}
+
+void check_config(const ModelConfig& config) {
+  ProblemList problems;
+  validate(config, problems);
+  if (!problems.text().empty()) throw ConfigError(problems.text());
+}
+
+std::optional<int64_t> position_limit(const ModelConfig& config) {
+  bool limited = config.positions == Positions::learned;
+  for (const LayerConfig& layer : config.layers)
+    limited = limited || std::visit([](const auto& mixer) { return knows_positions(mixer); }, layer.mixer);
+  return limited ? std::optional<int64_t>(config.max_length) : std::nullopt;
+}
+
+std::vector<LayerConfig> expanded_layers(const ModelConfig& config) {
+  std::vector<LayerConfig> layers;
+  for (const LayerConfig& layer : config.layers) layers.insert(layers.end(), static_cast<size_t>(layer.repeat), layer);
+  return layers;
+}
+
+}  // namespace capstan

@@ -1,0 +1,85 @@
+// The `model:` part of a configuration.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/schema.hpp"
+#include "nn/block.hpp"
+
+namespace capstan {
+
+enum class Positions { none, learned, sinusoidal };
+
+inline std::vector<EnumName<Positions>> enum_names(Positions) {
+  return {{Positions::none, "none"}, {Positions::learned, "learned"}, {Positions::sinusoidal, "sinusoidal"}};
+}
+
+/// What every model has: tokens -> embedding + positions -> blocks -> final norm.
+struct ModelConfig {
+  int64_t width = 256;
+  int64_t max_length = 256;  // tokens of the longest document; models without a position limit go beyond it
+  std::vector<LayerConfig> layers;
+  Positions positions = Positions::none;
+  double dropout = 0;
+  NormConfig final_norm;
+  bool embedding_norm = false;
+  bool recompute = false;
+};
+
+template <class Fields>
+void describe_model(Fields& f, ModelConfig& c) {
+  f("width", c.width, between(1, 65536), "features of a token between the blocks (D)");
+  f("max_length", c.max_length, between(1, 16777216),
+    "tokens of the longest document; tables of positions have this size");
+  f("layers", c.layers, not_empty(), "the blocks, first to last");
+  f("positions", c.positions, any(), "added to the embeddings: none, learned, or sinusoidal (no longest length)");
+  f("dropout", c.dropout, between_below(0, 1),
+    "share zeroed behind the embedding and in every residual branch while training");
+  f("final_norm", c.final_norm, any(), "normalisation behind the last block (left out when that block is post-norm)");
+  f("embedding_norm", c.embedding_norm, any(), "normalise the embeddings too, as final_norm does");
+  f("recompute", c.recompute, any(),
+    "keep only the input of each block and compute the block again in the backward pass");
+}
+
+/// Rules that join several fields: heads that do not divide the width, ...
+void validate(const ModelConfig& config, Problems& problems);
+/// Throws ConfigError with all problems under `model.`; for configurations that did not come through a reader.
+void check_config(const ModelConfig& config);
+
+/// The longest document this model can read, where it knows one: learned positions, aft-full and aft-local.
+std::optional<int64_t> position_limit(const ModelConfig& config);
+/// Blocks with `repeat` written out.
+std::vector<LayerConfig> expanded_layers(const ModelConfig& config);
+
+struct LanguageModelConfig : ModelConfig {
+  static constexpr const char* type_name = "language-model";
+  bool tied_output = true;
+};
+
+template <class Fields>
+void describe(Fields& f, LanguageModelConfig& c) {
+  describe_model(f, c);
+  f("tied_output", c.tied_output, any(), "the output layer uses the embedding's weights");
+}
+
+enum class Pooling { mean, cls, attention };
+
+inline std::vector<EnumName<Pooling>> enum_names(Pooling) {
+  return {{Pooling::mean, "mean"}, {Pooling::cls, "cls"}, {Pooling::attention, "attention"}};
+}
+
+struct TextClassifierConfig : ModelConfig {
+  static constexpr const char* type_name = "text-classifier";
+  Pooling pooling = Pooling::mean;
+};
+
+template <class Fields>
+void describe(Fields& f, TextClassifierConfig& c) {
+  describe_model(f, c);
+  f("pooling", c.pooling, any(),
+    "tokens to one vector: mean, cls (a learned first token), attention (learned weights)");
+}
+
+}  // namespace capstan

@@ -1,0 +1,39 @@
+// Autoregressive language model: predicts every token from those before it.
+#pragma once
+
+#include "models/stack.hpp"
+#include "models/task.hpp"
+
+CAPSTAN_BEGIN
+
+/// Next-token model. logits = states W^T with W the embedding's weight (tied) or output.weight (V, D); no bias.
+class LanguageModel final : public Task {
+ public:
+  /// Make it, then finalize() the store of `scope`.
+  LanguageModel(const Scope& scope, const LanguageModelConfig& config, int64_t vocabulary);
+
+  /// tokens: (B, T) -> (B, T, V)
+  Var logits(const Ids& tokens, const Context& context) const;
+  /// batch.labels: (B, T), the next token or ignored_target. The logits of the whole batch never exist at once.
+  TaskLoss loss(const Batch& batch, const Context& context) const override;
+
+  /// Decoding; no gradients. Every sequence of a state stands at the same position.
+  DecodeState make_state(int64_t batch) const { return stack_.make_state(batch); }
+  /// tokens: (B, T), T >= 1 -> logits behind the last one, (B, V). `state` is fresh or reset.
+  Array prefill(const Ids& tokens, DecodeState& state) const;
+  /// tokens: (B) -> logits of their successors, (B, V). Throws Error past position_limit().
+  Array step(const Ids& tokens, DecodeState& state) const;
+
+  int64_t vocabulary() const { return stack_.shape().vocabulary; }
+  bool tied_output() const { return !output_; }
+  const Stack& stack() const { return stack_; }
+  std::optional<int64_t> position_limit() const { return stack_.position_limit(); }
+
+ private:
+  const Var& output_weight() const { return output_ ? output_->weight() : stack_.embedding_weight(); }
+
+  Stack stack_;
+  std::unique_ptr<Linear> output_;
+};
+
+CAPSTAN_END

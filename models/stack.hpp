@@ -1,0 +1,72 @@
+// What the models share: embedding, positions, blocks, final norm.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "models/config.hpp"
+#include "nn/block.hpp"
+
+CAPSTAN_BEGIN
+
+/// What a generation remembers between its tokens: B sequences that all stand at the same position.
+struct DecodeState {
+  int64_t batch = 0;
+  int64_t position = 0;  // tokens seen
+  std::vector<std::unique_ptr<MixerState>> layers;
+
+  /// Back to the first position.
+  void reset();
+};
+
+/// What a stack must know beyond its configuration.
+struct StackShape {
+  int64_t vocabulary = 0;
+  bool causal = false;
+  int64_t extra_length = 0;  // positions beyond max_length, for tokens that the model adds itself
+};
+
+/// tokens (B, T) -> states (B, T, D).  x = embed[token] + position, norm?, dropout; blocks; final norm. Positions count
+/// within documents. With sinusoidal positions the embedding is multiplied by sqrt(D) (Vaswani et al. 2017,
+/// section 3.4); they are not trained. A stack whose last block is post-norm has no final norm. The last projections of
+/// pre-norm blocks start scaled by 1 / sqrt(2 blocks). Parameters embed.weight (V, D), positions.weight (max_length,
+/// D), embed_norm, blocks.N, final_norm. Throws ConfigError for a configuration that contradicts itself.
+class Stack {
+ public:
+  Stack(const Scope& scope, const ModelConfig& config, const StackShape& shape);
+
+  /// Throws std::invalid_argument when the tokens do not have the context's shape, and Error when a document is longer
+  /// than the positions the model knows.
+  Var forward(const Ids& tokens, const Context& context) const;
+
+  DecodeState make_state(int64_t batch) const;
+  /// tokens: (B, T) -> (B, T, D), T visible tokens per sequence; `state` is fresh or reset. No gradients.
+  Var prefill(const Ids& tokens, DecodeState& state) const;
+  /// tokens: (B) -> (B, D)
+  Var step(const Ids& tokens, DecodeState& state) const;
+
+  const ModelConfig& config() const { return config_; }
+  const StackShape& shape() const { return shape_; }
+  const Var& embedding_weight() const { return embed_.weight(); }
+  const std::vector<Block>& blocks() const { return blocks_; }
+  /// Longest document this stack can read, where it knows one.
+  std::optional<int64_t> position_limit() const;
+
+ private:
+  /// Embedding and what follows it up to the first block. positions: shape of the tokens.
+  Var embed(const Ids& tokens, const Ids& positions, const Context& context) const;
+  Var finish(const Var& x) const { return final_norm_ ? (*final_norm_)(x) : x; }
+  void check_length(int64_t length) const;
+
+  ModelConfig config_;
+  StackShape shape_;
+  Embedding embed_;
+  std::unique_ptr<Embedding> positions_;
+  std::unique_ptr<Norm> embed_norm_;
+  Dropout dropout_;
+  std::vector<Block> blocks_;
+  std::unique_ptr<Norm> final_norm_;
+};
+
+CAPSTAN_END

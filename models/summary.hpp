@@ -1,0 +1,44 @@
+// What a model is made of and what it costs: the table of `capstan inspect`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/language_model.hpp"
+#include "models/text_classifier.hpp"
+
+CAPSTAN_BEGIN
+
+/// One part of a model. Costs are per token.
+struct LayerSummary {
+  std::string name;   // "blocks.0"
+  std::string mixer;  // "aft-local"; empty for other parts
+  int64_t parameters = 0;
+  double flops = 0;             // forward pass
+  double activation_bytes = 0;  // kept for the backward pass
+  int64_t state_bytes = 0;      // decode state of one sequence at `length` tokens
+};
+
+struct ModelSummary {
+  int64_t length = 0;  // tokens per document that the costs are worked out for
+  bool decodes = false;
+  std::vector<LayerSummary> layers;
+
+  int64_t parameters() const;
+  double flops() const;           // per token, forward
+  double training_flops() const;  // per token: 3 times that (4 for blocks that are recomputed)
+  double activation_bytes() const;
+  int64_t state_bytes() const;
+
+  bool recompute = false;
+};
+
+/// Costs at documents of `length` tokens: 2 FLOPs per weight of a matrix product and what mixing takes. An estimate of
+/// activation memory from what the ops keep.
+ModelSummary summarize(const LanguageModel& model, const ParamStore& store, int64_t length);
+ModelSummary summarize(const TextClassifier& model, const ParamStore& store, int64_t length);
+
+/// A table with a line per part and one of totals.
+std::string to_text(const ModelSummary& summary);
+
+CAPSTAN_END

@@ -1,0 +1,41 @@
+// Text classifier: one label per text.
+#pragma once
+
+#include "models/stack.hpp"
+#include "models/task.hpp"
+
+CAPSTAN_BEGIN
+
+/// Bidirectional stack, pooled to p = sum_t a_t x_t over the valid tokens of the row's one document, then logits = H p
+/// + h. Pooling: mean a_t = 1/n; cls: a token of its own stands before the text and a_t = 1 there, 0 elsewhere (its
+/// embedding is the last row of embed.weight, (V + 1, D)); attention: a = softmax(w . tanh(W x_t + b)). A text without
+/// a valid token has p = 0, or the state of the cls token alone. Parameters of the stack, head.weight (C, D),
+/// head.bias, and for attention pooling.hidden.weight (D, D), pooling.hidden.bias, pooling.score.weight (1, D).
+class TextClassifier final : public Task {
+ public:
+  /// Make it, then finalize() the store of `scope`.
+  TextClassifier(const Scope& scope, const TextClassifierConfig& config, int64_t vocabulary, int64_t classes);
+
+  /// tokens: (B, T) -> (B, C). Throws std::invalid_argument when a row holds more than one document.
+  Var logits(const Ids& tokens, const Context& context) const;
+  /// batch.labels: (B), the class or ignored_target.
+  TaskLoss loss(const Batch& batch, const Context& context) const override;
+
+  int64_t vocabulary() const { return vocabulary_; }
+  int64_t classes() const { return head_.weight().dim(0); }
+  const Stack& stack() const { return stack_; }
+  /// Longest text this model can read, where it knows one.
+  std::optional<int64_t> position_limit() const;
+
+ private:
+  /// a: (B, 1, T) of the states x: (B, T, D).
+  Var pooling_weights(const Var& x, const Segments& segments) const;
+
+  Pooling pooling_;
+  int64_t vocabulary_;
+  Stack stack_;
+  std::unique_ptr<Linear> pooling_hidden_, pooling_score_;
+  Linear head_;
+};
+
+CAPSTAN_END

@@ -1,0 +1,76 @@
+// Residual blocks: a mixer and a feed-forward network around the stream of activations.
+#pragma once
+
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "nn/layers.hpp"
+#include "nn/mixer.hpp"
+#include "nn/mixers/aft.hpp"
+
+namespace capstan {
+
+/// Every system that can mix tokens. A case that make_mixer does not handle does not compile.
+using MixerConfig = std::variant<AftLocalConfig, AftSimpleConfig, AftFullConfig, AftConvConfig>;
+
+enum class NormPlacement { pre, post };
+
+inline std::vector<EnumName<NormPlacement>> enum_names(NormPlacement) {
+  return {{NormPlacement::pre, "pre"}, {NormPlacement::post, "post"}};
+}
+
+/// One kind of block, used `repeat` times in a row.
+struct LayerConfig {
+  MixerConfig mixer;
+  FeedForwardConfig feed_forward;
+  NormConfig norm;
+  NormPlacement norm_placement = NormPlacement::pre;
+  int64_t repeat = 1;
+};
+
+template <class Fields>
+void describe(Fields& f, LayerConfig& c) {
+  f("mixer", c.mixer, any(), "what lets tokens see each other");
+  f("feed_forward", c.feed_forward, any(), "the network behind the mixer");
+  f("norm", c.norm, any(), "normalisation of both parts");
+  f("norm_placement", c.norm_placement, any(), "pre: x + f(norm(x)); post: norm(x + f(x))");
+  f("repeat", c.repeat, at_least(1), "how many such layers follow each other");
+}
+
+}  // namespace capstan
+
+CAPSTAN_BEGIN
+
+std::unique_ptr<Mixer> make_mixer(const Scope& scope, const MixerShape& shape, const MixerConfig& config);
+
+/// The YAML name of a mixer's type.
+const char* mixer_name(const MixerConfig& config);
+
+/// (B, T, D) -> (B, T, D).  pre: x + drop(mixer(norm(x))), then x + drop(feed_forward(norm(x))); post: the norm is taken of
+/// the sum instead. Parameters mixer_norm, mixer, feed_forward_norm, feed_forward.
+class Block {
+ public:
+  Block(const Scope& scope, const MixerShape& shape, const LayerConfig& config, double dropout);
+
+  Var forward(const Var& x, const Context& context) const;
+  std::unique_ptr<MixerState> make_state(int64_t batch) const { return mixer_->make_state(batch); }
+  Var prefill(const Var& x, MixerState& state) const;
+  Var step(const Var& x, MixerState& state) const;
+  const Mixer& mixer() const { return *mixer_; }
+
+ private:
+  /// The wiring, with `mix` standing for the way the mixer is used.
+  template <class Mix>
+  Var wire(const Var& x, const Context& context, const Mix& mix) const;
+
+  NormPlacement placement_;
+  std::unique_ptr<Mixer> mixer_;
+  Norm mixer_norm_;
+  Dropout mixer_dropout_;
+  std::unique_ptr<Norm> feed_forward_norm_;
+  std::unique_ptr<FeedForward> feed_forward_;
+  Dropout feed_forward_dropout_;
+};
+
+CAPSTAN_END

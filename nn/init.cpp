@@ -1,0 +1,78 @@
+#include <cmath>
+#include <xtensor-blas/xlinalg.hpp>
+
+#include "core/array_xt.hpp"
+#include "nn/scope.hpp"
+
+CAPSTAN_BEGIN
+namespace init {
+namespace {
+
+template <class Draw>
+Array filled(const Shape& shape, const Draw& draw) {
+  Array array(shape);
+  real* const out = array.mutable_data();
+  for (int64_t i = 0; i < array.size(); ++i) out[i] = static_cast<real>(draw());
+  return array;
+}
+
+void check_matrix(const Shape& shape, const char* name) {
+  check(shape.rank() == 2, "init: {} needs a weight of shape (out, in), got {}", name, shape);
+}
+
+}  // namespace
+
+Init constant(double value) {
+  return [value](const Shape& shape, RandomStream&) { return Array(shape, static_cast<real>(value)); };
+}
+
+Init normal(double stddev) {
+  return [stddev](const Shape& shape, RandomStream& random) {
+    return filled(shape, [&] { return stddev * random.normal(); });
+  };
+}
+
+Init uniform(double low, double high) {
+  return [low, high](const Shape& shape, RandomStream& random) {
+    return filled(shape, [&] { return low + (high - low) * random.uniform(); });
+  };
+}
+
+Init lecun_normal(double gain) {
+  return [gain](const Shape& shape, RandomStream& random) {
+    check_matrix(shape, "lecun_normal");
+    return normal(gain / std::sqrt(static_cast<double>(shape[1])))(shape, random);
+  };
+}
+
+Init glorot_uniform() {
+  return [](const Shape& shape, RandomStream& random) {
+    check_matrix(shape, "glorot_uniform");
+    const double limit = std::sqrt(6.0 / static_cast<double>(shape[0] + shape[1]));
+    return uniform(-limit, limit)(shape, random);
+  };
+}
+
+Init orthogonal(double gain) {
+  return [gain](const Shape& shape, RandomStream& random) {
+    check_matrix(shape, "orthogonal");
+    const bool tall = shape[0] >= shape[1];
+    const size_t rows = static_cast<size_t>(tall ? shape[0] : shape[1]), columns = static_cast<size_t>(tall ? shape[1] : shape[0]);
+    xt::xtensor<double, 2> gaussian({rows, columns});
+    for (double& number : gaussian) number = random.normal();
+    const auto [q, r] = xt::linalg::qr(gaussian);
+    Array weight(shape);
+    real* const out = weight.mutable_data();
+    for (size_t row = 0; row < rows; ++row) {
+      for (size_t column = 0; column < columns; ++column) {
+        // The sign of r's diagonal makes the distribution uniform over orthogonal matrices (Mezzadri 2007).
+        const double value = gain * q(row, column) * (r(column, column) < 0 ? -1 : 1);
+        out[tall ? row * columns + column : column * rows + row] = static_cast<real>(value);
+      }
+    }
+    return weight;
+  };
+}
+
+}  // namespace init
+CAPSTAN_END

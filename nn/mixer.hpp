@@ -1,0 +1,52 @@
+// What every mixer offers: the part of a block that lets tokens see each other.
+#pragma once
+
+#include <memory>
+
+#include "core/var.hpp"
+#include "nn/context.hpp"
+
+CAPSTAN_BEGIN
+
+/// What a mixer remembers between the tokens of a generation. Belongs to the use, not to the module.
+class MixerState {
+ public:
+  virtual ~MixerState() = default;
+  /// Back to the first position.
+  virtual void reset() = 0;
+  /// Numbers held per sequence once `position` tokens were seen.
+  virtual int64_t numbers(int64_t position) const = 0;
+};
+
+/// Cost of one mixer, beyond what its parameters' products cost.
+struct MixerCost {
+  double mixing_flops = 0;       // per token and forward pass
+  double saved_numbers = 0;      // kept per token for the pullback, projections included
+};
+
+/// What a mixer must know of the model around it.
+struct MixerShape {
+  int64_t width = 0;
+  int64_t max_length = 0;        // longest document; positions past it do not exist
+  bool causal = false;
+  double output_gain = 1;        // scale of the initial output projection (1 / sqrt(2 layers) in deep pre-norm stacks)
+};
+
+class Mixer {
+ public:
+  virtual ~Mixer() = default;
+
+  /// x: (B, T, D) -> (B, T, D). Tokens see what context.segments and the mixer's causality let them see.
+  virtual Var forward(const Var& x, const Context& context) const = 0;
+
+  /// State for `batch` sequences. Throws std::logic_error for a bidirectional mixer.
+  virtual std::unique_ptr<MixerState> make_state(int64_t batch) const = 0;
+  /// As forward over B sequences of T visible tokens, and leaves in `state` (fresh or reset) what step needs. T may be 0.
+  virtual Var prefill(const Var& x, MixerState& state) const = 0;
+  /// The next token of every sequence.  x: (B, D) -> (B, D). Equals the last row of forward over all tokens so far.
+  virtual Var step(const Var& x, MixerState& state) const = 0;
+
+  virtual MixerCost cost(int64_t length) const = 0;
+};
+
+CAPSTAN_END

@@ -1,0 +1,106 @@
+#include "nn/mixers/aft.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/ops_aft.hpp"
+#include "core/ops_math.hpp"
+#include "core/ops_reduce.hpp"
+#include "core/ops_shape.hpp"
+
+CAPSTAN_BEGIN
+namespace {
+
+/// Added to the variance of a convolution kernel, so that a constant one is no 0/0.
+constexpr double kernel_eps = 1e-5;
+
+}  // namespace
+
+Aft::Aft(const Scope& scope, const MixerShape& shape, const AftProjections& projections, Bias bias, int64_t window, int64_t heads)
+    : shape_(shape), bias_(bias), window_(window), heads_(heads), keys_(heads > 0 ? heads : shape.width) {
+  check(shape.width % keys_ == 0, "aft: width {} is not a multiple of {} heads", shape.width, keys_);
+  const ParamOptions vector{/*decay=*/false}, gauge{/*decay=*/false, /*gauge=*/true};
+  qkv_weight_ = (scope / "to_qkv").param("weight", {stride(), shape.width}, init::lecun_normal());
+  if (projections.bias) {
+    query_bias_ = scope.param("query_bias", {shape.width}, init::zeros(), vector);
+    value_bias_ = scope.param("value_bias", {shape.width}, init::zeros(), vector);
+  }
+  if (projections.key_bias) key_bias_ = scope.param("key_bias", {keys_}, init::zeros(), gauge);
+  if (projections.output_projection)
+    to_out_ = std::make_unique<Linear>(scope / "to_out",
+                                       LinearConfig{shape.width, shape.width, projections.bias, shape.output_gain});
+}
+
+Aft::Aft(const Scope& scope, const MixerShape& shape, const AftSimpleConfig& config)
+    : Aft(scope, shape, config, Bias::none, 0, 0) {}
+
+Aft::Aft(const Scope& scope, const MixerShape& shape, const AftFullConfig& config)
+    : Aft(scope, shape, config, config.position_bias == PositionBias::dense ? Bias::dense : Bias::factorised, 0, 0) {
+  make_positions(scope, config.rank, config.position_stddev);
+}
+
+Aft::Aft(const Scope& scope, const MixerShape& shape, const AftLocalConfig& config)
+    : Aft(scope, shape, config, config.position_bias == PositionBias::dense ? Bias::dense : Bias::factorised, config.window, 0) {
+  make_positions(scope, config.rank, config.position_stddev);
+}
+
+Aft::Aft(const Scope& scope, const MixerShape& shape, const AftConvConfig& config)
+    : Aft(scope, shape, config, Bias::taps, config.window, config.heads) {
+  const ParamOptions vector{/*decay=*/false};
+  kernel_ = scope.param("kernel", {heads_, shape.causal ? window_ : 2 * window_ - 1}, init::normal(1), vector);
+  kernel_gain_ = scope.param("kernel_gain", {heads_}, init::zeros(), vector);
+  kernel_bias_ = scope.param("kernel_bias", {heads_}, init::zeros(), vector);
+}
+
+void Aft::make_positions(const Scope& scope, int64_t rank, double stddev) {
+  check(shape_.max_length > 0, "aft: a position bias needs the longest length");
+  const ParamOptions options{/*decay=*/false};
+  if (bias_ == Bias::dense) {
+    position_bias_ = scope.param("position_bias", {shape_.max_length, shape_.max_length}, init::normal(stddev), options);
+  } else {
+    position_u_ = scope.param("position_u", {shape_.max_length, rank}, init::normal(stddev), options);
+    position_v_ = scope.param("position_v", {shape_.max_length, rank}, init::normal(stddev), options);
+  }
+}
+
+Var Aft::project(const Var& x) const {
+  if (!query_bias_ && !key_bias_) return linear(x, qkv_weight_);
+  const auto part = [](const Var& bias, int64_t size) { return bias ? bias : Var(Array::zeros(Shape{size})); };
+  const Var packed =
+      concatenate({part(query_bias_, shape_.width), part(key_bias_, keys_), part(value_bias_, shape_.width)}, 0);
+  return linear(x, qkv_weight_, packed);
+}
+
+Var Aft::taps() const {
+  const Var centred = kernel_ - mean(kernel_, {1}, keep_dims);
+  const Var deviation = sqrt(mean(square(centred), {1}, keep_dims) + kernel_eps);
+  const Var gain = reshape(kernel_gain_, {heads_, 1}), bias = reshape(kernel_bias_, {heads_, 1});
+  return gain * centred / deviation + bias;
+}
+
+Var Aft::mix(const Var& qkv, const Segments& segments) const {
+  switch (bias_) {
+    case Bias::none:
+      return aft_simple(qkv, segments, shape_.causal);
+    case Bias::factorised:
+      return aft_factorised(qkv, position_u_, position_v_, segments, shape_.causal, window_);
+    case Bias::dense:
+      return aft_dense(qkv, position_bias_, segments, shape_.causal, window_);
+    case Bias::taps:
+      return aft_conv(qkv, taps(), segments, shape_.causal);
+  }
+  throw std::logic_error("aft: unknown position bias");
+}
+
+Var Aft::forward(const Var& x, const Context& context) const { return output(mix(project(x), context.segments)); }
+
+MixerCost Aft::cost(int64_t length) const {
+  const double width = static_cast<double>(shape_.width), keys = static_cast<double>(keys_), t = static_cast<double>(length);
+  const double saved = 4 * width + keys;  // q|k|v, R and the gate or denominators
+  if (bias_ == Bias::none) return {0, saved + width};
+  const double reach = window_ == 0 ? t : std::min(t, static_cast<double>(shape_.causal ? window_ : 2 * window_ - 1));
+  const double sources = window_ == 0 && shape_.causal ? reach / 2 : reach;
+  return {2 * sources * (width + keys), saved + width};
+}
+
+CAPSTAN_END

@@ -1,0 +1,133 @@
+// The Attention Free Transformer's mixers. Zhai et al. 2021, arXiv 2105.14103.
+#pragma once
+
+#include "core/schema.hpp"
+#include "nn/layers.hpp"
+#include "nn/mixer.hpp"
+
+namespace capstan {
+
+enum class PositionBias { factorised, dense };
+
+inline std::vector<EnumName<PositionBias>> enum_names(PositionBias) {
+  return {{PositionBias::factorised, "factorised"}, {PositionBias::dense, "dense"}};
+}
+
+/// What the four variants share.
+struct AftProjections {
+  bool bias = false;               // biases of query and value (and of the output projection)
+  bool key_bias = false;           // a gauge parameter: it cancels in the quotient. For published weights
+  bool output_projection = true;
+};
+
+template <class Fields>
+void describe_projections(Fields& f, AftProjections& c) {
+  f("bias", c.bias, any(), "biases of query, value and output projection");
+  f("key_bias", c.key_bias, any(), "bias of the key: changes nothing (it cancels), for published weights only");
+  f("output_projection", c.output_projection, any(), "a linear map behind the mixer");
+}
+
+/// w = 0: every key counts by its content alone. O(T D) time, O(D) decode state.
+struct AftSimpleConfig : AftProjections {
+  static constexpr const char* type_name = "aft-simple";
+};
+
+template <class Fields>
+void describe(Fields& f, AftSimpleConfig& c) {
+  describe_projections(f, c);
+}
+
+/// A learned w_ts for every pair of positions. O(T^2 D) time, O(T^2 + T D) memory.
+struct AftFullConfig : AftProjections {
+  static constexpr const char* type_name = "aft-full";
+  PositionBias position_bias = PositionBias::factorised;
+  int64_t rank = 64;
+  double position_stddev = 0.1;
+};
+
+template <class Fields>
+void describe_positions(Fields& f, PositionBias& bias, int64_t& rank, double& stddev) {
+  f("position_bias", bias, any(), "factorised (w = u v^T) or dense (w itself)");
+  f("rank", rank, at_least(1), "inner size of the factorised position bias (d' in the paper)");
+  f("position_stddev", stddev, at_least(0), "standard deviation of the initial position bias parameters");
+}
+
+template <class Fields>
+void describe(Fields& f, AftFullConfig& c) {
+  describe_positions(f, c.position_bias, c.rank, c.position_stddev);
+  describe_projections(f, c);
+}
+
+/// The same inside a window, w = 0 outside it, where tokens still see each other. O(T s D) time.
+struct AftLocalConfig : AftProjections {
+  static constexpr const char* type_name = "aft-local";
+  int64_t window = 32;
+  PositionBias position_bias = PositionBias::factorised;
+  int64_t rank = 64;
+  double position_stddev = 0.1;
+};
+
+template <class Fields>
+void describe(Fields& f, AftLocalConfig& c) {
+  f("window", c.window, at_least(1), "w_ts is learned for |t - s| < window; s in the paper");
+  describe_positions(f, c.position_bias, c.rank, c.position_stddev);
+  describe_projections(f, c);
+}
+
+/// w depends on t - s and the head only, so that any length works. O(T s D) time.
+struct AftConvConfig : AftProjections {
+  static constexpr const char* type_name = "aft-conv";
+  int64_t window = 32;
+  int64_t heads = 4;
+};
+
+template <class Fields>
+void describe(Fields& f, AftConvConfig& c) {
+  f("window", c.window, at_least(2), "taps per head: lags below the window (to both sides when bidirectional)");
+  f("heads", c.heads, at_least(1), "keys per token, each shared by width / heads channels; divides the width");
+  describe_projections(f, c);
+}
+
+}  // namespace capstan
+
+CAPSTAN_BEGIN
+
+/// One of the four variants.  Parameters to_qkv.weight (D + K + D, D), query_bias, key_bias, value_bias, to_out; position_u
+/// and position_v (max_length, rank) or position_bias (max_length, max_length); for aft-conv kernel, kernel_gain and
+/// kernel_bias: w = gain (kernel - mean) / std + bias per head, gain and bias starting at 0, so that it starts as aft-simple.
+class Aft final : public Mixer {
+ public:
+  Aft(const Scope& scope, const MixerShape& shape, const AftSimpleConfig& config);
+  Aft(const Scope& scope, const MixerShape& shape, const AftFullConfig& config);
+  Aft(const Scope& scope, const MixerShape& shape, const AftLocalConfig& config);
+  Aft(const Scope& scope, const MixerShape& shape, const AftConvConfig& config);
+
+  Var forward(const Var& x, const Context& context) const override;
+  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
+  Var prefill(const Var& x, MixerState& state) const override;
+  Var step(const Var& x, MixerState& state) const override;
+  MixerCost cost(int64_t length) const override;
+
+ private:
+  enum class Bias { none, factorised, dense, taps };
+
+  Aft(const Scope& scope, const MixerShape& shape, const AftProjections& projections, Bias bias, int64_t window, int64_t heads);
+  void make_positions(const Scope& scope, int64_t rank, double stddev);
+  int64_t stride() const { return 2 * shape_.width + keys_; }
+  Var project(const Var& x) const;
+  Var mix(const Var& qkv, const Segments& segments) const;
+  Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
+  /// (heads, taps), reparametrised.
+  Var taps() const;
+  /// w of target `t` against sources t, t - 1, ..., t - count + 1, for every head: (heads, count).
+  Array bias_row(int64_t t, int64_t count) const;
+
+  MixerShape shape_;
+  Bias bias_;
+  int64_t window_, heads_, keys_;  // heads_ 0: one key per channel
+  Var qkv_weight_, query_bias_, key_bias_, value_bias_;
+  Var position_u_, position_v_, position_bias_, kernel_, kernel_gain_, kernel_bias_;
+  std::unique_ptr<Linear> to_out_;
+};
+
+CAPSTAN_END

@@ -1,0 +1,251 @@
+// The written config, the table of keys and the difference of two configs.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "sample_config.hpp"
+
+using namespace capstan;
+using namespace capstan::sample;
+
+namespace {
+
+Run valid_run() {
+  Run run;
+  run.data.train = {"x.txt"};
+  return run;
+}
+
+Run round_trip(const Run& run) { return load_config_text<Run>(to_yaml(run), "written"); }
+
+}  // namespace
+
+TEST_CASE("a written config is complete, in the order of describe(), and commented on demand") {
+  Run run = valid_run();
+  run.model.layers.push_back({ConvMixer{3}, 2});
+  CHECK(to_yaml(run) ==
+        "name: run\n"
+        "seed: 1\n"
+        "data:\n"
+        "  train: [x.txt]\n"
+        "  encoding: utf-8\n"
+        "  valid: null\n"
+        "  betas: [0.9, 0.999]\n"
+        "model:\n"
+        "  width: 64\n"
+        "  pooling: mean\n"
+        "  mixer:\n"
+        "    type: local\n"
+        "    window: 8\n"
+        "    dropout: null\n"
+        "  layers:\n"
+        "    - mixer:\n"
+        "        type: simple\n"
+        "      scale: 1\n"
+        "    - mixer:\n"
+        "        type: local\n"
+        "        window: 32\n"
+        "        dropout: null\n"
+        "      scale: 0.5\n"
+        "    - mixer:\n"
+        "        type: conv\n"
+        "        kernel: 3\n"
+        "      scale: 2\n"
+        "  head: null\n"
+        "  norm:\n"
+        "    type: layer\n"
+        "    eps: 0.5\n"
+        "train:\n"
+        "  lr: 0.001\n"
+        "  offset: 0\n"
+        "  steps: 1000\n"
+        "  warmup_steps: 10\n"
+        "  ema: false\n");
+  const std::string commented = to_yaml(run, Comments::help);
+  CHECK(commented.find("data:  # what to train on\n  train: [x.txt]  # files | folders\n") != std::string::npos);
+  CHECK(to_yaml(load_config_text<Run>(commented, "written")) == to_yaml(run));
+  CHECK(to_yaml(SimpleMixer{}) == "{}\n");
+}
+
+TEST_CASE("a written config reads back as exactly the same values") {
+  SUBCASE("text") {
+    for (const std::string text : {"plain",
+                                   "two words",
+                                   " leading",
+                                   "trailing ",
+                                   "null",
+                                   "Null",
+                                   "~",
+                                   "true",
+                                   "yes",
+                                   "No",
+                                   "3",
+                                   "1e-3",
+                                   ".5",
+                                   ".inf",
+                                   ".nan",
+                                   "inf",
+                                   "-",
+                                   "- a",
+                                   "a: b",
+                                   "a:",
+                                   "a #b",
+                                   "#",
+                                   "'",
+                                   "\"",
+                                   "\\",
+                                   "a\\nb",
+                                   "line\nbreak",
+                                   "\n",
+                                   "tab\t",
+                                   "\r\n",
+                                   "[a]",
+                                   "{a}",
+                                   "*a",
+                                   "&a",
+                                   "!a",
+                                   "%a",
+                                   "@a",
+                                   "`a",
+                                   "?",
+                                   "? a",
+                                   "---",
+                                   "...",
+                                   "--- a",
+                                   "a,b",
+                                   "é",
+                                   "日本語",
+                                   "\xF0\x9F\x98\x80",
+                                   "\xC2\x85",
+                                   "\xE2\x80\xA8",
+                                   "\xEF\xBB\xBF",
+                                   "\x01\x7F\x1B",
+                                   "C:\\data",
+                                   "a/b.txt",
+                                   "../x",
+                                   "0x10",
+                                   "1_000",
+                                   "-a",
+                                   "+1",
+                                   "<<",
+                                   "=",
+                                   "|",
+                                   ">",
+                                   "012"}) {
+      INFO(text);
+      Run run = valid_run();
+      run.name = text;
+      run.data.valid = text;
+      run.data.train = {text, text};
+      const Run back = round_trip(run);
+      CHECK(back.name == text);
+      CHECK(back.data.valid == text);
+      CHECK(back.data.train == run.data.train);
+    }
+    Run run = valid_run();
+    run.name = std::string(5000, 'x') + "\n\"" + std::string(5000, ' ') + "y";
+    CHECK(round_trip(run).name == run.name);
+  }
+  SUBCASE("numbers") {
+    using limits = std::numeric_limits<double>;
+    for (const double value : {0.1, 1.0 / 3, 1e-300, limits::denorm_min(), limits::min(), limits::max(), -limits::max(),
+                               1e22, 123456789012345678.0, -0.0, limits::infinity(), -limits::infinity()}) {
+      INFO(value);
+      Run run = valid_run();
+      run.train.offset = value;
+      const double back = round_trip(run).train.offset;
+      CHECK(back == value);
+      CHECK(std::signbit(back) == std::signbit(value));
+    }
+    Run run = valid_run();
+    run.train.offset = limits::quiet_NaN();
+    CHECK(std::isnan(round_trip(run).train.offset));
+    for (const std::int64_t seed :
+         {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}) {
+      run.seed = seed;
+      CHECK(round_trip(run).seed == seed);
+    }
+  }
+  SUBCASE("structure") {
+    Run run = valid_run();
+    run.model.layers = {Layer{LocalMixer{3, 0.25}, 7}, Layer{ConvMixer{9}, -1}, Layer{}};
+    run.model.head = Layer{ConvMixer{2}, 4};
+    run.model.mixer = SimpleMixer{};
+    run.model.pooling = Pooling::cls;
+    run.train.ema = true;
+    CHECK(to_yaml(round_trip(run)) == to_yaml(run));
+    CHECK(diff_configs(round_trip(run), run).empty());
+  }
+}
+
+TEST_CASE("differences name the key and both values") {
+  const Run a = valid_run();
+  Run b = a;
+  CHECK(diff_configs(a, b).empty());
+  b.name = "other";
+  b.data.train.push_back("y: z");
+  b.model.mixer = ConvMixer{3};
+  b.model.layers[1].mixer = LocalMixer{5, std::nullopt};
+  b.model.head = Layer{};
+  b.model.norm.type = "rms";
+  b.train.lr = 0.5;
+  std::string text;
+  for (const auto& difference : diff_configs(a, b))
+    text += difference.path + ": " + difference.a + " -> " + difference.b + "\n";
+  CHECK(text ==
+        "name: run -> other\n"
+        "data.train.1: absent -> \"y: z\"\n"
+        "model.mixer: {type: local, window: 8, dropout: null} -> {type: conv, kernel: 3}\n"
+        "model.layers.1.mixer.window: 32 -> 5\n"
+        "model.head: null -> {mixer: {type: simple}, scale: 1}\n"
+        "model.norm.type: layer -> rms\n"
+        "train.lr: 0.001 -> 0.5\n");
+  REQUIRE(diff_configs(b, a).size() == 7);
+  CHECK(diff_configs(b, a)[1].b == "absent");
+}
+
+TEST_CASE("the table of keys") {
+  CHECK(config_table<Run>() ==
+        "| Key | Type | Default | Limits | Meaning |\n"
+        "|---|---|---|---|---|\n"
+        "| `name` | text | `run` | not empty | name of the run folder |\n"
+        "| `seed` | whole number | `1` |  | seed of all randomness |\n"
+        "| `data` | map |  |  | what to train on |\n"
+        "| `data.train` | list: text | must be given | not empty | files \\| folders |\n"
+        "| `data.encoding` | text | `utf-8` | one of (utf-8, latin-1) | how bytes become text |\n"
+        "| `data.valid` | text, or null | `null` | not empty | held-out file |\n"
+        "| `data.betas` | list: number | `[0.9, 0.999]` | length exactly 2 | decay rates |\n"
+        "| `model` | map |  |  | what to train |\n"
+        "| `model.width` | whole number | `64` | from 1 to 4096 | model width D |\n"
+        "| `model.pooling` | one of (mean, cls) | `mean` |  | how tokens become one vector |\n"
+        "| `model.mixer` | type (simple, local, conv) | `local` |  | mixer of all layers |\n"
+        "| `model.mixer(local).window` | whole number | `8` | at least 1 | tokens seen to each side |\n"
+        "| `model.mixer(local).dropout` | number, or null | `null` | at least 0 and below 1 | share of weights dropped "
+        "|\n"
+        "| `model.mixer(conv).kernel` | whole number | must be given | at least 1 | kernel length |\n"
+        "| `model.layers` | list: map | `[{mixer: {type: simple}, scale: 1}, {mixer: {type: local, window: 32, "
+        "dropout: null}, scale: 0.5}]` | not empty | layers one by one |\n"
+        "| `model.layers.N.mixer` | type (simple, local, conv) | `simple` |  | token mixer |\n"
+        "| `model.layers.N.mixer(local).window` | whole number | `32` | at least 1 | tokens seen to each side |\n"
+        "| `model.layers.N.mixer(local).dropout` | number, or null | `null` | at least 0 and below 1 | share of "
+        "weights dropped |\n"
+        "| `model.layers.N.mixer(conv).kernel` | whole number | must be given | at least 1 | kernel length |\n"
+        "| `model.layers.N.scale` | number | `1` |  | residual scale |\n"
+        "| `model.head` | map, or null | `null` |  | a last layer |\n"
+        "| `model.head.mixer` | type (simple, local, conv) | `simple` |  | token mixer |\n"
+        "| `model.head.mixer(local).window` | whole number | `32` | at least 1 | tokens seen to each side |\n"
+        "| `model.head.mixer(local).dropout` | number, or null | `null` | at least 0 and below 1 | share of weights "
+        "dropped |\n"
+        "| `model.head.mixer(conv).kernel` | whole number | must be given | at least 1 | kernel length |\n"
+        "| `model.head.scale` | number | `1` |  | residual scale |\n"
+        "| `model.norm` | map |  |  | normalisation |\n"
+        "| `model.norm.type` | text | `layer` | one of (layer, rms) | which statistics |\n"
+        "| `model.norm.eps` | number | `0.5` | greater than 0 | added to them |\n"
+        "| `train` | map |  |  | how to train |\n"
+        "| `train.lr` | number | `0.001` | greater than 0 | peak learning rate |\n"
+        "| `train.offset` | number | `0` |  | added to everything |\n"
+        "| `train.steps` | whole number | `1000` | at least 1 | updates |\n"
+        "| `train.warmup_steps` | whole number | `10` | at least 0 | linear warm-up |\n"
+        "| `train.ema` | true or false | `false` |  | average the weights |\n");
+}

@@ -1,0 +1,65 @@
+// The cases every AFT op is tested on.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/ops_aft.hpp"
+#include "core/ops_aft_composed.hpp"
+
+CAPSTAN_BEGIN
+namespace testing {
+
+/// An op on (qkv, its parameters), fused and composed, with the shapes of the parameters.
+struct AftCase {
+  std::string name;
+  int64_t packed;  // columns of qkv
+  std::vector<Shape> parameters;
+  bool causal;
+  std::function<Var(const std::vector<Var>&, const Segments&)> fused, composed;
+};
+
+/// All ops and options for documents of up to `longest` tokens.  width: D.
+inline std::vector<AftCase> aft_cases(int64_t width, int64_t longest) {
+  std::vector<AftCase> cases;
+  for (const bool causal : {true, false}) {
+    const std::string direction = causal ? " causal" : " bidirectional";
+    cases.push_back({"simple" + direction, 3 * width, {}, causal,
+                     [=](const auto& in, const Segments& s) { return aft_simple(in[0], s, causal); },
+                     [=](const auto& in, const Segments& s) { return aft_simple_composed(in[0], s, causal); }});
+    for (const int64_t window : {0, 1, 5}) {
+      const std::string suffix = direction + " window " + std::to_string(window);
+      cases.push_back(
+          {"factorised" + suffix, 3 * width, {{longest + 2, 3}, {longest + 2, 3}}, causal,
+           [=](const auto& in, const Segments& s) { return aft_factorised(in[0], in[1], in[2], s, causal, window); },
+           [=](const auto& in, const Segments& s) { return aft_factorised_composed(in[0], in[1], in[2], s, causal, window); }});
+      cases.push_back({"dense" + suffix, 3 * width, {{longest + 2, longest + 2}}, causal,
+                       [=](const auto& in, const Segments& s) { return aft_dense(in[0], in[1], s, causal, window); },
+                       [=](const auto& in, const Segments& s) { return aft_dense_composed(in[0], in[1], s, causal, window); }});
+    }
+    for (const int64_t heads : {int64_t{1}, int64_t{5}}) {
+      const int64_t window = 4;
+      cases.push_back({"conv" + direction + " heads " + std::to_string(heads), 2 * width + heads,
+                       {{heads, causal ? window : 2 * window - 1}}, causal,
+                       [=](const auto& in, const Segments& s) { return aft_conv(in[0], in[1], s, causal); },
+                       [=](const auto& in, const Segments& s) { return aft_conv_composed(in[0], in[1], s, causal); }});
+    }
+  }
+  return cases;
+}
+
+/// Right padding, left padding, two packed documents, a row of padding alone, a document of one token.
+inline Segments ragged_segments(int64_t length) {
+  Ids ids(Shape{4, length}, 0);
+  int32_t* const id = ids.mutable_data();
+  for (int64_t t = 0; t < length; ++t) {
+    id[t] = t < length - 6 ? 1 : 0;
+    id[length + t] = t < 3 ? 0 : 7;
+    id[2 * length + t] = t < length / 2 ? 2 : t == length / 2 ? 5 : t < length - 2 ? 3 : 0;
+  }
+  return Segments(ids);
+}
+
+}  // namespace testing
+CAPSTAN_END

@@ -1,0 +1,172 @@
+// A task small enough to follow by hand, batches without files, and folders that vanish.
+#pragma once
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "core/random.hpp"
+#include "core/tape.hpp"
+#include "models/task.hpp"
+#include "train/trainer.hpp"
+
+namespace capstan::testing {
+
+/// A folder of its own, in memory where the system offers that (tests save and sync a lot); removed at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    static std::atomic<int> count{0};
+    const std::filesystem::path memory = "/dev/shm";
+    const auto base = access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
+    path_ = base / ("capstan-test-" + std::to_string(getpid()) + "-" + std::to_string(++count));
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directories(path_);
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::string read_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+inline void write_text(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+/// What an exception says; empty when none was thrown.
+inline std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return {};
+}
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// Predicts each token's label as keep * weight[token] + bias; the loss is the squared error of labels that are not
+/// ignored. In training, keep is 0 or 2 by a draw from (example, position, step), as dropout does.
+class LookupTask final : public Task {
+ public:
+  LookupTask(ParamStore& params, int64_t vocabulary)
+      : weight_(params.add("weight", Array(Shape{vocabulary}, real{0.1F}), {})),
+        bias_(params.add("bias", Array(Shape{1}, real{0}), {false})) {
+    params.finalize();
+  }
+
+  TaskLoss loss(const Batch& batch, const Context& context) const override {
+    if (before_loss) before_loss(context);
+    const int64_t rows = batch.tokens.dim(0), length = batch.tokens.dim(1);
+    Array d_weight = Array::zeros(weight_.shape()), d_bias = Array::zeros(bias_.shape());
+    real* const dw = d_weight.mutable_data();
+    real* const db = d_bias.mutable_data();
+    TaskLoss result;
+    double sum = 0;
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t t = 0; t < length; ++t) {
+        const int64_t i = row * length + t;
+        if (batch.labels[i] == ignored_target) continue;
+        real keep = 1;
+        if (dropout && context.training)
+          keep = random_words({7, 7}, static_cast<uint32_t>(context.examples[row]), static_cast<uint32_t>(t), 0,
+                              static_cast<uint32_t>(context.step))[0] %
+                             2 ==
+                         0
+                     ? real{0}
+                     : real{2};
+        const real prediction = keep * weight_.value()[batch.tokens[i]] + bias_.value()[0];
+        const real error = prediction - static_cast<real>(batch.labels[i]);
+        sum += static_cast<double>(error) * error;
+        dw[batch.tokens[i]] += 2 * error * keep;
+        db[0] += 2 * error;
+        ++result.targets;
+        if (std::abs(error) < 0.5F) ++result.correct;
+      }
+    }
+    if (damage) sum *= damage(context);
+    result.sum = make_var("lookup", Array::scalar(static_cast<real>(sum)), {weight_, bias_},
+                          [d_weight, d_bias](const Array&, const Needs&) -> Grads {
+                            return {d_weight, d_bias};
+                          });
+    return result;
+  }
+
+  bool dropout = true;
+  std::function<void(const Context&)> before_loss;  // to raise signals
+  std::function<double(const Context&)> damage;     // factor of the loss
+
+ private:
+  Var weight_, bias_;
+};
+
+/// Batches that are a pure function of (epoch, index). Rows end in padding of varying length.
+class DrawnBatches final : public BatchStream {
+ public:
+  int64_t rows = 6, length = 5, count = 7, vocabulary = 11;
+  uint64_t seed = 3;
+
+  int64_t batches(int64_t) const override { return count; }
+  Batch batch(int64_t epoch, int64_t index) override {
+    Batch batch{Ids(Shape{rows, length}), Ids(Shape{rows, length}), Ids(Shape{rows, length}), Ids(Shape{rows})};
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t example = index * rows + row;
+      batch.examples.shared_data()[row] = static_cast<int32_t>(example);
+      const int64_t valid = 1 + example % length;
+      for (int64_t t = 0; t < length; ++t) {
+        const RandomWords words = random_words({seed, 1}, static_cast<uint32_t>(epoch), static_cast<uint32_t>(example),
+                                               static_cast<uint32_t>(t), 0);
+        const int32_t token = static_cast<int32_t>(words[0] % static_cast<uint32_t>(vocabulary));
+        const int64_t i = row * length + t;
+        batch.tokens.shared_data()[i] = t < valid ? token : 0;
+        batch.segment_ids.shared_data()[i] = t < valid ? 1 : 0;
+        batch.labels.shared_data()[i] = t < valid ? token % 4 : ignored_target;
+      }
+    }
+    return batch;
+  }
+};
+
+inline TrainConfig quiet_config() {
+  TrainConfig config;
+  config.progress = ProgressMode::none;
+  config.lr = 0.05;
+  config.log_every = 2;
+  config.valid_every = 3;
+  config.save_every = 4;
+  return config;
+}
+
+/// A model with its data, ready to be trained in a folder.
+struct Setup {
+  ParamStore params;
+  LookupTask task;
+  DrawnBatches data, held_out;
+  TrainInputs inputs;
+
+  explicit Setup(const std::filesystem::path& folder, int64_t vocabulary = 11)
+      : task(params, vocabulary), inputs{task,      params, data,
+                                         &held_out, folder, {{"model", "lookup\nwidth: 11"}, {"data", "drawn"}},
+                                         1} {
+    data.vocabulary = held_out.vocabulary = vocabulary;
+    held_out.seed = 4;
+    held_out.count = 2;
+  }
+  std::vector<real> weights() const { return {params.values(), params.values() + params.flat_size()}; }
+};
+
+}  // namespace capstan::testing

@@ -1,0 +1,345 @@
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "core/pool.hpp"
+#include "train/checkpoint.hpp"
+#include "train/evaluate.hpp"
+#include "train/pace.hpp"
+#include "train/reporter.hpp"
+#include "train/support.hpp"
+
+using namespace capstan;
+using namespace capstan::testing;
+
+namespace {
+
+std::vector<nlohmann::json> metrics_in(const std::filesystem::path& folder) {
+  std::vector<nlohmann::json> lines;
+  std::ifstream file(folder / "metrics.jsonl");
+  for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+double worst_difference(const std::vector<real>& a, const std::vector<real>& b) {
+  double worst = 0;
+  for (size_t i = 0; i < a.size(); ++i) worst = std::max(worst, static_cast<double>(std::abs(a[i] - b[i])));
+  return worst;
+}
+
+/// Weights after `steps` steps of plain gradient descent, which shows errors of scale that AdamW would hide.
+std::vector<real> train_weights(int64_t rows, int64_t count, int64_t accumulate, int64_t micro_batch_tokens,
+                                int64_t steps) {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  setup.data.rows = rows;
+  setup.data.count = count;
+  TrainConfig config = quiet_config();
+  config.optimizer = SgdConfig{};
+  config.schedule.shape = ScheduleShape::constant;
+  config.steps = steps;
+  config.accumulate = accumulate;
+  config.micro_batch_tokens = micro_batch_tokens;
+  train(setup.inputs, config);
+  return setup.weights();
+}
+
+}  // namespace
+
+TEST_CASE("training learns, and says why it ended") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  setup.task.dropout = false;
+  TrainConfig config = quiet_config();
+  config.steps = 200;
+  const double before = evaluate(setup.task, setup.held_out)->loss();
+  const TrainResult result = train(setup.inputs, config);
+  CHECK_FALSE(result.interrupted);
+  CHECK(result.reason == "all 200 steps are done");
+  CHECK(evaluate(setup.task, setup.held_out)->loss() < 0.1 * before);
+  CHECK(contains(read_text(folder / "run/train.log"), "finished at step 200: all 200 steps are done"));
+  CHECK(contains(read_text(folder / "run/train.log"), "new best"));
+  CHECK(contains(read_text(folder / "run/train.log"), "schedule: end reached"));
+}
+
+TEST_CASE("accumulated batches are one big batch; micro-batches change nothing") {
+  // 4 batches of 6 rows hold the same examples as 2 of 12 and 1 of 24.
+  const auto whole = train_weights(24, 1, 1, 0, 5);
+  CHECK(worst_difference(train_weights(6, 4, 4, 0, 5), whole) < 1e-6);
+  CHECK(worst_difference(train_weights(12, 2, 2, 0, 5), whole) < 1e-6);
+  for (const int64_t tokens : {1, 5, 17, 60, 119})
+    CHECK(worst_difference(train_weights(24, 1, 1, tokens, 5), whole) < 1e-6);
+  CHECK(worst_difference(train_weights(6, 4, 1, 0, 5), whole) > 1e-3);  // the control: other updates
+}
+
+TEST_CASE("a step never crosses the end of an epoch") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");  // 7 batches per epoch
+  std::vector<std::pair<uint64_t, int32_t>> seen;
+  TrainConfig config = quiet_config();
+  config.epochs = 2;
+  config.accumulate = 3;
+  const TrainResult result = train(setup.inputs, config);
+  CHECK(result.state.step == 6);  // 3 + 3 + 1 batches, twice
+  CHECK(result.state.epoch == 2);
+  CHECK(result.state.batch == 0);
+  CHECK(result.reason == "all 2 epochs are done");
+}
+
+TEST_CASE("rows are split evenly and completely") {
+  DrawnBatches data;
+  data.rows = 7;
+  const Batch batch = data.batch(0, 0);
+  for (const int64_t tokens : {0, 1, 5, 10, 16, 34, 35, 1000}) {
+    int64_t row = 0;
+    for (const Batch& piece : split_rows(batch, tokens)) {
+      CHECK((tokens == 0 || piece.tokens.dim(0) == 1 || piece.tokens.size() <= tokens));
+      for (int64_t i = 0; i < piece.tokens.dim(0); ++i, ++row) CHECK(piece.examples[i] == batch.examples[row]);
+    }
+    CHECK(row == 7);
+  }
+}
+
+TEST_CASE("evaluation does not depend on its batches") {
+  ParamStore params;
+  const LookupTask task(params, 11);
+  DrawnBatches small, large;
+  small.rows = 3;
+  small.count = 8;
+  large.rows = 12;
+  large.count = 2;
+  const auto a = evaluate(task, small), b = evaluate(task, large), c = evaluate(task, large, 10);
+  CHECK(a->targets == b->targets);
+  CHECK(a->correct == b->correct);
+  CHECK(a->loss() == doctest::Approx(b->loss()).epsilon(1e-6));
+  CHECK(c->loss() == doctest::Approx(b->loss()).epsilon(1e-6));
+  CHECK_FALSE(evaluate(task, small, 0, [] { return true; }));
+}
+
+TEST_CASE("a loss that is not finite leaves the weights as they were") {
+  for (const double factor : {static_cast<double>(NAN), static_cast<double>(INFINITY)}) {
+    const TemporaryFolder folder;
+    Setup setup(folder / "run");
+    TrainConfig config = quiet_config();
+    config.steps = 20;
+    std::vector<real> before;
+    setup.task.damage = [&](const Context& context) {
+      if (!context.training || context.step != 5) return 1.0;
+      before = setup.weights();
+      return factor;
+    };
+    const std::string message = message_of([&] { train(setup.inputs, config); });
+    for (const char* part : {"step 6", "the loss is not finite", "the weights were not changed",
+                             "the checkpoint of step 4 is intact", "Lower train.lr", "grad_clip", "on_nonfinite: skip"})
+      CHECK_MESSAGE(contains(message, part), message);
+    CHECK(setup.weights() == before);
+    CHECK(Checkpoints(folder / "run/checkpoints").last() == folder / "run/checkpoints/step-4");
+  }
+}
+
+TEST_CASE("updates that are not finite can be skipped, but not for ever") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  TrainConfig config = quiet_config();
+  config.steps = 12;
+  config.on_nonfinite = OnNonfinite::skip;
+  setup.task.damage = [](const Context& context) { return context.training && context.step % 3 == 1 ? NAN : 1.0; };
+  const TrainResult result = train(setup.inputs, config);
+  CHECK(result.state.skipped == 4);
+  CHECK(result.state.optimizer_step == 8);
+  CHECK(result.state.step == 12);
+  for (const real weight : setup.weights()) CHECK(std::isfinite(weight));
+
+  Setup broken(folder / "broken");
+  config.steps = 1000;
+  broken.task.damage = [](const Context& context) { return context.training ? NAN : 1.0; };
+  CHECK(contains(message_of([&] { train(broken.inputs, config); }), "20 updates in a row"));
+}
+
+TEST_CASE("a gradient that is not finite is noticed as well, and the checked tape names the operation") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  setup.params.values()[0] = real{INFINITY};
+  TrainConfig config = quiet_config();
+  config.steps = 4;
+  CHECK(contains(message_of([&] { train(setup.inputs, config); }), "not finite"));
+  config.check_finite = true;
+  CHECK(contains(message_of([&] { train(setup.inputs, config); }), "lookup"));
+}
+
+TEST_CASE("early stopping counts evaluations without a new best") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  TrainConfig config = quiet_config();
+  config.steps = 1000;
+  config.valid_every = 1;
+  config.patience = 3;
+  config.min_delta = 1e9;  // after the first evaluation nothing is a new best
+  const TrainResult result = train(setup.inputs, config);
+  CHECK(result.reason == "no better validation loss in 3 evaluations");
+  CHECK(result.state.step == 4);
+  CHECK(result.state.best_step == 1);
+  CHECK(std::filesystem::read_symlink(folder / "run/checkpoints/best") == "step-1");
+  CHECK(std::filesystem::read_symlink(folder / "run/checkpoints/last") == "step-4");
+
+  // The same again has nothing to do; more patience goes on.
+  const std::string files = read_text(folder / "run/metrics.jsonl");
+  CHECK(train(setup.inputs, config).state.step == 4);
+  CHECK(read_text(folder / "run/metrics.jsonl") == files);
+  CHECK(contains(read_text(folder / "run/train.log"), "nothing to do, this run is finished at step 4"));
+  config.patience = 5;
+  CHECK(train(setup.inputs, config).state.step == 6);
+}
+
+TEST_CASE("the averaged weights are what is evaluated and saved for use") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  TrainConfig config = quiet_config();
+  config.steps = 9;
+  config.ema_decay = 0.9;
+  const TrainResult result = train(setup.inputs, config);
+  Setup loaded(folder / "other");
+  load_model(find_model_file(folder / "run/checkpoints/last"), loaded.params);
+  CHECK(loaded.weights() != setup.weights());
+  REQUIRE(result.state.validated_step == 9);
+  const auto line = metrics_in(folder / "run").back();
+  CHECK(line.at("event") == "valid");
+  CHECK(line.at("loss").get<double>() == evaluate(loaded.task, loaded.held_out)->loss());
+}
+
+TEST_CASE("metrics hold what was trained on") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  TrainConfig config = quiet_config();
+  config.steps = 7;
+  train(setup.inputs, config);
+  std::vector<std::string> events;
+  for (const auto& line : metrics_in(folder / "run"))
+    events.push_back(line.at("event").get<std::string>() + " " + std::to_string(line.at("step").get<int>()));
+  CHECK(events ==
+        std::vector<std::string>{"train 1", "train 2", "valid 3", "train 4", "train 6", "valid 6", "valid 7"});
+}
+
+TEST_CASE("a signal saves and stops; the same call goes on") {
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+    const TemporaryFolder folder;
+    Setup setup(folder / "run");
+    TrainConfig config = quiet_config();
+    config.steps = 10;
+    setup.task.before_loss = [&](const Context& context) {
+      if (context.training && context.step == 4) std::raise(signal);
+    };
+    const TrainResult first = train(setup.inputs, config);
+    CHECK(first.interrupted);
+    CHECK(first.state.step == 5);
+    CHECK(contains(first.reason, "interrupted by SIG"));
+    CHECK(std::filesystem::read_symlink(folder / "run/checkpoints/last") == "step-5");
+    setup.task.before_loss = nullptr;
+    const TrainResult second = train(setup.inputs, config);
+    CHECK_FALSE(second.interrupted);
+    CHECK(second.state.step == 10);
+  }
+}
+
+TEST_CASE("a second SIGINT ends the process at once, and what was saved is whole") {
+  const TemporaryFolder folder;
+  set_threads(1);  // the child inherits no other threads
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    Setup setup(folder / "run");
+    TrainConfig config = quiet_config();
+    config.steps = 10;
+    config.save_every = 6;
+    setup.task.before_loss = [&](const Context& context) {
+      if (!context.training || context.step != 6) return;
+      std::raise(SIGINT);
+      std::raise(SIGINT);
+      _exit(3);  // not reached
+    };
+    train(setup.inputs, config);
+    _exit(4);
+  }
+  set_threads(0);
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGINT);
+  CHECK(Checkpoints(folder / "run/checkpoints").last() == folder / "run/checkpoints/step-6");
+}
+
+TEST_CASE("a time limit ends the run") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  TrainConfig config = quiet_config();
+  config.schedule.shape = ScheduleShape::constant;
+  config.max_minutes = 1e-3;
+  const TrainResult result = train(setup.inputs, config);
+  CHECK(contains(result.reason, "the time limit of 0.001 minutes"));
+  CHECK(result.state.step > 0);
+  CHECK(train(setup.inputs, config).state.step == result.state.step);
+}
+
+TEST_CASE("the time left counts evaluations and checkpoints") {
+  Pace pace({100, 10, 50});
+  CHECK(pace.time_left(0) < 0);
+  pace.step_took(2, 30);
+  pace.step_took(4, 30);
+  CHECK(pace.tokens_per_second() == 10);
+  CHECK(pace.time_left(40) == 60 * 3);
+  pace.evaluation_took(7);
+  pace.save_took(11);
+  CHECK(pace.time_left(40) == 60 * 3 + 6 * 7 + 2 * 11);
+  CHECK(Pace({}).time_left(3) < 0);
+  CHECK(short_time(130) == "2m10s");
+  CHECK(short_time(11041) == "3h04m");
+  CHECK(short_count(12345) == "12.3k");
+}
+
+TEST_CASE("a run folder belongs to one process") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  std::filesystem::create_directories(folder / "run");
+  const int lock = ::open((folder / "run/.lock").c_str(), O_RDWR | O_CREAT, 0666);
+  REQUIRE(::flock(lock, LOCK_EX) == 0);
+  TrainConfig config = quiet_config();
+  config.steps = 2;
+  CHECK(contains(message_of([&] { train(setup.inputs, config); }), "another process"));
+  ::close(lock);
+  CHECK(train(setup.inputs, config).state.step == 2);
+}
+
+TEST_CASE("no data, or no validation data for early stopping, is refused") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  TrainConfig config = quiet_config();
+  config.steps = 2;
+  setup.data.count = 0;
+  CHECK(contains(message_of([&] { train(setup.inputs, config); }), "does not fill a single batch"));
+  setup.data.count = 3;
+  setup.inputs.valid = nullptr;
+  CHECK(train(setup.inputs, config).state.step == 2);
+  config.patience = 1;
+  CHECK(contains(message_of([&] { train(setup.inputs, config); }), "train.patience"));
+}
+
+TEST_CASE("after the first step the pool misses nothing, and evaluation in between is no exception") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  TrainConfig config = quiet_config();
+  config.steps = 30;
+  config.valid_every = 10;
+  std::vector<uint64_t> misses;
+  setup.task.before_loss = [&](const Context& context) {
+    if (context.training) misses.push_back(pool::stats().misses);
+  };
+  train(setup.inputs, config);
+  CHECK(misses.back() == misses.at(1));
+}

@@ -1,0 +1,159 @@
+#include "train/optimizer.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "core/kernels/optimizer.hpp"
+#include "core/parallel.hpp"
+#include "core/random.hpp"
+
+using namespace capstan;
+
+namespace {
+
+/// A store of a decayed and an undecayed parameter with random values.
+void fill_store(ParamStore& store, int64_t decayed, int64_t plain) {
+  RandomStream random({5, 6});
+  const auto draw = [&](int64_t size) {
+    std::vector<real> values;
+    for (int64_t i = 0; i < size; ++i) values.push_back(static_cast<real>(random.normal()));
+    return Array(Shape{size}, values);
+  };
+  store.add("decayed", draw(decayed), {});
+  store.add("plain", draw(plain), {false});
+  store.finalize();
+}
+
+/// State of one number under a textbook implementation in double.
+struct Scalar {
+  double w, m = 0, v = 0;
+};
+using Reference = std::function<void(Scalar&, double g, double lr, double decay, int64_t step)>;
+
+/// Ten steps of the optimizer beside the reference, for every number of a store larger than a SIMD body, ragged at the
+/// end.
+void compare(const OptimizerConfig& config, double weight_decay, const Reference& reference) {
+  ParamStore store;
+  fill_store(store, 40003, 517);
+  Optimizer optimizer(config, store);
+  std::vector<Scalar> expected;
+  for (const Param& param : store.params())
+    for (int64_t i = 0; i < param.var.size(); ++i) expected.push_back({static_cast<double>(param.var.value()[i])});
+  RandomStream random({8, 9});
+  for (int64_t step = 1; step <= 10; ++step) {
+    size_t next = 0;
+    for (const Param& param : store.params()) {
+      for (int64_t i = 0; i < param.var.size(); ++i) {
+        const real g = static_cast<real>(random.normal());
+        store.grads()[param.offset + i] = g;
+        reference(expected[next++], 0.5 * static_cast<double>(g), 0.01, param.options.decay ? weight_decay : 0, step);
+      }
+    }
+    optimizer.step(store, 0.5, 0.01);
+  }
+  size_t next = 0;
+  double worst = 0;
+  for (const Param& param : store.params())
+    for (int64_t i = 0; i < param.var.size(); ++i)
+      worst = std::max(worst, std::abs(static_cast<double>(param.var.value()[i]) - expected[next++].w));
+  CHECK(worst < 2e-6);
+  for (int64_t i = 0; i < store.flat_size(); ++i) REQUIRE(store.grads()[i] == 0);
+}
+
+}  // namespace
+
+TEST_CASE("AdamW follows its equations") {
+  compare(AdamWConfig{0.9, 0.95, 1e-8, 0.1}, 0.1, [](Scalar& s, double g, double lr, double decay, int64_t step) {
+    s.m = 0.9 * s.m + 0.1 * g;
+    s.v = 0.95 * s.v + 0.05 * g * g;
+    s.w -= lr * decay * s.w;
+    const double t = static_cast<double>(step);
+    s.w -= lr * (s.m / (1 - std::pow(0.9, t))) / (std::sqrt(s.v / (1 - std::pow(0.95, t))) + 1e-8);
+  });
+}
+
+TEST_CASE("AdamW: the first step is the learning rate against the sign of the gradient") {
+  ParamStore store;
+  store.add("w", Array(Shape{2}, std::vector<real>{1, 2}), {false});
+  store.finalize();
+  Optimizer optimizer(AdamWConfig{}, store);
+  store.grads()[0] = 3;
+  store.grads()[1] = real{-0.004F};
+  optimizer.step(store, 1, 0.1);
+  CHECK(store.values()[0] == doctest::Approx(0.9));
+  CHECK(store.values()[1] == doctest::Approx(2.1));
+}
+
+TEST_CASE("SGD with momentum, Nesterov and decay") {
+  for (const bool nesterov : {false, true}) {
+    compare(SgdConfig{0.9, nesterov, 0.05}, 0.05, [nesterov](Scalar& s, double g, double lr, double decay, int64_t) {
+      g += decay * s.w;
+      s.m = 0.9 * s.m + g;
+      s.w -= lr * (nesterov ? g + 0.9 * s.m : s.m);
+    });
+  }
+}
+
+TEST_CASE("Lion follows its equations") {
+  compare(LionConfig{0.9, 0.99, 1}, 1, [](Scalar& s, double g, double lr, double decay, int64_t) {
+    const double direction = 0.9 * s.m + 0.1 * g;
+    s.w -= lr * ((direction > 0) - (direction < 0) + decay * s.w);
+    s.m = 0.99 * s.m + 0.01 * g;
+  });
+}
+
+TEST_CASE("norm and updates do not depend on the number of threads") {
+  std::vector<real> values[2];
+  double norms[2];
+  for (const int count : {1, 2}) {
+    set_threads(count);
+    ParamStore store;
+    fill_store(store, 100003, 70001);
+    RandomStream random({1, 1});
+    for (int64_t i = 0; i < store.flat_size(); ++i) store.grads()[i] = static_cast<real>(random.normal());
+    norms[count - 1] = gradient_norm(store, 1);
+    Optimizer optimizer(AdamWConfig{}, store);
+    optimizer.step(store, 1, 0.01);
+    values[count - 1].assign(store.values(), store.values() + store.flat_size());
+  }
+  set_threads(0);
+  CHECK(norms[0] == norms[1]);
+  CHECK(values[0] == values[1]);
+}
+
+TEST_CASE("the gradient norm is exact and shows whatever is not finite") {
+  for (const int64_t size : {1, 15, 300, 5000}) {
+    ParamStore store;
+    store.add("w", Array(Shape{size}, real{0}), {});
+    store.finalize();
+    for (int64_t i = 0; i < size; ++i) store.grads()[i] = real{3};
+    CHECK(gradient_norm(store, 0.5) == doctest::Approx(1.5 * std::sqrt(static_cast<double>(size))).epsilon(1e-12));
+    store.grads()[0] = real{1e30F};  // its square is no float
+    CHECK(std::isfinite(gradient_norm(store, 1)));
+    for (const real bad : {real{NAN}, real{INFINITY}}) {
+      store.grads()[size - 1] = bad;
+      CHECK_FALSE(std::isfinite(gradient_norm(store, 1)));
+    }
+  }
+}
+
+TEST_CASE("clipping shortens what is too long and nothing else") {
+  CHECK(clip_factor(4, 1) == 0.25);
+  CHECK(clip_factor(0.5, 1) == 1);
+  CHECK(clip_factor(4, 0) == 1);
+}
+
+TEST_CASE("the average of the weights follows them and changes places with them") {
+  ParamStore store;
+  store.add("w", Array(Shape{3}, real{0}), {});
+  store.finalize();
+  WeightAverage average(0.5, store);
+  store.values()[0] = 1;
+  average.update(store, 1);  // decay min(0.5, 2/11)
+  average.swap(store);
+  CHECK(store.values()[0] == doctest::Approx(9.0 / 11));
+  average.swap(store);
+  CHECK(store.values()[0] == 1);
+}

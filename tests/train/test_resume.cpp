@@ -1,0 +1,340 @@
+#include <doctest/doctest.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "core/error.hpp"
+#include "core/file.hpp"
+#include "core/parallel.hpp"
+#include "train/checkpoint.hpp"
+#include "train/support.hpp"
+
+using namespace capstan;
+using namespace capstan::testing;
+namespace fs = std::filesystem;
+
+namespace {
+
+TrainConfig config_of(int64_t steps) {
+  TrainConfig config = quiet_config();
+  config.steps = steps;
+  config.ema_decay = 0.9;
+  config.accumulate = 2;  // 4 steps per epoch of 7 batches
+  config.schedule.warmup_steps = 3;
+  return config;
+}
+
+/// Lines of metrics.jsonl without what differs from run to run.
+std::string comparable_metrics(const fs::path& folder) {
+  std::ifstream file(folder / "metrics.jsonl");
+  std::string all;
+  for (std::string line; std::getline(file, line);) {
+    for (const char* key : {"\"seconds\":", "\"tokens_per_second\":", "\"rss_bytes\":", "\"peak_rss_bytes\":"})
+      if (const size_t at = line.find(key); at != std::string::npos) line.erase(at, line.find_first_of(",}", at) - at);
+    all += line + "\n";
+  }
+  return all;
+}
+
+/// All that a checkpoint's tensors hold.
+std::string tensors_of(const fs::path& checkpoint) {
+  return read_text(checkpoint / "model.safetensors") + read_text(checkpoint / "optimizer.safetensors");
+}
+
+void flip_bit(const fs::path& path, size_t byte) {
+  std::string content = read_text(path);
+  content.at(byte) = static_cast<char>(content[byte] ^ 4);
+  write_text(path, content);
+}
+
+/// A run of 8 steps with checkpoints at 4 and 8, both kept.
+void make_two_checkpoints(Setup& setup) {
+  TrainConfig config = config_of(8);
+  config.keep_last = 5;
+  train(setup.inputs, config);
+}
+
+}  // namespace
+
+TEST_CASE("a run broken anywhere ends with the weights, files and metrics of an unbroken one") {
+  const TemporaryFolder folder;
+  Setup unbroken(folder / "unbroken");
+  train(unbroken.inputs, config_of(12));
+  const std::string metrics = comparable_metrics(folder / "unbroken");
+  CHECK(std::count(metrics.begin(), metrics.end(), '\n') == 7 + 4);
+  // Steps 4 and 8 end an epoch, 12 is the last one.
+  for (int64_t stop = 0; stop < 12; ++stop) {
+    CAPTURE(stop);
+    const fs::path run = folder / ("broken-" + std::to_string(stop));
+    {
+      Setup first(run);
+      first.task.before_loss = [&](const Context& context) {
+        if (context.training && context.step == static_cast<uint64_t>(stop)) std::raise(SIGTERM);
+      };
+      REQUIRE(train(first.inputs, config_of(12)).interrupted);
+    }
+    Setup second(run);
+    second.params.values()[0] = 99;  // must not matter
+    const TrainResult result = train(second.inputs, config_of(12));
+    CHECK_FALSE(result.interrupted);
+    CHECK(second.weights() == unbroken.weights());
+    CHECK(tensors_of(run / "checkpoints/last") == tensors_of(folder / "unbroken/checkpoints/last"));
+    CHECK(fs::read_symlink(run / "checkpoints/best") == fs::read_symlink(folder / "unbroken/checkpoints/best"));
+    CHECK(comparable_metrics(run) == metrics);
+  }
+}
+
+TEST_CASE("a signal during evaluation: the evaluation is made up for, patience counts as before") {
+  const TemporaryFolder folder;
+  TrainConfig config = config_of(30);
+  config.valid_every = 1;
+  config.patience = 4;
+  config.min_delta = 1e9;
+  Setup setup(folder / "run");
+  for (int session = 0; session < 4; ++session) {
+    bool done = false;
+    setup.task.before_loss = [&](const Context& context) {
+      if (!context.training && !std::exchange(done, session > 0 && !done)) std::raise(SIGUSR1);
+    };
+    if (session == 3) setup.task.before_loss = nullptr;
+    const TrainResult result = train(setup.inputs, config);
+    CHECK(result.interrupted == (session < 3));
+    if (session == 3) {
+      CHECK(result.state.stalled == 4);
+      CHECK(result.state.step == 5);
+    }
+  }
+}
+
+TEST_CASE("a finished run goes on when its limit is raised") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  TrainConfig config = config_of(6);
+  config.schedule.shape = ScheduleShape::constant;
+  train(setup.inputs, config);
+  config.steps = 12;
+  config.log_every = 1;
+  CHECK(train(setup.inputs, config).state.step == 12);
+  CHECK(contains(read_text(folder / "run/train.log"), "train.steps was 6, is now 12"));
+  Setup unbroken(folder / "unbroken");
+  train(unbroken.inputs, config);
+  CHECK(setup.weights() == unbroken.weights());
+}
+
+TEST_CASE("what must not change within a run is named") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  train(setup.inputs, config_of(4));
+  struct Case {
+    std::function<void(TrainInputs&, TrainConfig&)> change;
+    std::vector<const char*> expected;
+  };
+  for (const Case& c : {
+           Case{[](TrainInputs&in, TrainConfig&) { in.identity["model"] = "lookup\nwidth: 12"; },
+                {"another model", "was \"width: 11\", is now \"width: 12\"", "another run folder"}},
+           Case{[](TrainInputs&in, TrainConfig&) { in.identity["data"] = "other"; },
+                {"another data", "drawn", "other"}},
+           Case{[](TrainInputs&in, TrainConfig&) { in.identity.erase("data"); }, {"another data", "not given"}},
+           Case{[](TrainInputs&in, TrainConfig&) { in.identity["tokenizer"] = "x"; },
+                {"another tokenizer", "it had none"}},
+           Case{[](TrainInputs&in, TrainConfig&) { in.seed = 2; }, {"another seed: was 1, is now 2"}},
+           Case{[](TrainInputs&, TrainConfig&config) { config.batch_size = 7; },
+                {"another train.batch_size: was 32, is now 7"}},
+           Case{[](TrainInputs&, TrainConfig&config) { config.optimizer = LionConfig{}; },
+                {"train.optimizer: was adamw, is now lion"}},
+           Case{[](TrainInputs&, TrainConfig&config) { config.ema_decay = 0; },
+                {"train.ema_decay: was on, is now off"}},
+       }) {
+    TrainInputs inputs = setup.inputs;
+    TrainConfig config = config_of(8);
+    c.change(inputs, config);
+    const std::string message = message_of([&] { train(inputs, config); });
+    for (const char* part : c.expected) CHECK_MESSAGE(contains(message, part), message);
+  }
+  Setup wider(folder / "run", 12);  // the identity says the same, the tensors do not
+  CHECK(contains(message_of([&] { train(wider.inputs, config_of(8)); }),
+                 "tensor weight is (11), this configuration needs (12)"));
+}
+
+TEST_CASE("a damaged last checkpoint is named, with the ones that are whole") {
+  struct Case {
+    const char* name;
+    std::function<void(const fs::path&)> damage;
+    const char* file;
+  };
+  for (const Case& c : {
+           Case{"truncated",
+                [](const fs::path& f) {
+                  fs::resize_file(f / "model.safetensors", fs::file_size(f / "model.safetensors") - 3);
+                },
+                "model.safetensors"},
+           Case{
+               "bit flip",
+               [](const fs::path& f) { flip_bit(f / "model.safetensors", fs::file_size(f / "model.safetensors") - 9); },
+               "model.safetensors"},
+           Case{"bit flip in the moments",
+                [](const fs::path& f) {
+                  flip_bit(f / "optimizer.safetensors", fs::file_size(f / "optimizer.safetensors") / 2);
+                },
+                "optimizer.safetensors"},
+           Case{"missing", [](const fs::path& f) { fs::remove(f / "optimizer.safetensors"); }, "optimizer.safetensors"},
+           Case{"state cut", [](const fs::path& f) { fs::resize_file(f / "state.json", 100); }, "state.json"},
+           Case{"state flipped",
+                [](const fs::path& f) {
+                  flip_bit(f / "state.json", read_text(f / "state.json").find("\"step\": 8") + 8);
+                },
+                "state.json"},
+           Case{"empty", [](const fs::path& f) { fs::resize_file(f / "state.json", 0); }, "state.json"},
+           Case{"folder gone", [](const fs::path& f) { fs::remove_all(f); }, "step-8"},
+       }) {
+    CAPTURE(c.name);
+    const TemporaryFolder folder;
+    Setup setup(folder / "run");
+    make_two_checkpoints(setup);
+    c.damage(folder / "run/checkpoints/step-8");
+    const std::string message = message_of([&] { train(setup.inputs, config_of(8)); });
+    for (const std::string& part :
+         {std::string(c.file), std::string("whole checkpoints:"), std::string("step-4"), std::string("--resume-from")})
+      CHECK_MESSAGE(contains(message, part), message);
+
+    setup.inputs.resume_from = folder / "run/checkpoints/step-4";
+    Setup unbroken(folder / "unbroken");
+    make_two_checkpoints(unbroken);
+    CHECK(train(setup.inputs, config_of(8)).state.step == 8);
+    CHECK(setup.weights() == unbroken.weights());
+    CHECK(comparable_metrics(folder / "run") == comparable_metrics(folder / "unbroken"));
+  }
+}
+
+TEST_CASE("a kill between any two calls of the file system loses nothing") {
+  // The child process is ended at its n-th call, without any clean-up, for every n there is.
+  set_threads(1);
+  const TemporaryFolder folder;
+  TrainConfig config = config_of(4);
+  config.save_every = 1;
+  config.valid_every = 2;
+  Setup unbroken(folder / "unbroken");
+  train(unbroken.inputs, config);
+  int64_t kills = 0;
+  for (bool finished = false; !finished; ++kills) {
+    CAPTURE(kills);
+    const fs::path run = folder / "run";
+    fs::remove_all(run);
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      int64_t calls = 0;
+      set_file_hook([&](const char*, const std::string&) {
+        if (calls++ == kills) _exit(9);
+      });
+      Setup setup(run);
+      train(setup.inputs, config);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    REQUIRE(WIFEXITED(status));
+    finished = WEXITSTATUS(status) == 0;
+    if (!finished) REQUIRE(WEXITSTATUS(status) == 9);
+
+    const Checkpoints checkpoints(run / "checkpoints");
+    if (const auto last = checkpoints.last()) {
+      Setup loaded(folder / "loaded");
+      CHECK_NOTHROW(load_model(find_model_file(*last), loaded.params));
+      CHECK_NOTHROW(read_state(*last));
+    }
+    Setup second(run);
+    CHECK(train(second.inputs, config).state.step == 4);
+    CHECK(second.weights() == unbroken.weights());
+    CHECK(tensors_of(run / "checkpoints/last") == tensors_of(folder / "unbroken/checkpoints/last"));
+    CHECK(tensors_of(run / "checkpoints/best") == tensors_of(folder / "unbroken/checkpoints/best"));
+    CHECK(comparable_metrics(run) == comparable_metrics(folder / "unbroken"));
+    for (const auto& entry : fs::directory_iterator(run / "checkpoints"))
+      CHECK(entry.path().filename().string()[0] != '.');
+  }
+  CHECK(kills > 80);
+  set_threads(0);
+}
+
+TEST_CASE("a failing call of the file system is an Error, and what was saved before stays whole") {
+  const TemporaryFolder folder;
+  TrainConfig config = config_of(8);
+  config.save_every = 2;
+  int64_t failures = 0;
+  for (bool finished = false; !finished; ++failures) {
+    CAPTURE(failures);
+    const fs::path run = folder / "run";
+    fs::remove_all(run);
+    int64_t calls = 0;
+    set_file_hook([&](const char*, const std::string& path) {
+      if (calls++ == failures) throw_file_error("write", path, ENOSPC);
+    });
+    Setup setup(run);
+    const std::string message = message_of([&] { train(setup.inputs, config); });
+    finished = message.empty();
+    set_file_hook({});
+    if (!finished)
+      CHECK_MESSAGE((contains(message, "No space left on device") && contains(message, "free some space")), message);
+    if (const auto last = Checkpoints(run / "checkpoints").last()) {
+      Setup loaded(folder / "loaded");
+      CHECK_NOTHROW(load_model(find_model_file(*last), loaded.params));
+    }
+  }
+  CHECK(failures > 60);
+}
+
+TEST_CASE("a full disk is reported, and the checkpoint before it stays") {
+  CHECK(contains(message_of([] {
+                   FileWriter file("/dev/full");
+                   file.write("x");
+                 }),
+                 "cannot write /dev/full: No space left on device"));
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "small");
+  if (::mount("tmpfs", (folder / "small").c_str(), "tmpfs", 0, "size=600k") != 0) {
+    MESSAGE("skipped: a small file system cannot be mounted here");
+    return;
+  }
+  struct Unmount {
+    fs::path path;
+    ~Unmount() { ::umount2(path.c_str(), MNT_DETACH); }
+  } const unmount{folder / "small"};
+  Setup setup(folder / "small/run", 20000);  // about 400 kB per checkpoint
+  const std::string message = message_of([&] { train(setup.inputs, config_of(8)); });
+  CHECK_MESSAGE((contains(message, "No space left on device") && contains(message, "small/run")), message);
+  const Checkpoints checkpoints(folder / "small/run/checkpoints");
+  REQUIRE(checkpoints.last());
+  Setup loaded(folder / "loaded", 20000);
+  CHECK_NOTHROW(load_model(find_model_file(*checkpoints.last()), loaded.params));
+}
+
+TEST_CASE("a run folder that cannot be written is refused before training") {
+  const TemporaryFolder folder;
+  write_text(folder / "file", "x");
+  for (const fs::path& run : {folder / "file", folder / "file/run", fs::path("/proc/run")}) {
+    Setup setup(run);
+    setup.task.before_loss = [](const Context&) { FAIL("trained all the same"); };
+    const std::string message = message_of([&] { train(setup.inputs, config_of(4)); });
+    CHECK_MESSAGE(contains(message, run.string()), message);
+    CHECK_MESSAGE((contains(message, "choose another folder") || contains(message, "check the path")), message);
+  }
+}
+
+TEST_CASE("old checkpoints go, the best and the last never") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  TrainConfig config = config_of(20);
+  config.save_every = 2;
+  config.valid_every = 3;
+  config.min_delta = 1e9;  // the best is step 3
+  config.keep_last = 3;
+  train(setup.inputs, config);
+  const Checkpoints checkpoints(folder / "run/checkpoints");
+  CHECK(checkpoints.steps() == std::vector<int64_t>{3, 16, 18, 20});
+  CHECK(fs::read_symlink(folder / "run/checkpoints/best") == "step-3");
+  CHECK(find_model_file(folder / "run") == (folder / "run/checkpoints/best/model.safetensors").string());
+  CHECK(contains(message_of([&] { find_model_file(folder / "none"); }), "there is no model here"));
+}

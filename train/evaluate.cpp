@@ -1,0 +1,25 @@
+#include "train/evaluate.hpp"
+
+#include "core/error.hpp"
+#include "core/tape.hpp"
+
+namespace capstan {
+
+std::optional<Evaluation> evaluate(const Task& task, BatchStream& split, int64_t micro_batch_tokens,
+                                   const std::function<bool()>& stop) {
+  const TapePause no_tape;
+  Evaluation total;
+  for (int64_t index = 0, count = split.batches(0); index < count; ++index) {
+    for (const Batch& piece : split_rows(split.batch(0, index), micro_batch_tokens)) {
+      if (stop && stop()) return std::nullopt;
+      const TaskLoss loss = task.loss(piece, Context{Segments(piece.segment_ids)});
+      total.loss_sum += static_cast<double>(loss.sum.value().item());
+      total.targets += loss.targets;
+      total.correct += loss.correct;
+    }
+  }
+  if (total.targets == 0) throw Error("evaluation: the data holds no target: give more text or more examples");
+  return total;
+}
+
+}  // namespace capstan

@@ -1,0 +1,72 @@
+#include "train/optimizer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.hpp"
+#include "core/kernels/optimizer.hpp"
+
+namespace capstan {
+namespace {
+
+template <class... Cases>
+struct overloaded : Cases... {
+  using Cases::operator()...;
+};
+template <class... Cases>
+overloaded(Cases...) -> overloaded<Cases...>;
+
+}  // namespace
+
+Optimizer::Optimizer(const OptimizerConfig& config, const ParamStore& params) : config_(config) {
+  check(params.finalized(), "optimizer: the parameter store is not finalized");
+  const auto add = [&](const char* name) { states_.push_back({name, Array::zeros(Shape{params.flat_size()})}); };
+  std::visit(overloaded{[&](const AdamWConfig&) {
+                          add("first_moment");
+                          add("second_moment");
+                        },
+                        [&](const SgdConfig&) { add("momentum"); }, [&](const LionConfig&) { add("momentum"); }},
+             config_);
+}
+
+void Optimizer::step(ParamStore& params, double grad_scale, double lr) {
+  ++steps_;
+  const kernels::UpdateBlocks blocks{params.values(), params.grads(), params.flat_size(), params.decay_size(),
+                                     grad_scale};
+  const auto state = [&](size_t index) { return states_[index].block.shared_data(); };
+  std::visit(
+      overloaded{
+          [&](const AdamWConfig& c) {
+            kernels::adamw(blocks, state(0), state(1), {lr, c.beta1, c.beta2, c.epsilon, c.weight_decay, steps_});
+          },
+          [&](const SgdConfig& c) {
+            kernels::sgd(blocks, state(0), {lr, c.momentum, c.weight_decay, c.nesterov});
+          },
+          [&](const LionConfig& c) {
+            kernels::lion(blocks, state(0), {lr, c.beta1, c.beta2, c.weight_decay});
+          }},
+      config_);
+}
+
+double gradient_norm(const ParamStore& params, double grad_scale) {
+  return std::abs(grad_scale) * std::sqrt(kernels::sum_of_squares(params.grads(), params.flat_size()));
+}
+
+double clip_factor(double norm, double limit) { return limit > 0 && norm > limit ? limit / norm : 1; }
+
+WeightAverage::WeightAverage(double decay, const ParamStore& params)
+    : decay_(decay), block_(Shape{params.flat_size()}) {
+  std::copy_n(params.values(), params.flat_size(), block_.mutable_data());
+}
+
+void WeightAverage::update(const ParamStore& params, int64_t updates) {
+  const double n = static_cast<double>(updates);
+  kernels::moving_average(block_.shared_data(), params.values(), params.flat_size(),
+                          std::min(decay_, (1 + n) / (10 + n)));
+}
+
+void WeightAverage::swap(ParamStore& params) {
+  std::swap_ranges(block_.shared_data(), block_.shared_data() + block_.size(), params.values());
+}
+
+}  // namespace capstan
