@@ -48,6 +48,8 @@ class Sampler {
   int32_t choose(const Array& logits);
 
  private:
+  std::vector<double> penalised(const Array& logits) const;
+
   SamplingConfig config_;
   RandomStream random_;
   std::vector<bool> seen_;

@@ -23,6 +23,7 @@ class TextClassifier final : public Task {
 
   int64_t vocabulary() const { return vocabulary_; }
   int64_t classes() const { return head_.weight().dim(0); }
+  Pooling pooling() const { return pooling_; }
   const Stack& stack() const { return stack_; }
   /// Longest text this model can read, where it knows one.
   std::optional<int64_t> position_limit() const;

@@ -1,0 +1,131 @@
+#include "models/stack.hpp"
+
+#include <cmath>
+
+#include "core/error.hpp"
+#include "core/ops_math.hpp"
+#include "core/tape.hpp"
+
+CAPSTAN_BEGIN
+
+void DecodeState::reset() {
+  position = 0;
+  for (const auto& layer : layers) layer->reset();
+}
+
+namespace {
+
+/// The configuration, once it has been found sound.
+const ModelConfig& checked(const ModelConfig& config, const StackShape& shape) {
+  check_config(config);
+  check(config.width > 0 && config.max_length > 0 && shape.vocabulary > 0,
+        "model: width {}, max_length {} and vocabulary {} must be positive", config.width, config.max_length,
+        shape.vocabulary);
+  return config;
+}
+
+}  // namespace
+
+Stack::Stack(const Scope& scope, const ModelConfig& config, const StackShape& shape)
+    : config_(checked(config, shape)),
+      shape_(shape),
+      embed_(scope / "embed", {shape.vocabulary, config.width}),
+      dropout_(scope / "embed_dropout", config.dropout) {
+  const int64_t longest = config.max_length + shape.extra_length;
+  if (config.positions == Positions::learned)
+    positions_ = std::make_unique<Embedding>(scope / "positions",
+                                             EmbeddingConfig{longest, config.width, /*stddev=*/0.02, /*decay=*/false});
+  if (config.embedding_norm)
+    embed_norm_ = std::make_unique<Norm>(scope / "embed_norm", config.final_norm, config.width);
+
+  const std::vector<LayerConfig> layers = expanded_layers(config);
+  const double pre_norm_gain = 1 / std::sqrt(2.0 * static_cast<double>(layers.size()));
+  blocks_.reserve(layers.size());
+  for (const LayerConfig& layer : layers) {
+    const double gain = layer.norm_placement == NormPlacement::pre ? pre_norm_gain : 1;
+    const Scope place = scope / "blocks" / static_cast<int64_t>(blocks_.size());
+    blocks_.emplace_back(place, MixerShape{config.width, longest, shape.causal, gain}, layer, config.dropout);
+  }
+  if (layers.back().norm_placement == NormPlacement::pre)
+    final_norm_ = std::make_unique<Norm>(scope / "final_norm", config.final_norm, config.width);
+}
+
+std::optional<int64_t> Stack::position_limit() const {
+  const auto limit = capstan::position_limit(config_);
+  return limit ? std::optional<int64_t>(*limit + shape_.extra_length) : std::nullopt;
+}
+
+void Stack::check_length(int64_t length) const {
+  const auto limit = position_limit();
+  if (limit && length > *limit)
+    throw Error(fmt::format(
+        "model: a document of {} tokens is longer than the {} positions this model knows: shorten it, or train a "
+        "model with a larger model.max_length",
+        length, *limit));
+}
+
+Var Stack::embed(const Ids& tokens, const Ids& positions, const Context& context) const {
+  Var x = embed_(tokens);
+  switch (config_.positions) {
+    case Positions::none:
+      break;
+    case Positions::learned:
+      x = x + (*positions_)(positions);
+      break;
+    case Positions::sinusoidal:
+      x = x * std::sqrt(static_cast<double>(config_.width)) + Var(sinusoidal_positions(positions, config_.width));
+      break;
+  }
+  if (embed_norm_) x = (*embed_norm_)(x);
+  return dropout_(x, context);
+}
+
+Var Stack::forward(const Ids& tokens, const Context& context) const {
+  check(tokens.shape() == context.segments.ids().shape(), "model: tokens {} and segment ids {} differ in shape",
+        tokens.shape(), context.segments.ids().shape());
+  check_length(context.segments.longest());
+  Var x = embed(tokens, context.segments.positions(), context);
+  if (!config_.recompute) {
+    for (const Block& block : blocks_) x = block.forward(x, context);
+    return finish(x);
+  }
+  const auto shared = std::make_shared<const Context>(context);  // the tape outlives this call
+  for (const Block& block : blocks_)
+    x = capstan::recompute(
+        [&block, shared](const std::vector<Var>& inputs) { return block.forward(inputs[0], *shared); }, {x});
+  return finish(x);
+}
+
+DecodeState Stack::make_state(int64_t batch) const {
+  check(batch > 0, "model: a decode state needs at least one sequence, not {}", batch);
+  DecodeState state;
+  state.batch = batch;
+  for (const Block& block : blocks_) state.layers.push_back(block.make_state(batch));
+  return state;
+}
+
+Var Stack::prefill(const Ids& tokens, DecodeState& state) const {
+  check(tokens.rank() == 2 && tokens.dim(0) == state.batch, "model: prefill of tokens {} into a state of {} sequences",
+        tokens.shape(), state.batch);
+  check(state.position == 0, "model: prefill needs a fresh state, this one has seen {} tokens", state.position);
+  check_length(tokens.dim(1));
+  const TapePause pause;
+  const Context context = Context::evaluation(tokens.dim(0), tokens.dim(1));
+  Var x = embed(tokens, context.segments.positions(), context);
+  for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i].prefill(x, *state.layers[i]);
+  state.position = tokens.dim(1);
+  return finish(x);
+}
+
+Var Stack::step(const Ids& tokens, DecodeState& state) const {
+  check(tokens.shape() == Shape{state.batch}, "model: a step of tokens {} with a state of {} sequences", tokens.shape(),
+        state.batch);
+  check_length(state.position + 1);
+  const TapePause pause;
+  Var x = embed(tokens, Ids(tokens.shape(), static_cast<int32_t>(state.position)), Context{});
+  for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i].step(x, *state.layers[i]);
+  ++state.position;
+  return finish(x);
+}
+
+CAPSTAN_END

@@ -1,0 +1,188 @@
+#include "models/summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.hpp"
+
+CAPSTAN_BEGIN
+namespace {
+
+/// "blocks.3" of "blocks.3.mixer.to_qkv.weight", "embed" of "embed.weight".
+std::string part_of(const std::string& name) {
+  const size_t dot = name.find('.');
+  return name.substr(0, name.compare(0, dot, "blocks") == 0 ? name.find('.', dot + 1) : dot);
+}
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+/// FLOPs per token of the matrix product with a parameter; tables that are only looked up cost nothing.
+double product_flops(const std::string& part, const Param& param) {
+  const bool table = part == "embed" || part == "positions";
+  return !table && param.var.rank() == 2 && ends_with(param.name, ".weight")
+             ? 2.0 * static_cast<double>(param.var.size())
+             : 0;
+}
+
+LayerSummary& row(ModelSummary& summary, const std::string& name) {
+  for (LayerSummary& layer : summary.layers)
+    if (layer.name == name) return layer;
+  summary.layers.emplace_back();
+  summary.layers.back().name = name;
+  return summary.layers.back();
+}
+
+/// Numbers per token that a block keeps for its pullbacks: the inputs of its norms and of their branches, what the
+/// mixer keeps, and the raw hidden layer of the feed-forward network.
+double saved_numbers(const std::string& name, const Block& block, const ParamStore& store, double width,
+                     int64_t length) {
+  double saved = block.mixer().cost(length).saved_numbers + 2 * width;
+  for (const Param& param : store.params())
+    if (param.name == name + ".feed_forward.up.weight") saved += 2 * width + static_cast<double>(param.var.dim(0));
+  return saved;
+}
+
+ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_t length) {
+  check(length > 0, "summary: documents of {} tokens", length);
+  ModelSummary summary;
+  summary.length = length;
+  summary.decodes = stack.shape().causal;
+  summary.recompute = stack.config().recompute;
+  for (const Param& param : store.params()) {
+    const std::string part = part_of(param.name);
+    LayerSummary& layer = row(summary, part);
+    layer.parameters += param.var.size();
+    layer.flops += product_flops(part, param);
+  }
+  const std::vector<LayerConfig> configs = expanded_layers(stack.config());
+  const double width = static_cast<double>(stack.config().width);
+  for (size_t i = 0; i < configs.size(); ++i) {
+    const Block& block = stack.blocks()[i];
+    LayerSummary& layer = row(summary, fmt::format("blocks.{}", i));
+    layer.mixer = mixer_name(configs[i].mixer);
+    layer.flops += block.mixer().cost(length).mixing_flops;
+    const double saved = stack.config().recompute ? width : saved_numbers(layer.name, block, store, width, length);
+    layer.activation_bytes = saved * sizeof(real);
+    if (summary.decodes) layer.state_bytes = block.make_state(1)->numbers(length) * static_cast<int64_t>(sizeof(real));
+  }
+  for (LayerSummary& layer : summary.layers)
+    if (layer.name == "final_norm" || layer.name == "embed_norm") layer.activation_bytes = width * sizeof(real);
+  return summary;
+}
+
+}  // namespace
+
+int64_t ModelSummary::parameters() const {
+  int64_t total = 0;
+  for (const LayerSummary& layer : layers) total += layer.parameters;
+  return total;
+}
+
+double ModelSummary::flops() const {
+  double total = 0;
+  for (const LayerSummary& layer : layers) total += layer.flops;
+  return total;
+}
+
+double ModelSummary::training_flops() const {
+  double total = 3 * flops();
+  for (const LayerSummary& layer : layers)
+    if (recompute && !layer.mixer.empty()) total += layer.flops;
+  return total;
+}
+
+double ModelSummary::activation_bytes() const {
+  double total = 0;
+  for (const LayerSummary& layer : layers) total += layer.activation_bytes;
+  return total;
+}
+
+int64_t ModelSummary::state_bytes() const {
+  int64_t total = 0;
+  for (const LayerSummary& layer : layers) total += layer.state_bytes;
+  return total;
+}
+
+ModelSummary summarize(const LanguageModel& model, const ParamStore& store, int64_t length) {
+  ModelSummary summary = summarize_stack(model.stack(), store, length);
+  LayerSummary& output = row(summary, "output");
+  const double width = static_cast<double>(model.stack().config().width);
+  if (model.tied_output()) output.flops = 2 * width * static_cast<double>(model.vocabulary());
+  output.activation_bytes = width * sizeof(real);  // the gradient of the states; logits exist in chunks only
+  return summary;
+}
+
+ModelSummary summarize(const TextClassifier& model, const ParamStore& store, int64_t length) {
+  ModelSummary summary = summarize_stack(model.stack(), store, length);
+  row(summary, "head").flops /= static_cast<double>(length);  // one product per text
+  const double width = static_cast<double>(model.stack().config().width);
+  if (model.pooling() == Pooling::attention) row(summary, "pooling").activation_bytes = 3 * width * sizeof(real);
+  return summary;
+}
+
+namespace {
+
+/// 1234567 -> "1,234,567".
+std::string grouped(int64_t number) {
+  std::string digits = std::to_string(number);
+  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<size_t>(at), ",");
+  return digits;
+}
+
+/// The number with three or four digits and the prefix of its unit: 1536, 1024 -> "1.50 Ki".
+std::string scaled(double number, double base) {
+  const char* const decimal[] = {"", "k", "M", "G", "T", "P"};
+  const char* const binary[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi"};
+  size_t unit = 0;
+  for (; number >= base && unit < 5; ++unit) number /= base;
+  const char* const name = base == 1024 ? binary[unit] : decimal[unit];
+  return fmt::format("{:.{}f} {}", number, unit == 0 ? 0 : number < 10 ? 2 : number < 100 ? 1 : 0, name);
+}
+
+using Cells = std::vector<std::string>;
+
+Cells cells_of(const LayerSummary& layer, bool decodes) {
+  Cells cells = {layer.name, layer.mixer, grouped(layer.parameters), scaled(layer.flops, 1000) + "FLOP",
+                 scaled(layer.activation_bytes, 1024) + "B"};
+  if (decodes)
+    cells.push_back(layer.state_bytes == 0 ? "" : scaled(static_cast<double>(layer.state_bytes), 1024) + "B");
+  return cells;
+}
+
+/// Names to the left, numbers to the right.
+std::string aligned(const std::vector<Cells>& table) {
+  std::vector<size_t> widths(table[0].size(), 0);
+  for (const Cells& line : table)
+    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  std::string text;
+  for (const Cells& line : table) {
+    std::string out;
+    for (size_t i = 0; i < line.size(); ++i)
+      out += i < 2 ? fmt::format("{:<{}}  ", line[i], widths[i]) : fmt::format("{:>{}}  ", line[i], widths[i]);
+    out.erase(out.find_last_not_of(' ') + 1);
+    text += out + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const ModelSummary& summary) {
+  std::vector<Cells> table = {{"part", "mixer", "parameters", "forward/token", "kept/token"}};
+  if (summary.decodes) table[0].push_back("decode state");
+  LayerSummary total;
+  total.name = "total";
+  total.parameters = summary.parameters();
+  total.flops = summary.flops();
+  total.activation_bytes = summary.activation_bytes();
+  total.state_bytes = summary.state_bytes();
+  for (const LayerSummary& layer : summary.layers) table.push_back(cells_of(layer, summary.decodes));
+  table.push_back(cells_of(total, summary.decodes));
+  return aligned(table) + fmt::format("at {} tokens per document; training takes {}FLOP per token\n", summary.length,
+                                      scaled(summary.training_flops(), 1000));
+}
+
+CAPSTAN_END

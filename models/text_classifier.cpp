@@ -1,0 +1,125 @@
+#include "models/text_classifier.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/ops_loss.hpp"
+#include "core/ops_matmul.hpp"
+#include "core/ops_shape.hpp"
+#include "core/ops_softmax.hpp"
+
+CAPSTAN_BEGIN
+namespace {
+
+StackShape stack_shape(const TextClassifierConfig& config, int64_t vocabulary) {
+  const int64_t extra = config.pooling == Pooling::cls ? 1 : 0;
+  return {vocabulary + extra, /*causal=*/false, extra};
+}
+
+/// A row of a classifier is one text.
+void check_one_document(const Segments& segments) {
+  int64_t previous = -1;
+  for (const auto& span : segments.spans()) {
+    check(span.row != previous, "text_classifier: row {} holds more than one document", span.row);
+    previous = span.row;
+  }
+}
+
+struct Prefixed {
+  Ids tokens;
+  Segments segments;
+};
+
+/// (B, T) -> (B, T + 1): `token` stands before the first valid token of every row, or first in a row of padding.
+Prefixed prefix(const Ids& tokens, const Segments& segments, int32_t token) {
+  const int64_t batch = segments.batch(), length = segments.length();
+  std::vector<int64_t> begins(static_cast<size_t>(batch), 0);
+  for (const auto& span : segments.spans()) begins[static_cast<size_t>(span.row)] = span.begin;
+  Ids longer_tokens(Shape{batch, length + 1}), longer_ids(Shape{batch, length + 1});
+  int32_t *tokens_out = longer_tokens.mutable_data(), *ids_out = longer_ids.mutable_data();
+  for (int64_t row = 0; row < batch; ++row) {
+    const int64_t begin = begins[static_cast<size_t>(row)];
+    const int32_t* const tokens_in = tokens.data() + row * length;
+    const int32_t* const ids_in = segments.ids().data() + row * length;
+    const bool empty = begin == length || ids_in[begin] == 0;
+    tokens_out = std::copy_n(tokens_in, begin, tokens_out);
+    ids_out = std::copy_n(ids_in, begin, ids_out);
+    *tokens_out++ = token;
+    *ids_out++ = empty ? 1 : ids_in[begin];
+    tokens_out = std::copy_n(tokens_in + begin, length - begin, tokens_out);
+    ids_out = std::copy_n(ids_in + begin, length - begin, ids_out);
+  }
+  return {longer_tokens, Segments(longer_ids)};
+}
+
+/// 1 at the tokens of documents, 0 at padding, (B, T).
+Array valid_mask(const Segments& segments) {
+  Array mask = Array::zeros(segments.ids().shape());
+  real* const out = mask.mutable_data();
+  for (const auto& span : segments.spans())
+    std::fill_n(out + span.row * segments.length() + span.begin, span.length(), real{1});
+  return mask;
+}
+
+}  // namespace
+
+TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& config, int64_t vocabulary,
+                               int64_t classes)
+    : pooling_(config.pooling),
+      vocabulary_(vocabulary),
+      stack_(scope, config, stack_shape(config, vocabulary)),
+      head_(scope / "head", {config.width, classes}) {
+  check(classes > 0, "text_classifier: {} classes", classes);
+  if (pooling_ != Pooling::attention) return;
+  const Scope place = scope / "pooling";
+  pooling_hidden_ = std::make_unique<Linear>(place / "hidden", LinearConfig{config.width, config.width});
+  // No bias: it would cancel in the softmax.
+  pooling_score_ = std::make_unique<Linear>(place / "score", LinearConfig{config.width, 1, /*bias=*/false});
+}
+
+std::optional<int64_t> TextClassifier::position_limit() const { return capstan::position_limit(stack_.config()); }
+
+Var TextClassifier::pooling_weights(const Var& x, const Segments& segments) const {
+  const Shape shape{segments.batch(), 1, segments.length()};
+  if (pooling_ == Pooling::attention) {
+    const Var scores = (*pooling_score_)((*pooling_hidden_)(x, Activation::tanh));  // (B, T, 1)
+    return softmax(reshape(scores, shape.to_vector()), valid_mask(segments).reshape(shape));
+  }
+  Array weights = Array::zeros(shape);
+  real* const out = weights.mutable_data();
+  for (const auto& span : segments.spans()) {
+    const bool first_only = pooling_ == Pooling::cls;
+    const real share = first_only ? real{1} : 1 / static_cast<real>(span.length());
+    std::fill_n(out + span.row * segments.length() + span.begin, first_only ? 1 : span.length(), share);
+  }
+  return Var(weights);
+}
+
+Var TextClassifier::logits(const Ids& tokens, const Context& context) const {
+  check(tokens.shape() == context.segments.ids().shape(),
+        "text_classifier: tokens {} and segment ids {} differ in shape", tokens.shape(),
+        context.segments.ids().shape());
+  check_one_document(context.segments);
+  Context inner = context;
+  Ids inner_tokens = tokens;
+  if (pooling_ == Pooling::cls) {
+    Prefixed longer = prefix(tokens, context.segments, static_cast<int32_t>(vocabulary_));
+    inner_tokens = std::move(longer.tokens);
+    inner.segments = std::move(longer.segments);
+  }
+  const Var x = stack_.forward(inner_tokens, inner);
+  const Var pooled = matmul(pooling_weights(x, inner.segments), x);  // (B, 1, D)
+  return head_(reshape(pooled, {x.dim(0), x.dim(2)}));
+}
+
+TaskLoss TextClassifier::loss(const Batch& batch, const Context& context) const {
+  check(batch.labels.shape() == Shape{batch.tokens.dim(0)}, "text_classifier: labels {} for tokens {}",
+        batch.labels.shape(), batch.tokens.shape());
+  CrossEntropyOptions options;
+  options.ignored = ignored_target;
+  options.count_correct = !context.training;
+  const CrossEntropy loss = softmax_cross_entropy(logits(batch.tokens, context), batch.labels, options);
+  return {loss.sum, loss.targets, loss.correct};
+}
+
+CAPSTAN_END
