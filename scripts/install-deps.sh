@@ -1,0 +1,43 @@
+#!/bin/bash
+# Installs what Capstan is built from: Debian 12 packages, nothing else. As root, or through sudo.
+# Does nothing when all of them are there.
+set -euo pipefail
+
+packages=(
+  g++ cmake ninja-build ccache       # the tools
+  libxtensor-dev libxsimd-dev        # tensors and SIMD
+  libopenblas-openmp-dev             # matrix products; before libxtensor-blas-dev, so that apt picks no second BLAS
+  libxtensor-blas-dev
+  librandom123-dev                   # counter-based random numbers
+  libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev libfmt-dev
+  zlib1g-dev libboost-iostreams-dev  # .gz
+  libxxhash-dev                      # fingerprints
+  doctest-dev                        # tests
+)
+
+missing=()
+for package in "${packages[@]}"; do
+  status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$status" = installed ] || missing+=("$package")
+done
+if [ ${#missing[@]} -eq 0 ]; then exit 0; fi
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    echo "install-deps.sh: not root and there is no sudo. As root, run: apt-get install ${missing[*]}" >&2
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+echo "Installing: ${missing[*]}"
+# What apt says goes to a log: it is only of interest when something fails.
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { "${as_root[@]}" apt-get update &&
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"; } \
+  >"$log" 2>&1 </dev/null; then
+  tail -n 25 "$log" >&2
+  echo "install-deps.sh: apt-get failed (its last lines are above)" >&2
+  exit 1
+fi

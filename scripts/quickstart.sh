@@ -1,0 +1,34 @@
+#!/bin/bash
+# From a fresh clone on a fresh Debian 12 to a trained language model: installs the packages, builds the program, trains
+# on this checkout's own text, measures the model beside gzip on files it has not seen, and lets it write.
+# About 6 minutes on 2 cores. Run again, it goes on where it stopped.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+step() { printf '\n== %s\n' "$*"; }
+
+step "1/5 packages"
+scripts/install-deps.sh
+
+step "2/5 build (build/release/capstan)"
+cmake --preset release >/dev/null
+cmake --build --preset release --target capstan
+capstan=build/release/capstan
+
+step "3/5 train: $capstan train --config configs/quickstart-lm.yaml"
+"$capstan" train --config configs/quickstart-lm.yaml
+
+step "4/5 held-out files: $capstan eval runs/quickstart-lm --compare-gzip"
+"$capstan" eval runs/quickstart-lm --compare-gzip
+
+step "5/5 a sample: $capstan generate runs/quickstart-lm --prompt ..."
+"$capstan" generate runs/quickstart-lm --prompt $'/// The sum of ' --tokens 400 --temperature 0.7 --top-k 40 --seed 1
+cat <<'TEXT'
+
+
+== What next
+your own text     build/release/capstan train --config configs/quickstart-lm.yaml --set data.train=[my/folder] --set name=mine
+a classifier      build/release/capstan train --config configs/quickstart-classifier.yaml
+every key         docs/configuration.md; the other files of configs/ are commented
+the tests         scripts/test.sh
+TEXT

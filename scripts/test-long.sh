@@ -1,0 +1,22 @@
+#!/bin/bash
+# What takes too long for every change: the whole suite under AddressSanitizer and UndefinedBehaviorSanitizer (any report
+# fails the test that caused it), then the tests labelled `long` with the release build, a training run killed ten times among them.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/install-deps.sh
+cmake --preset asan
+cmake --build --preset asan
+export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1:check_initialization_order=1
+export UBSAN_OPTIONS=print_stacktrace=1
+status=0
+echo "== sanitizers"
+scripts/run-tests.sh build/asan -LE long || status=1
+
+cmake --preset release
+cmake --build --preset release
+if ctest --test-dir build/release -N -L long | grep -q '^ *Test *#'; then
+  echo "== long tests"
+  scripts/run-tests.sh build/release -L long || status=1
+fi
+exit $status

@@ -1,0 +1,18 @@
+# Every file of configs/ is right as it is, and docs/configuration.md is current.
+. "$(dirname "$0")/support.sh"
+
+case_every_config_is_right() {
+  cd "$source"
+  for config in configs/*.yaml; do
+    echo "$config"
+    "$capstan" config check --config "$config"
+  done
+}
+
+case_the_table_of_keys_is_current() {
+  "$capstan" config table >table
+  sed -n '/^| Key /,$p' "$source/docs/configuration.md" | diff - table ||
+    { echo "docs/configuration.md is out of date: run scripts/update-docs.sh"; return 1; }
+}
+
+run_cases
