@@ -54,7 +54,8 @@ TEST_CASE("top-k and top-p keep the likeliest tokens") {
   for (const Case& c : {Case{0, 1, {true, true, true, true}}, Case{1, 1, {false, true, false, false}},
                         Case{2, 1, {false, true, false, true}}, Case{9, 1, {true, true, true, true}},
                         Case{0, 0, {false, true, false, false}}, Case{0, 0.49, {false, true, false, false}},
-                        Case{0, 0.7, {false, true, false, true}}, Case{0, 0.8, {false, true, true, true}},
+                        Case{0, 0.51, {false, true, false, true}}, Case{0, 0.74, {false, true, false, true}},
+                        Case{0, 0.76, {false, true, true, true}},
                         Case{2, 0.6, {false, true, false, false}}}) {  // 0.5 of the 0.75 that top-k left is 0.67
     SamplingConfig config;
     config.top_k = c.top_k;
