@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "core/fwd.hpp"
 
@@ -28,15 +27,3 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixVi
                   int64_t b_step, real* c, int64_t c_stride, int64_t c_step, real alpha = 1, real beta = 0);
 
 CAPSTAN_END
-
-namespace capstan {
-
-/// What stands behind gemm.
-struct BlasInfo {
-  std::string core;       // the kernel set OpenBLAS chose, e.g. "SkylakeX"
-  std::string threading;  // "openmp", "pthread" or "serial"
-  std::string version;
-};
-BlasInfo blas_info();
-
-}  // namespace capstan
