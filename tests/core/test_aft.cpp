@@ -30,8 +30,8 @@ void compare(const AftCase& c, const Segments& segments, double tolerance, doubl
   const Outcome fused = evaluate(c, true, segments, scale), composed = evaluate(c, false, segments, scale);
   CHECK_MESSAGE(relative_error(fused.y, composed.y) <= tolerance, c.name, " value");
   for (size_t i = 0; i < fused.grads.size(); ++i) {
-    // The floor: with one visible source w has no gradient but rounding.
-    const double error = relative_error(fused.grads[i], composed.grads[i], 0.01);
+    // The floor: with one visible source w has no gradient but rounding, some ulps of terms of size 1.
+    const double error = relative_error(fused.grads[i], composed.grads[i], 0.1);
     CHECK_MESSAGE(error <= tolerance, c.name, " gradient of input ", i, ": ", error);
   }
 }
