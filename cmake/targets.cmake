@@ -4,6 +4,9 @@ add_library(capstan_flags INTERFACE)
 target_include_directories(capstan_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(capstan_flags INTERFACE -Wall -Wextra -Wshadow -Wswitch-enum -Werror
   -Wno-uninitialized -Wno-maybe-uninitialized)  # GCC 12 raises both inside its AVX-512 intrinsics
+# GCC 12.2 turns a 32-byte constant whose upper half is zero, such as {1.0, 1.0, 0.0, 0.0}, into a broadcast of its first
+# number when it copies it in one piece (test "masks compare"): copy in pieces of 16 bytes.
+target_compile_options(capstan_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-mmove-max=128;-mstore-max=128>)
 # For the whole program: xtensor's allocator and alignment depend on it.
 target_compile_definitions(capstan_flags INTERFACE XTENSOR_USE_XSIMD SPDLOG_FMT_EXTERNAL)
 target_link_libraries(capstan_flags INTERFACE fmt::fmt OpenMP::OpenMP_CXX)

@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "core/error.hpp"
-#include "core/parallel.hpp"
+#include "core/kernels/reduce.hpp"
 
 CAPSTAN_BEGIN
 namespace {
@@ -11,30 +11,7 @@ namespace {
 /// (outer, middle, inner) -> (outer, inner).
 Array sum_middle(const Array& array, int64_t outer, int64_t middle, int64_t inner) {
   Array result(Shape{outer, inner});
-  real* const out = result.mutable_data();
-  const real* const in = array.data();
-  if (inner == 1) {
-    parallel_for(outer, 1 + 4096 / std::max<int64_t>(middle, 1), [&](int64_t begin, int64_t end) {
-      for (int64_t o = begin; o < end; ++o) {
-        real sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t m = 0; m < middle; ++m) sum += in[o * middle + m];
-        out[o] = sum;
-      }
-    });
-    return result;
-  }
-  // Columns are split, not the axis that is summed: the result does not depend on the number of threads.
-  for (int64_t o = 0; o < outer; ++o) {
-    parallel_for(inner, 1 + 16384 / std::max<int64_t>(middle, 1), [&](int64_t begin, int64_t end) {
-      real* const row = out + o * inner;
-      for (int64_t i = begin; i < end; ++i) row[i] = 0;
-      for (int64_t m = 0; m < middle; ++m) {
-        const real* const source = in + (o * middle + m) * inner;
-        for (int64_t i = begin; i < end; ++i) row[i] += source[i];
-      }
-    });
-  }
+  kernels::sum_middle(result.mutable_data(), array.data(), outer, middle, inner);
   return result;
 }
 

@@ -58,6 +58,11 @@ void describe(Fields& f, LabelledSourceConfig& c) {
   f("tokenizer", c.tokenizer, any(), "byte, char or word");
 }
 
+inline void validate(const LabelledSourceConfig& c, Problems& problems) {
+  if (!c.classes.empty() && !c.classes_file.empty())
+    problems.add("classes_file", "give either classes or classes_file, not both");
+}
+
 /// Reads, splits and tokenises. `tokenizer`: that of an earlier run (whose classes belong into the config); otherwise
 /// one is made from the training texts. Throws Error naming file, line and remedy.
 ClassificationData load_labelled(const LabelledSourceConfig& config,

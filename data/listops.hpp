@@ -37,6 +37,10 @@ void describe(Fields& f, ListOpsConfig& c) {
   f("seed", c.seed, at_least(0), "the examples are a function of this seed, not of the run's");
 }
 
+inline void validate(const ListOpsConfig& c, Problems& problems) {
+  if (c.max_length <= c.min_length + 1) problems.add("max_length", "no length lies between min_length and max_length");
+}
+
 /// The value of an expression. MED is the median, for an even count the mean of the two middle values, truncated; SM is
 /// the sum modulo 10. Throws Error naming the place for what is not exactly one expression.
 int32_t listops_value(const std::vector<int32_t>& tokens);

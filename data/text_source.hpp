@@ -52,6 +52,13 @@ void describe(Fields& f, TextSourceConfig& c) {
   f("tokenizer", c.tokenizer, any(), "byte, char or word");
 }
 
+/// load_text() repeats these checks for configurations made in code.
+inline void validate(const TextSourceConfig& c, Problems& problems) {
+  const double held_out = (c.valid.empty() ? c.valid_fraction : 0) + (c.test.empty() ? c.test_fraction : 0);
+  if (held_out >= 1) problems.add("valid_fraction", "together with test_fraction it leaves no training text");
+  if (c.overlap >= c.sequence_length) problems.add("overlap", "must be less than sequence_length");
+}
+
 /// The tokens of one split.
 struct TextCorpus {
   struct File {

@@ -41,6 +41,9 @@ Prefixed prefix(const Ids& tokens, const Segments& segments, int32_t token) {
     const int64_t begin = begins[static_cast<size_t>(row)];
     const int32_t* const tokens_in = tokens.data() + row * length;
     const int32_t* const ids_in = segments.ids().data() + row * length;
+    for (int64_t t = 0; t < length; ++t)
+      check(tokens_in[t] >= 0 && tokens_in[t] < token,
+            "text_classifier: token {} at ({}, {}) is outside the vocabulary of {}", tokens_in[t], row, t, token);
     const bool empty = begin == length || ids_in[begin] == 0;
     tokens_out = std::copy_n(tokens_in, begin, tokens_out);
     ids_out = std::copy_n(ids_in, begin, ids_out);

@@ -83,7 +83,7 @@ FeedForward::FeedForward(const Scope& scope, const FeedForwardConfig& config, in
 
 Var FeedForward::operator()(const Var& x) const {
   const auto op = is_gated(config_.type) ? gated_feed_forward : feed_forward;
-  return op(x, up_.weight(), up_.bias(), down_.weight(), down_.bias(), activation_of(config_.type));
+  return op(x, up_.weight(), up_.bias(), down_.weight(), down_.bias(), activation_of(config_.type), {});
 }
 
 Array sinusoidal_positions(const Ids& positions, int64_t width) {

@@ -110,6 +110,7 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
   state_.settings = settings_of(config_);
   state_.machine = this_machine();
   resume();
+  if (in_.on_ready) in_.on_ready();
   metrics_ = std::make_unique<MetricsFile>(folder_.metrics_file(), state_.step);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ struct TrainInputs {
   uint64_t seed = 0;
   std::optional<std::filesystem::path> resume_from = std::nullopt;  // a checkpoint's folder, instead of `last`
   std::vector<std::string> preamble = {};                           // lines for the log, before anything else
+  std::function<void()> on_ready = {};  // the folder is ours and what it holds is accepted: write what belongs beside it
 };
 
 struct TrainResult {

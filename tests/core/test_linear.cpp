@@ -86,6 +86,22 @@ TEST_CASE("activations stay finite far out and keep their limits") {
   }
 }
 
+TEST_CASE("gelu and its slope are exact, far into the tail") {
+  for (double x = -12; x <= 12; x += 0.0037) {
+    const real at = static_cast<real>(x), one = 1;
+    real y = 0, slope = 0;
+    kernels::activation_backward(Activation::gelu, &at, nullptr, &one, &slope, &y, {}, 1, 1);
+    const double a = double{at}, phi = std::erfc(-a / std::sqrt(2.0)) / 2;
+    const double density = std::exp(-a * a / 2) / std::sqrt(2 * std::acos(-1.0));
+    // Rounding x^2 / 2 costs the float exponential x^2 / 2 units; double uses 1 + erf, exact to its absolute rounding.
+    const double unit = sizeof(real) == 8 ? 2e-14 : 4e-7 * (1 + a * a / 4);
+    const double relative = sizeof(real) == 8 ? 1 : phi;
+    INFO("x = " << a);
+    CHECK(std::abs(double{y} - a * phi) <= unit * std::abs(a) * relative + 1e-37);
+    CHECK(std::abs(double{slope} - (phi + a * density)) <= unit * (relative + (1 + std::abs(a)) * density) + 1e-37);
+  }
+}
+
 TEST_CASE("a NaN goes through every activation") {
   const real nan = std::numeric_limits<real>::quiet_NaN();
   for (const auto& activation : enum_names(Activation{})) {

@@ -23,6 +23,21 @@ struct Collect {
   }
 };
 
+struct CollectProblems final : Problems {
+  std::string paths;
+  void add(const std::string& path, const std::string& message) override {
+    CHECK(message.size() > 5);
+    paths += path + ";";
+  }
+};
+
+template <class Config>
+std::string problems_of(const Config& config) {
+  CollectProblems problems;
+  validate(config, problems);
+  return problems.paths;
+}
+
 template <class Config>
 size_t described_fields() {
   Collect collect;
@@ -41,4 +56,23 @@ TEST_CASE("every field is described once, with help and a default inside its lim
   CHECK(described_fields<ByteTokenizerConfig>() == 0);
   CHECK(described_fields<CharTokenizerConfig>() == 0);
   CHECK(described_fields<WordTokenizerConfig>() == 5);
+}
+
+TEST_CASE("rules that span several fields name the field") {
+  TextSourceConfig text;
+  CHECK(problems_of(text) == "");
+  text.overlap = text.sequence_length;
+  text.valid_fraction = text.test_fraction = 0.5;
+  CHECK(problems_of(text) == "valid_fraction;overlap;");
+  text.valid = {"given"};
+  CHECK(problems_of(text) == "overlap;");
+  LabelledSourceConfig labelled;
+  CHECK(problems_of(labelled) == "");
+  labelled.classes = {"a", "b"};
+  labelled.classes_file = "classes.txt";
+  CHECK(problems_of(labelled) == "classes_file;");
+  ListOpsConfig listops;
+  CHECK(problems_of(listops) == "");
+  listops.min_length = listops.max_length - 1;
+  CHECK(problems_of(listops) == "max_length;");
 }

@@ -1,0 +1,30 @@
+// The subcommands of `capstan`: each adds itself to the command line and says what to run when it was chosen.
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace capstan {
+
+constexpr int exit_done = 0, exit_failed = 1, exit_wrong_usage = 2, exit_interrupted = 75;
+
+/// Returns an exit code.
+using Command = std::function<int()>;
+/// Called with the command that the line names.
+using Choose = std::function<void(Command)>;
+
+void add_train_command(CLI::App& cli, const Choose& choose);
+void add_eval_command(CLI::App& cli, const Choose& choose);
+void add_predict_command(CLI::App& cli, const Choose& choose);
+void add_generate_command(CLI::App& cli, const Choose& choose);
+void add_inspect_command(CLI::App& cli, const Choose& choose);
+void add_import_command(CLI::App& cli, const Choose& choose);
+void add_config_command(CLI::App& cli, const Choose& choose);
+
+/// Parses the command line, runs the command, and turns what it throws into a message on stderr and an exit code.
+int run_command_line(int argc, char** argv);
+
+}  // namespace capstan

@@ -1,0 +1,135 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <map>
+#include <memory>
+
+#include "apps/commands.hpp"
+#include "apps/config/config.hpp"
+#include "apps/gzip_baseline.hpp"
+#include "apps/options.hpp"
+#include "apps/run_data.hpp"
+#include "apps/run_model.hpp"
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "train/evaluate.hpp"
+
+namespace capstan {
+namespace {
+
+struct EvalOptions {
+  std::string run, split = "valid";
+  std::vector<std::string> overrides;
+  bool gzip = false;
+};
+
+Split split_of(const std::string& name) {
+  for (const Split split : {Split::train, Split::valid, Split::test})
+    if (name == to_string(split)) return split;
+  throw ConfigError(fmt::format("--split: {} is none of train, valid, test", name));
+}
+
+/// Loss of every file of a split, each a document of its own, in nats.
+std::vector<double> loss_per_file(const SavedRun& run, const RunData& data, Split split) {
+  const auto source = data.evaluation(split, true);
+  const auto& windows = dynamic_cast<const EvaluationWindows&>(*source);
+  std::vector<double> nats(data.corpus(split).files.size());
+  for (int64_t index = 0; index < windows.batches_per_epoch(0); ++index) {
+    const Batch batch = windows.batch(0, index);
+    const Segments segments(batch.segment_ids);
+    // One row at a time: the loss of a batch is one sum, and a batch may hold windows of several files.
+    for (int64_t row = 0; row < batch.tokens.dim(0); ++row) {
+      const Batch single{batch.tokens.rows(row, row + 1), batch.segment_ids.rows(row, row + 1), batch.labels.rows(row, row + 1),
+                         batch.examples.rows(row, row + 1)};
+      Context context;
+      context.segments = Segments(single.segment_ids);
+      const TaskLoss loss = run.model->task().loss(single, context);
+      nats[static_cast<size_t>(windows.file_of(batch.examples[row]))] += static_cast<double>(loss.sum.value().item());
+    }
+  }
+  return nats;
+}
+
+/// Source code and configuration on one side, text for people on the other.
+bool is_prose(const std::string& name) {
+  for (const char* const ending : {".md", ".txt", ".rst", ".adoc", ".tex"})
+    if (name.size() > std::string(ending).size() && name.compare(name.size() - std::string(ending).size(), std::string::npos, ending) == 0)
+      return true;
+  return false;
+}
+
+struct Tally {
+  int64_t files = 0, bytes = 0, gzip_bytes = 0;
+  double nats = 0;
+};
+
+void print_tally(const char* name, const Tally& tally) {
+  if (tally.files == 0) return;
+  const auto bytes = static_cast<double>(tally.bytes);
+  std::cout << fmt::format("{:<8}{:>7}{:>12}{:>14.3f}{:>12.3f}\n", name, tally.files, tally.bytes, tally.nats / bytes / std::log(2.0),
+                           8 * static_cast<double>(tally.gzip_bytes) / bytes);
+}
+
+void compare_with_gzip(const SavedRun& run, const RunData& data, Split split) {
+  const std::vector<double> nats = loss_per_file(run, data, split);
+  const std::vector<TextCorpus::File>& files = data.corpus(split).files;
+  Tally code, prose, all;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const int64_t gzip_bytes = gzip_size(files[i].text);
+    for (Tally* const tally : {is_prose(files[i].name) ? &prose : &code, &all}) {
+      ++tally->files;
+      tally->bytes += files[i].bytes;
+      tally->gzip_bytes += gzip_bytes;
+      tally->nats += nats[i];
+    }
+  }
+  std::cout << fmt::format("Held-out files, each on its own, in bits per byte:\n{:<8}{:>7}{:>12}{:>14}{:>12}\n", "", "files", "bytes",
+                           "this model", "gzip -9");
+  print_tally("code", code);
+  print_tally("prose", prose);
+  print_tally("all", all);
+}
+
+int evaluate_run(const EvalOptions& options) {
+  SavedRun run = open_run(options.run);
+  if (!options.overrides.empty())
+    run.config = load_config<RunConfig>({(run.folder / "config.yaml").string()}, options.overrides);
+  set_threads(static_cast<int>(run.config.threads));
+  const Split split = split_of(options.split);
+  const RunData data(run.config, run.tokenizer, run.classes);
+  if (options.gzip) {
+    run.model->language_model();
+    compare_with_gzip(run, data, split);
+    return exit_done;
+  }
+  const auto source = data.evaluation(split);
+  PrefetchedStream stream(*source);
+  const Evaluation result = *evaluate(run.model->task(), stream);
+  std::cout << fmt::format("split {}\ntargets {}\nloss {:.4f}\n", to_string(split), result.targets, result.loss());
+  if (!run.model->is_language_model()) {
+    std::cout << fmt::format("accuracy {:.4f}\n", result.accuracy());
+    return exit_done;
+  }
+  const double bits = result.loss_sum / std::log(2.0) / static_cast<double>(data.corpus(split).bytes());
+  std::cout << fmt::format("perplexity {:.3f}\nbits_per_byte {:.4f}\naccuracy {:.4f}\n", std::exp(result.loss()), bits,
+                           result.accuracy());
+  return exit_done;
+}
+
+}  // namespace
+
+void add_eval_command(CLI::App& cli, const Choose& choose) {
+  CLI::App* const command = cli.add_subcommand("eval", "Loss and accuracy of a trained model on a split of its data");
+  const auto options = std::make_shared<EvalOptions>();
+  command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
+  command->add_option("--split", options->split, "train, valid or test")->capture_default_str();
+  command->add_option("-s,--set", options->overrides, "another value of a key: --set data.test=[other.txt] (repeatable)")
+      ->type_name("KEY=VALUE")
+      ->expected(-1);
+  command->add_flag("--compare-gzip", options->gzip,
+                    "language models: bits per byte of every held-out file beside gzip -9, code and prose apart");
+  command->callback([options, choose] { choose([options] { return evaluate_run(*options); }); });
+}
+
+}  // namespace capstan

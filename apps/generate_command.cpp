@@ -1,0 +1,112 @@
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "apps/commands.hpp"
+#include "apps/run_model.hpp"
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "models/generate.hpp"
+
+namespace capstan {
+namespace {
+
+struct GenerateCommandOptions {
+  std::string run, prompt;
+  std::vector<std::string> stop;
+  int64_t tokens = 256;
+  bool no_slide = false;
+  SamplingConfig sampling;
+};
+
+/// Writes text as it comes, but holds back what may be the beginning of a stop string.
+class StopFilter {
+ public:
+  explicit StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)) {}
+
+  /// What may be shown now; sets done() when a stop string is complete.
+  std::string push(const std::string& text) {
+    pending_ += text;
+    for (const std::string& stop : stops_) {
+      const size_t at = pending_.find(stop);
+      if (at == std::string::npos) continue;
+      done_ = true;
+      return std::exchange(pending_, "").substr(0, at);
+    }
+    size_t keep = 0;
+    for (const std::string& stop : stops_)
+      for (size_t length = std::min(stop.size() - 1, pending_.size()); length > keep; --length)
+        if (pending_.compare(pending_.size() - length, length, stop, 0, length) == 0) keep = length;
+    const std::string shown = pending_.substr(0, pending_.size() - keep);
+    pending_.erase(0, shown.size());
+    return shown;
+  }
+  std::string finish() { return std::exchange(pending_, ""); }
+  bool done() const { return done_; }
+
+ private:
+  std::vector<std::string> stops_;
+  std::string pending_;
+  bool done_ = false;
+};
+
+int generate_text(const GenerateCommandOptions& options) {
+  for (const std::string& stop : options.stop)
+    if (stop.empty()) throw ConfigError("--stop: the text must not be empty");
+  const SavedRun run = open_run(options.run);
+  set_threads(static_cast<int>(run.config.threads));
+  const LanguageModel& model = run.model->language_model();
+  std::vector<int32_t> prompt = run.tokenizer->encode(options.prompt, "--prompt");
+  if (prompt.empty()) prompt.push_back(run.tokenizer->start_token());
+
+  StreamingDecoder decoder(run.tokenizer, prompt.back());
+  StopFilter filter(options.stop);
+  GenerateOptions generation;
+  generation.sampling = options.sampling;
+  generation.max_tokens = options.tokens;
+  generation.slide = !options.no_slide;
+  generation.on_slide = [&] {
+    spdlog::info("the model knows {} positions: from here on it goes on from the last half of them", *model.position_limit());
+  };
+  generation.on_token = [&](int32_t token) {
+    std::cout << filter.push(decoder.push(token)) << std::flush;
+    return !filter.done() && std::cout.good();
+  };
+  std::cout << options.prompt;
+  const Generated result = generate(model, prompt, generation);
+  if (!filter.done()) std::cout << filter.push(decoder.finish()) << filter.finish();
+  std::cout << std::endl;
+  if (result.end == GenerateEnd::window) spdlog::info("stopped at the model's last position (--no-slide)");
+  return exit_done;
+}
+
+}  // namespace
+
+void add_generate_command(CLI::App& cli, const Choose& choose) {
+  CLI::App* const command = cli.add_subcommand("generate", "Write text with a trained language model");
+  const auto options = std::make_shared<GenerateCommandOptions>();
+  SamplingConfig& sampling = options->sampling;
+  command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
+  command->add_option("-p,--prompt", options->prompt, "text to go on from")->type_name("TEXT");
+  command->add_option("-n,--tokens", options->tokens, "new tokens at most; -1 = no limit")->capture_default_str();
+  command->add_option("--temperature", sampling.temperature, "0 = always the likeliest token; above 1 = bolder")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--top-k", sampling.top_k, "choose among this many likeliest tokens; 0 = all")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--top-p", sampling.top_p, "choose among the likeliest tokens that together have this probability")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1.0));
+  command->add_option("--repetition-penalty", sampling.repetition_penalty, "above 1 = tokens seen before become less likely")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--seed", sampling.seed, "the same seed gives the same text")->capture_default_str()->check(CLI::NonNegativeNumber);
+  command->add_option("--stop", options->stop, "text that ends the output, not shown (repeatable)")->type_name("TEXT");
+  command->add_flag("--no-slide", options->no_slide, "stop at the model's last position instead of going on from the last half");
+  command->callback([options, choose] { choose([options] { return generate_text(*options); }); });
+}
+
+}  // namespace capstan

@@ -1,0 +1,52 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "apps/commands.hpp"
+#include "apps/config/config.hpp"
+#include "apps/import_module.hpp"
+
+namespace capstan {
+namespace {
+
+struct ImportOptions {
+  std::string file, output, prefix, name;
+  int64_t window = 0;
+};
+
+/// As a layer of a configuration would have it.
+struct MixerOnly {
+  MixerConfig mixer;
+};
+template <class Fields>
+void describe(Fields& f, MixerOnly& c) {
+  f("mixer", c.mixer, any(), "the imported mixer");
+}
+
+int import_weights(const ImportOptions& options) {
+  const ImportedModule module = import_module(SafetensorsFile(options.file), options.prefix, options.window);
+  const std::string mixer = to_yaml(MixerOnly{module.mixer});
+  std::vector<TensorToWrite> tensors;
+  for (const auto& [name, tensor] : module.parameters)
+    tensors.push_back({options.name + name, DType::f32, tensor.shape, tensor.values.data()});
+  write_safetensors(options.output, std::move(tensors), {{"source", module.source}, {"mixer", mixer}});
+  std::cout << fmt::format("{} of width {} for up to {} tokens, written to {}. It is\n{}", module.source, module.width,
+                           module.max_length, options.output, mixer);
+  return exit_done;
+}
+
+}  // namespace
+
+void add_import_command(CLI::App& cli, const Choose& choose) {
+  CLI::App* const command = cli.add_subcommand("import", "Turn weights of a published PyTorch module into a Capstan mixer's");
+  const auto options = std::make_shared<ImportOptions>();
+  command->add_option("file", options->file, "safetensors file with the module's state dict")->required()->type_name("FILE");
+  command->add_option("-o,--output", options->output, "safetensors file to write")->required()->type_name("FILE");
+  command->add_option("--prefix", options->prefix, "what stands before the module's names in the file: encoder.aft.");
+  command->add_option("--name", options->name, "what to put before the names here: blocks.0.mixer.");
+  command->add_option("--window", options->window, "AFTLocal whose file has no local_mask: its window")->check(CLI::PositiveNumber);
+  command->footer("Known modules: AFT_FULL (fc_q, fc_k, fc_v, position_biases) and AFTLocal (query, key, value, output, pos_bias).");
+  command->callback([options, choose] { choose([options] { return import_weights(*options); }); });
+}
+
+}  // namespace capstan

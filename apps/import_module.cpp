@@ -1,0 +1,134 @@
+#include "apps/import_module.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.hpp"
+
+namespace capstan {
+namespace {
+
+/// Takes tensors out of a file by name and checks that none is left over.
+class Import {
+ public:
+  Import(const SafetensorsFile& file, std::string prefix) : file_(file), prefix_(std::move(prefix)) {}
+
+  bool has(const std::string& name) const { return file_.find(prefix_ + name) != nullptr; }
+
+  /// The tensor; throws Error unless it has this shape (-1: any extent).
+  const FileTensor& take(const std::string& name, const std::vector<int64_t>& shape) {
+    const FileTensor& tensor = file_.at(prefix_ + name);
+    bool fits = tensor.shape.size() == shape.size();
+    for (size_t axis = 0; fits && axis < shape.size(); ++axis) fits = shape[axis] == -1 || shape[axis] == tensor.shape[axis];
+    if (!fits)
+      throw Error(fmt::format("{}: {} has shape {}, which does not fit the other tensors of the module", file_.path(), tensor.name,
+                              to_string(Shape(tensor.shape))));
+    taken_.insert(tensor.name);
+    return tensor;
+  }
+
+  void check_nothing_left() const {
+    for (const FileTensor& tensor : file_.tensors())
+      if (tensor.name.rfind(prefix_, 0) == 0 && taken_.count(tensor.name) == 0)
+        throw Error(fmt::format("{}: {} does not belong to the module; choose the module's own tensors with --prefix", file_.path(),
+                                tensor.name));
+  }
+
+ private:
+  const SafetensorsFile& file_;
+  std::string prefix_;
+  std::set<std::string> taken_;
+};
+
+/// q|k|v rows in one matrix, and the three biases, from three Linear layers.
+void pack_projections(Import& import, const std::vector<std::string>& names, ImportedModule& module) {
+  const int64_t width = module.width;
+  ImportedModule::Tensor packed{{3 * width, width}, {}};
+  const std::vector<std::string> biases = {"query_bias", "key_bias", "value_bias"};
+  for (size_t part = 0; part < names.size(); ++part) {
+    const std::vector<float> weight = import.take(names[part] + ".weight", {width, width}).to_floats();
+    packed.values.insert(packed.values.end(), weight.begin(), weight.end());
+    module.parameters[biases[part]] = {{width}, import.take(names[part] + ".bias", {width}).to_floats()};
+  }
+  module.parameters["to_qkv.weight"] = std::move(packed);
+}
+
+void take_position_bias(Import& import, const std::string& name, ImportedModule& module) {
+  const FileTensor& bias = import.take(name, {-1, -1});
+  if (bias.shape[0] != bias.shape[1])
+    throw Error(fmt::format("{} has shape {}: a position bias is square", bias.name, to_string(Shape(bias.shape))));
+  module.max_length = bias.shape[0];
+  module.parameters["position_bias"] = {bias.shape, bias.to_floats()};
+}
+
+AftProjections all_projections(bool output) {
+  AftProjections projections;
+  projections.bias = projections.key_bias = true;
+  projections.output_projection = output;
+  return projections;
+}
+
+ImportedModule import_aft_full(Import& import) {
+  ImportedModule module;
+  module.source = "AFT_FULL";
+  module.width = import.take("fc_q.weight", {-1, -1}).shape[0];
+  pack_projections(import, {"fc_q", "fc_k", "fc_v"}, module);
+  take_position_bias(import, "position_biases", module);
+  AftFullConfig config;
+  static_cast<AftProjections&>(config) = all_projections(false);
+  config.position_bias = PositionBias::dense;
+  module.mixer = config;
+  return module;
+}
+
+/// Sources below and including the diagonal in the mask's first column: |t - s| < window holds for so many t at s = 0.
+int64_t window_of_mask(const std::vector<float>& mask, int64_t length) {
+  int64_t window = 0;
+  for (int64_t t = 0; t < length; ++t) window += mask[static_cast<size_t>(t * length)] != 0 ? 1 : 0;
+  return window;
+}
+
+ImportedModule import_aft_local(Import& import, int64_t window) {
+  ImportedModule module;
+  module.source = "AFTLocal";
+  module.width = import.take("query.weight", {-1, -1}).shape[0];
+  pack_projections(import, {"query", "key", "value"}, module);
+  module.parameters["to_out.weight"] = {{module.width, module.width},
+                                        import.take("output.weight", {module.width, module.width}).to_floats()};
+  module.parameters["to_out.bias"] = {{module.width}, import.take("output.bias", {module.width}).to_floats()};
+  take_position_bias(import, "pos_bias", module);
+  if (import.has("local_mask")) {
+    const FileTensor& mask = import.take("local_mask", {module.max_length, module.max_length});
+    const int64_t in_file = window_of_mask(mask.to_floats(), module.max_length);
+    if (window > 0 && window != in_file)
+      throw Error(fmt::format("--window {} contradicts {}, which has a window of {}", window, mask.name, in_file));
+    window = in_file;
+  }
+  if (window <= 0) throw Error("AFTLocal: the file does not tell the window: give it with --window");
+  AftLocalConfig config;
+  static_cast<AftProjections&>(config) = all_projections(true);
+  config.window = window;
+  config.position_bias = PositionBias::dense;
+  module.mixer = config;
+  return module;
+}
+
+}  // namespace
+
+ImportedModule import_module(const SafetensorsFile& file, const std::string& prefix, int64_t window) {
+  Import import(file, prefix);
+  ImportedModule module;
+  if (import.has("fc_q.weight")) {
+    module = import_aft_full(import);
+  } else if (import.has("query.weight") && import.has("pos_bias")) {
+    module = import_aft_local(import, window);
+  } else {
+    throw Error(fmt::format("{}: neither AFT_FULL (fc_q, fc_k, fc_v, position_biases) nor AFTLocal (query, key, value, output, "
+                            "pos_bias) is here{}; --prefix names what stands before these names",
+                            file.path(), prefix.empty() ? "" : " behind " + prefix));
+  }
+  import.check_nothing_left();
+  return module;
+}
+
+}  // namespace capstan

@@ -1,0 +1,84 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "apps/commands.hpp"
+#include "apps/config/config.hpp"
+#include "apps/options.hpp"
+#include "apps/run_model.hpp"
+#include "core/error.hpp"
+#include "core/safetensors.hpp"
+#include "train/checkpoint.hpp"
+
+namespace capstan {
+namespace {
+
+struct InspectOptions {
+  std::string what;
+  std::vector<std::string> overrides;
+  int64_t length = 0, vocabulary = 256, classes = 10;
+  bool tensors = false;
+};
+
+void print_tensors(const std::string& path) {
+  const SafetensorsFile file(path);
+  std::cout << path << '\n';
+  for (const FileTensor& tensor : file.tensors()) {
+    double low = 0, high = 0, square = 0;
+    const std::vector<double> values = tensor.to_doubles();
+    if (!values.empty()) low = high = values.front();
+    for (const double value : values) {
+      low = std::min(low, value);
+      high = std::max(high, value);
+      square += value * value;
+    }
+    const double rms = values.empty() ? 0 : std::sqrt(square / static_cast<double>(values.size()));
+    std::cout << fmt::format("{:<48} {:<5} {:<18} rms {:<10.4g} [{:.4g}, {:.4g}]\n", tensor.name, to_string(tensor.dtype),
+                             to_string(Shape(tensor.shape)), rms, low, high);
+  }
+  for (const auto& [key, value] : file.metadata()) std::cout << fmt::format("metadata {}: {}\n", key, value);
+}
+
+int inspect(const InspectOptions& options) {
+  namespace fs = std::filesystem;
+  const fs::path what = options.what;
+  if (what.extension() == ".safetensors") {
+    print_tensors(options.what);
+    return exit_done;
+  }
+  if (what.extension() == ".yaml" || what.extension() == ".yml") {
+    const RunConfig config = load_config<RunConfig>({options.what}, options.overrides);
+    const RunModel model(config, options.vocabulary, options.classes);
+    std::cout << to_text(model.summary(options.length > 0 ? options.length : model.position_limit().value_or(512)));
+    return exit_done;
+  }
+  const SavedRun run = open_run(what);
+  if (options.tensors) {
+    print_tensors(run.weights);
+    return exit_done;
+  }
+  std::cout << fmt::format("weights: {}\n", run.weights);
+  std::cout << to_text(run.model->summary(options.length > 0 ? options.length : run.model->position_limit().value_or(512)));
+  return exit_done;
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& cli, const Choose& choose) {
+  CLI::App* const command = cli.add_subcommand("inspect", "Parameters, cost and state of a model; tensors of a file");
+  const auto options = std::make_shared<InspectOptions>();
+  command->add_option("what", options->what, "a run folder, a configuration (.yaml) or a file of tensors (.safetensors)")
+      ->required()
+      ->type_name("RUN|FILE");
+  command->add_option("-s,--set", options->overrides, "of a configuration: another value of a key (repeatable)")
+      ->type_name("KEY=VALUE")
+      ->expected(-1);
+  command->add_option("--length", options->length, "tokens per text that costs are given for; 0 = the model's longest")->capture_default_str();
+  command->add_option("--vocabulary", options->vocabulary, "of a configuration: number of tokens")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--classes", options->classes, "of a configuration: number of classes")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_flag("--tensors", options->tensors, "of a run: its tensors with shape and size of the numbers");
+  command->callback([options, choose] { choose([options] { return inspect(*options); }); });
+}
+
+}  // namespace capstan

@@ -1,0 +1,3 @@
+#include "apps/commands.hpp"
+
+int main(int argc, char** argv) { return capstan::run_command_line(argc, argv); }

@@ -1,0 +1,33 @@
+#include "apps/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <xsimd/xsimd.hpp>
+
+#include "core/error.hpp"
+#include "core/gemm.hpp"
+#include "core/parallel.hpp"
+
+namespace capstan {
+
+void add_config_options(CLI::App& command, ConfigOptions& options) {
+  command.add_option("-c,--config", options.files, "YAML files; of a key that several set, the last one counts")
+      ->type_name("FILE")
+      ->expected(-1);
+  command.add_option("-s,--set", options.overrides, "one value after all files: --set train.lr=3e-4 (repeatable)")
+      ->type_name("KEY=VALUE")
+      ->expected(-1);
+}
+
+std::vector<std::string> machine_lines() {
+  const BlasInfo blas = blas_info();
+  std::vector<std::string> lines{fmt::format("machine: {} threads, SIMD {}, {} ({} kernels, {} threading)", threads(),
+                                             xsimd::default_arch::name(), blas.version, blas.core, blas.threading)};
+  const bool avx512 = __builtin_cpu_supports("avx512f");
+  for (const char* const slow : {"Haswell", "Zen", "Sandybridge", "Nehalem", "Prescott"})
+    if (avx512 && blas.core == slow)
+      lines.push_back(fmt::format("warning: this CPU has AVX-512 but OpenBLAS uses its {} kernels, at about half the speed; "
+                                  "is OPENBLAS_CORETYPE set? (unset it)", blas.core));
+  return lines;
+}
+
+}  // namespace capstan

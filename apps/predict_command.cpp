@@ -1,0 +1,129 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/commands.hpp"
+#include "apps/run_model.hpp"
+#include "core/error.hpp"
+#include "core/ops_softmax.hpp"
+#include "core/parallel.hpp"
+#include "data/batcher.hpp"
+
+namespace capstan {
+namespace {
+
+struct PredictOptions {
+  std::string run, file = "-", format = "tsv";
+  int64_t batch_size = 64;
+};
+
+/// The texts' labels, in their order.
+class Predictor {
+ public:
+  Predictor(const SavedRun& run, const PredictOptions& options) : run_(run), classifier_(run.model->text_classifier()), options_(options) {
+    if (options.format != "tsv" && options.format != "jsonl")
+      throw ConfigError(fmt::format("--format: {} is none of tsv, jsonl", options.format));
+    if (const auto* labelled = std::get_if<LabelledSourceConfig>(&run.config.data)) {
+      max_length_ = labelled->max_length;
+      truncate_ = labelled->truncate;
+    }
+    if (const auto limit = classifier_.position_limit()) max_length_ = max_length_ > 0 ? std::min(max_length_, *limit) : *limit;
+  }
+
+  void add(const std::string& text, int64_t line) {
+    std::vector<int32_t> tokens = run_.tokenizer->encode(text, fmt::format("{}:{}", options_.file == "-" ? "stdin" : options_.file, line));
+    if (max_length_ > 0 && static_cast<int64_t>(tokens.size()) > max_length_) {
+      if (truncate_ == Truncate::error)
+        throw Error(fmt::format("{}:{}: {} tokens are more than the model's {}: shorten the text, or train with data.truncate: head",
+                                options_.file, line, tokens.size(), max_length_));
+      if (truncate_ == Truncate::tail) tokens.erase(tokens.begin(), tokens.end() - max_length_);
+      tokens.resize(static_cast<size_t>(max_length_));
+    }
+    rows_.push_back(std::move(tokens));
+    texts_.push_back(text);
+    if (static_cast<int64_t>(rows_.size()) >= options_.batch_size) flush();
+  }
+
+  void flush() {
+    if (rows_.empty()) return;
+    const Batch batch = pad_rows(rows_);
+    Context context;
+    context.segments = Segments(batch.segment_ids);
+    const Array probabilities = softmax(classifier_.logits(batch.tokens, context)).value();
+    for (size_t row = 0; row < rows_.size(); ++row) write(texts_[row], probabilities.data() + static_cast<int64_t>(row) * classes());
+    std::cout.flush();
+    rows_.clear();
+    texts_.clear();
+  }
+
+ private:
+  int64_t classes() const { return static_cast<int64_t>(run_.classes.size()); }
+
+  void write(const std::string& text, const float* probabilities) const {
+    const int64_t best = std::max_element(probabilities, probabilities + classes()) - probabilities;
+    const std::string& label = run_.classes[static_cast<size_t>(best)];
+    if (options_.format == "jsonl") {
+      nlohmann::ordered_json all;
+      for (int64_t i = 0; i < classes(); ++i) all[run_.classes[static_cast<size_t>(i)]] = probabilities[i];
+      const nlohmann::ordered_json line{{"label", label}, {"probability", probabilities[best]}, {"probabilities", all}, {"text", text}};
+      std::cout << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+      return;
+    }
+    std::cout << label;
+    for (int64_t i = 0; i < classes(); ++i) std::cout << fmt::format("\t{:.4f}", probabilities[i]);
+    std::cout << '\n';
+  }
+
+  const SavedRun& run_;
+  const TextClassifier& classifier_;
+  const PredictOptions& options_;
+  int64_t max_length_ = 0;
+  Truncate truncate_ = Truncate::head;
+  std::vector<std::vector<int32_t>> rows_;
+  std::vector<std::string> texts_;
+};
+
+int predict(const PredictOptions& options) {
+  const SavedRun run = open_run(options.run);
+  set_threads(static_cast<int>(run.config.threads));
+  Predictor predictor(run, options);
+  std::ifstream file;
+  if (options.file != "-") {
+    file.open(options.file, std::ios::binary);
+    if (!file || file.peek() == std::ifstream::traits_type::eof())
+      throw Error(fmt::format("{}: there is no text to read: give a file with one text per line, or - for standard input", options.file));
+  }
+  std::istream& in = options.file == "-" ? std::cin : file;
+  if (options.format == "tsv") {
+    std::cout << "label";
+    for (const std::string& name : run.classes) std::cout << '\t' << name;
+    std::cout << '\n';
+  }
+  int64_t line = 0;
+  for (std::string text; std::getline(in, text);) {
+    if (!text.empty() && text.back() == '\r') text.pop_back();
+    predictor.add(text, ++line);
+    // Nobody behind a pipe should wait for a batch to fill up.
+    if (in.rdbuf()->in_avail() <= 0) predictor.flush();
+  }
+  predictor.flush();
+  return exit_done;
+}
+
+}  // namespace
+
+void add_predict_command(CLI::App& cli, const Choose& choose) {
+  CLI::App* const command = cli.add_subcommand("predict", "Label texts, one per line, with a trained classifier");
+  const auto options = std::make_shared<PredictOptions>();
+  command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
+  command->add_option("file", options->file, "texts, one per line; - is standard input")->capture_default_str()->type_name("FILE");
+  command->add_option("--format", options->format, "tsv (label, then the probability of every class) or jsonl")->capture_default_str();
+  command->add_option("--batch-size", options->batch_size, "texts worked on together")->capture_default_str()->check(CLI::PositiveNumber);
+  command->callback([options, choose] { choose([options] { return predict(*options); }); });
+}
+
+}  // namespace capstan

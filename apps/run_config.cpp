@@ -1,0 +1,45 @@
+#include "apps/run_config.hpp"
+
+#include "core/error.hpp"
+
+namespace capstan {
+namespace {
+
+bool is_language_model(const RunConfig& config) { return std::holds_alternative<LanguageModelConfig>(config.model); }
+
+const ModelConfig& model_of(const RunConfig& config) {
+  return std::visit([](const auto& model) -> const ModelConfig& { return model; }, config.model);
+}
+
+/// The longest example the data may give, and the key that sets it; 0: any length.
+std::pair<int64_t, const char*> longest_example(const SourceConfig& data) {
+  if (const auto* text = std::get_if<TextSourceConfig>(&data)) return {text->sequence_length, "sequence_length"};
+  if (const auto* labelled = std::get_if<LabelledSourceConfig>(&data)) return {labelled->max_length, "max_length"};
+  return {std::get<ListOpsConfig>(data).max_length - 1, "max_length"};
+}
+
+}  // namespace
+
+void validate(const RunConfig& config, Problems& problems) {
+  const bool text = std::holds_alternative<TextSourceConfig>(config.data);
+  if (text && !is_language_model(config))
+    problems.add("data.type", "text has no labels: a text-classifier needs data of type labelled or listops");
+  if (!text && is_language_model(config)) problems.add("data.type", "a language-model needs data of type text");
+  if (const auto limit = position_limit(model_of(config))) {
+    const auto [length, key] = longest_example(config.data);
+    if (length == 0)
+      problems.add(fmt::format("data.{}", key), fmt::format("must be limited: the model knows {} positions", *limit));
+    if (length > *limit)
+      problems.add(fmt::format("data.{}", key),
+                   fmt::format("{} tokens are more than the {} positions of the model (model.max_length)", length, *limit));
+  }
+  if (const auto* source = std::get_if<TextSourceConfig>(&config.data); source && source->overlap >= source->sequence_length)
+    problems.add("data.overlap", fmt::format("must be below data.sequence_length ({})", source->sequence_length));
+  try {
+    validate(config.train);
+  } catch (const ConfigError& error) {
+    problems.add("train", error.what());
+  }
+}
+
+}  // namespace capstan

@@ -1,0 +1,136 @@
+#include "apps/run_data.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "train/settings.hpp"
+
+namespace capstan {
+
+Batch PrefetchedStream::batch(int64_t epoch, int64_t index) {
+  if (!prefetcher_ || epoch != next_epoch_ || index != next_index_) {
+    Prefetcher::Options options;
+    options.epoch = epoch;
+    options.index = index;
+    prefetcher_ = std::make_unique<Prefetcher>(source_, options);
+  }
+  std::optional<Prefetcher::Prepared> prepared = prefetcher_->next();
+  if (!prepared) throw std::logic_error("batches: the source ended");
+  const bool last = index + 1 >= source_.batches_per_epoch(epoch);
+  next_epoch_ = last ? epoch + 1 : epoch;
+  next_index_ = last ? 0 : index + 1;
+  return std::move(prepared->batch);
+}
+
+const char* to_string(Split split) {
+  switch (split) {
+    case Split::train:
+      return "train";
+    case Split::valid:
+      return "valid";
+    case Split::test:
+      return "test";
+  }
+  return "?";
+}
+
+namespace {
+
+/// The settings of a source that decide what an example is. Where the files lie does not: their content is in the
+/// fingerprint.
+std::string settings_text(const SourceConfig& source) {
+  const Settings settings = std::visit([](const auto& config) { return settings_of(config); }, source);
+  static const std::vector<std::string> places = {"train", "valid", "test", "include", "exclude", "classes", "classes_file",
+                                                  "tokenizer.vocabulary", "overlap"};
+  std::string text;
+  for (const auto& [key, value] : settings) {
+    const bool is_place = std::any_of(places.begin(), places.end(), [&key = key](const std::string& place) {
+      return key == place || key.rfind(place + ".", 0) == 0;
+    });
+    if (!is_place) text += key + ": " + value + "\n";
+  }
+  return text;
+}
+
+ClassificationData load_classification(const SourceConfig& source, std::shared_ptr<const Tokenizer> tokenizer,
+                                       const std::vector<std::string>& classes) {
+  if (const auto* listops = std::get_if<ListOpsConfig>(&source)) return make_listops(*listops);
+  LabelledSourceConfig config = std::get<LabelledSourceConfig>(source);
+  if (!classes.empty()) config.classes = classes;
+  return load_labelled(config, std::move(tokenizer));
+}
+
+}  // namespace
+
+RunData::RunData(const RunConfig& config, std::shared_ptr<const Tokenizer> tokenizer, const std::vector<std::string>& classes)
+    : config_(config), is_text_(std::holds_alternative<TextSourceConfig>(config.data)) {
+  const BatchConfig batches{config.train.batch_size, config.train.batch_tokens};
+  const auto seed = static_cast<uint64_t>(config.seed);
+  std::string fingerprint;
+  if (is_text_) {
+    const auto& source = std::get<TextSourceConfig>(config.data);
+    text_ = load_text(source, std::move(tokenizer));
+    tokenizer_ = text_.tokenizer;
+    fingerprint = text_.fingerprint();
+    training_ = std::make_unique<TrainingWindows>(
+        text_.train, TrainingWindows::Options{source.sequence_length, source.windows, seed}, batches);
+  } else {
+    labelled_ = load_classification(config.data, std::move(tokenizer), classes);
+    tokenizer_ = labelled_.tokenizer;
+    classes_ = labelled_.classes;
+    fingerprint = labelled_.fingerprint();
+    training_ = std::make_unique<BucketedBatches>(labelled_.train, batches, seed);
+  }
+  identity_ = "fingerprint: " + fingerprint + "\n" + settings_text(config.data);
+}
+
+const ExampleSet& RunData::examples(Split split) const {
+  return split == Split::train ? labelled_.train : split == Split::valid ? labelled_.valid : labelled_.test;
+}
+
+const TextCorpus& RunData::corpus(Split split) const {
+  if (!is_text_) throw Error("data: these are labelled examples, not text");
+  const TextCorpus& corpus = split == Split::train ? text_.train : split == Split::valid ? text_.valid : text_.test;
+  if (corpus.size() == 0)
+    throw Error(fmt::format("data: there is no {} split: give data.{}, or data.{}_fraction", to_string(split), to_string(split),
+                            to_string(split)));
+  return corpus;
+}
+
+bool RunData::has(Split split) const {
+  if (!is_text_) return examples(split).size() > 0;
+  return (split == Split::train ? text_.train : split == Split::valid ? text_.valid : text_.test).size() > 0;
+}
+
+std::unique_ptr<BatchSource> RunData::evaluation(Split split, bool per_file) const {
+  const BatchConfig batches{config_.train.batch_size, config_.train.batch_tokens};
+  if (is_text_) {
+    const auto& source = std::get<TextSourceConfig>(config_.data);
+    return std::make_unique<EvaluationWindows>(
+        corpus(split),
+        EvaluationWindows::Options{source.sequence_length, tokenizer_->start_token(), source.overlap, per_file}, batches);
+  }
+  if (examples(split).size() == 0)
+    throw Error(fmt::format("data: there is no {} split: give data.{}", to_string(split), to_string(split)));
+  return std::make_unique<OrderedBatches>(examples(split), batches);
+}
+
+std::vector<std::string> RunData::description() const {
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("tokenizer: {}, {} tokens", tokenizer_->kind(), tokenizer_->vocabulary_size()));
+  for (const Split split : {Split::train, Split::valid, Split::test}) {
+    if (!has(split)) continue;
+    if (is_text_) {
+      const TextCorpus& text = corpus(split);
+      lines.push_back(fmt::format("{}: {} files, {} bytes, {} tokens", to_string(split), text.files.size(), text.bytes(),
+                                  text.size()));
+    } else {
+      const ExampleSet& set = examples(split);
+      lines.push_back(fmt::format("{}: {} examples of {} classes, {} tokens, the longest {}", to_string(split), set.size(),
+                                  classes_.size(), set.token_count(), set.longest()));
+    }
+  }
+  return lines;
+}
+
+}  // namespace capstan

@@ -1,0 +1,67 @@
+// The data of a run, as the training loop and the models want it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/run_config.hpp"
+#include "data/batcher.hpp"
+#include "data/prefetch.hpp"
+#include "data/text_windows.hpp"
+#include "train/batch_stream.hpp"
+
+namespace capstan {
+
+/// A batch source as the loop's stream: asked in order, the next batches are ready when they are asked for.
+class PrefetchedStream final : public BatchStream {
+ public:
+  /// `source` must outlive it.
+  explicit PrefetchedStream(const BatchSource& source) : source_(source) {}
+  int64_t batches(int64_t epoch) const override { return source_.batches_per_epoch(epoch); }
+  Batch batch(int64_t epoch, int64_t index) override;
+
+ private:
+  const BatchSource& source_;
+  std::unique_ptr<Prefetcher> prefetcher_;
+  int64_t next_epoch_ = -1, next_index_ = -1;
+};
+
+enum class Split { train, valid, test };
+const char* to_string(Split split);
+
+/// Everything that `data:` stands for. Splits that the configuration does not give are empty.
+class RunData {
+ public:
+  /// Reads the data. `tokenizer` and `classes`: those of an earlier run, null and empty for a new one.
+  RunData(const RunConfig& config, std::shared_ptr<const Tokenizer> tokenizer, const std::vector<std::string>& classes);
+
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  const std::vector<std::string>& classes() const { return classes_; }
+  /// What a place in the data depends on, one fact per line.
+  const std::string& identity() const { return identity_; }
+
+  bool has(Split split) const;
+  /// Batches in the order of training; the seed and the batch size are the run's.
+  const BatchSource& training() const { return *training_; }
+  /// Every example of a split once. Throws Error when there is no such split.
+  std::unique_ptr<BatchSource> evaluation(Split split, bool per_file = false) const;
+  /// The text of a split; throws Error unless the data is text and has the split.
+  const TextCorpus& corpus(Split split) const;
+  /// Lines for the log.
+  std::vector<std::string> description() const;
+
+ private:
+  const ExampleSet& examples(Split split) const;
+
+  const RunConfig& config_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::vector<std::string> classes_;
+  std::string identity_;
+  TextData text_;
+  ClassificationData labelled_;
+  bool is_text_;
+  std::unique_ptr<BatchSource> training_;
+};
+
+}  // namespace capstan

@@ -1,0 +1,66 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "apps/commands.hpp"
+#include "apps/config/config.hpp"
+#include "apps/options.hpp"
+#include "apps/run_data.hpp"
+#include "apps/run_model.hpp"
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "train/trainer.hpp"
+
+namespace capstan {
+namespace {
+
+struct TrainOptions {
+  ConfigOptions config;
+  std::string resume_from;
+};
+
+std::vector<std::string> preamble(const RunConfig& config, const RunData& data, const RunModel& model) {
+  std::vector<std::string> lines = machine_lines();
+  for (const std::string& line : data.description()) lines.push_back(line);
+  const auto* text = std::get_if<TextSourceConfig>(&config.data);
+  const ModelSummary summary = model.summary(text != nullptr ? text->sequence_length : model.position_limit().value_or(512));
+  lines.push_back("model:\n" + to_text(summary));
+  return lines;
+}
+
+int train_run(const TrainOptions& options) {
+  const RunConfig config = load_config<RunConfig>(options.config.files, options.config.overrides);
+  set_threads(static_cast<int>(config.threads));
+  const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
+  const RunData data(config, nullptr, {});
+  RunModel model(config, data.tokenizer().vocabulary_size(), static_cast<int64_t>(data.classes().size()));
+
+  PrefetchedStream training(data.training());
+  std::unique_ptr<BatchSource> valid_source;
+  std::unique_ptr<PrefetchedStream> valid;
+  if (data.has(Split::valid)) {
+    valid_source = data.evaluation(Split::valid);
+    valid = std::make_unique<PrefetchedStream>(*valid_source);
+  }
+  TrainInputs inputs{model.task(), model.params(), training, valid.get(), folder,
+                     {{"model", to_yaml(config.model)}, {"data", data.identity()}, {"tokenizer", data.tokenizer().fingerprint()}},
+                     static_cast<uint64_t>(config.seed)};
+  if (!options.resume_from.empty()) inputs.resume_from = options.resume_from;
+  inputs.preamble = preamble(config, data, model);
+  inputs.on_ready = [&] { write_run_files(folder, config, data.tokenizer(), data.classes()); };
+  return train(inputs, config.train).interrupted ? exit_interrupted : exit_done;
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& cli, const Choose& choose) {
+  CLI::App* const command = cli.add_subcommand("train", "Train a model; the same command again goes on where it ended");
+  const auto options = std::make_shared<TrainOptions>();
+  add_config_options(*command, options->config);
+  command->get_option("--config")->required();
+  command->add_option("--resume-from", options->resume_from, "a checkpoint's folder to go on from, instead of the last one")
+      ->type_name("FOLDER");
+  command->footer("The run folder <folder>/<name> holds config.yaml, metrics.jsonl, train.log and checkpoints/.");
+  command->callback([options, choose] { choose([options] { return train_run(*options); }); });
+}
+
+}  // namespace capstan

@@ -1,0 +1,68 @@
+// Whole models against finite differences.
+#include "core/gradcheck.hpp"
+#include "tests/models/samples.hpp"
+
+CAPSTAN_BEGIN
+namespace testing {
+namespace {
+
+GradcheckReport check_task(const Task& task, ParamStore& store, const Batch& batch) {
+  redraw(store);
+  GradcheckOptions options;
+  options.samples = 6;
+  std::vector<std::pair<std::string, Var>> leaves;
+  for (const Param& param : store.params()) {
+    leaves.emplace_back(param.name, param.var);
+    if (param.options.gauge) options.gauge.push_back(param.name);
+  }
+  const Context context = context_of(batch);
+  return gradcheck([&] { return task.loss(batch, context).sum; }, leaves, options);
+}
+
+Batch labelled_batch() {
+  Batch batch = next_token_batch(Segments::from_lengths({8, 5, 1}, 8), 3);
+  batch.labels = Ids({3}, std::vector<int32_t>{2, 0, 1});
+  return batch;
+}
+
+TEST_CASE("language models: gradients of the whole model") {
+  for (const MixerCase& c : mixer_cases()) {
+    const auto built = language_model(small<LanguageModelConfig>(c.config));
+    const GradcheckReport report = check_task(*built.model, *built.store, next_token_batch(ragged(12), 2));
+    CHECK_MESSAGE(report.ok, c.name, ": ", report.worst);
+  }
+}
+
+TEST_CASE("classifiers: gradients of the whole model") {
+  for (const MixerCase& c : mixer_cases()) {
+    const auto built = classifier(small<TextClassifierConfig>(c.config));
+    const GradcheckReport report = check_task(*built.model, *built.store, labelled_batch());
+    CHECK_MESSAGE(report.ok, c.name, ": ", report.worst);
+  }
+}
+
+TEST_CASE("gradients of every other part a configuration can ask for") {
+  for (const Pooling pooling : {Pooling::cls, Pooling::attention}) {
+    auto config = small<TextClassifierConfig>(AftSimpleConfig{});
+    config.pooling = pooling;
+    config.layers[0].norm_placement = NormPlacement::post;
+    const auto built = classifier(config);
+    const GradcheckReport report = check_task(*built.model, *built.store, labelled_batch());
+    CHECK_MESSAGE(report.ok, enum_name(pooling), ": ", report.worst);
+  }
+  for (const bool recompute : {false, true}) {
+    auto config = small<LanguageModelConfig>(AftSimpleConfig{});
+    config.tied_output = false;
+    config.positions = Positions::sinusoidal;
+    config.embedding_norm = true;
+    config.final_norm.type = NormKind::rms;
+    config.recompute = recompute;
+    const auto built = language_model(config);
+    const GradcheckReport report = check_task(*built.model, *built.store, next_token_batch(ragged(12), 2));
+    CHECK_MESSAGE(report.ok, "recompute ", recompute, ": ", report.worst);
+  }
+}
+
+}  // namespace
+}  // namespace testing
+CAPSTAN_END

@@ -1,0 +1,141 @@
+// Small models, texts and weights for the tests of models/.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/tape.hpp"
+#include "models/language_model.hpp"
+#include "models/text_classifier.hpp"
+#include "tests/support/compare.hpp"
+
+CAPSTAN_BEGIN
+namespace testing {
+
+/// Enough for gradients and parities; odd on purpose.
+constexpr int64_t vocabulary = 13, width = 20, longest = 24, window = 5;
+
+struct MixerCase {
+  std::string name;
+  MixerConfig config;
+};
+
+inline std::vector<MixerCase> mixer_cases() {
+  AftSimpleConfig simple;
+  simple.bias = true;
+  AftFullConfig full;
+  full.rank = 3;
+  AftFullConfig full_dense;
+  full_dense.position_bias = PositionBias::dense;
+  full_dense.output_projection = false;
+  AftLocalConfig local;
+  local.window = window;
+  local.rank = 3;
+  AftLocalConfig local_dense = local;
+  local_dense.position_bias = PositionBias::dense;
+  local_dense.bias = local_dense.key_bias = true;
+  AftConvConfig conv;
+  conv.window = window;
+  conv.heads = 4;
+  return {{"aft-simple", simple},           {"aft-full", full}, {"aft-full dense", full_dense}, {"aft-local", local},
+          {"aft-local dense", local_dense}, {"aft-conv", conv}};
+}
+
+/// Fills in a configuration: two blocks with this mixer.
+template <class Config>
+Config small(const MixerConfig& mixer) {
+  LayerConfig layer;
+  layer.mixer = mixer;
+  layer.feed_forward.expansion = 1.5;
+  layer.repeat = 2;
+  Config config;
+  config.width = width;
+  config.max_length = longest;
+  config.layers = {layer};
+  config.positions = Positions::learned;
+  return config;
+}
+
+/// A model with the store it lives in.
+template <class Model>
+struct Built {
+  std::unique_ptr<ParamStore> store = std::make_unique<ParamStore>();
+  std::unique_ptr<Model> model;
+};
+
+inline Built<LanguageModel> language_model(const LanguageModelConfig& config, uint64_t seed = 1) {
+  Built<LanguageModel> built;
+  built.model = std::make_unique<LanguageModel>(Scope(*built.store, seed), config, vocabulary);
+  return built;
+}
+
+inline Built<TextClassifier> classifier(const TextClassifierConfig& config, uint64_t seed = 1) {
+  Built<TextClassifier> built;
+  built.model = std::make_unique<TextClassifier>(Scope(*built.store, seed), config, vocabulary, 3);
+  return built;
+}
+
+/// Weights of sigma 0.5 (gains around 1): at a small initialisation any error hides. Before finalize().
+inline void redraw(ParamStore& store, double stddev = 0.5) {
+  for (const Param& param : store.params()) {
+    const bool gain = param.name.size() > 5 && param.name.compare(param.name.size() - 5, 5, ".gain") == 0;
+    Array value = normal_array(param.var.shape(), hash_path(param.name), stddev);
+    if (gain)
+      for (int64_t i = 0; i < value.size(); ++i) value.mutable_data()[i] += 1;
+    param.var.assign(value);
+  }
+}
+
+inline Ids random_tokens(const Shape& shape, uint64_t seed, int64_t below = vocabulary) {
+  RandomStream random({seed, 1});
+  Ids ids(shape);
+  for (int64_t i = 0; i < ids.size(); ++i)
+    ids.mutable_data()[i] = static_cast<int32_t>(random.below(static_cast<uint64_t>(below)));
+  return ids;
+}
+
+/// One row in full, one padded on the right, one with two documents and padding.
+inline Segments ragged(int64_t length) {
+  Ids ids = Ids::zeros({3, length});
+  int32_t* const out = ids.mutable_data();
+  for (int64_t t = 0; t < length; ++t) {
+    out[t] = 1;
+    out[length + t] = t < length - 3 ? 1 : 0;
+    out[2 * length + t] = t < length / 2 ? 1 : t < length - 1 ? 2 : 0;
+  }
+  return Segments(ids);
+}
+
+/// Next-token batch over `segments`: every label is the next token of its document.
+inline Batch next_token_batch(const Segments& segments, uint64_t seed) {
+  const int64_t length = segments.length();
+  const Ids tokens = random_tokens(segments.ids().shape(), seed);
+  Ids labels(tokens.shape(), ignored_target);
+  for (const auto& span : segments.spans())
+    for (int64_t t = span.begin; t + 1 < span.end; ++t)
+      labels.mutable_data()[span.row * length + t] = tokens[span.row * length + t + 1];
+  Ids examples({segments.batch()});
+  for (int64_t row = 0; row < segments.batch(); ++row) examples.mutable_data()[row] = static_cast<int32_t>(row);
+  return {tokens, segments.ids(), labels, examples};
+}
+
+inline Context context_of(const Batch& batch, bool training = false) {
+  return {Segments(batch.segment_ids), training, 0, batch.examples};
+}
+
+/// One plain gradient step on the batch's mean loss, which is returned. The store is finalized.
+inline double descend(const Task& task, ParamStore& store, const Batch& batch, double lr) {
+  TapeScope scope;
+  const TaskLoss loss = task.loss(batch, context_of(batch, true));
+  const double mean = static_cast<double>(loss.sum.value().item()) / static_cast<double>(loss.targets);
+  store.clear_grads();
+  scope.backward(loss.sum, static_cast<real>(1.0 / static_cast<double>(loss.targets)));
+  for (int64_t i = 0; i < store.flat_size(); ++i) store.values()[i] -= static_cast<real>(lr) * store.grads()[i];
+  return mean;
+}
+
+}  // namespace testing
+CAPSTAN_END

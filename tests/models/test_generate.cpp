@@ -1,0 +1,202 @@
+// Choosing tokens and running past the window.
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.hpp"
+#include "models/generate.hpp"
+#include "tests/models/samples.hpp"
+
+CAPSTAN_BEGIN
+namespace testing {
+namespace {
+
+Built<LanguageModel> redrawn(const MixerConfig& mixer, Positions positions, int64_t max_length = longest) {
+  auto config = small<LanguageModelConfig>(mixer);
+  config.positions = positions;
+  config.max_length = max_length;
+  auto built = language_model(config);
+  redraw(*built.store);
+  built.store->finalize();
+  return built;
+}
+
+std::vector<int> draws(const SamplingConfig& config, const std::vector<real>& logits, int count,
+                       const std::vector<int32_t>& seen = {}) {
+  const int64_t size = static_cast<int64_t>(logits.size());
+  Sampler sampler(config, size);
+  for (const int32_t token : seen) sampler.see(token);
+  std::vector<int> counts(logits.size(), 0);
+  for (int i = 0; i < count; ++i) ++counts[static_cast<size_t>(sampler.choose(Array({size}, logits)))];
+  return counts;
+}
+
+TEST_CASE("sampling follows the softmax of the logits over the temperature") {
+  const std::vector<real> logits{real(std::log(0.1)), real(std::log(0.6)), real(std::log(0.3))};
+  SamplingConfig config;
+  const auto counts = draws(config, logits, 20000);
+  for (size_t i = 0; i < 3; ++i) CHECK(counts[i] / 20000.0 == doctest::Approx(std::exp(logits[i])).epsilon(0.05));
+  config.temperature = 0.5;  // squares the probabilities: 0.01, 0.36, 0.09 of 0.46
+  const auto sharper = draws(config, logits, 20000);
+  CHECK(sharper[1] / 20000.0 == doctest::Approx(0.36 / 0.46).epsilon(0.05));
+  config.temperature = 0;
+  CHECK(draws(config, logits, 10) == std::vector<int>{0, 10, 0});
+  config.temperature = 1e-300;
+  CHECK(draws(config, logits, 10) == std::vector<int>{0, 10, 0});
+}
+
+TEST_CASE("top-k and top-p keep the likeliest tokens") {
+  const std::vector<real> logits{real(std::log(0.1)), real(std::log(0.5)), real(std::log(0.15)), real(std::log(0.25))};
+  struct Case {
+    int64_t top_k;
+    double top_p;
+    std::vector<bool> kept;
+  };
+  for (const Case& c : {Case{0, 1, {true, true, true, true}}, Case{1, 1, {false, true, false, false}},
+                        Case{2, 1, {false, true, false, true}}, Case{9, 1, {true, true, true, true}},
+                        Case{0, 0, {false, true, false, false}}, Case{0, 0.49, {false, true, false, false}},
+                        Case{0, 0.51, {false, true, false, true}}, Case{0, 0.74, {false, true, false, true}},
+                        Case{0, 0.76, {false, true, true, true}},
+                        Case{2, 0.6, {false, true, false, false}}}) {  // 0.5 of the 0.75 that top-k left is 0.67
+    SamplingConfig config;
+    config.top_k = c.top_k;
+    config.top_p = c.top_p;
+    const auto counts = draws(config, logits, 3000);
+    for (size_t i = 0; i < 4; ++i)
+      CHECK_MESSAGE((counts[i] > 0) == c.kept[i], "top_k ", c.top_k, ", top_p ", c.top_p, ", token ", i);
+  }
+  SamplingConfig greedy;
+  greedy.top_k = 1;
+  CHECK(draws(greedy, {1, 2, 2}, 10) == std::vector<int>{0, 10, 0});  // of equal ones the first
+}
+
+TEST_CASE("tokens seen are made less likely, whatever the sign of their logit") {
+  SamplingConfig config;
+  config.temperature = 0;
+  config.repetition_penalty = 2;
+  CHECK(draws(config, {3, 2, 1}, 1, {0}) == std::vector<int>{0, 1, 0});
+  CHECK(draws(config, {-1, real(-1.5), -3}, 1, {0}) == std::vector<int>{0, 1, 0});
+  CHECK(draws(config, {5, 2, 1}, 1, {0}) == std::vector<int>{1, 0, 0});
+}
+
+TEST_CASE("bad logits and settings are refused") {
+  SamplingConfig config;
+  CHECK_THROWS_AS(draws(config, {0, real(NAN)}, 1), Error);
+  CHECK_THROWS_AS(draws(config, {0, real(INFINITY)}, 1), Error);
+  config.temperature = 0;
+  CHECK_THROWS_AS(draws(config, {real(NAN), 0}, 1), Error);
+  for (const SamplingConfig& bad : {SamplingConfig{-1}, SamplingConfig{NAN}, SamplingConfig{1, -1},
+                                    SamplingConfig{1, 0, 1.5}, SamplingConfig{1, 0, 1, 0}})
+    CHECK_THROWS_AS(Sampler(bad, 3), std::invalid_argument);
+
+  const auto built = redrawn(AftSimpleConfig{}, Positions::none);
+  CHECK_THROWS_AS(generate(*built.model, {}), Error);
+  CHECK_THROWS_AS(generate(*built.model, {1, vocabulary}), Error);
+  CHECK_THROWS_AS(generate(*built.model, {-1}), Error);
+}
+
+TEST_CASE("greedy text is what forward finds likeliest; a seed fixes sampled text") {
+  const auto built = redrawn(AftLocalConfig{}, Positions::learned);
+  GenerateOptions options;
+  options.max_tokens = 15;
+  options.sampling.temperature = 0;
+  std::vector<int32_t> text{1, 2, 3};
+  const Generated greedy = generate(*built.model, text, options);
+  CHECK(greedy.tokens.size() == 15);
+  CHECK(greedy.end == GenerateEnd::max_tokens);
+  for (const int32_t token : greedy.tokens) {
+    const int64_t length = static_cast<int64_t>(text.size());
+    const Array logits = built.model->logits(Ids({1, length}, text), Context::evaluation(1, length)).value();
+    const real* const last = logits.data() + (length - 1) * vocabulary;
+    CHECK(token == std::max_element(last, last + vocabulary) - last);
+    text.push_back(token);
+  }
+  CHECK(generate(*built.model, {1, 2, 3}, options).tokens == greedy.tokens);
+  options.sampling.temperature = 1;
+  const auto sampled = generate(*built.model, {1, 2, 3}, options).tokens;
+  CHECK(generate(*built.model, {1, 2, 3}, options).tokens == sampled);
+  options.sampling.seed = 2;
+  CHECK(generate(*built.model, {1, 2, 3}, options).tokens != sampled);
+}
+
+TEST_CASE("a stop token, a callback and the number of tokens end a text") {
+  const auto built = redrawn(AftSimpleConfig{}, Positions::none);
+  GenerateOptions options;
+  options.max_tokens = 10;
+  std::vector<int32_t> streamed;
+  options.on_token = [&](int32_t token) {
+    streamed.push_back(token);
+    return true;
+  };
+  const auto all = generate(*built.model, {1}, options).tokens;
+  CHECK(streamed == all);
+  options.stop_token = all[4];
+  const Generated stopped = generate(*built.model, {1}, options);
+  CHECK(stopped.end == GenerateEnd::stop_token);
+  const auto first = std::find(all.begin(), all.end(), all[4]);
+  CHECK(stopped.tokens == std::vector<int32_t>(all.begin(), first));
+  options.stop_token.reset();
+  streamed.clear();
+  options.on_token = [&](int32_t token) {
+    streamed.push_back(token);
+    return streamed.size() < 3;
+  };
+  const Generated cut = generate(*built.model, {1}, options);
+  CHECK(cut.end == GenerateEnd::callback);
+  CHECK(cut.tokens == std::vector<int32_t>(all.begin(), all.begin() + 3));
+  options.max_tokens = 0;
+  CHECK(generate(*built.model, {1}, options).tokens.empty());
+}
+
+TEST_CASE("past its window a model reads the last half again, or stops") {
+  for (const int64_t limit : {1, 2, 7, 8}) {
+    INFO("limit " << limit);
+    const auto built = redrawn(AftFullConfig{}, Positions::none, limit);
+    GenerateOptions options;
+    options.max_tokens = 3 * limit + 2;
+    options.sampling.temperature = 0;
+    int told = 0;
+    options.on_slide = [&] { ++told; };
+    const Generated slid = generate(*built.model, {1}, options);
+    CHECK(static_cast<int64_t>(slid.tokens.size()) == options.max_tokens);
+    CHECK(slid.slid);
+    CHECK(told == 1);
+    // The same by hand: when `limit` tokens have been read, the next read starts over from the last half.
+    std::vector<int32_t> window{1};
+    for (const int32_t token : slid.tokens) {
+      const int64_t length = static_cast<int64_t>(window.size());
+      const Array logits = built.model->logits(Ids({1, length}, window), Context::evaluation(1, length)).value();
+      const real* const last = logits.data() + (length - 1) * vocabulary;
+      CHECK(token == std::max_element(last, last + vocabulary) - last);
+      window.push_back(token);
+      if (length == limit) window.erase(window.begin(), window.end() - std::max<int64_t>(1, limit / 2));
+    }
+    options.slide = false;
+    const Generated stopped = generate(*built.model, {1}, options);
+    CHECK(stopped.end == GenerateEnd::window);
+    CHECK(static_cast<int64_t>(stopped.tokens.size()) == limit);
+    const std::vector<int32_t> long_prompt(static_cast<size_t>(limit) + 1, 1);
+    CHECK_THROWS_AS(generate(*built.model, long_prompt, options), Error);
+    options.slide = true;
+    CHECK(generate(*built.model, long_prompt, options).slid);
+  }
+}
+
+TEST_CASE("a model without positions goes on past max_length") {
+  AftConvConfig conv;
+  conv.window = window;
+  for (const MixerConfig& mixer : {MixerConfig(AftSimpleConfig{}), MixerConfig(conv)}) {
+    for (const Positions positions : {Positions::none, Positions::sinusoidal}) {
+      const auto built = redrawn(mixer, positions, 4);
+      CHECK(!built.model->position_limit());
+      GenerateOptions options;
+      options.max_tokens = 20;
+      const Generated text = generate(*built.model, {1, 2}, options);
+      CHECK(text.tokens.size() == 20);
+      CHECK(!text.slid);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace testing
+CAPSTAN_END

@@ -1,0 +1,72 @@
+// The table of a model.
+#include "models/summary.hpp"
+
+#include "core/pool.hpp"
+#include "tests/models/samples.hpp"
+
+CAPSTAN_BEGIN
+namespace testing {
+namespace {
+
+const LayerSummary& part(const ModelSummary& summary, const std::string& name) {
+  for (const LayerSummary& layer : summary.layers)
+    if (layer.name == name) return layer;
+  FAIL("no part ", name);
+  throw std::logic_error(name);
+}
+
+TEST_CASE("a summary counts what was made") {
+  const auto built = language_model(small<LanguageModelConfig>(AftSimpleConfig{}));
+  const ModelSummary summary = summarize(*built.model, *built.store, 16);
+  CHECK(summary.parameters() == built.store->count());
+  CHECK(part(summary, "embed").parameters == vocabulary * width);
+  CHECK(part(summary, "embed").flops == 0);
+  CHECK(part(summary, "positions").parameters == longest * width);
+  // q, k, v and output; up and down with expansion 1.5 and biases; two norms.
+  const int64_t matrices = 4 * width * width + 2 * 30 * width;
+  CHECK(part(summary, "blocks.1").parameters == matrices + 30 + width + 4 * width);
+  CHECK(part(summary, "blocks.1").mixer == "aft-simple");
+  CHECK(part(summary, "blocks.1").flops == 2.0 * matrices);
+  CHECK(part(summary, "output").parameters == 0);
+  CHECK(part(summary, "output").flops == 2.0 * vocabulary * width);
+  CHECK(part(summary, "blocks.0").state_bytes == 3 * width * static_cast<int64_t>(sizeof(real)));
+  CHECK(summary.training_flops() == 3 * summary.flops());
+  const std::string text = to_text(summary);
+  CHECK(text.find("aft-simple") != std::string::npos);
+  CHECK(text.find("decode state") != std::string::npos);
+
+  const auto labels = classifier(small<TextClassifierConfig>(AftSimpleConfig{}));
+  const ModelSummary bidirectional = summarize(*labels.model, *labels.store, 16);
+  CHECK(bidirectional.parameters() == labels.store->count());
+  CHECK(bidirectional.state_bytes() == 0);
+  CHECK(part(bidirectional, "head").flops == doctest::Approx(2.0 * 3 * width / 16));
+  CHECK(to_text(bidirectional).find("decode state") == std::string::npos);
+}
+
+TEST_CASE("activation memory is what a recorded forward pass holds") {
+  for (const MixerCase& c : mixer_cases()) {
+    for (const bool recompute : {false, true}) {
+      auto config = small<LanguageModelConfig>(c.config);
+      config.width = 64;
+      config.max_length = 512;
+      config.layers[0].repeat = 4;
+      config.recompute = recompute;
+      const auto built = language_model(config);
+      built.store->finalize();
+      const Batch batch = next_token_batch(Segments::full(4, 512), 1);
+      const double predicted = summarize(*built.model, *built.store, 512).activation_bytes() * 4 * 512;
+      const Context context = context_of(batch, true);
+      const size_t before = pool::stats().bytes_in_use;
+      TapeScope scope;
+      const TaskLoss loss = built.model->loss(batch, context);
+      const double held = static_cast<double>(pool::stats().bytes_in_use - before);
+      const std::string name = c.name + (recompute ? ", recomputed" : "");
+      CHECK_MESSAGE(held < 1.2 * predicted, name, ": ", held, " bytes instead of ", predicted);
+      CHECK_MESSAGE(held > 0.9 * predicted, name, ": ", held, " bytes instead of ", predicted);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace testing
+CAPSTAN_END

@@ -1,0 +1,42 @@
+// Arrays for tests.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/array.hpp"
+#include "core/random.hpp"
+
+CAPSTAN_BEGIN
+
+/// Draws from N(0, stddev^2), the same for the same seed.
+inline Array random_array(const Shape& shape, uint64_t seed = 1, double stddev = 0.5) {
+  RandomStream random(random_key(seed, "test array"));
+  Array array(shape);
+  real* const out = array.mutable_data();
+  for (int64_t i = 0; i < array.size(); ++i) out[i] = static_cast<real>(stddev * random.normal());
+  return array;
+}
+
+/// max |a - b| / max(1, max |b|); infinite when the shapes differ or a NaN stands on one side only.
+inline double difference(const Array& a, const Array& b) {
+  if (a.shape() != b.shape()) return INFINITY;
+  double worst = 0, largest = 1;
+  for (int64_t i = 0; i < a.size(); ++i) {
+    const double x = static_cast<double>(a[i]), y = static_cast<double>(b[i]);
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    if (!std::isfinite(x) || !std::isfinite(y)) return INFINITY;
+    worst = std::max(worst, std::fabs(x - y));
+    largest = std::max(largest, std::fabs(y));
+  }
+  return worst / largest;
+}
+
+/// Bit for bit.
+inline bool identical(const Array& a, const Array& b) {
+  return a.shape() == b.shape() && std::equal(a.data(), a.data() + a.size(), b.data());
+}
+
+CAPSTAN_END

@@ -1,0 +1,40 @@
+#include "train/source_stream.hpp"
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+
+using namespace capstan;
+
+namespace {
+
+/// Epoch e has 3 + e batches; each holds its own place.
+class Places final : public BatchSource {
+ public:
+  int64_t examples_per_epoch() const override { return 3; }
+  int64_t batches_per_epoch(int64_t epoch) const override { return 3 + epoch; }
+  Batch batch(int64_t epoch, int64_t index) const override {
+    if (epoch == 7) throw Error("the file is gone");
+    return {Ids(Shape{1, 1}, static_cast<int32_t>(100 * epoch + index)), Ids(), Ids(), Ids()};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a stream gives the batches that are asked for, in order, after jumps, and over epochs' ends") {
+  const Places source;
+  for (const int64_t depth : {0, 1, 3}) {
+    SourceStream stream(source, depth);
+    const auto check_place = [&](int64_t epoch, int64_t index) {
+      CHECK(stream.batch(epoch, index).tokens[0] == 100 * epoch + index);
+    };
+    for (int64_t epoch = 0; epoch < 3; ++epoch)
+      for (int64_t index = 0; index < stream.batches(epoch); ++index) check_place(epoch, index);
+    for (int round = 0; round < 2; ++round)  // evaluation comes back to the start
+      for (int64_t index = 0; index < stream.batches(0); ++index) check_place(0, index);
+    check_place(2, 4);
+    check_place(3, 0);
+    check_place(1, 2);
+    CHECK_THROWS_AS(stream.batch(7, 0), Error);
+  }
+}
