@@ -25,8 +25,10 @@ std::vector<std::string> machine_lines() {
   const bool avx512 = __builtin_cpu_supports("avx512f");
   for (const char* const slow : {"Haswell", "Zen", "Sandybridge", "Nehalem", "Prescott"})
     if (avx512 && blas.core == slow)
-      lines.push_back(fmt::format("warning: this CPU has AVX-512 but OpenBLAS uses its {} kernels, at about half the speed; "
-                                  "is OPENBLAS_CORETYPE set? (unset it)", blas.core));
+      lines.push_back(
+          fmt::format("warning: this CPU has AVX-512 but OpenBLAS uses its {} kernels, which are slower: "
+                      "unset OPENBLAS_CORETYPE",
+                      blas.core));
   return lines;
 }
 

@@ -1,5 +1,7 @@
 #include <cblas.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <set>
 #include <string>
@@ -16,7 +18,8 @@ namespace {
 int physical_cores() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return static_cast<int>(std::thread::hardware_concurrency());
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+    return static_cast<int>(std::thread::hardware_concurrency());
   std::set<std::string> cores;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &allowed)) continue;
@@ -47,6 +50,19 @@ BlasInfo blas_info() {
   std::string version = openblas_get_config();
   version = version.substr(0, version.find(' ', version.find(' ') + 1));
   return {openblas_get_corename(), threading[openblas_get_parallel()], version};
+}
+
+void restart_with_fast_blas(char** argv) {
+  if (std::getenv("OPENBLAS_CORETYPE") != nullptr) return;  // the user's choice, or the second start
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const std::string core = openblas_get_corename();
+  const std::set<std::string> with_avx512 = {"SkylakeX", "Cooperlake", "Sapphirerapids"};
+  const std::set<std::string> with_avx2 = {"Haswell", "Zen", "Excavator"};
+  if (with_avx512.count(core) > 0 || (!avx512 && (!avx2 || with_avx2.count(core) > 0))) return;
+  if (setenv("OPENBLAS_CORETYPE", avx512 ? "SkylakeX" : "Haswell", 1) != 0) return;
+  execv("/proc/self/exe", argv);  // returns only where it cannot be done: then the slow kernels serve
 }
 
 }  // namespace capstan

@@ -1,10 +1,12 @@
 // main() of every test program, and the count of its test cases that scripts/run-tests.sh sums up.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+
+#include "core/gemm.hpp"
 
 namespace {
 
@@ -43,3 +45,8 @@ class Counter final : public doctest::IReporter {
 REGISTER_LISTENER("counter", 1, Counter);
 
 }  // namespace
+
+int main(int argc, char** argv) {
+  capstan::restart_with_fast_blas(argv);  // the kernels that the program uses
+  return doctest::Context(argc, argv).run();
+}
