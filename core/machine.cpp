@@ -58,7 +58,7 @@ void restart_with_fast_blas(char** argv) {
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   const std::string core = openblas_get_corename();
-  const std::set<std::string> with_avx512 = {"SkylakeX", "Cooperlake", "Sapphirerapids"};
+  const std::set<std::string> with_avx512 = {"SkylakeX", "Cooperlake", "SapphireRapids"};
   const std::set<std::string> with_avx2 = {"Haswell", "Zen", "Excavator"};
   if (with_avx512.count(core) > 0 || (!avx512 && (!avx2 || with_avx2.count(core) > 0))) return;
   if (setenv("OPENBLAS_CORETYPE", avx512 ? "SkylakeX" : "Haswell", 1) != 0) return;
