@@ -7,21 +7,6 @@
 
 namespace capstan {
 
-Batch PrefetchedStream::batch(int64_t epoch, int64_t index) {
-  if (!prefetcher_ || epoch != next_epoch_ || index != next_index_) {
-    Prefetcher::Options options;
-    options.epoch = epoch;
-    options.index = index;
-    prefetcher_ = std::make_unique<Prefetcher>(source_, options);
-  }
-  std::optional<Prefetcher::Prepared> prepared = prefetcher_->next();
-  if (!prepared) throw std::logic_error("batches: the source ended");
-  const bool last = index + 1 >= source_.batches_per_epoch(epoch);
-  next_epoch_ = last ? epoch + 1 : epoch;
-  next_index_ = last ? 0 : index + 1;
-  return std::move(prepared->batch);
-}
-
 const char* to_string(Split split) {
   switch (split) {
     case Split::train:

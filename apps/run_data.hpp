@@ -7,25 +7,9 @@
 
 #include "apps/run_config.hpp"
 #include "data/batcher.hpp"
-#include "data/prefetch.hpp"
 #include "data/text_windows.hpp"
-#include "train/batch_stream.hpp"
 
 namespace capstan {
-
-/// A batch source as the loop's stream: asked in order, the next batches are ready when they are asked for.
-class PrefetchedStream final : public BatchStream {
- public:
-  /// `source` must outlive it.
-  explicit PrefetchedStream(const BatchSource& source) : source_(source) {}
-  int64_t batches(int64_t epoch) const override { return source_.batches_per_epoch(epoch); }
-  Batch batch(int64_t epoch, int64_t index) override;
-
- private:
-  const BatchSource& source_;
-  std::unique_ptr<Prefetcher> prefetcher_;
-  int64_t next_epoch_ = -1, next_index_ = -1;
-};
 
 enum class Split { train, valid, test };
 const char* to_string(Split split);

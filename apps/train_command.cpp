@@ -8,6 +8,7 @@
 #include "apps/run_model.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "train/source_stream.hpp"
 #include "train/trainer.hpp"
 
 namespace capstan {
@@ -34,12 +35,12 @@ int train_run(const TrainOptions& options) {
   const RunData data(config, nullptr, {});
   RunModel model(config, data.tokenizer().vocabulary_size(), static_cast<int64_t>(data.classes().size()));
 
-  PrefetchedStream training(data.training());
+  SourceStream training(data.training());
   std::unique_ptr<BatchSource> valid_source;
-  std::unique_ptr<PrefetchedStream> valid;
+  std::unique_ptr<SourceStream> valid;
   if (data.has(Split::valid)) {
     valid_source = data.evaluation(Split::valid);
-    valid = std::make_unique<PrefetchedStream>(*valid_source);
+    valid = std::make_unique<SourceStream>(*valid_source);
   }
   TrainInputs inputs{model.task(), model.params(), training, valid.get(), folder,
                      {{"model", to_yaml(config.model)}, {"data", data.identity()}, {"tokenizer", data.tokenizer().fingerprint()}},

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "core/fwd.hpp"
 
@@ -29,6 +28,7 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixVi
                   real beta = 0);
 
 CAPSTAN_END
+<<<<<<< HEAD
 
 namespace capstan {
 
@@ -46,3 +46,5 @@ BlasInfo blas_info();
 void restart_with_fast_blas(char** argv);
 
 }  // namespace capstan
+=======
+>>>>>>> main

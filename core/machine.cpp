@@ -1,6 +1,15 @@
+<<<<<<< HEAD
 #include <cblas.h>
 #include <unistd.h>
 
+=======
+#include "core/machine.hpp"
+
+#include <cblas.h>
+#include <unistd.h>
+
+#include <algorithm>
+>>>>>>> main
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -8,7 +17,6 @@
 #include <thread>
 
 #include "core/error.hpp"
-#include "core/gemm.hpp"
 #include "core/parallel.hpp"
 
 namespace capstan {
@@ -52,6 +60,7 @@ BlasInfo blas_info() {
   return {openblas_get_corename(), threading[openblas_get_parallel()], version};
 }
 
+<<<<<<< HEAD
 void restart_with_fast_blas(char** argv) {
   if (std::getenv("OPENBLAS_CORETYPE") != nullptr) return;  // the user's choice, or the second start
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -63,6 +72,35 @@ void restart_with_fast_blas(char** argv) {
   if (with_avx512.count(core) > 0 || (!avx512 && (!avx2 || with_avx2.count(core) > 0))) return;
   if (setenv("OPENBLAS_CORETYPE", avx512 ? "SkylakeX" : "Haswell", 1) != 0) return;
   execv("/proc/self/exe", argv);  // returns only where it cannot be done: then the slow kernels serve
+=======
+std::string better_blas_core() {
+  const auto is_one_of = [core = std::string(openblas_get_corename())](std::initializer_list<const char*> cores) {
+    return std::find(cores.begin(), cores.end(), core) != cores.end();
+  };
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (avx512) return is_one_of({"SkylakeX", "Cooperlake", "SapphireRapids"}) ? "" : "SkylakeX";
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return !avx2 || is_one_of({"Haswell", "Zen", "SkylakeX", "Cooperlake", "SapphireRapids"}) ? "" : "Haswell";
+}
+
+void restart_with_best_settings(char** argv) {
+  constexpr const char* marker = "CAPSTAN_RESTARTED";
+  if (std::getenv(marker) != nullptr) {
+    unsetenv(marker);  // not for the programs that this one starts
+    return;
+  }
+  bool changed = false;
+  const auto set = [&changed](const char* name, const std::string& value) {
+    if (std::getenv(name) != nullptr || value.empty()) return;
+    changed = setenv(name, value.c_str(), 0) == 0 || changed;
+  };
+  set("OPENBLAS_CORETYPE", better_blas_core());
+  // About 20 microseconds: longer than the gaps between the parallel regions of a step.
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) set("GOMP_SPINCOUNT", "5000");
+  if (!changed || setenv(marker, "1", 1) != 0) return;
+  execv("/proc/self/exe", argv);
+>>>>>>> main
 }
 
 }  // namespace capstan

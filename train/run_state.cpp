@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "core/gemm.hpp"
+#include "core/machine.hpp"
 #include "core/parallel.hpp"
 
 namespace capstan {

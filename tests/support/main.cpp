@@ -6,7 +6,11 @@
 #include <cstring>
 #include <fstream>
 
+<<<<<<< HEAD
 #include "core/gemm.hpp"
+=======
+#include "core/machine.hpp"
+>>>>>>> main
 
 namespace {
 
@@ -47,6 +51,10 @@ REGISTER_LISTENER("counter", 1, Counter);
 }  // namespace
 
 int main(int argc, char** argv) {
+<<<<<<< HEAD
   capstan::restart_with_fast_blas(argv);  // the kernels that the program uses
+=======
+  capstan::restart_with_best_settings(argv);  // the kernels that users get
+>>>>>>> main
   return doctest::Context(argc, argv).run();
 }
