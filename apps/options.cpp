@@ -22,20 +22,10 @@ std::vector<std::string> machine_lines() {
   const BlasInfo blas = blas_info();
   std::vector<std::string> lines{fmt::format("machine: {} threads, SIMD {}, {} ({} kernels, {} threading)", threads(),
                                              xsimd::default_arch::name(), blas.version, blas.core, blas.threading)};
-<<<<<<< HEAD
-  const bool avx512 = __builtin_cpu_supports("avx512f");
-  for (const char* const slow : {"Haswell", "Zen", "Sandybridge", "Nehalem", "Prescott"})
-    if (avx512 && blas.core == slow)
-      lines.push_back(
-          fmt::format("warning: this CPU has AVX-512 but OpenBLAS uses its {} kernels, which are slower: "
-                      "unset OPENBLAS_CORETYPE",
-                      blas.core));
-=======
   if (const std::string better = better_blas_core(); !better.empty())
     lines.push_back(fmt::format("warning: OpenBLAS uses its {} kernels where this CPU could use {}, several times faster perhaps; "
                                 "is OPENBLAS_CORETYPE set? (unset it)",
                                 blas.core, better));
->>>>>>> main
   return lines;
 }
 

@@ -1,15 +1,9 @@
-<<<<<<< HEAD
-#include <cblas.h>
-#include <unistd.h>
-
-=======
 #include "core/machine.hpp"
 
 #include <cblas.h>
 #include <unistd.h>
 
 #include <algorithm>
->>>>>>> main
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -26,8 +20,7 @@ namespace {
 int physical_cores() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
-    return static_cast<int>(std::thread::hardware_concurrency());
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return static_cast<int>(std::thread::hardware_concurrency());
   std::set<std::string> cores;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &allowed)) continue;
@@ -60,19 +53,6 @@ BlasInfo blas_info() {
   return {openblas_get_corename(), threading[openblas_get_parallel()], version};
 }
 
-<<<<<<< HEAD
-void restart_with_fast_blas(char** argv) {
-  if (std::getenv("OPENBLAS_CORETYPE") != nullptr) return;  // the user's choice, or the second start
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  const std::string core = openblas_get_corename();
-  const std::set<std::string> with_avx512 = {"SkylakeX", "Cooperlake", "SapphireRapids"};
-  const std::set<std::string> with_avx2 = {"Haswell", "Zen", "Excavator"};
-  if (with_avx512.count(core) > 0 || (!avx512 && (!avx2 || with_avx2.count(core) > 0))) return;
-  if (setenv("OPENBLAS_CORETYPE", avx512 ? "SkylakeX" : "Haswell", 1) != 0) return;
-  execv("/proc/self/exe", argv);  // returns only where it cannot be done: then the slow kernels serve
-=======
 std::string better_blas_core() {
   const auto is_one_of = [core = std::string(openblas_get_corename())](std::initializer_list<const char*> cores) {
     return std::find(cores.begin(), cores.end(), core) != cores.end();
@@ -100,7 +80,6 @@ void restart_with_best_settings(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) set("GOMP_SPINCOUNT", "5000");
   if (!changed || setenv(marker, "1", 1) != 0) return;
   execv("/proc/self/exe", argv);
->>>>>>> main
 }
 
 }  // namespace capstan

@@ -6,11 +6,7 @@
 #include <cstring>
 #include <fstream>
 
-<<<<<<< HEAD
-#include "core/gemm.hpp"
-=======
 #include "core/machine.hpp"
->>>>>>> main
 
 namespace {
 
@@ -51,10 +47,6 @@ REGISTER_LISTENER("counter", 1, Counter);
 }  // namespace
 
 int main(int argc, char** argv) {
-<<<<<<< HEAD
-  capstan::restart_with_fast_blas(argv);  // the kernels that the program uses
-=======
   capstan::restart_with_best_settings(argv);  // the kernels that users get
->>>>>>> main
   return doctest::Context(argc, argv).run();
 }
