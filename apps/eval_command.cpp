@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -54,6 +55,7 @@ std::vector<double> loss_per_file(const SavedRun& run, const RunData& data, Spli
 
 /// Source code and configuration on one side, text for people on the other.
 bool is_prose(const std::string& name) {
+  if (std::filesystem::path(name).filename() == "CMakeLists.txt") return false;
   for (const char* const ending : {".md", ".txt", ".rst", ".adoc", ".tex"})
     if (name.size() > std::string(ending).size() && name.compare(name.size() - std::string(ending).size(), std::string::npos, ending) == 0)
       return true;

@@ -1,13 +1,15 @@
 #include "apps/config/config_table.hpp"
 
+#include <string_view>
+
 namespace capstan {
 namespace {
 
-/// A vertical bar would end the cell.
+/// A vertical bar would end the cell, <...> would be taken for HTML, * for emphasis.
 std::string cell(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '|') out += '\\';
+    if (std::string_view("|<*").find(c) != std::string_view::npos) out += '\\';
     out += c;
   }
   return out;
