@@ -22,7 +22,7 @@ step "4/5 held-out files: $capstan eval runs/quickstart-lm --compare-gzip"
 "$capstan" eval runs/quickstart-lm --compare-gzip
 
 step "5/5 a sample: $capstan generate runs/quickstart-lm --prompt '/// Throws Error when the ' ..."
-"$capstan" generate runs/quickstart-lm --prompt '/// Throws Error when the ' --tokens 500 --temperature 0.6 --top-k 40 --seed 1
+"$capstan" generate runs/quickstart-lm --prompt '/// Throws Error when the ' --tokens 220 --temperature 0.6 --top-k 40 --seed 1
 cat <<'TEXT'
 
 
