@@ -2,16 +2,13 @@
 
 #include <limits>
 
-#include "core/kernels/simd.hpp"
+#include "core/kernels/aft_recurrence.hpp"
 
 CAPSTAN_BEGIN
 namespace kernels {
 namespace {
 
 using simd::Batch;
-
-/// Registers that advance together: whole cache lines of every token, and chains enough to hide the exp and the quotient.
-constexpr int group_size = 4;
 
 }  // namespace
 
@@ -25,45 +22,26 @@ void aft_state_clear(const AftState& state, int64_t keys, int64_t channels) {
 
 void aft_scan(const AftInput& in, int64_t length, int64_t channels, const AftState& state, real* y, int64_t y_stride, real* gate,
               real* average) {
-  simd::sweep_groups<group_size>(channels, [&](auto group) {
-    constexpr int size = decltype(group)::size;
-    const Batch one(1);
-    Batch m[size], weight[size], r[size];
-    for (int i = 0; i < size; ++i) {
-      m[i] = group.places[i].load(state.maximum);
-      weight[i] = group.places[i].load(state.weight);
-      r[i] = group.places[i].load(state.average);
-    }
+  simd::sweep_groups<aft_group_size>(channels, [&](auto group) {
+    AftRecurrence<decltype(group)> recurrence(group, state);
     for (int64_t t = 0; t < length; ++t) {
       const int64_t row = t * in.stride, y_row = t * y_stride;
-      for (int i = 0; i < size; ++i) {
+      for (int i = 0; i < group.size; ++i) {
         const auto& at = group.places[i];
-        const Batch k = at.load(in.k + row);
-        // One of e^(m - m') and e^(K - m') is 1, the other e^-|K - m|.
-        const Batch small = xsimd::exp(-xsimd::abs(k - m[i]));
-        const auto rises = k > m[i];
-        const Batch beta = xsimd::select(rises, one, small);
-        weight[i] = xsimd::select(rises, small, one) * weight[i] + beta;
-        m[i] = xsimd::max(m[i], k);
-        const Batch g = beta / weight[i];
-        r[i] = r[i] + g * (at.load(in.v + row) - r[i]);
-        at.store(y + y_row, simd::sigmoid(at.load(in.q + row)) * r[i]);
+        const Batch g = recurrence.advance(i, at.load(in.k + row), at.load(in.v + row));
+        at.store(y + y_row, simd::sigmoid(at.load(in.q + row)) * recurrence.average(i));
         if (gate == nullptr) continue;
         at.store(gate + y_row, g);
-        at.store(average + y_row, r[i]);
+        at.store(average + y_row, recurrence.average(i));
       }
     }
-    for (int i = 0; i < size; ++i) {
-      group.places[i].store(state.maximum, m[i]);
-      group.places[i].store(state.weight, weight[i]);
-      group.places[i].store(state.average, r[i]);
-    }
+    recurrence.store();
   });
 }
 
 void aft_scan_backward(const AftInput& in, int64_t length, int64_t channels, const real* dy, const real* gate,
                        const real* average, int64_t y_stride, const AftGradient& out) {
-  simd::sweep_groups<group_size>(channels, [&](auto group) {
+  simd::sweep_groups<aft_group_size>(channels, [&](auto group) {
     constexpr int size = decltype(group)::size;
     const Batch one(1);
     Batch b[size], c[size];  // (1 - g) B and (1 - g) C of the token after

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/kernels/simd.hpp"
+#include "core/kernels/aft_recurrence.hpp"
 
 CAPSTAN_BEGIN
 namespace kernels {
@@ -31,31 +31,14 @@ void carry_shared(const AftInput& in, int64_t length, const AftGroup& group, con
 
 void aft_carry(const AftInput& in, int64_t length, const AftGroup& group, const AftState& state) {
   if (group.shared_key) return carry_shared(in, length, group, state);
-  simd::sweep_groups<4>(group.channels, [&](auto registers) {
-    constexpr int size = decltype(registers)::size;
-    const Batch one(1);
-    Batch m[size], weight[size], r[size];
-    for (int i = 0; i < size; ++i) {
-      m[i] = registers.places[i].load(state.maximum);
-      weight[i] = registers.places[i].load(state.weight);
-      r[i] = registers.places[i].load(state.average);
-    }
-    for (int64_t t = 0; t < length; ++t) {
-      for (int i = 0; i < size; ++i) {
+  simd::sweep_groups<aft_group_size>(group.channels, [&](auto registers) {
+    AftRecurrence<decltype(registers)> recurrence(registers, state);
+    for (int64_t t = 0; t < length; ++t)
+      for (int i = 0; i < registers.size; ++i) {
         const auto& at = registers.places[i];
-        const Batch k = at.load(in.k + t * in.stride), small = xsimd::exp(-xsimd::abs(k - m[i]));
-        const auto rises = k > m[i];
-        const Batch beta = xsimd::select(rises, one, small);
-        weight[i] = xsimd::select(rises, small, one) * weight[i] + beta;
-        m[i] = xsimd::max(m[i], k);
-        r[i] = r[i] + beta / weight[i] * (at.load(in.v + t * in.stride) - r[i]);
+        recurrence.advance(i, at.load(in.k + t * in.stride), at.load(in.v + t * in.stride));
       }
-    }
-    for (int i = 0; i < size; ++i) {
-      registers.places[i].store(state.maximum, m[i]);
-      registers.places[i].store(state.weight, weight[i]);
-      registers.places[i].store(state.average, r[i]);
-    }
+    recurrence.store();
   });
 }
 
