@@ -41,7 +41,7 @@ int refuse(CLI::App& root, const CLI::ParseError& error) {
   std::vector<std::string> commands;
   for (const CLI::App* command : app->get_subcommands([](const CLI::App*) { return true; }))
     commands.push_back(command->get_name());
-  const std::vector<std::string> rest = app->remaining();
+  const std::vector<std::string> rest = root.remaining(true);
   if (commands.empty() || (!rest.empty() && rest.front().rfind('-', 0) == 0)) {
     std::cerr << fmt::format("error: {}\n{} --help tells what it takes\n",
                              rest.empty() ? error.what() : "unknown: " + rest.front(), name);
@@ -62,7 +62,9 @@ void flush_output() {
 }
 
 int run_command_line(int argc, char** argv) {
-  spdlog::set_default_logger(spdlog::stderr_color_st("capstan"));  // results go to stdout, everything else to stderr
+  // Results go to stdout, everything else to stderr.
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("capstan", std::make_shared<spdlog::sinks::stderr_color_sink_st>()));
   spdlog::set_pattern("%^%l%$: %v");
   CLI::App cli{"Trains, compares and serves attention-free and linear-cost text models.", "capstan"};
   cli.require_subcommand(1);

@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <sstream>
 
@@ -47,16 +49,28 @@ class ImportFolder {
   fs::path folder_;
 };
 
+/// Catches what goes to std::cout while it lives.
+class CapturedOutput {
+ public:
+  CapturedOutput() : before_(std::cout.rdbuf(text_.rdbuf())) {}
+  ~CapturedOutput() { std::cout.rdbuf(before_); }
+  CapturedOutput(const CapturedOutput&) = delete;
+  CapturedOutput& operator=(const CapturedOutput&) = delete;
+  std::string text() const { return text_.str(); }
+
+ private:
+  std::ostringstream text_;
+  std::streambuf* before_;
+};
+
 /// `capstan WORDS...`; what it prints on standard output goes to `out`.
 int capstan_command(std::vector<std::string> words, std::string* out = nullptr) {
   words.insert(words.begin(), "capstan");
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
-  const std::ostringstream printed;
-  std::streambuf* const before = std::cout.rdbuf(printed.rdbuf());
+  const CapturedOutput printed;
   const int code = run_command_line(static_cast<int>(pointers.size()), pointers.data());
-  std::cout.rdbuf(before);
-  if (out != nullptr) *out = printed.str();
+  if (out != nullptr) *out = printed.text();
   return code;
 }
 

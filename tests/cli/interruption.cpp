@@ -11,7 +11,7 @@
 namespace capstan::testing {
 namespace {
 
-constexpr int64_t steps = 240;
+constexpr int64_t steps = 120;
 
 std::string metrics_of(const std::string& name) { return "runs/" + name + "/metrics.jsonl"; }
 

@@ -11,8 +11,7 @@ namespace capstan::testing {
 
 /// A training command: everything but the run's name and how often it saves.
 struct Training {
-  const char* name;
-  const char* config;
+  std::string name, config;
   std::vector<std::string> overrides;
 };
 

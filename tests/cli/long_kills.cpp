@@ -14,9 +14,10 @@ TEST_CASE("ten kills at random moments, checkpoint writing included, leave no tr
       INFO(training.name, ", seed ", seed);
       const Workplace place;
       write_samples(place);
-      REQUIRE(run(place, train_command(training, "whole", {"train.save_every=0"})).code == 0);
+      REQUIRE(run(place, train_command(training, "whole", {"train.save_every=0", "train.steps=400"})).code == 0);
       const Kills kills =
-          train_and_kill(place, train_command(training, "killed", {"train.save_every=1"}), "killed", 10, 180, random);
+          train_and_kill(place, train_command(training, "killed", {"train.save_every=1", "train.steps=400"}), "killed",
+                         10, 300, random);
       check_same_weights(place, "killed", "whole");
       check_same_metrics(place, "killed", "whole");
       made += kills.made;
