@@ -92,8 +92,7 @@ Array swap_first_axes(const Array& x) {
 
 TEST_CASE("imported weights compute what the public modules compute") {
   struct Case {
-    const char* name;
-    const char* source;
+    std::string name, source;
     bool time_first, causal;
   };
   const ImportFolder folder;
@@ -105,7 +104,7 @@ TEST_CASE("imported weights compute what the public modules compute") {
     REQUIRE(capstan_command({"import", fixture(c.name), "-o", imported}, &printed) == exit_done);
     CHECK(printed.find(c.source) != std::string::npos);
 
-    const SafetensorsFile io(fixture(std::string(c.name) + "_io"));
+    const SafetensorsFile io(fixture(c.name + "_io"));
     const Array x = c.time_first ? swap_first_axes(tensor(io, "x")) : tensor(io, "x");
     const Array y = c.time_first ? swap_first_axes(tensor(io, "y")) : tensor(io, "y");
     const SafetensorsFile file(imported);
