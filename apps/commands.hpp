@@ -24,6 +24,9 @@ void add_inspect_command(CLI::App& cli, const Choose& choose);
 void add_import_command(CLI::App& cli, const Choose& choose);
 void add_config_command(CLI::App& cli, const Choose& choose);
 
+/// Throws Error when standard output does not take what was written to it (a full disk).
+void flush_output();
+
 /// Parses the command line, runs the command, and turns what it throws into a message on stderr and an exit code.
 int run_command_line(int argc, char** argv);
 

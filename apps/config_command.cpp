@@ -13,6 +13,7 @@ namespace capstan {
 void add_config_command(CLI::App& cli, const Choose& choose) {
   CLI::App* const command = cli.add_subcommand("config", "Print, check or explain a configuration");
   command->require_subcommand(1);
+  command->footer("For example:  capstan config check --config configs/quickstart-lm.yaml --set model.width=256");
   const auto options = std::make_shared<ConfigOptions>();
   const auto load = [options] {
     if (options->files.empty()) throw ConfigError("config: give a file with --config");
@@ -37,7 +38,8 @@ void add_config_command(CLI::App& cli, const Choose& choose) {
     });
   });
 
-  CLI::App* const table = command->add_subcommand("table", "Every key with type, default, limits and meaning, as Markdown");
+  CLI::App* const table =
+      command->add_subcommand("table", "Every key with type, default, limits and meaning, as Markdown");
   table->callback([=] {
     choose([] {
       std::cout << config_table<RunConfig>();

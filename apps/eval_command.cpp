@@ -41,8 +41,8 @@ std::vector<double> loss_per_file(const SavedRun& run, const RunData& data, Spli
     const Segments segments(batch.segment_ids);
     // One row at a time: the loss of a batch is one sum, and a batch may hold windows of several files.
     for (int64_t row = 0; row < batch.tokens.dim(0); ++row) {
-      const Batch single{batch.tokens.rows(row, row + 1), batch.segment_ids.rows(row, row + 1), batch.labels.rows(row, row + 1),
-                         batch.examples.rows(row, row + 1)};
+      const Batch single{batch.tokens.rows(row, row + 1), batch.segment_ids.rows(row, row + 1),
+                         batch.labels.rows(row, row + 1), batch.examples.rows(row, row + 1)};
       Context context;
       context.segments = Segments(single.segment_ids);
       const TaskLoss loss = run.model->task().loss(single, context);
@@ -56,7 +56,8 @@ std::vector<double> loss_per_file(const SavedRun& run, const RunData& data, Spli
 bool is_prose(const std::string& name) {
   if (std::filesystem::path(name).filename() == "CMakeLists.txt") return false;
   for (const char* const ending : {".md", ".txt", ".rst", ".adoc", ".tex"})
-    if (name.size() > std::string(ending).size() && name.compare(name.size() - std::string(ending).size(), std::string::npos, ending) == 0)
+    if (name.size() > std::string(ending).size() &&
+        name.compare(name.size() - std::string(ending).size(), std::string::npos, ending) == 0)
       return true;
   return false;
 }
@@ -69,8 +70,8 @@ struct Tally {
 void print_tally(const char* name, const Tally& tally) {
   if (tally.files == 0) return;
   const auto bytes = static_cast<double>(tally.bytes);
-  std::cout << fmt::format("{:<8}{:>7}{:>12}{:>14.3f}{:>12.3f}\n", name, tally.files, tally.bytes, tally.nats / bytes / std::log(2.0),
-                           8 * static_cast<double>(tally.gzip_bytes) / bytes);
+  std::cout << fmt::format("{:<8}{:>7}{:>12}{:>14.3f}{:>12.3f}\n", name, tally.files, tally.bytes,
+                           tally.nats / bytes / std::log(2.0), 8 * static_cast<double>(tally.gzip_bytes) / bytes);
 }
 
 void compare_with_gzip(const SavedRun& run, const RunData& data, Split split) {
@@ -86,8 +87,8 @@ void compare_with_gzip(const SavedRun& run, const RunData& data, Split split) {
       tally->nats += nats[i];
     }
   }
-  std::cout << fmt::format("Held-out files, each on its own, in bits per byte:\n{:<8}{:>7}{:>12}{:>14}{:>12}\n", "", "files", "bytes",
-                           "this model", "gzip -9");
+  std::cout << fmt::format("Held-out files, each on its own, in bits per byte:\n{:<8}{:>7}{:>12}{:>14}{:>12}\n", "",
+                           "files", "bytes", "this model", "gzip -9");
   print_tally("code", code);
   print_tally("prose", prose);
   print_tally("all", all);
@@ -107,7 +108,7 @@ int evaluate_run(const EvalOptions& options) {
   }
   const auto source = data.evaluation(split);
   const Evaluation result = *evaluate(run.model->task(), *source);
-  std::cout << fmt::format("split {}\ntargets {}\nloss {:.4f}\n", to_string(split), result.targets, result.loss());
+  std::cout << fmt::format("split {}\ntargets {}\nloss {:.6f}\n", to_string(split), result.targets, result.loss());
   if (!run.model->is_language_model()) {
     std::cout << fmt::format("accuracy {:.4f}\n", result.accuracy());
     return exit_done;
@@ -125,11 +126,13 @@ void add_eval_command(CLI::App& cli, const Choose& choose) {
   const auto options = std::make_shared<EvalOptions>();
   command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
   command->add_option("--split", options->split, "train, valid or test")->capture_default_str();
-  command->add_option("-s,--set", options->overrides, "another value of a key: --set data.test=[other.txt] (repeatable)")
+  command
+      ->add_option("-s,--set", options->overrides, "another value of a key: --set data.test=[other.txt] (repeatable)")
       ->type_name("KEY=VALUE")
       ->expected(-1);
   command->add_flag("--compare-gzip", options->gzip,
                     "language models: bits per byte of every held-out file beside gzip -9, code and prose apart");
+  command->footer("For example:  capstan eval runs/quickstart-classifier --split test");
   command->callback([options, choose] { choose([options] { return evaluate_run(*options); }); });
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "apps/commands.hpp"
+#include "apps/options.hpp"
 #include "apps/run_model.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
@@ -68,7 +69,8 @@ int generate_text(const GenerateCommandOptions& options) {
   generation.max_tokens = options.tokens;
   generation.slide = !options.no_slide;
   generation.on_slide = [&] {
-    spdlog::info("the model knows {} positions: from here on it goes on from the last half of them", *model.position_limit());
+    spdlog::info("the model knows {} positions: from here on it goes on from the last half of them",
+                 *model.position_limit());
   };
   generation.on_token = [&](int32_t token) {
     std::cout << filter.push(decoder.push(token)) << std::flush;
@@ -90,22 +92,32 @@ void add_generate_command(CLI::App& cli, const Choose& choose) {
   SamplingConfig& sampling = options->sampling;
   command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
   command->add_option("-p,--prompt", options->prompt, "text to go on from")->type_name("TEXT");
-  command->add_option("-n,--tokens", options->tokens, "new tokens at most; -1 = no limit")->capture_default_str();
+  command->add_option("-n,--tokens", options->tokens, "new tokens at most; -1 = no limit")
+      ->capture_default_str()
+      ->check(number_check(at_least(-1)));
   command->add_option("--temperature", sampling.temperature, "0 = always the likeliest token; above 1 = bolder")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_check(at_least(0)));
   command->add_option("--top-k", sampling.top_k, "choose among this many likeliest tokens; 0 = all")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--top-p", sampling.top_p, "choose among the likeliest tokens that together have this probability")
+      ->check(number_check(at_least(0)));
+  command
+      ->add_option("--top-p", sampling.top_p, "choose among the likeliest tokens that together have this probability")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1.0));
-  command->add_option("--repetition-penalty", sampling.repetition_penalty, "above 1 = tokens seen before become less likely")
+      ->check(number_check(between(0, 1)));
+  command
+      ->add_option("--repetition-penalty", sampling.repetition_penalty,
+                   "above 1 = tokens seen before become less likely")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command->add_option("--seed", sampling.seed, "the same seed gives the same text")->capture_default_str()->check(CLI::NonNegativeNumber);
+      ->check(number_check(greater(0)));
+  command->add_option("--seed", sampling.seed, "the same seed gives the same text")
+      ->capture_default_str()
+      ->check(number_check(at_least(0)));
   command->add_option("--stop", options->stop, "text that ends the output, not shown (repeatable)")->type_name("TEXT");
-  command->add_flag("--no-slide", options->no_slide, "stop at the model's last position instead of going on from the last half");
+  command->add_flag("--no-slide", options->no_slide,
+                    "stop at the model's last position instead of going on from the last half");
+  command->footer(
+      "For example:  capstan generate runs/quickstart-lm --prompt \"The \" --tokens 400 --temperature 0.8 --seed 7");
   command->callback([options, choose] { choose([options] { return generate_text(*options); }); });
 }
 

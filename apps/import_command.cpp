@@ -5,6 +5,8 @@
 #include "apps/commands.hpp"
 #include "apps/config/config.hpp"
 #include "apps/import_module.hpp"
+#include "apps/options.hpp"
+#include "core/file.hpp"
 
 namespace capstan {
 namespace {
@@ -29,7 +31,10 @@ int import_weights(const ImportOptions& options) {
   std::vector<TensorToWrite> tensors;
   for (const auto& [name, tensor] : module.parameters)
     tensors.push_back({options.name + name, DType::f32, tensor.shape, tensor.values.data()});
-  write_safetensors(options.output, std::move(tensors), {{"source", module.source}, {"mixer", mixer}});
+  // A file of that name is replaced by a whole one or not at all.
+  const std::string unfinished = options.output + ".tmp";
+  write_safetensors(unfinished, std::move(tensors), {{"source", module.source}, {"mixer", mixer}});
+  rename_path(unfinished, options.output);
   std::cout << fmt::format("{} of width {} for up to {} tokens, written to {}. It is\n{}", module.source, module.width,
                            module.max_length, options.output, mixer);
   return exit_done;
@@ -38,14 +43,21 @@ int import_weights(const ImportOptions& options) {
 }  // namespace
 
 void add_import_command(CLI::App& cli, const Choose& choose) {
-  CLI::App* const command = cli.add_subcommand("import", "Turn weights of a published PyTorch module into a Capstan mixer's");
+  CLI::App* const command =
+      cli.add_subcommand("import", "Turn weights of a published PyTorch module into a Capstan mixer's");
   const auto options = std::make_shared<ImportOptions>();
-  command->add_option("file", options->file, "safetensors file with the module's state dict")->required()->type_name("FILE");
+  command->add_option("file", options->file, "safetensors file with the module's state dict")
+      ->required()
+      ->type_name("FILE");
   command->add_option("-o,--output", options->output, "safetensors file to write")->required()->type_name("FILE");
   command->add_option("--prefix", options->prefix, "what stands before the module's names in the file: encoder.aft.");
   command->add_option("--name", options->name, "what to put before the names here: blocks.0.mixer.");
-  command->add_option("--window", options->window, "AFTLocal whose file has no local_mask: its window")->check(CLI::PositiveNumber);
-  command->footer("Known modules: AFT_FULL (fc_q, fc_k, fc_v, position_biases) and AFTLocal (query, key, value, output, pos_bias).");
+  command->add_option("--window", options->window, "AFTLocal whose file has no local_mask: its window")
+      ->check(number_check(at_least(1)));
+  command->footer(
+      "Known modules: AFT_FULL (fc_q, fc_k, fc_v, position_biases) and AFTLocal (query, key, value, output, "
+      "pos_bias).\n"
+      "For example:  capstan import aft.safetensors --prefix encoder.aft. --name blocks.0.mixer. -o mixer.safetensors");
   command->callback([options, choose] { choose([options] { return import_weights(*options); }); });
 }
 

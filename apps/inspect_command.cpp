@@ -34,8 +34,8 @@ void print_tensors(const std::string& path) {
       square += value * value;
     }
     const double rms = values.empty() ? 0 : std::sqrt(square / static_cast<double>(values.size()));
-    std::cout << fmt::format("{:<48} {:<5} {:<18} rms {:<10.4g} [{:.4g}, {:.4g}]\n", tensor.name, to_string(tensor.dtype),
-                             to_string(Shape(tensor.shape)), rms, low, high);
+    std::cout << fmt::format("{:<48} {:<5} {:<18} rms {:<10.4g} [{:.4g}, {:.4g}]\n", tensor.name,
+                             to_string(tensor.dtype), to_string(Shape(tensor.shape)), rms, low, high);
   }
   for (const auto& [key, value] : file.metadata()) std::cout << fmt::format("metadata {}: {}\n", key, value);
 }
@@ -59,7 +59,8 @@ int inspect(const InspectOptions& options) {
     return exit_done;
   }
   std::cout << fmt::format("weights: {}\n", run.weights);
-  std::cout << to_text(run.model->summary(options.length > 0 ? options.length : run.model->position_limit().value_or(512)));
+  std::cout << to_text(
+      run.model->summary(options.length > 0 ? options.length : run.model->position_limit().value_or(512)));
   return exit_done;
 }
 
@@ -68,16 +69,26 @@ int inspect(const InspectOptions& options) {
 void add_inspect_command(CLI::App& cli, const Choose& choose) {
   CLI::App* const command = cli.add_subcommand("inspect", "Parameters, cost and state of a model; tensors of a file");
   const auto options = std::make_shared<InspectOptions>();
-  command->add_option("what", options->what, "a run folder, a configuration (.yaml) or a file of tensors (.safetensors)")
+  command
+      ->add_option("what", options->what, "a run folder, a configuration (.yaml) or a file of tensors (.safetensors)")
       ->required()
       ->type_name("RUN|FILE");
   command->add_option("-s,--set", options->overrides, "of a configuration: another value of a key (repeatable)")
       ->type_name("KEY=VALUE")
       ->expected(-1);
-  command->add_option("--length", options->length, "tokens per text that costs are given for; 0 = the model's longest")->capture_default_str();
-  command->add_option("--vocabulary", options->vocabulary, "of a configuration: number of tokens")->capture_default_str()->check(CLI::PositiveNumber);
-  command->add_option("--classes", options->classes, "of a configuration: number of classes")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--length", options->length, "tokens per text that costs are given for; 0 = the model's longest")
+      ->capture_default_str()
+      ->check(number_check(at_least(0)));
+  command->add_option("--vocabulary", options->vocabulary, "of a configuration: number of tokens")
+      ->capture_default_str()
+      ->check(number_check(between(1, 1 << 24)));
+  command->add_option("--classes", options->classes, "of a configuration: number of classes")
+      ->capture_default_str()
+      ->check(number_check(between(2, 1 << 24)));
   command->add_flag("--tensors", options->tensors, "of a run: its tensors with shape and size of the numbers");
+  command->footer(
+      "For example:  capstan inspect configs/enwik8.yaml --length 4096\n"
+      "              capstan inspect runs/quickstart-lm --tensors");
   command->callback([options, choose] { choose([options] { return inspect(*options); }); });
 }
 

@@ -1,7 +1,10 @@
+#include <iostream>
+
 #include "apps/commands.hpp"
 #include "core/machine.hpp"
 
 int main(int argc, char** argv) {
   capstan::restart_with_best_settings(argv);
+  std::ios::sync_with_stdio(false);  // so that predict can tell whether more input is waiting
   return capstan::run_command_line(argc, argv);
 }

@@ -1,8 +1,10 @@
 #include "apps/options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <xsimd/xsimd.hpp>
 
+#include "apps/config/config_reader.hpp"
 #include "core/error.hpp"
 #include "core/machine.hpp"
 #include "core/parallel.hpp"
@@ -18,14 +20,24 @@ void add_config_options(CLI::App& command, ConfigOptions& options) {
       ->expected(-1);
 }
 
+std::function<std::string(const std::string&)> number_check(const Constraint& limits) {
+  return [limits](const std::string& text) {
+    double number = NAN;
+    if (CLI::detail::lexical_cast(text, number) && std::isfinite(number) && in_range(limits, number))
+      return std::string();
+    return fmt::format("expected a number ({}), got {}", limits_text(limits), text);
+  };
+}
+
 std::vector<std::string> machine_lines() {
   const BlasInfo blas = blas_info();
   std::vector<std::string> lines{fmt::format("machine: {} threads, SIMD {}, {} ({} kernels, {} threading)", threads(),
                                              xsimd::default_arch::name(), blas.version, blas.core, blas.threading)};
   if (const std::string better = better_blas_core(); !better.empty())
-    lines.push_back(fmt::format("warning: OpenBLAS uses its {} kernels where this CPU could use {}, several times faster perhaps; "
-                                "is OPENBLAS_CORETYPE set? (unset it)",
-                                blas.core, better));
+    lines.push_back(
+        fmt::format("warning: OpenBLAS uses its {} kernels where this CPU could use {}, several times faster perhaps; "
+                    "is OPENBLAS_CORETYPE set? (unset it)",
+                    blas.core, better));
   return lines;
 }
 

@@ -1,17 +1,21 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
+#include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "apps/commands.hpp"
+#include "apps/options.hpp"
 #include "apps/run_model.hpp"
 #include "core/error.hpp"
+#include "core/file.hpp"
 #include "core/ops_softmax.hpp"
 #include "core/parallel.hpp"
 #include "data/batcher.hpp"
+#include "data/utf8.hpp"
 
 namespace capstan {
 namespace {
@@ -24,26 +28,25 @@ struct PredictOptions {
 /// The texts' labels, in their order.
 class Predictor {
  public:
-  Predictor(const SavedRun& run, const PredictOptions& options) : run_(run), classifier_(run.model->text_classifier()), options_(options) {
+  Predictor(const SavedRun& run, const PredictOptions& options)
+      : run_(run), classifier_(run.model->text_classifier()), options_(options) {
     if (options.format != "tsv" && options.format != "jsonl")
       throw ConfigError(fmt::format("--format: {} is none of tsv, jsonl", options.format));
     if (const auto* labelled = std::get_if<LabelledSourceConfig>(&run.config.data)) {
       max_length_ = labelled->max_length;
       truncate_ = labelled->truncate;
     }
-    if (const auto limit = classifier_.position_limit()) max_length_ = max_length_ > 0 ? std::min(max_length_, *limit) : *limit;
+    if (const auto limit = classifier_.position_limit())
+      max_length_ = max_length_ > 0 ? std::min(max_length_, *limit) : *limit;
   }
 
   void add(const std::string& text, int64_t line) {
-    std::vector<int32_t> tokens = run_.tokenizer->encode(text, fmt::format("{}:{}", options_.file == "-" ? "stdin" : options_.file, line));
-    if (max_length_ > 0 && static_cast<int64_t>(tokens.size()) > max_length_) {
-      if (truncate_ == Truncate::error)
-        throw Error(fmt::format("{}:{}: {} tokens are more than the model's {}: shorten the text, or train with data.truncate: head",
-                                options_.file, line, tokens.size(), max_length_));
-      if (truncate_ == Truncate::tail) tokens.erase(tokens.begin(), tokens.end() - max_length_);
-      tokens.resize(static_cast<size_t>(max_length_));
+    try {
+      rows_.push_back(tokens_of(text, line));
+    } catch (const Error&) {
+      flush();  // the texts before the bad one have their labels
+      throw;
     }
-    rows_.push_back(std::move(tokens));
     texts_.push_back(text);
     if (static_cast<int64_t>(rows_.size()) >= options_.batch_size) flush();
   }
@@ -54,8 +57,9 @@ class Predictor {
     Context context;
     context.segments = Segments(batch.segment_ids);
     const Array probabilities = softmax(classifier_.logits(batch.tokens, context)).value();
-    for (size_t row = 0; row < rows_.size(); ++row) write(texts_[row], probabilities.data() + static_cast<int64_t>(row) * classes());
-    std::cout.flush();
+    for (size_t row = 0; row < rows_.size(); ++row)
+      write(texts_[row], probabilities.data() + static_cast<int64_t>(row) * classes());
+    flush_output();
     rows_.clear();
     texts_.clear();
   }
@@ -63,13 +67,28 @@ class Predictor {
  private:
   int64_t classes() const { return static_cast<int64_t>(run_.classes.size()); }
 
+  std::vector<int32_t> tokens_of(const std::string& text, int64_t line) const {
+    const std::string file = options_.file == "-" ? "stdin" : options_.file;
+    if (run_.tokenizer->needs_utf8()) check_utf8(text, file, line);
+    std::vector<int32_t> tokens = run_.tokenizer->encode(text, file);
+    if (max_length_ == 0 || static_cast<int64_t>(tokens.size()) <= max_length_) return tokens;
+    if (truncate_ == Truncate::error)
+      throw Error(fmt::format(
+          "{}:{}: {} tokens are more than the model's {}: shorten the text, or train with data.truncate: head", file,
+          line, tokens.size(), max_length_));
+    if (truncate_ == Truncate::tail) tokens.erase(tokens.begin(), tokens.end() - max_length_);
+    tokens.resize(static_cast<size_t>(max_length_));
+    return tokens;
+  }
+
   void write(const std::string& text, const float* probabilities) const {
     const int64_t best = std::max_element(probabilities, probabilities + classes()) - probabilities;
     const std::string& label = run_.classes[static_cast<size_t>(best)];
     if (options_.format == "jsonl") {
       nlohmann::ordered_json all;
       for (int64_t i = 0; i < classes(); ++i) all[run_.classes[static_cast<size_t>(i)]] = probabilities[i];
-      const nlohmann::ordered_json line{{"label", label}, {"probability", probabilities[best]}, {"probabilities", all}, {"text", text}};
+      const nlohmann::ordered_json line{
+          {"label", label}, {"probability", probabilities[best]}, {"probabilities", all}, {"text", text}};
       std::cout << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
       return;
     }
@@ -93,9 +112,14 @@ int predict(const PredictOptions& options) {
   Predictor predictor(run, options);
   std::ifstream file;
   if (options.file != "-") {
+    if (std::error_code unknown; std::filesystem::is_directory(options.file, unknown))
+      throw Error(
+          fmt::format("{}: is a folder: give a file with one text per line, or - for standard input", options.file));
     file.open(options.file, std::ios::binary);
-    if (!file || file.peek() == std::ifstream::traits_type::eof())
-      throw Error(fmt::format("{}: there is no text to read: give a file with one text per line, or - for standard input", options.file));
+    if (!file) throw_file_error("read", options.file, errno);
+    if (file.peek() == std::ifstream::traits_type::eof())
+      throw Error(fmt::format("{}: the file is empty: give a file with one text per line, or - for standard input",
+                              options.file));
   }
   std::istream& in = options.file == "-" ? std::cin : file;
   if (options.format == "tsv") {
@@ -120,9 +144,20 @@ void add_predict_command(CLI::App& cli, const Choose& choose) {
   CLI::App* const command = cli.add_subcommand("predict", "Label texts, one per line, with a trained classifier");
   const auto options = std::make_shared<PredictOptions>();
   command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
-  command->add_option("file", options->file, "texts, one per line; - is standard input")->capture_default_str()->type_name("FILE");
-  command->add_option("--format", options->format, "tsv (label, then the probability of every class) or jsonl")->capture_default_str();
-  command->add_option("--batch-size", options->batch_size, "texts worked on together")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("file", options->file, "texts, one per line; - is standard input")
+      ->capture_default_str()
+      ->type_name("FILE");
+  command->add_option("--format", options->format, "tsv (label, then the probability of every class) or jsonl")
+      ->capture_default_str();
+  command->add_option("--batch-size", options->batch_size, "texts worked on together")
+      ->capture_default_str()
+      ->check(number_check(between(1, 65536)));
+  command->footer(
+      "Texts are cut to the length the model was trained with, as data.truncate says. At a text that cannot be read it "
+      "stops;\n"
+      "those before it have their labels.\n"
+      "For example:  capstan predict runs/ag-news texts.txt\n"
+      "              echo \"[MAX 2 9 [MIN 4 7 ] 0 ]\" | capstan predict runs/quickstart-classifier");
   command->callback([options, choose] { choose([options] { return predict(*options); }); });
 }
 

@@ -25,8 +25,8 @@ namespace {
 /// fingerprint.
 std::string settings_text(const SourceConfig& source) {
   const Settings settings = std::visit([](const auto& config) { return settings_of(config); }, source);
-  static const std::vector<std::string> places = {"train", "valid", "test", "include", "exclude", "classes", "classes_file",
-                                                  "tokenizer.vocabulary", "overlap"};
+  static const std::vector<std::string> places = {
+      "train", "valid", "test", "include", "exclude", "classes", "classes_file", "tokenizer.vocabulary", "overlap"};
   std::string text;
   for (const auto& [key, value] : settings) {
     const bool is_place = std::any_of(places.begin(), places.end(), [&key = key](const std::string& place) {
@@ -47,7 +47,8 @@ ClassificationData load_classification(const SourceConfig& source, std::shared_p
 
 }  // namespace
 
-RunData::RunData(const RunConfig& config, std::shared_ptr<const Tokenizer> tokenizer, const std::vector<std::string>& classes)
+RunData::RunData(const RunConfig& config, std::shared_ptr<const Tokenizer> tokenizer,
+                 const std::vector<std::string>& classes)
     : config_(config), is_text_(std::holds_alternative<TextSourceConfig>(config.data)) {
   const BatchConfig batches{config.train.batch_size, config.train.batch_tokens};
   const auto seed = static_cast<uint64_t>(config.seed);
@@ -66,7 +67,7 @@ RunData::RunData(const RunConfig& config, std::shared_ptr<const Tokenizer> token
     fingerprint = labelled_.fingerprint();
     training_ = std::make_unique<BucketedBatches>(labelled_.train, batches, seed);
   }
-  identity_ = "fingerprint: " + fingerprint + "\n" + settings_text(config.data);
+  identity_ = settings_text(config.data) + "fingerprint of the content: " + fingerprint + "\n";
 }
 
 const ExampleSet& RunData::examples(Split split) const {
@@ -77,8 +78,8 @@ const TextCorpus& RunData::corpus(Split split) const {
   if (!is_text_) throw Error("data: these are labelled examples, not text");
   const TextCorpus& corpus = split == Split::train ? text_.train : split == Split::valid ? text_.valid : text_.test;
   if (corpus.size() == 0)
-    throw Error(fmt::format("data: there is no {} split: give data.{}, or data.{}_fraction", to_string(split), to_string(split),
-                            to_string(split)));
+    throw Error(fmt::format("data: there is no {} split: give data.{}, or data.{}_fraction", to_string(split),
+                            to_string(split), to_string(split)));
   return corpus;
 }
 
@@ -93,7 +94,8 @@ std::unique_ptr<BatchSource> RunData::evaluation(Split split, bool per_file) con
     const auto& source = std::get<TextSourceConfig>(config_.data);
     return std::make_unique<EvaluationWindows>(
         corpus(split),
-        EvaluationWindows::Options{source.sequence_length, tokenizer_->start_token(), source.overlap, per_file}, batches);
+        EvaluationWindows::Options{source.sequence_length, tokenizer_->start_token(), source.overlap, per_file},
+        batches);
   }
   if (examples(split).size() == 0)
     throw Error(fmt::format("data: there is no {} split: give data.{}", to_string(split), to_string(split)));
@@ -107,12 +109,12 @@ std::vector<std::string> RunData::description() const {
     if (!has(split)) continue;
     if (is_text_) {
       const TextCorpus& text = corpus(split);
-      lines.push_back(fmt::format("{}: {} files, {} bytes, {} tokens", to_string(split), text.files.size(), text.bytes(),
-                                  text.size()));
+      lines.push_back(fmt::format("{}: {} files, {} bytes, {} tokens", to_string(split), text.files.size(),
+                                  text.bytes(), text.size()));
     } else {
       const ExampleSet& set = examples(split);
-      lines.push_back(fmt::format("{}: {} examples of {} classes, {} tokens, the longest {}", to_string(split), set.size(),
-                                  classes_.size(), set.token_count(), set.longest()));
+      lines.push_back(fmt::format("{}: {} examples of {} classes, {} tokens, the longest {}", to_string(split),
+                                  set.size(), classes_.size(), set.token_count(), set.longest()));
     }
   }
   return lines;

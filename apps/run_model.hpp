@@ -31,9 +31,14 @@ class RunModel {
 
  private:
   ParamStore params_;
+  std::string name_;  // the run's
   std::unique_ptr<LanguageModel> language_model_;
   std::unique_ptr<TextClassifier> text_classifier_;
 };
+
+/// How a tokenizer and a list of classes are told from others: a checkpoint records both.
+std::string identity_of(const Tokenizer& tokenizer);
+std::string identity_of(const std::vector<std::string>& classes);
 
 /// What a run folder keeps beside its checkpoints: config.yaml, tokenizer.json and, for classifiers, classes.txt. They
 /// are all that predict and generate need besides the weights.

@@ -22,7 +22,8 @@ std::vector<std::string> preamble(const RunConfig& config, const RunData& data, 
   std::vector<std::string> lines = machine_lines();
   for (const std::string& line : data.description()) lines.push_back(line);
   const auto* text = std::get_if<TextSourceConfig>(&config.data);
-  const ModelSummary summary = model.summary(text != nullptr ? text->sequence_length : model.position_limit().value_or(512));
+  const ModelSummary summary =
+      model.summary(text != nullptr ? text->sequence_length : model.position_limit().value_or(512));
   lines.push_back("model:\n" + to_text(summary));
   return lines;
 }
@@ -35,8 +36,15 @@ int train_run(const TrainOptions& options) {
   RunModel model(config, data.tokenizer().vocabulary_size(), static_cast<int64_t>(data.classes().size()));
 
   const std::unique_ptr<BatchSource> valid = data.has(Split::valid) ? data.evaluation(Split::valid) : nullptr;
-  TrainInputs inputs{model.task(), model.params(), data.training(), valid.get(), folder,
-                     {{"model", to_yaml(config.model)}, {"data", data.identity()}, {"tokenizer", data.tokenizer().fingerprint()}},
+  TrainInputs inputs{model.task(),
+                     model.params(),
+                     data.training(),
+                     valid.get(),
+                     folder,
+                     {{"model", to_yaml(config.model)},
+                      {"data", data.identity()},
+                      {"tokenizer", identity_of(data.tokenizer())},
+                      {"classes", identity_of(data.classes())}},
                      static_cast<uint64_t>(config.seed)};
   if (!options.resume_from.empty()) inputs.resume_from = options.resume_from;
   inputs.preamble = preamble(config, data, model);
@@ -51,9 +59,13 @@ void add_train_command(CLI::App& cli, const Choose& choose) {
   const auto options = std::make_shared<TrainOptions>();
   add_config_options(*command, options->config);
   command->get_option("--config")->required();
-  command->add_option("--resume-from", options->resume_from, "a checkpoint's folder to go on from, instead of the last one")
+  command
+      ->add_option("--resume-from", options->resume_from,
+                   "a checkpoint's folder to go on from, instead of the last one")
       ->type_name("FOLDER");
-  command->footer("The run folder <folder>/<name> holds config.yaml, metrics.jsonl, train.log and checkpoints/.");
+  command->footer(
+      "All that a run makes lies in <folder>/<name>: config.yaml, metrics.jsonl, train.log, checkpoints/.\n"
+      "For example:  capstan train --config configs/quickstart-lm.yaml --set name=mine train.steps=500");
   command->callback([options, choose] { choose([options] { return train_run(*options); }); });
 }
 

@@ -45,6 +45,9 @@ ClassNames ClassNames::from_list(std::vector<std::string> names, const std::stri
   classes.accepts_indices_ = true;
   for (size_t i = 0; i < classes.names_.size(); ++i) {
     const std::string& name = classes.names_[i];
+    if (name.find_first_of("\t\r\n") != std::string::npos)  // classes.txt and tables could not hold it
+      throw Error(
+          fmt::format("{}: class {} has a tab or a line break in its name; choose another label", origin, i + 1));
     if (!classes.indices_.emplace(name, static_cast<int32_t>(i)).second)
       throw Error(fmt::format("{}: the class '{}' is named twice", origin, name));
     if (integer(name)) classes.accepts_indices_ = false;

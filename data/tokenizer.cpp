@@ -16,7 +16,7 @@ namespace {
 WordSplit word_split(const std::string& name) {
   for (const auto& entry : enum_names(WordSplit{}))
     if (entry.name == name) return entry.value;
-  throw Error(fmt::format("tokenizer: unknown word split '{}'", name));
+  throw Error(fmt::format("unknown word split '{}'", name));
 }
 
 std::shared_ptr<const Tokenizer> tokenizer_from(const nlohmann::json& json) {
@@ -28,7 +28,7 @@ std::shared_ptr<const Tokenizer> tokenizer_from(const nlohmann::json& json) {
     const WordTokenizer::Rule rule{word_split(json.at("split").get<std::string>()), json.at("lower_case").get<bool>()};
     return std::make_shared<WordTokenizer>(rule, json.at("words").get<std::vector<std::string>>());
   }
-  throw Error(fmt::format("tokenizer: unknown kind '{}'; known: byte, char, word, listops", kind));
+  throw Error(fmt::format("unknown kind '{}' (known: byte, char, word, listops)", kind));
 }
 
 }  // namespace
@@ -43,13 +43,21 @@ std::string Tokenizer::decode(const std::vector<int32_t>& ids) const {
   return text;
 }
 
-std::shared_ptr<const Tokenizer> Tokenizer::from_json(const std::string& json) {
+std::shared_ptr<const Tokenizer> Tokenizer::from_json(const std::string& json, const std::string& file) {
+  const auto damaged = [&](const std::string& what) {
+    return Error(
+        fmt::format("{}: {}: the file is damaged or not a saved tokenizer; use another copy of it", file, what));
+  };
   try {
     return tokenizer_from(nlohmann::json::parse(json));
-  } catch (const nlohmann::json::exception& problem) {
-    throw Error(fmt::format("tokenizer: not a saved tokenizer ({})", problem.what()));
+  } catch (const nlohmann::json::parse_error& problem) {
+    throw damaged(fmt::format("not JSON from byte {} on", problem.byte));
+  } catch (const nlohmann::json::exception&) {
+    throw damaged("a key is missing or of another type");
   } catch (const std::invalid_argument& problem) {
-    throw Error(fmt::format("tokenizer: damaged ({})", problem.what()));
+    throw damaged(problem.what());
+  } catch (const Error& problem) {
+    throw damaged(problem.what());
   }
 }
 

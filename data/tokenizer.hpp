@@ -36,7 +36,8 @@ class Tokenizer {
 
   /// One JSON document that from_json() makes the same tokenizer of.
   virtual std::string to_json() const = 0;
-  static std::shared_ptr<const Tokenizer> from_json(const std::string& json);
+  /// Throws Error naming `file` when it is none.
+  static std::shared_ptr<const Tokenizer> from_json(const std::string& json, const std::string& file = "tokenizer");
   /// XXH3-128 of to_json().
   std::string fingerprint() const;
 

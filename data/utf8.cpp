@@ -42,8 +42,8 @@ Utf8Character first_character(std::string_view text) {
   return {State::valid, code_point, begin.length};
 }
 
-void check_utf8(std::string_view text, const std::string& file) {
-  int64_t line = 1, column = 1;
+void check_utf8(std::string_view text, const std::string& file, int64_t first_line) {
+  int64_t line = first_line, column = 1;
   for (size_t at = 0; at < text.size();) {
     const Utf8Character character = first_character(text.substr(at));
     if (character.state != Utf8Character::State::valid)

@@ -18,8 +18,9 @@ struct Utf8Character {
 /// Throws std::invalid_argument for an empty text.
 Utf8Character first_character(std::string_view text);
 
-/// Throws Error "file:line:column: ..." at the first byte that is not UTF-8. Columns count characters from 1.
-void check_utf8(std::string_view text, const std::string& file);
+/// Throws Error "file:line:column: ..." at the first byte that is not UTF-8. Columns count characters from 1; the text
+/// begins with the file's line `first_line`.
+void check_utf8(std::string_view text, const std::string& file, int64_t first_line = 1);
 
 void append_utf8(std::string& text, uint32_t code_point);
 

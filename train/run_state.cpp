@@ -53,18 +53,22 @@ std::string first_difference(const std::string& saved, const std::string& now) {
 }
 
 void check_identity(const Identity& saved, const Identity& now, const std::string& folder) {
-  const auto fail = [&](const std::string& name, const std::string& what) {
-    throw Error(fmt::format(
-        "{} holds a run with another {}: {}; continue with what it was begun with, or choose another run folder",
-        folder, name, what));
+  std::string differences;
+  const auto note = [&](const std::string& name, const std::string& what) {
+    differences += fmt::format("{}another {}: {}", differences.empty() ? "" : "; and with ", name, what);
   };
   for (const auto& [name, text] : saved) {
     const auto found = now.find(name);
-    if (found == now.end()) fail(name, "it is not given now");
-    if (found->second != text) fail(name, first_difference(text, found->second));
+    if (found == now.end())
+      note(name, "it is not given now");
+    else if (found->second != text)
+      note(name, first_difference(text, found->second));
   }
   for (const auto& [name, text] : now)
-    if (saved.count(name) == 0) fail(name, "it had none");
+    if (saved.count(name) == 0) note(name, "it had none");
+  if (differences.empty()) return;
+  throw Error(fmt::format("{} holds a run with {}; continue with what it was begun with, or choose another run folder",
+                          folder, differences));
 }
 
 }  // namespace
@@ -81,13 +85,14 @@ RunState run_state_from_json(const std::string& text, const std::string& path) {
     const json file = json::parse(text);
     const json& content = file.at("state");
     if (file.at("xxh3_128").get<std::string>() != checksum(content))
-      throw Error(fmt::format("{}: the content does not match its checksum: the file is damaged", path));
+      throw Error(fmt::format(
+          "{}: the content does not match its checksum: the file is damaged; use another checkpoint", path));
     RunState state;
     for_fields(state, [&](const char* name, auto& field) { content.at(name).get_to(field); });
     if (!content.at("best_loss").is_null()) state.best_loss = content["best_loss"].get<double>();
     return state;
   } catch (const json::exception&) {
-    throw Error(fmt::format("{}: the file is damaged: not the JSON of a run's state", path));
+    throw Error(fmt::format("{}: the file is damaged: not the JSON of a run's state; use another checkpoint", path));
   }
 }
 

@@ -11,14 +11,6 @@ namespace {
 
 bool has_range(const Constraint& constraint) { return constraint.minimum || constraint.maximum; }
 
-/// Whether a number, or a length, keeps to the limits. NaN does not.
-bool in_range(const Constraint& constraint, double value) {
-  const auto &minimum = constraint.minimum, &maximum = constraint.maximum;
-  const bool high_enough = !minimum || (constraint.above_minimum ? value > *minimum : value >= *minimum);
-  const bool low_enough = !maximum || (constraint.below_maximum ? value < *maximum : value <= *maximum);
-  return high_enough && low_enough;
-}
-
 /// "a number (greater than 0)".
 std::string with_limits(const std::string& what, const std::string& limits) {
   return limits.empty() ? what : fmt::format("{} ({})", what, limits);
@@ -41,6 +33,13 @@ void fail_expected(const ConfigNode& node, const Spot& spot, const std::string& 
     spot.fail(fmt::format("expected {}, got {}{}", what, shown(node), hint));
   else
     spot.fail("must be given: expected " + what);
+}
+
+bool in_range(const Constraint& constraint, double value) {
+  const auto &minimum = constraint.minimum, &maximum = constraint.maximum;
+  const bool high_enough = !minimum || (constraint.above_minimum ? value > *minimum : value >= *minimum);
+  const bool low_enough = !maximum || (constraint.below_maximum ? value < *maximum : value <= *maximum);
+  return high_enough && low_enough;
 }
 
 std::string limits_text(const Constraint& constraint) {

@@ -22,6 +22,8 @@ struct Spot {
 /// "must be given: expected WHAT" for a default, "expected WHAT, got VALUE" for anything else, and a hint after it.
 void fail_expected(const ConfigNode& node, const Spot& spot, const std::string& what, const std::string& hint = "");
 
+/// Whether a number, or a length, keeps to the limits. NaN does not.
+bool in_range(const Constraint& constraint, double value);
 /// A constraint in words: "greater than 0", "at least 0 and below 1", "one of (adamw, sgd)"; empty if there is none.
 std::string limits_text(const Constraint& constraint);
 /// The same for text and lists, whose limits are of length.

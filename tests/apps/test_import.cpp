@@ -1,0 +1,216 @@
+// `capstan import`: weights of the public PyTorch modules give the outputs of the PyTorch twins
+// (tests/parity/README.md).
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <sstream>
+
+#include "apps/commands.hpp"
+#include "apps/config/config.hpp"
+#include "apps/import_module.hpp"
+#include "core/array_xt.hpp"
+#include "core/error.hpp"
+#include "nn/block.hpp"
+#include "nn/scope.hpp"
+#include "tests/support/compare.hpp"
+#include "train/checkpoint.hpp"
+
+namespace capstan::testing {
+
+/// The mixer as the metadata of an imported file describe it.
+struct ImportedConfig {
+  MixerConfig mixer;
+};
+template <class Fields>
+void describe(Fields& f, ImportedConfig& c) {
+  f("mixer", c.mixer, any(), "the imported mixer");
+}
+
+namespace {
+namespace fs = std::filesystem;
+
+std::string fixture(const std::string& name) {
+  return std::string(CAPSTAN_SOURCE_DIR "/tests/parity/fixtures/") + name + ".safetensors";
+}
+
+class ImportFolder {
+ public:
+  ImportFolder() : folder_(fs::temp_directory_path() / ("capstan-import-" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~ImportFolder() { fs::remove_all(folder_); }
+  std::string operator/(const std::string& name) const { return (folder_ / name).string(); }
+
+ private:
+  fs::path folder_;
+};
+
+/// Catches what goes to std::cout while it lives.
+class CapturedOutput {
+ public:
+  CapturedOutput() : before_(std::cout.rdbuf(text_.rdbuf())) {}
+  ~CapturedOutput() { std::cout.rdbuf(before_); }
+  CapturedOutput(const CapturedOutput&) = delete;
+  CapturedOutput& operator=(const CapturedOutput&) = delete;
+  std::string text() const { return text_.str(); }
+
+ private:
+  std::ostringstream text_;
+  std::streambuf* before_;
+};
+
+/// `capstan WORDS...`; what it prints on standard output goes to `out`.
+int capstan_command(std::vector<std::string> words, std::string* out = nullptr) {
+  words.insert(words.begin(), "capstan");
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  const CapturedOutput printed;
+  const int code = run_command_line(static_cast<int>(pointers.size()), pointers.data());
+  if (out != nullptr) *out = printed.text();
+  return code;
+}
+
+Array tensor(const SafetensorsFile& file, const std::string& name) {
+  Array out{Shape(file.at(name).shape)};
+  file.at(name).copy_to(out.mutable_data());
+  return out;
+}
+
+/// (A, B, D) -> (B, A, D)
+Array swap_first_axes(const Array& x) {
+  Array out({x.dim(1), x.dim(0), x.dim(2)});
+  for (int64_t a = 0; a < x.dim(0); ++a)
+    for (int64_t b = 0; b < x.dim(1); ++b)
+      std::copy_n(x.data() + (a * x.dim(1) + b) * x.dim(2), x.dim(2),
+                  out.mutable_data() + (b * x.dim(0) + a) * x.dim(2));
+  return out;
+}
+
+TEST_CASE("imported weights compute what the public modules compute") {
+  struct Case {
+    std::string name, source;
+    bool time_first, causal;
+  };
+  const ImportFolder folder;
+  for (const Case& c :
+       {Case{"public_aft_full", "AFT_FULL", false, false}, Case{"public_aft_local", "AFTLocal", true, true}}) {
+    INFO(c.name);
+    const std::string imported = folder / "imported.safetensors";
+    std::string printed;
+    REQUIRE(capstan_command({"import", fixture(c.name), "-o", imported}, &printed) == exit_done);
+    CHECK(printed.find(c.source) != std::string::npos);
+
+    const SafetensorsFile io(fixture(c.name + "_io"));
+    const Array x = c.time_first ? swap_first_axes(tensor(io, "x")) : tensor(io, "x");
+    const Array y = c.time_first ? swap_first_axes(tensor(io, "y")) : tensor(io, "y");
+    const SafetensorsFile file(imported);
+    const auto config = load_config_text<ImportedConfig>(file.metadata().at("mixer"), "mixer");
+    MixerShape shape;
+    shape.width = x.dim(2);
+    shape.max_length = file.at("position_bias").shape[0];
+    shape.causal = c.causal;
+    ParamStore params;
+    const auto mixer = make_mixer(Scope(params, 1), shape, config.mixer);
+    params.finalize();
+    load_model(imported, params);
+    const Array mixed = mixer->forward(Var(x), Context::evaluation(x.dim(0), x.dim(1))).value();
+    const double error = relative_error(mixed, y);
+    MESSAGE(c.name, ": largest difference ", error, " of the largest output");
+    CHECK(error <= 1e-5);
+  }
+}
+
+TEST_CASE("an import can be told what stands before the names, here and there") {
+  const ImportFolder folder;
+  const SafetensorsFile original(fixture("public_aft_full"));
+  std::vector<std::vector<float>> values;
+  std::vector<TensorToWrite> tensors;
+  for (const FileTensor& t : original.tensors()) values.push_back(t.to_floats());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const FileTensor& t = original.tensors()[i];
+    tensors.push_back({"encoder.aft." + t.name, DType::f32, t.shape, values[i].data()});
+  }
+  const float other = 1;
+  tensors.push_back({"head.weight", DType::f32, {1}, &other});
+  write_safetensors(folder / "whole.safetensors", tensors);
+  REQUIRE(capstan_command({"import", folder / "whole.safetensors", "--prefix", "encoder.aft.", "--name",
+                           "blocks.2.mixer.", "-o", folder / "out.safetensors"}) == exit_done);
+  const SafetensorsFile file(folder / "out.safetensors");
+  CHECK(file.find("blocks.2.mixer.to_qkv.weight") != nullptr);
+  CHECK(file.tensors().size() == 5);
+  // A module of other names beside it, and names that are not behind the prefix.
+  CHECK_THROWS_WITH_AS(import_module(SafetensorsFile(folder / "whole.safetensors"), "", 0),
+                       doctest::Contains("--prefix names what stands before"), Error);
+}
+
+/// The tensors of a fixture, to be changed and written again.
+struct Tensors {
+  explicit Tensors(const std::string& name) {
+    const SafetensorsFile file(fixture(name));
+    for (const FileTensor& t : file.tensors()) parts.push_back({t.name, t.shape, t.to_floats()});
+  }
+  struct Part {
+    std::string name;
+    std::vector<int64_t> shape;
+    std::vector<float> values;
+  };
+  Part& at(const std::string& name) {
+    return *std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.name == name; });
+  }
+  void remove(const std::string& name) { parts.erase(parts.begin() + (&at(name) - parts.data())); }
+  void write(const std::string& path) const {
+    std::vector<TensorToWrite> tensors;
+    for (const Part& part : parts) tensors.push_back({part.name, DType::f32, part.shape, part.values.data()});
+    write_safetensors(path, tensors);
+  }
+  std::vector<Part> parts;
+};
+
+TEST_CASE("a file that is not quite the module is refused, and the tensor named") {
+  struct Case {
+    const char* file;
+    std::function<void(Tensors&)> change;
+    int64_t window;
+    const char* says;
+  };
+  const std::vector<Case> cases = {
+      {"public_aft_full", [](Tensors& t) { t.remove("fc_k.bias"); }, 0, "fc_k.bias"},
+      {"public_aft_full",
+       [](Tensors& t) {
+         t.parts.push_back({"gain", {1}, {1}});
+       },
+       0, "gain does not belong"},
+      {"public_aft_full", [](Tensors& t) { t.remove("fc_q.weight"); }, 0, "neither AFT_FULL"},
+      {"public_aft_full", [](Tensors& t) { t.at("position_biases").shape = {529}; }, 0, "position_biases has shape"},
+      {"public_aft_full",
+       [](Tensors& t) {
+         t.at("position_biases").shape = {1, 529};
+       },
+       0, "square"},
+      {"public_aft_full", [](Tensors& t) { t.at("fc_v.weight").shape = {1225}; }, 0, "fc_v.weight has shape"},
+      {"public_aft_local", [](Tensors& t) { t.remove("local_mask"); }, 0, "--window"},
+      {"public_aft_local", [](Tensors&) {}, 4, "contradicts"},
+      {"public_aft_local", [](Tensors& t) { t.remove("output.weight"); }, 0, "output.weight"},
+  };
+  const ImportFolder folder;
+  for (const Case& c : cases) {
+    INFO(c.file, ": ", c.says);
+    Tensors tensors(c.file);
+    c.change(tensors);
+    tensors.write(folder / "changed.safetensors");
+    CHECK_THROWS_WITH_AS(import_module(SafetensorsFile(folder / "changed.safetensors"), "", c.window),
+                         doctest::Contains(c.says), Error);
+  }
+  Tensors without_mask("public_aft_local");
+  without_mask.remove("local_mask");
+  without_mask.write(folder / "changed.safetensors");
+  const ImportedModule module = import_module(SafetensorsFile(folder / "changed.safetensors"), "", 7);
+  CHECK(std::get<AftLocalConfig>(module.mixer).window == 7);
+}
+
+}  // namespace
+}  // namespace capstan::testing

@@ -1,0 +1,73 @@
+// Runs `capstan` as a user does: in a folder of its own, with files, pipes and signals.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace capstan::testing {
+
+/// How a process ended. `code` is -1 when a signal ended it, and when it had to be killed because it hung.
+struct Outcome {
+  int code = -1;
+  int signal = 0;
+  std::string out, err;
+};
+
+/// A folder that goes away with it.
+class Workplace {
+ public:
+  Workplace();
+  ~Workplace();
+  Workplace(const Workplace&) = delete;
+  Workplace& operator=(const Workplace&) = delete;
+
+  const std::filesystem::path& folder() const { return folder_; }
+  std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
+  /// Creates the folders above it, too.
+  void write(const std::string& name, const std::string& text) const;
+  std::string read(const std::string& name) const;
+  /// Every file below `name` (a folder) and its content; links by where they lead to.
+  std::map<std::string, std::string> content(const std::string& name) const;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+/// A running `capstan`. Its standard input is `input`, its output goes to files outside the workplace.
+class Process {
+ public:
+  Process(const Workplace& place, const std::vector<std::string>& arguments, const std::string& input = "");
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void send(int signal) const;
+  /// Has it ended? Its outcome waits for wait().
+  bool ended();
+  /// A process that takes longer than `limit` is killed.
+  Outcome wait(std::chrono::seconds limit = std::chrono::seconds(300));
+
+ private:
+  pid_t id_ = -1;
+  int status_ = 0;
+  bool ended_ = false;
+  Workplace files_;
+};
+
+Outcome run(const Workplace& place, const std::vector<std::string>& arguments, const std::string& input = "");
+
+/// `bash -c command` in the workplace; the program is "$capstan".
+Outcome run_shell(const Workplace& place, const std::string& command);
+
+/// `text` with "error: " and the like before it is one thing; what a reader must never see is another: no signal, no
+/// exception's class, no unhandled exception. Empty when the outcome is presentable, else what is wrong with it.
+std::string indecency(const Outcome& outcome);
+
+std::vector<std::string> lines_of(const std::string& text);
+
+}  // namespace capstan::testing

@@ -1,0 +1,101 @@
+#include "tests/cli/samples.hpp"
+
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+
+namespace capstan::testing {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* language_model_yaml = R"(name: lm
+data: {type: text, train: [text], sequence_length: 32, tokenizer: char}
+model:
+  type: language-model
+  width: 16
+  max_length: 32
+  dropout: 0.1
+  layers:
+    - {mixer: {type: aft-local, window: 4, rank: 4}, feed_forward: {type: gelu, expansion: 2}}
+train: {steps: 6, batch_size: 4, valid_every: 3, log_every: 1, save_every: 2, keep_last: 2, progress: plain}
+)";
+
+constexpr const char* classifier_yaml = R"(name: classifier
+data: {type: labelled, train: [train.tsv], valid_fraction: 0.2, max_length: 16, tokenizer: char}
+model:
+  type: text-classifier
+  width: 16
+  max_length: 16
+  dropout: 0.1
+  layers:
+    - {mixer: {type: aft-full, rank: 4}, feed_forward: {type: gelu, expansion: 2}}
+train: {steps: 6, batch_size: 4, valid_every: 3, log_every: 1, save_every: 2, keep_last: 2, progress: plain}
+)";
+
+/// Sentences in a fixed order that looks like none.
+std::string prose(uint32_t seed, int sentences) {
+  static const std::vector<std::string> words = {"the", "tape", "turns", "a",  "drum", "and",   "wire", "runs",
+                                                 "out", "slow", "ship",  "of", "rope", "pulls", "home", "caf\xc3\xa9"};
+  std::string text;
+  for (int i = 0; i < sentences; ++i) {
+    for (int j = 0; j < 7; ++j) {
+      seed = seed * 1664525u + 1013904223u;
+      text += words[seed >> 28] + (j < 6 ? " " : ".\n");
+    }
+  }
+  return text;
+}
+
+const Workplace& trained() {
+  static const Workplace place;
+  static const bool done = [] {
+    write_samples(place);
+    for (const char* const config : {"lm.yaml", "classifier.yaml"}) {
+      const Outcome outcome = run(place, {"train", "--config", config});
+      if (outcome.code != 0)
+        throw std::runtime_error("the sample " + std::string(config) + " does not train:\n" + outcome.err);
+    }
+    return true;
+  }();
+  static_cast<void>(done);
+  return place;
+}
+
+}  // namespace
+
+void write_samples(const Workplace& place) {
+  place.write("text/a.txt", prose(1, 80));
+  place.write("text/b.txt", prose(2, 60));
+  std::string rows;
+  for (int i = 0; i < 20; ++i)
+    rows += "good\ta fine day " + std::to_string(i) + "\nbad\tsad night" +
+            std::string(static_cast<size_t>(i % 5), '!') + "\nso so\tdull\n";
+  place.write("train.tsv", rows);
+  place.write("lm.yaml", language_model_yaml);
+  place.write("classifier.yaml", classifier_yaml);
+}
+
+void copy_files(const fs::path& from, const fs::path& to) {
+  fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+}
+
+void write_trained_samples(const Workplace& place) {
+  write_samples(place);
+  copy_files(trained() / "runs", place / "runs");
+}
+
+Outcome check_refused(const Workplace& place, const Refusal& row) {
+  INFO(row.name);
+  if (row.prepare) row.prepare(place);
+  const Outcome outcome = run(place, row.arguments, row.input);
+  INFO(outcome.err);
+  CHECK(outcome.code == row.code);
+  CHECK(indecency(outcome) == "");
+  for (const std::string& part : row.says) {
+    INFO("must say: ", part);
+    CHECK(outcome.err.find(part) != std::string::npos);
+  }
+  return outcome;
+}
+
+}  // namespace capstan::testing

@@ -1,0 +1,375 @@
+// What eval, predict, generate, inspect, import and config print, and how they behave in pipes.
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/cli/samples.hpp"
+
+namespace capstan::testing {
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::vector<std::string> cells(const std::string& line) {
+  std::vector<std::string> result(1);
+  for (const char c : line) {
+    if (c == '\t')
+      result.emplace_back();
+    else
+      result.back() += c;
+  }
+  return result;
+}
+
+/// The number behind "name " at the beginning of a line.
+double number_of(const std::string& text, const std::string& name) {
+  for (const std::string& line : lines_of(text))
+    if (line.rfind(name + " ", 0) == 0) return std::stod(line.substr(name.size() + 1));
+  return NAN;
+}
+
+Outcome succeed(const Workplace& place, const Words& arguments, const std::string& input = "") {
+  Outcome outcome = run(place, arguments, input);
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK(indecency(outcome) == "");
+  return outcome;
+}
+
+TEST_CASE("help is there for every command, and says what a newcomer wants to know") {
+  const Workplace place;
+  const std::string help = succeed(place, {"--help"}).out;
+  for (const char* const word : {"train", "eval", "predict", "generate", "inspect", "import", "config",
+                                 "capstan train --config", "75 interrupted"})
+    CHECK(help.find(word) != std::string::npos);
+  for (const char* const command : {"train", "eval", "predict", "generate", "inspect", "import", "config"}) {
+    const Outcome outcome = succeed(place, {command, "--help"});
+    CHECK(outcome.out.find("For example:  capstan " + std::string(command)) != std::string::npos);
+    CHECK(outcome.err == "");
+  }
+}
+
+TEST_CASE("predict writes a header and, per text, a label and probabilities that sum to 1") {
+  const Workplace place;
+  write_trained_samples(place);
+  const std::string very_long(1 << 20, 'x');
+  const std::string input = "a fine day\n\nsad night\r\n\xe6\x97\xa5\xe6\x9c\xac\n" + very_long + "\ndull";
+  const std::vector<std::string> lines = lines_of(succeed(place, {"predict", "runs/classifier"}, input).out);
+  REQUIRE(lines.size() == 7);
+  const std::vector<std::string> header = cells(lines[0]);
+  CHECK(header == Words{"label", "bad", "good", "so so"});
+  for (size_t i = 1; i < lines.size(); ++i) {
+    INFO(lines[i]);
+    const std::vector<std::string> row = cells(lines[i]);
+    REQUIRE(row.size() == 4);
+    double sum = 0, largest = 0;
+    std::string likeliest;
+    for (size_t c = 1; c < row.size(); ++c) {
+      const double probability = std::stod(row[c]);
+      sum += probability;
+      if (probability > largest) likeliest = header[c];
+      largest = std::max(largest, probability);
+    }
+    CHECK(std::abs(sum - 1) < 2e-4);
+    CHECK(likeliest == row[0]);
+  }
+}
+
+TEST_CASE("predict writes JSON lines that parse, in the order of the texts, whatever the batch size") {
+  const Workplace place;
+  write_trained_samples(place);
+  std::string texts;
+  for (int i = 0; i < 150; ++i) texts += "a \"fine\" day\\ " + std::to_string(i) + "\n";
+  place.write("texts.txt", texts);
+  const std::string all = succeed(place, {"predict", "runs/classifier", "texts.txt", "--format", "jsonl"}).out;
+  const std::vector<std::string> lines = lines_of(all);
+  REQUIRE(lines.size() == 150);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const nlohmann::json line = nlohmann::json::parse(lines[i]);
+    CHECK(line.at("text") == "a \"fine\" day\\ " + std::to_string(i));
+    double sum = 0, largest = 0;
+    for (const auto& [name, probability] : line.at("probabilities").items()) {
+      sum += probability.get<double>();
+      largest = std::max(largest, probability.get<double>());
+    }
+    CHECK(std::abs(sum - 1) < 1e-5);
+    CHECK(line.at("probability").get<double>() == largest);
+    CHECK(line.at("probabilities").at(line.at("label").get<std::string>()).get<double>() == largest);
+  }
+  // TSV: rounded, so the last bits that a batch may change do not show.
+  const std::string together = succeed(place, {"predict", "runs/classifier", "texts.txt"}).out;
+  CHECK(succeed(place, {"predict", "runs/classifier", "texts.txt", "--batch-size", "1"}).out == together);
+  CHECK(succeed(place, {"predict", "runs/classifier"}, texts).out == together);
+  CHECK(succeed(place, {"predict", "runs/classifier/checkpoints/best", "texts.txt"}).out == together);
+}
+
+TEST_CASE("predict reads a slow pipe to its end and answers line by line") {
+  const Workplace place;
+  write_trained_samples(place);
+  const Outcome slow =
+      run_shell(place,
+                "(for i in $(seq 90); do echo a fine day; done; sleep 0.2; echo dull; sleep 0.2; printf 'sad night') | "
+                "$capstan predict runs/classifier");
+  CHECK(slow.code == 0);
+  CHECK(lines_of(slow.out).size() == 93);
+  // The answer to the first line comes before the second line is written.
+  const Outcome talk = run_shell(
+      place,
+      "coproc $capstan predict runs/classifier; echo a fine day >&${COPROC[1]}; read -t 60 header <&${COPROC[0]}; "
+      "read -t 60 first <&${COPROC[0]}; echo dull >&${COPROC[1]}; read -t 60 second <&${COPROC[0]}; "
+      "echo \"$header\"; echo \"$first\"; echo \"$second\"");
+  CHECK(lines_of(talk.out).size() == 3);
+  CHECK(cells(talk.out).size() == 3 * 3 + 1);
+}
+
+TEST_CASE("predict answers for every text before the one it cannot read, and names that one") {
+  const Workplace place;
+  write_trained_samples(place);
+  std::string texts;
+  for (int i = 0; i < 70; ++i) texts += "a fine day\n";
+  place.write("texts.txt", texts + "na\xefve\ndull\n");
+  for (const Words& command : {Words{"predict", "runs/classifier", "texts.txt"}, Words{"predict", "runs/classifier"}}) {
+    const std::string name = command.size() == 3 ? "texts.txt" : "stdin";
+    const Outcome outcome = check_refused(
+        place, {"invalid UTF-8", {}, command, 1, {name + ":71:3", "0xef", "UTF-8"}, place.read("texts.txt")});
+    CHECK(lines_of(outcome.out).size() == 71);
+  }
+  const auto file = [](const std::string& name, const std::string& text) {
+    return [=](const Workplace& p) { p.write(name, text); };
+  };
+  for (const Refusal& row :
+       {Refusal{"empty file",
+                file("none.txt", ""),
+                {"predict", "runs/classifier", "none.txt"},
+                1,
+                {"none.txt", "empty", "one text per line"}},
+        Refusal{"absent file", {}, {"predict", "runs/classifier", "absent.txt"}, 1, {"absent.txt", "No such file"}},
+        Refusal{"a folder", {}, {"predict", "runs/classifier", "text"}, 1, {"text", "folder", "one text per line"}},
+        Refusal{"binary", {}, {"predict", "runs/classifier"}, 1, {"stdin:1:", "UTF-8"}, std::string("\x00\xff\x01", 3)},
+        Refusal{"no such format",
+                {},
+                {"predict", "runs/classifier", "--format", "xml"},
+                2,
+                {"--format", "xml", "tsv, jsonl"}}})
+    check_refused(place, row);
+  CHECK(lines_of(succeed(place, {"predict", "runs/classifier"}, "").out).size() == 1);
+  CHECK(lines_of(succeed(place, {"predict", "runs/classifier"}, "\n").out).size() == 2);
+  CHECK(lines_of(succeed(place, {"predict", "runs/classifier"}, std::string("\x00\x01\n", 3)).out).size() == 2);
+}
+
+TEST_CASE("predict says which text is too long where the run was trained to stop at such texts") {
+  const Workplace place;
+  write_samples(place);
+  succeed(place, {"train", "--config", "classifier.yaml", "--set", "data.truncate=error", "train.steps=1"});
+  check_refused(place, {"too long",
+                        {},
+                        {"predict", "runs/classifier"},
+                        1,
+                        {"stdin:2", "17 tokens", "16", "truncate"},
+                        "dull\n" + std::string(17, 'a') + "\n"});
+}
+
+TEST_CASE("generate: the same seed gives the same text, another one another") {
+  const Workplace place;
+  write_trained_samples(place);
+  const Words command{"generate", "runs/lm", "--prompt", "the tape", "-n", "100", "--seed", "5"};
+  const std::string text = succeed(place, command).out;
+  CHECK(text.rfind("the tape", 0) == 0);
+  CHECK(text.back() == '\n');
+  CHECK(succeed(place, command).out == text);
+  Words other = command;
+  other.back() = "6";
+  CHECK(succeed(place, other).out != text);
+
+  Words greedy = command;
+  greedy.insert(greedy.end(), {"--temperature", "0"});
+  const std::string likeliest = succeed(place, greedy).out;
+  greedy[7] = "6";
+  CHECK(succeed(place, greedy).out == likeliest);
+  CHECK(succeed(place, {"generate", "runs/lm", "--prompt", "the tape", "-n", "0"}).out == "the tape\n");
+  CHECK(lines_of(succeed(place, {"generate", "runs/lm", "-n", "200"}).err).size() ==
+        1);  // says once that the window slides
+}
+
+TEST_CASE("generate takes any prompt there is, and none") {
+  const Workplace place;
+  write_trained_samples(place);
+  const std::string unseen = "\xe6\x97\xa5\xe6\x9c\xac";
+  CHECK(succeed(place, {"generate", "runs/lm", "-n", "5", "--prompt", unseen}).out.rfind(unseen, 0) == 0);
+  CHECK(succeed(place, {"generate", "runs/lm", "-n", "5", "--prompt", ""}).out.size() > 1);
+  const std::string long_prompt(1000, 'a');
+  CHECK(succeed(place, {"generate", "runs/lm", "-n", "5", "--prompt", long_prompt}).out.rfind(long_prompt, 0) == 0);
+  check_refused(
+      place, {"no UTF-8", {}, {"generate", "runs/lm", "--prompt", "na\xefve"}, 1, {"--prompt:1:3", "0xef", "UTF-8"}});
+  check_refused(place, {"empty stop", {}, {"generate", "runs/lm", "--stop", ""}, 2, {"--stop", "must not be empty"}});
+}
+
+TEST_CASE("generate ends at a stop string, which is not shown, and at the last position when told so") {
+  const Workplace place;
+  write_trained_samples(place);
+  const Words command{"generate", "runs/lm", "--prompt", "the", "-n", "200", "--seed", "3"};
+  const std::string text = succeed(place, command).out.substr(3);
+  for (const std::string& stop : {text.substr(20, 1), text.substr(37, 2), text.substr(60, 3)}) {
+    INFO("stop at \"", stop, "\"");
+    Words stopped = command;
+    stopped.insert(stopped.end(), {"--stop", "never said", "--stop", stop});
+    CHECK(succeed(place, stopped).out == "the" + text.substr(0, text.find(stop)) + "\n");
+  }
+  Words whole = command;
+  whole.push_back("--no-slide");
+  const Outcome outcome = succeed(place, whole);
+  CHECK(outcome.out.size() < 100);
+  CHECK(outcome.err.find("--no-slide") != std::string::npos);
+}
+
+TEST_CASE("generate streams: text is there before the end, and a reader that leaves ends it quietly") {
+  const Workplace place;
+  write_trained_samples(place);
+  const Outcome piped =
+      run_shell(place, "$capstan generate runs/lm --prompt 'the ' -n -1 | head -c 200; echo \" ${PIPESTATUS[0]}\"");
+  CHECK(piped.out.rfind("the ", 0) == 0);
+  CHECK(piped.out.find(std::to_string(128 + SIGPIPE)) != std::string::npos);
+  CHECK(lines_of(piped.err).size() <= 1);  // that the window slides
+  for (const std::string& line : lines_of(piped.err)) CHECK(line.rfind("info: the model knows 32 positions", 0) == 0);
+  const Outcome labels = run_shell(place, "yes a fine day | $capstan predict runs/classifier | head -3");
+  CHECK(lines_of(labels.out).size() == 3);
+  CHECK(labels.err == "");
+}
+
+TEST_CASE("an output that cannot be written is an error") {
+  const Workplace place;
+  write_trained_samples(place);
+  for (const char* const command : {"eval runs/lm", "predict runs/classifier train.tsv", "generate runs/lm",
+                                    "inspect runs/lm", "config print --config lm.yaml"}) {
+    INFO(command);
+    const Outcome outcome = run_shell(place, "$capstan " + std::string(command) + " > /dev/full");
+    CHECK(outcome.code == 1);
+    CHECK(outcome.err.find("standard output") != std::string::npos);
+  }
+}
+
+TEST_CASE("eval prints the same loss whatever the batch size, and what belongs to it") {
+  const Workplace place;
+  write_trained_samples(place);
+  for (const char* const run_folder : {"runs/lm", "runs/classifier"}) {
+    INFO(run_folder);
+    const std::string text = succeed(place, {"eval", run_folder, "--set", "train.batch_size=1"}).out;
+    const double loss = number_of(text, "loss");
+    CHECK(number_of(text, "targets") > 0);
+    CHECK(number_of(text, "accuracy") >= 0);
+    CHECK(number_of(text, "accuracy") <= 1);
+    for (const char* const size : {"2", "3", "7", "64"}) {
+      const std::string other =
+          succeed(place, {"eval", run_folder, "--set", std::string("train.batch_size=") + size}).out;
+      CHECK(std::abs(number_of(other, "loss") - loss) <= 1.000001e-6);  // both are rounded to 6 digits
+      CHECK(number_of(other, "targets") == number_of(text, "targets"));
+      CHECK(number_of(other, "accuracy") == number_of(text, "accuracy"));
+    }
+  }
+  const std::string text = succeed(place, {"eval", "runs/lm"}).out;
+  CHECK(number_of(text, "perplexity") == doctest::Approx(std::exp(number_of(text, "loss"))).epsilon(1e-3));
+  // One target per character; the only characters of two bytes are the accented ones.
+  CHECK(number_of(text, "bits_per_byte") <= number_of(text, "loss") / std::log(2.0));
+  CHECK(number_of(text, "bits_per_byte") > 0.9 * number_of(text, "loss") / std::log(2.0));
+  const std::string gzip = succeed(place, {"eval", "runs/lm", "--compare-gzip"}).out;
+  CHECK(gzip.find("gzip -9") != std::string::npos);
+  CHECK(number_of(succeed(place, {"eval", "runs/classifier", "--split", "train"}).out, "targets") > 40);
+  check_refused(place, {"a split of another name",
+                        {},
+                        {"eval", "runs/lm", "--split", "dev"},
+                        2,
+                        {"--split", "dev", "train, valid, test"}});
+}
+
+TEST_CASE("the loss that eval prints is the one that training saw") {
+  const Workplace place;
+  write_trained_samples(place);
+  for (const char* const name : {"lm", "classifier"}) {
+    double seen = NAN;
+    for (const std::string& line : lines_of(place.read("runs/" + std::string(name) + "/metrics.jsonl"))) {
+      const nlohmann::json event = nlohmann::json::parse(line);
+      if (event.at("event") == "valid" && event.at("best").get<bool>()) seen = event.at("loss").get<double>();
+    }
+    CHECK(number_of(succeed(place, {"eval", "runs/" + std::string(name)}).out, "loss") ==
+          doctest::Approx(seen).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("inspect and import refuse files that are not what they want") {
+  const Workplace place;
+  write_trained_samples(place);
+  const auto cut = [](const Workplace& p) {
+    p.write("cut.safetensors", p.read("runs/lm/checkpoints/last/model.safetensors").substr(0, 2000));
+  };
+  const std::string fixture = CAPSTAN_SOURCE_DIR "/tests/parity/fixtures/public_aft_full.safetensors";
+  for (const Refusal& row : std::vector<Refusal>{
+           {"truncated tensors", cut, {"inspect", "cut.safetensors"}, 1, {"cut.safetensors", "damaged"}},
+           {"absent tensors",
+            {},
+            {"inspect", "absent.safetensors"},
+            1,
+            {"absent.safetensors", "No such file", "check the path"}},
+           {"absent configuration", {}, {"inspect", "absent.yaml"}, 2, {"absent.yaml", "No such file"}},
+           {"import of truncated tensors",
+            cut,
+            {"import", "cut.safetensors", "-o", "x.safetensors"},
+            1,
+            {"cut.safetensors", "damaged"}},
+           {"import of text",
+            {},
+            {"import", "lm.yaml", "-o", "x.safetensors"},
+            1,
+            {"lm.yaml", "not a safetensors file"}},
+           {"import of nothing", {}, {"import", "absent", "-o", "x.safetensors"}, 1, {"absent", "No such file"}},
+           {"import of a folder", {}, {"import", "text", "-o", "x.safetensors"}, 1, {"text", "not a file"}},
+           {"import of our own weights",
+            {},
+            {"import", "runs/lm/checkpoints/last/model.safetensors", "-o", "x.safetensors"},
+            1,
+            {"model.safetensors", "AFT_FULL", "AFTLocal", "--prefix"}},
+           {"import behind another prefix",
+            {},
+            {"import", fixture, "--prefix", "aft.", "-o", "x.safetensors"},
+            1,
+            {"behind aft.", "--prefix"}},
+           {"import into an absent folder",
+            {},
+            {"import", fixture, "-o", "absent/x.safetensors"},
+            1,
+            {"absent/x.safetensors", "check the path"}},
+           {"import into nothing", {}, {"import", fixture}, 2, {"--output is required", "capstan import --help"}},
+       }) {
+    check_refused(place, row);
+    CHECK_FALSE(std::filesystem::exists(place / "x.safetensors"));
+  }
+  succeed(place, {"import", fixture, "-o", "x.safetensors"});
+  const std::string tensors = succeed(place, {"inspect", "x.safetensors"}).out;
+  for (const char* const name : {"to_qkv.weight", "(105, 35)", "position_bias", "metadata mixer"})
+    CHECK(tensors.find(name) != std::string::npos);
+  CHECK(succeed(place, {"inspect", "runs/lm"}).out.find("aft-local") != std::string::npos);
+  CHECK(succeed(place, {"inspect", "runs/lm", "--tensors"}).out.find("embed.weight") != std::string::npos);
+  CHECK(succeed(place, {"inspect", "lm.yaml", "--set", "model.width=32"}).out.find("total") != std::string::npos);
+}
+
+TEST_CASE("the configuration that a run saves is the one it ran with") {
+  const Workplace place;
+  write_trained_samples(place);
+  const std::string printed = succeed(place, {"config", "print", "--config", "lm.yaml"}).out;
+  CHECK(place.read("runs/lm/config.yaml") == printed);
+  place.write("again.yaml", printed);
+  CHECK(succeed(place, {"config", "print", "--config", "again.yaml"}).out == printed);
+  CHECK(succeed(place, {"config", "check", "--config", "runs/lm/config.yaml"}).out.find("right") != std::string::npos);
+  // From anywhere, with paths that are relative to where one stands.
+  std::filesystem::create_directory(place / "below");
+  const Outcome outcome = run_shell(
+      place,
+      "cd below && $capstan train --config ../lm.yaml --set data.train=../text folder=../elsewhere train.steps=2");
+  CHECK(outcome.code == 0);
+  CHECK(std::filesystem::exists(place / "elsewhere/lm/checkpoints/last/model.safetensors"));
+}
+
+}  // namespace
+}  // namespace capstan::testing
