@@ -145,7 +145,8 @@ TEST_CASE("AFT: all variants and options, both directions, padding and packed do
   }
 }
 
-TEST_CASE("AFT: the lengths of tiles that users get") {
+TEST_CASE("AFT: the lengths of tiles that users get, on two threads") {
+  const Threads two(2);
   for (const bool causal : {true, false}) {
     for (const MixerCase& c : mixer_cases()) {
       const auto built = built_mixer(c.config, causal, 131);

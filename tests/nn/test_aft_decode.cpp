@@ -14,18 +14,33 @@ namespace {
 
 constexpr int64_t batch = 3;
 
-/// Makes every key one feature times `gain`: a product that no order of summation rounds differently, so that keys of
-/// 10^4 are the same numbers in forward and in a step.
-void pick_keys(const ParamStore& store, double gain) {
+/// Keys made to measure: `offset` + `gain` times one feature.
+struct Keys {
+  std::string name = "";
+  double gain = 1, offset = 0;
+};
+
+/// Inputs whose first feature is 1 and whose others are multiples of 1/64.
+Array exact_inputs(int64_t length) {
+  Array x = normal_array({batch, length, width}, 8);
+  for (int64_t i = 0; i < x.size(); ++i) x.mutable_data()[i] = i % width == 0 ? real{1} : std::round(x[i] * 64) / 64;
+  return x;
+}
+
+/// Makes the projection give these keys. Nothing is rounded on the way that another order of summation would round
+/// differently, so that keys of 10^4 are the same numbers in forward and in a step.
+void assign_keys(const ParamStore& store, const Keys& wanted) {
   const Var& weight = store.find("to_qkv.weight").var;
-  Array picked = weight.value().clone();
-  const int64_t keys = weight.dim(0) - 2 * width;
-  for (int64_t key = 0; key < keys; ++key) {
-    real* const row = picked.mutable_data() + (width + key) * width;
+  Array assigned = weight.value().clone();
+  for (int64_t key = 0; key < weight.dim(0) - 2 * width; ++key) {
+    real* const row = assigned.mutable_data() + (width + key) * width;
     std::fill_n(row, width, real{0});
-    row[(3 * key + 1) % width] = static_cast<real>(gain);
+    row[0] = static_cast<real>(wanted.offset);
+    row[1 + 3 * key % (width - 1)] = static_cast<real>(wanted.gain);
   }
-  weight.assign(picked);
+  weight.assign(assigned);
+  for (const Param& param : store.params())
+    if (param.name == "key_bias") param.var.assign(Array::zeros(param.var.shape()));
 }
 
 double largest(const Array& array) {
@@ -68,12 +83,12 @@ struct Tiling {
 const std::vector<Tiling> tilings{{8, 61, {8, 24}}, {0, 150, {64, 128}}};
 
 /// Mixers that work at any length are told a longest one of 11, which must not matter.
-void check_decode(const MixerCase& c, const Tiling& tiling, double key_gain) {
+void check_decode(const MixerCase& c, const Tiling& tiling, const Keys* keys = nullptr) {
   const AftTileLength tile(tiling.tile);
   const auto built = built_mixer(c.config, /*causal=*/true, c.any_length ? 11 : tiling.length);
-  if (key_gain > 0) pick_keys(*built.store, key_gain);
+  if (keys != nullptr) assign_keys(*built.store, *keys);
   built.store->finalize();
-  const Array x = normal_array({batch, tiling.length, width}, 8);
+  const Array x = exact_inputs(tiling.length);
   const Array y = built.module->forward(Var(x), Context::evaluation(batch, tiling.length)).value();
   const auto state = built.module->make_state(batch);
   for (const int64_t prefilled : splits(c.window, tiling.borders, tiling.length)) {
@@ -87,14 +102,20 @@ TEST_CASE("decode equals forward for every variant, from every kind of prefill, 
   for (const int count : {1, 2}) {
     const Threads threads_used(count);
     for (const MixerCase& c : mixer_cases())
-      for (const Tiling& tiling : tilings) check_decode(c, tiling, 0);
+      for (const Tiling& tiling : tilings) check_decode(c, tiling);
   }
 }
 
-TEST_CASE("decode equals forward with keys up to +-10^4, and is finite") {
-  const double spread = largest(normal_array({batch, tilings[0].length, width}, 8));
-  for (const double key : {30.0, 100.0, 1e4})
-    for (const MixerCase& c : mixer_cases()) check_decode(c, tilings[0], key / spread);
+TEST_CASE("decode equals forward, and is finite, with keys up to +-10^4 and with keys close together out there") {
+  Array features = exact_inputs(tilings[0].length);
+  for (int64_t i = 0; i < features.size(); i += width) features.mutable_data()[i] = 0;
+  const double spread = largest(features);
+  for (const Keys& keys :
+       {Keys{"up to 30", 30 / spread, 0}, Keys{"up to 100", 100 / spread, 0}, Keys{"up to 10^4", 1e4 / spread, 0},
+        Keys{"around 10^4", 4, 1e4}, Keys{"around -10^4", 4, -1e4}}) {
+    INFO("keys " << keys.name);
+    for (const MixerCase& c : mixer_cases()) check_decode(c, tilings[0], &keys);
+  }
 }
 
 TEST_CASE("decoding keeps the sequences of a batch apart") {
