@@ -179,6 +179,25 @@ TEST_CASE("a batch of padding alone moves no parameter") {
   }
 }
 
+TEST_CASE("batches without sequences or without tokens pass through; inputs that do not fit are refused") {
+  for (const MixerCase& c : mixer_cases()) {
+    for (const bool causal : {true, false}) {
+      INFO(c.name << ", causal " << causal);
+      const auto built = built_mixer(c.config, causal, 8);
+      for (const auto& [batch, tokens_each] : {std::pair<int64_t, int64_t>{0, 5}, {2, 0}}) {
+        const Var x = Var::leaf(Array(Shape{batch, tokens_each, width}));
+        TapeScope scope;
+        const Var y = built.module->forward(x, Context::evaluation(batch, tokens_each));
+        CHECK(y.shape() == x.shape());
+        scope.tape().backward(std::vector<Var>{y}, {Array(y.shape())});
+      }
+      const auto zeros = [](const Shape& shape) { return Var(Array::zeros(shape)); };
+      for (const Var& x : {zeros({2, 4, width}), zeros({3, 5, width}), zeros({2, 5, width + 1}), zeros({10, width})})
+        CHECK_THROWS_AS(built.module->forward(x, Context::evaluation(2, 5)), std::invalid_argument);
+    }
+  }
+}
+
 TEST_CASE("aft-conv starts as aft-simple") {
   const Array x = normal_array({2, 70, width}, 10);
   for (const bool causal : {true, false}) {

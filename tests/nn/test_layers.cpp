@@ -3,9 +3,12 @@
 
 #include <cmath>
 
-#include "core/ops_reduce.hpp"
+#include "core/ops_math.hpp"
+#include "core/ops_norm.hpp"
+#include "core/ops_shape.hpp"
 #include "nn/block.hpp"
 #include "tests/nn/samples.hpp"
+#include "tests/support/activations.hpp"
 #include "tests/support/agreement.hpp"
 #include "tests/support/arrays.hpp"
 
@@ -107,6 +110,77 @@ LayerConfig layer_config(const MixerConfig& mixer, NormPlacement placement) {
   config.feed_forward = {FeedForwardKind::swiglu, 1.5, true};
   config.norm_placement = placement;
   return config;
+}
+
+TEST_CASE("a block is wired as its header says, dropout included") {
+  const Context context{ragged_segments(29), true, 8, Ids({4}, std::vector<int32_t>{3, 9, 4, 0})};
+  const Var x(normal_array({4, 29, width}, 2));
+  const AftSimpleConfig mixer_config;
+  for (const NormPlacement placement : {NormPlacement::pre, NormPlacement::post}) {
+    const LayerConfig config = layer_config(mixer_config, placement);
+    ParamStore block_store, store;
+    const Scope scope(store, 1);
+    const MixerShape shape{width, 29, true, 1};
+    const Block block(Scope(block_store, 1), shape, config, 0.3);
+    const auto mixer = make_mixer(scope / "mixer", shape, mixer_config);
+    const Norm mixer_norm(scope / "mixer_norm", config.norm, width),
+        norm(scope / "feed_forward_norm", config.norm, width);
+    const FeedForward feed_forward(scope / "feed_forward", config.feed_forward, width, 1);
+    const Dropout mixer_drop(scope / "mixer_dropout", 0.3), drop(scope / "feed_forward_dropout", 0.3);
+    redraw(block_store);
+    redraw(store);
+    CHECK(block_store.count() == store.count());
+    Var y;
+    if (placement == NormPlacement::pre) {
+      const Var mixed = x + mixer_drop(mixer->forward(mixer_norm(x), context), context);
+      y = mixed + drop(feed_forward(norm(mixed)), context);
+    } else {
+      const Var mixed = mixer_norm(x + mixer_drop(mixer->forward(x, context), context));
+      y = norm(mixed + drop(feed_forward(mixed), context));
+    }
+    CHECK(relative_error(block.forward(x, context).value(), y.value()) <= fused_tolerance);
+  }
+}
+
+TEST_CASE("norms and feed-forward networks are what their names say") {
+  const Var x(normal_array({2, 3, width}, 5, 1));
+  for (const auto& kind : enum_names(NormKind{})) {
+    ParamStore store;
+    const Norm norm(Scope(store, 1) / "norm", {kind.value, 0.3}, width);
+    redraw(store);
+    const Var gain = store.find("norm.gain").var;
+    const Var expected = kind.value == NormKind::layer ? layer_norm(x, gain, store.find("norm.bias").var, 0.3)
+                         : kind.value == NormKind::rms ? rms_norm(x, gain, 0.3)
+                                                       : scale_norm(x, gain, 0.3);
+    CHECK_MESSAGE(relative_error(norm(x).value(), expected.value()) <= fused_tolerance, kind.name);
+  }
+  struct Kind {
+    FeedForwardKind kind;
+    Activation activation;
+    bool gated;
+  };
+  const std::vector<Kind> kinds{{FeedForwardKind::relu, Activation::relu, false},
+                                {FeedForwardKind::squared_relu, Activation::squared_relu, false},
+                                {FeedForwardKind::gelu, Activation::gelu, false},
+                                {FeedForwardKind::silu, Activation::silu, false},
+                                {FeedForwardKind::glu, Activation::sigmoid, true},
+                                {FeedForwardKind::swiglu, Activation::silu, true},
+                                {FeedForwardKind::geglu, Activation::gelu, true}};
+  CHECK(kinds.size() + 1 == enum_names(FeedForwardKind{}).size());  // all but `none`
+  for (const Kind& k : kinds) {
+    ParamStore store;
+    const FeedForward feed_forward(Scope(store, 1), {k.kind, 2, true}, width, 1);
+    redraw(store);
+    const auto affine = [&](const Var& in, const std::string& name) {
+      return linear(in, store.find(name + ".weight").var, store.find(name + ".bias").var);
+    };
+    const Var up = affine(x, "up");
+    CHECK(up.dim(2) == (k.gated ? 4 : 2) * width);
+    const Var hidden = !k.gated ? apply(k.activation, up)
+                                : apply(k.activation, slice(up, 2, 0, 2 * width)) * slice(up, 2, 2 * width, 4 * width);
+    const double error = relative_error(feed_forward(x).value(), affine(hidden, "down").value());
+    CHECK_MESSAGE(error <= fused_tolerance, enum_name(k.kind), ": ", error);
+  }
 }
 
 /// What a training pass over a block gives: its output, the input's gradient, then all parameters'.
