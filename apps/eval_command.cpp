@@ -15,7 +15,6 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "train/evaluate.hpp"
-#include "train/source_stream.hpp"
 
 namespace capstan {
 namespace {
@@ -107,8 +106,7 @@ int evaluate_run(const EvalOptions& options) {
     return exit_done;
   }
   const auto source = data.evaluation(split);
-  SourceStream stream(*source);
-  const Evaluation result = *evaluate(run.model->task(), stream);
+  const Evaluation result = *evaluate(run.model->task(), *source);
   std::cout << fmt::format("split {}\ntargets {}\nloss {:.4f}\n", to_string(split), result.targets, result.loss());
   if (!run.model->is_language_model()) {
     std::cout << fmt::format("accuracy {:.4f}\n", result.accuracy());

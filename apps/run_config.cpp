@@ -35,11 +35,6 @@ void validate(const RunConfig& config, Problems& problems) {
   }
   if (const auto* source = std::get_if<TextSourceConfig>(&config.data); source && source->overlap >= source->sequence_length)
     problems.add("data.overlap", fmt::format("must be below data.sequence_length ({})", source->sequence_length));
-  try {
-    validate(config.train);
-  } catch (const ConfigError& error) {
-    problems.add("train", error.what());
-  }
 }
 
 }  // namespace capstan

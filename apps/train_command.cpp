@@ -8,7 +8,6 @@
 #include "apps/run_model.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
-#include "train/source_stream.hpp"
 #include "train/trainer.hpp"
 
 namespace capstan {
@@ -35,14 +34,8 @@ int train_run(const TrainOptions& options) {
   const RunData data(config, nullptr, {});
   RunModel model(config, data.tokenizer().vocabulary_size(), static_cast<int64_t>(data.classes().size()));
 
-  SourceStream training(data.training());
-  std::unique_ptr<BatchSource> valid_source;
-  std::unique_ptr<SourceStream> valid;
-  if (data.has(Split::valid)) {
-    valid_source = data.evaluation(Split::valid);
-    valid = std::make_unique<SourceStream>(*valid_source);
-  }
-  TrainInputs inputs{model.task(), model.params(), training, valid.get(), folder,
+  const std::unique_ptr<BatchSource> valid = data.has(Split::valid) ? data.evaluation(Split::valid) : nullptr;
+  TrainInputs inputs{model.task(), model.params(), data.training(), valid.get(), folder,
                      {{"model", to_yaml(config.model)}, {"data", data.identity()}, {"tokenizer", data.tokenizer().fingerprint()}},
                      static_cast<uint64_t>(config.seed)};
   if (!options.resume_from.empty()) inputs.resume_from = options.resume_from;

@@ -21,7 +21,7 @@
 #include "core/tape.hpp"
 #include "models/language_model.hpp"
 #include "models/summary.hpp"
-#include "train/batch_stream.hpp"
+#include "train/micro_batches.hpp"
 #include "train/optimizer.hpp"
 #include "train/reporter.hpp"
 

@@ -3,97 +3,81 @@
 #include <algorithm>
 
 #include "core/gemm.hpp"
+#include "core/grad_sink.hpp"
 #include "core/kernels/elementwise.hpp"
 
 CAPSTAN_BEGIN
 namespace {
 
-/// A gradient under construction: the parameter's own block where it has one, else an array to be returned.
-class GradTarget {
- public:
-  GradTarget(const Array& value, const Needs* needs, size_t input) {
-    if (needs == nullptr || !(*needs)[input]) return;
-    data_ = needs->block(input);
-    if (data_ != nullptr) {
-      in_block_ = true;
-      return;
-    }
-    array_ = Array::zeros(value.shape());
-    data_ = array_.mutable_data();
-  }
-  real* data() const { return data_; }
-  Grad take() {
-    if (in_block_) return Grad::accumulated();
-    return data_ != nullptr ? Grad(std::move(array_)) : Grad();
-  }
-
- private:
-  Array array_;
-  real* data_ = nullptr;
-  bool in_block_ = false;
-};
+/// Where the gradient of a parameter is added up, tile by tile; nowhere in the forward pass.
+GradSink sink_for(const Array& parameter, const Needs* needs, size_t input) {
+  if (needs == nullptr) return {};
+  GradSink sink(*needs, input, parameter.shape());
+  if (sink && sink.beta() == 0) kernels::fill(sink.data(), parameter.size(), real{0});
+  return sink;
+}
 
 /// w = u v^T.
 class FactorisedBias final : public AftBias {
  public:
-  FactorisedBias(const Array& u, const Array& v, const Needs* needs) : u_(u), v_(v), du_(u, needs, 1), dv_(v, needs, 2) {}
+  FactorisedBias(const Array& u, const Array& v, const Needs* needs) : u_(u), v_(v), du_(sink_for(u, needs, 1)), dv_(sink_for(v, needs, 2)) {}
 
   void logits(const AftTile& tile, int64_t, real* out, int64_t stride) const override {
     gemm(tile.targets(), tile.sources(), rank(), {row(u_, tile.t0), rank()}, {row(v_, tile.s0), rank(), Transpose::yes}, out,
          stride);
   }
   void add_gradient(const AftTile& tile, int64_t, const real* dlogits, int64_t stride) override {
-    if (du_.data() != nullptr)
+    if (du_)
       gemm(tile.targets(), rank(), tile.sources(), {dlogits, stride}, {row(v_, tile.s0), rank()}, du_.data() + tile.t0 * rank(),
            rank(), 1, 1);
-    if (dv_.data() != nullptr)
+    if (dv_)
       gemm(tile.sources(), rank(), tile.targets(), {dlogits, stride, Transpose::yes}, {row(u_, tile.t0), rank()},
            dv_.data() + tile.s0 * rank(), rank(), 1, 1);
   }
-  Grads take_gradients() override { return {du_.take(), dv_.take()}; }
+  Grads take_gradients() override { return {du_.grad(), dv_.grad()}; }
 
  private:
   int64_t rank() const { return u_.dim(1); }
   static const real* row(const Array& matrix, int64_t index) { return matrix.data() + index * matrix.dim(1); }
 
   Array u_, v_;
-  GradTarget du_, dv_;
+  GradSink du_, dv_;
 };
 
 class DenseBias final : public AftBias {
  public:
-  DenseBias(const Array& w, const Needs* needs) : w_(w), dw_(w, needs, 1) {}
+  DenseBias(const Array& w, const Needs* needs) : w_(w), dw_(sink_for(w, needs, 1)) {}
 
   void logits(const AftTile& tile, int64_t, real* out, int64_t stride) const override {
     for (int64_t t = tile.t0; t < tile.t1; ++t)
       std::copy_n(w_.data() + t * w_.dim(1) + tile.s0, tile.sources(), out + (t - tile.t0) * stride);
   }
   void add_gradient(const AftTile& tile, int64_t, const real* dlogits, int64_t stride) override {
-    if (dw_.data() == nullptr) return;
+    if (!dw_) return;
     for (int64_t t = tile.t0; t < tile.t1; ++t)
       kernels::add_into(dw_.data() + t * w_.dim(1) + tile.s0, dlogits + (t - tile.t0) * stride, tile.sources());
   }
-  Grads take_gradients() override { return {dw_.take()}; }
+  Grads take_gradients() override { return {dw_.grad()}; }
 
  private:
   Array w_;
-  GradTarget dw_;
+  GradSink dw_;
 };
 
 /// w_ts = taps[head, t - s + centre].
 class TapBias final : public AftBias {
  public:
-  TapBias(const Array& taps, int64_t centre, const Needs* needs) : taps_(taps), centre_(centre), dtaps_(taps, needs, 1) {}
+  TapBias(const Array& taps, int64_t centre, const Needs* needs) : taps_(taps), centre_(centre), dtaps_(sink_for(taps, needs, 1)) {}
 
   int64_t heads() const override { return taps_.dim(0); }
   void logits(const AftTile& tile, int64_t head, real* out, int64_t stride) const override {
     for_each_tap(tile, head, [&](int64_t row, int64_t column, int64_t tap) { out[row * stride + column] = taps_[tap]; });
   }
   void add_gradient(const AftTile& tile, int64_t head, const real* dlogits, int64_t stride) override {
-    if (dtaps_.data() == nullptr) return;
+    if (!dtaps_) return;
     for_each_tap(tile, head, [&](int64_t row, int64_t column, int64_t tap) { dtaps_.data()[tap] += dlogits[row * stride + column]; });
   }
-  Grads take_gradients() override { return {dtaps_.take()}; }
+  Grads take_gradients() override { return {dtaps_.grad()}; }
 
  private:
   /// body(row, column, index into taps) for the entries of the tile that have a tap.
@@ -108,7 +92,7 @@ class TapBias final : public AftBias {
 
   Array taps_;
   int64_t centre_;
-  GradTarget dtaps_;
+  GradSink dtaps_;
 };
 
 }  // namespace

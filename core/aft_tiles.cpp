@@ -119,18 +119,13 @@ void AftTiles::scan_carries() {
     std::copy_n(from.weight, group.keys(), to.weight);
     std::copy_n(from.average, group.channels, to.average);
   };
-  const auto clear = [](const kernels::AftState& state, const kernels::AftGroup& group) {
-    std::fill_n(state.maximum, group.keys(), std::numeric_limits<real>::lowest());
-    std::fill_n(state.weight, group.keys(), real{0});
-    std::fill_n(state.average, group.channels, real{0});
-  };
   parallel_units(unit_count(), [&](int64_t index) {
     Unit unit{};
     // Prefix of tile i: the tokens before its first source, continued from the prefix of tile i - 1.
     for (int64_t i = 0, done = 0; i < tile_count && make_unit(index, i, unit); ++i) {
       const kernels::AftState state = prefix(unit);
       if (i == 0) {
-        clear(state, unit.group->shape);
+        kernels::aft_state_clear(state, unit.group->shape.keys(), unit.group->shape.channels);
       } else {
         Unit before = unit;
         --before.tile_index;
@@ -146,7 +141,7 @@ void AftTiles::scan_carries() {
       const kernels::AftState state = suffix(unit);
       const int64_t end = std::min(unit.tile->s1, unit.length);
       if (done < 0) {
-        clear(state, unit.group->shape);
+        kernels::aft_state_clear(state, unit.group->shape.keys(), unit.group->shape.channels);
         done = unit.length;
       } else {
         Unit after = unit;

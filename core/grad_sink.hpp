@@ -9,6 +9,7 @@ CAPSTAN_BEGIN
 /// input's own block (beta() is 1), or it is written to a new array (beta() is 0, the content undefined before).
 class GradSink {
  public:
+  GradSink() = default;  // not wanted
   GradSink(const Needs& needs, size_t input, const Shape& shape) {
     if (!needs[input]) return;
     data_ = needs.block(input);

@@ -49,7 +49,7 @@ Var causal_scan(const Var& qkv, const Segments& segments) {
   for_each_unit(segments, width, [&](int64_t, const Segments::Span& span, int64_t c, int64_t channels) {
     real state[3 * block];
     const kernels::AftState recurrent{state, state + block, state + 2 * block};
-    kernels::aft_state_clear(recurrent, channels);
+    kernels::aft_state_clear(recurrent, channels, channels);
     const int64_t row = span.row * length + span.begin, at = row * width + c;
     kernels::aft_scan(input_at(qkv.value(), row, c), span.length(), channels, recurrent, y_data + at, width,
                       keep ? gate_data + at : nullptr, keep ? average_data + at : nullptr);

@@ -18,6 +18,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace capstan {
@@ -47,6 +48,20 @@ class Problems {
  public:
   virtual ~Problems() = default;
   virtual void add(const std::string& path, const std::string& message) = 0;
+};
+
+/// Problems as one text, a line "section.path: message" each: for configurations that did not come through a reader.
+class ProblemText final : public Problems {
+ public:
+  explicit ProblemText(std::string section) : section_(std::move(section)) {}
+  void add(const std::string& path, const std::string& message) override {
+    text_ += (text_.empty() ? "" : "\n") + section_ + (path.empty() ? "" : "." + path) + ": " + message;
+  }
+  /// Empty when there is none.
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string section_, text_;
 };
 
 /// One spelling of one enumerator; enum_names(E) returns all of them:

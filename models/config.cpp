@@ -21,18 +21,6 @@ bool knows_positions(const AftFullConfig&) { return true; }
 bool knows_positions(const AftLocalConfig&) { return true; }
 bool knows_positions(const AftConvConfig&) { return false; }
 
-/// Collects problems into one message.
-class ProblemList final : public Problems {
- public:
-  void add(const std::string& path, const std::string& message) override {
-    text_ += fmt::format("{}model.{}: {}", text_.empty() ? "" : "\n", path, message);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
 }  // namespace
 
 void validate(const ModelConfig& config, Problems& problems) {
@@ -44,7 +32,7 @@ void validate(const ModelConfig& config, Problems& problems) {
 }
 
 void check_config(const ModelConfig& config) {
-  ProblemList problems;
+  ProblemText problems("model");
   validate(config, problems);
   if (!problems.text().empty()) throw ConfigError(problems.text());
 }

@@ -21,8 +21,8 @@ step "3/5 train: $capstan train --config configs/quickstart-lm.yaml"
 step "4/5 held-out files: $capstan eval runs/quickstart-lm --compare-gzip"
 "$capstan" eval runs/quickstart-lm --compare-gzip
 
-step "5/5 a sample: $capstan generate runs/quickstart-lm --prompt ..."
-"$capstan" generate runs/quickstart-lm --prompt $'/// The sum of ' --tokens 400 --temperature 0.7 --top-k 40 --seed 1
+step "5/5 a sample: $capstan generate runs/quickstart-lm --prompt '/// Throws Error when the ' ..."
+"$capstan" generate runs/quickstart-lm --prompt '/// Throws Error when the ' --tokens 220 --temperature 0.6 --top-k 40 --seed 1
 cat <<'TEXT'
 
 

@@ -4,14 +4,19 @@
 
 namespace capstan {
 
-void validate(const TrainConfig& config) {
+void validate(const TrainConfig& config, Problems& problems) {
   if (config.steps == 0 && config.epochs == 0 && config.max_minutes == 0 && config.patience == 0)
-    throw ConfigError(
-        "train: training would never end: set train.steps, train.epochs, train.max_minutes or train.patience");
+    problems.add("", "training would never end: set train.steps, train.epochs, train.max_minutes or train.patience");
   if (config.patience > 0 && config.valid_every == 0)
-    throw ConfigError("train.patience: needs evaluations: set train.valid_every");
-  // Throws where the schedule needs an end that is not known; an epoch counts as one.
-  Schedule(config.schedule, config.lr, config.steps + config.epochs);
+    problems.add("patience", "needs evaluations: set train.valid_every");
+  const std::string schedule = schedule_problem(config.schedule, config.steps + config.epochs > 0);
+  if (!schedule.empty()) problems.add("schedule", schedule);
+}
+
+void check_config(const TrainConfig& config) {
+  ProblemText problems("train");
+  validate(config, problems);
+  if (!problems.text().empty()) throw ConfigError(problems.text());
 }
 
 }  // namespace capstan

@@ -70,7 +70,9 @@ void describe(Fields& f, TrainConfig& c) {
   f("progress", c.progress, any(), "auto = bar on a terminal, else plain lines");
 }
 
-/// Rules that join several fields. Throws ConfigError naming the keys.
-void validate(const TrainConfig& config);
+/// Rules that join several fields.
+void validate(const TrainConfig& config, Problems& problems);
+/// Throws ConfigError with all problems under `train.`; for configurations that did not come through a reader.
+void check_config(const TrainConfig& config);
 
 }  // namespace capstan

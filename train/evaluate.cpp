@@ -2,15 +2,20 @@
 
 #include "core/error.hpp"
 #include "core/tape.hpp"
+#include "data/prefetch.hpp"
+#include "train/micro_batches.hpp"
 
 namespace capstan {
 
-std::optional<Evaluation> evaluate(const Task& task, BatchStream& split, int64_t micro_batch_tokens,
+std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens,
                                    const std::function<bool()>& stop) {
   const TapePause no_tape;
   Evaluation total;
-  for (int64_t index = 0, count = split.batches(0); index < count; ++index) {
-    for (const Batch& piece : split_rows(split.batch(0, index), micro_batch_tokens)) {
+  Prefetcher::Options one_epoch;
+  one_epoch.end_epoch = 1;
+  Prefetcher batches(split, one_epoch);
+  while (const auto prepared = batches.next()) {
+    for (const Batch& piece : split_rows(prepared->batch, micro_batch_tokens)) {
       if (stop && stop()) return std::nullopt;
       const TaskLoss loss = task.loss(piece, Context{Segments(piece.segment_ids)});
       total.loss_sum += static_cast<double>(loss.sum.value().item());

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "models/task.hpp"
-#include "train/batch_stream.hpp"
+#include "data/batcher.hpp"
 
 namespace capstan {
 
@@ -22,7 +22,7 @@ struct Evaluation {
 
 /// Runs `task` over epoch 0 of `split`. Empty when `stop` said yes before the end. Throws Error when there is no
 /// target.
-std::optional<Evaluation> evaluate(const Task& task, BatchStream& split, int64_t micro_batch_tokens = 0,
+std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
                                    const std::function<bool()>& stop = {});
 
 }  // namespace capstan

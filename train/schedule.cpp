@@ -7,15 +7,19 @@
 
 namespace capstan {
 
-Schedule::Schedule(const ScheduleConfig& config, double peak, int64_t total_steps)
-    : config_(config), peak_(peak), total_(total_steps), warmup_(config.warmup_steps) {
-  if (config.warmup_steps > 0 && config.warmup_fraction > 0)
-    throw ConfigError("train.schedule: give warmup_steps or warmup_fraction, not both");
+std::string schedule_problem(const ScheduleConfig& config, bool known_end) {
+  if (config.warmup_steps > 0 && config.warmup_fraction > 0) return "give warmup_steps or warmup_fraction, not both";
   const bool needs_end =
       config.shape == ScheduleShape::linear || config.shape == ScheduleShape::cosine || config.warmup_fraction > 0;
-  if (needs_end && total_ <= 0)
-    throw ConfigError(fmt::format("train.schedule: shape {}{} needs an end: set train.steps or train.epochs",
-                                  enum_name(config.shape), config.warmup_fraction > 0 ? " with warmup_fraction" : ""));
+  if (!needs_end || known_end) return {};
+  return fmt::format("shape {}{} needs an end: set train.steps or train.epochs", enum_name(config.shape),
+                     config.warmup_fraction > 0 ? " with warmup_fraction" : "");
+}
+
+Schedule::Schedule(const ScheduleConfig& config, double peak, int64_t total_steps)
+    : config_(config), peak_(peak), total_(total_steps), warmup_(config.warmup_steps) {
+  if (const std::string problem = schedule_problem(config, total_ > 0); !problem.empty())
+    throw ConfigError("train.schedule: " + problem);
   if (config.warmup_fraction > 0)
     warmup_ = static_cast<int64_t>(std::llround(config.warmup_fraction * static_cast<double>(total_)));
 }

@@ -31,6 +31,9 @@ void describe(Fields& f, ScheduleConfig& c) {
   f("final_fraction", c.final_fraction, between(0, 1), "linear and cosine: share of the peak that is left at the end");
 }
 
+/// What is wrong with a schedule whose end is known or not; empty when nothing is.
+std::string schedule_problem(const ScheduleConfig& config, bool known_end);
+
 class Schedule {
  public:
   /// `total_steps` is 0 when the end is not known. Throws ConfigError when both warm-ups are given, and when the shape

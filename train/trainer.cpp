@@ -9,9 +9,11 @@
 #include <stdexcept>
 
 #include "core/tape.hpp"
+#include "train/batch_reader.hpp"
 #include "train/checkpoint.hpp"
 #include "train/evaluate.hpp"
 #include "train/metrics.hpp"
+#include "train/micro_batches.hpp"
 #include "train/pace.hpp"
 #include "train/reporter.hpp"
 #include "train/run_folder.hpp"
@@ -30,16 +32,16 @@ struct StepSums {
   int64_t tokens = 0;
 };
 
-int64_t steps_of_epoch(const BatchStream& stream, int64_t epoch, int64_t accumulate) {
-  return (stream.batches(epoch) + accumulate - 1) / accumulate;
+int64_t steps_of_epoch(const BatchSource& source, int64_t epoch, int64_t accumulate) {
+  return (source.batches_per_epoch(epoch) + accumulate - 1) / accumulate;
 }
 
 /// Steps after which the run ends by its configuration; 0 = not known.
-int64_t total_steps(const BatchStream& stream, const TrainConfig& config) {
+int64_t total_steps(const BatchSource& source, const TrainConfig& config) {
   if (config.epochs == 0) return config.steps;
   int64_t total = 0;
   for (int64_t epoch = 0; epoch < config.epochs && (config.steps == 0 || total < config.steps); ++epoch)
-    total += steps_of_epoch(stream, epoch, config.accumulate);
+    total += steps_of_epoch(source, epoch, config.accumulate);
   return config.steps > 0 ? std::min(total, config.steps) : total;
 }
 
@@ -71,6 +73,7 @@ class Loop {
   TrainInputs in_;
   TrainConfig config_;
   RunFolder folder_;
+  BatchReader train_batches_;
   int64_t total_;
   Schedule schedule_;
   Optimizer optimizer_;
@@ -92,13 +95,14 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
     : in_(inputs),
       config_(config),
       folder_(inputs.folder),
+      train_batches_(inputs.train),
       total_(total_steps(inputs.train, config)),
       schedule_(config.schedule, config.lr, total_),
       optimizer_(config.optimizer, inputs.params),
       average_(config.ema_decay > 0 ? std::make_unique<WeightAverage>(config.ema_decay, inputs.params) : nullptr),
       reporter_(config.progress, folder_.log_file()),
       pace_({total_, inputs.valid != nullptr ? config.valid_every : 0, config.save_every}) {
-  if (in_.train.batches(0) <= 0)
+  if (train_batches_.batches(0) <= 0)
     throw Error(
         "train: the training data does not fill a single batch: give more data, or lower train.batch_size or the "
         "length");
@@ -191,7 +195,7 @@ void Loop::step() {
 
 StepSums Loop::accumulate_gradients() {
   StepSums sums;
-  const int64_t epoch = state_.epoch, batches = in_.train.batches(epoch);
+  const int64_t epoch = state_.epoch, batches = train_batches_.batches(epoch);
   // The position moves first: a step that is skipped has had its batches all the same.
   const int64_t first = state_.batch, last = std::min(first + config_.accumulate, batches);
   state_.batch = last;
@@ -200,7 +204,7 @@ StepSums Loop::accumulate_gradients() {
     state_.batch = 0;
   }
   for (int64_t index = first; index < last; ++index) {
-    for (const Batch& piece : split_rows(in_.train.batch(epoch, index), config_.micro_batch_tokens)) {
+    for (const Batch& piece : split_rows(train_batches_.batch(epoch, index), config_.micro_batch_tokens)) {
       TapeScope tape(TapeOptions{config_.check_finite});
       const Context context{Segments(piece.segment_ids), true, static_cast<uint64_t>(state_.step), piece.examples};
       const TaskLoss loss = in_.task.loss(piece, context);
@@ -385,7 +389,7 @@ TrainResult Loop::interrupt() {
 }  // namespace
 
 TrainResult train(const TrainInputs& inputs, const TrainConfig& config) {
-  validate(config);
+  check_config(config);
   const StopSignals signals;
   return Loop(inputs, config).run();
 }

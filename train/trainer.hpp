@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "data/batcher.hpp"
 #include "models/task.hpp"
 #include "nn/param_store.hpp"
-#include "train/batch_stream.hpp"
 #include "train/config.hpp"
 #include "train/run_state.hpp"
 
@@ -18,8 +18,8 @@ namespace capstan {
 struct TrainInputs {
   const Task& task;
   ParamStore& params;  // finalized, initialised
-  BatchStream& train;
-  BatchStream* valid = nullptr;  // null: no evaluation, no best checkpoint, no early stopping
+  const BatchSource& train;
+  const BatchSource* valid = nullptr;  // null: no evaluation, no best checkpoint, no early stopping
   std::filesystem::path folder;  // of the run: metrics.jsonl, train.log, checkpoints/
   Identity identity;
   uint64_t seed = 0;

@@ -72,10 +72,7 @@ struct Gelu {
 };
 
 struct Sigmoid {
-  // e^-x may be infinite: 1 / inf is the right 0.
-  static simd::Batch value(const simd::Batch& x) {
-    return simd::Batch(real{1}) / (simd::Batch(real{1}) + xsimd::exp(-x));
-  }
+  static simd::Batch value(const simd::Batch& x) { return simd::sigmoid(x); }
   static ValueAndSlope both(const simd::Batch& x) {
     const simd::Batch y = value(x);
     return {y, y * (simd::Batch(real{1}) - y)};

@@ -1,33 +1,36 @@
 #include "core/kernels/aft_decode.hpp"
 
+#include <algorithm>
 #include <cmath>
 
-#include "core/kernels/lanes.hpp"
+#include "core/kernels/simd.hpp"
 
 CAPSTAN_BEGIN
 namespace kernels {
 namespace {
 
-/// V: SIMD lanes of channels with a key each.
-template <class V>
-void decode_channels(const AftCache& cache, int64_t t, int64_t count, int64_t c, const real* bias, const AftState& prefix,
+using simd::Batch;
+
+/// Every channel has its key.
+void decode_channels(const AftCache& cache, int64_t t, int64_t count, int64_t channels, const real* bias, const AftState& prefix,
                      const real* q, real* y) {
-  const auto row = [&](int64_t lag) { return (t - lag) % cache.capacity; };
-  const auto key = [&](int64_t lag) { return load<V>(cache.keys + row(lag) * cache.key_stride + c); };
-  const V prefix_maximum = load<V>(prefix.maximum + c);
-  V reference = prefix_maximum;
-  for (int64_t lag = 0; lag < count; ++lag) reference = lane_max(reference, key(lag));
-  // The largest logit, formed as (K - m) + w: (K + w) - m would lose w beside a large key.
-  V maximum = prefix_maximum - reference;
-  for (int64_t lag = 0; lag < count; ++lag) maximum = lane_max(maximum, key(lag) - reference + V(bias[lag]));
-  V weight = load<V>(prefix.weight + c) * lane_exp(prefix_maximum - reference - maximum);
-  V sum = weight * load<V>(prefix.average + c);
-  for (int64_t lag = 0; lag < count; ++lag) {
-    const V e = lane_exp(key(lag) - reference + V(bias[lag]) - maximum);
-    weight = weight + e;
-    sum = sum + e * load<V>(cache.values + row(lag) * cache.value_stride + c);
-  }
-  store(y + c, lane_sigmoid(load<V>(q + c)) * sum / weight);
+  simd::sweep(channels, [&](auto at) {
+    const auto key = [&](int64_t lag) { return at.load(cache.keys + (t - lag) % cache.capacity * cache.key_stride); };
+    const Batch prefix_maximum = at.load(prefix.maximum);
+    Batch reference = prefix_maximum;
+    for (int64_t lag = 0; lag < count; ++lag) reference = xsimd::max(reference, key(lag));
+    // The largest logit, formed as (K - m) + w: (K + w) - m would lose w beside a large key.
+    Batch maximum = prefix_maximum - reference;
+    for (int64_t lag = 0; lag < count; ++lag) maximum = xsimd::max(maximum, key(lag) - reference + Batch(bias[lag]));
+    Batch weight = at.load(prefix.weight) * xsimd::exp(prefix_maximum - reference - maximum);
+    Batch sum = weight * at.load(prefix.average);
+    for (int64_t lag = 0; lag < count; ++lag) {
+      const Batch e = xsimd::exp(key(lag) - reference + Batch(bias[lag]) - maximum);
+      weight = weight + e;
+      sum = sum + e * at.load(cache.values + (t - lag) % cache.capacity * cache.value_stride);
+    }
+    at.store(y, simd::sigmoid(at.load(q)) * sum / weight);
+  });
 }
 
 /// All channels share one key.
@@ -55,9 +58,7 @@ void decode_shared(const AftCache& cache, int64_t t, int64_t count, const AftGro
 void aft_decode(const AftCache& cache, int64_t t, int64_t count, const AftGroup& group, const real* bias, const AftState& prefix,
                 const real* q, real* y) {
   if (group.shared_key) return decode_shared(cache, t, count, group, bias, prefix, q, y);
-  for_each_lane_group<1>(group.channels, [&](int64_t c, auto lanes) {
-    decode_channels<typename decltype(lanes)::type>(cache, t, count, c, bias, prefix, q, y);
-  });
+  decode_channels(cache, t, count, group.channels, bias, prefix, q, y);
 }
 
 }  // namespace kernels

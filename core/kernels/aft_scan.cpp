@@ -2,150 +2,127 @@
 
 #include <limits>
 
-#include "core/kernels/lanes.hpp"
+#include "core/kernels/simd.hpp"
 
 CAPSTAN_BEGIN
 namespace kernels {
 namespace {
 
-/// Registers of lanes that advance together: enough channels per token to fill whole cache lines and hide latencies.
-constexpr int unroll = 4;
+using simd::Batch;
 
-template <class V, int U>
-void scan(const AftInput& in, int64_t length, int64_t c, const AftState& state, real* y, int64_t y_stride, real* gate,
-          real* average) {
-  constexpr int64_t width = lane_count<V>;
-  V m[U], weight[U], r[U];
-  for (int u = 0; u < U; ++u) {
-    m[u] = load<V>(state.maximum + c + u * width);
-    weight[u] = load<V>(state.weight + c + u * width);
-    r[u] = load<V>(state.average + c + u * width);
-  }
-  for (int64_t t = 0; t < length; ++t) {
-    for (int u = 0; u < U; ++u) {
-      const int64_t i = t * in.stride + c + u * width, o = t * y_stride + c + u * width;
-      const V k = load<V>(in.k + i);
-      // One of e^(m - m') and e^(K - m') is 1, the other e^-|K - m|.
-      const V small = lane_exp(-lane_abs(k - m[u]));
-      const auto rises = k > m[u];
-      const V one(1);
-      const V beta = lane_select(rises, one, small);
-      weight[u] = lane_select(rises, small, one) * weight[u] + beta;
-      m[u] = lane_max(m[u], k);
-      const V g = beta / weight[u];
-      r[u] = r[u] + g * (load<V>(in.v + i) - r[u]);
-      store(y + o, lane_sigmoid(load<V>(in.q + i)) * r[u]);
-      if (gate != nullptr) {
-        store(gate + o, g);
-        store(average + o, r[u]);
-      }
-    }
-  }
-  for (int u = 0; u < U; ++u) {
-    store(state.maximum + c + u * width, m[u]);
-    store(state.weight + c + u * width, weight[u]);
-    store(state.average + c + u * width, r[u]);
-  }
-}
-
-template <class V, int U>
-void scan_backward(const AftInput& in, int64_t length, int64_t c, const real* dy, const real* gate, const real* average,
-                   int64_t y_stride, const AftGradient& out) {
-  constexpr int64_t width = lane_count<V>;
-  V b[U], sum[U];  // (1 - g) B and (1 - g) C of the token after
-  for (int u = 0; u < U; ++u) b[u] = sum[u] = V(0);
-  const V one(1);
-  for (int64_t t = length - 1; t >= 0; --t) {
-    for (int u = 0; u < U; ++u) {
-      const int64_t i = t * in.stride + c + u * width, o = t * y_stride + c + u * width, d = t * out.stride + c + u * width;
-      const V g = load<V>(gate + o), r = load<V>(average + o);
-      const V open = lane_sigmoid(load<V>(in.q + i));
-      const V h = load<V>(dy + o) * open;
-      store(out.q + d, h * r * (one - open));
-      b[u] = h + b[u];
-      sum[u] = h * r + sum[u];
-      store(out.v + d, g * b[u]);
-      store(out.k + d, g * (load<V>(in.v + i) * b[u] - sum[u]));
-      b[u] = (one - g) * b[u];
-      sum[u] = (one - g) * sum[u];
-    }
-  }
-}
-
-template <class V>
-void pool(const AftInput& in, int64_t length, int64_t c, real* logsum, real* average) {
-  V m(std::numeric_limits<real>::lowest());
-  for (int64_t t = 0; t < length; ++t) m = lane_max(m, load<V>(in.k + t * in.stride + c));
-  V weight(0), sum(0);
-  for (int64_t t = 0; t < length; ++t) {
-    const V e = lane_exp(load<V>(in.k + t * in.stride + c) - m);
-    weight = weight + e;
-    sum = sum + e * load<V>(in.v + t * in.stride + c);
-  }
-  store(logsum + c, m + lane_log(weight));
-  store(average + c, sum / weight);
-}
-
-template <class V>
-void pool_backward(const AftInput& in, int64_t length, int64_t c, const real* dy, int64_t y_stride, const real* logsum,
-                   const real* average, const AftGradient& out) {
-  const V r = load<V>(average + c), lse = load<V>(logsum + c), one(1);
-  V total(0);
-  for (int64_t t = 0; t < length; ++t) {
-    const V open = lane_sigmoid(load<V>(in.q + t * in.stride + c));
-    const V h = load<V>(dy + t * y_stride + c) * open;
-    store(out.q + t * out.stride + c, h * r * (one - open));
-    total = total + h;
-  }
-  for (int64_t t = 0; t < length; ++t) {
-    const V p = lane_exp(load<V>(in.k + t * in.stride + c) - lse) * total;
-    store(out.v + t * out.stride + c, p);
-    store(out.k + t * out.stride + c, p * (load<V>(in.v + t * in.stride + c) - r));
-  }
-}
+/// Registers that advance together: whole cache lines of every token, and chains enough to hide the exp and the quotient.
+constexpr int group_size = 4;
 
 }  // namespace
 
-void aft_state_clear(const AftState& state, int64_t channels) {
-  for (int64_t c = 0; c < channels; ++c) {
-    state.maximum[c] = std::numeric_limits<real>::lowest();
-    state.weight[c] = state.average[c] = 0;
+void aft_state_clear(const AftState& state, int64_t keys, int64_t channels) {
+  for (int64_t key = 0; key < keys; ++key) {
+    state.maximum[key] = std::numeric_limits<real>::lowest();
+    state.weight[key] = 0;
   }
+  for (int64_t c = 0; c < channels; ++c) state.average[c] = 0;
 }
 
 void aft_scan(const AftInput& in, int64_t length, int64_t channels, const AftState& state, real* y, int64_t y_stride, real* gate,
               real* average) {
-  for_each_lane_group<unroll>(channels, [&](int64_t c, auto lanes) {
-    scan<typename decltype(lanes)::type, decltype(lanes)::unroll>(in, length, c, state, y, y_stride, gate, average);
+  simd::sweep_groups<group_size>(channels, [&](auto group) {
+    constexpr int size = decltype(group)::size;
+    const Batch one(1);
+    Batch m[size], weight[size], r[size];
+    for (int i = 0; i < size; ++i) {
+      m[i] = group.places[i].load(state.maximum);
+      weight[i] = group.places[i].load(state.weight);
+      r[i] = group.places[i].load(state.average);
+    }
+    for (int64_t t = 0; t < length; ++t) {
+      const int64_t row = t * in.stride, y_row = t * y_stride;
+      for (int i = 0; i < size; ++i) {
+        const auto& at = group.places[i];
+        const Batch k = at.load(in.k + row);
+        // One of e^(m - m') and e^(K - m') is 1, the other e^-|K - m|.
+        const Batch small = xsimd::exp(-xsimd::abs(k - m[i]));
+        const auto rises = k > m[i];
+        const Batch beta = xsimd::select(rises, one, small);
+        weight[i] = xsimd::select(rises, small, one) * weight[i] + beta;
+        m[i] = xsimd::max(m[i], k);
+        const Batch g = beta / weight[i];
+        r[i] = r[i] + g * (at.load(in.v + row) - r[i]);
+        at.store(y + y_row, simd::sigmoid(at.load(in.q + row)) * r[i]);
+        if (gate == nullptr) continue;
+        at.store(gate + y_row, g);
+        at.store(average + y_row, r[i]);
+      }
+    }
+    for (int i = 0; i < size; ++i) {
+      group.places[i].store(state.maximum, m[i]);
+      group.places[i].store(state.weight, weight[i]);
+      group.places[i].store(state.average, r[i]);
+    }
   });
 }
 
 void aft_scan_backward(const AftInput& in, int64_t length, int64_t channels, const real* dy, const real* gate,
                        const real* average, int64_t y_stride, const AftGradient& out) {
-  for_each_lane_group<unroll>(channels, [&](int64_t c, auto lanes) {
-    scan_backward<typename decltype(lanes)::type, decltype(lanes)::unroll>(in, length, c, dy, gate, average, y_stride, out);
+  simd::sweep_groups<group_size>(channels, [&](auto group) {
+    constexpr int size = decltype(group)::size;
+    const Batch one(1);
+    Batch b[size], c[size];  // (1 - g) B and (1 - g) C of the token after
+    for (int i = 0; i < size; ++i) b[i] = c[i] = Batch(0);
+    for (int64_t t = length - 1; t >= 0; --t) {
+      const int64_t row = t * in.stride, y_row = t * y_stride, out_row = t * out.stride;
+      for (int i = 0; i < size; ++i) {
+        const auto& at = group.places[i];
+        const Batch g = at.load(gate + y_row), r = at.load(average + y_row);
+        const Batch open = simd::sigmoid(at.load(in.q + row)), h = at.load(dy + y_row) * open;
+        at.store(out.q + out_row, h * r * (one - open));
+        b[i] = h + b[i];
+        c[i] = h * r + c[i];
+        at.store(out.v + out_row, g * b[i]);
+        at.store(out.k + out_row, g * (at.load(in.v + row) * b[i] - c[i]));
+        b[i] = (one - g) * b[i];
+        c[i] = (one - g) * c[i];
+      }
+    }
   });
 }
 
 void aft_pool(const AftInput& in, int64_t length, int64_t channels, real* logsum, real* average) {
-  for_each_lane_group<1>(channels, [&](int64_t c, auto lanes) {
-    pool<typename decltype(lanes)::type>(in, length, c, logsum, average);
+  simd::sweep(channels, [&](auto at) {
+    Batch m(std::numeric_limits<real>::lowest());
+    for (int64_t t = 0; t < length; ++t) m = xsimd::max(m, at.load(in.k + t * in.stride));
+    Batch weight(0), sum(0);
+    for (int64_t t = 0; t < length; ++t) {
+      const Batch e = xsimd::exp(at.load(in.k + t * in.stride) - m);
+      weight = weight + e;
+      sum = sum + e * at.load(in.v + t * in.stride);
+    }
+    at.store(logsum, m + xsimd::log(weight));
+    at.store(average, sum / weight);
   });
 }
 
 void aft_pool_apply(const AftInput& in, int64_t length, int64_t channels, const real* average, real* y, int64_t y_stride) {
-  for (int64_t t = 0; t < length; ++t) {
-    for_each_lane_group<1>(channels, [&](int64_t c, auto lanes) {
-      using V = typename decltype(lanes)::type;
-      store(y + t * y_stride + c, lane_sigmoid(load<V>(in.q + t * in.stride + c)) * load<V>(average + c));
+  for (int64_t t = 0; t < length; ++t)
+    simd::sweep(channels, [&](auto at) {
+      at.store(y + t * y_stride, simd::sigmoid(at.load(in.q + t * in.stride)) * at.load(average));
     });
-  }
 }
 
 void aft_pool_backward(const AftInput& in, int64_t length, int64_t channels, const real* dy, int64_t y_stride, const real* logsum,
                        const real* average, const AftGradient& out) {
-  for_each_lane_group<1>(channels, [&](int64_t c, auto lanes) {
-    pool_backward<typename decltype(lanes)::type>(in, length, c, dy, y_stride, logsum, average, out);
+  simd::sweep(channels, [&](auto at) {
+    const Batch r = at.load(average), lse = at.load(logsum), one(1);
+    Batch total(0);
+    for (int64_t t = 0; t < length; ++t) {
+      const Batch open = simd::sigmoid(at.load(in.q + t * in.stride)), h = at.load(dy + t * y_stride) * open;
+      at.store(out.q + t * out.stride, h * r * (one - open));
+      total = total + h;
+    }
+    for (int64_t t = 0; t < length; ++t) {
+      const Batch p = xsimd::exp(at.load(in.k + t * in.stride) - lse) * total;
+      at.store(out.v + t * out.stride, p);
+      at.store(out.k + t * out.stride, p * (at.load(in.v + t * in.stride) - r));
+    }
   });
 }
 

@@ -21,13 +21,14 @@ struct AftGradient {
 };
 
 /// The recurrent state of one channel is (m, D, R): running maximum of the keys, sum of e^(K - m), weighted average of the
-/// values. Arrays of `channels` numbers; `aft_state_clear` makes the state before the first token.
+/// values. m and D have a number per key, R one per channel; channels may share a key.
 struct AftState {
   real *maximum, *weight, *average;
 };
-void aft_state_clear(const AftState& state, int64_t channels);
+/// The state before the first token.
+void aft_state_clear(const AftState& state, int64_t keys, int64_t channels);
 
-/// Causal: continues `state` over `length` tokens (systems of a per-channel gated moving average, one exp per key):
+/// Causal: continues `state`, with a key per channel, over `length` tokens: a gated moving average, one exp per key,
 ///   m' = max(m, K),  D' = e^(m - m') D + e^(K - m'),  g = e^(K - m') / D',  R' = R + g (V - R),  Y = sigmoid(Q) R'.
 /// D >= 1 from the first token on, so there is no epsilon and no 0/0. Row t of `y` has `y_stride` numbers between tokens; g
 /// and R are written to `gate` and `average` (same stride) unless null.

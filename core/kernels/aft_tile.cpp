@@ -4,34 +4,13 @@
 #include <cmath>
 #include <limits>
 
-#include "core/kernels/lanes.hpp"
+#include "core/kernels/simd.hpp"
 
 CAPSTAN_BEGIN
 namespace kernels {
 namespace {
 
-template <class Body>
-void for_channels(const AftGroup& group, const Body& body) {
-  for_each_lane_group<1>(group.channels, [&](int64_t c, auto lanes) { body(c, typename decltype(lanes)::type(0)); });
-}
-
-template <class V>
-void carry_channels(const AftInput& in, int64_t length, int64_t c, const AftState& state) {
-  V m = load<V>(state.maximum + c), weight = load<V>(state.weight + c), r = load<V>(state.average + c);
-  const V one(1);
-  for (int64_t t = 0; t < length; ++t) {
-    const V k = load<V>(in.k + t * in.stride + c);
-    const V small = lane_exp(-lane_abs(k - m));
-    const auto rises = k > m;
-    const V beta = lane_select(rises, one, small);
-    weight = lane_select(rises, small, one) * weight + beta;
-    m = lane_max(m, k);
-    r = r + beta / weight * (load<V>(in.v + t * in.stride + c) - r);
-  }
-  store(state.maximum + c, m);
-  store(state.weight + c, weight);
-  store(state.average + c, r);
-}
+using simd::Batch;
 
 void carry_shared(const AftInput& in, int64_t length, const AftGroup& group, const AftState& state) {
   for (int64_t t = 0; t < length; ++t) {
@@ -41,10 +20,9 @@ void carry_shared(const AftInput& in, int64_t length, const AftGroup& group, con
     *state.weight = (rises ? small : 1) * *state.weight + beta;
     *state.maximum = std::max(*state.maximum, k);
     const real gate = beta / *state.weight;
-    for_channels(group, [&](int64_t c, auto lane) {
-      using V = decltype(lane);
-      const V r = load<V>(state.average + c);
-      store(state.average + c, r + V(gate) * (load<V>(in.v + t * in.stride + c) - r));
+    simd::sweep(group.channels, [&](auto at) {
+      const Batch r = at.load(state.average);
+      at.store(state.average, r + Batch(gate) * (at.load(in.v + t * in.stride) - r));
     });
   }
 }
@@ -53,7 +31,32 @@ void carry_shared(const AftInput& in, int64_t length, const AftGroup& group, con
 
 void aft_carry(const AftInput& in, int64_t length, const AftGroup& group, const AftState& state) {
   if (group.shared_key) return carry_shared(in, length, group, state);
-  for_channels(group, [&](int64_t c, auto lane) { carry_channels<decltype(lane)>(in, length, c, state); });
+  simd::sweep_groups<4>(group.channels, [&](auto registers) {
+    constexpr int size = decltype(registers)::size;
+    const Batch one(1);
+    Batch m[size], weight[size], r[size];
+    for (int i = 0; i < size; ++i) {
+      m[i] = registers.places[i].load(state.maximum);
+      weight[i] = registers.places[i].load(state.weight);
+      r[i] = registers.places[i].load(state.average);
+    }
+    for (int64_t t = 0; t < length; ++t) {
+      for (int i = 0; i < size; ++i) {
+        const auto& at = registers.places[i];
+        const Batch k = at.load(in.k + t * in.stride), small = xsimd::exp(-xsimd::abs(k - m[i]));
+        const auto rises = k > m[i];
+        const Batch beta = xsimd::select(rises, one, small);
+        weight[i] = xsimd::select(rises, small, one) * weight[i] + beta;
+        m[i] = xsimd::max(m[i], k);
+        r[i] = r[i] + beta / weight[i] * (at.load(in.v + t * in.stride) - r[i]);
+      }
+    }
+    for (int i = 0; i < size; ++i) {
+      registers.places[i].store(state.maximum, m[i]);
+      registers.places[i].store(state.weight, weight[i]);
+      registers.places[i].store(state.average, r[i]);
+    }
+  });
 }
 
 void aft_key_maximum(const AftInput& in, int64_t length, const AftGroup& group, real* reference) {
@@ -61,11 +64,10 @@ void aft_key_maximum(const AftInput& in, int64_t length, const AftGroup& group, 
     for (int64_t t = 0; t < length; ++t) *reference = std::max(*reference, in.k[t * in.stride]);
     return;
   }
-  for_channels(group, [&](int64_t c, auto lane) {
-    using V = decltype(lane);
-    V m = load<V>(reference + c);
-    for (int64_t t = 0; t < length; ++t) m = lane_max(m, load<V>(in.k + t * in.stride + c));
-    store(reference + c, m);
+  simd::sweep(group.channels, [&](auto at) {
+    Batch m = at.load(reference);
+    for (int64_t t = 0; t < length; ++t) m = xsimd::max(m, at.load(in.k + t * in.stride));
+    at.store(reference, m);
   });
 }
 
@@ -75,17 +77,13 @@ void aft_pack(const AftInput& in, int64_t length, const AftGroup& group, const r
     const real *const k = in.k + t * in.stride, *const v = in.v + t * in.stride;
     if (group.shared_key) {
       const real e = std::exp(*k - *reference);
-      for_channels(group, [&](int64_t c, auto lane) {
-        using V = decltype(lane);
-        store(row + c, V(e) * load<V>(v + c));
-      });
+      simd::sweep(group.channels, [&](auto at) { at.store(row, Batch(e) * at.load(v)); });
       row[group.channels] = e;
     } else {
-      for_channels(group, [&](int64_t c, auto lane) {
-        using V = decltype(lane);
-        const V e = lane_exp(load<V>(k + c) - load<V>(reference + c));
-        store(row + c, e * load<V>(v + c));
-        store(row + group.channels + c, e);
+      simd::sweep(group.channels, [&](auto at) {
+        const Batch e = xsimd::exp(at.load(k) - at.load(reference));
+        at.store(row, e * at.load(v));
+        at.store(row + group.channels, e);
       });
     }
   }
@@ -108,12 +106,10 @@ bool aft_finish(const AftInput& in, int64_t length, const AftGroup& group, const
       exact = exact && d >= floor;
       denominator[t * denominator_stride + key] = d >= floor ? d : 0;
     }
-    for_channels(group, [&](int64_t c, auto lane) {
-      using V = decltype(lane);
-      const V d = group.shared_key ? V(row[group.channels]) : load<V>(row + group.channels + c);
-      const V r = load<V>(row + c) / d;
-      store(average + t * y_stride + c, r);
-      store(y + t * y_stride + c, lane_sigmoid(load<V>(in.q + t * in.stride + c)) * r);
+    simd::sweep(group.channels, [&](auto at) {
+      const Batch r = at.load(row) / (group.shared_key ? Batch(row[group.channels]) : at.load(row + group.channels));
+      at.store(average + t * y_stride, r);
+      at.store(y + t * y_stride, simd::sigmoid(at.load(in.q + t * in.stride)) * r);
     });
   }
   return !exact;
@@ -125,15 +121,14 @@ void aft_start_backward(const AftInput& in, int64_t length, const AftGroup& grou
   for (int64_t t = 0; t < length; ++t) {
     real* const row = rows + t * row_stride;
     const real* const d = denominator + t * denominator_stride;
-    for_channels(group, [&](int64_t c, auto lane) {
-      using V = decltype(lane);
-      const V r = load<V>(average + t * y_stride + c), open = lane_sigmoid(load<V>(in.q + t * in.stride + c));
-      const V h = load<V>(dy + t * y_stride + c) * open;
-      store(dq + t * dq_stride + c, h * r * (V(1) - open));
-      const V weight = group.shared_key ? V(*d) : load<V>(d + c);
-      const V p = lane_select(weight > V(0), h / weight, V(0));
-      store(row + c, p);
-      if (!group.shared_key) store(row + group.channels + c, -(p * r));
+    simd::sweep(group.channels, [&](auto at) {
+      const Batch r = at.load(average + t * y_stride), open = simd::sigmoid(at.load(in.q + t * in.stride));
+      const Batch h = at.load(dy + t * y_stride) * open;
+      at.store(dq + t * dq_stride, h * r * (Batch(1) - open));
+      const Batch weight = group.shared_key ? Batch(*d) : at.load(d);
+      const Batch p = xsimd::select(weight > Batch(0), h / weight, Batch(0));
+      at.store(row, p);
+      if (!group.shared_key) at.store(row + group.channels, -(p * r));
     });
     if (!group.shared_key) continue;
     real sum = 0;
@@ -153,20 +148,16 @@ void aft_scatter(const AftInput& in, int64_t length, const AftGroup& group, cons
       for (int64_t c = 0; c < group.channels; ++c) sum += v[c] * gv[c];
       *dk += *e * sum;
     }
-    for_channels(group, [&](int64_t c, auto lane) {
-      using V = decltype(lane);
-      const V weight = group.shared_key ? V(*e) : load<V>(e + c), gradient = load<V>(gv + c);
-      store(dv + c, load<V>(dv + c) + weight * gradient);
-      if (!group.shared_key) store(dk + c, load<V>(dk + c) + weight * (load<V>(v + c) * gradient + load<V>(gk + c)));
+    simd::sweep(group.channels, [&](auto at) {
+      const Batch weight = group.shared_key ? Batch(*e) : at.load(e), gradient = at.load(gv);
+      at.store(dv, at.load(dv) + weight * gradient);
+      if (!group.shared_key) at.store(dk, at.load(dk) + weight * (at.load(v) * gradient + at.load(gk)));
     });
   }
 }
 
 void aft_softmax_weights(real* row, int64_t count, real maximum) {
-  for_each_lane_group<1>(count, [&](int64_t i, auto lanes) {
-    using V = typename decltype(lanes)::type;
-    store(row + i, lane_exp(load<V>(row + i) - V(maximum)));
-  });
+  simd::sweep(count, [&](auto at) { at.store(row, xsimd::exp(at.load(row) - Batch(maximum))); });
 }
 
 }  // namespace kernels

@@ -36,12 +36,37 @@ struct PartPlace {
   }
 };
 
+/// 1 / (1 + e^-x); exact limits at both ends because e^-x saturates to 0 and infinity.
+inline Batch sigmoid(const Batch& x) { return Batch(1) / (Batch(1) + xsimd::exp(-x)); }
+
 /// body(place) over [0, count).
 template <class Body>
 inline void sweep(int64_t count, const Body& body) {
   int64_t index = 0;
   for (; index + lanes <= count; index += lanes) body(FullPlace{index});
   if (index < count) body(PartPlace{index, count - index});
+}
+
+/// Places that advance together through a loop inside the body: enough independent chains to hide latencies.
+template <class Place, int Size>
+struct Group {
+  Place places[Size];
+  static constexpr int size = Size;
+};
+
+/// body(group) over [0, count): groups of Size whole registers, then single places.
+template <int Size, class Body>
+inline void sweep_groups(int64_t count, const Body& body) {
+  int64_t index = 0;
+  for (; index + Size * lanes <= count; index += Size * lanes) {
+    Group<FullPlace, Size> group;
+    for (int i = 0; i < Size; ++i) group.places[i] = FullPlace{index + i * lanes};
+    body(group);
+  }
+  sweep(count - index, [&](auto at) {
+    at.index += index;
+    body(Group<decltype(at), 1>{{at}});
+  });
 }
 
 inline real sum(const Batch& value) { return xsimd::hadd(value); }

@@ -115,13 +115,14 @@ class LookupTask final : public Task {
 };
 
 /// Batches that are a pure function of (epoch, index). Rows end in padding of varying length.
-class DrawnBatches final : public BatchStream {
+class DrawnBatches final : public BatchSource {
  public:
   int64_t rows = 6, length = 5, count = 7, vocabulary = 11;
   uint64_t seed = 3;
 
-  int64_t batches(int64_t) const override { return count; }
-  Batch batch(int64_t epoch, int64_t index) override {
+  int64_t examples_per_epoch() const override { return rows * count; }
+  int64_t batches_per_epoch(int64_t) const override { return count; }
+  Batch batch(int64_t epoch, int64_t index) const override {
     Batch batch{Ids(Shape{rows, length}), Ids(Shape{rows, length}), Ids(Shape{rows, length}), Ids(Shape{rows})};
     for (int64_t row = 0; row < rows; ++row) {
       const int64_t example = index * rows + row;

@@ -53,14 +53,14 @@ TEST_CASE("settings that cannot work together are refused") {
   CHECK_THROWS_AS(Schedule({ScheduleShape::constant, 5, 0.5}, 1, 10), ConfigError);
   CHECK_THROWS_AS(Schedule({ScheduleShape::constant, 0, 0.5}, 1, 0), ConfigError);
   TrainConfig config;
-  CHECK_THROWS_AS(validate(config), ConfigError);  // never ends
+  CHECK_THROWS_AS(check_config(config), ConfigError);  // never ends
   config.max_minutes = 1;
-  CHECK_THROWS_AS(validate(config), ConfigError);  // a cosine without an end
+  CHECK_THROWS_AS(check_config(config), ConfigError);  // a cosine without an end
   config.schedule.shape = ScheduleShape::constant;
-  CHECK_NOTHROW(validate(config));
+  CHECK_NOTHROW(check_config(config));
   config.patience = 2;
   config.valid_every = 0;
-  CHECK_THROWS_AS(validate(config), ConfigError);
+  CHECK_THROWS_AS(check_config(config), ConfigError);
 }
 
 TEST_CASE("settings as text name every field, nested ones too") {

@@ -1,4 +1,4 @@
-#include "train/batch_stream.hpp"
+#include "train/micro_batches.hpp"
 
 #include <algorithm>
 

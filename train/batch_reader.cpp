@@ -1,14 +1,14 @@
-#include "train/source_stream.hpp"
+#include "train/batch_reader.hpp"
 
 namespace capstan {
 
-int64_t SourceStream::batches(int64_t epoch) const {
+int64_t BatchReader::batches(int64_t epoch) const {
   const auto known = counts_.find(epoch);
   if (known != counts_.end()) return known->second;
   return counts_[epoch] = source_.batches_per_epoch(epoch);
 }
 
-Batch SourceStream::batch(int64_t epoch, int64_t index) {
+Batch BatchReader::batch(int64_t epoch, int64_t index) {
   if (prefetcher_ == nullptr || epoch != next_epoch_ || index != next_index_) {
     prefetcher_.reset();  // before the new one is made: two threads would prepare side by side
     Prefetcher::Options options;

@@ -1,22 +1,22 @@
-// A data source as the loop sees it.
+// Reading the batches of a source in the order of training.
 #pragma once
 
 #include <map>
 #include <memory>
 
 #include "data/prefetch.hpp"
-#include "train/batch_stream.hpp"
 
 namespace capstan {
 
 /// Asked for batches in order, it has the next ones ready; asked for any other, it starts again there.
-class SourceStream final : public BatchStream {
+class BatchReader {
  public:
   /// `source` must outlive it. `depth` batches are prepared ahead on a thread of their own; 0 = no thread.
-  explicit SourceStream(const BatchSource& source, int64_t depth = 2) : source_(source), depth_(depth) {}
+  explicit BatchReader(const BatchSource& source, int64_t depth = 2) : source_(source), depth_(depth) {}
 
-  int64_t batches(int64_t epoch) const override;
-  Batch batch(int64_t epoch, int64_t index) override;
+  /// Number of batches of this epoch.
+  int64_t batches(int64_t epoch) const;
+  Batch batch(int64_t epoch, int64_t index);
 
  private:
   const BatchSource& source_;

@@ -1,4 +1,4 @@
-#include "train/source_stream.hpp"
+#include "train/batch_reader.hpp"
 
 #include <doctest/doctest.h>
 
@@ -21,20 +21,20 @@ class Places final : public BatchSource {
 
 }  // namespace
 
-TEST_CASE("a stream gives the batches that are asked for, in order, after jumps, and over epochs' ends") {
+TEST_CASE("a reader gives the batches that are asked for, in order, after jumps, and over epochs' ends") {
   const Places source;
   for (const int64_t depth : {0, 1, 3}) {
-    SourceStream stream(source, depth);
+    BatchReader reader(source, depth);
     const auto check_place = [&](int64_t epoch, int64_t index) {
-      CHECK(stream.batch(epoch, index).tokens[0] == 100 * epoch + index);
+      CHECK(reader.batch(epoch, index).tokens[0] == 100 * epoch + index);
     };
     for (int64_t epoch = 0; epoch < 3; ++epoch)
-      for (int64_t index = 0; index < stream.batches(epoch); ++index) check_place(epoch, index);
+      for (int64_t index = 0; index < reader.batches(epoch); ++index) check_place(epoch, index);
     for (int round = 0; round < 2; ++round)  // evaluation comes back to the start
-      for (int64_t index = 0; index < stream.batches(0); ++index) check_place(0, index);
+      for (int64_t index = 0; index < reader.batches(0); ++index) check_place(0, index);
     check_place(2, 4);
     check_place(3, 0);
     check_place(1, 2);
-    CHECK_THROWS_AS(stream.batch(7, 0), Error);
+    CHECK_THROWS_AS(reader.batch(7, 0), Error);
   }
 }
