@@ -14,8 +14,9 @@ namespace {
 /// Value channels of a group with one key per channel: [E V | E] then is 128 columns wide, enough for an efficient product.
 constexpr int64_t group_channels = 64;
 
-/// Below it the terms that underflowed could matter; far above the smallest normal number, so that above it they cannot.
-constexpr real denominator_floor = sizeof(real) == 4 ? real(1e-25) : real(1e-250);
+/// Above it nothing that underflowed can matter, and in float K - m lies within (-32, 0], where its rounding stays below
+/// 2^-20: what a key far above its row's own does to the row is then less than 1e-6 of the largest output.
+constexpr real denominator_floor = sizeof(real) == 4 ? real(1e-13) : real(1e-250);
 
 constexpr int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 

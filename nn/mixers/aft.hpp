@@ -119,6 +119,8 @@ class Aft final : public Mixer {
   Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
   /// (heads, taps), reparametrised.
   Var taps() const;
+  /// Tokens whose keys and values a decode state holds.
+  int64_t cached_tokens() const;
   /// w of target `t` against sources t, t - 1, ..., t - count + 1, for every head: (heads, count).
   Array bias_row(int64_t t, int64_t count) const;
 

@@ -28,6 +28,7 @@ struct AftDecodeState final : MixerState {
     kernels::fill(average.mutable_data(), average.size(), real{0});
   }
 
+  int64_t batch() const { return maximum.dim(0); }
   int64_t numbers(int64_t seen) const override {
     return 2 * maximum.dim(1) + average.dim(1) + std::min(seen, capacity) * (maximum.dim(1) + average.dim(1));
   }
@@ -48,6 +49,14 @@ struct AftDecodeState final : MixerState {
   Array key_ring, value_ring;      // (B, capacity, keys or D)
 };
 
+/// Throws std::invalid_argument for a state that some other kind of mixer made.
+AftDecodeState& decode_state(MixerState& state, int64_t keys, int64_t width, int64_t capacity) {
+  auto* const aft = dynamic_cast<AftDecodeState*>(&state);
+  check(aft != nullptr && aft->maximum.dim(1) == keys && aft->average.dim(1) == width && aft->capacity == capacity,
+        "aft: this state was made for another mixer");
+  return *aft;
+}
+
 /// Groups of channels as the kernels want them: all at once with a key each, or one head after the other.
 template <class Body>
 void for_each_group(int64_t width, int64_t heads, const Body& body) {
@@ -59,16 +68,21 @@ void for_each_group(int64_t width, int64_t heads, const Body& body) {
 
 std::unique_ptr<MixerState> Aft::make_state(int64_t batch) const {
   if (!shape_.causal) throw std::logic_error("aft: a bidirectional mixer does not decode");
-  const int64_t capacity = bias_ == Bias::none ? 0 : window_ == 0 ? shape_.max_length : window_;
-  return std::make_unique<AftDecodeState>(batch, shape_.width, keys_, capacity);
+  return std::make_unique<AftDecodeState>(batch, shape_.width, keys_, cached_tokens());
 }
 
+int64_t Aft::cached_tokens() const { return bias_ == Bias::none ? 0 : window_ == 0 ? shape_.max_length : window_; }
+
 Var Aft::prefill(const Var& x, MixerState& mixer_state) const {
-  auto& state = dynamic_cast<AftDecodeState&>(mixer_state);
-  const int64_t batch = x.dim(0), length = x.dim(1), width = shape_.width;
+  const int64_t width = shape_.width;
+  AftDecodeState& state = decode_state(mixer_state, keys_, width, cached_tokens());
+  check(x.rank() == 3 && x.dim(0) == state.batch() && x.dim(2) == width, "aft: prefill of x {} where ({}, T, {}) is needed",
+        x.shape(), state.batch(), width);
   check(state.position == 0, "aft: prefill needs a fresh state, this one has seen {} tokens", state.position);
+  const int64_t batch = x.dim(0), length = x.dim(1);
   if (length == 0) return x;
   const Var qkv = project(x);
+  const Var y = output(mix(qkv, Segments::full(batch, length)));  // first: what it refuses leaves the state alone
   const int64_t ring = std::min(length, state.capacity), left = length - ring;  // `left` tokens are no longer in the ring
   parallel_for(batch, 1, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
@@ -84,7 +98,7 @@ Var Aft::prefill(const Var& x, MixerState& mixer_state) const {
     }
   });
   state.position = length;
-  return output(mix(qkv, Segments::full(batch, length)));
+  return y;
 }
 
 Array Aft::bias_row(int64_t t, int64_t count) const {
@@ -113,8 +127,10 @@ Array Aft::bias_row(int64_t t, int64_t count) const {
 }
 
 Var Aft::step(const Var& x, MixerState& mixer_state) const {
-  auto& state = dynamic_cast<AftDecodeState&>(mixer_state);
-  const int64_t batch = x.dim(0), width = shape_.width, t = state.position;
+  const int64_t width = shape_.width;
+  AftDecodeState& state = decode_state(mixer_state, keys_, width, cached_tokens());
+  const int64_t batch = state.batch(), t = state.position;
+  check(x.shape() == Shape{batch, width}, "aft: step with x {} where ({}, {}) is needed", x.shape(), batch, width);
   const Var qkv = project(x);
   Array y(Shape{batch, width});
   real* const y_data = y.mutable_data();

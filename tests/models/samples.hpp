@@ -11,6 +11,7 @@
 #include "models/language_model.hpp"
 #include "models/text_classifier.hpp"
 #include "tests/support/compare.hpp"
+#include "tests/support/weights.hpp"
 
 CAPSTAN_BEGIN
 namespace testing {
@@ -76,17 +77,6 @@ inline Built<TextClassifier> classifier(const TextClassifierConfig& config, uint
   Built<TextClassifier> built;
   built.model = std::make_unique<TextClassifier>(Scope(*built.store, seed), config, vocabulary, 3);
   return built;
-}
-
-/// Weights of sigma 0.5 (gains around 1): at a small initialisation any error hides. Before finalize().
-inline void redraw(ParamStore& store, double stddev = 0.5) {
-  for (const Param& param : store.params()) {
-    const bool gain = param.name.size() > 5 && param.name.compare(param.name.size() - 5, 5, ".gain") == 0;
-    Array value = normal_array(param.var.shape(), hash_path(param.name), stddev);
-    if (gain)
-      for (int64_t i = 0; i < value.size(); ++i) value.mutable_data()[i] += 1;
-    param.var.assign(value);
-  }
 }
 
 inline Ids random_tokens(const Shape& shape, uint64_t seed, int64_t below = vocabulary) {

@@ -1,56 +1,19 @@
 // Whole models against PyTorch (tests/parity/README.md).
 #include "core/kernels/optimizer.hpp"
-#include "core/safetensors.hpp"
 #include "tests/models/samples.hpp"
+#include "tests/support/fixture.hpp"
 
 CAPSTAN_BEGIN
 namespace testing {
 namespace {
 
-constexpr double parity_tolerance = sizeof(real) == 4 ? 1e-4 : 1e-8;
-
-class Fixture {
- public:
-  explicit Fixture(const std::string& name)
-      : file_(std::string(CAPSTAN_SOURCE_DIR "/tests/parity/fixtures/") + name + ".safetensors") {}
-
-  Array array(const std::string& name) const {
-    const FileTensor& tensor = file_.at(name);
-    Array out{Shape(tensor.shape)};
-    tensor.copy_to(out.mutable_data());
-    return out;
-  }
-  Ids ids(const std::string& name) const {
-    const FileTensor& tensor = file_.at(name);
-    const std::vector<double> values = tensor.to_doubles();
-    return Ids(Shape(tensor.shape), std::vector<int32_t>(values.begin(), values.end()));
-  }
-  /// Entry `index` of the first axis.
-  Ids ids(const std::string& name, int64_t index) const {
-    const Ids all = ids(name);
-    return all.rows(index, index + 1).reshape(all.shape().without(0));
-  }
-  int64_t number(const std::string& key) const { return std::stoll(file_.metadata().at(key)); }
-  size_t parameters() const {
-    size_t count = 0;
-    for (const FileTensor& tensor : file_.tensors()) count += tensor.name.rfind("parameter.", 0) == 0 ? 1 : 0;
-    return count;
-  }
-  void load(ParamStore& store) const {
-    CHECK(store.params().size() == parameters());
-    for (const Param& param : store.params()) param.var.assign(array("parameter." + param.name));
-  }
-  Batch batch() const {
-    const Ids tokens = ids("tokens");
-    return {tokens, ids("segment_ids"), ids("labels"), Ids({tokens.dim(0)}, 0)};
-  }
-
- private:
-  SafetensorsFile file_;
-};
+Batch batch_of(const Fixture& fixture) {
+  const Ids tokens = fixture.ids("tokens");
+  return {tokens, fixture.ids("segment_ids"), fixture.ids("labels"), Ids({tokens.dim(0)}, 0)};
+}
 
 void check_gradients(const Fixture& fixture, const Task& task, const ParamStore& store) {
-  const Batch batch = fixture.batch();
+  const Batch batch = batch_of(fixture);
   TapeScope scope;
   const TaskLoss loss = task.loss(batch, context_of(batch, true));
   CHECK(relative_error(loss.sum.value().reshape({1}), fixture.array("loss_sum")) <= parity_tolerance);
@@ -91,7 +54,7 @@ Built<LanguageModel> language_model_of(const Fixture& fixture) {
 TEST_CASE("language model: PyTorch's logits, loss and gradients") {
   const Fixture fixture("language_model");
   const auto built = language_model_of(fixture);
-  const Batch batch = fixture.batch();
+  const Batch batch = batch_of(fixture);
   const Segments segments(batch.segment_ids);
   Array logits = built.model->logits(batch.tokens, {segments}).value().clone();
   for (int64_t token = 0; token < batch.tokens.size(); ++token)  // nobody may ask for those of padding
@@ -134,7 +97,7 @@ TEST_CASE("classifier: PyTorch's logits, loss and gradients") {
       Scope(*built.store, 1), config_of<TextClassifierConfig>(fixture, mixer),
       fixture.array("parameter.embed.weight").dim(0), fixture.array("parameter.head.bias").size());
   fixture.load(*built.store);
-  const Batch batch = fixture.batch();
+  const Batch batch = batch_of(fixture);
   CHECK(relative_error(built.model->logits(batch.tokens, context_of(batch)).value(), fixture.array("logits")) <=
         parity_tolerance);
   check_gradients(fixture, *built.model, *built.store);
