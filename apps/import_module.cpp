@@ -19,10 +19,11 @@ class Import {
   const FileTensor& take(const std::string& name, const std::vector<int64_t>& shape) {
     const FileTensor& tensor = file_.at(prefix_ + name);
     bool fits = tensor.shape.size() == shape.size();
-    for (size_t axis = 0; fits && axis < shape.size(); ++axis) fits = shape[axis] == -1 || shape[axis] == tensor.shape[axis];
+    for (size_t axis = 0; fits && axis < shape.size(); ++axis)
+      fits = shape[axis] == -1 || shape[axis] == tensor.shape[axis];
     if (!fits)
-      throw Error(fmt::format("{}: {} has shape {}, which does not fit the other tensors of the module", file_.path(), tensor.name,
-                              to_string(Shape(tensor.shape))));
+      throw Error(fmt::format("{}: {} has shape {}, which does not fit the other tensors of the module", file_.path(),
+                              tensor.name, to_string(Shape(tensor.shape))));
     taken_.insert(tensor.name);
     return tensor;
   }
@@ -30,8 +31,8 @@ class Import {
   void check_nothing_left() const {
     for (const FileTensor& tensor : file_.tensors())
       if (tensor.name.rfind(prefix_, 0) == 0 && taken_.count(tensor.name) == 0)
-        throw Error(fmt::format("{}: {} does not belong to the module; choose the module's own tensors with --prefix", file_.path(),
-                                tensor.name));
+        throw Error(fmt::format("{}: {} does not belong to the module; choose the module's own tensors with --prefix",
+                                file_.path(), tensor.name));
   }
 
  private:
@@ -123,9 +124,10 @@ ImportedModule import_module(const SafetensorsFile& file, const std::string& pre
   } else if (import.has("query.weight") && import.has("pos_bias")) {
     module = import_aft_local(import, window);
   } else {
-    throw Error(fmt::format("{}: neither AFT_FULL (fc_q, fc_k, fc_v, position_biases) nor AFTLocal (query, key, value, output, "
-                            "pos_bias) is here{}; --prefix names what stands before these names",
-                            file.path(), prefix.empty() ? "" : " behind " + prefix));
+    throw Error(
+        fmt::format("{}: neither AFT_FULL (fc_q, fc_k, fc_v, position_biases) nor AFTLocal (query, key, value, output, "
+                    "pos_bias) is here{}; --prefix names what stands before these names",
+                    file.path(), prefix.empty() ? "" : " behind " + prefix));
   }
   import.check_nothing_left();
   return module;

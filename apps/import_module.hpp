@@ -25,8 +25,8 @@ struct ImportedModule {
 /// Recognises, by their parameter names behind `prefix`,
 ///   AFT_FULL  fc_q, fc_k, fc_v (.weight, .bias), position_biases (n, n): aft-full, dense, no output projection;
 ///   AFTLocal  query, key, value, output (.weight, .bias), pos_bias (n, n), local_mask: aft-local, dense.
-/// The window of AFTLocal is read from local_mask, or given by `window` (0: not given). A tensor that belongs to neither is
-/// an error, as is a shape that does not fit. Throws Error naming file and tensor.
+/// The window of AFTLocal is read from local_mask, or given by `window` (0: not given). A tensor that belongs to
+/// neither is an error, as is a shape that does not fit. Throws Error naming file and tensor.
 ImportedModule import_module(const SafetensorsFile& file, const std::string& prefix, int64_t window);
 
 }  // namespace capstan

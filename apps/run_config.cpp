@@ -30,10 +30,12 @@ void validate(const RunConfig& config, Problems& problems) {
     if (length == 0)
       problems.add(fmt::format("data.{}", key), fmt::format("must be limited: the model knows {} positions", *limit));
     if (length > *limit)
-      problems.add(fmt::format("data.{}", key),
-                   fmt::format("{} tokens are more than the {} positions of the model (model.max_length)", length, *limit));
+      problems.add(
+          fmt::format("data.{}", key),
+          fmt::format("{} tokens are more than the {} positions of the model (model.max_length)", length, *limit));
   }
-  if (const auto* source = std::get_if<TextSourceConfig>(&config.data); source && source->overlap >= source->sequence_length)
+  if (const auto* source = std::get_if<TextSourceConfig>(&config.data);
+      source && source->overlap >= source->sequence_length)
     problems.add("data.overlap", fmt::format("must be below data.sequence_length ({})", source->sequence_length));
 }
 

@@ -84,7 +84,8 @@ class Subject {
     RandomStream random({7, 7});
     const auto ids = [&] {
       Ids result(Shape{batch, length});
-      for (int64_t i = 0; i < batch * length; ++i) result.mutable_data()[i] = static_cast<int32_t>(random.below(vocabulary));
+      for (int64_t i = 0; i < batch * length; ++i)
+        result.mutable_data()[i] = static_cast<int32_t>(random.below(vocabulary));
       return result;
     };
     data_ = {ids(), Ids(Shape{batch, length}, 1), ids(), Ids(Shape{batch}, 0)};
@@ -116,7 +117,8 @@ class Subject {
 };
 
 void bench_steps(const BenchOptions& options) {
-  fmt::print("{:<12}{:>10}{:>20}{:>12}{:>10}{:>24}{:>10}\n", "mixer", "ms/step", "", "tokens/s", "GFLOP", "share of sgemm", "RSS MB");
+  fmt::print("{:<12}{:>10}{:>20}{:>12}{:>10}{:>24}{:>10}\n", "mixer", "ms/step", "", "tokens/s", "GFLOP",
+             "share of sgemm", "RSS MB");
   for (const std::string& mixer : options.mixers) {
     Subject subject(options, mixer, options.batch, options.length);
     for (int i = 0; i < 2; ++i) subject.step();
@@ -129,8 +131,9 @@ void bench_steps(const BenchOptions& options) {
     const Spread time = spread_of(times), share = spread_of(shares);
     fmt::print("{:<12}{:>10.1f}{:>20}{:>12.0f}{:>10.1f}{:>8.3f}{:>16}{:>10.0f}\n", mixer, 1e3 * time.median,
                fmt::format("[{:.1f}, {:.1f}]", 1e3 * time.low, 1e3 * time.high),
-               static_cast<double>(options.batch * options.length) / time.median, subject.step_flops() / 1e9, share.median,
-               fmt::format("[{:.3f}, {:.3f}]", share.low, share.high), static_cast<double>(peak_resident_bytes()) / 1e6);
+               static_cast<double>(options.batch * options.length) / time.median, subject.step_flops() / 1e9,
+               share.median, fmt::format("[{:.3f}, {:.3f}]", share.low, share.high),
+               static_cast<double>(peak_resident_bytes()) / 1e6);
     std::fflush(stdout);
   }
 }
@@ -148,8 +151,8 @@ void bench_scaling(const BenchOptions& options) {
       ratios.push_back(times.back() / one);
     }
     const Spread ratio = spread_of(ratios), time = spread_of(times);
-    fmt::print("{:<12} T = 16384: {:.2f} us/token; over T = 256: {:.3f} [{:.3f}, {:.3f}]\n", mixer, 1e6 * time.median / tokens,
-               ratio.median, ratio.low, ratio.high);
+    fmt::print("{:<12} T = 16384: {:.2f} us/token; over T = 256: {:.3f} [{:.3f}, {:.3f}]\n", mixer,
+               1e6 * time.median / tokens, ratio.median, ratio.low, ratio.high);
     std::fflush(stdout);
   }
 }
@@ -201,8 +204,8 @@ int main(int argc, char** argv) {
   cli.add_option("mixers", options.mixers);
   CLI11_PARSE(cli, argc, argv);
   const BlasInfo blas = blas_info();
-  fmt::print("{} threads, {} ({} kernels, {} threading), sgemm 2048^3 {:.0f} GFLOP/s\n", threads(), blas.version, blas.core,
-             blas.threading, (sgemm_rate(), sgemm_rate()) / 1e9);
+  fmt::print("{} threads, {} ({} kernels, {} threading), sgemm 2048^3 {:.0f} GFLOP/s\n", threads(), blas.version,
+             blas.core, blas.threading, (sgemm_rate(), sgemm_rate()) / 1e9);
   if (options.scaling) {
     bench_scaling(options);
   } else if (options.decode) {

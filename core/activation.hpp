@@ -12,8 +12,8 @@ namespace capstan {
 enum class Activation { none, relu, squared_relu, gelu, silu, sigmoid, tanh };
 
 inline std::vector<EnumName<Activation>> enum_names(Activation) {
-  return {{Activation::none, "none"}, {Activation::relu, "relu"},       {Activation::squared_relu, "squared_relu"},
-          {Activation::gelu, "gelu"}, {Activation::silu, "silu"},       {Activation::sigmoid, "sigmoid"},
+  return {{Activation::none, "none"}, {Activation::relu, "relu"}, {Activation::squared_relu, "squared_relu"},
+          {Activation::gelu, "gelu"}, {Activation::silu, "silu"}, {Activation::sigmoid, "sigmoid"},
           {Activation::tanh, "tanh"}};
 }
 

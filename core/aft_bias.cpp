@@ -20,16 +20,17 @@ GradSink sink_for(const Array& parameter, const Needs* needs, size_t input) {
 /// w = u v^T.
 class FactorisedBias final : public AftBias {
  public:
-  FactorisedBias(const Array& u, const Array& v, const Needs* needs) : u_(u), v_(v), du_(sink_for(u, needs, 1)), dv_(sink_for(v, needs, 2)) {}
+  FactorisedBias(const Array& u, const Array& v, const Needs* needs)
+      : u_(u), v_(v), du_(sink_for(u, needs, 1)), dv_(sink_for(v, needs, 2)) {}
 
   void logits(const AftTile& tile, int64_t, real* out, int64_t stride) const override {
-    gemm(tile.targets(), tile.sources(), rank(), {row(u_, tile.t0), rank()}, {row(v_, tile.s0), rank(), Transpose::yes}, out,
-         stride);
+    gemm(tile.targets(), tile.sources(), rank(), {row(u_, tile.t0), rank()}, {row(v_, tile.s0), rank(), Transpose::yes},
+         out, stride);
   }
   void add_gradient(const AftTile& tile, int64_t, const real* dlogits, int64_t stride) override {
     if (du_)
-      gemm(tile.targets(), rank(), tile.sources(), {dlogits, stride}, {row(v_, tile.s0), rank()}, du_.data() + tile.t0 * rank(),
-           rank(), 1, 1);
+      gemm(tile.targets(), rank(), tile.sources(), {dlogits, stride}, {row(v_, tile.s0), rank()},
+           du_.data() + tile.t0 * rank(), rank(), 1, 1);
     if (dv_)
       gemm(tile.sources(), rank(), tile.targets(), {dlogits, stride, Transpose::yes}, {row(u_, tile.t0), rank()},
            dv_.data() + tile.s0 * rank(), rank(), 1, 1);
@@ -67,15 +68,19 @@ class DenseBias final : public AftBias {
 /// w_ts = taps[head, t - s + centre].
 class TapBias final : public AftBias {
  public:
-  TapBias(const Array& taps, int64_t centre, const Needs* needs) : taps_(taps), centre_(centre), dtaps_(sink_for(taps, needs, 1)) {}
+  TapBias(const Array& taps, int64_t centre, const Needs* needs)
+      : taps_(taps), centre_(centre), dtaps_(sink_for(taps, needs, 1)) {}
 
   int64_t heads() const override { return taps_.dim(0); }
   void logits(const AftTile& tile, int64_t head, real* out, int64_t stride) const override {
-    for_each_tap(tile, head, [&](int64_t row, int64_t column, int64_t tap) { out[row * stride + column] = taps_[tap]; });
+    for_each_tap(tile, head,
+                 [&](int64_t row, int64_t column, int64_t tap) { out[row * stride + column] = taps_[tap]; });
   }
   void add_gradient(const AftTile& tile, int64_t head, const real* dlogits, int64_t stride) override {
     if (!dtaps_) return;
-    for_each_tap(tile, head, [&](int64_t row, int64_t column, int64_t tap) { dtaps_.data()[tap] += dlogits[row * stride + column]; });
+    for_each_tap(tile, head, [&](int64_t row, int64_t column, int64_t tap) {
+      dtaps_.data()[tap] += dlogits[row * stride + column];
+    });
   }
   Grads take_gradients() override { return {dtaps_.grad()}; }
 
@@ -100,7 +105,9 @@ class TapBias final : public AftBias {
 std::unique_ptr<AftBias> factorised_bias(const Array& u, const Array& v, const Needs* needs) {
   return std::make_unique<FactorisedBias>(u, v, needs);
 }
-std::unique_ptr<AftBias> dense_bias(const Array& w, const Needs* needs) { return std::make_unique<DenseBias>(w, needs); }
+std::unique_ptr<AftBias> dense_bias(const Array& w, const Needs* needs) {
+  return std::make_unique<DenseBias>(w, needs);
+}
 std::unique_ptr<AftBias> tap_bias(const Array& taps, int64_t centre, const Needs* needs) {
   return std::make_unique<TapBias>(taps, centre, needs);
 }

@@ -19,7 +19,8 @@ class AftBias {
   virtual ~AftBias() = default;
   /// Number of different matrices: 1 for all channels, or one per head.
   virtual int64_t heads() const { return 1; }
-  /// w_ts of head `head` into out[(t - t0) * stride + (s - s0)]; entries outside the window are left for the caller to set.
+  /// w_ts of head `head` into out[(t - t0) * stride + (s - s0)]; entries outside the window are left for the caller to
+  /// set.
   virtual void logits(const AftTile& tile, int64_t head, real* out, int64_t stride) const = 0;
   /// Takes the gradient of those numbers, 0 outside the window.
   virtual void add_gradient(const AftTile& tile, int64_t head, const real* dlogits, int64_t stride) = 0;

@@ -11,11 +11,12 @@
 CAPSTAN_BEGIN
 namespace {
 
-/// Value channels of a group with one key per channel: [E V | E] then is 128 columns wide, enough for an efficient product.
+/// Value channels of a group with one key per channel: [E V | E] then is 128 columns wide, enough for an efficient
+/// product.
 constexpr int64_t group_channels = 64;
 
-/// Above it nothing that underflowed can matter, and in float K - m lies within (-32, 0], where its rounding stays below
-/// 2^-20: what a key far above its row's own does to the row is then less than 1e-6 of the largest output.
+/// Above it nothing that underflowed can matter, and in float K - m lies within (-32, 0], where its rounding stays
+/// below 2^-20: what a key far above its row's own does to the row is then less than 1e-6 of the largest output.
 constexpr real denominator_floor = sizeof(real) == 4 ? real(1e-13) : real(1e-250);
 
 constexpr int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -104,17 +105,19 @@ AftTiles::Work AftTiles::work(int64_t thread) {
 kernels::AftState AftTiles::carry(const Array& states, const Unit& unit) const {
   const int64_t keys = layout_.keys(), size = 2 * keys + layout_.width;
   // The states were written by scan_carries; later readers use the same view of them.
-  real* const state = const_cast<real*>(states.data()) +
-                      (unit.span * static_cast<int64_t>(tiles_.size()) + unit.tile_index) * size;
+  real* const state =
+      const_cast<real*>(states.data()) + (unit.span * static_cast<int64_t>(tiles_.size()) + unit.tile_index) * size;
   return {state + unit.group->key, state + keys + unit.group->key, state + 2 * keys + unit.group->channel};
 }
 
 void AftTiles::scan_carries() {
   const int64_t tile_count = static_cast<int64_t>(tiles_.size());
-  const Shape shape{static_cast<int64_t>(layout_.segments.spans().size()), tile_count, 2 * layout_.keys() + layout_.width};
+  const Shape shape{static_cast<int64_t>(layout_.segments.spans().size()), tile_count,
+                    2 * layout_.keys() + layout_.width};
   prefixes_ = Array(shape);
   if (!layout_.causal) suffixes_ = Array(shape);
-  const auto copy_state = [](const kernels::AftState& from, const kernels::AftState& to, const kernels::AftGroup& group) {
+  const auto copy_state = [](const kernels::AftState& from, const kernels::AftState& to,
+                             const kernels::AftGroup& group) {
     std::copy_n(from.maximum, group.keys(), to.maximum);
     std::copy_n(from.weight, group.keys(), to.weight);
     std::copy_n(from.average, group.channels, to.average);
@@ -184,7 +187,8 @@ void AftTiles::prepare_weights(const AftTile& tile) {
 }
 
 const real* AftTiles::weights(const Unit& unit) const {
-  return weights_.data() + (bias_.heads() > 1 ? unit.group->head : 0) * layout_.tile * weight_stride_ + unit.first_column();
+  return weights_.data() + (bias_.heads() > 1 ? unit.group->head : 0) * layout_.tile * weight_stride_ +
+         unit.first_column();
 }
 
 void AftTiles::pack(const Unit& unit, const Work& work) const {
@@ -199,7 +203,8 @@ void AftTiles::pack(const Unit& unit, const Work& work) const {
   const int64_t columns = group.columns();
   if (unit.prefix) kernels::aft_pack_carry(prefix(unit), group, work.reference, work.exp_rows);
   kernels::aft_pack(sources, unit.sources, group, work.reference, work.exp_rows + columns, columns);
-  if (unit.suffix) kernels::aft_pack_carry(suffix(unit), group, work.reference, work.exp_rows + (1 + unit.sources) * columns);
+  if (unit.suffix)
+    kernels::aft_pack_carry(suffix(unit), group, work.reference, work.exp_rows + (1 + unit.sources) * columns);
 }
 
 void AftTiles::forward(real* y, real* average, real* denominator) {
@@ -211,7 +216,8 @@ void AftTiles::forward(real* y, real* average, real* denominator) {
     parallel_for(unit_count(), 1, [&](int64_t begin, int64_t end) {
       for (int64_t index = begin; index < end; ++index) {
         Unit unit{};
-        if (make_unit(index, static_cast<int64_t>(i), unit)) forward_unit(unit, work(thread_index()), y, average, denominator);
+        if (make_unit(index, static_cast<int64_t>(i), unit))
+          forward_unit(unit, work(thread_index()), y, average, denominator);
       }
     });
   }
@@ -219,12 +225,13 @@ void AftTiles::forward(real* y, real* average, real* denominator) {
 
 void AftTiles::forward_unit(const Unit& unit, const Work& work, real* y, real* average, real* denominator) const {
   const kernels::AftGroup& group = unit.group->shape;
-  const int64_t columns = group.columns(), token = unit.row + unit.tile->t0, at = token * layout_.width + unit.group->channel;
+  const int64_t columns = group.columns(), token = unit.row + unit.tile->t0,
+                at = token * layout_.width + unit.group->channel;
   pack(unit, work);
   gemm(unit.targets, columns, unit.columns(), {weights(unit), weight_stride_},
        {work.exp_rows + unit.first_column() * columns, columns}, work.rows, columns);
-  const bool inexact = kernels::aft_finish(input(unit, unit.tile->t0), unit.targets, group, work.rows, columns, denominator_floor,
-                                           y + at, average + at, layout_.width,
+  const bool inexact = kernels::aft_finish(input(unit, unit.tile->t0), unit.targets, group, work.rows, columns,
+                                           denominator_floor, y + at, average + at, layout_.width,
                                            denominator + token * layout_.keys() + unit.group->key, layout_.keys());
   if (inexact) exact_rows(unit, y, average, denominator);
 }
@@ -232,8 +239,9 @@ void AftTiles::forward_unit(const Unit& unit, const Work& work, real* y, real* a
 int64_t AftTiles::exact_weights(const Unit& unit, int64_t t, int64_t key, real* weights) const {
   const int64_t count = layout_.causal ? t + 1 : unit.length, stride = layout_.stride();
   const real* const k = input(unit, 0).k + key;
-  const real* const logits = logits_.data() + ((bias_.heads() > 1 ? unit.group->head : 0) * layout_.tile + t - unit.tile->t0) *
-                                                  weight_stride_ + 1;
+  const real* const logits =
+      logits_.data() +
+      ((bias_.heads() > 1 ? unit.group->head : 0) * layout_.tile + t - unit.tile->t0) * weight_stride_ + 1;
   real key_maximum = k[0];
   for (int64_t s = 1; s < count; ++s) key_maximum = std::max(key_maximum, k[s * stride]);
   real maximum = std::numeric_limits<real>::lowest();

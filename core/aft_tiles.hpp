@@ -1,14 +1,14 @@
 // The engine behind aft_factorised, aft_dense and aft_conv. Internal to the AFT ops.
 //
-// Positions of a document are cut into tiles of targets. For each tile the weights e^(w_ts - max_s w_ts) form one small dense
-// matrix, shared by all documents and channels (of a head); its product with the rows [E V | E], E = e^(K - m), gives
-// numerators and denominators. Sources outside the window have w = 0 whatever the target, so everything before the window,
-// and everything after it, is one extra source each: a carry, the state (m, D, R) of aft_scan. Without a window all sources
-// are taken one by one.
+// Positions of a document are cut into tiles of targets. For each tile the weights e^(w_ts - max_s w_ts) form one small
+// dense matrix, shared by all documents and channels (of a head); its product with the rows [E V | E], E = e^(K - m),
+// gives numerators and denominators. Sources outside the window have w = 0 whatever the target, so everything before
+// the window, and everything after it, is one extra source each: a carry, the state (m, D, R) of aft_scan. Without a
+// window all sources are taken one by one.
 //
 // The reference m is a maximum over the sources of the tile, later ones of a causal tile included; where that makes a
-// denominator vanish the row is computed exactly, with its own maximum (systems: Zhai et al. 2021; the dangers are those of
-// every implementation that takes one global maximum).
+// denominator vanish the row is computed exactly, with its own maximum (systems: Zhai et al. 2021; the dangers are
+// those of every implementation that takes one global maximum).
 #pragma once
 
 #include <vector>
@@ -21,8 +21,8 @@ CAPSTAN_BEGIN
 
 struct AftLayout {
   Segments segments;
-  int64_t width = 0;   // D
-  int64_t heads = 0;   // keys per token when they are shared by the channels of a head; 0: one key per channel
+  int64_t width = 0;  // D
+  int64_t heads = 0;  // keys per token when they are shared by the channels of a head; 0: one key per channel
   bool causal = false;
   int64_t window = 0;  // 0: no limit
   int64_t tile = 0;    // targets per tile
@@ -49,11 +49,11 @@ class AftTiles {
   /// One document's share of one tile for one group.
   struct Unit {
     const AftTile* tile;
-    int64_t tile_index, span, length;   // length of the document
-    int64_t row;                        // of its first token among the B * T
+    int64_t tile_index, span, length;  // length of the document
+    int64_t row;                       // of its first token among the B * T
     const Group* group;
     int64_t targets, sources;
-    bool prefix, suffix;                // is there something before (after) the window?
+    bool prefix, suffix;  // is there something before (after) the window?
     int64_t first_column() const { return prefix ? 0 : 1; }
     int64_t columns() const { return sources + (prefix ? 1 : 0) + (suffix ? 1 : 0); }
   };
@@ -101,9 +101,10 @@ class AftTiles {
   std::vector<AftTile> tiles_;
   std::vector<Group> groups_;
   int64_t max_sources_ = 0, weight_stride_ = 0, max_columns_ = 0, total_columns_ = 0;
-  Array logits_, weights_;              // (heads, tile, weight_stride): columns prefix | sources | suffix
-  Array prefixes_, suffixes_;           // (documents, tiles, 2 keys + D): maximum | weight | average
-  Array prefix_grads_, suffix_grads_;   // (documents, tiles, total_columns): rows [G_v | G_k] relative to the carry's maximum
+  Array logits_, weights_;     // (heads, tile, weight_stride): columns prefix | sources | suffix
+  Array prefixes_, suffixes_;  // (documents, tiles, 2 keys + D): maximum | weight | average
+  Array prefix_grads_,
+      suffix_grads_;  // (documents, tiles, total_columns): rows [G_v | G_k] relative to the carry's maximum
   Array work_;
   int64_t work_stride_ = 0;
 };

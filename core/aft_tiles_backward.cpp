@@ -40,7 +40,8 @@ void AftTiles::backward(const real* dy, const real* average, const real* denomin
         const real* const d = denominator + (unit.row + unit.tile->t0) * layout_.keys() + unit.group->key;
         bool inexact = false;
         for (int64_t t = 0; t < unit.targets; ++t)
-          for (int64_t key = 0; key < unit.group->shape.keys(); ++key) inexact = inexact || !(d[t * layout_.keys() + key] > 0);
+          for (int64_t key = 0; key < unit.group->shape.keys(); ++key)
+            inexact = inexact || !(d[t * layout_.keys() + key] > 0);
         if (inexact && exact[thread].empty()) exact[thread] = Array::zeros(Shape{dlogit_count});
         backward_unit(unit, work(static_cast<int64_t>(thread)), g, inexact ? exact[thread].mutable_data() : nullptr);
       }
@@ -74,8 +75,8 @@ void AftTiles::backward_unit(const Unit& unit, const Work& work, const Gradients
   if (unit.suffix) keep_carry_gradient(unit, work, false);
   // d(log weight) / weight; the weight itself is multiplied in once per tile. Carries have no w.
   real* const dlogits = work.dlogits + (bias_.heads() > 1 ? unit.group->head : 0) * layout_.tile * weight_stride_;
-  gemm(unit.targets, unit.sources, columns, {work.rows, columns}, {work.exp_rows + columns, columns, Transpose::yes}, dlogits + 1,
-       weight_stride_, 1, 1);
+  gemm(unit.targets, unit.sources, columns, {work.rows, columns}, {work.exp_rows + columns, columns, Transpose::yes},
+       dlogits + 1, weight_stride_, 1, 1);
   if (exact_dlogits != nullptr) exact_rows_backward(unit, g, exact_dlogits);
 }
 
@@ -87,8 +88,9 @@ void AftTiles::exact_rows_backward(const Unit& unit, const Gradients& g, real* e
   const kernels::AftGradient out = gradient(unit, 0, g.dqkv);
   for (int64_t t = unit.tile->t0; t < unit.tile->t0 + unit.targets; ++t) {
     const int64_t token = unit.row + t;
-    real* const dlogits = exact_dlogits + ((bias_.heads() > 1 ? unit.group->head : 0) * layout_.tile + t - unit.tile->t0) *
-                                              weight_stride_ + 1;
+    real* const dlogits =
+        exact_dlogits +
+        ((bias_.heads() > 1 ? unit.group->head : 0) * layout_.tile + t - unit.tile->t0) * weight_stride_ + 1;
     for (int64_t key = 0; key < group.keys(); ++key) {
       if (g.denominator[token * layout_.keys() + unit.group->key + key] > 0) continue;
       const int64_t count = exact_weights(unit, t, key, weights.data());
@@ -97,7 +99,8 @@ void AftTiles::exact_rows_backward(const Unit& unit, const Gradients& g, real* e
         const int64_t at = token * layout_.width + unit.group->channel + c;
         const real h = g.dy[at] / (1 + std::exp(-in.q[t * stride + c]));
         for (int64_t s = 0; s < count; ++s) {
-          const real weight = weights[static_cast<size_t>(s)], dlogit = weight * (in.v[s * stride + c] - g.average[at]) * h;
+          const real weight = weights[static_cast<size_t>(s)],
+                     dlogit = weight * (in.v[s * stride + c] - g.average[at]) * h;
           out.v[s * stride + c] += weight * h;
           out.k[s * stride + key] += dlogit;
           if (s >= unit.tile->s0 && s < unit.tile->s1) dlogits[s - unit.tile->s0] += dlogit;
@@ -112,7 +115,8 @@ void AftTiles::keep_carry_gradient(const Unit& unit, const Work& work, bool is_p
   const kernels::AftState state = is_prefix ? prefix(unit) : suffix(unit);
   const real* const row = work.gradient_rows + (is_prefix ? 0 : 1 + unit.sources) * group.columns();
   Array& kept = is_prefix ? prefix_grads_ : suffix_grads_;
-  real* const out = kept.mutable_data() + (unit.span * static_cast<int64_t>(tiles_.size()) + unit.tile_index) * total_columns_ +
+  real* const out = kept.mutable_data() +
+                    (unit.span * static_cast<int64_t>(tiles_.size()) + unit.tile_index) * total_columns_ +
                     unit.group->column;
   // From the tile's reference to the carry's own maximum: e^(m_carry - m_tile) <= 1.
   for (int64_t c = 0; c < group.channels; ++c) {
@@ -144,8 +148,8 @@ void AftTiles::finish_tile(const AftTile& tile, const std::vector<Array>& exact)
 }
 
 void AftTiles::scatter_carries(const Unit& first_unit, const Work& work, const Gradients& g, bool is_prefix) const {
-  // Tiles from the one with the largest carry to the one with the smallest; `sum` collects the gradient rows of all tiles
-  // that a token is a carried source of, relative to the maximum of the carry at hand.
+  // Tiles from the one with the largest carry to the one with the smallest; `sum` collects the gradient rows of all
+  // tiles that a token is a carried source of, relative to the maximum of the carry at hand.
   const kernels::AftGroup& group = first_unit.group->shape;
   const int64_t columns = group.columns(), tile_count = static_cast<int64_t>(tiles_.size());
   const int64_t index = first_unit.span * static_cast<int64_t>(groups_.size()) + (first_unit.group - groups_.data());

@@ -10,7 +10,10 @@ namespace capstan {
 
 template <class T>
 ArrayOf<T>::ArrayOf(const Shape& shape)
-    : shape_(shape), size_(shape.size()), buffer_(static_cast<size_t>(size_) * sizeof(T)), data_(static_cast<T*>(buffer_.data())) {}
+    : shape_(shape),
+      size_(shape.size()),
+      buffer_(static_cast<size_t>(size_) * sizeof(T)),
+      data_(static_cast<T*>(buffer_.data())) {}
 
 template <class T>
 ArrayOf<T>::ArrayOf(const Shape& shape, T value) : ArrayOf(shape) {
@@ -47,14 +50,16 @@ ArrayOf<T> ArrayOf<T>::reshape(const Shape& shape) const {
 
 template <class T>
 ArrayOf<T> ArrayOf<T>::rows(int64_t begin, int64_t end) const {
-  check(rank() >= 1 && begin >= 0 && begin <= end && end <= dim(0), "rows: [{}, {}) is outside shape {}", begin, end, shape_);
+  check(rank() >= 1 && begin >= 0 && begin <= end && end <= dim(0), "rows: [{}, {}) is outside shape {}", begin, end,
+        shape_);
   const int64_t stride = shape_.product(1, rank());
   return ArrayOf(buffer_, data_ + begin * stride, shape_.with(0, end - begin));
 }
 
 template <class T>
 ArrayOf<T> ArrayOf<T>::view(int64_t offset, const Shape& shape) const {
-  check(offset >= 0 && offset + shape.size() <= size_, "view: {} elements at {} are outside {}", shape.size(), offset, shape_);
+  check(offset >= 0 && offset + shape.size() <= size_, "view: {} elements at {} are outside {}", shape.size(), offset,
+        shape_);
   return ArrayOf(buffer_, data_ + offset, shape);
 }
 

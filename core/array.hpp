@@ -40,8 +40,8 @@ class ArrayOf {
 
   /// For the maker. Throws std::logic_error when another handle shares the buffer.
   T* mutable_data();
-  /// Writes through a shared buffer: only for the owner of a flat parameter or gradient block, whose slices are meant to
-  /// change with it.
+  /// Writes through a shared buffer: only for the owner of a flat parameter or gradient block, whose slices are meant
+  /// to change with it.
   T* shared_data() { return data_; }
   bool unique() const { return buffer_.unique(); }
 

@@ -1,5 +1,5 @@
-// xtensor on Arrays. Heavy: include it in source files only. Never keep `auto x = a + b` past its statement (the operands
-// dangle); xt::sum and friends want xt::evaluation_strategy::immediate.
+// xtensor on Arrays. Heavy: include it in source files only. Never keep `auto x = a + b` past its statement (the
+// operands dangle); xt::sum and friends want xt::evaluation_strategy::immediate.
 #pragma once
 
 #include <xtensor/xadapt.hpp>
@@ -36,13 +36,15 @@ std::array<size_t, Rank> fixed_extents(const Shape& shape) {
 /// A read-only view of fixed rank: cheaper to make and to loop over.
 template <size_t Rank, class T>
 auto as_xtensor(const ArrayOf<T>& array) {
-  return xt::adapt(array.data(), static_cast<size_t>(array.size()), xt::no_ownership(), fixed_extents<Rank>(array.shape()));
+  return xt::adapt(array.data(), static_cast<size_t>(array.size()), xt::no_ownership(),
+                   fixed_extents<Rank>(array.shape()));
 }
 
 /// A writable view of fixed rank, for the maker of an Array.
 template <size_t Rank, class T>
 auto as_mutable_xtensor(ArrayOf<T>& array) {
-  return xt::adapt(array.mutable_data(), static_cast<size_t>(array.size()), xt::no_ownership(), fixed_extents<Rank>(array.shape()));
+  return xt::adapt(array.mutable_data(), static_cast<size_t>(array.size()), xt::no_ownership(),
+                   fixed_extents<Rank>(array.shape()));
 }
 
 /// An Array from any xtensor expression or container.

@@ -22,7 +22,8 @@ Array sum_to(const Array& array, const Shape& shape, const char* op) {
   bool fits = missing >= 0;
   for (int axis = 0; fits && axis < shape.rank(); ++axis)
     fits = shape[axis] == array.dim(axis + missing) || shape[axis] == 1;
-  if (!fits) throw std::logic_error(fmt::format("{}: a gradient of shape {} does not sum to {}", op, array.shape(), shape));
+  if (!fits)
+    throw std::logic_error(fmt::format("{}: a gradient of shape {} does not sum to {}", op, array.shape(), shape));
   Array result = array;
   const Shape full = array.shape();
   int64_t inner = 1;

@@ -1,4 +1,5 @@
-// Forward declarations of everything that depends on `real`; no other header declares these names without defining them.
+// Forward declarations of everything that depends on `real`; no other header declares these names without defining
+// them.
 #pragma once
 
 #include "core/real.hpp"

@@ -12,16 +12,16 @@ namespace {
 CBLAS_TRANSPOSE to_cblas(Transpose transpose) { return transpose == Transpose::yes ? CblasTrans : CblasNoTrans; }
 
 /// The back end: one product on the calling thread.
-void product(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView& b, real* c, int64_t c_stride, real alpha,
-             real beta) {
+void product(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView& b, real* c, int64_t c_stride,
+             real alpha, real beta) {
 #ifdef CAPSTAN_DOUBLE
   constexpr auto cblas_gemm = cblas_dgemm;
 #else
   constexpr auto cblas_gemm = cblas_sgemm;
 #endif
-  cblas_gemm(CblasRowMajor, to_cblas(a.transpose), to_cblas(b.transpose), static_cast<blasint>(m), static_cast<blasint>(n),
-             static_cast<blasint>(k), alpha, a.data, static_cast<blasint>(a.stride), b.data, static_cast<blasint>(b.stride), beta,
-             c, static_cast<blasint>(c_stride));
+  cblas_gemm(CblasRowMajor, to_cblas(a.transpose), to_cblas(b.transpose), static_cast<blasint>(m),
+             static_cast<blasint>(n), static_cast<blasint>(k), alpha, a.data, static_cast<blasint>(a.stride), b.data,
+             static_cast<blasint>(b.stride), beta, c, static_cast<blasint>(c_stride));
 }
 
 /// The operand from row (or, transposed, column) `first` of its outer side on.
@@ -45,8 +45,8 @@ void scale_only(int64_t m, int64_t n, real* c, int64_t c_stride, real beta) {
 
 }  // namespace
 
-void gemm(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView& b, real* c, int64_t c_stride, real alpha,
-          real beta) {
+void gemm(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView& b, real* c, int64_t c_stride,
+          real alpha, real beta) {
   if (m == 0 || n == 0) return;
   if (k == 0) return scale_only(m, n, c, c_stride, beta);
   const bool split_rows = m >= n;
@@ -64,11 +64,12 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView
   });
 }
 
-void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixView& a, int64_t a_step, const MatrixView& b,
-                  int64_t b_step, real* c, int64_t c_stride, int64_t c_step, real alpha, real beta) {
+void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixView& a, int64_t a_step,
+                  const MatrixView& b, int64_t b_step, real* c, int64_t c_stride, int64_t c_step, real alpha,
+                  real beta) {
   const auto one = [&](int64_t i) {
-    gemm(m, n, k, {a.data + i * a_step, a.stride, a.transpose}, {b.data + i * b_step, b.stride, b.transpose}, c + i * c_step,
-         c_stride, alpha, beta);
+    gemm(m, n, k, {a.data + i * a_step, a.stride, a.transpose}, {b.data + i * b_step, b.stride, b.transpose},
+         c + i * c_step, c_stride, alpha, beta);
   };
   if (batch < threads()) {
     for (int64_t i = 0; i < batch; ++i) one(i);

@@ -1,5 +1,5 @@
-// Matrix products. One interface, several back ends: CBLAS now; rows are split among our own threads and each piece runs
-// single-threaded inside, which reaches a higher share of the machine's rate than the library's own threading.
+// Matrix products. One interface, several back ends: CBLAS now; rows are split among our own threads and each piece
+// runs single-threaded inside, which reaches a higher share of the machine's rate than the library's own threading.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,14 @@ struct MatrixView {
   Transpose transpose = Transpose::no;
 };
 
-/// C (m, n) = alpha * A (m, k) * B (k, n) + beta * C; with beta = 0 the old content of C is never read. Splits the longer
-/// side of C among the threads; inside a parallel region runs on the calling thread alone.
-void gemm(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView& b, real* c, int64_t c_stride, real alpha = 1,
-          real beta = 0);
+/// C (m, n) = alpha * A (m, k) * B (k, n) + beta * C; with beta = 0 the old content of C is never read. Splits the
+/// longer side of C among the threads; inside a parallel region runs on the calling thread alone.
+void gemm(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView& b, real* c, int64_t c_stride,
+          real alpha = 1, real beta = 0);
 
 /// `batch` products whose operands lie a_step, b_step and c_step numbers apart (0 shares an operand).
-void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixView& a, int64_t a_step, const MatrixView& b,
-                  int64_t b_step, real* c, int64_t c_stride, int64_t c_step, real alpha = 1, real beta = 0);
+void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixView& a, int64_t a_step,
+                  const MatrixView& b, int64_t b_step, real* c, int64_t c_stride, int64_t c_step, real alpha = 1,
+                  real beta = 0);
 
 CAPSTAN_END

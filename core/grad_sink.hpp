@@ -5,8 +5,8 @@
 
 CAPSTAN_BEGIN
 
-/// Wraps the three cases a fused pullback meets: the input's gradient is not wanted (data() is null), it is added to the
-/// input's own block (beta() is 1), or it is written to a new array (beta() is 0, the content undefined before).
+/// Wraps the three cases a fused pullback meets: the input's gradient is not wanted (data() is null), it is added to
+/// the input's own block (beta() is 1), or it is written to a new array (beta() is 0, the content undefined before).
 class GradSink {
  public:
   GradSink() = default;  // not wanted

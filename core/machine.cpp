@@ -20,7 +20,8 @@ namespace {
 int physical_cores() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return static_cast<int>(std::thread::hardware_concurrency());
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+    return static_cast<int>(std::thread::hardware_concurrency());
   std::set<std::string> cores;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &allowed)) continue;

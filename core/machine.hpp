@@ -14,14 +14,14 @@ struct BlasInfo {
 BlasInfo blas_info();
 
 /// The kernel set OpenBLAS should use where it chose one below what the CPU can do; empty when its choice is right. Its
-/// table of CPUs ends with its release, and newer ones get kernels from 2004 (measured: "Prescott" on an AVX-512 Xeon of
-/// 2023, a fifth of the speed of "SkylakeX").
+/// table of CPUs ends with its release, and newer ones get kernels from 2004 (measured: "Prescott" on an AVX-512 Xeon
+/// of 2023, a fifth of the speed of "SkylakeX").
 std::string better_blas_core();
 
-/// For the first line of main(), never called by the library: OpenBLAS and OpenMP read their settings before main, so the
-/// process starts itself again, once, with OPENBLAS_CORETYPE set to better_blas_core() and GOMP_SPINCOUNT to a bounded wait
-/// (threads that spin for ever stall each other on a shared machine). Variables that are set already stay as they are.
-/// Returns when there is nothing to change or it cannot be done.
+/// For the first line of main(), never called by the library: OpenBLAS and OpenMP read their settings before main, so
+/// the process starts itself again, once, with OPENBLAS_CORETYPE set to better_blas_core() and GOMP_SPINCOUNT to a
+/// bounded wait (threads that spin for ever stall each other on a shared machine). Variables that are set already stay
+/// as they are. Returns when there is nothing to change or it cannot be done.
 void restart_with_best_settings(char** argv);
 
 }  // namespace capstan

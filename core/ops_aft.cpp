@@ -47,20 +47,20 @@ void check_window(const char* op, int64_t window) { check(window >= 0, "{}: wind
 void set_aft_tile(int64_t length) { forced_tile = length; }
 
 Var aft_factorised(const Var& qkv, const Var& u, const Var& v, const Segments& segments, bool causal, int64_t window) {
-  check(u.rank() == 2 && u.shape() == v.shape(), "aft_factorised: u {} and v {} are not both (N, rank)", u.shape(), v.shape());
-  check(u.dim(0) >= segments.longest(), "aft_factorised: a document of {} tokens, but positions for {} only", segments.longest(),
-        u.dim(0));
+  check(u.rank() == 2 && u.shape() == v.shape(), "aft_factorised: u {} and v {} are not both (N, rank)", u.shape(),
+        v.shape());
+  check(u.dim(0) >= segments.longest(), "aft_factorised: a document of {} tokens, but positions for {} only",
+        segments.longest(), u.dim(0));
   check_window("aft_factorised", window);
   const AftLayout layout{segments, qkv.dim(-1) / 3, 0, causal, window, tile_length(window)};
-  return tiled("aft_factorised", {qkv, u, v}, layout, [u = u.value(), v = v.value()](const Needs* needs) {
-    return factorised_bias(u, v, needs);
-  });
+  return tiled("aft_factorised", {qkv, u, v}, layout,
+               [u = u.value(), v = v.value()](const Needs* needs) { return factorised_bias(u, v, needs); });
 }
 
 Var aft_dense(const Var& qkv, const Var& w, const Segments& segments, bool causal, int64_t window) {
   check(w.rank() == 2 && w.dim(0) == w.dim(1), "aft_dense: w {} is not (N, N)", w.shape());
-  check(w.dim(0) >= segments.longest(), "aft_dense: a document of {} tokens, but positions for {} only", segments.longest(),
-        w.dim(0));
+  check(w.dim(0) >= segments.longest(), "aft_dense: a document of {} tokens, but positions for {} only",
+        segments.longest(), w.dim(0));
   check_window("aft_dense", window);
   const AftLayout layout{segments, qkv.dim(-1) / 3, 0, causal, window, tile_length(window)};
   return tiled("aft_dense", {qkv, w}, layout, [w = w.value()](const Needs* needs) { return dense_bias(w, needs); });

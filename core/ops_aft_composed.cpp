@@ -31,7 +31,8 @@ Array inside_window(const Segments& segments, int64_t window) {
   for (int64_t b = 0; b < batch; ++b) {
     const int32_t* const position = segments.positions().data() + b * length;
     for (int64_t t = 0; t < length; ++t)
-      for (int64_t s = 0; s < length; ++s) *inside++ = window == 0 || std::abs(position[t] - position[s]) < window ? 1 : 0;
+      for (int64_t s = 0; s < length; ++s)
+        *inside++ = window == 0 || std::abs(position[t] - position[s]) < window ? 1 : 0;
   }
   return mask;
 }
@@ -53,7 +54,8 @@ Array visibility(const Segments& segments, bool causal) {
   real* const visible = mask.mutable_data();
   for (const Segments::Span& span : segments.spans())
     for (int64_t t = span.begin; t < span.end; ++t)
-      for (int64_t s = span.begin; s < (causal ? t + 1 : span.end); ++s) visible[(span.row * length + t) * length + s] = 1;
+      for (int64_t s = span.begin; s < (causal ? t + 1 : span.end); ++s)
+        visible[(span.row * length + t) * length + s] = 1;
   return mask;
 }
 
@@ -62,7 +64,8 @@ Var aft_simple_composed(const Var& qkv, const Segments& segments, bool causal) {
   return mix_windowed(qkv, Var(Array::zeros(Shape{1, length, length})), segments, causal, 0);
 }
 
-Var aft_factorised_composed(const Var& qkv, const Var& u, const Var& v, const Segments& segments, bool causal, int64_t window) {
+Var aft_factorised_composed(const Var& qkv, const Var& u, const Var& v, const Segments& segments, bool causal,
+                            int64_t window) {
   const Var rows_u = embedding(u, segments.positions()), rows_v = embedding(v, segments.positions());
   return mix_windowed(qkv, matmul(rows_u, rows_v, {Transpose::no, Transpose::yes}), segments, causal, window);
 }

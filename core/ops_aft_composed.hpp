@@ -1,5 +1,5 @@
-// AFT as a composition of primitives: what it is, without any thought of speed. B x T x T x D numbers; for tests and for
-// readers. The arguments are those of core/ops_aft.hpp, which computes the same.
+// AFT as a composition of primitives: what it is, without any thought of speed. B x T x T x D numbers; for tests and
+// for readers. The arguments are those of core/ops_aft.hpp, which computes the same.
 #pragma once
 
 #include "core/segments.hpp"
@@ -11,7 +11,8 @@ CAPSTAN_BEGIN
 Array visibility(const Segments& segments, bool causal);
 
 Var aft_simple_composed(const Var& qkv, const Segments& segments, bool causal);
-Var aft_factorised_composed(const Var& qkv, const Var& u, const Var& v, const Segments& segments, bool causal, int64_t window);
+Var aft_factorised_composed(const Var& qkv, const Var& u, const Var& v, const Segments& segments, bool causal,
+                            int64_t window);
 Var aft_dense_composed(const Var& qkv, const Var& w, const Segments& segments, bool causal, int64_t window);
 Var aft_conv_composed(const Var& qkv, const Var& taps, const Segments& segments, bool causal);
 

@@ -44,7 +44,8 @@ Var causal_scan(const Var& qkv, const Segments& segments) {
   const bool keep = recording({qkv});
   const Shape shape{qkv.dim(0), length, width};
   Array y(shape), gate(keep ? shape : Shape{0}), average(keep ? shape : Shape{0});
-  real *const y_data = y.mutable_data(), *const gate_data = gate.mutable_data(), *const average_data = average.mutable_data();
+  real *const y_data = y.mutable_data(), *const gate_data = gate.mutable_data(),
+              *const average_data = average.mutable_data();
   fill_padding(y_data, width, segments, 0);
   for_each_unit(segments, width, [&](int64_t, const Segments::Span& span, int64_t c, int64_t channels) {
     real state[3 * block];
@@ -54,25 +55,27 @@ Var causal_scan(const Var& qkv, const Segments& segments) {
     kernels::aft_scan(input_at(qkv.value(), row, c), span.length(), channels, recurrent, y_data + at, width,
                       keep ? gate_data + at : nullptr, keep ? average_data + at : nullptr);
   });
-  return make_var("aft_simple", y, {qkv},
-                  [x = qkv.value(), gate, average, segments, length, width](const Array& dy, const Needs&) -> Grads {
-                    Array dqkv(x.shape());
-                    real* const out = dqkv.mutable_data();
-                    fill_padding(out, 3 * width, segments, 0);
-                    for_each_unit(segments, width, [&](int64_t, const Segments::Span& span, int64_t c, int64_t channels) {
-                      const int64_t row = span.row * length + span.begin, at = row * width + c;
-                      kernels::aft_scan_backward(input_at(x, row, c), span.length(), channels, dy.data() + at, gate.data() + at,
-                                                 average.data() + at, width, gradient_at(out, 3 * width, row, c));
-                    });
-                    return {dqkv};
-                  });
+  return make_var(
+      "aft_simple", y, {qkv},
+      [x = qkv.value(), gate, average, segments, length, width](const Array& dy, const Needs&) -> Grads {
+        Array dqkv(x.shape());
+        real* const out = dqkv.mutable_data();
+        fill_padding(out, 3 * width, segments, 0);
+        for_each_unit(segments, width, [&](int64_t, const Segments::Span& span, int64_t c, int64_t channels) {
+          const int64_t row = span.row * length + span.begin, at = row * width + c;
+          kernels::aft_scan_backward(input_at(x, row, c), span.length(), channels, dy.data() + at, gate.data() + at,
+                                     average.data() + at, width, gradient_at(out, 3 * width, row, c));
+        });
+        return {dqkv};
+      });
 }
 
 Var bidirectional_pool(const Var& qkv, const Segments& segments) {
   const int64_t length = qkv.dim(1), width = qkv.dim(2) / 3;
   const Shape per_document{static_cast<int64_t>(segments.spans().size()), width};
   Array y(Shape{qkv.dim(0), length, width}), logsum(per_document), average(per_document);
-  real *const y_data = y.mutable_data(), *const logsum_data = logsum.mutable_data(), *const average_data = average.mutable_data();
+  real *const y_data = y.mutable_data(), *const logsum_data = logsum.mutable_data(),
+              *const average_data = average.mutable_data();
   fill_padding(y_data, width, segments, 0);
   for_each_unit(segments, width, [&](int64_t index, const Segments::Span& span, int64_t c, int64_t channels) {
     const int64_t row = span.row * length + span.begin, state = index * width + c;
@@ -85,12 +88,13 @@ Var bidirectional_pool(const Var& qkv, const Segments& segments) {
                     Array dqkv(x.shape());
                     real* const out = dqkv.mutable_data();
                     fill_padding(out, 3 * width, segments, 0);
-                    for_each_unit(segments, width, [&](int64_t index, const Segments::Span& span, int64_t c, int64_t channels) {
-                      const int64_t row = span.row * length + span.begin, state = index * width + c;
-                      kernels::aft_pool_backward(input_at(x, row, c), span.length(), channels, dy.data() + row * width + c, width,
-                                                 logsum.data() + state, average.data() + state,
-                                                 gradient_at(out, 3 * width, row, c));
-                    });
+                    for_each_unit(
+                        segments, width, [&](int64_t index, const Segments::Span& span, int64_t c, int64_t channels) {
+                          const int64_t row = span.row * length + span.begin, state = index * width + c;
+                          kernels::aft_pool_backward(input_at(x, row, c), span.length(), channels,
+                                                     dy.data() + row * width + c, width, logsum.data() + state,
+                                                     average.data() + state, gradient_at(out, 3 * width, row, c));
+                        });
                     return {dqkv};
                   });
 }

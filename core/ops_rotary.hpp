@@ -25,9 +25,9 @@ struct RotaryOptions {
 
 CAPSTAN_BEGIN
 
-/// Turns pair i of the features at position p by the angle p * base^(-2i/n), n = options.dims or D. Angles are computed in
-/// double.  x: (B, T, D) or (B, T, H, D), positions: (B, T) -> shape of x. Su et al. 2021, arXiv 2104.09864.
-/// Throws std::invalid_argument naming the shapes, or for an odd or too large number of rotated features.
+/// Turns pair i of the features at position p by the angle p * base^(-2i/n), n = options.dims or D. Angles are computed
+/// in double.  x: (B, T, D) or (B, T, H, D), positions: (B, T) -> shape of x. Su et al. 2021, arXiv 2104.09864. Throws
+/// std::invalid_argument naming the shapes, or for an odd or too large number of rotated features.
 Var rotary(const Var& x, const Ids& positions, const RotaryOptions& options = {});
 
 CAPSTAN_END

@@ -25,8 +25,8 @@ inline bool in_parallel() { return omp_in_parallel() != 0; }
 inline int thread_index() { return omp_get_thread_num(); }
 
 /// body(begin, end) over contiguous pieces of [0, count), one per thread; one piece on the calling thread when count is
-/// below 2 * grain or a parallel region is running. The split depends on count, grain and threads() only. An exception of
-/// the first piece that threw is thrown again.
+/// below 2 * grain or a parallel region is running. The split depends on count, grain and threads() only. An exception
+/// of the first piece that threw is thrown again.
 template <class Body>
 void parallel_for(int64_t count, int64_t grain, const Body& body) {
   const int64_t pieces = in_parallel() ? 1 : std::min<int64_t>(threads(), count / std::max<int64_t>(grain, 1));
@@ -36,7 +36,7 @@ void parallel_for(int64_t count, int64_t grain, const Body& body) {
     return;
   }
   std::exception_ptr error;
-#pragma omp parallel num_threads(static_cast<int>(pieces))
+#pragma omp parallel num_threads(static_cast <int>(pieces))
   {
     flush_denormals();
     const int64_t piece = omp_get_thread_num(), team = omp_get_num_threads();
@@ -60,7 +60,7 @@ void parallel_units(int64_t count, const Body& body) {
     return;
   }
   std::exception_ptr error;
-#pragma omp parallel num_threads(static_cast<int>(std::min<int64_t>(threads(), count)))
+#pragma omp parallel num_threads(static_cast <int>(std::min <int64_t>(threads(), count)))
   {
     flush_denormals();
 #pragma omp for schedule(dynamic, 1)

@@ -84,7 +84,8 @@ class Pool {
   Buffer::Header* from_system(size_t size_class) {
     const size_t bytes = class_bytes(size_class);
     const bool large = bytes >= 2 * huge_page;
-    void* memory = std::aligned_alloc(large ? huge_page : alignment, large ? (bytes + huge_page - 1) & ~(huge_page - 1) : bytes);
+    void* memory =
+        std::aligned_alloc(large ? huge_page : alignment, large ? (bytes + huge_page - 1) & ~(huge_page - 1) : bytes);
     if (memory == nullptr) {
       stats_.bytes_in_use -= bytes;
       throw std::bad_alloc();

@@ -1,6 +1,6 @@
-// Reused, 64-byte-aligned memory blocks. A fresh allocation of a few megabytes costs several times the arithmetic done on
-// it (page faults), so blocks go back to the pool and come out again: after the first step at a fixed shape a training
-// step takes no memory from the system.
+// Reused, 64-byte-aligned memory blocks. A fresh allocation of a few megabytes costs several times the arithmetic done
+// on it (page faults), so blocks go back to the pool and come out again: after the first step at a fixed shape a
+// training step takes no memory from the system.
 #pragma once
 
 #include <atomic>
@@ -11,10 +11,10 @@
 namespace capstan {
 
 struct PoolStats {
-  uint64_t misses = 0;         // blocks that had to come from the system
-  size_t bytes_in_use = 0;     // in blocks held by somebody
-  size_t peak_in_use = 0;      // highest bytes_in_use since the last reset_peak()
-  size_t bytes_reserved = 0;   // in use or waiting to be reused
+  uint64_t misses = 0;        // blocks that had to come from the system
+  size_t bytes_in_use = 0;    // in blocks held by somebody
+  size_t peak_in_use = 0;     // highest bytes_in_use since the last reset_peak()
+  size_t bytes_reserved = 0;  // in use or waiting to be reused
 };
 
 /// The process-wide pool. Thread-safe. Size classes: eight per octave.

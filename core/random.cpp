@@ -62,8 +62,8 @@ uint64_t permuted(uint64_t index, uint64_t count, const RandomKey& key, uint64_t
   do {
     uint64_t left = value >> half_bits, right = value & mask;
     for (uint32_t round = 0; round < 4; ++round) {
-      const RandomWords words =
-          random_words(key, static_cast<uint32_t>(right), round, static_cast<uint32_t>(epoch), static_cast<uint32_t>(epoch >> 32));
+      const RandomWords words = random_words(key, static_cast<uint32_t>(right), round, static_cast<uint32_t>(epoch),
+                                             static_cast<uint32_t>(epoch >> 32));
       const uint64_t next = left ^ (words[0] & mask);
       left = right;
       right = next;

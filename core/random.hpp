@@ -1,5 +1,5 @@
-// Counter-based random numbers: a draw is a pure function of a key and a counter (Philox 4x32-10, Salmon et al. 2011, from
-// Random123), so it does not depend on threads, padding, micro-batches, recomputation or a resume.
+// Counter-based random numbers: a draw is a pure function of a key and a counter (Philox 4x32-10, Salmon et al. 2011,
+// from Random123), so it does not depend on threads, padding, micro-batches, recomputation or a resume.
 #pragma once
 
 #include <array>
@@ -46,8 +46,8 @@ class RandomStream {
   int left_ = 0;
 };
 
-/// A permutation of [0, count) in O(1) memory per look-up: where index `index` of epoch `epoch` goes. A pure function of its
-/// arguments (a Feistel network over Philox, walked until it falls inside the range).
+/// A permutation of [0, count) in O(1) memory per look-up: where index `index` of epoch `epoch` goes. A pure function
+/// of its arguments (a Feistel network over Philox, walked until it falls inside the range).
 uint64_t permuted(uint64_t index, uint64_t count, const RandomKey& key, uint64_t epoch);
 
 }  // namespace capstan

@@ -1,5 +1,5 @@
-// How a configuration struct says what it holds. Each struct has one describe() beside it, the only place where a field's
-// name, limits and help text exist:
+// How a configuration struct says what it holds. Each struct has one describe() beside it, the only place where a
+// field's name, limits and help text exist:
 //
 //   struct SgdConfig { double lr = 0.1; double momentum = 0.9; };
 //   template <class Fields> void describe(Fields& f, SgdConfig& c) {
@@ -8,10 +8,10 @@
 //   }
 //
 // Visitors over describe() read YAML, apply overrides, print, and document (apps/config). A field may be bool, int64_t,
-// double, std::string, an enum with enum_names(), std::optional or std::vector of those, another described struct, a vector
-// of described structs, or a std::variant of described structs that each have `static constexpr const char* type_name`
-// (YAML: {type: NAME, ...}, or just NAME for the defaults). A field whose default breaks its own constraint (an empty path
-// that is not_empty()) must be given. Rules that span several fields stand in an optional
+// double, std::string, an enum with enum_names(), std::optional or std::vector of those, another described struct, a
+// vector of described structs, or a std::variant of described structs that each have `static constexpr const char*
+// type_name` (YAML: {type: NAME, ...}, or just NAME for the defaults). A field whose default breaks its own constraint
+// (an empty path that is not_empty()) must be given. Rules that span several fields stand in an optional
 //   void validate(const SgdConfig& c, Problems& problems);
 // beside describe(), called once all fields of the struct were read without error.
 #pragma once
@@ -43,7 +43,8 @@ inline Constraint one_of(std::vector<std::string> choices) {
   return {std::nullopt, std::nullopt, false, false, false, std::move(choices)};
 }
 
-/// Takes what validate() finds. `path` is relative to the struct validated: "warmup_steps", "layers.0.width", "" for itself.
+/// Takes what validate() finds. `path` is relative to the struct validated: "warmup_steps", "layers.0.width", "" for
+/// itself.
 class Problems {
  public:
   virtual ~Problems() = default;
@@ -66,7 +67,8 @@ class ProblemText final : public Problems {
 
 /// One spelling of one enumerator; enum_names(E) returns all of them:
 ///   enum class Pooling { mean, cls };
-///   inline std::vector<EnumName<Pooling>> enum_names(Pooling) { return {{Pooling::mean, "mean"}, {Pooling::cls, "cls"}}; }
+///   inline std::vector<EnumName<Pooling>> enum_names(Pooling) { return {{Pooling::mean, "mean"}, {Pooling::cls,
+///   "cls"}}; }
 template <class E>
 struct EnumName {
   E value;

@@ -18,10 +18,11 @@ Segments::Segments(const Ids& ids) : ids_(ids), positions_(ids.shape()) {
       end = begin + 1;
       while (end < length() && id[end] == id[begin]) ++end;
       const bool padding = id[begin] == 0;
-      for (int64_t t = begin; t < end; ++t) positions[row * length() + t] = padding ? 0 : static_cast<int32_t>(t - begin);
+      for (int64_t t = begin; t < end; ++t)
+        positions[row * length() + t] = padding ? 0 : static_cast<int32_t>(t - begin);
       if (padding) continue;
-      check(seen.insert(id[begin]).second, "segments: document {} of row {} is not contiguous: it starts again at token {}",
-            id[begin], row, begin);
+      check(seen.insert(id[begin]).second,
+            "segments: document {} of row {} is not contiguous: it starts again at token {}", id[begin], row, begin);
       spans_.push_back({row, begin, end});
       longest_ = std::max(longest_, end - begin);
       valid_ += end - begin;

@@ -44,8 +44,8 @@ void Var::clear_grad() const {
 }
 
 void Var::bind(Array value, Array grad) const {
-  check(value.shape() == shape() && grad.shape() == shape(), "var: bind of {} and {} to shape {}", value.shape(), grad.shape(),
-        shape());
+  check(value.shape() == shape() && grad.shape() == shape(), "var: bind of {} and {} to shape {}", value.shape(),
+        grad.shape(), shape());
   node_->value = std::move(value);
   GradSlot& slot = *node_->slot;
   slot.grad = std::move(grad);
@@ -101,7 +101,8 @@ MultiPullback single(Pullback pullback) {
 
 }  // namespace
 
-std::vector<Var> make_vars(const char* op, std::vector<Array> values, const std::vector<Var>& inputs, MultiPullback pullback) {
+std::vector<Var> make_vars(const char* op, std::vector<Array> values, const std::vector<Var>& inputs,
+                           MultiPullback pullback) {
   return Tape::record(recording(inputs) ? active_tape : nullptr, op, std::move(values), inputs, std::move(pullback));
 }
 
@@ -122,7 +123,8 @@ void Tape::backward(const Var& loss, real scale) {
 void Tape::backward(const std::vector<Var>& outputs, std::vector<Array> grads) {
   check(outputs.size() == grads.size(), "backward: {} outputs but {} gradients", outputs.size(), grads.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
-    check(outputs[i].needs_grad(), "backward: output {} of shape {} does not depend on anything recorded", i, outputs[i].shape());
+    check(outputs[i].needs_grad(), "backward: output {} of shape {} does not depend on anything recorded", i,
+          outputs[i].shape());
     deliver(Record{"backward", {outputs[i].slot()}, {}, nullptr}, 0, std::move(grads[i]));
   }
   run();

@@ -1,8 +1,9 @@
 // Reverse-mode automatic differentiation on a tape.
 //
-// The tape is a vector of records in creation order, which is a topological order. An op calls make_var with its value and a
-// pullback: a function from the gradient of the output to the gradients of the inputs. Pullbacks *return* gradients; the
-// engine counts them, sums them over broadcast axes, checks their shapes, adds them up, and frees every record as it goes.
+// The tape is a vector of records in creation order, which is a topological order. An op calls make_var with its value
+// and a pullback: a function from the gradient of the output to the gradients of the inputs. Pullbacks *return*
+// gradients; the engine counts them, sums them over broadcast axes, checks their shapes, adds them up, and frees every
+// record as it goes.
 #pragma once
 
 #include <functional>
@@ -13,8 +14,8 @@
 
 CAPSTAN_BEGIN
 
-/// A pullback's answer for one input: nothing, a gradient (of the input's shape or one it broadcasts to), or the note that
-/// the gradient has been added to the input's block already.
+/// A pullback's answer for one input: nothing, a gradient (of the input's shape or one it broadcasts to), or the note
+/// that the gradient has been added to the input's block already.
 class Grad {
  public:
   Grad() = default;
@@ -55,12 +56,13 @@ using Pullback = std::function<Grads(Array dy, const Needs& needs)>;
 /// The same for several outputs; an output that received no gradient has an empty array.
 using MultiPullback = std::function<Grads(std::vector<Array> dys, const Needs& needs)>;
 
-/// Makes the result of an op; the only way to make a Var that has a history. With no active tape, or no input that needs a
-/// gradient, the pullback is dropped. `op` must outlive the tape: a string literal.
+/// Makes the result of an op; the only way to make a Var that has a history. With no active tape, or no input that
+/// needs a gradient, the pullback is dropped. `op` must outlive the tape: a string literal.
 Var make_var(const char* op, Array value, const std::vector<Var>& inputs, Pullback pullback);
-std::vector<Var> make_vars(const char* op, std::vector<Array> values, const std::vector<Var>& inputs, MultiPullback pullback);
-/// As make_var, but recorded even when no input needs a gradient: the pullback reaches parameters that are not among the
-/// inputs (recomputation).
+std::vector<Var> make_vars(const char* op, std::vector<Array> values, const std::vector<Var>& inputs,
+                           MultiPullback pullback);
+/// As make_var, but recorded even when no input needs a gradient: the pullback reaches parameters that are not among
+/// the inputs (recomputation).
 Var make_var_always(const char* op, Array value, const std::vector<Var>& inputs, Pullback pullback);
 
 /// Would an op on these inputs be recorded? Lets a fused op skip what only its pullback needs.
@@ -80,8 +82,8 @@ class Tape {
   static Tape* active();
 
   /// Gradients of `scale` * loss for all leaves, added to what they hold; the tape is empty afterwards. Throws
-  /// std::invalid_argument unless the loss is a scalar on this tape, std::logic_error when a pullback breaks its contract
-  /// (count or shape of gradients).
+  /// std::invalid_argument unless the loss is a scalar on this tape, std::logic_error when a pullback breaks its
+  /// contract (count or shape of gradients).
   void backward(const Var& loss, real scale = 1);
   /// The same from given gradients of several outputs.
   void backward(const std::vector<Var>& outputs, std::vector<Array> grads);
@@ -139,9 +141,9 @@ class TapePause {
   Tape* previous_;
 };
 
-/// Activation checkpointing: runs `body` without recording and runs it again in the pullback, so that only its inputs are
-/// kept. `body` must be a pure function of its inputs and of parameters; randomness must come from counters.
-/// One output. Chen et al. 2016, arXiv 1604.06174.
+/// Activation checkpointing: runs `body` without recording and runs it again in the pullback, so that only its inputs
+/// are kept. `body` must be a pure function of its inputs and of parameters; randomness must come from counters. One
+/// output. Chen et al. 2016, arXiv 1604.06174.
 Var recompute(const std::function<Var(const std::vector<Var>&)>& body, const std::vector<Var>& inputs);
 
 CAPSTAN_END

@@ -7,12 +7,12 @@
 
 CAPSTAN_BEGIN
 
-/// Loss of one batch: a sum and the number of targets it runs over, kept apart so that batch size, padding, accumulation
-/// and (one day) ranks do not change the mean.
+/// Loss of one batch: a sum and the number of targets it runs over, kept apart so that batch size, padding,
+/// accumulation and (one day) ranks do not change the mean.
 struct TaskLoss {
-  Var sum;               // scalar, nats
-  int64_t targets = 0;   // labels that were not ignored
-  int64_t correct = 0;   // targets whose label got the highest logit; counted in evaluation only
+  Var sum;              // scalar, nats
+  int64_t targets = 0;  // labels that were not ignored
+  int64_t correct = 0;  // targets whose label got the highest logit; counted in evaluation only
 };
 
 /// A model together with its loss. Const: parameters live in the ParamStore.

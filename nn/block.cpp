@@ -28,7 +28,8 @@ Block::Block(const Scope& scope, const MixerShape& shape, const LayerConfig& con
       feed_forward_dropout_(scope / "feed_forward_dropout", dropout) {
   if (config.feed_forward.type == FeedForwardKind::none) return;
   feed_forward_norm_ = std::make_unique<Norm>(scope / "feed_forward_norm", config.norm, shape.width);
-  feed_forward_ = std::make_unique<FeedForward>(scope / "feed_forward", config.feed_forward, shape.width, shape.output_gain);
+  feed_forward_ =
+      std::make_unique<FeedForward>(scope / "feed_forward", config.feed_forward, shape.width, shape.output_gain);
 }
 
 template <class Mix>

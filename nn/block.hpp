@@ -47,8 +47,8 @@ std::unique_ptr<Mixer> make_mixer(const Scope& scope, const MixerShape& shape, c
 /// The YAML name of a mixer's type.
 const char* mixer_name(const MixerConfig& config);
 
-/// (B, T, D) -> (B, T, D).  pre: x + drop(mixer(norm(x))), then x + drop(feed_forward(norm(x))); post: the norm is taken of
-/// the sum instead. Parameters mixer_norm, mixer, feed_forward_norm, feed_forward.
+/// (B, T, D) -> (B, T, D).  pre: x + drop(mixer(norm(x))), then x + drop(feed_forward(norm(x))); post: the norm is
+/// taken of the sum instead. Parameters mixer_norm, mixer, feed_forward_norm, feed_forward.
 class Block {
  public:
   Block(const Scope& scope, const MixerShape& shape, const LayerConfig& config, double dropout);

@@ -6,7 +6,8 @@
 
 CAPSTAN_BEGIN
 
-/// Visibility of tokens, train or evaluation, and the counters of randomness. Explicit: modules have no mode and no state.
+/// Visibility of tokens, train or evaluation, and the counters of randomness. Explicit: modules have no mode and no
+/// state.
 struct Context {
   Segments segments;      // of the batch (B, T)
   bool training = false;  // dropout on?

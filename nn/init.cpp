@@ -57,7 +57,8 @@ Init orthogonal(double gain) {
   return [gain](const Shape& shape, RandomStream& random) {
     check_matrix(shape, "orthogonal");
     const bool tall = shape[0] >= shape[1];
-    const size_t rows = static_cast<size_t>(tall ? shape[0] : shape[1]), columns = static_cast<size_t>(tall ? shape[1] : shape[0]);
+    const size_t rows = static_cast<size_t>(tall ? shape[0] : shape[1]),
+                 columns = static_cast<size_t>(tall ? shape[1] : shape[0]);
     xt::xtensor<double, 2> gaussian({rows, columns});
     for (double& number : gaussian) number = random.normal();
     const auto [q, r] = xt::linalg::qr(gaussian);

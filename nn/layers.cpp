@@ -91,7 +91,8 @@ Array sinusoidal_positions(const Ids& positions, int64_t width) {
   real* out = table.mutable_data();
   for (int64_t i = 0; i < positions.size(); ++i) {
     for (int64_t c = 0; c < width; ++c) {
-      const double angle = positions[i] * std::pow(10000.0, -static_cast<double>(c / 2 * 2) / static_cast<double>(width));
+      const double angle =
+          positions[i] * std::pow(10000.0, -static_cast<double>(c / 2 * 2) / static_cast<double>(width));
       *out++ = static_cast<real>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }
   }

@@ -29,9 +29,14 @@ void describe(Fields& f, NormConfig& c) {
 enum class FeedForwardKind { none, relu, squared_relu, gelu, silu, glu, swiglu, geglu };
 
 inline std::vector<EnumName<FeedForwardKind>> enum_names(FeedForwardKind) {
-  return {{FeedForwardKind::none, "none"}, {FeedForwardKind::relu, "relu"},     {FeedForwardKind::squared_relu, "squared-relu"},
-          {FeedForwardKind::gelu, "gelu"}, {FeedForwardKind::silu, "silu"},     {FeedForwardKind::glu, "glu"},
-          {FeedForwardKind::swiglu, "swiglu"}, {FeedForwardKind::geglu, "geglu"}};
+  return {{FeedForwardKind::none, "none"},
+          {FeedForwardKind::relu, "relu"},
+          {FeedForwardKind::squared_relu, "squared-relu"},
+          {FeedForwardKind::gelu, "gelu"},
+          {FeedForwardKind::silu, "silu"},
+          {FeedForwardKind::glu, "glu"},
+          {FeedForwardKind::swiglu, "swiglu"},
+          {FeedForwardKind::geglu, "geglu"}};
 }
 
 struct FeedForwardConfig {
@@ -61,7 +66,9 @@ struct LinearConfig {
 class Linear {
  public:
   Linear(const Scope& scope, const LinearConfig& config);
-  Var operator()(const Var& x, Activation activation = Activation::none) const { return linear(x, weight_, bias_, activation); }
+  Var operator()(const Var& x, Activation activation = Activation::none) const {
+    return linear(x, weight_, bias_, activation);
+  }
   const Var& weight() const { return weight_; }
   const Var& bias() const { return bias_; }
 
@@ -97,7 +104,8 @@ class Norm {
   Var gain_, bias_;
 };
 
-/// Zeroes a share of the numbers while training; which ones is a pure function of seed, path, example, position and step.
+/// Zeroes a share of the numbers while training; which ones is a pure function of seed, path, example, position and
+/// step.
 class Dropout {
  public:
   Dropout(const Scope& scope, double rate) : key_(scope.random_key()), rate_(rate) {}
@@ -108,8 +116,8 @@ class Dropout {
   double rate_;
 };
 
-/// (..., width) -> (..., width) through a hidden layer. Parameters up.weight, up.bias, down.weight, down.bias; gated kinds
-/// have the gate's half of `up` first.
+/// (..., width) -> (..., width) through a hidden layer. Parameters up.weight, up.bias, down.weight, down.bias; gated
+/// kinds have the gate's half of `up` first.
 class FeedForward {
  public:
   FeedForward(const Scope& scope, const FeedForwardConfig& config, int64_t width, double init_gain);

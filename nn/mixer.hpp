@@ -20,16 +20,16 @@ class MixerState {
 
 /// Cost of one mixer, beyond what its parameters' products cost.
 struct MixerCost {
-  double mixing_flops = 0;       // per token and forward pass
-  double saved_numbers = 0;      // kept per token for the pullback, projections included
+  double mixing_flops = 0;   // per token and forward pass
+  double saved_numbers = 0;  // kept per token for the pullback, projections included
 };
 
 /// What a mixer must know of the model around it.
 struct MixerShape {
   int64_t width = 0;
-  int64_t max_length = 0;        // longest document; positions past it do not exist
+  int64_t max_length = 0;  // longest document; positions past it do not exist
   bool causal = false;
-  double output_gain = 1;        // scale of the initial output projection (1 / sqrt(2 layers) in deep pre-norm stacks)
+  double output_gain = 1;  // scale of the initial output projection (1 / sqrt(2 layers) in deep pre-norm stacks)
 };
 
 class Mixer {
@@ -41,7 +41,8 @@ class Mixer {
 
   /// State for `batch` sequences. Throws std::logic_error for a bidirectional mixer.
   virtual std::unique_ptr<MixerState> make_state(int64_t batch) const = 0;
-  /// As forward over B sequences of T visible tokens, and leaves in `state` (fresh or reset) what step needs. T may be 0.
+  /// As forward over B sequences of T visible tokens, and leaves in `state` (fresh or reset) what step needs. T may be
+  /// 0.
   virtual Var prefill(const Var& x, MixerState& state) const = 0;
   /// The next token of every sequence.  x: (B, D) -> (B, D). Equals the last row of forward over all tokens so far.
   virtual Var step(const Var& x, MixerState& state) const = 0;

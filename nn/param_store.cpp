@@ -46,8 +46,9 @@ namespace {
 
 /// Number of leading characters two names share: enough to find the neighbour of a misspelt path.
 size_t common_prefix(const std::string& a, const std::string& b) {
-  return static_cast<size_t>(std::mismatch(a.begin(), a.begin() + static_cast<long>(std::min(a.size(), b.size())), b.begin()).first -
-                             a.begin());
+  return static_cast<size_t>(
+      std::mismatch(a.begin(), a.begin() + static_cast<long>(std::min(a.size(), b.size())), b.begin()).first -
+      a.begin());
 }
 
 }  // namespace
@@ -58,7 +59,8 @@ const Param& ParamStore::find(const std::string& name) const {
     if (param.name == name) return param;
     if (nearest == nullptr || common_prefix(param.name, name) > common_prefix(nearest->name, name)) nearest = &param;
   }
-  throw Error(fmt::format("params: there is no parameter {}{}", name, nearest ? "; the nearest is " + nearest->name : ""));
+  throw Error(
+      fmt::format("params: there is no parameter {}{}", name, nearest ? "; the nearest is " + nearest->name : ""));
 }
 
 int64_t ParamStore::count() const {

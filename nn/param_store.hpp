@@ -9,8 +9,8 @@
 CAPSTAN_BEGIN
 
 struct ParamOptions {
-  bool decay = true;    // does weight decay apply? (matrices yes; biases, gains and embeddings of positions no)
-  bool gauge = false;   // its gradient is zero by mathematics (a key bias under softmax)
+  bool decay = true;   // does weight decay apply? (matrices yes; biases, gains and embeddings of positions no)
+  bool gauge = false;  // its gradient is zero by mathematics (a key bias under softmax)
 };
 
 struct Param {
@@ -32,8 +32,8 @@ class ParamStore {
   /// Records that `name` is another name of the parameter called `target`. It is stored once.
   void alias(const std::string& name, const std::string& target);
 
-  /// Moves all values and all gradients into two flat, 64-byte-aligned blocks, decayed parameters first. Every parameter
-  /// starts at a multiple of 64 bytes; the gaps stay zero. No parameter can be added afterwards.
+  /// Moves all values and all gradients into two flat, 64-byte-aligned blocks, decayed parameters first. Every
+  /// parameter starts at a multiple of 64 bytes; the gaps stay zero. No parameter can be added afterwards.
   void finalize();
   bool finalized() const { return finalized_; }
 

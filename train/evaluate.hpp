@@ -5,8 +5,8 @@
 #include <functional>
 #include <optional>
 
-#include "models/task.hpp"
 #include "data/batcher.hpp"
+#include "models/task.hpp"
 
 namespace capstan {
 

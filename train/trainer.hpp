@@ -20,12 +20,13 @@ struct TrainInputs {
   ParamStore& params;  // finalized, initialised
   const BatchSource& train;
   const BatchSource* valid = nullptr;  // null: no evaluation, no best checkpoint, no early stopping
-  std::filesystem::path folder;  // of the run: metrics.jsonl, train.log, checkpoints/
+  std::filesystem::path folder;        // of the run: metrics.jsonl, train.log, checkpoints/
   Identity identity;
   uint64_t seed = 0;
   std::optional<std::filesystem::path> resume_from = std::nullopt;  // a checkpoint's folder, instead of `last`
   std::vector<std::string> preamble = {};                           // lines for the log, before anything else
-  std::function<void()> on_ready = {};  // the folder is ours and what it holds is accepted: write what belongs beside it
+  std::function<void()> on_ready =
+      {};  // the folder is ours and what it holds is accepted: write what belongs beside it
 };
 
 struct TrainResult {

@@ -12,8 +12,8 @@ namespace {
 using simd::Batch;
 
 /// Every channel has its key.
-void decode_channels(const AftCache& cache, int64_t t, int64_t count, int64_t channels, const real* bias, const AftState& prefix,
-                     const real* q, real* y) {
+void decode_channels(const AftCache& cache, int64_t t, int64_t count, int64_t channels, const real* bias,
+                     const AftState& prefix, const real* q, real* y) {
   simd::sweep(channels, [&](auto at) {
     const auto key = [&](int64_t lag) { return at.load(cache.keys + (t - lag) % cache.capacity * cache.key_stride); };
     const Batch prefix_maximum = at.load(prefix.maximum);
@@ -55,8 +55,8 @@ void decode_shared(const AftCache& cache, int64_t t, int64_t count, const AftGro
 
 }  // namespace
 
-void aft_decode(const AftCache& cache, int64_t t, int64_t count, const AftGroup& group, const real* bias, const AftState& prefix,
-                const real* q, real* y) {
+void aft_decode(const AftCache& cache, int64_t t, int64_t count, const AftGroup& group, const real* bias,
+                const AftState& prefix, const real* q, real* y) {
   if (group.shared_key) return decode_shared(cache, t, count, group, bias, prefix, q, y);
   decode_channels(cache, t, count, group.channels, bias, prefix, q, y);
 }

@@ -14,10 +14,10 @@ struct AftCache {
   int64_t key_stride, value_stride, capacity;
 };
 
-/// Y of token `t` for the channels of one group: sources t - count + 1 ... t from the cache with w = bias[lag], everything
-/// before them from `prefix` with w = 0 (cleared state: nothing before). q: `channels` numbers, y likewise.
-void aft_decode(const AftCache& cache, int64_t t, int64_t count, const AftGroup& group, const real* bias, const AftState& prefix,
-                const real* q, real* y);
+/// Y of token `t` for the channels of one group: sources t - count + 1 ... t from the cache with w = bias[lag],
+/// everything before them from `prefix` with w = 0 (cleared state: nothing before). q: `channels` numbers, y likewise.
+void aft_decode(const AftCache& cache, int64_t t, int64_t count, const AftGroup& group, const real* bias,
+                const AftState& prefix, const real* q, real* y);
 
 }  // namespace kernels
 CAPSTAN_END

@@ -49,7 +49,8 @@ class AftRecurrence {
   simd::Batch maximum_[Group::size], weight_[Group::size], average_[Group::size];
 };
 
-/// Registers that advance together: whole cache lines of every token, and chains enough to hide the exp and the quotient.
+/// Registers that advance together: whole cache lines of every token, and chains enough to hide the exp and the
+/// quotient.
 constexpr int aft_group_size = 4;
 
 }  // namespace kernels

@@ -20,8 +20,8 @@ void aft_state_clear(const AftState& state, int64_t keys, int64_t channels) {
   for (int64_t c = 0; c < channels; ++c) state.average[c] = 0;
 }
 
-void aft_scan(const AftInput& in, int64_t length, int64_t channels, const AftState& state, real* y, int64_t y_stride, real* gate,
-              real* average) {
+void aft_scan(const AftInput& in, int64_t length, int64_t channels, const AftState& state, real* y, int64_t y_stride,
+              real* gate, real* average) {
   simd::sweep_groups<aft_group_size>(channels, [&](auto group) {
     AftRecurrence<decltype(group)> recurrence(group, state);
     for (int64_t t = 0; t < length; ++t) {
@@ -79,15 +79,16 @@ void aft_pool(const AftInput& in, int64_t length, int64_t channels, real* logsum
   });
 }
 
-void aft_pool_apply(const AftInput& in, int64_t length, int64_t channels, const real* average, real* y, int64_t y_stride) {
+void aft_pool_apply(const AftInput& in, int64_t length, int64_t channels, const real* average, real* y,
+                    int64_t y_stride) {
   for (int64_t t = 0; t < length; ++t)
     simd::sweep(channels, [&](auto at) {
       at.store(y + t * y_stride, simd::sigmoid(at.load(in.q + t * in.stride)) * at.load(average));
     });
 }
 
-void aft_pool_backward(const AftInput& in, int64_t length, int64_t channels, const real* dy, int64_t y_stride, const real* logsum,
-                       const real* average, const AftGradient& out) {
+void aft_pool_backward(const AftInput& in, int64_t length, int64_t channels, const real* dy, int64_t y_stride,
+                       const real* logsum, const real* average, const AftGradient& out) {
   simd::sweep(channels, [&](auto at) {
     const Batch r = at.load(average), lse = at.load(logsum), one(1);
     Batch total(0);

@@ -54,7 +54,8 @@ void aft_key_maximum(const AftInput& in, int64_t length, const AftGroup& group, 
   });
 }
 
-void aft_pack(const AftInput& in, int64_t length, const AftGroup& group, const real* reference, real* rows, int64_t row_stride) {
+void aft_pack(const AftInput& in, int64_t length, const AftGroup& group, const real* reference, real* rows,
+              int64_t row_stride) {
   for (int64_t t = 0; t < length; ++t) {
     real* const row = rows + t * row_stride;
     const real *const k = in.k + t * in.stride, *const v = in.v + t * in.stride;
@@ -79,8 +80,8 @@ void aft_pack_carry(const AftState& carry, const AftGroup& group, const real* re
   for (int64_t c = 0; c < group.channels; ++c) row[c] = row[group.channels + c * step] * carry.average[c];
 }
 
-bool aft_finish(const AftInput& in, int64_t length, const AftGroup& group, const real* sums, int64_t sum_stride, real floor,
-                real* y, real* average, int64_t y_stride, real* denominator, int64_t denominator_stride) {
+bool aft_finish(const AftInput& in, int64_t length, const AftGroup& group, const real* sums, int64_t sum_stride,
+                real floor, real* y, real* average, int64_t y_stride, real* denominator, int64_t denominator_stride) {
   bool exact = true;
   for (int64_t t = 0; t < length; ++t) {
     const real* const row = sums + t * sum_stride;
@@ -99,8 +100,8 @@ bool aft_finish(const AftInput& in, int64_t length, const AftGroup& group, const
 }
 
 void aft_start_backward(const AftInput& in, int64_t length, const AftGroup& group, const real* dy, const real* average,
-                        int64_t y_stride, const real* denominator, int64_t denominator_stride, real* dq, int64_t dq_stride,
-                        real* rows, int64_t row_stride) {
+                        int64_t y_stride, const real* denominator, int64_t denominator_stride, real* dq,
+                        int64_t dq_stride, real* rows, int64_t row_stride) {
   for (int64_t t = 0; t < length; ++t) {
     real* const row = rows + t * row_stride;
     const real* const d = denominator + t * denominator_stride;
@@ -120,10 +121,11 @@ void aft_start_backward(const AftInput& in, int64_t length, const AftGroup& grou
   }
 }
 
-void aft_scatter(const AftInput& in, int64_t length, const AftGroup& group, const real* exp_rows, int64_t exp_stride, const real* g,
-                 int64_t g_stride, const AftGradient& out) {
+void aft_scatter(const AftInput& in, int64_t length, const AftGroup& group, const real* exp_rows, int64_t exp_stride,
+                 const real* g, int64_t g_stride, const AftGradient& out) {
   for (int64_t t = 0; t < length; ++t) {
-    const real *const e = exp_rows + t * exp_stride + group.channels, *const gv = g + t * g_stride, *const gk = gv + group.channels;
+    const real *const e = exp_rows + t * exp_stride + group.channels, *const gv = g + t * g_stride,
+                      *const gk = gv + group.channels;
     const real* const v = in.v + t * in.stride;
     real *const dk = out.k + t * out.stride, *const dv = out.v + t * out.stride;
     if (group.shared_key) {

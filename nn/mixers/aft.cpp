@@ -16,7 +16,8 @@ constexpr double kernel_eps = 1e-5;
 
 }  // namespace
 
-Aft::Aft(const Scope& scope, const MixerShape& shape, const AftProjections& projections, Bias bias, int64_t window, int64_t heads)
+Aft::Aft(const Scope& scope, const MixerShape& shape, const AftProjections& projections, Bias bias, int64_t window,
+         int64_t heads)
     : shape_(shape), bias_(bias), window_(window), heads_(heads), keys_(heads > 0 ? heads : shape.width) {
   check(shape.width % keys_ == 0, "aft: width {} is not a multiple of {} heads", shape.width, keys_);
   const ParamOptions vector{/*decay=*/false}, gauge{/*decay=*/false, /*gauge=*/true};
@@ -40,7 +41,8 @@ Aft::Aft(const Scope& scope, const MixerShape& shape, const AftFullConfig& confi
 }
 
 Aft::Aft(const Scope& scope, const MixerShape& shape, const AftLocalConfig& config)
-    : Aft(scope, shape, config, config.position_bias == PositionBias::dense ? Bias::dense : Bias::factorised, config.window, 0) {
+    : Aft(scope, shape, config, config.position_bias == PositionBias::dense ? Bias::dense : Bias::factorised,
+          config.window, 0) {
   make_positions(scope, config.rank, config.position_stddev);
 }
 
@@ -56,7 +58,8 @@ void Aft::make_positions(const Scope& scope, int64_t rank, double stddev) {
   check(shape_.max_length > 0, "aft: a position bias needs the longest length");
   const ParamOptions options{/*decay=*/false};
   if (bias_ == Bias::dense) {
-    position_bias_ = scope.param("position_bias", {shape_.max_length, shape_.max_length}, init::normal(stddev), options);
+    position_bias_ =
+        scope.param("position_bias", {shape_.max_length, shape_.max_length}, init::normal(stddev), options);
   } else {
     position_u_ = scope.param("position_u", {shape_.max_length, rank}, init::normal(stddev), options);
     position_v_ = scope.param("position_v", {shape_.max_length, rank}, init::normal(stddev), options);
@@ -95,7 +98,8 @@ Var Aft::mix(const Var& qkv, const Segments& segments) const {
 Var Aft::forward(const Var& x, const Context& context) const { return output(mix(project(x), context.segments)); }
 
 MixerCost Aft::cost(int64_t length) const {
-  const double width = static_cast<double>(shape_.width), keys = static_cast<double>(keys_), t = static_cast<double>(length);
+  const double width = static_cast<double>(shape_.width), keys = static_cast<double>(keys_),
+               t = static_cast<double>(length);
   const double saved = 4 * width + keys;  // q|k|v, R and the gate or denominators
   if (bias_ == Bias::none) return {0, saved + width};
   const double reach = window_ == 0 ? t : std::min(t, static_cast<double>(shape_.causal ? window_ : 2 * window_ - 1));

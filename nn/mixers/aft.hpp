@@ -15,8 +15,8 @@ inline std::vector<EnumName<PositionBias>> enum_names(PositionBias) {
 
 /// What the four variants share.
 struct AftProjections {
-  bool bias = false;               // biases of query and value (and of the output projection)
-  bool key_bias = false;           // a gauge parameter: it cancels in the quotient. For published weights
+  bool bias = false;      // biases of query and value (and of the output projection)
+  bool key_bias = false;  // a gauge parameter: it cancels in the quotient. For published weights
   bool output_projection = true;
 };
 
@@ -92,9 +92,10 @@ void describe(Fields& f, AftConvConfig& c) {
 
 CAPSTAN_BEGIN
 
-/// One of the four variants.  Parameters to_qkv.weight (D + K + D, D), query_bias, key_bias, value_bias, to_out; position_u
-/// and position_v (max_length, rank) or position_bias (max_length, max_length); for aft-conv kernel, kernel_gain and
-/// kernel_bias: w = gain (kernel - mean) / std + bias per head, gain and bias starting at 0, so that it starts as aft-simple.
+/// One of the four variants.  Parameters to_qkv.weight (D + K + D, D), query_bias, key_bias, value_bias, to_out;
+/// position_u and position_v (max_length, rank) or position_bias (max_length, max_length); for aft-conv kernel,
+/// kernel_gain and kernel_bias: w = gain (kernel - mean) / std + bias per head, gain and bias starting at 0, so that it
+/// starts as aft-simple.
 class Aft final : public Mixer {
  public:
   Aft(const Scope& scope, const MixerShape& shape, const AftSimpleConfig& config);
@@ -111,7 +112,8 @@ class Aft final : public Mixer {
  private:
   enum class Bias { none, factorised, dense, taps };
 
-  Aft(const Scope& scope, const MixerShape& shape, const AftProjections& projections, Bias bias, int64_t window, int64_t heads);
+  Aft(const Scope& scope, const MixerShape& shape, const AftProjections& projections, Bias bias, int64_t window,
+      int64_t heads);
   void make_positions(const Scope& scope, int64_t rank, double stddev);
   int64_t stride() const { return 2 * shape_.width + keys_; }
   Var project(const Var& x) const;

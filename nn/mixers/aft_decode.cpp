@@ -61,7 +61,8 @@ AftDecodeState& decode_state(MixerState& state, int64_t keys, int64_t width, int
 template <class Body>
 void for_each_group(int64_t width, int64_t heads, const Body& body) {
   if (heads == 0) return body(kernels::AftGroup{width, false}, int64_t{0}, int64_t{0});
-  for (int64_t head = 0; head < heads; ++head) body(kernels::AftGroup{width / heads, true}, head, head * (width / heads));
+  for (int64_t head = 0; head < heads; ++head)
+    body(kernels::AftGroup{width / heads, true}, head, head * (width / heads));
 }
 
 }  // namespace
@@ -76,20 +77,21 @@ int64_t Aft::cached_tokens() const { return bias_ == Bias::none ? 0 : window_ ==
 Var Aft::prefill(const Var& x, MixerState& mixer_state) const {
   const int64_t width = shape_.width;
   AftDecodeState& state = decode_state(mixer_state, keys_, width, cached_tokens());
-  check(x.rank() == 3 && x.dim(0) == state.batch() && x.dim(2) == width, "aft: prefill of x {} where ({}, T, {}) is needed",
-        x.shape(), state.batch(), width);
+  check(x.rank() == 3 && x.dim(0) == state.batch() && x.dim(2) == width,
+        "aft: prefill of x {} where ({}, T, {}) is needed", x.shape(), state.batch(), width);
   check(state.position == 0, "aft: prefill needs a fresh state, this one has seen {} tokens", state.position);
   const int64_t batch = x.dim(0), length = x.dim(1);
   if (length == 0) return x;
   const Var qkv = project(x);
   const Var y = output(mix(qkv, Segments::full(batch, length)));  // first: what it refuses leaves the state alone
-  const int64_t ring = std::min(length, state.capacity), left = length - ring;  // `left` tokens are no longer in the ring
+  const int64_t ring = std::min(length, state.capacity),
+                left = length - ring;  // `left` tokens are no longer in the ring
   parallel_for(batch, 1, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const real* const first = qkv.value().data() + row * length * stride();
       for_each_group(width, heads_, [&](const kernels::AftGroup& group, int64_t key, int64_t channel) {
-        kernels::aft_carry({first + channel, first + width + key, first + width + keys_ + channel, stride()}, left, group,
-                           state.running(row, key, channel));
+        kernels::aft_carry({first + channel, first + width + key, first + width + keys_ + channel, stride()}, left,
+                           group, state.running(row, key, channel));
       });
       for (int64_t t = left; t < length; ++t) {
         std::copy_n(first + t * stride() + width, keys_, state.key_row(row, t));
@@ -106,7 +108,8 @@ Array Aft::bias_row(int64_t t, int64_t count) const {
   real* const out = row.mutable_data();
   if (bias_ == Bias::taps) {
     const Array all = taps().value();
-    for (int64_t head = 0; head < heads_; ++head) std::copy_n(all.data() + head * all.dim(1), count, out + head * count);
+    for (int64_t head = 0; head < heads_; ++head)
+      std::copy_n(all.data() + head * all.dim(1), count, out + head * count);
     return row;
   }
   const int64_t known = bias_ == Bias::dense ? position_bias_.dim(0) : position_u_.dim(0);
@@ -117,7 +120,8 @@ Array Aft::bias_row(int64_t t, int64_t count) const {
       continue;
     }
     const int64_t rank = position_u_.dim(1);
-    const real *const u = position_u_.value().data() + t * rank, *const v = position_v_.value().data() + (t - lag) * rank;
+    const real *const u = position_u_.value().data() + t * rank, *const v =
+                                                                     position_v_.value().data() + (t - lag) * rank;
     real w = 0;
 #pragma omp simd reduction(+ : w)
     for (int64_t i = 0; i < rank; ++i) w += u[i] * v[i];
@@ -140,7 +144,8 @@ Var Aft::step(const Var& x, MixerState& mixer_state) const {
     const real* const token = qkv.value().data() + row * stride();
     const real *const k = token + width, *const v = k + keys_;
     if (state.capacity == 0) {
-      kernels::aft_scan({token, k, v, 0}, 1, width, state.running(row, 0, 0), y_data + row * width, 0, nullptr, nullptr);
+      kernels::aft_scan({token, k, v, 0}, 1, width, state.running(row, 0, 0), y_data + row * width, 0, nullptr,
+                        nullptr);
       continue;
     }
     real *const ring_k = state.key_row(row, t), *const ring_v = state.value_row(row, t);
@@ -149,9 +154,10 @@ Var Aft::step(const Var& x, MixerState& mixer_state) const {
       if (t >= state.capacity) kernels::aft_carry({nullptr, ring_k + key, ring_v + channel, 0}, 1, group, leaving);
       std::copy_n(k + key, group.keys(), ring_k + key);
       std::copy_n(v + channel, group.channels, ring_v + channel);
-      const kernels::AftCache cache{state.key_row(row, 0) + key, state.value_row(row, 0) + channel, keys_, width, state.capacity};
-      kernels::aft_decode(cache, t, count, group, bias.data() + (heads_ > 0 ? key : 0) * count, leaving, token + channel,
-                          y_data + row * width + channel);
+      const kernels::AftCache cache{state.key_row(row, 0) + key, state.value_row(row, 0) + channel, keys_, width,
+                                    state.capacity};
+      kernels::aft_decode(cache, t, count, group, bias.data() + (heads_ > 0 ? key : 0) * count, leaving,
+                          token + channel, y_data + row * width + channel);
     });
   }
   ++state.position;

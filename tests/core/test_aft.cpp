@@ -17,12 +17,14 @@ struct Outcome {
 /// Value and gradients for a fixed upstream gradient. Parameters have sigma 0.5 times `scale`.
 Outcome evaluate(const AftCase& c, bool fused, const Segments& segments, double scale = 1) {
   std::vector<Var> inputs{Var::leaf(normal_array({segments.batch(), segments.length(), c.packed}, 1, 1.0 * scale))};
-  for (size_t i = 0; i < c.parameters.size(); ++i) inputs.push_back(Var::leaf(normal_array(c.parameters[i], 2 + i, 0.7)));
+  for (size_t i = 0; i < c.parameters.size(); ++i)
+    inputs.push_back(Var::leaf(normal_array(c.parameters[i], 2 + i, 0.7)));
   TapeScope scope;
   const Var y = (fused ? c.fused : c.composed)(inputs, segments);
   scope.tape().backward(std::vector<Var>{y}, {normal_array(y.shape(), 9)});
   Outcome outcome{y.value(), {}};
-  for (const Var& input : inputs) outcome.grads.push_back(input.has_grad() ? input.grad() : Array::zeros(input.shape()));
+  for (const Var& input : inputs)
+    outcome.grads.push_back(input.has_grad() ? input.grad() : Array::zeros(input.shape()));
   return outcome;
 }
 

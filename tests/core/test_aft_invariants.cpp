@@ -1,5 +1,5 @@
-// The invariants every mixer must keep (docs/design.md), for the AFT ops: causality, padding, extreme keys, and queries that
-// see nothing. Gradients: gradcheck_aft.cpp; lengths and decoding: tests/nn.
+// The invariants every mixer must keep (docs/design.md), for the AFT ops: causality, padding, extreme keys, and queries
+// that see nothing. Gradients: gradcheck_aft.cpp; lengths and decoding: tests/nn.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -119,10 +119,12 @@ TEST_CASE("extreme keys: finite, and equal to double evaluated from the same log
     const Array w = normal_array({length, length}, 6, 2);
     Array qkv = normal_array({1, length, 3 * width}, 7);
     for (int64_t t = 0; t < length; ++t)
-      for (int64_t c = 0; c < width; ++c) qkv.mutable_data()[t * 3 * width + width + c] *= static_cast<real>(2 * spread);
+      for (int64_t c = 0; c < width; ++c)
+        qkv.mutable_data()[t * 3 * width + width + c] *= static_cast<real>(2 * spread);
     for (const bool causal : {true, false}) {
       const Segments all = Segments::full(1, length);
-      CHECK(difference(aft_simple(Var(qkv), all, causal).value(), exact(qkv, Array(), causal, 0), 0, length) <= allowed);
+      CHECK(difference(aft_simple(Var(qkv), all, causal).value(), exact(qkv, Array(), causal, 0), 0, length) <=
+            allowed);
       for (const int64_t window : {0, 1, 20}) {
         const Array y = aft_dense(Var(qkv), Var(w), all, causal, window).value();
         const double error = difference(y, exact(qkv, w, causal, window), 0, length);
@@ -157,13 +159,14 @@ TEST_CASE("extreme keys leave finite gradients equal to the composition's") {
 TEST_CASE("a bias of -25 beside keys (0, 0, 20): the published e^w - 1 form cancels to 0/0 here") {
   Array qkv = Array::zeros(Shape{1, 3, 3});
   real* const x = qkv.mutable_data();
-  x[2 * 3 + 1] = 20;                                           // K = (0, 0, 20)
+  x[2 * 3 + 1] = 20;                                                        // K = (0, 0, 20)
   for (int64_t t = 0; t < 3; ++t) x[t * 3 + 2] = static_cast<real>(t + 1);  // V = (1, 2, 3)
   Array w = Array::zeros(Shape{3, 3});
   w.mutable_data()[2 * 3 + 2] = -25;
   const double weight = std::exp(-5.0), expected = 0.5 * (1 + 2 + 3 * weight) / (2 + weight);
   for (const int64_t window : {0, 1, 2})
-    CHECK(aft_dense(Var(qkv), Var(w), Segments::full(1, 3), true, window).value()[2] == doctest::Approx(expected).epsilon(1e-6));
+    CHECK(aft_dense(Var(qkv), Var(w), Segments::full(1, 3), true, window).value()[2] ==
+          doctest::Approx(expected).epsilon(1e-6));
   const Array taps(Shape{1, 1}, real{-25});
   const double last = std::exp(-5.0), conv = 0.5 * (1 + 2 + 3 * last) / (2 + last);
   CHECK(aft_conv(Var(qkv), Var(taps), Segments::full(1, 3), true).value()[2] == doctest::Approx(conv).epsilon(1e-6));
@@ -173,8 +176,8 @@ TEST_CASE("AFT ops refuse what does not fit, naming it") {
   const Segments segments = Segments::full(2, 6);
   const Var qkv(Array::zeros(Shape{2, 6, 12}));
   const Var u(Array::zeros(Shape{4, 2}));
-  CHECK_THROWS_WITH_AS(aft_factorised(qkv, u, u, segments, true, 0), "aft_factorised: a document of 6 tokens, but positions for 4 only",
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(aft_factorised(qkv, u, u, segments, true, 0),
+                       "aft_factorised: a document of 6 tokens, but positions for 4 only", std::invalid_argument);
   CHECK_THROWS_AS(aft_simple(Var(Array::zeros(Shape{2, 6, 13})), segments, true), std::invalid_argument);
   CHECK_THROWS_AS(aft_simple(Var(Array::zeros(Shape{2, 5, 12})), segments, true), std::invalid_argument);
   CHECK_THROWS_AS(aft_dense(qkv, Var(Array::zeros(Shape{8, 7})), segments, true, 0), std::invalid_argument);

@@ -32,7 +32,8 @@ inline double relative_error(const Array& a, const Array& b, double floor = 1e-3
 inline Array normal_array(const Shape& shape, uint64_t seed, double stddev = 0.5) {
   RandomStream random({seed, 0});
   Array array(shape);
-  for (int64_t i = 0; i < array.size(); ++i) array.mutable_data()[i] = static_cast<real>(static_cast<float>(stddev * random.normal()));
+  for (int64_t i = 0; i < array.size(); ++i)
+    array.mutable_data()[i] = static_cast<real>(static_cast<float>(stddev * random.normal()));
   return array;
 }
 

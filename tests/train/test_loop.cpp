@@ -12,6 +12,7 @@
 #include "core/pool.hpp"
 #include "train/checkpoint.hpp"
 #include "train/evaluate.hpp"
+#include "train/micro_batches.hpp"
 #include "train/pace.hpp"
 #include "train/reporter.hpp"
 #include "train/support.hpp"
