@@ -9,6 +9,7 @@
 #include "core/ops_aft.hpp"
 #include "core/tape.hpp"
 #include "nn/block.hpp"
+#include "tests/support/ragged.hpp"
 #include "tests/support/weights.hpp"
 
 CAPSTAN_BEGIN
@@ -88,18 +89,6 @@ inline Built<Mixer> built_mixer(const MixerConfig& config, bool causal, int64_t 
   built.module = make_mixer(Scope(*built.store, 1), {width, max_length, causal, 1}, config);
   redraw(*built.store);
   return built;
-}
-
-/// Right padding, left padding, two packed documents, a row of padding alone, a document of one token.
-inline Segments ragged_segments(int64_t length) {
-  Ids ids(Shape{4, length}, 0);
-  int32_t* const id = ids.mutable_data();
-  for (int64_t t = 0; t < length; ++t) {
-    id[t] = t < length - 6 ? 1 : 0;
-    id[length + t] = t < 3 ? 0 : 7;
-    id[2 * length + t] = t < length / 2 ? 2 : t == length / 2 ? 5 : t < length - 2 ? 3 : 0;
-  }
-  return Segments(ids);
 }
 
 /// Tokens [begin, end) of every sequence: (B, T, D) -> (B, end - begin, D).

@@ -1,0 +1,23 @@
+// Rows of every kind that a mixer must tell apart.
+#pragma once
+
+#include "core/real.hpp"
+#include "core/segments.hpp"
+
+CAPSTAN_BEGIN
+namespace testing {
+
+/// Right padding, left padding, two packed documents, a row of padding alone, a document of one token.
+inline Segments ragged_segments(int64_t length) {
+  Ids ids(Shape{4, length}, 0);
+  int32_t* const id = ids.mutable_data();
+  for (int64_t t = 0; t < length; ++t) {
+    id[t] = t < length - 6 ? 1 : 0;
+    id[length + t] = t < 3 ? 0 : 7;
+    id[2 * length + t] = t < length / 2 ? 2 : t == length / 2 ? 5 : t < length - 2 ? 3 : 0;
+  }
+  return Segments(ids);
+}
+
+}  // namespace testing
+CAPSTAN_END
