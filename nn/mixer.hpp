@@ -21,6 +21,7 @@ class MixerState {
 /// Cost of one mixer, beyond what its parameters' products cost.
 struct MixerCost {
   double mixing_flops = 0;   // per token and forward pass
+  double decode_flops = 0;   // of one step at position `length`
   double saved_numbers = 0;  // kept per token for the pullback, projections included
 };
 

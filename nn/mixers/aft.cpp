@@ -101,10 +101,11 @@ MixerCost Aft::cost(int64_t length) const {
   const double width = static_cast<double>(shape_.width), keys = static_cast<double>(keys_),
                t = static_cast<double>(length);
   const double saved = 4 * width + keys;  // q|k|v, R and the gate or denominators
-  if (bias_ == Bias::none) return {0, saved + width};
+  if (bias_ == Bias::none) return {0, 0, saved + width};
   const double reach = window_ == 0 ? t : std::min(t, static_cast<double>(shape_.causal ? window_ : 2 * window_ - 1));
   const double sources = window_ == 0 && shape_.causal ? reach / 2 : reach;
-  return {2 * sources * (width + keys), saved + width};
+  const double cached = std::min(t, static_cast<double>(cached_tokens()));
+  return {2 * sources * (width + keys), 2 * cached * (width + keys), saved + width};
 }
 
 CAPSTAN_END
