@@ -42,10 +42,9 @@ Fastformer::Logits::Logits(const Scope& scope, const MixerShape& shape, const Fa
   check(config.heads > 0 && shape.width % config.heads == 0, "fastformer: width {} is not a multiple of {} heads",
         shape.width, config.heads);
   const bool per_head = config.logits == FastformerLogits::per_head;
-  weight = scope.param("weight", {config.heads, per_head ? shape.width / config.heads : shape.width},
-                       init::lecun_normal());
-  if (config.logit_bias)
-    bias = scope.param("bias", {config.heads}, init::zeros(), {/*decay=*/false, /*gauge=*/true});
+  weight =
+      scope.param("weight", {config.heads, per_head ? shape.width / config.heads : shape.width}, init::lecun_normal());
+  if (config.logit_bias) bias = scope.param("bias", {config.heads}, init::zeros(), {/*decay=*/false, /*gauge=*/true});
 }
 
 Fastformer::Fastformer(const Scope& scope, const MixerShape& shape, const FastformerConfig& config)
@@ -56,15 +55,15 @@ Fastformer::Fastformer(const Scope& scope, const MixerShape& shape, const Fastfo
       query_logits_(scope / "query_logits", shape, config),
       key_logits_(scope / "key_logits", shape, config) {
   if (config.output_projection)
-    to_out_ =
-        std::make_unique<Linear>(scope / "to_out", LinearConfig{shape.width, shape.width, config.bias, shape.output_gain});
+    to_out_ = std::make_unique<Linear>(scope / "to_out",
+                                       LinearConfig{shape.width, shape.width, config.bias, shape.output_gain});
 }
 
 FastformerWeights Fastformer::weights() const {
   const bool per_head = config_.logits == FastformerLogits::per_head;
   const auto wide = [&](const Var& weight) { return per_head ? block_diagonal(weight) : weight; };
   return {wide(query_logits_.weight), wide(key_logits_.weight), query_logits_.bias,
-          key_logits_.bias,           to_r_.weight(),             to_r_.bias()};
+          key_logits_.bias,           to_r_.weight(),           to_r_.bias()};
 }
 
 Var Fastformer::forward(const Var& x, const Context& context) const {

@@ -32,7 +32,8 @@ void describe(Fields& f, FastformerConfig& c) {
   f("logits", c.logits, any(),
     "what a head's logits read: all-features (the authors' code) or per-head (its own features, the paper)");
   f("bias", c.bias, any(), "biases of query, key, to_r and output projection");
-  f("logit_bias", c.logit_bias, any(), "biases of the logits: change nothing (they cancel), for published weights only");
+  f("logit_bias", c.logit_bias, any(),
+    "biases of the logits: change nothing (they cancel), for published weights only");
   f("output_projection", c.output_projection, any(), "a linear map behind the mixer");
 }
 
@@ -41,7 +42,8 @@ void describe(Fields& f, FastformerConfig& c) {
 CAPSTAN_BEGIN
 
 /// y = W_o (W_r u + b_r + q) + b_o with u of core/ops_fastformer.hpp.  Parameters to_qk.weight (2D, D) and bias (2D),
-/// query_logits and key_logits .weight (H, D) or, per head, (H, D/H) and .bias (H), to_r.weight (D, D) and bias, to_out.
+/// query_logits and key_logits .weight (H, D) or, per head, (H, D/H) and .bias (H), to_r.weight (D, D) and bias,
+/// to_out.
 class Fastformer final : public Mixer {
  public:
   Fastformer(const Scope& scope, const MixerShape& shape, const FastformerConfig& config);

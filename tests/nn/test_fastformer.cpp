@@ -1,5 +1,5 @@
-// The Fastformer mixer: what every mixer must do, and a test for each defect of the public implementations that could be
-// made here (the op alone: tests/core/test_fastformer.cpp).
+// The Fastformer mixer: what every mixer must do, and a test for each defect of the public implementations that could
+// be made here (the op alone: tests/core/test_fastformer.cpp).
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
