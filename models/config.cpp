@@ -20,6 +20,15 @@ void validate_mixer(const AftConvConfig& c, int64_t width, const std::string& pa
 void validate_mixer(const FastformerConfig& c, int64_t width, const std::string& path, Problems& problems) {
   validate_heads(c.heads, width, path, problems);
 }
+void validate_mixer(const AttentionConfig& c, int64_t width, const std::string& path, Problems& problems) {
+  validate_heads(c.heads, width, path, problems);
+  if (!c.rotary || c.heads < 1 || width % c.heads != 0) return;
+  const int64_t features = width / c.heads, turned = c.rotary_dims == 0 ? features : c.rotary_dims;
+  if (turned > features || turned % 2 != 0)
+    problems.add(
+        path + ".rotary_dims",
+        fmt::format("cannot turn {} of the {} features of a head: an even number is needed", turned, features));
+}
 void validate_mixer(const GauConfig& c, int64_t, const std::string& path, Problems& problems) {
   if (const char* const problem = kernel_problem(c)) problems.add(path + ".logits", problem);
   if (c.rotary.enabled && (c.rotary.dims > c.key_dim || (c.rotary.dims == 0 ? c.key_dim : c.rotary.dims) % 2 != 0))
@@ -36,6 +45,7 @@ bool knows_positions(const AftLocalConfig&) { return true; }
 bool knows_positions(const AftConvConfig&) { return false; }
 bool knows_positions(const GauConfig& c) { return c.position_bias == RelativeBiasKind::toeplitz; }
 bool knows_positions(const FastformerConfig&) { return false; }
+bool knows_positions(const AttentionConfig&) { return false; }
 
 }  // namespace
 
