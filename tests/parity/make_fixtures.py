@@ -3,6 +3,7 @@
 Run: /path/to/python-with-torch tests/parity/make_fixtures.py
 """
 
+import sys
 import zlib
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import checks
 import reference as ref
 import safetensors_file
 from reference import AftConfig
+from systems import gau
 
 FOLDER = Path(__file__).parent / "fixtures"
 BATCH, LENGTH, WIDTH = 3, 29, 35
@@ -388,6 +390,7 @@ def main():
     make_classifier()
     make_public_modules()
     make_elementary()
+    gau.make_fixtures(sys.modules[__name__])
 
 
 if __name__ == "__main__":
