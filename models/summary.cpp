@@ -55,6 +55,7 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
     LayerSummary& layer = row(summary, part);
     layer.parameters += param.var.size();
     layer.flops += product_flops(part, param);
+    layer.decode_flops = layer.flops;
   }
   const std::vector<LayerConfig> configs = expanded_layers(stack.config());
   const double width = static_cast<double>(stack.config().width);
@@ -62,7 +63,9 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
     const Block& block = stack.blocks()[i];
     LayerSummary& layer = row(summary, fmt::format("blocks.{}", i));
     layer.mixer = mixer_name(configs[i].mixer);
-    layer.flops += block.mixer().cost(length).mixing_flops;
+    const MixerCost cost = block.mixer().cost(length);
+    layer.flops += cost.mixing_flops;
+    layer.decode_flops += cost.decode_flops;
     const double saved = stack.config().recompute ? width : saved_numbers(layer.name, block, store, width, length);
     layer.activation_bytes = saved * sizeof(real);
     if (summary.decodes) layer.state_bytes = block.make_state(1)->numbers(length) * static_cast<int64_t>(sizeof(real));
@@ -83,6 +86,12 @@ int64_t ModelSummary::parameters() const {
 double ModelSummary::flops() const {
   double total = 0;
   for (const LayerSummary& layer : layers) total += layer.flops;
+  return total;
+}
+
+double ModelSummary::decode_flops() const {
+  double total = 0;
+  for (const LayerSummary& layer : layers) total += layer.decode_flops;
   return total;
 }
 
@@ -109,7 +118,7 @@ ModelSummary summarize(const LanguageModel& model, const ParamStore& store, int6
   ModelSummary summary = summarize_stack(model.stack(), store, length);
   LayerSummary& output = row(summary, "output");
   const double width = static_cast<double>(model.stack().config().width);
-  if (model.tied_output()) output.flops = 2 * width * static_cast<double>(model.vocabulary());
+  if (model.tied_output()) output.flops = output.decode_flops = 2 * width * static_cast<double>(model.vocabulary());
   output.activation_bytes = width * sizeof(real);  // the gradient of the states; logits exist in chunks only
   return summary;
 }
@@ -147,8 +156,10 @@ using Cells = std::vector<std::string>;
 Cells cells_of(const LayerSummary& layer, bool decodes) {
   Cells cells = {layer.name, layer.mixer, grouped(layer.parameters), scaled(layer.flops, 1000) + "FLOP",
                  scaled(layer.activation_bytes, 1024) + "B"};
-  if (decodes)
+  if (decodes) {
+    cells.push_back(scaled(layer.decode_flops, 1000) + "FLOP");
     cells.push_back(layer.state_bytes == 0 ? "" : scaled(static_cast<double>(layer.state_bytes), 1024) + "B");
+  }
   return cells;
 }
 
@@ -172,11 +183,12 @@ std::string aligned(const std::vector<Cells>& table) {
 
 std::string to_text(const ModelSummary& summary) {
   std::vector<Cells> table = {{"part", "mixer", "parameters", "forward/token", "kept/token"}};
-  if (summary.decodes) table[0].push_back("decode state");
+  if (summary.decodes) table[0].insert(table[0].end(), {"decode/token", "decode state"});
   LayerSummary total;
   total.name = "total";
   total.parameters = summary.parameters();
   total.flops = summary.flops();
+  total.decode_flops = summary.decode_flops();
   total.activation_bytes = summary.activation_bytes();
   total.state_bytes = summary.state_bytes();
   for (const LayerSummary& layer : summary.layers) table.push_back(cells_of(layer, summary.decodes));

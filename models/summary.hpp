@@ -15,6 +15,7 @@ struct LayerSummary {
   std::string mixer;  // "aft-local"; empty for other parts
   int64_t parameters = 0;
   double flops = 0;             // forward pass
+  double decode_flops = 0;      // one step of a generation at position `length`
   double activation_bytes = 0;  // kept for the backward pass
   int64_t state_bytes = 0;      // decode state of one sequence at `length` tokens
 };
@@ -26,6 +27,7 @@ struct ModelSummary {
 
   int64_t parameters() const;
   double flops() const;           // per token, forward
+  double decode_flops() const;    // of one step of a generation at position `length`
   double training_flops() const;  // per token: 3 times that (4 for blocks that are recomputed)
   double activation_bytes() const;
   int64_t state_bytes() const;

@@ -31,6 +31,7 @@ TEST_CASE("a summary counts what was made") {
   CHECK(part(summary, "output").flops == 2.0 * vocabulary * width);
   CHECK(part(summary, "blocks.0").state_bytes == 3 * width * static_cast<int64_t>(sizeof(real)));
   CHECK(summary.training_flops() == 3 * summary.flops());
+  CHECK(summary.decode_flops() == summary.flops());  // aft-simple mixes in O(D)
   const std::string text = to_text(summary);
   CHECK(text.find("aft-simple") != std::string::npos);
   CHECK(text.find("decode state") != std::string::npos);

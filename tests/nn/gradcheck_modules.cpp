@@ -1,41 +1,14 @@
 // Every module of nn/ against finite differences: of its input and of all its parameters.
 #include <doctest/doctest.h>
 
-#include "core/gradcheck.hpp"
 #include "core/ops_math.hpp"
+#include "tests/nn/module_gradients.hpp"
 #include "tests/nn/samples.hpp"
 #include "tests/support/agreement.hpp"
 
 CAPSTAN_BEGIN
 namespace testing {
 namespace {
-
-using Module = std::function<Var(const Var&)>;
-
-/// Redraws the weights and checks all gradients of module(x); no parameter may be left without one but gauge
-/// parameters, whose gradient must be 0.
-void check_gradients(const std::string& name, ParamStore& store, const Shape& shape, const Module& module,
-                     int64_t samples = 20) {
-  redraw(store);
-  const Var x = Var::leaf(normal_array(shape, 3));
-  GradcheckOptions options;
-  options.samples = samples;
-  std::vector<std::pair<std::string, Var>> leaves{{"x", x}};
-  for (const Param& param : store.params()) {
-    leaves.emplace_back(param.name, param.var);
-    if (param.options.gauge) options.gauge.push_back(param.name);
-  }
-  TapeScope scope;
-  const Var y = module(x);
-  scope.tape().backward(std::vector<Var>{y}, {normal_array(y.shape(), 4)});
-  for (const Param& param : store.params()) {
-    const bool reached =
-        param.var.has_grad() && relative_error(param.var.grad(), Array::zeros(param.var.shape()), 1) > 0;
-    CHECK_MESSAGE((reached || param.options.gauge), name, ": nothing reaches ", param.name);
-  }
-  const GradcheckReport report = gradcheck([&] { return module(x); }, leaves, options);
-  CHECK_MESSAGE(report.ok, name, ": ", report.worst);
-}
 
 TEST_CASE("linear, with each activation") {
   for (const auto& activation : enum_names(Activation{})) {
@@ -121,8 +94,8 @@ std::vector<MixerCase> gradient_cases() {
   std::vector<MixerCase> cases = mixer_cases();
   for (const PositionBias position_bias : {PositionBias::factorised, PositionBias::dense})
     for (const AftProjections& projections : {plain, biased, published, bare}) {
-      cases.push_back({"full", full_config(position_bias, projections), 0, false});
-      cases.push_back({"local", local_config(4, position_bias, projections), 4, false});
+      cases.push_back({"full", full_config(position_bias, projections), 0, false, false});
+      cases.push_back({"local", local_config(4, position_bias, projections), 4, false, false});
     }
   for (const AftProjections& projections : {plain, biased, published, bare}) {
     cases.push_back({"simple", with_projections(AftSimpleConfig{}, projections), 0, true});

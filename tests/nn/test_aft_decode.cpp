@@ -49,21 +49,6 @@ double largest(const Array& array) {
   return result;
 }
 
-/// Prefill with the first `prefilled` tokens, then step by step to the end: (B, T, D), put together again.
-Array decoded(const Mixer& mixer, const Array& x, int64_t prefilled, MixerState& state) {
-  const int64_t length = x.dim(1);
-  Array all(x.shape());
-  const auto put = [&](const Array& part, int64_t begin) {
-    const int64_t numbers = part.size() / batch;
-    for (int64_t row = 0; row < batch; ++row)
-      std::copy_n(part.data() + row * numbers, numbers, all.mutable_data() + (row * length + begin) * width);
-  };
-  put(mixer.prefill(Var(tokens(x, 0, prefilled)), state).value(), 0);
-  for (int64_t t = prefilled; t < length; ++t)
-    put(mixer.step(Var(tokens(x, t, t + 1).reshape({batch, width})), state).value(), t);
-  return all;
-}
-
 /// Where a prefill ends: at the beginning, around the window's end and around the borders of tiles.
 std::set<int64_t> splits(int64_t window, const std::vector<int64_t>& borders, int64_t length) {
   std::set<int64_t> result{0, 1, length - 1, length};
@@ -83,7 +68,7 @@ struct Tiling {
 const std::vector<Tiling> tilings{{8, 61, {8, 24}}, {0, 150, {64, 128}}};
 
 /// Mixers that work at any length are told a longest one of 11, which must not matter.
-void check_decode(const MixerCase& c, const Tiling& tiling, const Keys* keys = nullptr) {
+void check_aft_decode(const MixerCase& c, const Tiling& tiling, const Keys* keys = nullptr) {
   const AftTileLength tile(tiling.tile);
   const auto built = built_mixer(c.config, /*causal=*/true, c.any_length ? 11 : tiling.length);
   if (keys != nullptr) assign_keys(*built.store, *keys);
@@ -91,7 +76,7 @@ void check_decode(const MixerCase& c, const Tiling& tiling, const Keys* keys = n
   const Array x = exact_inputs(tiling.length);
   const Array y = built.module->forward(Var(x), Context::evaluation(batch, tiling.length)).value();
   const auto state = built.module->make_state(batch);
-  for (const int64_t prefilled : splits(c.window, tiling.borders, tiling.length)) {
+  for (const int64_t prefilled : splits(c.border, tiling.borders, tiling.length)) {
     state->reset();
     const double error = relative_error(decoded(*built.module, x, prefilled, *state), y, 1);
     CHECK_MESSAGE(error <= layer_tolerance, c.name, ", tile ", tiling.tile, ", prefill of ", prefilled, ": ", error);
@@ -102,7 +87,7 @@ TEST_CASE("decode equals forward for every variant, from every kind of prefill, 
   for (const int count : {1, 2}) {
     const Threads threads_used(count);
     for (const MixerCase& c : mixer_cases())
-      for (const Tiling& tiling : tilings) check_decode(c, tiling);
+      for (const Tiling& tiling : tilings) check_aft_decode(c, tiling);
   }
 }
 
@@ -114,36 +99,7 @@ TEST_CASE("decode equals forward, and is finite, with keys up to +-10^4 and with
        {Keys{"up to 30", 30 / spread, 0}, Keys{"up to 100", 100 / spread, 0}, Keys{"up to 10^4", 1e4 / spread, 0},
         Keys{"around 10^4", 4, 1e4}, Keys{"around -10^4", 4, -1e4}}) {
     INFO("keys " << keys.name);
-    for (const MixerCase& c : mixer_cases()) check_decode(c, tilings[0], &keys);
-  }
-}
-
-TEST_CASE("decoding keeps the sequences of a batch apart") {
-  for (const MixerCase& c : mixer_cases()) {
-    const auto built = built_mixer(c.config, true, 30);
-    const Array x = normal_array({batch, 30, width}, 9);
-    Array changed = normal_array({batch, 30, width}, 10);
-    std::copy_n(x.data() + 30 * width, 30 * width, changed.mutable_data() + 30 * width);  // only row 1 is the same
-    const auto state = built.module->make_state(batch), other = built.module->make_state(batch);
-    const Array y = decoded(*built.module, x, 11, *state), z = decoded(*built.module, changed, 11, *other);
-    CHECK_MESSAGE(relative_error(z.rows(1, 2), y.rows(1, 2), 1) <= layer_tolerance, c.name);
-    CHECK_MESSAGE(relative_error(z.rows(0, 1), y.rows(0, 1), 1) > 0.01, c.name);
-  }
-}
-
-TEST_CASE("reset forgets everything") {
-  for (const MixerCase& c : mixer_cases()) {
-    const auto built = built_mixer(c.config, true, 45);
-    const Array x = normal_array({batch, 45, width}, 11), before = normal_array({batch, 40, width}, 12, 3);
-    const auto used = built.module->make_state(batch);
-    for (const int64_t prefilled : {0, 7}) {
-      const auto fresh = built.module->make_state(batch);
-      used->reset();
-      decoded(*built.module, before, 25, *used);
-      used->reset();
-      const Array expected = decoded(*built.module, x, prefilled, *fresh);
-      CHECK_MESSAGE(decoded(*built.module, x, prefilled, *used).to_vector() == expected.to_vector(), c.name);
-    }
+    for (const MixerCase& c : mixer_cases()) check_aft_decode(c, tilings[0], &keys);
   }
 }
 
@@ -204,25 +160,6 @@ TEST_CASE("past max_length, full and local refuse and say why; simple and conv g
                          1) <= layer_tolerance);
     CHECK_THROWS_WITH_AS(built.module->step(next, *state), "aft: token 9 is past the 9 positions this mixer knows",
                          std::invalid_argument);
-  }
-}
-
-TEST_CASE("decoding refuses what does not fit its state") {
-  for (const MixerCase& c : mixer_cases()) {
-    INFO(c.name);
-    const auto built = built_mixer(c.config, true, 8);
-    const auto state = built.module->make_state(2);
-    const auto zeros = [](const Shape& shape) { return Var(Array::zeros(shape)); };
-    CHECK_THROWS_AS(built.module->prefill(zeros({3, 4, width}), *state), std::invalid_argument);
-    CHECK_THROWS_AS(built.module->prefill(zeros({2, width}), *state), std::invalid_argument);
-    CHECK_THROWS_AS(built.module->step(zeros({3, width}), *state), std::invalid_argument);
-    CHECK_THROWS_AS(built.module->step(zeros({2, 1, width}), *state), std::invalid_argument);
-    CHECK_THROWS_AS(built.module->step(zeros({2, width + 1}), *state), std::invalid_argument);
-    const auto other = make_mixer(Scope(*built.store, 1) / "other", {width - 1, 8, true, 1}, AftSimpleConfig{});
-    CHECK_THROWS_AS(built.module->step(zeros({2, width}), *other->make_state(2)), std::invalid_argument);
-    CHECK_NOTHROW(built.module->step(zeros({2, width}), *state));
-    CHECK_THROWS_WITH_AS(built.module->prefill(zeros({2, 4, width}), *state),
-                         "aft: prefill needs a fresh state, this one has seen 1 tokens", std::invalid_argument);
   }
 }
 
