@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -15,7 +16,7 @@ namespace capstan {
 namespace {
 
 struct InspectOptions {
-  std::string what;
+  std::vector<std::string> what;
   std::vector<std::string> overrides;
   int64_t length = 0, vocabulary = 256, classes = 10;
   bool tensors = false;
@@ -40,17 +41,26 @@ void print_tensors(const std::string& path) {
   for (const auto& [key, value] : file.metadata()) std::cout << fmt::format("metadata {}: {}\n", key, value);
 }
 
+bool is_config(const std::string& path) {
+  const std::string extension = std::filesystem::path(path).extension();
+  return extension == ".yaml" || extension == ".yml";
+}
+
+void print_model(const RunModel& model, int64_t length) {
+  std::cout << to_text(model.summary(length > 0 ? length : model.position_limit().value_or(512)));
+}
+
 int inspect(const InspectOptions& options) {
-  namespace fs = std::filesystem;
-  const fs::path what = options.what;
-  if (what.extension() == ".safetensors") {
-    print_tensors(options.what);
+  if (std::all_of(options.what.begin(), options.what.end(), is_config)) {
+    const RunConfig config = load_config<RunConfig>(options.what, options.overrides);
+    print_model(RunModel(config, options.vocabulary, options.classes), options.length);
     return exit_done;
   }
-  if (what.extension() == ".yaml" || what.extension() == ".yml") {
-    const RunConfig config = load_config<RunConfig>({options.what}, options.overrides);
-    const RunModel model(config, options.vocabulary, options.classes);
-    std::cout << to_text(model.summary(options.length > 0 ? options.length : model.position_limit().value_or(512)));
+  if (options.what.size() > 1)
+    throw ConfigError("inspect takes one run, one file of tensors or several configurations");
+  const std::filesystem::path what = options.what.front();
+  if (what.extension() == ".safetensors") {
+    print_tensors(what);
     return exit_done;
   }
   const SavedRun run = open_run(what);
@@ -59,8 +69,7 @@ int inspect(const InspectOptions& options) {
     return exit_done;
   }
   std::cout << fmt::format("weights: {}\n", run.weights);
-  std::cout << to_text(
-      run.model->summary(options.length > 0 ? options.length : run.model->position_limit().value_or(512)));
+  print_model(*run.model, options.length);
   return exit_done;
 }
 
@@ -70,9 +79,11 @@ void add_inspect_command(CLI::App& cli, const Choose& choose) {
   CLI::App* const command = cli.add_subcommand("inspect", "Parameters, cost and state of a model; tensors of a file");
   const auto options = std::make_shared<InspectOptions>();
   command
-      ->add_option("what", options->what, "a run folder, a configuration (.yaml) or a file of tensors (.safetensors)")
+      ->add_option(
+          "what", options->what,
+          "a run folder, a configuration (.yaml; of several, later ones win) or a file of tensors (.safetensors)")
       ->required()
-      ->type_name("RUN|FILE");
+      ->type_name("RUN|FILE ...");
   command->add_option("-s,--set", options->overrides, "of a configuration: another value of a key (repeatable)")
       ->type_name("KEY=VALUE")
       ->expected(-1);
