@@ -14,13 +14,22 @@ void validate_mixer(const AftConvConfig& c, int64_t width, const std::string& pa
   if (c.heads < 1 || width % c.heads != 0)
     problems.add(path + ".heads", fmt::format("{} heads do not divide the width {}", c.heads, width));
 }
-void validate_mixer(const GauConfig& c, int64_t, const std::string& path, Problems& problems) {
+void validate_unit(const GatedUnitConfig& c, const std::string& path, Problems& problems) {
   if (const char* const problem = kernel_problem(c)) problems.add(path + ".logits", problem);
   if (c.rotary.enabled && (c.rotary.dims > c.key_dim || (c.rotary.dims == 0 ? c.key_dim : c.rotary.dims) % 2 != 0))
     problems.add(path + ".rotary.dims", fmt::format("cannot turn {} of {} features: an even number is needed",
                                                     c.rotary.dims == 0 ? c.key_dim : c.rotary.dims, c.key_dim));
   if (c.position_bias == RelativeBiasKind::rotary && c.key_dim % 2 != 0)
     problems.add(path + ".key_dim", "the position bias rotary needs an even number");
+}
+void validate_mixer(const GauConfig& c, int64_t, const std::string& path, Problems& problems) {
+  validate_unit(c, path, problems);
+}
+void validate_mixer(const FlashConfig& c, int64_t, const std::string& path, Problems& problems) {
+  validate_unit(c, path, problems);
+  if (c.chunk < 1) problems.add(path + ".chunk", fmt::format("a chunk of {} tokens", c.chunk));
+  if (!c.local && !c.global)
+    problems.add(path + ".local", "neither the local nor the global part is on: nothing would be mixed");
 }
 
 /// Has a mixer parameters for every position?
@@ -29,6 +38,7 @@ bool knows_positions(const AftFullConfig&) { return true; }
 bool knows_positions(const AftLocalConfig&) { return true; }
 bool knows_positions(const AftConvConfig&) { return false; }
 bool knows_positions(const GauConfig& c) { return c.position_bias == RelativeBiasKind::toeplitz; }
+bool knows_positions(const FlashConfig&) { return false; }  // a Toeplitz bias knows the positions of a chunk
 
 }  // namespace
 
