@@ -389,6 +389,9 @@ def main():
     make_public_modules()
     make_elementary()
 
+    from systems import fastformer  # here, because they use the functions above
+    fastformer.make()
+
 
 if __name__ == "__main__":
     main()
