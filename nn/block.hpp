@@ -9,11 +9,13 @@
 #include "nn/mixer.hpp"
 #include "nn/mixers/aft.hpp"
 #include "nn/mixers/fastformer.hpp"
+#include "nn/mixers/gau.hpp"
 
 namespace capstan {
 
 /// Every system that can mix tokens. A case that make_mixer does not handle does not compile.
-using MixerConfig = std::variant<AftLocalConfig, AftSimpleConfig, AftFullConfig, AftConvConfig, FastformerConfig>;
+using MixerConfig =
+    std::variant<AftLocalConfig, AftSimpleConfig, AftFullConfig, AftConvConfig, GauConfig, FastformerConfig>;
 
 enum class NormPlacement { pre, post };
 
