@@ -1,7 +1,6 @@
 """The gated attention unit (Hua et al. 2022) from its equations: one document at a time, every pair written out.
 
-Its fixtures hold each published form of kernel, logits and normaliser; public_gau is the state dict of a twin of the
-common PyTorch port's GAU.
+Its fixtures hold each published form of kernel, logits and normaliser.
 """
 
 import math
@@ -10,6 +9,7 @@ from dataclasses import asdict, dataclass
 import torch
 
 import checks
+import make_fixtures as tools
 import reference as ref
 
 WIDTH, LENGTH, MAX_LENGTH = 9, 13, 15
@@ -144,7 +144,7 @@ def segments():
     return torch.tensor(rows, dtype=torch.int32)
 
 
-def make_mixers(tools):
+def make():
     x, dy = tools.normal("gau.x", 3, LENGTH, WIDTH), tools.normal("gau.dy", 3, LENGTH, WIDTH)
     ids = segments()
     tensors, metadata = {"x": x, "dy": dy, "segment_ids": ids}, {"width": WIDTH, "max_length": MAX_LENGTH}
@@ -165,75 +165,3 @@ def make_mixers(tools):
             case = f"{name}.{'causal' if causal else 'bidirectional'}"
             tensors |= {f"{case}.y": y, f"{case}.dx": found.pop("x"), **tools.prefixed(f"{case}.gradient", found)}
     tools.save("gau", tensors, metadata | {"configs": " ".join(CONFIGS)})
-
-
-class PublicOffsetScale(torch.nn.Module):
-    def __init__(self, views, key_dim):
-        super().__init__()
-        self.gamma = torch.nn.Parameter(torch.empty(views, key_dim))
-        self.beta = torch.nn.Parameter(torch.empty(views, key_dim))
-
-    def forward(self, z):
-        return [z * gamma + beta for gamma, beta in zip(self.gamma, self.beta)]
-
-
-class PublicPositionBias(torch.nn.Module):
-    def __init__(self, scale, causal):
-        super().__init__()
-        self.scale, self.causal = scale, causal
-        self.relative_attention_bias = torch.nn.Embedding(T5_BUCKETS, 1)
-
-    def forward(self, length):
-        buckets = [[t5_bucket(i - j, self.causal) for j in range(length)] for i in range(length)]
-        return self.scale * self.relative_attention_bias(torch.tensor(buckets))[..., 0]
-
-
-class PublicGau(torch.nn.Module):
-    """Twin of the public module's formula: norm, v|gate and qk projections, (qk + bias) / length inside the kernel."""
-
-    def __init__(self, width, key_dim, expansion, causal, laplace):
-        super().__init__()
-        hidden = int(expansion * width)
-        self.causal, self.laplace = causal, laplace
-        self.norm = torch.nn.LayerNorm(width)
-        self.rel_pos_bias = PublicPositionBias(width**0.5, causal)
-        self.to_hidden = torch.nn.Sequential(torch.nn.Linear(width, 2 * hidden), torch.nn.SiLU())
-        self.to_qk = torch.nn.Sequential(torch.nn.Linear(width, key_dim), torch.nn.SiLU())
-        self.offsetscale = PublicOffsetScale(2, key_dim)
-        self.to_out = torch.nn.Sequential(torch.nn.Linear(hidden, width), torch.nn.Dropout(0.0))
-
-    def forward(self, x):
-        length, normed = x.shape[1], self.norm(x)
-        v, gate = self.to_hidden(normed).chunk(2, dim=-1)
-        q, k = self.offsetscale(self.to_qk(normed))
-        logits = (q @ k.transpose(1, 2) + self.rel_pos_bias(length)) / length
-        if self.laplace:
-            weights = 0.5 * (1 + torch.erf((logits - math.sqrt(0.5)) / (math.sqrt(1 / (4 * math.pi)) * math.sqrt(2))))
-        else:
-            weights = torch.relu(logits) ** 2
-        if self.causal:
-            weights = weights.tril()
-        return self.to_out((weights @ v) * gate) + x
-
-
-def make_public(tools):
-    """A state dict, and what modules of both directions and kernels make of it; y holds the residual, too."""
-    x = tools.normal("public_gau.x", 2, 23, 16)
-    outputs = {}
-    for laplace in (False, True):
-        for causal in (False, True):
-            module = PublicGau(16, 8, 2.0, causal, laplace)
-            with torch.no_grad():
-                for key, value in module.named_parameters():
-                    loud = key.startswith(("offsetscale", "rel_pos_bias"))  # logits are divided by the length
-                    value.copy_(tools.normal(f"public_gau.{key}", *value.shape, stddev=4 if loud else 0.3))
-                state = {key: value.clone() for key, value in module.state_dict().items()}
-                y = module.double()(x)
-            outputs[f"y.{'laplace' if laplace else 'squared-relu'}.{'causal' if causal else 'bidirectional'}"] = y
-    tools.save("public_gau", state, {"format": "pt"})
-    tools.save("public_gau_io", {"x": x, **outputs}, {"layout": "batch, time, width"})
-
-
-def make_fixtures(tools):
-    make_mixers(tools)
-    make_public(tools)
