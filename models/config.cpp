@@ -10,9 +10,15 @@ namespace {
 void validate_mixer(const AftSimpleConfig&, int64_t, const std::string&, Problems&) {}
 void validate_mixer(const AftFullConfig&, int64_t, const std::string&, Problems&) {}
 void validate_mixer(const AftLocalConfig&, int64_t, const std::string&, Problems&) {}
+void validate_heads(int64_t heads, int64_t width, const std::string& path, Problems& problems) {
+  if (heads < 1 || width % heads != 0)
+    problems.add(path + ".heads", fmt::format("{} heads do not divide the width {}", heads, width));
+}
 void validate_mixer(const AftConvConfig& c, int64_t width, const std::string& path, Problems& problems) {
-  if (c.heads < 1 || width % c.heads != 0)
-    problems.add(path + ".heads", fmt::format("{} heads do not divide the width {}", c.heads, width));
+  validate_heads(c.heads, width, path, problems);
+}
+void validate_mixer(const FastformerConfig& c, int64_t width, const std::string& path, Problems& problems) {
+  validate_heads(c.heads, width, path, problems);
 }
 void validate_unit(const GatedUnitConfig& c, const std::string& path, Problems& problems) {
   if (const char* const problem = kernel_problem(c)) problems.add(path + ".logits", problem);
@@ -38,6 +44,7 @@ bool knows_positions(const AftFullConfig&) { return true; }
 bool knows_positions(const AftLocalConfig&) { return true; }
 bool knows_positions(const AftConvConfig&) { return false; }
 bool knows_positions(const GauConfig& c) { return c.position_bias == RelativeBiasKind::toeplitz; }
+bool knows_positions(const FastformerConfig&) { return false; }
 bool knows_positions(const FlashConfig&) { return false; }  // a Toeplitz bias knows the positions of a chunk
 
 }  // namespace

@@ -8,13 +8,15 @@
 #include "nn/layers.hpp"
 #include "nn/mixer.hpp"
 #include "nn/mixers/aft.hpp"
+#include "nn/mixers/fastformer.hpp"
 #include "nn/mixers/flash.hpp"
 #include "nn/mixers/gau.hpp"
 
 namespace capstan {
 
 /// Every system that can mix tokens. A case that make_mixer does not handle does not compile.
-using MixerConfig = std::variant<AftLocalConfig, AftSimpleConfig, AftFullConfig, AftConvConfig, GauConfig, FlashConfig>;
+using MixerConfig = std::variant<AftLocalConfig, AftSimpleConfig, AftFullConfig, AftConvConfig, FastformerConfig,
+                                 GauConfig, FlashConfig>;
 
 enum class NormPlacement { pre, post };
 
