@@ -35,8 +35,9 @@ int import_weights(const ImportOptions& options) {
   const std::string unfinished = options.output + ".tmp";
   write_safetensors(unfinished, std::move(tensors), {{"source", module.source}, {"mixer", mixer}});
   rename_path(unfinished, options.output);
-  std::cout << fmt::format("{} of width {} for up to {} tokens, written to {}. It is\n{}", module.source, module.width,
-                           module.max_length, options.output, mixer);
+  const std::string reach = module.max_length > 0 ? fmt::format(" for up to {} tokens", module.max_length) : "";
+  std::cout << fmt::format("{} of width {}{}, written to {}. It is\n{}", module.source, module.width, reach,
+                           options.output, mixer);
   return exit_done;
 }
 
@@ -55,8 +56,9 @@ void add_import_command(CLI::App& cli, const Choose& choose) {
   command->add_option("--window", options->window, "AFTLocal whose file has no local_mask: its window")
       ->check(number_check(at_least(1)));
   command->footer(
-      "Known modules: AFT_FULL (fc_q, fc_k, fc_v, position_biases) and AFTLocal (query, key, value, output, "
-      "pos_bias).\n"
+      "Known modules: AFT_FULL (fc_q, fc_k, fc_v, position_biases), AFTLocal (query, key, value, output, pos_bias) and "
+      "Fastformer's FastSelfAttention (query, query_att, key, key_att, transform), alone or as self beside "
+      "output.dense.\n"
       "For example:  capstan import aft.safetensors --prefix encoder.aft. --name blocks.0.mixer. -o mixer.safetensors");
   command->callback([options, choose] { choose([options] { return import_weights(*options); }); });
 }

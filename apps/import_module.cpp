@@ -87,10 +87,13 @@ ImportedModule import_module(const SafetensorsFile& file, const std::string& pre
     module = import_aft_full(import);
   } else if (import.has("query.weight") && import.has("pos_bias")) {
     module = import_aft_local(import, window);
+  } else if (import.has("query_att.weight") || import.has("self.query_att.weight")) {
+    module = import_fastformer(import);
   } else {
     throw Error(
-        fmt::format("{}: neither AFT_FULL (fc_q, fc_k, fc_v, position_biases) nor AFTLocal (query, key, value, output, "
-                    "pos_bias) is here{}; --prefix names what stands before these names",
+        fmt::format("{}: none of AFT_FULL (fc_q, fc_k, fc_v, position_biases), AFTLocal (query, key, value, output, "
+                    "pos_bias) and FastSelfAttention (query, query_att, key, key_att, transform) is here{}; --prefix "
+                    "names what stands before these names",
                     file.path(), prefix.empty() ? "" : " behind " + prefix));
   }
   import.check_nothing_left();

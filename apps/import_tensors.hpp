@@ -44,4 +44,7 @@ class Import {
   std::set<std::string> taken_;
 };
 
+/// Fastformer's module, alone or with the projection behind it (see import_module).
+ImportedModule import_fastformer(Import& import);
+
 }  // namespace capstan

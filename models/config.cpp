@@ -44,8 +44,8 @@ bool knows_positions(const AftFullConfig&) { return true; }
 bool knows_positions(const AftLocalConfig&) { return true; }
 bool knows_positions(const AftConvConfig&) { return false; }
 bool knows_positions(const GauConfig& c) { return c.position_bias == RelativeBiasKind::toeplitz; }
-bool knows_positions(const FastformerConfig&) { return false; }
 bool knows_positions(const FlashConfig&) { return false; }  // a Toeplitz bias knows the positions of a chunk
+bool knows_positions(const FastformerConfig&) { return false; }
 
 }  // namespace
 

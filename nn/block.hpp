@@ -15,8 +15,8 @@
 namespace capstan {
 
 /// Every system that can mix tokens. A case that make_mixer does not handle does not compile.
-using MixerConfig = std::variant<AftLocalConfig, AftSimpleConfig, AftFullConfig, AftConvConfig, FastformerConfig,
-                                 GauConfig, FlashConfig>;
+using MixerConfig = std::variant<AftLocalConfig, AftSimpleConfig, AftFullConfig, AftConvConfig, GauConfig, FlashConfig,
+                                 FastformerConfig>;
 
 enum class NormPlacement { pre, post };
 

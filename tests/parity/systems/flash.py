@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 import torch
 
 import checks
+import make_fixtures as tools
 import reference as ref
 from systems.gau import T5_BUCKETS, kernel_weights, t5_bucket, turned
 
@@ -140,7 +141,7 @@ def check_position(config, params, x, causal):
     checks.require(torch.allclose(first, last, rtol=1e-12, atol=1e-12), "flash: the global term depends on the position")
 
 
-def make_fixtures(tools):
+def make():
     x, dy = tools.normal("flash.x", 3, LENGTH, WIDTH), tools.normal("flash.dy", 3, LENGTH, WIDTH)
     ids = segments()
     tensors, metadata = {"x": x, "dy": dy, "segment_ids": ids}, {"width": WIDTH, "max_length": LENGTH}
