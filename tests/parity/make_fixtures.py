@@ -389,8 +389,9 @@ def main():
     make_public_modules()
     make_elementary()
 
-    from systems import fastformer, gau, public_gated  # here, because they use the functions above
+    from systems import fastformer, flash, gau, public_gated  # here, because they use the functions above
     fastformer.make()
+    flash.make()
     gau.make()
     public_gated.make()
 
