@@ -52,11 +52,11 @@ void put(const Array& x, int64_t count, int64_t first, Array& cache) {
 
 std::unique_ptr<MixerState> Gau::make_state(int64_t batch) const {
   if (!shape_.causal) throw std::logic_error("gau: a bidirectional mixer does not decode");
-  return std::make_unique<GauDecodeState>(batch, config_.key_dim, hidden_);
+  return std::make_unique<GauDecodeState>(batch, config_.key_dim, unit_.hidden());
 }
 
 void Gau::make_room(MixerState& mixer_state, int64_t tokens) const {
-  GauDecodeState& state = decode_state(mixer_state, config_.key_dim, hidden_);
+  GauDecodeState& state = decode_state(mixer_state, config_.key_dim, unit_.hidden());
   const bool limited = config_.position_bias == RelativeBiasKind::toeplitz;
   check(!limited || tokens <= shape_.max_length, "gau: token {} is past the {} positions this mixer knows", tokens - 1,
         shape_.max_length);
@@ -65,8 +65,8 @@ void Gau::make_room(MixerState& mixer_state, int64_t tokens) const {
   if (limited) capacity = std::min(capacity, shape_.max_length);
   state.keys = grown(state.keys, state.batch, state.position, capacity, state.key_width);
   state.values = grown(state.values, state.batch, state.position, capacity, state.value_width);
-  if (relative_bias_) {
-    const Array all = scaled_bias(capacity).value();  // b_d at capacity - 1 + d
+  if (const Var table = unit_.bias(capacity)) {
+    const Array& all = table.value();  // b_d at capacity - 1 + d
     state.bias = Array(Shape{capacity});
     std::reverse_copy(all.data() + capacity - 1, all.data() + all.size(), state.bias.mutable_data());
   }
@@ -74,7 +74,7 @@ void Gau::make_room(MixerState& mixer_state, int64_t tokens) const {
 }
 
 Var Gau::prefill(const Var& x, MixerState& mixer_state) const {
-  GauDecodeState& state = decode_state(mixer_state, config_.key_dim, hidden_);
+  GauDecodeState& state = decode_state(mixer_state, config_.key_dim, unit_.hidden());
   check(x.rank() == 3 && x.dim(0) == state.batch && x.dim(2) == shape_.width,
         "gau: prefill of x {} where ({}, T, {}) is needed", x.shape(), state.batch, shape_.width);
   check(state.position == 0, "gau: prefill needs a fresh state, this one has seen {} tokens", state.position);
@@ -82,44 +82,44 @@ Var Gau::prefill(const Var& x, MixerState& mixer_state) const {
   if (length == 0) return x;
   make_room(state, length);
   const Segments segments = Segments::full(state.batch, length);
-  const Parts parts = project(x, segments.positions());
-  const Var y = output(parts.gate, attend(parts, segments));
-  put(parts.key.value(), length, 0, state.keys);
+  const GatedUnit::Parts parts = unit_.project(x, segments.positions());
+  const Var y = unit_.output(parts.gate, attend(parts, segments));
+  put(parts.views[1].value(), length, 0, state.keys);
   put(parts.value.value(), length, 0, state.values);
   state.position = length;
   return y;
 }
 
 Var Gau::step(const Var& x, MixerState& mixer_state) const {
-  GauDecodeState& state = decode_state(mixer_state, config_.key_dim, hidden_);
+  GauDecodeState& state = decode_state(mixer_state, config_.key_dim, unit_.hidden());
   const int64_t batch = state.batch, t = state.position;
   check(x.shape() == Shape{batch, shape_.width}, "gau: step with x {} where ({}, {}) is needed", x.shape(), batch,
         shape_.width);
   make_room(state, t + 1);
-  const Parts parts =
-      project(Var(x.value().reshape(Shape{batch, 1, shape_.width})), Ids(Shape{batch, 1}, static_cast<int32_t>(t)));
-  put(parts.key.value(), 1, t, state.keys);
+  const GatedUnit::Parts parts = unit_.project(Var(x.value().reshape(Shape{batch, 1, shape_.width})),
+                                               Ids(Shape{batch, 1}, static_cast<int32_t>(t)));
+  put(parts.views[1].value(), 1, t, state.keys);
   put(parts.value.value(), 1, t, state.values);
-  const KernelScales scales = kernel_scales(config_, kernel_shape_, static_cast<double>(t + 1));
-  const real* const bias = relative_bias_ ? state.bias.data() + state.capacity - 1 - t : nullptr;
-  Array attended(Shape{batch, 1, hidden_});
+  const KernelScales scales = unit_.scales(t + 1);
+  const real* const bias = state.bias.empty() ? nullptr : state.bias.data() + state.capacity - 1 - t;
+  Array attended(Shape{batch, 1, state.value_width});
   real* const out = attended.mutable_data();
   parallel_for(batch, 1, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const kernels::AttentionCache cache{state.keys.data() + row * state.capacity * state.key_width,
-                                          state.values.data() + row * state.capacity * hidden_,
+                                          state.values.data() + row * state.capacity * state.value_width,
                                           state.key_width,
-                                          hidden_,
+                                          state.value_width,
                                           t + 1,
                                           state.key_width,
-                                          hidden_};
+                                          state.value_width};
       kernels::attention_decode(cache, config_.kernel, static_cast<real>(scales.logit), bias,
-                                static_cast<real>(scales.output), parts.query.value().data() + row * state.key_width,
-                                out + row * hidden_);
+                                static_cast<real>(scales.output), parts.views[0].value().data() + row * state.key_width,
+                                out + row * state.value_width);
     }
   });
   ++state.position;
-  return Var(output(parts.gate, Var(attended)).value().reshape(Shape{batch, shape_.width}));
+  return Var(unit_.output(parts.gate, Var(attended)).value().reshape(Shape{batch, shape_.width}));
 }
 
 CAPSTAN_END

@@ -391,6 +391,11 @@ def main():
 
     from systems import attention  # here, because they use the functions above
     attention.make()
+    from systems import fastformer, flash, gau, public_gated  # here, because they use the functions above
+    fastformer.make()
+    flash.make()
+    gau.make()
+    public_gated.make()
 
 
 if __name__ == "__main__":
