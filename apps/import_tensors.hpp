@@ -46,5 +46,8 @@ class Import {
 
 /// Fastformer's module, alone or with the projection behind it (see import_module).
 ImportedModule import_fastformer(Import& import);
+/// FLASH-pytorch's modules (see import_module).
+ImportedModule import_gau(Import& import, const ImportHints& hints);
+ImportedModule import_flash(Import& import, const ImportHints& hints);
 
 }  // namespace capstan

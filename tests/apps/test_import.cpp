@@ -1,84 +1,13 @@
 // `capstan import`: weights of the public PyTorch modules give the outputs of the PyTorch twins
 // (tests/parity/README.md).
-#include <doctest/doctest.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <filesystem>
 #include <functional>
-#include <iostream>
-#include <sstream>
 
-#include "apps/commands.hpp"
-#include "apps/config/config.hpp"
-#include "apps/import_module.hpp"
-#include "core/array_xt.hpp"
 #include "core/error.hpp"
 #include "nn/block.hpp"
-#include "nn/scope.hpp"
-#include "tests/support/compare.hpp"
-#include "train/checkpoint.hpp"
+#include "tests/apps/import_support.hpp"
 
 namespace capstan::testing {
-
-/// The mixer as the metadata of an imported file describe it.
-struct ImportedConfig {
-  MixerConfig mixer;
-};
-template <class Fields>
-void describe(Fields& f, ImportedConfig& c) {
-  f("mixer", c.mixer, any(), "the imported mixer");
-}
-
 namespace {
-namespace fs = std::filesystem;
-
-std::string fixture(const std::string& name) {
-  return std::string(CAPSTAN_SOURCE_DIR "/tests/parity/fixtures/") + name + ".safetensors";
-}
-
-class ImportFolder {
- public:
-  ImportFolder() : folder_(fs::temp_directory_path() / ("capstan-import-" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
-  }
-  ~ImportFolder() { fs::remove_all(folder_); }
-  std::string operator/(const std::string& name) const { return (folder_ / name).string(); }
-
- private:
-  fs::path folder_;
-};
-
-/// Catches what goes to std::cout while it lives.
-class CapturedOutput {
- public:
-  CapturedOutput() : before_(std::cout.rdbuf(text_.rdbuf())) {}
-  ~CapturedOutput() { std::cout.rdbuf(before_); }
-  CapturedOutput(const CapturedOutput&) = delete;
-  CapturedOutput& operator=(const CapturedOutput&) = delete;
-  std::string text() const { return text_.str(); }
-
- private:
-  std::ostringstream text_;
-  std::streambuf* before_;
-};
-
-/// `capstan WORDS...`; what it prints on standard output goes to `out`.
-int capstan_command(std::vector<std::string> words, std::string* out = nullptr) {
-  words.insert(words.begin(), "capstan");
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  const CapturedOutput printed;
-  const int code = run_command_line(static_cast<int>(pointers.size()), pointers.data());
-  if (out != nullptr) *out = printed.text();
-  return code;
-}
-
-Array tensor(const SafetensorsFile& file, const std::string& name) {
-  Array out{Shape(file.at(name).shape)};
-  file.at(name).copy_to(out.mutable_data());
-  return out;
-}
 
 /// (A, B, D) -> (B, A, D)
 Array swap_first_axes(const Array& x) {
@@ -174,32 +103,9 @@ TEST_CASE("an import can be told what stands before the names, here and there") 
   CHECK(file.find("blocks.2.mixer.to_qkv.weight") != nullptr);
   CHECK(file.tensors().size() == 5);
   // A module of other names beside it, and names that are not behind the prefix.
-  CHECK_THROWS_WITH_AS(import_module(SafetensorsFile(folder / "whole.safetensors"), "", 0),
+  CHECK_THROWS_WITH_AS(import_module(SafetensorsFile(folder / "whole.safetensors"), "", {}),
                        doctest::Contains("--prefix names what stands before"), Error);
 }
-
-/// The tensors of a fixture, to be changed and written again.
-struct Tensors {
-  explicit Tensors(const std::string& name) {
-    const SafetensorsFile file(fixture(name));
-    for (const FileTensor& t : file.tensors()) parts.push_back({t.name, t.shape, t.to_floats()});
-  }
-  struct Part {
-    std::string name;
-    std::vector<int64_t> shape;
-    std::vector<float> values;
-  };
-  Part& at(const std::string& name) {
-    return *std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.name == name; });
-  }
-  void remove(const std::string& name) { parts.erase(parts.begin() + (&at(name) - parts.data())); }
-  void write(const std::string& path) const {
-    std::vector<TensorToWrite> tensors;
-    for (const Part& part : parts) tensors.push_back({part.name, DType::f32, part.shape, part.values.data()});
-    write_safetensors(path, tensors);
-  }
-  std::vector<Part> parts;
-};
 
 TEST_CASE("a file that is not quite the module is refused, and the tensor named") {
   struct Case {
@@ -245,13 +151,13 @@ TEST_CASE("a file that is not quite the module is refused, and the tensor named"
     Tensors tensors(c.file);
     c.change(tensors);
     tensors.write(folder / "changed.safetensors");
-    CHECK_THROWS_WITH_AS(import_module(SafetensorsFile(folder / "changed.safetensors"), "", c.window),
+    CHECK_THROWS_WITH_AS(import_module(SafetensorsFile(folder / "changed.safetensors"), "", {c.window}),
                          doctest::Contains(c.says), Error);
   }
   Tensors without_mask("public_aft_local");
   without_mask.remove("local_mask");
   without_mask.write(folder / "changed.safetensors");
-  const ImportedModule module = import_module(SafetensorsFile(folder / "changed.safetensors"), "", 7);
+  const ImportedModule module = import_module(SafetensorsFile(folder / "changed.safetensors"), "", {7});
   CHECK(std::get<AftLocalConfig>(module.mixer).window == 7);
 }
 
