@@ -105,7 +105,9 @@ class AttentionTiles {
 
   int64_t parts_per_unit() const;
   void prepare_backward(const Queries& queries, const Work& work, const AttentionResults& results) const;
-  void backward_block(const Queries& queries, const Block& block, const Work& work, const BackwardUnit& unit) const;
+  /// `beta`: 0 where dk and dv of the block's keys hold nothing yet, else 1.
+  void backward_block(const Queries& queries, const Block& block, const Work& work, const BackwardUnit& unit,
+                      real beta) const;
   void backward_unit(const BackwardUnit& unit, const Work& work, const AttentionResults& results) const;
   void add_parts(const Array& partial, const AttentionGradients& gradients) const;
   void add_bias_gradients(const Array& partial, real* dbias) const;

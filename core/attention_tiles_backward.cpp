@@ -34,7 +34,7 @@ void AttentionTiles::prepare_backward(const Queries& queries, const Work& work, 
 }
 
 void AttentionTiles::backward_block(const Queries& queries, const Block& block, const Work& work,
-                                    const BackwardUnit& unit) const {
+                                    const BackwardUnit& unit, real beta) const {
   form_logits(queries, block, work);
   const int64_t z = layout_.key_width, e = layout_.value_width, stride = column_stride_, column = block.column;
   const int64_t columns = queries.columns - column, rows = queries.count - column;
@@ -52,11 +52,11 @@ void AttentionTiles::backward_block(const Queries& queries, const Block& block, 
     kernels::attention_add_diagonals(tile, dlogits, unit.dbias + queries.begin + column - block.begin);
   for_each_slice(e, [&](int64_t from, int64_t width) {
     gemm(block.count, width, rows, {weights, stride}, {work.dout_rows + column * e + from, e},
-         unit.dv.data + token * unit.dv.stride + queries.head * e + from, unit.dv.stride, 1, 1);
+         unit.dv.data + token * unit.dv.stride + queries.head * e + from, unit.dv.stride, 1, beta);
   });
   for_each_slice(z, [&](int64_t from, int64_t width) {
     gemm(block.count, width, rows, {dlogits, stride}, {work.q_rows + column * z + from, z},
-         unit.dk.data + token * unit.dk.stride + queries.head * z + from, unit.dk.stride, 1, 1);
+         unit.dk.data + token * unit.dk.stride + queries.head * z + from, unit.dk.stride, 1, beta);
     gemm(width, columns, block.count, {k + from, inputs_.k.stride, Transpose::yes}, {dlogits, stride},
          work.sums + from * stride + column, stride, 1, block.first ? 0 : 1);
   });
@@ -64,21 +64,27 @@ void AttentionTiles::backward_block(const Queries& queries, const Block& block, 
 
 void AttentionTiles::backward_unit(const BackwardUnit& unit, const Work& work, const AttentionResults& results) const {
   const int64_t z = layout_.key_width, e = layout_.value_width;
-  for (int64_t i = 0; i < unit.piece->length; ++i) {
-    const int64_t token = unit.piece->token + i;
-    std::fill_n(unit.dk.data + token * unit.dk.stride + unit.head * z, z, real{0});
-    std::fill_n(unit.dv.data + token * unit.dv.stride + unit.head * e, e, real{0});
-  }
-  for (int64_t tile = 0; tile < tiles(*unit.piece); ++tile) {
+  int64_t written = 0;  // keys whose gradients hold something
+  // From the last tile, which meets all keys, to the first.
+  for (int64_t tile = tiles(*unit.piece); tile-- > 0;) {
     // To and fro, so that every part gets long and short tiles of a causal piece.
     const int64_t round = tile / unit.parts, place = tile % unit.parts;
     if ((round % 2 == 0 ? place : unit.parts - 1 - place) != unit.part) continue;
     const Queries of_tile = queries(*unit.piece, unit.head, tile);
     prepare_backward(of_tile, work, results);
-    for_each_block(of_tile, [&](const Block& block) { backward_block(of_tile, block, work, unit); });
+    const bool first = written == 0;
+    for_each_block(of_tile, [&](const Block& block) {
+      backward_block(of_tile, block, work, unit, first ? 0 : 1);
+      written = std::max(written, block.begin + block.count);
+    });
     kernels::attention_unpack_transposed(work.sums, column_stride_, of_tile.count, z, work.scale,
                                          unit.dq.data + of_tile.token() * unit.dq.stride + unit.head * z,
                                          unit.dq.stride);
+  }
+  for (int64_t i = written; i < unit.piece->length; ++i) {
+    const int64_t token = unit.piece->token + i;
+    std::fill_n(unit.dk.data + token * unit.dk.stride + unit.head * z, z, real{0});
+    std::fill_n(unit.dv.data + token * unit.dv.stride + unit.head * e, e, real{0});
   }
 }
 
