@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/ops_gated.hpp"
+#include "core/ops_gated_linear.hpp"
 #include "core/ops_math.hpp"
 
 CAPSTAN_BEGIN
@@ -58,7 +59,9 @@ GatedUnit::Parts GatedUnit::project(const Var& x, const Ids& positions) const {
   return {parts[0], parts[1], offset_scale(parts[2], gain_, offset_, positions, turn)};
 }
 
-Var GatedUnit::output(const Var& gate, const Var& mixed) const { return (*to_out_)(gate * mixed); }
+Var GatedUnit::output(const Var& gate, const Var& mixed) const {
+  return gated_linear(gate, mixed, to_out_->weight(), to_out_->bias());
+}
 
 Var GatedUnit::bias(int64_t length) const {
   const Var table = relative_bias_.for_length(length);

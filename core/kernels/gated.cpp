@@ -114,5 +114,25 @@ void offset_scale_backward(const OffsetScalePass& pass, const real* const* dys, 
       });
 }
 
+void gate(const real* gate, const real* x, real* out, int64_t count) {
+  parallel_for(count, row_grain(1), [&](int64_t begin, int64_t end) {
+    simd::sweep(end - begin, [&](auto at) {
+      at.index += begin;
+      at.store(out, at.load(gate) * at.load(x));
+    });
+  });
+}
+
+void gate_backward(const real* d, const real* gate, const real* x, real* dgate, real* dx, int64_t count) {
+  parallel_for(count, row_grain(1), [&](int64_t begin, int64_t end) {
+    simd::sweep(end - begin, [&](auto at) {
+      at.index += begin;
+      const Batch value = at.load(d), gates = at.load(gate), inputs = at.load(x);
+      at.store(dgate, value * inputs);
+      at.store(dx, value * gates);
+    });
+  });
+}
+
 }  // namespace kernels
 CAPSTAN_END

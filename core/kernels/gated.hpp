@@ -36,5 +36,10 @@ void offset_scale(const OffsetScalePass& pass, real* const* outs);
 void offset_scale_backward(const OffsetScalePass& pass, const real* const* dys, real* dz, ColumnSums dgain,
                            ColumnSums doffset);
 
+/// out = gate * x
+void gate(const real* gate, const real* x, real* out, int64_t count);
+/// dgate = d * x, dx = d * gate; dgate may be gate and dx may be x.
+void gate_backward(const real* d, const real* gate, const real* x, real* dgate, real* dx, int64_t count);
+
 }  // namespace kernels
 CAPSTAN_END

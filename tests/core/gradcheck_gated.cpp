@@ -2,6 +2,7 @@
 
 #include "core/gradcheck.hpp"
 #include "core/ops_gated.hpp"
+#include "core/ops_gated_linear.hpp"
 #include "core/ops_shape.hpp"
 #include "tests/support/agreement.hpp"
 #include "tests/support/ragged.hpp"
@@ -26,6 +27,13 @@ TEST_CASE("gradients of split_silu match finite differences") {
   check_gradients("all parts", [&](const auto& v) { return concatenate(split_silu(v[0], widths), -1); },
                   {Shape{2, 5, 37}});
   check_gradients("one part", [&](const auto& v) { return split_silu(v[0], widths)[2]; }, {Shape{2, 5, 37}});
+}
+
+TEST_CASE("gradients of gated_linear match finite differences") {
+  check_gradients("with bias", [](const auto& v) { return gated_linear(v[0], v[1], v[2], v[3]); },
+                  {{5, 19}, {5, 19}, {3, 19}, {3}});
+  check_gradients("without bias", [](const auto& v) { return gated_linear(v[0], v[1], v[2]); },
+                  {{2, 5, 19}, {2, 5, 19}, {3, 19}});
 }
 
 TEST_CASE("gradients of offset_scale match finite differences") {

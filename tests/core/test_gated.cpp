@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "core/ops_gated_composed.hpp"
+#include "core/ops_gated_linear.hpp"
+#include "core/ops_linear.hpp"
 #include "core/ops_math.hpp"
 #include "core/ops_shape.hpp"
 #include "core/rotary_tables.hpp"
@@ -46,6 +48,34 @@ TEST_CASE("split_silu equals silu and split") {
         "the last part of split_silu", [&](const auto& v) { return split_silu(v[0], widths).back(); },
         [&](const auto& v) { return split_silu_composed(v[0], widths).back(); }, {Shape{3, 11, columns}});
   }
+}
+
+TEST_CASE("gated_linear equals gate and linear, past the rows it works on at a time") {
+  for (const Shape& rows : {Shape{2, 7}, Shape{2, 2100}, Shape{}, Shape{0, 5}}) {
+    const Shape x = rows.append(35), weight{19, 35};
+    check_agreement(
+        "gated_linear", [](const auto& v) { return gated_linear(v[0], v[1], v[2], v[3]); },
+        [](const auto& v) { return linear(v[0] * v[1], v[2], v[3]); }, {x, x, weight, {19}});
+    check_agreement(
+        "gated_linear without bias", [](const auto& v) { return gated_linear(v[0], v[1], v[2]); },
+        [](const auto& v) { return linear(v[0] * v[1], v[2]); }, {x, x, weight});
+  }
+  const auto gate = [](const Var& x) { return x * 2; };  // values that nobody else holds are written over
+  check_agreement(
+      "gated_linear of intermediate values", [&](const auto& v) { return gated_linear(gate(v[0]), gate(v[1]), v[2]); },
+      [&](const auto& v) { return linear(gate(v[0]) * gate(v[1]), v[2]); }, {{5, 35}, {5, 35}, {19, 35}});
+  check_agreement(
+      "gated_linear of one value twice", [&](const auto& v) { return gated_linear(gate(v[0]), gate(v[0]), v[1]); },
+      [&](const auto& v) { return linear(square(gate(v[0])), v[1]); }, {{5, 35}, {19, 35}});
+  const auto same = [&](const Var& x, const Var& w) {
+    const Var y = gate(x);
+    return gated_linear(y, y, w);
+  };
+  check_agreement(
+      "gated_linear of the same value", [&](const auto& v) { return same(v[0], v[1]); },
+      [&](const auto& v) { return linear(square(gate(v[0])), v[1]); }, {{5, 35}, {19, 35}});
+  CHECK_THROWS_WITH_AS(gated_linear(Var(Array::zeros({5, 4})), Var(Array::zeros({5, 3})), Var(Array::zeros({2, 3}))),
+                       "gated_linear: gate (5, 4) and x (5, 3) differ", std::invalid_argument);
 }
 
 TEST_CASE("offset_scale equals its composition, with and without rotary positions") {

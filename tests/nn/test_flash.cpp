@@ -89,8 +89,9 @@ TEST_CASE("FLASH's output is the sum of what its two parts alone give") {
 
 TEST_CASE("FLASH-pytorch: the causal global term does not grow with the position") {
   const int64_t chunk = 8, length = 40 * chunk;
+  const Array token = normal_array({width}, 5);
   Array x(Shape{1, length, width});  // the same token everywhere
-  for (int64_t i = 0; i < x.size(); ++i) x.mutable_data()[i] = normal_array({width}, 5)[i % width];
+  for (int64_t i = 0; i < x.size(); ++i) x.mutable_data()[i] = token[i % width];
   for (const Normaliser normaliser : {Normaliser::counted, Normaliser::paper}) {
     FlashConfig config = without_positions(only_global(chunk));
     config.normaliser = normaliser;
