@@ -66,6 +66,8 @@ void validate(const ModelConfig& config, Problems& problems) {
     const std::string path = fmt::format("layers.{}.mixer", i);
     std::visit([&](const auto& mixer) { validate_mixer(mixer, config.width, path, problems); }, config.layers[i].mixer);
   }
+  if (config.share_layers && config.layers.size() > 1)
+    problems.add("share_layers", "only layers that are all alike share parameters: write them as one with `repeat`");
 }
 
 void check_config(const ModelConfig& config) {
