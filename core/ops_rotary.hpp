@@ -25,6 +25,10 @@ struct RotaryOptions {
 
 CAPSTAN_BEGIN
 
+/// Pairs that are turned in vectors of `width` features. Throws std::invalid_argument for a base that is not positive
+/// and for an odd or too large number of rotated features.
+int64_t rotary_pairs(const RotaryOptions& options, int64_t width);
+
 /// Turns pair i of the features at position p by the angle p * base^(-2i/n), n = options.dims or D. Angles are computed
 /// in double.  x: (B, T, D) or (B, T, H, D), positions: (B, T) -> shape of x. Su et al. 2021, arXiv 2104.09864. Throws
 /// std::invalid_argument naming the shapes, or for an odd or too large number of rotated features.

@@ -10,9 +10,23 @@ namespace {
 void validate_mixer(const AftSimpleConfig&, int64_t, const std::string&, Problems&) {}
 void validate_mixer(const AftFullConfig&, int64_t, const std::string&, Problems&) {}
 void validate_mixer(const AftLocalConfig&, int64_t, const std::string&, Problems&) {}
+void validate_heads(int64_t heads, int64_t width, const std::string& path, Problems& problems) {
+  if (heads < 1 || width % heads != 0)
+    problems.add(path + ".heads", fmt::format("{} heads do not divide the width {}", heads, width));
+}
 void validate_mixer(const AftConvConfig& c, int64_t width, const std::string& path, Problems& problems) {
-  if (c.heads < 1 || width % c.heads != 0)
-    problems.add(path + ".heads", fmt::format("{} heads do not divide the width {}", c.heads, width));
+  validate_heads(c.heads, width, path, problems);
+}
+void validate_mixer(const FastformerConfig& c, int64_t width, const std::string& path, Problems& problems) {
+  validate_heads(c.heads, width, path, problems);
+}
+void validate_mixer(const GauConfig& c, int64_t, const std::string& path, Problems& problems) {
+  if (const char* const problem = kernel_problem(c)) problems.add(path + ".logits", problem);
+  if (c.rotary.enabled && (c.rotary.dims > c.key_dim || (c.rotary.dims == 0 ? c.key_dim : c.rotary.dims) % 2 != 0))
+    problems.add(path + ".rotary.dims", fmt::format("cannot turn {} of {} features: an even number is needed",
+                                                    c.rotary.dims == 0 ? c.key_dim : c.rotary.dims, c.key_dim));
+  if (c.position_bias == RelativeBiasKind::rotary && c.key_dim % 2 != 0)
+    problems.add(path + ".key_dim", "the position bias rotary needs an even number");
 }
 
 /// Has a mixer parameters for every position?
@@ -20,6 +34,8 @@ bool knows_positions(const AftSimpleConfig&) { return false; }
 bool knows_positions(const AftFullConfig&) { return true; }
 bool knows_positions(const AftLocalConfig&) { return true; }
 bool knows_positions(const AftConvConfig&) { return false; }
+bool knows_positions(const GauConfig& c) { return c.position_bias == RelativeBiasKind::toeplitz; }
+bool knows_positions(const FastformerConfig&) { return false; }
 
 }  // namespace
 

@@ -8,11 +8,14 @@
 #include "nn/layers.hpp"
 #include "nn/mixer.hpp"
 #include "nn/mixers/aft.hpp"
+#include "nn/mixers/fastformer.hpp"
+#include "nn/mixers/gau.hpp"
 
 namespace capstan {
 
 /// Every system that can mix tokens. A case that make_mixer does not handle does not compile.
-using MixerConfig = std::variant<AftLocalConfig, AftSimpleConfig, AftFullConfig, AftConvConfig>;
+using MixerConfig =
+    std::variant<AftLocalConfig, AftSimpleConfig, AftFullConfig, AftConvConfig, GauConfig, FastformerConfig>;
 
 enum class NormPlacement { pre, post };
 

@@ -30,10 +30,12 @@ void rotate_interleaved(const real* x, const real* cosine, const real* sine, rea
 
 }  // namespace
 
+RotateRow rotate_row(bool interleaved) { return interleaved ? rotate_interleaved : rotate_halves; }
+
 void rotate(const RotaryPass& pass, bool backwards, const real* x, real* y) {
   const real sign = backwards ? real{-1} : real{1};
   const int64_t row_size = pass.heads * pass.width, rest = pass.width - 2 * pass.pairs;
-  const auto rotate_one = pass.interleaved ? rotate_interleaved : rotate_halves;
+  const RotateRow rotate_one = rotate_row(pass.interleaved);
   parallel_for(pass.rows, row_grain(row_size), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t table = pass.table_rows[row] * pass.pairs;

@@ -19,5 +19,9 @@ struct RotaryPass {
 /// y = x with each pair (a, b) turned into (a c - b s, a s + b c); backwards with -s. y may be x.
 void rotate(const RotaryPass& pass, bool backwards, const real* x, real* y);
 
+/// One row of one head: pairs (a, b) of x into (a c - s b, a s + b c), with s = sign * sine. y may be x.
+using RotateRow = void (*)(const real* x, const real* cosine, const real* sine, real sign, real* y, int64_t pairs);
+RotateRow rotate_row(bool interleaved);
+
 }  // namespace kernels
 CAPSTAN_END
