@@ -39,13 +39,6 @@ def rotary_table(length, dims, base=10000.0):
 
 
 def rotate(x, cos, sin):
-    """Turns the pairs (2i, 2i + 1) of the last axis; cos and sin broadcast to (..., dims/2)."""
-    first, second = x[..., 0::2], x[..., 1::2]
-    return torch.stack((first * cos - second * sin, first * sin + second * cos), dim=-1).flatten(-2)
-
-
-def toeplitz(values, length):
-    """values[length - 1 + i - j] at (i, j), from 2 length - 1 values, by padding and reshaping as in the appendix of the
-    FLASH paper: its gradient is a sum, where indexing would scatter."""
-    rows = F.pad(values.flip(0), (0, length)).repeat(length)[:-length].view(length, 3 * length - 2)
-    return rows[:, length - 1:2 * length - 1]
+    """Turns features i and i + dims/2 together; cos and sin broadcast to (..., dims/2)."""
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat((first * cos - second * sin, first * sin + second * cos), dim=-1)
