@@ -1,70 +1,12 @@
-// Every system in both tasks, wired as its paper wires it: all its parameters learn, it learns a batch by heart, and what
-// it has learnt is there in evaluation, in decoding and in prediction. One table.
+// Every system in both tasks, wired as its paper wires it: all its parameters learn, it learns a batch by heart, and
+// what it has learnt is there in evaluation, in decoding and in prediction. One table.
 #include <algorithm>
 
-#include "tests/models/samples.hpp"
+#include "tests/models/systems.hpp"
 
 CAPSTAN_BEGIN
 namespace testing {
 namespace {
-
-struct System {
-  std::string name;
-  LayerConfig layer;
-};
-
-LayerConfig transformer_block(const MixerConfig& mixer) {
-  LayerConfig layer;
-  layer.mixer = mixer;
-  layer.feed_forward.expansion = 1.5;
-  layer.repeat = 2;
-  return layer;
-}
-
-/// One residual branch, no feed-forward network: two units for a block.
-LayerConfig gated_units(const MixerConfig& mixer) {
-  LayerConfig layer;
-  layer.mixer = mixer;
-  layer.feed_forward.type = FeedForwardKind::none;
-  layer.norm.type = NormKind::scale;
-  layer.repeat = 4;
-  return layer;
-}
-
-LayerConfig post_norm(LayerConfig layer) {
-  layer.norm_placement = NormPlacement::post;
-  return layer;
-}
-
-std::vector<System> systems() {
-  AftFullConfig full;
-  full.rank = 3;
-  AftLocalConfig local;
-  local.window = window;
-  local.rank = 3;
-  AftConvConfig conv;
-  conv.window = window;
-  GauConfig gau;
-  gau.key_dim = 8;
-  FlashConfig flash;
-  flash.key_dim = 8;
-  flash.chunk = window;
-  return {{"aft-full", transformer_block(full)},
-          {"aft-simple", transformer_block(AftSimpleConfig{})},
-          {"aft-local", transformer_block(local)},
-          {"aft-conv", transformer_block(conv)},
-          {"fastformer", post_norm(transformer_block(FastformerConfig{}))},
-          {"gau", gated_units(gau)},
-          {"flash", gated_units(flash)},
-          {"attention", transformer_block(AttentionConfig{})}};
-}
-
-template <class Config>
-Config model_config(const System& system) {
-  auto config = small<Config>(system.layer.mixer);
-  config.layers = {system.layer};
-  return config;
-}
 
 Batch text_batch() { return next_token_batch(ragged(16), 6); }
 
@@ -80,8 +22,8 @@ double norm(const Array& array) {
   return std::sqrt(sum);
 }
 
-/// With weights of sigma 0.5, turning a parameter by its own size along its gradient must move the loss: a gradient that
-/// is not zero but drowned is none. Gauge parameters are those whose gradient is zero.
+/// With weights of sigma 0.5, turning a parameter by its own size along its gradient must move the loss: a gradient
+/// that is not zero but drowned is none. Gauge parameters are those whose gradient is zero.
 void check_gradients_matter(const Task& task, ParamStore& store, const Batch& batch) {
   redraw(store);
   store.finalize();
