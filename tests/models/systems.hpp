@@ -12,6 +12,7 @@ namespace testing {
 struct System {
   std::string name;
   LayerConfig layer;
+  bool embedding_norm = false;
 };
 
 inline LayerConfig transformer_block(const MixerConfig& mixer) {
@@ -54,7 +55,7 @@ inline std::vector<System> systems() {
           {"aft-simple", transformer_block(AftSimpleConfig{})},
           {"aft-local", transformer_block(local)},
           {"aft-conv", transformer_block(conv)},
-          {"fastformer", post_norm(transformer_block(FastformerConfig{}))},
+          {"fastformer", post_norm(transformer_block(FastformerConfig{})), /*embedding_norm=*/true},
           {"gau", gated_units(gau)},
           {"flash", gated_units(flash)},
           {"attention", transformer_block(AttentionConfig{})}};
@@ -65,6 +66,7 @@ template <class Config>
 Config model_config(const System& system) {
   auto config = small<Config>(system.layer.mixer);
   config.layers = {system.layer};
+  config.embedding_norm = system.embedding_norm;
   return config;
 }
 
