@@ -31,8 +31,9 @@ std::function<std::string(const std::string&)> number_check(const Constraint& li
 
 std::vector<std::string> machine_lines() {
   const BlasInfo blas = blas_info();
-  std::vector<std::string> lines{fmt::format("machine: {} threads, SIMD {}, {} ({} kernels, {} threading)", threads(),
-                                             xsimd::default_arch::name(), blas.version, blas.core, blas.threading)};
+  std::vector<std::string> lines{
+      fmt::format("machine: {} threads, SIMD {}, {} ({} kernels, {} threading), float products by {}", threads(),
+                  xsimd::default_arch::name(), blas.version, blas.core, blas.threading, blas.float_products)};
   if (const std::string better = better_blas_core(); !better.empty())
     lines.push_back(
         fmt::format("warning: OpenBLAS uses its {} kernels where this CPU could use {}, several times faster perhaps; "

@@ -49,3 +49,25 @@ target_include_directories(capstan_openblas SYSTEM INTERFACE ${OPENBLAS_INCLUDE}
 target_link_libraries(capstan_openblas INTERFACE ${OPENBLAS_OPENMP})
 # DT_RPATH rather than DT_RUNPATH, so that nothing in the environment puts another build in its place.
 target_link_options(capstan_openblas INTERFACE LINKER:-rpath,${OPENBLAS_FOLDER} LINKER:--disable-new-dtags)
+
+# oneDNN is optional. Its OpenMP build only, again for the one thread pool. By its path: its own CMake package asks for
+# OpenCL's headers.
+add_library(capstan_onednn INTERFACE)
+if(CAPSTAN_ONEDNN)
+  find_library(ONEDNN_LIBRARY dnnl)
+  find_path(ONEDNN_INCLUDE oneapi/dnnl/dnnl.h)
+  if(ONEDNN_LIBRARY AND ONEDNN_INCLUDE)
+    file(STRINGS ${ONEDNN_INCLUDE}/oneapi/dnnl/dnnl_config.h ONEDNN_OPENMP
+      REGEX "define DNNL_CPU_THREADING_RUNTIME DNNL_RUNTIME_OMP")
+  endif()
+  if(ONEDNN_OPENMP)
+    target_compile_definitions(capstan_onednn INTERFACE CAPSTAN_ONEDNN)
+    target_include_directories(capstan_onednn SYSTEM INTERFACE ${ONEDNN_INCLUDE})
+    target_link_libraries(capstan_onednn INTERFACE ${ONEDNN_LIBRARY})
+    message(STATUS "Products of floats: oneDNN (${ONEDNN_LIBRARY}) and OpenBLAS")
+  else()
+    message(STATUS "Products of floats: OpenBLAS alone; no OpenMP build of oneDNN found (package libdnnl-dev)")
+  endif()
+else()
+  message(STATUS "Products of floats: OpenBLAS alone (CAPSTAN_ONEDNN is OFF)")
+endif()

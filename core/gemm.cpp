@@ -1,27 +1,18 @@
 #include "core/gemm.hpp"
 
-#include <cblas.h>
-
 #include <algorithm>
 
+#include "core/gemm_backend.hpp"
 #include "core/parallel.hpp"
 
 CAPSTAN_BEGIN
 namespace {
 
-CBLAS_TRANSPOSE to_cblas(Transpose transpose) { return transpose == Transpose::yes ? CblasTrans : CblasNoTrans; }
-
-/// The back end: one product on the calling thread.
+/// One product on the calling thread.
 void product(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView& b, real* c, int64_t c_stride,
              real alpha, real beta) {
-#ifdef CAPSTAN_DOUBLE
-  constexpr auto cblas_gemm = cblas_dgemm;
-#else
-  constexpr auto cblas_gemm = cblas_sgemm;
-#endif
-  cblas_gemm(CblasRowMajor, to_cblas(a.transpose), to_cblas(b.transpose), static_cast<blasint>(m),
-             static_cast<blasint>(n), static_cast<blasint>(k), alpha, a.data, static_cast<blasint>(a.stride), b.data,
-             static_cast<blasint>(b.stride), beta, c, static_cast<blasint>(c_stride));
+  multiply(Product<real>{m, n, k, a.data, a.stride, a.transpose == Transpose::yes, b.data, b.stride,
+                         b.transpose == Transpose::yes, c, c_stride, alpha, beta});
 }
 
 /// The operand from row (or, transposed, column) `first` of its outer side on.

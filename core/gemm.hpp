@@ -1,5 +1,6 @@
-// Matrix products. One interface, several back ends: CBLAS now; rows are split among our own threads and each piece
-// runs single-threaded inside, which reaches a higher share of the machine's rate than the library's own threading.
+// Matrix products. One interface, two libraries behind it (core/gemm_backend.hpp); rows are split among our own threads
+// and each piece runs single-threaded inside, which reaches a higher share of the machine's rate than a library's own
+// threading.
 #pragma once
 
 #include <cstdint>

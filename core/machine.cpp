@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "core/error.hpp"
+#include "core/gemm_backend.hpp"
 #include "core/parallel.hpp"
 
 namespace capstan {
@@ -51,7 +52,8 @@ BlasInfo blas_info() {
   static const char* const threading[] = {"serial", "pthread", "openmp"};
   std::string version = openblas_get_config();
   version = version.substr(0, version.find(' ', version.find(' ') + 1));
-  return {openblas_get_corename(), threading[openblas_get_parallel()], version};
+  return {openblas_get_corename(), threading[openblas_get_parallel()], version,
+          gemm_backend() == GemmBackend::onednn ? "oneDNN " + onednn_version() : "OpenBLAS"};
 }
 
 std::string better_blas_core() {

@@ -10,6 +10,7 @@ struct BlasInfo {
   std::string core;       // the kernel set OpenBLAS chose, e.g. "SkylakeX"
   std::string threading;  // "openmp", "pthread" or "serial"
   std::string version;
+  std::string float_products;  // who computes them: "oneDNN 2.6.3" or "OpenBLAS"
 };
 BlasInfo blas_info();
 

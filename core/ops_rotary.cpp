@@ -19,16 +19,18 @@ Var rotary(const Var& x, const Ids& positions, const RotaryOptions& options) {
   check(x.rank() == 3 || x.rank() == 4, "rotary: x must be (B, T, D) or (B, T, H, D), got shape {}", x.shape());
   check(positions.shape() == Shape{x.dim(0), x.dim(1)}, "rotary: positions {} do not fit x {}", positions.shape(),
         x.shape());
-  const int64_t pairs = rotary_pairs(options, x.dim(-1));
+  const int64_t pairs = rotary_pairs(options, x.dim(-1)), heads = x.rank() == 4 ? x.dim(2) : 1;
+  check(options.heads >= 0 && options.heads <= heads, "rotary: cannot rotate {} of {} heads", options.heads, heads);
   const RotaryTables tables = rotary_tables(positions, pairs, options.base);
   const kernels::RotaryPass pass{positions.size(),
-                                 x.rank() == 4 ? x.dim(2) : 1,
+                                 heads,
                                  x.dim(-1),
                                  pairs,
                                  options.pairs == RotaryPairs::interleaved,
                                  tables.cosine.data(),
                                  tables.sine.data(),
-                                 tables.rows.data()};
+                                 tables.rows.data(),
+                                 options.heads};
   Array y(x.shape());
   kernels::rotate(pass, false, x.value().data(), y.mutable_data());
   return make_var("rotary", std::move(y), {x}, [tables, pass](Array dy, const Needs&) -> Grads {

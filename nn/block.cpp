@@ -17,6 +17,9 @@ std::unique_ptr<Mixer> make_mixer(const Scope& scope, const MixerShape& shape, c
     std::unique_ptr<Mixer> operator()(const FastformerConfig& c) const {
       return std::make_unique<Fastformer>(scope, shape, c);
     }
+    std::unique_ptr<Mixer> operator()(const AttentionConfig& c) const {
+      return std::make_unique<MultiHeadAttention>(scope, shape, c);
+    }
   };
   return std::visit(Make{scope, shape}, config);
 }

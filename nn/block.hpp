@@ -8,6 +8,7 @@
 #include "nn/layers.hpp"
 #include "nn/mixer.hpp"
 #include "nn/mixers/aft.hpp"
+#include "nn/mixers/attention.hpp"
 #include "nn/mixers/fastformer.hpp"
 #include "nn/mixers/flash.hpp"
 #include "nn/mixers/gau.hpp"
@@ -15,8 +16,8 @@
 namespace capstan {
 
 /// Every system that can mix tokens. A case that make_mixer does not handle does not compile.
-using MixerConfig = std::variant<AftLocalConfig, AftSimpleConfig, AftFullConfig, AftConvConfig, GauConfig, FlashConfig,
-                                 FastformerConfig>;
+using MixerConfig = std::variant<AftLocalConfig, AftSimpleConfig, AftFullConfig, AftConvConfig, GauConfig,
+                                 FastformerConfig, AttentionConfig, FlashConfig>;
 
 enum class NormPlacement { pre, post };
 

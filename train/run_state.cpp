@@ -98,8 +98,10 @@ RunState run_state_from_json(const std::string& text, const std::string& path) {
 
 Settings this_machine() {
   const BlasInfo blas = blas_info();
-  return {
-      {"threads", std::to_string(threads())}, {"BLAS", blas.version + ", " + blas.threading}, {"BLAS core", blas.core}};
+  return {{"threads", std::to_string(threads())},
+          {"BLAS", blas.version + ", " + blas.threading},
+          {"BLAS core", blas.core},
+          {"float products", blas.float_products}};
 }
 
 void check_resumable(const RunState& saved, const RunState& now, const std::string& folder) {

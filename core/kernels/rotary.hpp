@@ -14,6 +14,7 @@ struct RotaryPass {
   bool interleaved;            // pair i is (2i, 2i + 1), else (i, i + pairs)
   const real *cosine, *sine;   // tables of rows of `pairs` numbers
   const int32_t* table_rows;   // (rows): which row of the tables serves which row of x
+  int64_t turned_heads = 0;    // the first ones; 0: all
 };
 
 /// y = x with each pair (a, b) turned into (a c - b s, a s + b c); backwards with -s. y may be x.

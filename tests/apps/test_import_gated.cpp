@@ -123,7 +123,7 @@ TEST_CASE("a file that is not quite GAU or FLASH is refused, and the tensor name
        all, "does not belong"},
       {"public_flash_rotary",
        [](Tensors& t) {
-         t.at("rotary_pos_emb.freqs").values = {1, 1};
+         t.at("rotary_pos_emb.freqs").values = {2, 0.01F};
        },
        all, "freqs"},
       {"public_flash_rotary",

@@ -389,6 +389,8 @@ def main():
     make_public_modules()
     make_elementary()
 
+    from systems import attention  # here, because they use the functions above
+    attention.make()
     from systems import fastformer, flash, gau, public_gated  # here, because they use the functions above
     fastformer.make()
     flash.make()

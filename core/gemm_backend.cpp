@@ -1,0 +1,104 @@
+#include "core/gemm_backend.hpp"
+
+#include <cblas.h>
+#include <omp.h>
+
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+
+#ifdef CAPSTAN_ONEDNN
+#include <oneapi/dnnl/dnnl.h>
+#endif
+
+namespace capstan {
+namespace {
+
+#ifdef CAPSTAN_ONEDNN
+constexpr bool has_onednn = true;
+#else
+constexpr bool has_onednn = false;
+#endif
+
+GemmBackend& backend_setting() {
+  static GemmBackend setting = has_onednn ? GemmBackend::onednn : GemmBackend::openblas;
+  return setting;
+}
+
+/// Outside a parallel region both libraries would take all threads that OpenMP offers.
+class OneThread {
+ public:
+  OneThread() : before_(in_parallel() ? 1 : omp_get_max_threads()) {
+    if (before_ > 1) omp_set_num_threads(1);
+  }
+  ~OneThread() {
+    if (before_ > 1) omp_set_num_threads(before_);
+  }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+template <class T, class Function>
+void call_blas(const Product<T>& p, Function cblas_gemm) {
+  cblas_gemm(CblasRowMajor, p.a_transposed ? CblasTrans : CblasNoTrans, p.b_transposed ? CblasTrans : CblasNoTrans,
+             static_cast<blasint>(p.m), static_cast<blasint>(p.n), static_cast<blasint>(p.k), p.alpha, p.a,
+             static_cast<blasint>(p.a_stride), p.b, static_cast<blasint>(p.b_stride), p.beta, p.c,
+             static_cast<blasint>(p.c_stride));
+}
+
+#ifdef CAPSTAN_ONEDNN
+/// Measured (docs/performance.md, "Matrix products").
+bool openblas_is_faster(const Product<float>& p) {
+  const int64_t work = p.m * p.n * p.k;
+  // A call of oneDNN costs about 0.4 microseconds.
+  if (work < 32 * 1024) return true;
+  // OpenBLAS has kernels that multiply small matrices where they lie; they do badly where only B is transposed.
+  const bool only_b_transposed = p.b_transposed && !p.a_transposed;
+  if (!only_b_transposed && p.n <= 128 && work <= 1'000'000) return true;
+  // oneDNN packs the columns of a transposed A slowly when they lie a multiple of 1 KB apart, and a short B does not
+  // outweigh it: weight gradients of layers with 1024 outputs or more.
+  return p.a_transposed && p.a_stride >= 1024 && p.a_stride % 256 == 0 && p.k > 512 && p.n < 1024;
+}
+
+void call_onednn(const Product<float>& p) {
+  const dnnl_status_t status = dnnl_sgemm(p.a_transposed ? 'T' : 'N', p.b_transposed ? 'T' : 'N', p.m, p.n, p.k,
+                                          p.alpha, p.a, p.a_stride, p.b, p.b_stride, p.beta, p.c, p.c_stride);
+  check(status == dnnl_success, "gemm: oneDNN refuses a product ({}, {}) x ({}, {}): status {}", p.m, p.k, p.k, p.n,
+        static_cast<int>(status));
+}
+#endif
+
+}  // namespace
+
+GemmBackend gemm_backend() { return backend_setting(); }
+
+void set_gemm_backend(GemmBackend backend) {
+  check(has_onednn || backend == GemmBackend::openblas, "set_gemm_backend: this build has no oneDNN");
+  backend_setting() = backend;
+}
+
+std::string onednn_version() {
+#ifdef CAPSTAN_ONEDNN
+  const dnnl_version_t* const version = dnnl_version();
+  return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
+#else
+  return "";
+#endif
+}
+
+void multiply(const Product<float>& product) {
+  const OneThread one_thread;
+#ifdef CAPSTAN_ONEDNN
+  if (gemm_backend() == GemmBackend::onednn && !openblas_is_faster(product)) return call_onednn(product);
+#endif
+  call_blas(product, cblas_sgemm);
+}
+
+void multiply(const Product<double>& product) {
+  const OneThread one_thread;
+  call_blas(product, cblas_dgemm);
+}
+
+}  // namespace capstan
