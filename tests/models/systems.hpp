@@ -12,7 +12,6 @@ namespace testing {
 struct System {
   std::string name;
   LayerConfig layer;
-  bool embedding_norm = false;
 };
 
 inline LayerConfig transformer_block(const MixerConfig& mixer) {
@@ -55,7 +54,7 @@ inline std::vector<System> systems() {
           {"aft-simple", transformer_block(AftSimpleConfig{})},
           {"aft-local", transformer_block(local)},
           {"aft-conv", transformer_block(conv)},
-          {"fastformer", post_norm(transformer_block(FastformerConfig{})), /*embedding_norm=*/true},
+          {"fastformer", post_norm(transformer_block(FastformerConfig{}))},
           {"gau", gated_units(gau)},
           {"flash", gated_units(flash)},
           {"attention", transformer_block(AttentionConfig{})}};
@@ -66,7 +65,7 @@ template <class Config>
 Config model_config(const System& system) {
   auto config = small<Config>(system.layer.mixer);
   config.layers = {system.layer};
-  config.embedding_norm = system.embedding_norm;
+  config.embedding_norm = system.layer.norm_placement == NormPlacement::post;  // as in BERT: nothing else scales x
   return config;
 }
 
