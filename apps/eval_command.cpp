@@ -109,13 +109,12 @@ int evaluate_run(const EvalOptions& options) {
   const auto source = data.evaluation(split);
   const Evaluation result = *evaluate(run.model->task(), *source);
   std::cout << fmt::format("split {}\ntargets {}\nloss {:.6f}\n", to_string(split), result.targets, result.loss());
-  if (!run.model->is_language_model()) {
-    std::cout << fmt::format("accuracy {:.4f}\n", result.accuracy());
-    return exit_done;
+  if (run.model->is_language_model()) std::cout << fmt::format("perplexity {:.3f}\n", std::exp(result.loss()));
+  if (std::holds_alternative<TextSourceConfig>(run.config.data)) {
+    const double bits = result.loss_sum / std::log(2.0) / static_cast<double>(data.corpus(split).bytes());
+    std::cout << fmt::format("bits_per_byte {:.4f}\n", bits);
   }
-  const double bits = result.loss_sum / std::log(2.0) / static_cast<double>(data.corpus(split).bytes());
-  std::cout << fmt::format("perplexity {:.3f}\nbits_per_byte {:.4f}\naccuracy {:.4f}\n", std::exp(result.loss()), bits,
-                           result.accuracy());
+  std::cout << fmt::format("accuracy {:.4f}\n", result.accuracy());
   return exit_done;
 }
 

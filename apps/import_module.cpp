@@ -1,45 +1,9 @@
 #include "apps/import_module.hpp"
 
-#include <algorithm>
-#include <set>
-
-#include "core/error.hpp"
+#include "apps/import_tensors.hpp"
 
 namespace capstan {
 namespace {
-
-/// Takes tensors out of a file by name and checks that none is left over.
-class Import {
- public:
-  Import(const SafetensorsFile& file, std::string prefix) : file_(file), prefix_(std::move(prefix)) {}
-
-  bool has(const std::string& name) const { return file_.find(prefix_ + name) != nullptr; }
-
-  /// The tensor; throws Error unless it has this shape (-1: any extent).
-  const FileTensor& take(const std::string& name, const std::vector<int64_t>& shape) {
-    const FileTensor& tensor = file_.at(prefix_ + name);
-    bool fits = tensor.shape.size() == shape.size();
-    for (size_t axis = 0; fits && axis < shape.size(); ++axis)
-      fits = shape[axis] == -1 || shape[axis] == tensor.shape[axis];
-    if (!fits)
-      throw Error(fmt::format("{}: {} has shape {}, which does not fit the other tensors of the module", file_.path(),
-                              tensor.name, to_string(Shape(tensor.shape))));
-    taken_.insert(tensor.name);
-    return tensor;
-  }
-
-  void check_nothing_left() const {
-    for (const FileTensor& tensor : file_.tensors())
-      if (tensor.name.rfind(prefix_, 0) == 0 && taken_.count(tensor.name) == 0)
-        throw Error(fmt::format("{}: {} does not belong to the module; choose the module's own tensors with --prefix",
-                                file_.path(), tensor.name));
-  }
-
- private:
-  const SafetensorsFile& file_;
-  std::string prefix_;
-  std::set<std::string> taken_;
-};
 
 /// q|k|v rows in one matrix, and the three biases, from three Linear layers.
 void pack_projections(Import& import, const std::vector<std::string>& names, ImportedModule& module) {
@@ -116,17 +80,25 @@ ImportedModule import_aft_local(Import& import, int64_t window) {
 
 }  // namespace
 
-ImportedModule import_module(const SafetensorsFile& file, const std::string& prefix, int64_t window) {
+ImportedModule import_module(const SafetensorsFile& file, const std::string& prefix, const ImportHints& hints) {
   Import import(file, prefix);
   ImportedModule module;
   if (import.has("fc_q.weight")) {
     module = import_aft_full(import);
   } else if (import.has("query.weight") && import.has("pos_bias")) {
-    module = import_aft_local(import, window);
+    module = import_aft_local(import, hints.window);
+  } else if (import.has("query_att.weight") || import.has("self.query_att.weight")) {
+    module = import_fastformer(import);
+  } else if (import.has("qk_offset_scale.gamma")) {
+    module = import_flash(import, hints);
+  } else if (import.has("offsetscale.gamma")) {
+    module = import_gau(import, hints);
   } else {
     throw Error(
-        fmt::format("{}: neither AFT_FULL (fc_q, fc_k, fc_v, position_biases) nor AFTLocal (query, key, value, output, "
-                    "pos_bias) is here{}; --prefix names what stands before these names",
+        fmt::format("{}: none of AFT_FULL (fc_q, fc_k, fc_v, position_biases), AFTLocal (query, key, value, output, "
+                    "pos_bias), FastSelfAttention (query, query_att, key, key_att, transform), GAU (to_hidden, to_qk, "
+                    "offsetscale) and FLASH (to_hidden, to_qk, qk_offset_scale) is here{}; --prefix names what stands "
+                    "before these names",
                     file.path(), prefix.empty() ? "" : " behind " + prefix));
   }
   import.check_nothing_left();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "data/number_tokenizer.hpp"
 #include "train/settings.hpp"
 
 namespace capstan {
@@ -60,6 +61,10 @@ RunData::RunData(const RunConfig& config, std::shared_ptr<const Tokenizer> token
     fingerprint = text_.fingerprint();
     training_ = std::make_unique<TrainingWindows>(
         text_.train, TrainingWindows::Options{source.sequence_length, source.windows, seed}, batches);
+  } else if (recall_ = std::get_if<AssociativeRecallConfig>(&config.data); recall_ != nullptr) {
+    tokenizer_ = std::make_shared<NumberTokenizer>(recall_->vocabulary);
+    fingerprint = AssociativeRecall(*recall_).fingerprint();
+    training_ = std::make_unique<RecallBatches>(*recall_, to_string(Split::train), recall_->train, batches, seed);
   } else {
     labelled_ = load_classification(config.data, std::move(tokenizer), classes);
     tokenizer_ = labelled_.tokenizer;
@@ -75,7 +80,7 @@ const ExampleSet& RunData::examples(Split split) const {
 }
 
 const TextCorpus& RunData::corpus(Split split) const {
-  if (!is_text_) throw Error("data: these are labelled examples, not text");
+  if (!is_text_) throw Error("data: this is not text");
   const TextCorpus& corpus = split == Split::train ? text_.train : split == Split::valid ? text_.valid : text_.test;
   if (corpus.size() == 0)
     throw Error(fmt::format("data: there is no {} split: give data.{}, or data.{}_fraction", to_string(split),
@@ -83,7 +88,12 @@ const TextCorpus& RunData::corpus(Split split) const {
   return corpus;
 }
 
+int64_t RunData::sequences(Split split) const {
+  return split == Split::train ? recall_->train : split == Split::valid ? recall_->valid : recall_->test;
+}
+
 bool RunData::has(Split split) const {
+  if (recall_ != nullptr) return sequences(split) > 0;
   if (!is_text_) return examples(split).size() > 0;
   return (split == Split::train ? text_.train : split == Split::valid ? text_.valid : text_.test).size() > 0;
 }
@@ -97,8 +107,11 @@ std::unique_ptr<BatchSource> RunData::evaluation(Split split, bool per_file) con
         EvaluationWindows::Options{source.sequence_length, tokenizer_->start_token(), source.overlap, per_file},
         batches);
   }
-  if (examples(split).size() == 0)
+  if (per_file) throw Error("data: only text comes from files");
+  if (!has(split))
     throw Error(fmt::format("data: there is no {} split: give data.{}", to_string(split), to_string(split)));
+  if (recall_ != nullptr)
+    return std::make_unique<RecallBatches>(*recall_, to_string(split), sequences(split), batches, std::nullopt);
   return std::make_unique<OrderedBatches>(examples(split), batches);
 }
 
@@ -111,6 +124,9 @@ std::vector<std::string> RunData::description() const {
       const TextCorpus& text = corpus(split);
       lines.push_back(fmt::format("{}: {} files, {} bytes, {} tokens", to_string(split), text.files.size(),
                                   text.bytes(), text.size()));
+    } else if (recall_ != nullptr) {
+      lines.push_back(fmt::format("{}: {} sequences of {} tokens, {} of them asked for", to_string(split),
+                                  sequences(split), recall_->length, recall_->pairs));
     } else {
       const ExampleSet& set = examples(split);
       lines.push_back(fmt::format("{}: {} examples of {} classes, {} tokens, the longest {}", to_string(split),

@@ -37,13 +37,17 @@ class RunData {
 
  private:
   const ExampleSet& examples(Split split) const;
+  /// Of associative recall.
+  int64_t sequences(Split split) const;
 
   const RunConfig& config_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::vector<std::string> classes_;
   std::string identity_;
+  // One of the three: text, labelled examples, or sequences that are generated as they are asked for.
   TextData text_;
   ClassificationData labelled_;
+  const AssociativeRecallConfig* recall_ = nullptr;
   bool is_text_;
   std::unique_ptr<BatchSource> training_;
 };

@@ -22,8 +22,10 @@ std::vector<std::string> preamble(const RunConfig& config, const RunData& data, 
   std::vector<std::string> lines = machine_lines();
   for (const std::string& line : data.description()) lines.push_back(line);
   const auto* text = std::get_if<TextSourceConfig>(&config.data);
-  const ModelSummary summary =
-      model.summary(text != nullptr ? text->sequence_length : model.position_limit().value_or(512));
+  const auto* recall = std::get_if<AssociativeRecallConfig>(&config.data);
+  const ModelSummary summary = model.summary(text != nullptr     ? text->sequence_length
+                                             : recall != nullptr ? recall->length
+                                                                 : model.position_limit().value_or(512));
   lines.push_back("model:\n" + to_text(summary));
   return lines;
 }

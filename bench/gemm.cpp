@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "bench/measure.hpp"
 #include "core/array.hpp"
 #include "core/gemm.hpp"
 #include "core/gemm_backend.hpp"
@@ -66,7 +67,7 @@ double cpu_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// GFLOP/s of `times` products in a row.
+/// FLOP/s of `times` products in a row.
 double rate(const Subject& s, GemmBackend backend, int64_t times, const Array& a, const Array& b,
             std::vector<Array>& c) {
   set_gemm_backend(backend);
@@ -83,7 +84,7 @@ double rate(const Subject& s, GemmBackend backend, int64_t times, const Array& a
   }
   const double seconds = (cpu_seconds() - start) / threads();
   const int64_t products = times * (s.tile ? threads() : 1);
-  return 2e-9 * static_cast<double>(s.m * s.n * s.k * products) / seconds;
+  return 2 * static_cast<double>(s.m * s.n * s.k * products) / seconds;
 }
 
 /// One line of the table, or with 0 rounds only a first use.
@@ -102,10 +103,10 @@ void compare(const Subject& s, int64_t rounds) {
     ratios.push_back(other / one);
   }
   if (rounds == 0) return;
-  for (std::vector<double>* values : {&openblas, &onednn, &ratios}) std::sort(values->begin(), values->end());
-  const size_t middle = ratios.size() / 2;
-  fmt::print("{:<20}{:>6}{:>6}{:>6}{:>12.0f}{:>10.0f}{:>24}\n", s.name, s.m, s.n, s.k, openblas[middle], onednn[middle],
-             fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratios[middle], ratios.front(), ratios.back()));
+  const bench::Spread ratio = bench::spread_of(ratios);
+  fmt::print("{:<20}{:>6}{:>6}{:>6}{:>12.0f}{:>10.0f}{:>24}\n", s.name, s.m, s.n, s.k,
+             bench::spread_of(openblas).median / 1e9, bench::spread_of(onednn).median / 1e9,
+             fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio.median, ratio.low, ratio.high));
   std::fflush(stdout);
 }
 

@@ -1,70 +1,36 @@
 #include "core/ops_rotary.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "core/error.hpp"
 #include "core/kernels/rotary.hpp"
 #include "core/linear_products.hpp"
-#include "core/parallel.hpp"
+#include "core/rotary_tables.hpp"
 
 CAPSTAN_BEGIN
-namespace {
 
-/// Cosines and sines of one call, kept for the pullback.
-struct Tables {
-  Array cosine, sine;  // (table rows, pairs)
-  Ids rows;            // (B * T): the table row of each row of x
-};
-
-/// One table row per position between the lowest and the highest where these are no more than the rows of x (so that
-/// the sequences of a batch share them), else one per row of x.
-Tables make_tables(const Ids& positions, int64_t pairs, double base) {
-  const int64_t count = positions.size();
-  int64_t lowest = 0, span = 0;
-  if (count > 0) {
-    const auto [low, high] = std::minmax_element(positions.data(), positions.data() + count);
-    lowest = *low;
-    span = int64_t{*high} - lowest + 1;
-  }
-  const bool shared = span <= count;
-  const int64_t table_rows = shared ? span : count;
-  Tables tables{Array(Shape{table_rows, pairs}), Array(Shape{table_rows, pairs}), Ids(Shape{count})};
-  real *cosine = tables.cosine.mutable_data(), *sine = tables.sine.mutable_data();
-  int32_t* rows = tables.rows.mutable_data();
-  for (int64_t row = 0; row < count; ++row) rows[row] = static_cast<int32_t>(shared ? positions[row] - lowest : row);
-  parallel_for(pairs, table_rows < 64 ? pairs : 1, [&](int64_t begin, int64_t end) {
-    for (int64_t pair = begin; pair < end; ++pair) {
-      const double frequency = std::pow(base, -static_cast<double>(pair) / static_cast<double>(pairs));
-      for (int64_t row = 0; row < table_rows; ++row) {
-        const double angle = static_cast<double>(shared ? lowest + row : positions[row]) * frequency;
-        cosine[row * pairs + pair] = static_cast<real>(std::cos(angle));
-        sine[row * pairs + pair] = static_cast<real>(std::sin(angle));
-      }
-    }
-  });
-  return tables;
+int64_t rotary_pairs(const RotaryOptions& options, int64_t width) {
+  check(options.base > 0, "rotary: the base must be positive, got {}", options.base);
+  const int64_t dims = options.dims == 0 ? width : options.dims;
+  check(dims > 0 && dims % 2 == 0 && dims <= width, "rotary: cannot rotate {} of {} features: an even number is needed",
+        dims, width);
+  return dims / 2;
 }
-
-}  // namespace
 
 Var rotary(const Var& x, const Ids& positions, const RotaryOptions& options) {
   check(x.rank() == 3 || x.rank() == 4, "rotary: x must be (B, T, D) or (B, T, H, D), got shape {}", x.shape());
   check(positions.shape() == Shape{x.dim(0), x.dim(1)}, "rotary: positions {} do not fit x {}", positions.shape(),
         x.shape());
-  check(options.base > 0, "rotary: the base must be positive, got {}", options.base);
-  const int64_t dims = options.dims == 0 ? x.dim(-1) : options.dims;
-  check(dims > 0 && dims % 2 == 0 && dims <= x.dim(-1),
-        "rotary: cannot rotate {} of {} features: an even number is needed", dims, x.dim(-1));
-  const Tables tables = make_tables(positions, dims / 2, options.base);
+  const int64_t pairs = rotary_pairs(options, x.dim(-1)), heads = x.rank() == 4 ? x.dim(2) : 1;
+  check(options.heads >= 0 && options.heads <= heads, "rotary: cannot rotate {} of {} heads", options.heads, heads);
+  const RotaryTables tables = rotary_tables(positions, pairs, options.base);
   const kernels::RotaryPass pass{positions.size(),
-                                 x.rank() == 4 ? x.dim(2) : 1,
+                                 heads,
                                  x.dim(-1),
-                                 dims / 2,
+                                 pairs,
                                  options.pairs == RotaryPairs::interleaved,
                                  tables.cosine.data(),
                                  tables.sine.data(),
-                                 tables.rows.data()};
+                                 tables.rows.data(),
+                                 options.heads};
   Array y(x.shape());
   kernels::rotate(pass, false, x.value().data(), y.mutable_data());
   return make_var("rotary", std::move(y), {x}, [tables, pass](Array dy, const Needs&) -> Grads {

@@ -44,9 +44,13 @@ class Pool {
     const std::lock_guard lock(mutex_);
     stats_.bytes_in_use += class_bytes(size_class);
     stats_.peak_in_use = std::max(stats_.peak_in_use, stats_.bytes_in_use);
-    Buffer::Header*& head = free_[size_class];
-    if (head == nullptr) return from_system(size_class);
-    Buffer::Header* block = std::exchange(head, head->next);
+    highest_ = std::max(highest_, stats_.bytes_in_use);
+    last_taken_[size_class] = ++takes_;
+    if (free_[size_class] == nullptr) {
+      make_room(class_bytes(size_class));
+      return from_system(size_class);
+    }
+    Buffer::Header* block = std::exchange(free_[size_class], free_[size_class]->next);
     block->owners.store(1, std::memory_order_relaxed);
     return block;
   }
@@ -59,13 +63,8 @@ class Pool {
 
   void trim() {
     const std::lock_guard lock(mutex_);
-    for (size_t size_class = 0; size_class < class_count; ++size_class) {
-      while (Buffer::Header* block = free_[size_class]) {
-        free_[size_class] = block->next;
-        stats_.bytes_reserved -= class_bytes(size_class);
-        std::free(block);
-      }
-    }
+    for (size_t size_class = 0; size_class < class_count; ++size_class)
+      while (free_[size_class] != nullptr) drop(size_class);
   }
 
   PoolStats stats() {
@@ -80,6 +79,26 @@ class Pool {
 
  private:
   static size_t class_bytes(size_t size_class) { return class_units(size_class) * alignment; }
+
+  /// Batches of ever other lengths leave blocks of ever other classes behind. Beyond twice what was ever in use at
+  /// once, the classes that nobody asked for longest go first; a fixed shape never comes here, since it misses nothing.
+  void make_room(size_t bytes) {
+    while (stats_.bytes_reserved + bytes > 2 * highest_) {
+      size_t oldest = class_count;
+      for (size_t size_class = 0; size_class < class_count; ++size_class)
+        if (free_[size_class] != nullptr && (oldest == class_count || last_taken_[size_class] < last_taken_[oldest]))
+          oldest = size_class;
+      if (oldest == class_count) return;
+      drop(oldest);
+    }
+  }
+
+  /// Returns one waiting block to the system.
+  void drop(size_t size_class) {
+    Buffer::Header* const block = std::exchange(free_[size_class], free_[size_class]->next);
+    stats_.bytes_reserved -= class_bytes(size_class);
+    std::free(block);
+  }
 
   Buffer::Header* from_system(size_t size_class) {
     const size_t bytes = class_bytes(size_class);
@@ -99,6 +118,9 @@ class Pool {
 
   std::mutex mutex_;
   std::array<Buffer::Header*, class_count> free_{};
+  std::array<uint64_t, class_count> last_taken_{};  // number of the last take
+  uint64_t takes_ = 0;
+  size_t highest_ = 0;  // bytes ever in use at once
   PoolStats stats_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <variant>
 
+#include "data/associative_recall.hpp"
 #include "data/labelled_source.hpp"
 #include "data/listops.hpp"
 #include "data/text_source.hpp"
@@ -10,6 +11,6 @@
 namespace capstan {
 
 /// YAML: data: {type: text, train: [...]}.
-using SourceConfig = std::variant<TextSourceConfig, LabelledSourceConfig, ListOpsConfig>;
+using SourceConfig = std::variant<TextSourceConfig, LabelledSourceConfig, ListOpsConfig, AssociativeRecallConfig>;
 
 }  // namespace capstan

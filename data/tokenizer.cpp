@@ -7,6 +7,7 @@
 #include "data/char_tokenizer.hpp"
 #include "data/fingerprint.hpp"
 #include "data/listops_tokenizer.hpp"
+#include "data/number_tokenizer.hpp"
 #include "data/utf8.hpp"
 #include "data/word_tokenizer.hpp"
 
@@ -23,12 +24,13 @@ std::shared_ptr<const Tokenizer> tokenizer_from(const nlohmann::json& json) {
   const auto kind = json.at("kind").get<std::string>();
   if (kind == "byte") return std::make_shared<ByteTokenizer>();
   if (kind == "listops") return std::make_shared<ListOpsTokenizer>();
+  if (kind == "number") return std::make_shared<NumberTokenizer>(json.at("size").get<int64_t>());
   if (kind == "char") return std::make_shared<CharTokenizer>(json.at("code_points").get<std::vector<uint32_t>>());
   if (kind == "word") {
     const WordTokenizer::Rule rule{word_split(json.at("split").get<std::string>()), json.at("lower_case").get<bool>()};
     return std::make_shared<WordTokenizer>(rule, json.at("words").get<std::vector<std::string>>());
   }
-  throw Error(fmt::format("unknown kind '{}' (known: byte, char, word, listops)", kind));
+  throw Error(fmt::format("unknown kind '{}' (known: byte, char, word, listops, number)", kind));
 }
 
 }  // namespace

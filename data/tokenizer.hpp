@@ -12,7 +12,7 @@
 
 namespace capstan {
 
-/// Immutable once made. Kinds: byte, char, word, listops.
+/// Immutable once made. Kinds: byte, char, word, listops, number.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;

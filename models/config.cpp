@@ -10,16 +10,53 @@ namespace {
 void validate_mixer(const AftSimpleConfig&, int64_t, const std::string&, Problems&) {}
 void validate_mixer(const AftFullConfig&, int64_t, const std::string&, Problems&) {}
 void validate_mixer(const AftLocalConfig&, int64_t, const std::string&, Problems&) {}
-void validate_mixer(const AftConvConfig& c, int64_t width, const std::string& path, Problems& problems) {
-  if (c.heads < 1 || width % c.heads != 0)
-    problems.add(path + ".heads", fmt::format("{} heads do not divide the width {}", c.heads, width));
+void validate_heads(int64_t heads, int64_t width, const std::string& path, Problems& problems) {
+  if (heads < 1 || width % heads != 0)
+    problems.add(path + ".heads", fmt::format("{} heads do not divide the width {}", heads, width));
 }
+void validate_mixer(const AftConvConfig& c, int64_t width, const std::string& path, Problems& problems) {
+  validate_heads(c.heads, width, path, problems);
+}
+void validate_mixer(const FastformerConfig& c, int64_t width, const std::string& path, Problems& problems) {
+  validate_heads(c.heads, width, path, problems);
+}
+void validate_mixer(const AttentionConfig& c, int64_t width, const std::string& path, Problems& problems) {
+  validate_heads(c.heads, width, path, problems);
+  if (!c.rotary || c.heads < 1 || width % c.heads != 0) return;
+  const int64_t features = width / c.heads, turned = c.rotary_dims == 0 ? features : c.rotary_dims;
+  if (turned > features || turned % 2 != 0)
+    problems.add(
+        path + ".rotary_dims",
+        fmt::format("cannot turn {} of the {} features of a head: an even number is needed", turned, features));
+}
+void validate_mixer(const GauConfig& c, int64_t, const std::string& path, Problems& problems) {
+  void validate_unit(const GatedUnitConfig& c, const std::string& path, Problems& problems) {
+    if (const char* const problem = kernel_problem(c)) problems.add(path + ".logits", problem);
+    if (c.rotary.enabled && (c.rotary.dims > c.key_dim || (c.rotary.dims == 0 ? c.key_dim : c.rotary.dims) % 2 != 0))
+      problems.add(path + ".rotary.dims", fmt::format("cannot turn {} of {} features: an even number is needed",
+                                                      c.rotary.dims == 0 ? c.key_dim : c.rotary.dims, c.key_dim));
+    if (c.position_bias == RelativeBiasKind::rotary && c.key_dim % 2 != 0)
+      problems.add(path + ".key_dim", "the position bias rotary needs an even number");
+  }
+  void validate_mixer(const GauConfig& c, int64_t, const std::string& path, Problems& problems) {
+    validate_unit(c, path, problems);
+  }
+  void validate_mixer(const FlashConfig& c, int64_t, const std::string& path, Problems& problems) {
+    validate_unit(c, path, problems);
+    if (c.chunk < 1) problems.add(path + ".chunk", fmt::format("a chunk of {} tokens", c.chunk));
+    if (!c.local && !c.global)
+      problems.add(path + ".local", "neither the local nor the global part is on: nothing would be mixed");
+  }
 
-/// Has a mixer parameters for every position?
-bool knows_positions(const AftSimpleConfig&) { return false; }
-bool knows_positions(const AftFullConfig&) { return true; }
-bool knows_positions(const AftLocalConfig&) { return true; }
-bool knows_positions(const AftConvConfig&) { return false; }
+  /// Has a mixer parameters for every position?
+  bool knows_positions(const AftSimpleConfig&) { return false; }
+  bool knows_positions(const AftFullConfig&) { return true; }
+  bool knows_positions(const AftLocalConfig&) { return true; }
+  bool knows_positions(const AftConvConfig&) { return false; }
+  bool knows_positions(const GauConfig& c) { return c.position_bias == RelativeBiasKind::toeplitz; }
+  bool knows_positions(const FlashConfig&) { return false; }  // a Toeplitz bias knows the positions of a chunk
+  bool knows_positions(const FastformerConfig&) { return false; }
+  bool knows_positions(const AttentionConfig&) { return false; }
 
 }  // namespace
 
@@ -29,6 +66,8 @@ void validate(const ModelConfig& config, Problems& problems) {
     const std::string path = fmt::format("layers.{}.mixer", i);
     std::visit([&](const auto& mixer) { validate_mixer(mixer, config.width, path, problems); }, config.layers[i].mixer);
   }
+  if (config.share_layers && config.layers.size() > 1)
+    problems.add("share_layers", "only layers that are all alike share parameters: write them as one with `repeat`");
 }
 
 void check_config(const ModelConfig& config) {

@@ -25,6 +25,8 @@ struct ModelConfig {
   double dropout = 0;
   NormConfig final_norm;
   bool embedding_norm = false;
+  bool share_layers = false;
+  std::optional<double> init_stddev;
   bool recompute = false;
 };
 
@@ -39,6 +41,11 @@ void describe_model(Fields& f, ModelConfig& c) {
     "share zeroed behind the embedding and in every residual branch while training");
   f("final_norm", c.final_norm, any(), "normalisation behind the last block (left out when that block is post-norm)");
   f("embedding_norm", c.embedding_norm, any(), "normalise the embeddings too, as final_norm does");
+  f("share_layers", c.share_layers, any(),
+    "all blocks use the first one's parameters (Fastformer's paper); `layers` then has one entry, with `repeat`");
+  f("init_stddev", c.init_stddev, greater(0),
+    "standard deviation of all initial weights of linear layers and embeddings (0.02 in BERT); without it each layer's "
+    "own, by its fan-in");
   f("recompute", c.recompute, any(),
     "keep only the input of each block and compute the block again in the backward pass");
 }

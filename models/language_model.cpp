@@ -13,7 +13,8 @@ LanguageModel::LanguageModel(const Scope& scope, const LanguageModelConfig& conf
   if (config.tied_output)
     scope.store().alias((scope / "output" / "weight").path(), (scope / "embed" / "weight").path());
   else
-    output_ = std::make_unique<Linear>(scope / "output", LinearConfig{config.width, vocabulary, /*bias=*/false});
+    output_ = std::make_unique<Linear>(model_scope(scope, config) / "output",
+                                       LinearConfig{config.width, vocabulary, /*bias=*/false});
 }
 
 Var LanguageModel::logits(const Ids& tokens, const Context& context) const {

@@ -26,11 +26,16 @@ const ModelConfig& checked(const ModelConfig& config, const StackShape& shape) {
 
 }  // namespace
 
-Stack::Stack(const Scope& scope, const ModelConfig& config, const StackShape& shape)
+Scope model_scope(const Scope& scope, const ModelConfig& config) {
+  return config.init_stddev ? scope.with_weights(*config.init_stddev) : scope;
+}
+
+Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& shape)
     : config_(checked(config, shape)),
       shape_(shape),
-      embed_(scope / "embed", {shape.vocabulary, config.width}),
-      dropout_(scope / "embed_dropout", config.dropout) {
+      embed_(model_scope(outer, config) / "embed", {shape.vocabulary, config.width}),
+      dropout_(outer / "embed_dropout", config.dropout) {
+  const Scope scope = model_scope(outer, config);
   const int64_t longest = config.max_length + shape.extra_length;
   if (config.positions == Positions::learned)
     positions_ = std::make_unique<Embedding>(scope / "positions",
@@ -43,7 +48,8 @@ Stack::Stack(const Scope& scope, const ModelConfig& config, const StackShape& sh
   blocks_.reserve(layers.size());
   for (const LayerConfig& layer : layers) {
     const double gain = layer.norm_placement == NormPlacement::pre ? pre_norm_gain : 1;
-    const Scope place = scope / "blocks" / static_cast<int64_t>(blocks_.size());
+    Scope place = scope / "blocks" / static_cast<int64_t>(blocks_.size());
+    if (config.share_layers && !blocks_.empty()) place = place.sharing(scope / "blocks" / 0);
     blocks_.emplace_back(place, MixerShape{config.width, longest, shape.causal, gain}, layer, config.dropout);
   }
   if (layers.back().norm_placement == NormPlacement::pre)

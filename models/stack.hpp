@@ -27,11 +27,15 @@ struct StackShape {
   int64_t extra_length = 0;  // positions beyond max_length, for tokens that the model adds itself
 };
 
+/// `scope` with the initial weights that the configuration asks for; for everything a model makes.
+Scope model_scope(const Scope& scope, const ModelConfig& config);
+
 /// tokens (B, T) -> states (B, T, D).  x = embed[token] + position, norm?, dropout; blocks; final norm. Positions count
 /// within documents. With sinusoidal positions the embedding is multiplied by sqrt(D) (Vaswani et al. 2017,
 /// section 3.4); they are not trained. A stack whose last block is post-norm has no final norm. The last projections of
 /// pre-norm blocks start scaled by 1 / sqrt(2 blocks). Parameters embed.weight (V, D), positions.weight (max_length,
-/// D), embed_norm, blocks.N, final_norm. Throws ConfigError for a configuration that contradicts itself.
+/// D), embed_norm, blocks.N, final_norm; with share_layers, those of blocks.0 are every block's. Throws ConfigError for
+/// a configuration that contradicts itself.
 class Stack {
  public:
   Stack(const Scope& scope, const ModelConfig& config, const StackShape& shape);

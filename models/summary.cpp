@@ -34,14 +34,26 @@ LayerSummary& row(ModelSummary& summary, const std::string& name) {
   return summary.layers.back();
 }
 
-/// Numbers per token that a block keeps for its pullbacks: the inputs of its norms and of their branches, what the
-/// mixer keeps, and the raw hidden layer of the feed-forward network.
-double saved_numbers(const std::string& name, const Block& block, const ParamStore& store, double width,
-                     int64_t length) {
-  double saved = block.mixer().cost(length).saved_numbers + 2 * width;
+/// Numbers per token that a block keeps for its pullbacks: the inputs of its norms and of their branches (the same
+/// where there is no norm), what the mixer keeps, and the raw hidden layer of the feed-forward network. `owner`: the
+/// block whose parameters it uses.
+double saved_numbers(const std::string& owner, const LayerConfig& config, const Block& block, const ParamStore& store,
+                     double width, int64_t length) {
+  const double inputs = (config.norm.type == NormKind::none ? 1 : 2) * width;
+  double saved = block.mixer().cost(length).saved_numbers + inputs;
   for (const Param& param : store.params())
-    if (param.name == name + ".feed_forward.up.weight") saved += 2 * width + static_cast<double>(param.var.dim(0));
+    if (param.name == owner + ".feed_forward.up.weight") saved += inputs + static_cast<double>(param.var.dim(0));
   return saved;
+}
+
+/// Blocks that use `param` under a name of their own: it counts once as a parameter, but is multiplied with in each.
+void add_shared_uses(ModelSummary& summary, const ParamStore& store, const Param& param) {
+  for (const auto& [name, target] : store.aliases()) {
+    if (target != param.name || name.compare(0, 7, "blocks.") != 0) continue;
+    LayerSummary& layer = row(summary, part_of(name));
+    layer.flops += product_flops(layer.name, param);
+    layer.decode_flops = layer.flops;
+  }
 }
 
 ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_t length) {
@@ -56,6 +68,7 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
     layer.parameters += param.var.size();
     layer.flops += product_flops(part, param);
     layer.decode_flops = layer.flops;
+    add_shared_uses(summary, store, param);
   }
   const std::vector<LayerConfig> configs = expanded_layers(stack.config());
   const double width = static_cast<double>(stack.config().width);
@@ -66,7 +79,9 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
     const MixerCost cost = block.mixer().cost(length);
     layer.flops += cost.mixing_flops;
     layer.decode_flops += cost.decode_flops;
-    const double saved = stack.config().recompute ? width : saved_numbers(layer.name, block, store, width, length);
+    const std::string owner = stack.config().share_layers ? "blocks.0" : layer.name;
+    const double saved =
+        stack.config().recompute ? width : saved_numbers(owner, configs[i], block, store, width, length);
     layer.activation_bytes = saved * sizeof(real);
     if (summary.decodes) layer.state_bytes = block.make_state(1)->numbers(length) * static_cast<int64_t>(sizeof(real));
   }

@@ -71,10 +71,10 @@ TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& c
     : pooling_(config.pooling),
       vocabulary_(vocabulary),
       stack_(scope, config, stack_shape(config, vocabulary)),
-      head_(scope / "head", {config.width, classes}) {
+      head_(model_scope(scope, config) / "head", {config.width, classes}) {
   check(classes > 0, "text_classifier: {} classes", classes);
   if (pooling_ != Pooling::attention) return;
-  const Scope place = scope / "pooling";
+  const Scope place = model_scope(scope, config) / "pooling";
   pooling_hidden_ = std::make_unique<Linear>(place / "hidden", LinearConfig{config.width, config.width});
   // No bias: it would cancel in the softmax.
   pooling_score_ = std::make_unique<Linear>(place / "score", LinearConfig{config.width, 1, /*bias=*/false});

@@ -12,6 +12,14 @@ std::unique_ptr<Mixer> make_mixer(const Scope& scope, const MixerShape& shape, c
     std::unique_ptr<Mixer> operator()(const AftFullConfig& c) const { return std::make_unique<Aft>(scope, shape, c); }
     std::unique_ptr<Mixer> operator()(const AftLocalConfig& c) const { return std::make_unique<Aft>(scope, shape, c); }
     std::unique_ptr<Mixer> operator()(const AftConvConfig& c) const { return std::make_unique<Aft>(scope, shape, c); }
+    std::unique_ptr<Mixer> operator()(const GauConfig& c) const { return std::make_unique<Gau>(scope, shape, c); }
+    std::unique_ptr<Mixer> operator()(const FlashConfig& c) const { return std::make_unique<Flash>(scope, shape, c); }
+    std::unique_ptr<Mixer> operator()(const FastformerConfig& c) const {
+      return std::make_unique<Fastformer>(scope, shape, c);
+    }
+    std::unique_ptr<Mixer> operator()(const AttentionConfig& c) const {
+      return std::make_unique<MultiHeadAttention>(scope, shape, c);
+    }
   };
   return std::visit(Make{scope, shape}, config);
 }

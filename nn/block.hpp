@@ -8,11 +8,16 @@
 #include "nn/layers.hpp"
 #include "nn/mixer.hpp"
 #include "nn/mixers/aft.hpp"
+#include "nn/mixers/attention.hpp"
+#include "nn/mixers/fastformer.hpp"
+#include "nn/mixers/flash.hpp"
+#include "nn/mixers/gau.hpp"
 
 namespace capstan {
 
 /// Every system that can mix tokens. A case that make_mixer does not handle does not compile.
-using MixerConfig = std::variant<AftLocalConfig, AftSimpleConfig, AftFullConfig, AftConvConfig>;
+using MixerConfig = std::variant<AftLocalConfig, AftSimpleConfig, AftFullConfig, AftConvConfig, GauConfig,
+                                 FastformerConfig, AttentionConfig, FlashConfig>;
 
 enum class NormPlacement { pre, post };
 

@@ -21,6 +21,7 @@ Embedding::Embedding(const Scope& scope, const EmbeddingConfig& config)
 Var Embedding::operator()(const Ids& ids) const { return embedding(weight_, ids); }
 
 Norm::Norm(const Scope& scope, const NormConfig& config, int64_t width) : config_(config) {
+  if (config.type == NormKind::none) return;
   const Shape shape{config.type == NormKind::scale ? 1 : width};
   gain_ = scope.param("gain", shape, init::ones(), {/*decay=*/false});
   if (config.type == NormKind::layer) bias_ = scope.param("bias", shape, init::zeros(), {/*decay=*/false});
@@ -34,6 +35,8 @@ Var Norm::operator()(const Var& x) const {
       return rms_norm(x, gain_, config_.eps);
     case NormKind::scale:
       return scale_norm(x, gain_, config_.eps);
+    case NormKind::none:
+      return x;
   }
   throw std::logic_error("norm: unknown type");
 }

@@ -9,10 +9,10 @@
 
 namespace capstan {
 
-enum class NormKind { layer, rms, scale };
+enum class NormKind { layer, rms, scale, none };
 
 inline std::vector<EnumName<NormKind>> enum_names(NormKind) {
-  return {{NormKind::layer, "layer"}, {NormKind::rms, "rms"}, {NormKind::scale, "scale"}};
+  return {{NormKind::layer, "layer"}, {NormKind::rms, "rms"}, {NormKind::scale, "scale"}, {NormKind::none, "none"}};
 }
 
 struct NormConfig {
@@ -22,7 +22,7 @@ struct NormConfig {
 
 template <class Fields>
 void describe(Fields& f, NormConfig& c) {
-  f("type", c.type, any(), "layer (mean and variance), rms (root mean square) or scale (rms with one gain)");
+  f("type", c.type, any(), "layer (mean and variance), rms (root mean square), scale (rms with one gain) or none");
   f("eps", c.eps, greater(0), "added to the variance or mean square");
 }
 
@@ -93,7 +93,7 @@ class Embedding {
   Var weight_;
 };
 
-/// Normalises the last axis. Parameters gain and, for `layer`, bias.
+/// Normalises the last axis. Parameters gain and, for `layer`, bias; `none` passes x through and has none.
 class Norm {
  public:
   Norm(const Scope& scope, const NormConfig& config, int64_t width);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "core/random.hpp"
@@ -35,8 +36,14 @@ class Scope {
   Scope operator/(const std::string& part) const;
   Scope operator/(int64_t index) const { return *this / std::to_string(index); }
   const std::string& path() const { return path_; }
+  /// This place without parameters of its own: those of `original`, under the same names, are used. They are stored
+  /// once, and the names here are recorded as aliases; random keys (dropout) are this place's own.
+  Scope sharing(const Scope& original) const;
+  /// Weights (parameters called "weight": of linear layers and embeddings) start as N(0, stddev^2), whatever their
+  /// module would choose.
+  Scope with_weights(double stddev) const;
 
-  /// A parameter called <path>.<name>.
+  /// A parameter called <path>.<name>. Throws std::invalid_argument where a shared one has another shape.
   Var param(const std::string& name, const Shape& shape, const Init& init, const ParamOptions& options = {}) const;
   /// The key of this place's own random numbers (dropout).
   RandomKey random_key() const { return capstan::random_key(seed_, path_); }
@@ -46,6 +53,8 @@ class Scope {
   ParamStore* store_;
   uint64_t seed_;
   std::string path_;
+  std::string shared_from_, shared_to_;  // paths: what is made below the first stands below the second
+  std::optional<double> weight_stddev_;
 };
 
 CAPSTAN_END

@@ -30,18 +30,23 @@ void rotate_interleaved(const real* x, const real* cosine, const real* sine, rea
 
 }  // namespace
 
+RotateRow rotate_row(bool interleaved) { return interleaved ? rotate_interleaved : rotate_halves; }
+
 void rotate(const RotaryPass& pass, bool backwards, const real* x, real* y) {
   const real sign = backwards ? real{-1} : real{1};
   const int64_t row_size = pass.heads * pass.width, rest = pass.width - 2 * pass.pairs;
-  const auto rotate_one = pass.interleaved ? rotate_interleaved : rotate_halves;
+  const int64_t turned = pass.turned_heads == 0 ? pass.heads : pass.turned_heads;
+  const RotateRow rotate_one = rotate_row(pass.interleaved);
   parallel_for(pass.rows, row_grain(row_size), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t table = pass.table_rows[row] * pass.pairs;
-      for (int64_t head = 0; head < pass.heads; ++head) {
+      for (int64_t head = 0; head < turned; ++head) {
         const int64_t first = row * row_size + head * pass.width;
         rotate_one(x + first, pass.cosine + table, pass.sine + table, sign, y + first, pass.pairs);
         if (x != y) std::copy_n(x + first + 2 * pass.pairs, rest, y + first + 2 * pass.pairs);
       }
+      const int64_t first = row * row_size + turned * pass.width;
+      if (x != y) std::copy_n(x + first, (pass.heads - turned) * pass.width, y + first);
     }
   });
 }

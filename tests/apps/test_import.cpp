@@ -1,84 +1,13 @@
 // `capstan import`: weights of the public PyTorch modules give the outputs of the PyTorch twins
 // (tests/parity/README.md).
-#include <doctest/doctest.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <filesystem>
 #include <functional>
-#include <iostream>
-#include <sstream>
 
-#include "apps/commands.hpp"
-#include "apps/config/config.hpp"
-#include "apps/import_module.hpp"
-#include "core/array_xt.hpp"
 #include "core/error.hpp"
 #include "nn/block.hpp"
-#include "nn/scope.hpp"
-#include "tests/support/compare.hpp"
-#include "train/checkpoint.hpp"
+#include "tests/apps/import_support.hpp"
 
 namespace capstan::testing {
-
-/// The mixer as the metadata of an imported file describe it.
-struct ImportedConfig {
-  MixerConfig mixer;
-};
-template <class Fields>
-void describe(Fields& f, ImportedConfig& c) {
-  f("mixer", c.mixer, any(), "the imported mixer");
-}
-
 namespace {
-namespace fs = std::filesystem;
-
-std::string fixture(const std::string& name) {
-  return std::string(CAPSTAN_SOURCE_DIR "/tests/parity/fixtures/") + name + ".safetensors";
-}
-
-class ImportFolder {
- public:
-  ImportFolder() : folder_(fs::temp_directory_path() / ("capstan-import-" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
-  }
-  ~ImportFolder() { fs::remove_all(folder_); }
-  std::string operator/(const std::string& name) const { return (folder_ / name).string(); }
-
- private:
-  fs::path folder_;
-};
-
-/// Catches what goes to std::cout while it lives.
-class CapturedOutput {
- public:
-  CapturedOutput() : before_(std::cout.rdbuf(text_.rdbuf())) {}
-  ~CapturedOutput() { std::cout.rdbuf(before_); }
-  CapturedOutput(const CapturedOutput&) = delete;
-  CapturedOutput& operator=(const CapturedOutput&) = delete;
-  std::string text() const { return text_.str(); }
-
- private:
-  std::ostringstream text_;
-  std::streambuf* before_;
-};
-
-/// `capstan WORDS...`; what it prints on standard output goes to `out`.
-int capstan_command(std::vector<std::string> words, std::string* out = nullptr) {
-  words.insert(words.begin(), "capstan");
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  const CapturedOutput printed;
-  const int code = run_command_line(static_cast<int>(pointers.size()), pointers.data());
-  if (out != nullptr) *out = printed.text();
-  return code;
-}
-
-Array tensor(const SafetensorsFile& file, const std::string& name) {
-  Array out{Shape(file.at(name).shape)};
-  file.at(name).copy_to(out.mutable_data());
-  return out;
-}
 
 /// (A, B, D) -> (B, A, D)
 Array swap_first_axes(const Array& x) {
@@ -124,6 +53,37 @@ TEST_CASE("imported weights compute what the public modules compute") {
   }
 }
 
+TEST_CASE("Fastformer's imported weights compute what the public module computes, alone and with its projection") {
+  const ImportFolder folder;
+  const SafetensorsFile io(fixture("public_fastformer_io"));
+  const Array x = tensor(io, "x");
+  const std::vector<double> ids = io.at("segment_ids").to_doubles();
+  const Segments segments(Ids({x.dim(0), x.dim(1)}, std::vector<int32_t>(ids.begin(), ids.end())));
+  for (const bool whole : {true, false}) {
+    const std::string imported = folder / "imported.safetensors";
+    std::string printed;
+    std::vector<std::string> words{"import", fixture("public_fastformer"), "-o", imported};
+    if (!whole) words.insert(words.end(), {"--prefix", "self."});
+    REQUIRE(capstan_command(words, &printed) == exit_done);
+    CHECK(printed.find(whole ? "FastAttention of width 12, written" : "FastSelfAttention") != std::string::npos);
+    const auto config = load_config_text<ImportedConfig>(SafetensorsFile(imported).metadata().at("mixer"), "mixer");
+    CHECK(std::get<FastformerConfig>(config.mixer).heads == 4);
+    ParamStore params;
+    const auto mixer = make_mixer(Scope(params, 1), {x.dim(2), 1, false, 1}, config.mixer);
+    params.finalize();
+    load_model(imported, params);
+    const Array mixed = mixer->forward(Var(x), {segments}).value(), wanted = tensor(io, whole ? "y" : "y_self");
+    double error = 0, largest = 0;  // over visible tokens: at padding the public module passes its query through
+    for (int64_t i = 0; i < mixed.size(); ++i) {
+      if (segments.ids()[i / x.dim(2)] == 0) continue;
+      error = std::max(error, std::abs(static_cast<double>(mixed[i]) - static_cast<double>(wanted[i])));
+      largest = std::max(largest, std::abs(static_cast<double>(wanted[i])));
+    }
+    MESSAGE("largest difference ", error / largest, " of the largest output");
+    CHECK(error <= 1e-5 * largest);
+  }
+}
+
 TEST_CASE("an import can be told what stands before the names, here and there") {
   const ImportFolder folder;
   const SafetensorsFile original(fixture("public_aft_full"));
@@ -143,32 +103,9 @@ TEST_CASE("an import can be told what stands before the names, here and there") 
   CHECK(file.find("blocks.2.mixer.to_qkv.weight") != nullptr);
   CHECK(file.tensors().size() == 5);
   // A module of other names beside it, and names that are not behind the prefix.
-  CHECK_THROWS_WITH_AS(import_module(SafetensorsFile(folder / "whole.safetensors"), "", 0),
+  CHECK_THROWS_WITH_AS(import_module(SafetensorsFile(folder / "whole.safetensors"), "", {}),
                        doctest::Contains("--prefix names what stands before"), Error);
 }
-
-/// The tensors of a fixture, to be changed and written again.
-struct Tensors {
-  explicit Tensors(const std::string& name) {
-    const SafetensorsFile file(fixture(name));
-    for (const FileTensor& t : file.tensors()) parts.push_back({t.name, t.shape, t.to_floats()});
-  }
-  struct Part {
-    std::string name;
-    std::vector<int64_t> shape;
-    std::vector<float> values;
-  };
-  Part& at(const std::string& name) {
-    return *std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.name == name; });
-  }
-  void remove(const std::string& name) { parts.erase(parts.begin() + (&at(name) - parts.data())); }
-  void write(const std::string& path) const {
-    std::vector<TensorToWrite> tensors;
-    for (const Part& part : parts) tensors.push_back({part.name, DType::f32, part.shape, part.values.data()});
-    write_safetensors(path, tensors);
-  }
-  std::vector<Part> parts;
-};
 
 TEST_CASE("a file that is not quite the module is refused, and the tensor named") {
   struct Case {
@@ -184,7 +121,7 @@ TEST_CASE("a file that is not quite the module is refused, and the tensor named"
          t.parts.push_back({"gain", {1}, {1}});
        },
        0, "gain does not belong"},
-      {"public_aft_full", [](Tensors& t) { t.remove("fc_q.weight"); }, 0, "neither AFT_FULL"},
+      {"public_aft_full", [](Tensors& t) { t.remove("fc_q.weight"); }, 0, "none of AFT_FULL"},
       {"public_aft_full", [](Tensors& t) { t.at("position_biases").shape = {529}; }, 0, "position_biases has shape"},
       {"public_aft_full",
        [](Tensors& t) {
@@ -195,6 +132,18 @@ TEST_CASE("a file that is not quite the module is refused, and the tensor named"
       {"public_aft_local", [](Tensors& t) { t.remove("local_mask"); }, 0, "--window"},
       {"public_aft_local", [](Tensors&) {}, 4, "contradicts"},
       {"public_aft_local", [](Tensors& t) { t.remove("output.weight"); }, 0, "output.weight"},
+      {"public_fastformer", [](Tensors& t) { t.remove("self.key_att.bias"); }, 0, "self.key_att.bias"},
+      {"public_fastformer", [](Tensors& t) { t.remove("output.dense.weight"); }, 0, "output.dense.weight"},
+      {"public_fastformer",
+       [](Tensors& t) {
+         t.at("self.transform.weight").shape = {9, 16};
+       },
+       0, "transform.weight has"},
+      {"public_fastformer",
+       [](Tensors& t) {
+         t.parts.push_back({"self.value.bias", {1}, {1}});
+       },
+       0, "does not belong"},
   };
   const ImportFolder folder;
   for (const Case& c : cases) {
@@ -202,13 +151,13 @@ TEST_CASE("a file that is not quite the module is refused, and the tensor named"
     Tensors tensors(c.file);
     c.change(tensors);
     tensors.write(folder / "changed.safetensors");
-    CHECK_THROWS_WITH_AS(import_module(SafetensorsFile(folder / "changed.safetensors"), "", c.window),
+    CHECK_THROWS_WITH_AS(import_module(SafetensorsFile(folder / "changed.safetensors"), "", {c.window}),
                          doctest::Contains(c.says), Error);
   }
   Tensors without_mask("public_aft_local");
   without_mask.remove("local_mask");
   without_mask.write(folder / "changed.safetensors");
-  const ImportedModule module = import_module(SafetensorsFile(folder / "changed.safetensors"), "", 7);
+  const ImportedModule module = import_module(SafetensorsFile(folder / "changed.safetensors"), "", {7});
   CHECK(std::get<AftLocalConfig>(module.mixer).window == 7);
 }
 

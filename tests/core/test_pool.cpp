@@ -67,6 +67,19 @@ TEST_CASE("the peak is tracked, and trimming returns what waits") {
   CHECK(pool::stats().bytes_reserved == before.bytes_reserved);
 }
 
+TEST_CASE("shapes that never come back do not pile up") {
+  pool::trim();
+  const PoolStats before = pool::stats();
+  size_t largest = 0;
+  for (size_t megabytes = 64; megabytes < 128; ++megabytes) {
+    const Buffer buffer(megabytes << 20);
+    largest = std::max(largest, pool::stats().bytes_in_use);
+    CHECK(pool::stats().bytes_reserved <= 2 * std::max(largest, before.peak_in_use));
+  }
+  CHECK(pool::stats().bytes_reserved < before.bytes_in_use + (size_t{300} << 20));  // sizes of 8 classes were seen
+  pool::trim();
+}
+
 TEST_CASE("blocks may be taken and given back by several threads") {
   const size_t before = pool::stats().bytes_in_use;
   std::vector<std::thread> threads;

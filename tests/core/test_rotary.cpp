@@ -3,6 +3,7 @@
 #include "core/ops_index.hpp"
 #include "core/ops_math.hpp"
 #include "core/ops_rotary.hpp"
+#include "core/ops_shape.hpp"
 #include "tests/support/agreement.hpp"
 
 using namespace capstan;
@@ -82,11 +83,28 @@ TEST_CASE("rotary leaves position 0 and the features beyond dims alone") {
   CHECK(y[11] == x[11]);
 }
 
+TEST_CASE("rotary of the first heads leaves the others alone") {
+  const Ids positions = consecutive(2, 3, 5);
+  for (const RotaryPairs pairs : {RotaryPairs::interleaved, RotaryPairs::halves}) {
+    testing::check_agreement(
+        std::string("two of three heads, ") + enum_name(pairs),
+        [&](const auto& v) {
+          return rotary(v[0], positions, {10000, 4, pairs, /*heads=*/2});
+        },
+        [&](const auto& v) {
+          const Var turned = composed_rotary(slice(v[0], 2, 0, 2), positions, {10000, 4, pairs});
+          return concatenate({turned, slice(v[0], 2, 2, 3)}, 2);
+        },
+        {{2, 3, 3, 6}});
+  }
+}
+
 TEST_CASE("rotary names what does not fit") {
   const Var x(Array(Shape{2, 3, 5}, real{1}));
   CHECK_THROWS_AS(rotary(x, consecutive(2, 3)), std::invalid_argument);              // odd width
   CHECK_THROWS_AS(rotary(x, consecutive(2, 3), {10000, 6}), std::invalid_argument);  // more than there are
   CHECK_THROWS_AS(rotary(x, consecutive(3, 2), {10000, 4}), std::invalid_argument);  // positions of another shape
   CHECK_THROWS_AS(rotary(x, consecutive(2, 3), {0, 4}), std::invalid_argument);      // base
+  CHECK_THROWS_AS(rotary(x, consecutive(2, 3), {10000, 4, RotaryPairs::halves, 2}), std::invalid_argument);  // heads
   CHECK_THROWS_AS(rotary(Var(Array(Shape{3, 4}, real{1})), consecutive(3, 4)), std::invalid_argument);
 }

@@ -52,6 +52,7 @@ TEST_CASE("every field is described once, with help and a default inside its lim
   CHECK(described_fields<TextSourceConfig>() == 12);
   CHECK(described_fields<LabelledSourceConfig>() == 15);
   CHECK(described_fields<ListOpsConfig>() == 9);
+  CHECK(described_fields<AssociativeRecallConfig>() == 8);
   CHECK(described_fields<BatchConfig>() == 2);
   CHECK(described_fields<ByteTokenizerConfig>() == 0);
   CHECK(described_fields<CharTokenizerConfig>() == 0);
@@ -75,4 +76,9 @@ TEST_CASE("rules that span several fields name the field") {
   CHECK(problems_of(listops) == "");
   listops.min_length = listops.max_length - 1;
   CHECK(problems_of(listops) == "max_length;");
+  AssociativeRecallConfig recall;
+  CHECK(problems_of(recall) == "");
+  recall.length = recall.vocabulary = 65;
+  recall.pairs = 17;
+  CHECK(problems_of(recall) == "length;pairs;vocabulary;");
 }

@@ -3,6 +3,7 @@
 #include "data/byte_tokenizer.hpp"
 #include "data/char_tokenizer.hpp"
 #include "data/listops_tokenizer.hpp"
+#include "data/number_tokenizer.hpp"
 #include "data/utf8.hpp"
 #include "data/word_tokenizer.hpp"
 #include "support.hpp"
@@ -142,6 +143,8 @@ TEST_CASE("every tokenizer survives its JSON, and only equal ones have equal fin
   std::vector<std::shared_ptr<const Tokenizer>> tokenizers = {
       std::make_shared<ByteTokenizer>(),
       std::make_shared<ListOpsTokenizer>(),
+      std::make_shared<NumberTokenizer>(7),
+      std::make_shared<NumberTokenizer>(8),
       std::make_shared<CharTokenizer>(CharTokenizer::from_texts({"abc"})),
       std::make_shared<CharTokenizer>(CharTokenizer::from_texts({"abd"})),
       std::make_shared<WordTokenizer>(WordTokenizer::Rule{}, std::vector<std::string>{"a", "b"}),
@@ -157,10 +160,10 @@ TEST_CASE("every tokenizer survives its JSON, and only equal ones have equal fin
     for (size_t j = 0; j < tokenizers.size(); ++j)
       CHECK((copy->fingerprint() == tokenizers[j]->fingerprint()) == (i == j));
   }
-  for (const char* json :
-       {"", "{", "[]", "{\"kind\": \"bpe\"}", "{\"kind\": \"char\"}", "{\"kind\": \"char\", \"code_points\": [5, 5]}",
-        "{\"kind\": \"word\", \"split\": \"x\", \"lower_case\": true, \"words\": []}",
-        "{\"kind\": \"word\", \"split\": \"blanks\", \"lower_case\": true, \"words\": [\"<unk>\"]}"})
+  for (const char* json : {"", "{", "[]", "{\"kind\": \"bpe\"}", "{\"kind\": \"char\"}",
+                           "{\"kind\": \"number\", \"size\": 0}", "{\"kind\": \"char\", \"code_points\": [5, 5]}",
+                           "{\"kind\": \"word\", \"split\": \"x\", \"lower_case\": true, \"words\": []}",
+                           "{\"kind\": \"word\", \"split\": \"blanks\", \"lower_case\": true, \"words\": [\"<unk>\"]}"})
     CHECK_THROWS_AS(Tokenizer::from_json(json), Error);
 }
 

@@ -389,6 +389,14 @@ def main():
     make_public_modules()
     make_elementary()
 
+    from systems import attention  # here, because they use the functions above
+    attention.make()
+    from systems import fastformer, flash, gau, public_gated  # here, because they use the functions above
+    fastformer.make()
+    flash.make()
+    gau.make()
+    public_gated.make()
+
 
 if __name__ == "__main__":
     main()

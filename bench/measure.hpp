@@ -1,0 +1,29 @@
+// What the machine can do, measured in the process that is judged by it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+namespace capstan::bench {
+
+template <class Work>
+double seconds_of(const Work& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+struct Spread {
+  double median, low, high;
+};
+Spread spread_of(std::vector<double> values);
+
+/// FLOP/s of one sgemm at 2048^3, all threads.
+double sgemm_rate();
+/// Bytes/s of a = b + s c over arrays far larger than the caches, all threads; three streams counted.
+double triad_rate();
+/// Seconds to read `count` numbers once, all threads: the least a decoding step can take.
+double read_seconds(const float* numbers, int64_t count);
+
+}  // namespace capstan::bench

@@ -1,0 +1,57 @@
+// Training steps, blocks and decoding of whole models.
+//
+//   bench_models steps|length|decode [SYSTEM ...]   a table (bench/tables.hpp)
+//   bench_models serve --system S --work W ...      one subject, timed on request (bench/serve.hpp), for bench/run.py
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "bench/serve.hpp"
+#include "bench/tables.hpp"
+#include "core/machine.hpp"
+#include "core/parallel.hpp"
+
+using namespace capstan;
+
+int main(int argc, char** argv) try {
+  restart_with_best_settings(argv);
+  bench::TableOptions options;
+  bench::Setup& setup = options.setup;
+  std::string work = "step";
+  int threads = 0;
+
+  CLI::App cli{"Training steps, blocks and decoding of whole models"};
+  cli.require_subcommand(1);
+  cli.fallthrough();
+  cli.add_option("--threads", threads, "0: one per physical core");
+  cli.add_option("--width", setup.width);
+  cli.add_option("--layers", setup.layers, "of a Transformer; gau and flash have two for each");
+  cli.add_option("--batch", setup.batch);
+  cli.add_option("--length", setup.length, "decode: tokens before the timed ones");
+  cli.add_option("--max-length", setup.max_length, "longest position; 0: the length");
+  cli.add_option("--micro", setup.micro, "tokens per micro-batch; 0: the whole batch at once");
+  cli.add_option("--rounds", options.rounds);
+  for (const char* table : {"steps", "length", "decode"})
+    cli.add_subcommand(table)->add_option("systems", options.systems, "all when empty");
+  CLI::App* const serve = cli.add_subcommand("serve", "one subject, timed on request");
+  serve->add_option("--system", setup.system);
+  serve->add_option("--work", work, "step, forward, both or decode");
+  serve->add_option("--weights", setup.weights, "safetensors file with every parameter");
+  serve->add_option("--data", setup.data, "safetensors file with tokens and labels, or x");
+  CLI11_PARSE(cli, argc, argv);
+
+  set_threads(threads);
+  if (serve->parsed()) {
+    setup.work = bench::work_called(work);
+    bench::serve(setup);
+  } else if (cli.got_subcommand("steps")) {
+    bench::print_steps(options);
+  } else if (cli.got_subcommand("length")) {
+    bench::print_length(options);
+  } else {
+    bench::print_decode(options);
+  }
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "bench_models: %s\n", error.what());
+  return 1;
+}

@@ -1,0 +1,57 @@
+// What a benchmark times: a training step, a pass through a block, or decoding, of any system.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace capstan::bench {
+
+enum class Work { step, forward, both, decode };
+/// Throws std::invalid_argument for a name that is none of "step", "forward", "both", "decode".
+Work work_called(const std::string& name);
+
+struct Setup {
+  std::string system = "aft-simple";  // a mixer's type
+  Work work = Work::step;
+  int64_t width = 256;
+  int64_t layers = 4;  // of a Transformer; gau and flash have two for each
+  int64_t batch = 8;
+  int64_t length = 512;    // decode: tokens before the first one that is timed
+  int64_t max_length = 0;  // longest position; 0: length
+  int64_t micro = 0;       // tokens per micro-batch, 0: the whole batch at once
+  std::string weights;     // safetensors file with every parameter; empty: as the model starts
+  std::string data;        // safetensors file with tokens and labels, or x; empty: random ones
+};
+
+/// Two programs that do the same work have the same of these.
+struct Outcome {
+  double loss = 0;       // mean nats per target; of a block the mean of y^2 / 2
+  double grad_norm = 0;  // over all parameters; 0 where nothing is differentiated
+};
+
+/// Byte-level language model (V = 256, learned positions, pre-norm, tied output), or its blocks alone.
+class Subject {
+ public:
+  virtual ~Subject() = default;
+  /// The work without the update of any weight.
+  virtual Outcome check() = 0;
+  /// Seconds taken by `repeats` units of work: training steps, passes or tokens.
+  virtual double run(int64_t repeats) = 0;
+  /// Useful FLOPs of a unit: products with weights and mixing, three times where there is a backward pass; recomputed
+  /// and masked work does not count.
+  virtual double flops() const = 0;
+  /// Tokens a unit works through.
+  virtual double tokens() const = 0;
+  /// Numbers among the weights that a unit reads at least once (no table of positions).
+  virtual int64_t weights_read() const = 0;
+  virtual const float* weights() const = 0;
+};
+
+std::unique_ptr<Subject> make_subject(const Setup& setup);
+
+/// Names of all systems this build has.
+std::vector<std::string> system_names();
+
+}  // namespace capstan::bench

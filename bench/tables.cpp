@@ -1,0 +1,109 @@
+#include "bench/tables.hpp"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+
+#include "bench/measure.hpp"
+#include "core/machine.hpp"
+#include "core/parallel.hpp"
+#include "train/reporter.hpp"
+
+namespace capstan::bench {
+namespace {
+
+void print_machine() {
+  const BlasInfo blas = blas_info();
+  sgemm_rate();
+  fmt::print("{} threads, {} ({} kernels, {} threading), sgemm 2048^3 {:.0f} GFLOP/s\n", threads(), blas.version,
+             blas.core, blas.threading, sgemm_rate() / 1e9);
+}
+
+std::string range(const Spread& spread, double factor, int digits) {
+  return fmt::format("[{:.{}f}, {:.{}f}]", factor * spread.low, digits, factor * spread.high, digits);
+}
+
+template <class Row>
+void for_systems(const TableOptions& options, const Row& row) {
+  for (const std::string& system : options.systems.empty() ? system_names() : options.systems) {
+    Setup setup = options.setup;
+    setup.system = system;
+    row(setup);
+    std::fflush(stdout);
+  }
+}
+
+/// Two subjects, `repeats` units each, taking turns: the second's time per round and its ratio to the first's.
+struct Comparison {
+  Spread seconds, ratio;
+};
+Comparison compare(Subject& first, Subject& second, int64_t repeats, int64_t rounds) {
+  first.run(repeats), second.run(repeats);
+  std::vector<double> ratios, times;
+  for (int64_t round = 0; round < rounds; ++round) {
+    const double one = first.run(repeats);
+    times.push_back(second.run(repeats));
+    ratios.push_back(times.back() / one);
+  }
+  return {spread_of(times), spread_of(ratios)};
+}
+
+}  // namespace
+
+void print_steps(const TableOptions& options) {
+  print_machine();
+  fmt::print("{:<12}{:>10}{:>20}{:>12}{:>10}{:>24}{:>10}\n", "system", "ms/step", "", "tokens/s", "GFLOP",
+             "share of sgemm", "RSS MB");
+  for_systems(options, [&](Setup setup) {
+    setup.work = Work::step;
+    const auto subject = make_subject(setup);
+    subject->run(2);
+    std::vector<double> times, shares;
+    for (int64_t round = 0; round < options.rounds; ++round) {
+      const double before = sgemm_rate(), time = subject->run(1), after = sgemm_rate();
+      times.push_back(time);
+      shares.push_back(subject->flops() / time / ((before + after) / 2));
+    }
+    const Spread time = spread_of(times), share = spread_of(shares);
+    fmt::print("{:<12}{:>10.1f}{:>20}{:>12.0f}{:>10.1f}{:>8.3f}{:>16}{:>10.0f}\n", setup.system, 1e3 * time.median,
+               range(time, 1e3, 1), subject->tokens() / time.median, subject->flops() / 1e9, share.median,
+               range(share, 1, 3), static_cast<double>(peak_resident_bytes()) / 1e6);
+  });
+}
+
+void print_length(const TableOptions& options) {
+  constexpr int64_t tokens = 16384;
+  print_machine();
+  for_systems(options, [&](Setup setup) {
+    setup.work = Work::step;
+    const auto of_length = [&](int64_t length) {
+      setup.batch = tokens / length;
+      setup.length = length;
+      return make_subject(setup);
+    };
+    const auto shorter = of_length(256), longer = of_length(tokens);
+    const Comparison result = compare(*shorter, *longer, 1, options.rounds);
+    fmt::print("{:<12} T = 16384: {:.2f} us/token; over T = 256: {:.3f} {}\n", setup.system,
+               1e6 * result.seconds.median / tokens, result.ratio.median, range(result.ratio, 1, 3));
+  });
+}
+
+void print_decode(const TableOptions& options) {
+  constexpr int64_t near = 256, far = 4096, tokens = 64;
+  print_machine();
+  for_systems(options, [&](Setup setup) {
+    setup.work = Work::decode;
+    setup.batch = 1;
+    setup.max_length = far + tokens;
+    const auto at_position = [&](int64_t position) {
+      setup.length = position;
+      return make_subject(setup);
+    };
+    const auto early = at_position(near), late = at_position(far);
+    const Comparison result = compare(*early, *late, tokens, options.rounds);
+    fmt::print("{:<12} position 4096: {:.0f} us/token; over position 256: {:.3f} {}\n", setup.system,
+               1e6 * result.seconds.median / tokens, result.ratio.median, range(result.ratio, 1, 3));
+  });
+}
+
+}  // namespace capstan::bench

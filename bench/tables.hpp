@@ -1,0 +1,23 @@
+// The tables that need no other program beside this one.
+#pragma once
+
+#include <vector>
+
+#include "bench/subject.hpp"
+
+namespace capstan::bench {
+
+struct TableOptions {
+  Setup setup;                       // `system` and `work` are chosen by the table
+  std::vector<std::string> systems;  // empty: all
+  int64_t rounds = 9;
+};
+
+/// Training steps: time, tokens per second, share of sgemm, peak memory. Medians with [lowest, highest].
+void print_steps(const TableOptions& options);
+/// Training steps at T = 16384 over T = 256, B T = 16384: time per token.
+void print_length(const TableOptions& options);
+/// Time per generated token at position 4096 over position 256.
+void print_decode(const TableOptions& options);
+
+}  // namespace capstan::bench

@@ -1,0 +1,11 @@
+// Fastformer's additive attention as a composition of primitives: what it is, without any thought of speed. B x T x H x
+// T numbers; for tests and for readers. The arguments are those of core/ops_fastformer.hpp, which computes the same.
+#pragma once
+
+#include "core/ops_fastformer.hpp"
+
+CAPSTAN_BEGIN
+
+Var fastformer_composed(const Var& qk, const FastformerWeights& weights, const Segments& segments, bool causal);
+
+CAPSTAN_END

@@ -1,0 +1,23 @@
+// What stands between the projections of a gated attention unit and its attention. Hua et al. 2022, arXiv 2202.10447.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/ops_rotary.hpp"
+#include "core/tape.hpp"
+
+CAPSTAN_BEGIN
+
+/// Groups of consecutive columns after SiLU, as separate outputs.  packed: (..., sum of widths) -> (..., width_p) each.
+/// One pass; the pullback makes one gradient for all columns and saves `packed` only. Throws std::invalid_argument when
+/// the widths do not add up.
+std::vector<Var> split_silu(const Var& packed, const std::vector<int64_t>& widths);
+
+/// C views of shared features: y_c = gain_c * z + offset_c, turned by rotary positions where `turn` is given.
+/// z: (B, T, Z), gain and offset: (C, Z), positions: (B, T) -> C times (B, T, Z). One pass; saves z and the tables of
+/// angles; the gradients of gain and offset are sums in a fixed order. Throws std::invalid_argument naming the shapes.
+std::vector<Var> offset_scale(const Var& z, const Var& gain, const Var& offset, const Ids& positions,
+                              const std::optional<RotaryOptions>& turn = std::nullopt);
+
+CAPSTAN_END

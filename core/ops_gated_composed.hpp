@@ -1,0 +1,14 @@
+// The ops of core/ops_gated.hpp as compositions of primitives: what they mean, and what tests compare them with.
+#pragma once
+
+#include "core/ops_gated.hpp"
+
+CAPSTAN_BEGIN
+
+/// silu, then split.
+std::vector<Var> split_silu_composed(const Var& packed, const std::vector<int64_t>& widths);
+/// gain_c * z + offset_c, then rotary, for each c.
+std::vector<Var> offset_scale_composed(const Var& z, const Var& gain, const Var& offset, const Ids& positions,
+                                       const std::optional<RotaryOptions>& turn = std::nullopt);
+
+CAPSTAN_END

@@ -1,0 +1,68 @@
+#include "core/ops_gated_linear.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/kernels/gated.hpp"
+#include "core/linear_products.hpp"
+
+CAPSTAN_BEGIN
+namespace {
+
+/// Rows that are gated and multiplied at a time: enough for a product at full speed, few enough to stay in the cache.
+constexpr int64_t rows_at_once = 2048;
+
+/// body(first row, rows, buffer) over all rows, at least once; the buffer holds that many rows of `in` numbers.
+template <class Body>
+void for_row_blocks(const LinearSizes& sizes, const Body& body) {
+  Array buffer(Shape{std::min(rows_at_once, sizes.rows), sizes.in});
+  int64_t first = 0;
+  do {
+    body(first, std::min(rows_at_once, sizes.rows - first), buffer.mutable_data());
+    first += rows_at_once;
+  } while (first < sizes.rows);
+}
+
+Array forward(const Array& gate, const Array& x, const Array& weight, const real* bias, const LinearSizes& sizes) {
+  Array y(x.shape().with(-1, sizes.out));
+  real* const out = y.mutable_data();
+  for_row_blocks(sizes, [&](int64_t first, int64_t rows, real* gated) {
+    const int64_t at = first * sizes.in;
+    kernels::gate(gate.data() + at, x.data() + at, gated, rows * sizes.in);
+    multiply_rows(gated, weight.data(), bias, out + first * sizes.out, {rows, sizes.in, sizes.out});
+  });
+  return y;
+}
+
+}  // namespace
+
+Var gated_linear(const Var& gate, const Var& x, const Var& weight, const Var& bias) {
+  const LinearSizes sizes = linear_sizes(x.shape(), weight.shape(), bias, "gated_linear");
+  check(gate.shape() == x.shape(), "gated_linear: gate {} and x {} differ", gate.shape(), x.shape());
+  Array y = forward(gate.value(), x.value(), weight.value(), bias ? bias.value().data() : nullptr, sizes);
+  return make_var("gated_linear", std::move(y), {gate, x, weight, bias},
+                  [gv = gate.value(), xv = x.value(), w = weight.value(), sizes](const Array& dy,
+                                                                                 const Needs& needs) mutable -> Grads {
+                    GradSink dweight(needs, 2, w.shape()), dbias(needs, 3, Shape{sizes.out});
+                    const real *const gates = gv.data(), *const rows_x = xv.data();
+                    Array dgate = take_or_make(gv), dx = take_or_make(xv);
+                    real *const dgate_data = dgate.mutable_data(), *const dx_data = dx.mutable_data();
+                    real beta = dweight.beta();
+                    for_row_blocks(sizes, [&](int64_t first, int64_t rows, real* buffer) {
+                      const int64_t at = first * sizes.in, count = rows * sizes.in;
+                      const real* const d = dy.data() + first * sizes.out;
+                      if (dweight) {
+                        kernels::gate(gates + at, rows_x + at, buffer, count);
+                        gemm(sizes.out, sizes.in, rows, {d, sizes.out, Transpose::yes}, {buffer, sizes.in},
+                             dweight.data(), sizes.in, 1, beta);
+                        beta = 1;
+                      }
+                      gemm(rows, sizes.in, sizes.out, {d, sizes.out}, {w.data(), sizes.in}, buffer, sizes.in);
+                      kernels::gate_backward(buffer, gates + at, rows_x + at, dgate_data + at, dx_data + at, count);
+                    });
+                    kernels::column_sums(dy.data(), {dbias.data(), dbias.beta()}, sizes.rows, sizes.out);
+                    return {dgate, dx, dweight.grad(), dbias.grad()};
+                  });
+}
+
+CAPSTAN_END

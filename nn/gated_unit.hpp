@@ -1,0 +1,113 @@
+// What GAU and FLASH have in common: gates, values and shared features from one projection, scaled and shifted views of
+// the features as queries and keys, the gate, the output projection. Hua et al. 2022, arXiv 2202.10447.
+#pragma once
+
+#include "core/ops_rotary.hpp"
+#include "core/schema.hpp"
+#include "nn/gated_kernel.hpp"
+#include "nn/layers.hpp"
+#include "nn/mixer.hpp"
+#include "nn/relative_bias.hpp"
+
+namespace capstan {
+
+/// How a gated unit starts. With `paper` all matrices, biases of position and gains are N(0, 0.02): queries and keys
+/// are next to nothing, so that layers pass their input through and need many steps to wake up; meant for large models.
+/// `lecun` keeps activations of size one: matrices N(0, 1 / in), gains 1.
+enum class GatedInit { lecun, paper };
+
+inline std::vector<EnumName<GatedInit>> enum_names(GatedInit) {
+  return {{GatedInit::lecun, "lecun"}, {GatedInit::paper, "paper"}};
+}
+
+/// Rotary positions of queries and keys.
+struct GatedRotaryConfig {
+  bool enabled = true;
+  int64_t dims = 0;
+  double base = 10000;
+  RotaryPairs pairs = RotaryPairs::halves;
+  RotaryOptions options() const { return {base, dims, pairs}; }
+};
+
+template <class Fields>
+void describe(Fields& f, GatedRotaryConfig& c) {
+  f("enabled", c.enabled, any(), "turn queries and keys by their positions");
+  f("dims", c.dims, at_least(0), "features that turn, an even number; 0: all of them (FLASH-pytorch: 32)");
+  f("base", c.base, greater(0), "pair i of n turns by base^(-i/n) per position");
+  f("pairs", c.pairs, any(), "features that turn together: halves (i, i + n) or interleaved (2i, 2i + 1)");
+}
+
+struct GatedUnitConfig : GatedKernelConfig {
+  double expansion = 2;
+  int64_t key_dim = 128;
+  GatedRotaryConfig rotary;
+  RelativeBiasKind position_bias = RelativeBiasKind::rotary;
+  double t5_scale = 0;
+  bool bias = false;
+  GatedInit init = GatedInit::lecun;
+};
+
+template <class Fields>
+void describe_unit(Fields& f, GatedUnitConfig& c) {
+  f("expansion", c.expansion, greater(0), "width of gate and values over the model's width (E / D)");
+  f("key_dim", c.key_dim, at_least(1), "width of queries and keys (s in the paper)");
+  describe_kernel(f, c);
+  f("rotary", c.rotary, any(), "rotary positions of queries and keys");
+  f("position_bias", c.position_bias, any(),
+    "b, of the distance: none, toeplitz (a table up to max_length, or the chunk), rotary (any length) or t5 (32 "
+    "buckets, any length)");
+  f("t5_scale", c.t5_scale, at_least(0),
+    "factor of the t5 buckets; 0: sqrt(key_dim) (FLASH-pytorch's GAU: sqrt(width))");
+  f("bias", c.bias, any(), "biases of both projections");
+  f("init", c.init, any(),
+    "lecun (activations of size one) or paper (N(0, 0.02) everywhere: near the identity, slow to start)");
+}
+
+}  // namespace capstan
+
+CAPSTAN_BEGIN
+
+/// What a unit must know besides its configuration.
+struct GatedUnitShape {
+  int64_t views;               // of the shared features: 2 for each attention
+  GatedKernelShape attention;  // the quadratic one
+  int64_t positions;           // a Toeplitz bias knows as many
+};
+
+/// Parameters to_uvz.weight (2E + Z, D) and .bias, gain and offset (views, Z), to_out.weight (D, E) and .bias;
+/// relative_bias.table (2 positions - 1), relative_bias.a and .c (Z), or relative_bias.buckets (32).
+class GatedUnit {
+ public:
+  /// Throws std::invalid_argument for a kernel that does not exist or rotary positions that do not fit.
+  GatedUnit(const Scope& scope, const MixerShape& shape, const GatedUnitConfig& config, const GatedUnitShape& unit);
+
+  struct Parts {
+    Var gate, value;         // (B, T, E)
+    std::vector<Var> views;  // (B, T, Z)
+  };
+  /// x: (B, T, D), positions: (B, T)
+  Parts project(const Var& x, const Ids& positions) const;
+  /// (gate * mixed) W_o.
+  Var output(const Var& gate, const Var& mixed) const;
+
+  /// b for `length` positions, (1, 2 length - 1), scaled for the kernel; undefined without position bias.
+  Var bias(int64_t length) const;
+  AttentionOptions attention_options(const Segments& segments) const {
+    return gated_attention_options(config_, shape_.attention, segments);
+  }
+  /// Of a query that sees `count` keys.
+  KernelScales scales(int64_t count) const {
+    return kernel_scales(config_, shape_.attention, static_cast<double>(count));
+  }
+  int64_t hidden() const { return hidden_; }
+
+ private:
+  GatedUnitConfig config_;
+  GatedUnitShape shape_;
+  int64_t width_, hidden_;  // D, E
+  Var weight_, bias_, gain_, offset_;
+  std::unique_ptr<Linear> to_out_;
+  RelativeBias relative_bias_;
+};
+
+CAPSTAN_END

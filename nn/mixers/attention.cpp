@@ -1,0 +1,68 @@
+#include "nn/mixers/attention.hpp"
+
+#include <cmath>
+
+#include "core/error.hpp"
+#include "core/ops_attention.hpp"
+#include "core/ops_shape.hpp"
+
+CAPSTAN_BEGIN
+
+MultiHeadAttention::MultiHeadAttention(const Scope& scope, const MixerShape& shape, const AttentionConfig& config)
+    : shape_(shape), config_(config) {
+  const int64_t width = shape.width;
+  check(config.heads > 0 && width % config.heads == 0, "attention: width {} is not a multiple of {} heads", width,
+        config.heads);
+  if (config.rotary) rotary_pairs(config.rotary_options(), width / config.heads);
+  const ParamOptions vector{/*decay=*/false}, key_vector{/*decay=*/false, /*gauge=*/!config.rotary};
+  qkv_weight_ = (scope / "to_qkv").param("weight", {3 * width, width}, init::lecun_normal());
+  if (config.bias) {
+    query_bias_ = scope.param("query_bias", {width}, init::zeros(), vector);
+    value_bias_ = scope.param("value_bias", {width}, init::zeros(), vector);
+  }
+  if (config.key_bias) key_bias_ = scope.param("key_bias", {width}, init::zeros(), key_vector);
+  if (config.output_projection)
+    to_out_ = std::make_unique<Linear>(scope / "to_out", LinearConfig{width, width, config.bias, shape.output_gain});
+}
+
+double MultiHeadAttention::scale() const {
+  return 1 / std::sqrt(static_cast<double>(shape_.width) / static_cast<double>(config_.heads));
+}
+
+Var MultiHeadAttention::project(const Var& x, const Ids& positions) const {
+  const int64_t width = shape_.width, heads = config_.heads;
+  check(x.rank() == 3 && x.dim(2) == width, "attention: x must be (B, T, {}), got shape {}", width, x.shape());
+  Var packed_bias;
+  if (query_bias_ || key_bias_) {
+    const auto part = [width](const Var& bias) { return bias ? bias : Var(Array::zeros(Shape{width})); };
+    packed_bias = concatenate({part(query_bias_), part(key_bias_), part(value_bias_)}, 0);
+  }
+  const Var qkv = linear(x, qkv_weight_, packed_bias);
+  if (!config_.rotary) return qkv;
+  RotaryOptions options = config_.rotary_options();
+  options.heads = 2 * heads;  // the values stay
+  const Var turned = rotary(reshape(qkv, {x.dim(0), x.dim(1), 3 * heads, width / heads}), positions, options);
+  return reshape(turned, {x.dim(0), x.dim(1), 3 * width});
+}
+
+Var MultiHeadAttention::mix(const Var& qkv, const Segments& segments) const {
+  AttentionOptions options;
+  options.heads = config_.heads;
+  options.causal = shape_.causal;
+  options.scale = scale();
+  return attention_packed(qkv, segments, options);
+}
+
+Var MultiHeadAttention::forward(const Var& x, const Context& context) const {
+  return output(mix(project(x, context.segments.positions()), context.segments));
+}
+
+MixerCost MultiHeadAttention::cost(int64_t length) const {
+  const double width = static_cast<double>(shape_.width), heads = static_cast<double>(config_.heads),
+               t = static_cast<double>(length);
+  const double seen = shape_.causal ? t / 2 : t;
+  // q|k|v, what the heads give, and two numbers per head of the softmax.
+  return {2 * seen * 2 * width, 2 * t * 2 * width, 4 * width + 2 * heads};
+}
+
+CAPSTAN_END

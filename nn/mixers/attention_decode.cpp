@@ -1,0 +1,66 @@
+// Attention token by token, from the keys and values of all tokens so far.
+#include "core/error.hpp"
+#include "nn/key_value_cache.hpp"
+#include "nn/mixers/attention.hpp"
+
+CAPSTAN_BEGIN
+namespace {
+
+struct AttentionState final : MixerState {
+  AttentionState(int64_t batch, int64_t width_, int64_t heads_)
+      : width(width_), heads(heads_), cache(batch, width_, width_) {}
+  void reset() override { cache.clear(); }
+  int64_t numbers(int64_t position) const override { return 2 * width * position; }
+
+  int64_t width, heads;
+  KeyValueCache cache;
+};
+
+/// Throws std::invalid_argument for a state that some other mixer made.
+KeyValueCache& cache_of(MixerState& state, int64_t width, int64_t heads) {
+  auto* const attention = dynamic_cast<AttentionState*>(&state);
+  check(attention != nullptr && attention->width == width && attention->heads == heads,
+        "attention: this state was made for another mixer");
+  return attention->cache;
+}
+
+}  // namespace
+
+std::unique_ptr<MixerState> MultiHeadAttention::make_state(int64_t batch) const {
+  if (!shape_.causal) throw std::logic_error("attention: a bidirectional mixer does not decode");
+  return std::make_unique<AttentionState>(batch, shape_.width, config_.heads);
+}
+
+Var MultiHeadAttention::prefill(const Var& x, MixerState& state) const {
+  const int64_t width = shape_.width;
+  KeyValueCache& cache = cache_of(state, width, config_.heads);
+  check(x.rank() == 3 && x.dim(0) == cache.batch() && x.dim(2) == width,
+        "attention: prefill of x {} where ({}, T, {}) is needed", x.shape(), cache.batch(), width);
+  check(cache.count() == 0, "attention: prefill needs a fresh state, this one has seen {} tokens", cache.count());
+  if (x.dim(1) == 0) return x;
+  const Segments segments = Segments::full(x.dim(0), x.dim(1));
+  const Var qkv = project(x, segments.positions());
+  const real* const first = qkv.value().data();
+  cache.append(first + width, 3 * width, first + 2 * width, 3 * width, x.dim(1));
+  return output(mix(qkv, segments));
+}
+
+Var MultiHeadAttention::step(const Var& x, MixerState& state) const {
+  const int64_t width = shape_.width;
+  KeyValueCache& cache = cache_of(state, width, config_.heads);
+  const int64_t batch = cache.batch();
+  check(x.shape() == Shape{batch, width}, "attention: step with x {} where ({}, {}) is needed", x.shape(), batch,
+        width);
+  const Ids positions(Shape{batch, 1}, static_cast<int32_t>(cache.count()));
+  const Var qkv = project(Var(x.value().reshape(Shape{batch, 1, width})), positions);
+  const real* const first = qkv.value().data();
+  cache.append(first + width, 3 * width, first + 2 * width, 3 * width, 1);
+  CacheQuery query;
+  query.heads = config_.heads;
+  query.scale = static_cast<real>(scale());
+  Array y(Shape{batch, width});
+  cache.attend(query, first, 3 * width, y.mutable_data());
+  return output(Var(y));
+}
+
+CAPSTAN_END

@@ -1,0 +1,106 @@
+#include "nn/mixers/fastformer.hpp"
+
+#include "core/error.hpp"
+#include "core/ops_math.hpp"
+#include "core/ops_shape.hpp"
+
+CAPSTAN_BEGIN
+namespace {
+
+struct FastformerDecodeState final : MixerState {
+  FastformerDecodeState(int64_t batch, int64_t heads, int64_t width) : pools(batch, heads, width) {}
+  void reset() override {
+    pools.reset();
+    position = 0;
+  }
+  int64_t numbers(int64_t) const override { return 2 * (pools.query.average.dim(1) + 2 * pools.query.maximum.dim(1)); }
+  int64_t batch() const { return pools.query.average.dim(0); }
+
+  FastformerState pools;
+  int64_t position = 0;
+};
+
+/// Throws std::invalid_argument for a state that some other kind of mixer made.
+FastformerDecodeState& decode_state(MixerState& state, int64_t heads, int64_t width) {
+  auto* const mine = dynamic_cast<FastformerDecodeState*>(&state);
+  check(mine != nullptr && mine->pools.query.maximum.dim(1) == heads && mine->pools.query.average.dim(1) == width,
+        "fastformer: this state was made for another mixer");
+  return *mine;
+}
+
+/// (H, D/H) -> (H, D), 0 outside the head's own features.
+Var block_diagonal(const Var& weight) {
+  const int64_t heads = weight.dim(0), head_width = weight.dim(1);
+  Array own = Array::zeros(Shape{heads, heads, 1});
+  for (int64_t head = 0; head < heads; ++head) own.mutable_data()[head * heads + head] = 1;
+  return reshape(reshape(weight, {heads, 1, head_width}) * Var(own), {heads, heads * head_width});
+}
+
+}  // namespace
+
+Fastformer::Logits::Logits(const Scope& scope, const MixerShape& shape, const FastformerConfig& config) {
+  check(config.heads > 0 && shape.width % config.heads == 0, "fastformer: width {} is not a multiple of {} heads",
+        shape.width, config.heads);
+  const bool per_head = config.logits == FastformerLogits::per_head;
+  weight =
+      scope.param("weight", {config.heads, per_head ? shape.width / config.heads : shape.width}, init::lecun_normal());
+  if (config.logit_bias) bias = scope.param("bias", {config.heads}, init::zeros(), {/*decay=*/false, /*gauge=*/true});
+}
+
+Fastformer::Fastformer(const Scope& scope, const MixerShape& shape, const FastformerConfig& config)
+    : shape_(shape),
+      config_(config),
+      to_qk_(scope / "to_qk", {shape.width, 2 * shape.width, config.bias}),
+      to_r_(scope / "to_r", {shape.width, shape.width, config.bias, config.output_projection ? 1 : shape.output_gain}),
+      query_logits_(scope / "query_logits", shape, config),
+      key_logits_(scope / "key_logits", shape, config) {
+  if (config.output_projection)
+    to_out_ = std::make_unique<Linear>(scope / "to_out",
+                                       LinearConfig{shape.width, shape.width, config.bias, shape.output_gain});
+}
+
+FastformerWeights Fastformer::weights() const {
+  const bool per_head = config_.logits == FastformerLogits::per_head;
+  const auto wide = [&](const Var& weight) { return per_head ? block_diagonal(weight) : weight; };
+  return {wide(query_logits_.weight), wide(key_logits_.weight), query_logits_.bias,
+          key_logits_.bias,           to_r_.weight(),           to_r_.bias()};
+}
+
+Var Fastformer::forward(const Var& x, const Context& context) const {
+  return output(fastformer(to_qk_(x), weights(), context.segments, shape_.causal));
+}
+
+std::unique_ptr<MixerState> Fastformer::make_state(int64_t batch) const {
+  if (!shape_.causal) throw std::logic_error("fastformer: a bidirectional mixer does not decode");
+  return std::make_unique<FastformerDecodeState>(batch, config_.heads, shape_.width);
+}
+
+Var Fastformer::go_on(const Var& x, FastformerState& state) const {
+  return output(Var(fastformer_continue(to_qk_(x).value(), weights(), state)));
+}
+
+Var Fastformer::prefill(const Var& x, MixerState& mixer_state) const {
+  FastformerDecodeState& state = decode_state(mixer_state, config_.heads, shape_.width);
+  check(x.rank() == 3 && x.dim(0) == state.batch() && x.dim(2) == shape_.width,
+        "fastformer: prefill of x {} where ({}, T, {}) is needed", x.shape(), state.batch(), shape_.width);
+  check(state.position == 0, "fastformer: prefill needs a fresh state, this one has seen {} tokens", state.position);
+  state.position = x.dim(1);
+  return x.dim(1) == 0 ? x : go_on(x, state.pools);
+}
+
+Var Fastformer::step(const Var& x, MixerState& mixer_state) const {
+  FastformerDecodeState& state = decode_state(mixer_state, config_.heads, shape_.width);
+  check(x.shape() == Shape{state.batch(), shape_.width}, "fastformer: step with x {} where ({}, {}) is needed",
+        x.shape(), state.batch(), shape_.width);
+  ++state.position;
+  return reshape(go_on(reshape(x, {state.batch(), 1, shape_.width}), state.pools), {state.batch(), shape_.width});
+}
+
+MixerCost Fastformer::cost(int64_t) const {
+  const double width = static_cast<double>(shape_.width), heads = static_cast<double>(config_.heads);
+  const double pools = 2 * (3 * width + width) + width;  // two averages, two products, the query added
+  const double saved = 2 * width + 2 * heads + (config_.output_projection ? width : 0);
+  return {pools, pools, saved};
+}
+
+CAPSTAN_END

@@ -1,0 +1,76 @@
+// Fastformer's mixer. Wu et al. 2021, arXiv 2108.09084.
+#pragma once
+
+#include "core/ops_fastformer.hpp"
+#include "core/schema.hpp"
+#include "nn/layers.hpp"
+#include "nn/mixer.hpp"
+
+namespace capstan {
+
+/// What a head's logits read: every feature of the token (the authors' code), or the head's own (the paper).
+enum class FastformerLogits { all_features, per_head };
+
+inline std::vector<EnumName<FastformerLogits>> enum_names(FastformerLogits) {
+  return {{FastformerLogits::all_features, "all-features"}, {FastformerLogits::per_head, "per-head"}};
+}
+
+/// Additive attention: tokens are pooled to one query, its products with the keys to one key. O(T D) time, O(D) decode
+/// state.
+struct FastformerConfig {
+  static constexpr const char* type_name = "fastformer";
+  int64_t heads = 4;
+  FastformerLogits logits = FastformerLogits::all_features;
+  bool bias = false;
+  bool logit_bias = false;  // gauge parameters: they cancel in the softmax. For published weights
+  bool output_projection = true;
+};
+
+template <class Fields>
+void describe(Fields& f, FastformerConfig& c) {
+  f("heads", c.heads, at_least(1), "pools with weights of their own; divides the width");
+  f("logits", c.logits, any(),
+    "what a head's logits read: all-features (the authors' code) or per-head (its own features, the paper)");
+  f("bias", c.bias, any(), "biases of query, key, to_r and output projection");
+  f("logit_bias", c.logit_bias, any(),
+    "biases of the logits: change nothing (they cancel), for published weights only");
+  f("output_projection", c.output_projection, any(), "a linear map behind the mixer");
+}
+
+}  // namespace capstan
+
+CAPSTAN_BEGIN
+
+/// y = W_o (W_r u + b_r + q) + b_o with u of core/ops_fastformer.hpp.  Parameters to_qk.weight (2D, D) and bias (2D),
+/// query_logits and key_logits .weight (H, D) or, per head, (H, D/H) and .bias (H), to_r.weight (D, D) and bias,
+/// to_out.
+class Fastformer final : public Mixer {
+ public:
+  Fastformer(const Scope& scope, const MixerShape& shape, const FastformerConfig& config);
+
+  Var forward(const Var& x, const Context& context) const override;
+  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
+  Var prefill(const Var& x, MixerState& state) const override;
+  Var step(const Var& x, MixerState& state) const override;
+  MixerCost cost(int64_t length) const override;
+
+ private:
+  FastformerWeights weights() const;
+  Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
+  /// The next T tokens of every sequence: (B, T, D).
+  Var go_on(const Var& x, FastformerState& state) const;
+
+  /// Weight and bias of one kind of logits, whose bias is undefined where there is none.
+  struct Logits {
+    Logits(const Scope& scope, const MixerShape& shape, const FastformerConfig& config);
+    Var weight, bias;
+  };
+
+  MixerShape shape_;
+  FastformerConfig config_;
+  Linear to_qk_, to_r_;
+  Logits query_logits_, key_logits_;
+  std::unique_ptr<Linear> to_out_;
+};
+
+CAPSTAN_END

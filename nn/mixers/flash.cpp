@@ -1,0 +1,82 @@
+#include "nn/mixers/flash.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/ops_attention.hpp"
+#include "core/ops_math.hpp"
+
+CAPSTAN_BEGIN
+namespace {
+
+GatedUnitConfig unit_config(const FlashConfig& config) {
+  check(config.local || config.global, "flash: neither the local nor the global part is on");
+  check(config.chunk >= 1, "flash: a chunk of {} tokens", config.chunk);
+  GatedUnitConfig unit = config;
+  if (!config.local) unit.position_bias = RelativeBiasKind::none;  // belongs to the local part
+  return unit;
+}
+
+GatedUnitShape unit_shape(const FlashConfig& config, bool causal) {
+  return {config.local && config.global ? 4 : 2, {config.key_dim, causal, config.chunk, config.chunk}, config.chunk};
+}
+
+}  // namespace
+
+Flash::Flash(const Scope& scope, const MixerShape& shape, const FlashConfig& config)
+    : shape_(shape),
+      config_(config),
+      linear_{config.chunk, shape.causal,
+              config.normaliser == Normaliser::counted ? ChunkNormaliser::counted : ChunkNormaliser::chunks},
+      unit_(scope, shape, unit_config(config), unit_shape(config, shape.causal)) {}
+
+Flash::Parts Flash::project(const Var& x, const Ids& positions) const {
+  const GatedUnit::Parts unit = unit_.project(x, positions);
+  Parts parts;
+  parts.gate = unit.gate;
+  parts.value = unit.value;
+  auto view = unit.views.begin();
+  if (config_.local) {
+    parts.quad_q = *view++;
+    parts.quad_k = *view++;
+  }
+  if (config_.global) {
+    parts.lin_q = *view++;
+    parts.lin_k = *view++;
+  }
+  return parts;
+}
+
+Var Flash::mix(const Parts& parts, const Segments& segments) const {
+  Var local, global;
+  if (config_.local)
+    local = attention(parts.quad_q, parts.quad_k, parts.value, unit_.bias(std::min(config_.chunk, segments.longest())),
+                      segments, unit_.attention_options(segments));
+  if (config_.global) global = chunk_linear_attention(parts.lin_q, parts.lin_k, parts.value, segments, linear_);
+  return local && global ? local + global : local ? local : global;
+}
+
+Var Flash::forward(const Var& x, const Context& context) const {
+  const Parts parts = project(x, context.segments.positions());
+  return unit_.output(parts.gate, mix(parts, context.segments));
+}
+
+MixerCost Flash::cost(int64_t length) const {
+  const double key = static_cast<double>(config_.key_dim), hidden = static_cast<double>(unit_.hidden()),
+               seen = static_cast<double>(std::min(config_.chunk, length));
+  // The packed projection; u, v, the sum of both parts and what the gate makes of it; z and its views.
+  MixerCost cost{0, 0, 6 * hidden + 2 * key};
+  if (config_.local) {
+    cost.mixing_flops += 2 * (key + hidden) * (shape_.causal ? seen / 2 : seen);
+    cost.decode_flops += 2 * (key + hidden) * seen;
+    cost.saved_numbers += 2 * key;
+  }
+  if (config_.global && (!shape_.causal || length > config_.chunk)) {
+    cost.mixing_flops += 4 * key * hidden;  // into the state and out of it
+    cost.decode_flops += 4 * key * hidden;
+  }
+  if (config_.global) cost.saved_numbers += 2 * key;
+  return cost;
+}
+
+CAPSTAN_END

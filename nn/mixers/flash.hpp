@@ -1,0 +1,62 @@
+// FLASH's mixed chunk attention: a gated attention unit that is quadratic inside chunks and linear across them.
+// Hua et al. 2022, arXiv 2202.10447.
+#pragma once
+
+#include "core/ops_chunk_linear.hpp"
+#include "nn/gated_unit.hpp"
+
+namespace capstan {
+
+/// O(T (C (Z + E) + Z E)) time, O(Z E + C (2Z + E)) decode state. `normaliser` holds for both parts: counted, the
+/// visible tokens of the chunk and of the other chunks; paper, the chunk's length, times the number of visible chunks
+/// for the global part.
+struct FlashConfig : GatedUnitConfig {
+  static constexpr const char* type_name = "flash";
+  FlashConfig() { position_bias = RelativeBiasKind::toeplitz; }
+  int64_t chunk = 256;
+  bool local = true;
+  bool global = true;
+};
+
+template <class Fields>
+void describe(Fields& f, FlashConfig& c) {
+  f("chunk", c.chunk, between(1, 65536), "tokens of a chunk (C), counted from the document's first; 256 in the paper");
+  f("local", c.local, any(), "the quadratic part inside chunks; off for ablation");
+  f("global", c.global, any(), "the linear part across chunks; off for ablation");
+  describe_unit(f, c);
+}
+
+}  // namespace capstan
+
+CAPSTAN_BEGIN
+
+/// (u * (V_quad + V_lin)) W_o: V_quad is attention() among the tokens of a chunk, V_lin chunk_linear_attention() on the
+/// chunks before (bidirectional: on the whole document). Parameters as GatedUnit names them; rows of gain and offset:
+/// quad_q, quad_k, lin_q, lin_k, without those of a part that is off. No position is the last one.
+class Flash final : public Mixer {
+ public:
+  /// Throws std::invalid_argument when both parts are off.
+  Flash(const Scope& scope, const MixerShape& shape, const FlashConfig& config);
+
+  Var forward(const Var& x, const Context& context) const override;
+  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
+  Var prefill(const Var& x, MixerState& state) const override;
+  Var step(const Var& x, MixerState& state) const override;
+  MixerCost cost(int64_t length) const override;
+
+ private:
+  struct Parts {
+    Var gate, value;                        // (B, T, E)
+    Var quad_q, quad_k, lin_q, lin_k = {};  // (B, T, Z); undefined for a part that is off
+  };
+  Parts project(const Var& x, const Ids& positions) const;
+  /// V_quad + V_lin
+  Var mix(const Parts& parts, const Segments& segments) const;
+
+  MixerShape shape_;
+  FlashConfig config_;
+  ChunkLinearOptions linear_;
+  GatedUnit unit_;
+};
+
+CAPSTAN_END

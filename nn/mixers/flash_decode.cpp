@@ -1,0 +1,146 @@
+// FLASH token by token: the state M of all full chunks and the rows of the current one.
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/gemm.hpp"
+#include "core/kernels/attention_decode.hpp"
+#include "core/parallel.hpp"
+#include "nn/mixers/flash.hpp"
+
+CAPSTAN_BEGIN
+namespace {
+
+struct FlashDecodeState final : MixerState {
+  FlashDecodeState(int64_t batch_, int64_t hidden_, const FlashConfig& config)
+      : batch(batch_),
+        hidden(hidden_),
+        key_dim(config.key_dim),
+        chunk(config.chunk),
+        local(config.local),
+        global(config.global),
+        values(Shape{batch, chunk, hidden}) {
+    if (local) quad_keys = Array(Shape{batch, chunk, key_dim});
+    if (!global) return;
+    lin_keys = Array(Shape{batch, chunk, key_dim});
+    sums = Array(Shape{batch, key_dim, hidden});
+  }
+
+  void reset() override { position = 0; }
+  int64_t numbers(int64_t seen) const override {
+    const int64_t row_numbers = hidden + (local ? key_dim : 0) + (global ? key_dim : 0);
+    return (global && seen >= chunk ? key_dim * hidden : 0) + std::min(seen, chunk) * row_numbers;
+  }
+
+  real* row(Array& rows, int64_t sequence, int64_t index) const {
+    return rows.mutable_data() + (sequence * chunk + index) * rows.dim(2);
+  }
+  real* sum(int64_t sequence) { return sums.mutable_data() + sequence * key_dim * hidden; }
+  /// M = beta M + k^T v over `count` rows.
+  void fold(int64_t sequence, const real* k, const real* v, int64_t count, real beta) {
+    gemm(key_dim, hidden, count, {k, key_dim, Transpose::yes}, {v, hidden}, sum(sequence), hidden, 1, beta);
+  }
+  kernels::AttentionCache cache(int64_t sequence, int64_t count) {
+    return {row(quad_keys, sequence, 0), row(values, sequence, 0), key_dim, hidden, count, key_dim, hidden};
+  }
+
+  /// table: (1, 2 chunk - 1), entry chunk - 1 + d for distance d; undefined: none.
+  void keep_bias(const Var& table) {
+    if (!table) return;
+    bias = Array(Shape{chunk});
+    std::reverse_copy(table.value().data() + chunk - 1, table.value().data() + table.size(), bias.mutable_data());
+  }
+  /// b of the cached rows, oldest first, for the query that follows `current` others in its chunk.
+  const real* bias_of(int64_t current) const { return bias.empty() ? nullptr : bias.data() + chunk - 1 - current; }
+
+  int64_t batch, hidden, key_dim, chunk, position = 0;
+  bool local, global;
+  Array quad_keys, lin_keys, values;  // (B, C, Z), (B, C, Z), (B, C, E): rows of the current chunk
+  Array sums;                         // (B, Z, E): M of the chunks before it; undefined while there is none
+  Array bias;                         // (C): entry C - 1 - d is b_d
+};
+
+/// Throws std::invalid_argument for a state that some other mixer made.
+FlashDecodeState& decode_state(MixerState& state, int64_t hidden, const FlashConfig& config) {
+  auto* const flash = dynamic_cast<FlashDecodeState*>(&state);
+  check(flash != nullptr && flash->hidden == hidden && flash->key_dim == config.key_dim &&
+            flash->chunk == config.chunk && flash->local == config.local && flash->global == config.global,
+        "flash: this state was made for another mixer");
+  return *flash;
+}
+
+}  // namespace
+
+std::unique_ptr<MixerState> Flash::make_state(int64_t batch) const {
+  if (!shape_.causal) throw std::logic_error("flash: a bidirectional mixer does not decode");
+  return std::make_unique<FlashDecodeState>(batch, unit_.hidden(), config_);
+}
+
+Var Flash::prefill(const Var& x, MixerState& mixer_state) const {
+  FlashDecodeState& state = decode_state(mixer_state, unit_.hidden(), config_);
+  check(x.rank() == 3 && x.dim(0) == state.batch && x.dim(2) == shape_.width,
+        "flash: prefill of x {} where ({}, T, {}) is needed", x.shape(), state.batch, shape_.width);
+  check(state.position == 0, "flash: prefill needs a fresh state, this one has seen {} tokens", state.position);
+  const int64_t length = x.dim(1), folded = length / state.chunk * state.chunk;
+  if (length == 0) return x;
+  const Segments segments = Segments::full(state.batch, length);
+  const Parts parts = project(x, segments.positions());
+  const Var y = unit_.output(parts.gate, mix(parts, segments));
+  for (int64_t sequence = 0; sequence < state.batch; ++sequence) {
+    const auto row = [&](const Var& all, int64_t t) {
+      return all.value().data() + (sequence * length + t) * all.dim(2);
+    };
+    const auto keep = [&](const Var& from, Array& to) {
+      std::copy_n(row(from, folded), (length - folded) * to.dim(2), state.row(to, sequence, 0));
+    };
+    keep(parts.value, state.values);
+    if (config_.local) keep(parts.quad_k, state.quad_keys);
+    if (!config_.global) continue;
+    keep(parts.lin_k, state.lin_keys);
+    if (folded > 0) state.fold(sequence, row(parts.lin_k, 0), row(parts.value, 0), folded, 0);
+  }
+  state.keep_bias(unit_.bias(state.chunk));
+  state.position = length;
+  return y;
+}
+
+Var Flash::step(const Var& x, MixerState& mixer_state) const {
+  FlashDecodeState& state = decode_state(mixer_state, unit_.hidden(), config_);
+  const int64_t batch = state.batch, current = state.position % state.chunk, folded = state.position - current;
+  check(x.shape() == Shape{batch, shape_.width}, "flash: step with x {} where ({}, {}) is needed", x.shape(), batch,
+        shape_.width);
+  if (state.position == 0) state.keep_bias(unit_.bias(state.chunk));
+  const Parts parts = project(Var(x.value().reshape(Shape{batch, 1, shape_.width})),
+                              Ids(Shape{batch, 1}, static_cast<int32_t>(state.position)));
+  const KernelScales scales = unit_.scales(current + 1);
+  const real linear_scale = chunk_linear_scale(linear_, folded / state.chunk, state.position);
+  Array mixed(Shape{batch, 1, state.hidden});
+  real* const out = mixed.mutable_data();
+  parallel_for(batch, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t sequence = begin; sequence < end; ++sequence) {
+      const auto part = [&](const Var& all) { return all.value().data() + sequence * all.dim(2); };
+      const auto keep = [&](const Var& from, Array& to) {
+        std::copy_n(part(from), to.dim(2), state.row(to, sequence, current));
+      };
+      real* const y = out + sequence * state.hidden;
+      keep(parts.value, state.values);
+      std::fill_n(y, state.hidden, real{0});
+      if (config_.local) {
+        keep(parts.quad_k, state.quad_keys);
+        kernels::attention_decode(state.cache(sequence, current + 1), config_.kernel, static_cast<real>(scales.logit),
+                                  state.bias_of(current), static_cast<real>(scales.output), part(parts.quad_q), y);
+      }
+      if (!config_.global) continue;
+      keep(parts.lin_k, state.lin_keys);
+      if (folded > 0)
+        gemm(1, state.hidden, state.key_dim, {part(parts.lin_q), state.key_dim}, {state.sum(sequence), state.hidden}, y,
+             state.hidden, linear_scale, 1);
+      if (current + 1 == state.chunk)
+        state.fold(sequence, state.row(state.lin_keys, sequence, 0), state.row(state.values, sequence, 0), state.chunk,
+                   folded > 0 ? real{1} : real{0});
+    }
+  });
+  ++state.position;
+  return Var(unit_.output(parts.gate, Var(mixed)).value().reshape(x.shape()));
+}
+
+CAPSTAN_END

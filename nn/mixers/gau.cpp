@@ -1,0 +1,30 @@
+#include "nn/mixers/gau.hpp"
+
+#include "core/ops_attention.hpp"
+
+CAPSTAN_BEGIN
+
+Gau::Gau(const Scope& scope, const MixerShape& shape, const GauConfig& config)
+    : shape_(shape),
+      config_(config),
+      unit_(scope, shape, config, {2, {config.key_dim, shape.causal, config.paper_length}, shape.max_length}) {}
+
+Var Gau::attend(const GatedUnit::Parts& parts, const Segments& segments) const {
+  return attention(parts.views[0], parts.views[1], parts.value, unit_.bias(segments.longest()), segments,
+                   unit_.attention_options(segments));
+}
+
+Var Gau::forward(const Var& x, const Context& context) const {
+  const GatedUnit::Parts parts = unit_.project(x, context.segments.positions());
+  return unit_.output(parts.gate, attend(parts, context.segments));
+}
+
+MixerCost Gau::cost(int64_t length) const {
+  const double hidden = static_cast<double>(unit_.hidden()), key = static_cast<double>(config_.key_dim),
+               t = static_cast<double>(length);
+  const double seen = shape_.causal ? t / 2 : t;
+  // The packed projection; u, v, attended and gated values; z, q and k.
+  return {2 * seen * (hidden + key), 2 * t * (hidden + key), 6 * hidden + 4 * key};
+}
+
+CAPSTAN_END

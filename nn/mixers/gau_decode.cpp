@@ -1,0 +1,125 @@
+// GAU token by token: the keys and values of all tokens so far, in buffers that double when they are full.
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/kernels/attention_decode.hpp"
+#include "core/parallel.hpp"
+#include "nn/mixers/gau.hpp"
+
+CAPSTAN_BEGIN
+namespace {
+
+constexpr int64_t first_capacity = 64;
+
+struct GauDecodeState final : MixerState {
+  GauDecodeState(int64_t batch_, int64_t key_width_, int64_t value_width_)
+      : batch(batch_), key_width(key_width_), value_width(value_width_) {}
+
+  void reset() override { position = 0; }
+  int64_t numbers(int64_t seen) const override { return seen * (key_width + value_width); }
+
+  int64_t batch, key_width, value_width;
+  int64_t position = 0, capacity = 0;
+  Array keys, values;  // (B, capacity, Z), (B, capacity, E)
+  Array bias;          // (capacity): entry capacity - 1 - d is b_d, so that a row of the cache reads it forwards
+};
+
+/// Throws std::invalid_argument for a state that some other mixer made.
+GauDecodeState& decode_state(MixerState& state, int64_t key_width, int64_t value_width) {
+  auto* const gau = dynamic_cast<GauDecodeState*>(&state);
+  check(gau != nullptr && gau->key_width == key_width && gau->value_width == value_width,
+        "gau: this state was made for another mixer");
+  return *gau;
+}
+
+/// rows (B, capacity, width) with room for more: the first `used` rows of every sequence are kept.
+Array grown(const Array& rows, int64_t batch, int64_t used, int64_t capacity, int64_t width) {
+  Array more(Shape{batch, capacity, width});
+  for (int64_t row = 0; row < batch && used > 0; ++row)
+    std::copy_n(rows.data() + row * rows.dim(1) * width, used * width, more.mutable_data() + row * capacity * width);
+  return more;
+}
+
+/// Rows [0, count) of x (B, count, width) become rows [first, first + count) of the cache.
+void put(const Array& x, int64_t count, int64_t first, Array& cache) {
+  const int64_t width = cache.dim(2);
+  for (int64_t row = 0; row < cache.dim(0); ++row)
+    std::copy_n(x.data() + row * count * width, count * width,
+                cache.mutable_data() + (row * cache.dim(1) + first) * width);
+}
+
+}  // namespace
+
+std::unique_ptr<MixerState> Gau::make_state(int64_t batch) const {
+  if (!shape_.causal) throw std::logic_error("gau: a bidirectional mixer does not decode");
+  return std::make_unique<GauDecodeState>(batch, config_.key_dim, unit_.hidden());
+}
+
+void Gau::make_room(MixerState& mixer_state, int64_t tokens) const {
+  GauDecodeState& state = decode_state(mixer_state, config_.key_dim, unit_.hidden());
+  const bool limited = config_.position_bias == RelativeBiasKind::toeplitz;
+  check(!limited || tokens <= shape_.max_length, "gau: token {} is past the {} positions this mixer knows", tokens - 1,
+        shape_.max_length);
+  if (tokens <= state.capacity) return;
+  int64_t capacity = std::max({first_capacity, 2 * state.capacity, tokens});
+  if (limited) capacity = std::min(capacity, shape_.max_length);
+  state.keys = grown(state.keys, state.batch, state.position, capacity, state.key_width);
+  state.values = grown(state.values, state.batch, state.position, capacity, state.value_width);
+  if (const Var table = unit_.bias(capacity)) {
+    const Array& all = table.value();  // b_d at capacity - 1 + d
+    state.bias = Array(Shape{capacity});
+    std::reverse_copy(all.data() + capacity - 1, all.data() + all.size(), state.bias.mutable_data());
+  }
+  state.capacity = capacity;
+}
+
+Var Gau::prefill(const Var& x, MixerState& mixer_state) const {
+  GauDecodeState& state = decode_state(mixer_state, config_.key_dim, unit_.hidden());
+  check(x.rank() == 3 && x.dim(0) == state.batch && x.dim(2) == shape_.width,
+        "gau: prefill of x {} where ({}, T, {}) is needed", x.shape(), state.batch, shape_.width);
+  check(state.position == 0, "gau: prefill needs a fresh state, this one has seen {} tokens", state.position);
+  const int64_t length = x.dim(1);
+  if (length == 0) return x;
+  make_room(state, length);
+  const Segments segments = Segments::full(state.batch, length);
+  const GatedUnit::Parts parts = unit_.project(x, segments.positions());
+  const Var y = unit_.output(parts.gate, attend(parts, segments));
+  put(parts.views[1].value(), length, 0, state.keys);
+  put(parts.value.value(), length, 0, state.values);
+  state.position = length;
+  return y;
+}
+
+Var Gau::step(const Var& x, MixerState& mixer_state) const {
+  GauDecodeState& state = decode_state(mixer_state, config_.key_dim, unit_.hidden());
+  const int64_t batch = state.batch, t = state.position;
+  check(x.shape() == Shape{batch, shape_.width}, "gau: step with x {} where ({}, {}) is needed", x.shape(), batch,
+        shape_.width);
+  make_room(state, t + 1);
+  const GatedUnit::Parts parts = unit_.project(Var(x.value().reshape(Shape{batch, 1, shape_.width})),
+                                               Ids(Shape{batch, 1}, static_cast<int32_t>(t)));
+  put(parts.views[1].value(), 1, t, state.keys);
+  put(parts.value.value(), 1, t, state.values);
+  const KernelScales scales = unit_.scales(t + 1);
+  const real* const bias = state.bias.empty() ? nullptr : state.bias.data() + state.capacity - 1 - t;
+  Array attended(Shape{batch, 1, state.value_width});
+  real* const out = attended.mutable_data();
+  parallel_for(batch, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const kernels::AttentionCache cache{state.keys.data() + row * state.capacity * state.key_width,
+                                          state.values.data() + row * state.capacity * state.value_width,
+                                          state.key_width,
+                                          state.value_width,
+                                          t + 1,
+                                          state.key_width,
+                                          state.value_width};
+      kernels::attention_decode(cache, config_.kernel, static_cast<real>(scales.logit), bias,
+                                static_cast<real>(scales.output), parts.views[0].value().data() + row * state.key_width,
+                                out + row * state.value_width);
+    }
+  });
+  ++state.position;
+  return Var(unit_.output(parts.gate, Var(attended)).value().reshape(Shape{batch, shape_.width}));
+}
+
+CAPSTAN_END

@@ -1,0 +1,105 @@
+// Language models on generated associative recall: train, go on, evaluate, and what is refused.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/samples.hpp"
+
+namespace capstan::testing {
+namespace {
+
+constexpr const char* recall_yaml = R"(name: recall
+data: {type: associative-recall, vocabulary: 20, length: 16, pairs: 2, train: 400, valid: 40, test: 50}
+model:
+  type: language-model
+  width: 32
+  max_length: 16
+  positions: learned
+  layers:
+    - {mixer: {type: aft-local, window: 8, rank: 4}, feed_forward: {type: gelu, expansion: 2}}
+train: {steps: 60, batch_size: 16, lr: 1e-2, valid_every: 30, log_every: 10, save_every: 30, progress: plain}
+)";
+
+double number_of(const std::string& text, const std::string& name) {
+  for (const std::string& line : lines_of(text))
+    if (line.rfind(name + " ", 0) == 0) return std::stod(line.substr(name.size() + 1));
+  return -1;
+}
+
+/// Trains runs/recall in `place`.
+Outcome train(const Workplace& place, const std::vector<std::string>& more = {}) {
+  place.write("recall.yaml", recall_yaml);
+  std::vector<std::string> words{"train", "--config", "recall.yaml"};
+  words.insert(words.end(), more.begin(), more.end());
+  return run(place, words);
+}
+
+TEST_CASE("a small model trains on associative recall; loss and accuracy count the questions only") {
+  const Workplace place;
+  const Outcome outcome = train(place);
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.err);
+  CHECK(indecency(outcome) == "");
+  CHECK(outcome.err.find("train: 400 sequences of 16 tokens, 2 of them asked for") != std::string::npos);
+  double first = 0, last = 0, accuracy = 0;
+  for (const std::string& line : lines_of(place.read("runs/recall/metrics.jsonl"))) {
+    const nlohmann::json entry = nlohmann::json::parse(line);
+    if (entry.at("event") == "valid") {
+      CHECK(entry.at("targets") == 40 * 2);
+      accuracy = entry.at("accuracy").get<double>();
+      (first == 0 ? first : last) = entry.at("loss").get<double>();
+    }
+  }
+  CHECK(last < first);
+  CHECK(last < std::log(10.0) + 0.1);  // it has learnt at least which ten tokens are values
+  CHECK(accuracy > 0.1);
+
+  const Outcome eval = run(place, {"eval", "runs/recall", "--split", "test"});
+  CHECK(eval.code == 0);
+  CHECK(number_of(eval.out, "targets") == 50 * 2);
+  CHECK(number_of(eval.out, "loss") > 0);
+  CHECK(number_of(eval.out, "perplexity") >= 1);
+  CHECK(number_of(eval.out, "accuracy") >= 0);
+  CHECK(eval.out.find("bits_per_byte") == std::string::npos);  // there are no bytes
+  const Outcome text = run(place, {"generate", "runs/recall", "--prompt", "3 12 5 17 5", "--tokens", "3"});
+  CHECK(text.code == 0);
+  CHECK(text.out.find("3 12 5 17 5 ") != std::string::npos);
+}
+
+TEST_CASE("a run on associative recall goes on where it ended, and gives what an unbroken one gives") {
+  const Workplace place, other;
+  REQUIRE(train(place).code == 0);
+  REQUIRE(train(other, {"--set", "train.steps=30", "train.schedule.shape=constant"}).code == 0);
+  REQUIRE(train(place, {"--set", "name=whole", "train.schedule.shape=constant"}).code == 0);
+  REQUIRE(train(other, {"--set", "train.schedule.shape=constant"}).code == 0);
+  CHECK(other.read("runs/recall/checkpoints/step-60/model.safetensors") ==
+        place.read("runs/whole/checkpoints/step-60/model.safetensors"));
+  const Outcome changed = train(other, {"--set", "data.pairs=3", "train.steps=90"});
+  CHECK(changed.code != 0);
+  CHECK(changed.err.find("data") != std::string::npos);
+}
+
+TEST_CASE("associative recall refuses what contradicts itself, other models and comparisons of files") {
+  const Workplace place;
+  place.write("recall.yaml", recall_yaml);
+  check_refused(place, {"too many pairs",
+                        {},
+                        {"train", "--config", "recall.yaml", "--set", "data.pairs=5"},
+                        2,
+                        {"data.pairs", "at least 20"}});
+  check_refused(place, {"longer than the model knows",
+                        {},
+                        {"train", "--config", "recall.yaml", "--set", "data.length=18"},
+                        2,
+                        {"data.length", "18 tokens", "16 positions"}});
+  check_refused(place, {"a classifier",
+                        {},
+                        {"train", "--config", "recall.yaml", "--set", "model={type: text-classifier, layers: [{}]}"},
+                        2,
+                        {"data.type", "associative-recall has no labels"}});
+  REQUIRE(train(place).code == 0);
+  check_refused(place, {"gzip", {}, {"eval", "runs/recall", "--compare-gzip"}, 1, {"only text comes from files"}});
+}
+
+}  // namespace
+}  // namespace capstan::testing

@@ -1,0 +1,41 @@
+// Memory of a training step does not grow with the length of the texts but with the number of tokens: no system keeps
+// anything of size T x T, and aft-full, which works on one table of positions, is the exception that is named.
+#include "core/pool.hpp"
+#include "tests/models/systems.hpp"
+
+CAPSTAN_BEGIN
+namespace testing {
+namespace {
+
+/// Highest number of bytes in use during a training step over `total` tokens in texts of `length`, beyond the model's
+/// own.
+double step_bytes(const System& system, int64_t length, int64_t total) {
+  auto config = model_config<LanguageModelConfig>(system);
+  config.width = 64;
+  config.max_length = length;
+  config.positions = Positions::none;
+  for (LayerConfig& layer : config.layers) layer.repeat = 1;
+  const auto built = language_model(config);
+  built.store->finalize();
+  const Batch batch = next_token_batch(Segments::full(total / length, length), 1);
+  descend(*built.model, *built.store, batch, 0.01);
+  const size_t before = pool::stats().bytes_in_use;
+  pool::reset_peak();
+  descend(*built.model, *built.store, batch, 0.01);
+  return static_cast<double>(pool::stats().peak_in_use - before);
+}
+
+TEST_CASE("activation memory per token is the same at T = 1024 and at T = 16384") {
+  const int64_t total = 16384;
+  for (System system : systems()) {
+    if (auto* const flash = std::get_if<FlashConfig>(&system.layer.mixer)) flash->chunk = 256;
+    if (std::holds_alternative<AftFullConfig>(system.layer.mixer)) continue;  // T x T weights, shared by the batch
+    const double ratio = step_bytes(system, 16384, total) / step_bytes(system, 1024, total);
+    MESSAGE(system.name, ": ", ratio);
+    CHECK_MESSAGE(ratio <= 1.1, system.name);
+  }
+}
+
+}  // namespace
+}  // namespace testing
+CAPSTAN_END

@@ -1,0 +1,72 @@
+// Every system, wired as its paper wires it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/models/samples.hpp"
+
+CAPSTAN_BEGIN
+namespace testing {
+
+struct System {
+  std::string name;
+  LayerConfig layer;
+};
+
+inline LayerConfig transformer_block(const MixerConfig& mixer) {
+  LayerConfig layer;
+  layer.mixer = mixer;
+  layer.feed_forward.expansion = 1.5;
+  layer.repeat = 2;
+  return layer;
+}
+
+/// One residual branch, no feed-forward network: two units for a block.
+inline LayerConfig gated_units(const MixerConfig& mixer) {
+  LayerConfig layer;
+  layer.mixer = mixer;
+  layer.feed_forward.type = FeedForwardKind::none;
+  layer.norm.type = NormKind::scale;
+  layer.repeat = 4;
+  return layer;
+}
+
+inline LayerConfig post_norm(LayerConfig layer) {
+  layer.norm_placement = NormPlacement::post;
+  return layer;
+}
+
+inline std::vector<System> systems() {
+  AftFullConfig full;
+  full.rank = 3;
+  AftLocalConfig local;
+  local.window = window;
+  local.rank = 3;
+  AftConvConfig conv;
+  conv.window = window;
+  GauConfig gau;
+  gau.key_dim = 8;
+  FlashConfig flash;
+  flash.key_dim = 8;
+  flash.chunk = window;
+  return {{"aft-full", transformer_block(full)},
+          {"aft-simple", transformer_block(AftSimpleConfig{})},
+          {"aft-local", transformer_block(local)},
+          {"aft-conv", transformer_block(conv)},
+          {"fastformer", post_norm(transformer_block(FastformerConfig{}))},
+          {"gau", gated_units(gau)},
+          {"flash", gated_units(flash)},
+          {"attention", transformer_block(AttentionConfig{})}};
+}
+
+/// A small model of it.
+template <class Config>
+Config model_config(const System& system) {
+  auto config = small<Config>(system.layer.mixer);
+  config.layers = {system.layer};
+  return config;
+}
+
+}  // namespace testing
+CAPSTAN_END

@@ -1,0 +1,115 @@
+// Every system in both tasks, wired as its paper wires it: all its parameters learn, it learns a batch by heart, and
+// what it has learnt is there in evaluation, in decoding and in prediction. One table.
+#include <algorithm>
+
+#include "tests/models/systems.hpp"
+
+CAPSTAN_BEGIN
+namespace testing {
+namespace {
+
+Batch text_batch() { return next_token_batch(ragged(16), 6); }
+
+Batch labelled_batch() {
+  Batch batch = next_token_batch(Segments::from_lengths({16, 7, 11}, 16), 7);
+  batch.labels = Ids({3}, std::vector<int32_t>{2, 0, 1});
+  return batch;
+}
+
+double norm(const Array& array) {
+  double sum = 0;
+  for (int64_t i = 0; i < array.size(); ++i) sum += static_cast<double>(array[i]) * static_cast<double>(array[i]);
+  return std::sqrt(sum);
+}
+
+/// With weights of sigma 0.5, turning a parameter by its own size along its gradient must move the loss: a gradient
+/// that is not zero but drowned is none. Gauge parameters are those whose gradient is zero.
+void check_gradients_matter(const Task& task, ParamStore& store, const Batch& batch) {
+  redraw(store);
+  store.finalize();
+  TapeScope scope;
+  const TaskLoss loss = task.loss(batch, context_of(batch, true));
+  scope.backward(loss.sum);
+  for (const Param& param : store.params()) {
+    INFO(param.name);
+    const double effect = norm(param.var.grad()) * norm(param.var.value()) / loss.sum.value().item();
+    if (param.options.gauge)
+      CHECK(effect < 1e-4);
+    else
+      CHECK(effect > 1e-3);
+  }
+}
+
+/// Plain gradient descent on one batch until its mean loss is below `goal`; returns the last one.
+double learn_by_heart(const Task& task, ParamStore& store, const Batch& batch, double goal) {
+  double loss = 0;
+  for (int step = 0; step < 400; ++step) {
+    loss = descend(task, store, batch, 0.2);
+    if (loss < goal) break;
+  }
+  return loss;
+}
+
+/// The likeliest next token after each token of row 0, forward and decoded token by token.
+void check_decodes_what_it_learnt(const LanguageModel& model, const Batch& batch) {
+  const int64_t length = batch.tokens.dim(1);
+  const Ids row = batch.tokens.rows(0, 1);
+  const Array forward = model.logits(row, Context::evaluation(1, length)).value();
+  DecodeState state = model.make_state(1);
+  int64_t correct = 0;
+  for (int64_t t = 0; t < length; ++t) {
+    const Array logits = model.step(row.reshape({length}).rows(t, t + 1), state);
+    CHECK(relative_error(logits, forward.reshape({length, vocabulary}).rows(t, t + 1), 1) <=
+          (sizeof(real) == 4 ? 1e-4 : 1e-11));
+    const real* const best = std::max_element(logits.data(), logits.data() + vocabulary);
+    correct += best - logits.data() == batch.labels[t] ? 1 : 0;
+  }
+  CHECK(correct > length / 2);
+}
+
+TEST_CASE("language model: every system trains, evaluates and decodes") {
+  const Batch batch = text_batch();
+  for (const System& system : systems()) {
+    INFO(system.name);
+    const auto drawn = language_model(model_config<LanguageModelConfig>(system));
+    check_gradients_matter(*drawn.model, *drawn.store, batch);
+
+    const auto built = language_model(model_config<LanguageModelConfig>(system));
+    built.store->finalize();
+    const double first = descend(*built.model, *built.store, batch, 0);
+    CHECK(learn_by_heart(*built.model, *built.store, batch, first / 4) < first / 2);
+    const TaskLoss evaluated = built.model->loss(batch, context_of(batch));
+    CHECK(evaluated.sum.value().item() < first / 2 * static_cast<double>(evaluated.targets));
+    CHECK(evaluated.correct > evaluated.targets / 2);
+    check_decodes_what_it_learnt(*built.model, batch);
+  }
+}
+
+TEST_CASE("text classifier: every system trains, evaluates and predicts") {
+  const Batch batch = labelled_batch();
+  for (const System& system : systems()) {
+    for (const Pooling pooling : {Pooling::mean, Pooling::cls, Pooling::attention}) {
+      INFO(system.name << ", " << enum_name(pooling));
+      auto config = model_config<TextClassifierConfig>(system);
+      config.pooling = pooling;
+      const auto drawn = classifier(config);
+      check_gradients_matter(*drawn.model, *drawn.store, batch);
+
+      const auto built = classifier(config);
+      built.store->finalize();
+      const double first = descend(*built.model, *built.store, batch, 0);
+      CHECK(learn_by_heart(*built.model, *built.store, batch, 0.2) < std::min(0.2, first / 2));
+      const TaskLoss evaluated = built.model->loss(batch, context_of(batch));
+      CHECK(evaluated.correct == 3);
+      const Array logits = built.model->logits(batch.tokens, context_of(batch)).value();
+      for (int64_t row = 0; row < 3; ++row) {
+        const real* const scores = logits.data() + 3 * row;
+        CHECK(std::max_element(scores, scores + 3) - scores == batch.labels[row]);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace testing
+CAPSTAN_END

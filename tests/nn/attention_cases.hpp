@@ -1,0 +1,41 @@
+// Configurations of multi-head attention for the tests of nn/.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/nn/mixer_suite.hpp"
+
+CAPSTAN_BEGIN
+namespace testing {
+
+/// All combinations of projections, from one head to many; without rotary positions and with both kinds of pairs.
+inline std::vector<MixerCase> attention_cases() {
+  struct Biases {
+    const char* name;
+    bool bias, key_bias, output_projection;
+  };
+  std::vector<MixerCase> cases;
+  for (const Biases& biases : {Biases{"plain", false, false, true}, Biases{"biases", true, false, true},
+                               Biases{"all biases", true, true, false}, Biases{"bare", false, false, false}}) {
+    for (const int64_t heads : {1, 5, 35}) {
+      AttentionConfig config;
+      config.heads = heads;
+      config.bias = biases.bias;
+      config.key_bias = biases.key_bias;
+      config.output_projection = biases.output_projection;
+      const std::string name = "attention, " + std::to_string(heads) + " heads, " + biases.name;
+      cases.push_back({name, config});
+      if (heads == 35) continue;  // of one feature each
+      config.rotary = true;
+      config.rotary_dims = heads == 5 ? 6 : 20;  // heads of the tests' odd width cannot turn as a whole
+      config.rotary_pairs = cases.size() % 4 < 2 ? RotaryPairs::halves : RotaryPairs::interleaved;
+      config.rotary_base = 100;
+      cases.push_back({name + ", rotary " + enum_name(config.rotary_pairs), config});
+    }
+  }
+  return cases;
+}
+
+}  // namespace testing
+CAPSTAN_END
