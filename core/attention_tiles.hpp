@@ -110,7 +110,9 @@ class AttentionTiles {
                       real beta) const;
   void backward_unit(const BackwardUnit& unit, const Work& work, const AttentionResults& results) const;
   void add_parts(const Array& partial, const AttentionGradients& gradients) const;
-  void add_bias_gradients(const Array& partial, real* dbias) const;
+  /// Room for every unit's gradient of the bias.
+  Array give_bias_gradients(std::vector<BackwardUnit>& units) const;
+  void add_bias_gradients(const std::vector<BackwardUnit>& units, real* dbias) const;
 
   AttentionLayout layout_;
   AttentionInputs inputs_;
