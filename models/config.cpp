@@ -29,34 +29,33 @@ void validate_mixer(const AttentionConfig& c, int64_t width, const std::string& 
         path + ".rotary_dims",
         fmt::format("cannot turn {} of the {} features of a head: an even number is needed", turned, features));
 }
+void validate_unit(const GatedUnitConfig& c, const std::string& path, Problems& problems) {
+  if (const char* const problem = kernel_problem(c)) problems.add(path + ".logits", problem);
+  if (c.rotary.enabled && (c.rotary.dims > c.key_dim || (c.rotary.dims == 0 ? c.key_dim : c.rotary.dims) % 2 != 0))
+    problems.add(path + ".rotary.dims", fmt::format("cannot turn {} of {} features: an even number is needed",
+                                                    c.rotary.dims == 0 ? c.key_dim : c.rotary.dims, c.key_dim));
+  if (c.position_bias == RelativeBiasKind::rotary && c.key_dim % 2 != 0)
+    problems.add(path + ".key_dim", "the position bias rotary needs an even number");
+}
 void validate_mixer(const GauConfig& c, int64_t, const std::string& path, Problems& problems) {
-  void validate_unit(const GatedUnitConfig& c, const std::string& path, Problems& problems) {
-    if (const char* const problem = kernel_problem(c)) problems.add(path + ".logits", problem);
-    if (c.rotary.enabled && (c.rotary.dims > c.key_dim || (c.rotary.dims == 0 ? c.key_dim : c.rotary.dims) % 2 != 0))
-      problems.add(path + ".rotary.dims", fmt::format("cannot turn {} of {} features: an even number is needed",
-                                                      c.rotary.dims == 0 ? c.key_dim : c.rotary.dims, c.key_dim));
-    if (c.position_bias == RelativeBiasKind::rotary && c.key_dim % 2 != 0)
-      problems.add(path + ".key_dim", "the position bias rotary needs an even number");
-  }
-  void validate_mixer(const GauConfig& c, int64_t, const std::string& path, Problems& problems) {
-    validate_unit(c, path, problems);
-  }
-  void validate_mixer(const FlashConfig& c, int64_t, const std::string& path, Problems& problems) {
-    validate_unit(c, path, problems);
-    if (c.chunk < 1) problems.add(path + ".chunk", fmt::format("a chunk of {} tokens", c.chunk));
-    if (!c.local && !c.global)
-      problems.add(path + ".local", "neither the local nor the global part is on: nothing would be mixed");
-  }
+  validate_unit(c, path, problems);
+}
+void validate_mixer(const FlashConfig& c, int64_t, const std::string& path, Problems& problems) {
+  validate_unit(c, path, problems);
+  if (c.chunk < 1) problems.add(path + ".chunk", fmt::format("a chunk of {} tokens", c.chunk));
+  if (!c.local && !c.global)
+    problems.add(path + ".local", "neither the local nor the global part is on: nothing would be mixed");
+}
 
-  /// Has a mixer parameters for every position?
-  bool knows_positions(const AftSimpleConfig&) { return false; }
-  bool knows_positions(const AftFullConfig&) { return true; }
-  bool knows_positions(const AftLocalConfig&) { return true; }
-  bool knows_positions(const AftConvConfig&) { return false; }
-  bool knows_positions(const GauConfig& c) { return c.position_bias == RelativeBiasKind::toeplitz; }
-  bool knows_positions(const FlashConfig&) { return false; }  // a Toeplitz bias knows the positions of a chunk
-  bool knows_positions(const FastformerConfig&) { return false; }
-  bool knows_positions(const AttentionConfig&) { return false; }
+/// Has a mixer parameters for every position?
+bool knows_positions(const AftSimpleConfig&) { return false; }
+bool knows_positions(const AftFullConfig&) { return true; }
+bool knows_positions(const AftLocalConfig&) { return true; }
+bool knows_positions(const AftConvConfig&) { return false; }
+bool knows_positions(const GauConfig& c) { return c.position_bias == RelativeBiasKind::toeplitz; }
+bool knows_positions(const FlashConfig&) { return false; }  // a Toeplitz bias knows the positions of a chunk
+bool knows_positions(const FastformerConfig&) { return false; }
+bool knows_positions(const AttentionConfig&) { return false; }
 
 }  // namespace
 
