@@ -84,6 +84,7 @@ int main(int argc, char** argv) {
   const BlasInfo blas = blas_info();
   benchmark::AddCustomContext("threads", std::to_string(threads()));
   benchmark::AddCustomContext("blas", blas.version + ", " + blas.core + " kernels, " + blas.threading);
+  benchmark::AddCustomContext("float products", blas.float_products);
   benchmark::AddCustomContext("triad GB/s", std::to_string(machine.triad / 1e9));
   benchmark::AddCustomContext("sgemm GFLOP/s", std::to_string(machine.sgemm / 1e9));
 

@@ -1,11 +1,13 @@
 #include "bench/cases.hpp"
 #include "core/ops_aft.hpp"
 #include "core/ops_attention.hpp"
+#include "core/ops_chunk_linear.hpp"
 #include "core/ops_conv.hpp"
 #include "core/ops_dropout.hpp"
 #include "core/ops_fastformer.hpp"
 #include "core/ops_feed_forward.hpp"
 #include "core/ops_gated.hpp"
+#include "core/ops_gated_linear.hpp"
 #include "core/ops_index.hpp"
 #include "core/ops_linear.hpp"
 #include "core/ops_loss.hpp"
@@ -129,7 +131,7 @@ void add_attention(std::vector<OpCase>& cases, const Segments& segments) {
 }
 
 /// Ops of several outputs are timed by the first: the others cost nothing more, since all are made in one pass.
-void add_gated(std::vector<OpCase>& cases) {
+void add_gated(std::vector<OpCase>& cases, const Segments& segments) {
   using Vars = const std::vector<Var>&;
   cases.push_back({"split_silu", {stream(2 * inner + features)}, [](Vars v) {
                      return split_silu(v[0], {inner, inner, features})[0];
@@ -138,6 +140,16 @@ void add_gated(std::vector<OpCase>& cases) {
       {"offset_scale", {stream(features), leaf({4, features}), leaf({4, features})}, [ids = ids_below(length)](Vars v) {
          return offset_scale(v[0], v[1], v[2], ids, RotaryOptions{})[0];
        }});
+  cases.push_back({"gated_linear",
+                   {stream(inner), stream(inner), weight(width, inner)},
+                   [](Vars v) { return gated_linear(v[0], v[1], v[2]); },
+                   product(inner, width)});
+  ChunkLinearOptions options;
+  options.causal = true;
+  cases.push_back({"chunk_linear_attention",
+                   {stream(features), stream(features), stream(inner)},
+                   [=](Vars v) { return chunk_linear_attention(v[0], v[1], v[2], segments, options); },
+                   2 * product(features, inner)});
 }
 
 }  // namespace
@@ -149,7 +161,7 @@ std::vector<OpCase> op_cases() {
   add_aft(cases, segments);
   add_fastformer(cases, segments);
   add_attention(cases, segments);
-  add_gated(cases);
+  add_gated(cases, segments);
   return cases;
 }
 

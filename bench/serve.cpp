@@ -28,6 +28,7 @@ nlohmann::json info(const Subject& subject) {
   const BlasInfo blas = blas_info();
   return {{"threads", threads()},
           {"blas", blas.version},
+          {"float_products", blas.float_products},
           {"blas_core", blas.core},
           {"blas_threading", blas.threading},
           {"compiler", fmt::format("GCC {}", __VERSION__)},

@@ -18,6 +18,7 @@ namespace capstan::bench {
 namespace {
 
 constexpr int64_t vocabulary = 256;
+constexpr int64_t head_width = 64;  // of attention
 constexpr double learning_rate = 1e-4, clip = 1;
 
 template <size_t... Index>
@@ -44,6 +45,7 @@ LanguageModelConfig model_config(const Setup& setup) {
   config.positions = Positions::learned;
   LayerConfig layer;
   layer.mixer = mixer_called(setup.system);
+  if (auto* const attention = std::get_if<AttentionConfig>(&layer.mixer)) attention->heads = setup.width / head_width;
   layer.repeat = setup.layers;
   if (is_gated_unit(setup.system)) {
     layer.repeat *= 2;

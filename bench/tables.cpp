@@ -15,8 +15,8 @@ namespace {
 void print_machine() {
   const BlasInfo blas = blas_info();
   sgemm_rate();
-  fmt::print("{} threads, {} ({} kernels, {} threading), sgemm 2048^3 {:.0f} GFLOP/s\n", threads(), blas.version,
-             blas.core, blas.threading, sgemm_rate() / 1e9);
+  fmt::print("{} threads, products by {}, {} ({} kernels, {} threading), sgemm 2048^3 {:.0f} GFLOP/s\n", threads(),
+             blas.float_products, blas.version, blas.core, blas.threading, sgemm_rate() / 1e9);
 }
 
 std::string range(const Spread& spread, double factor, int digits) {

@@ -34,7 +34,7 @@ struct AttentionInputs {
 };
 
 /// What the pullback needs beside the inputs. statistics: largest logit and 1 / sum of the weights relative to it, (2,
-/// H, B T); null but for softmax.
+/// H, B T). Both null but for softmax.
 struct AttentionResults {
   const real *output, *statistics, *doutput;
 };

@@ -50,7 +50,8 @@ def head(facts, results, forms):
         lines += ["", f"**Not for publication:** the machine was busy with other work (load {facts['load_at_start']:.1f})."]
     if ours:
         rates = [result["capstan"]["sgemm_flops_per_second"]["median"] for result in results if available(result["capstan"])]
-        lines += [f"Capstan: {ours['compiler']}, {ours['blas']}, {ours['blas_core']} kernels, {ours['blas_threading']} threading, "
+        lines += [f"Capstan: {ours['compiler']}, float products by {ours['float_products']}, {ours['blas']} ({ours['blas_core']} "
+                  f"kernels, {ours['blas_threading']} threading), "
                   f"{ours['threads']} threads, sgemm 2048³ at {min(rates) / 1e9:.0f} to {max(rates) / 1e9:.0f} GFLOP/s "
                   "(medians of the cases)."]
     for form in forms:

@@ -1,7 +1,6 @@
 """Causal gated attention units (Hua et al. 2022, arXiv 2202.10447): GAU and FLASH.  x: (B, T, D) -> (B, T, D).
 
-Weights relu^2(q k / sqrt(Z) + b) / n, n the number of keys a query sees; rotary positions,
-b_(i-j) = (RoPE_i a) . (RoPE_j c).
+Weights relu^2(q k / sqrt(Z) + b_(i-j)) / n, n the number of keys a query sees; rotary positions.
 """
 
 import torch
@@ -12,6 +11,8 @@ from layers import rotary_table, rotate
 
 
 class RotaryBias(nn.Module):
+    """b_(i-j) = (RoPE_i a) . (RoPE_j c)"""
+
     def __init__(self, key_dim):
         super().__init__()
         self.a = nn.Parameter(torch.zeros(key_dim))
@@ -22,16 +23,33 @@ class RotaryBias(nn.Module):
         return rotate(self.a, cos, sin) @ rotate(self.c, cos, sin).T
 
 
+class ToeplitzBias(nn.Module):
+    """b_(i-j) = table[N - 1 + i - j], by padding and reshaping as in the paper's appendix: the gradient of that is a sum, where
+    indexing would scatter."""
+
+    def __init__(self, positions):
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(2 * positions - 1))
+
+    def forward(self, cos, sin):
+        """(N, N); the tables of angles only say how large N is."""
+        length = len(cos)
+        unused = (len(self.table) + 1) // 2 - length
+        values = self.table[unused:len(self.table) - unused].flip(0)
+        rows = F.pad(values, (0, length)).repeat(length)[:-length].view(length, 3 * length - 2)
+        return rows[:, length - 1:2 * length - 1]
+
+
 class GatedUnit(nn.Module):
     """Projections, views of the shared features and gate; a variant's `attend` makes (B, T, E) of views and values."""
 
-    def __init__(self, width, views, max_length, key_dim):
+    def __init__(self, width, views, max_length, key_dim, bias):
         super().__init__()
         self.inner, self.key_dim = 2 * width, key_dim
         self.to_uvz = nn.Linear(width, 2 * self.inner + key_dim, bias=False)
         self.gain = nn.Parameter(torch.ones(views, key_dim))
         self.offset = nn.Parameter(torch.zeros(views, key_dim))
-        self.relative_bias = RotaryBias(key_dim)
+        self.relative_bias = bias
         self.to_out = nn.Linear(self.inner, width, bias=False)
         cos, sin = rotary_table(max_length, key_dim)
         self.register_buffer("cos", cos, persistent=False)
@@ -54,7 +72,7 @@ class GatedUnit(nn.Module):
 
 class Gau(GatedUnit):
     def __init__(self, width, max_length, key_dim=128):
-        super().__init__(width, 2, max_length, key_dim)
+        super().__init__(width, 2, max_length, key_dim, RotaryBias(key_dim))
 
     def attend(self, views, v):
         q, k = views
@@ -65,7 +83,7 @@ class Flash(GatedUnit):
     """Quadratic inside chunks, linear in the keys of all chunks before. The chunk divides T, or T is shorter than it."""
 
     def __init__(self, width, max_length, key_dim=128, chunk=256):
-        super().__init__(width, 4, max_length, key_dim)
+        super().__init__(width, 4, max_length, key_dim, ToeplitzBias(chunk))
         self.chunk = chunk
 
     def attend(self, views, v):
