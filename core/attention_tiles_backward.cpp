@@ -145,6 +145,7 @@ void AttentionTiles::add_parts(const Array& partial, const AttentionGradients& g
 }
 
 void AttentionTiles::add_bias_gradients(const Array& partial, real* dbias) const {
+  if (pieces_.empty()) return;
   const int64_t lags = 2 * longest_ - 1, known = inputs_.bias.dim(1);
   const int64_t parts = partial.dim(0) / (static_cast<int64_t>(pieces_.size()) * heads());
   for (int64_t unit = 0; unit < partial.dim(0); ++unit) {
