@@ -63,10 +63,13 @@ class GatedUnit(nn.Module):
         return self.to_out(u * self.attend(views, v))
 
     def quadratic(self, q, k, v):
-        """relu^2 attention of (..., N, Z) queries on the keys up to themselves."""
+        """relu^2 attention of (..., N, Z) queries on the keys up to themselves; relu takes the mask's -inf to 0."""
         length = q.shape[-2]
         bias = self.relative_bias(self.cos[:length], self.sin[:length])
-        weights = F.relu(q @ k.transpose(-1, -2) * self.key_dim**-0.5 + bias).square().tril()
+        bias = bias.masked_fill(torch.ones_like(bias, dtype=torch.bool).triu(1), -torch.inf)
+        q, k = q.flatten(0, -3), k.flatten(0, -3)
+        logits = torch.baddbmm(bias, q, k.transpose(1, 2), alpha=self.key_dim**-0.5)
+        weights = F.relu(logits).square().view(*v.shape[:-1], length)
         return (weights @ v) / torch.arange(1, length + 1)[:, None]
 
 
