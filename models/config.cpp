@@ -20,20 +20,19 @@ void validate_mixer(const AftConvConfig& c, int64_t width, const std::string& pa
 void validate_mixer(const FastformerConfig& c, int64_t width, const std::string& path, Problems& problems) {
   validate_heads(c.heads, width, path, problems);
 }
+void validate_rotary(const RotaryConfig& c, int64_t features, const std::string& path, Problems& problems) {
+  const int64_t turned = c.dims == 0 ? features : c.dims;
+  if (c.enabled && (turned > features || turned % 2 != 0))
+    problems.add(path + ".rotary_dims",
+                 fmt::format("cannot turn {} of {} features: an even number is needed", turned, features));
+}
 void validate_mixer(const AttentionConfig& c, int64_t width, const std::string& path, Problems& problems) {
   validate_heads(c.heads, width, path, problems);
-  if (!c.rotary || c.heads < 1 || width % c.heads != 0) return;
-  const int64_t features = width / c.heads, turned = c.rotary_dims == 0 ? features : c.rotary_dims;
-  if (turned > features || turned % 2 != 0)
-    problems.add(
-        path + ".rotary_dims",
-        fmt::format("cannot turn {} of the {} features of a head: an even number is needed", turned, features));
+  if (c.heads >= 1 && width % c.heads == 0) validate_rotary(c.rotary, width / c.heads, path, problems);
 }
 void validate_unit(const GatedUnitConfig& c, const std::string& path, Problems& problems) {
   if (const char* const problem = kernel_problem(c)) problems.add(path + ".logits", problem);
-  if (c.rotary.enabled && (c.rotary.dims > c.key_dim || (c.rotary.dims == 0 ? c.key_dim : c.rotary.dims) % 2 != 0))
-    problems.add(path + ".rotary.dims", fmt::format("cannot turn {} of {} features: an even number is needed",
-                                                    c.rotary.dims == 0 ? c.key_dim : c.rotary.dims, c.key_dim));
+  validate_rotary(c.rotary, c.key_dim, path, problems);
   if (c.position_bias == RelativeBiasKind::rotary && c.key_dim % 2 != 0)
     problems.add(path + ".key_dim", "the position bias rotary needs an even number");
 }

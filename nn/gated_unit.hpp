@@ -2,12 +2,12 @@
 // the features as queries and keys, the gate, the output projection. Hua et al. 2022, arXiv 2202.10447.
 #pragma once
 
-#include "core/ops_rotary.hpp"
 #include "core/schema.hpp"
 #include "nn/gated_kernel.hpp"
 #include "nn/layers.hpp"
 #include "nn/mixer.hpp"
 #include "nn/relative_bias.hpp"
+#include "nn/rotary_config.hpp"
 
 namespace capstan {
 
@@ -20,27 +20,10 @@ inline std::vector<EnumName<GatedInit>> enum_names(GatedInit) {
   return {{GatedInit::lecun, "lecun"}, {GatedInit::paper, "paper"}};
 }
 
-/// Rotary positions of queries and keys.
-struct GatedRotaryConfig {
-  bool enabled = true;
-  int64_t dims = 0;
-  double base = 10000;
-  RotaryPairs pairs = RotaryPairs::halves;
-  RotaryOptions options() const { return {base, dims, pairs}; }
-};
-
-template <class Fields>
-void describe(Fields& f, GatedRotaryConfig& c) {
-  f("enabled", c.enabled, any(), "turn queries and keys by their positions");
-  f("dims", c.dims, at_least(0), "features that turn, an even number; 0: all of them (FLASH-pytorch: 32)");
-  f("base", c.base, greater(0), "pair i of n turns by base^(-i/n) per position");
-  f("pairs", c.pairs, any(), "features that turn together: halves (i, i + n) or interleaved (2i, 2i + 1)");
-}
-
 struct GatedUnitConfig : GatedKernelConfig {
   double expansion = 2;
   int64_t key_dim = 128;
-  GatedRotaryConfig rotary;
+  RotaryConfig rotary;
   RelativeBiasKind position_bias = RelativeBiasKind::rotary;
   double t5_scale = 0;
   bool bias = false;
@@ -52,7 +35,7 @@ void describe_unit(Fields& f, GatedUnitConfig& c) {
   f("expansion", c.expansion, greater(0), "width of gate and values over the model's width (E / D)");
   f("key_dim", c.key_dim, at_least(1), "width of queries and keys (s in the paper)");
   describe_kernel(f, c);
-  f("rotary", c.rotary, any(), "rotary positions of queries and keys");
+  describe_rotary(f, c.rotary);
   f("position_bias", c.position_bias, any(),
     "b, of the distance: none, toeplitz (a table up to max_length, or the chunk), rotary (any length) or t5 (32 "
     "buckets, any length)");

@@ -13,8 +13,8 @@ MultiHeadAttention::MultiHeadAttention(const Scope& scope, const MixerShape& sha
   const int64_t width = shape.width;
   check(config.heads > 0 && width % config.heads == 0, "attention: width {} is not a multiple of {} heads", width,
         config.heads);
-  if (config.rotary) rotary_pairs(config.rotary_options(), width / config.heads);
-  const ParamOptions vector{/*decay=*/false}, key_vector{/*decay=*/false, /*gauge=*/!config.rotary};
+  if (config.rotary.enabled) rotary_pairs(config.rotary.options(), width / config.heads);
+  const ParamOptions vector{/*decay=*/false}, key_vector{/*decay=*/false, /*gauge=*/!config.rotary.enabled};
   qkv_weight_ = (scope / "to_qkv").param("weight", {3 * width, width}, init::lecun_normal());
   if (config.bias) {
     query_bias_ = scope.param("query_bias", {width}, init::zeros(), vector);
@@ -38,8 +38,8 @@ Var MultiHeadAttention::project(const Var& x, const Ids& positions) const {
     packed_bias = concatenate({part(query_bias_), part(key_bias_), part(value_bias_)}, 0);
   }
   const Var qkv = linear(x, qkv_weight_, packed_bias);
-  if (!config_.rotary) return qkv;
-  RotaryOptions options = config_.rotary_options();
+  if (!config_.rotary.enabled) return qkv;
+  RotaryOptions options = config_.rotary.options();
   options.heads = 2 * heads;  // the values stay
   const Var turned = rotary(reshape(qkv, {x.dim(0), x.dim(1), 3 * heads, width / heads}), positions, options);
   return reshape(turned, {x.dim(0), x.dim(1), 3 * width});

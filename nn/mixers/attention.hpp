@@ -1,10 +1,10 @@
 // Multi-head attention, the Transformer's mixer. Vaswani et al. 2017, arXiv 1706.03762.
 #pragma once
 
-#include "core/ops_rotary.hpp"
 #include "core/schema.hpp"
 #include "nn/layers.hpp"
 #include "nn/mixer.hpp"
+#include "nn/rotary_config.hpp"
 
 namespace capstan {
 
@@ -13,28 +13,16 @@ namespace capstan {
 struct AttentionConfig {
   static constexpr const char* type_name = "attention";
   int64_t heads = 4;
-  bool rotary = false;
-  int64_t rotary_dims = 0;
-  double rotary_base = 10000;
-  RotaryPairs rotary_pairs = RotaryPairs::halves;
+  RotaryConfig rotary = {/*enabled=*/false};
   bool bias = false;      // biases of query, value and output projection
   bool key_bias = false;  // without rotary positions a gauge parameter: it cancels in the softmax
   bool output_projection = true;
-
-  RotaryOptions rotary_options() const { return {rotary_base, rotary_dims, rotary_pairs}; }
 };
 
 template <class Fields>
 void describe(Fields& f, AttentionConfig& c) {
   f("heads", c.heads, at_least(1), "searches side by side, each in width / heads features; divides the width");
-  f("rotary", c.rotary, any(),
-    "turn queries and keys by their positions, so that attention knows distances at any length (else give the model "
-    "positions)");
-  f("rotary_dims", c.rotary_dims, at_least(0), "features of each head that turn, an even number; 0: all of them");
-  f("rotary_base", c.rotary_base, greater(0),
-    "larger: slower turns, which tell larger distances apart (pair i of n turns by base^(-i/n) per position)");
-  f("rotary_pairs", c.rotary_pairs, any(),
-    "features that turn together: halves (i, i + n; most public weights) or interleaved (2i, 2i + 1; the paper)");
+  describe_rotary(f, c.rotary);
   f("bias", c.bias, any(), "biases of query, value and output projection");
   f("key_bias", c.key_bias, any(),
     "bias of the key: changes nothing without rotary (it cancels), for published weights only");

@@ -41,8 +41,27 @@ inline std::vector<MixerCase> mixer_cases() {
   AftConvConfig conv;
   conv.window = window;
   conv.heads = 4;
-  return {{"aft-simple", simple},           {"aft-full", full}, {"aft-full dense", full_dense}, {"aft-local", local},
-          {"aft-local dense", local_dense}, {"aft-conv", conv}};
+  FastformerConfig fastformer;
+  fastformer.bias = true;
+  GauConfig gau;
+  gau.key_dim = 8;
+  gau.bias = true;
+  FlashConfig flash;
+  flash.key_dim = 8;
+  flash.chunk = window;
+  AttentionConfig attention;
+  attention.rotary.enabled = true;
+  attention.heads = 2;
+  return {{"aft-simple", simple},
+          {"aft-full", full},
+          {"aft-full dense", full_dense},
+          {"aft-local", local},
+          {"aft-local dense", local_dense},
+          {"aft-conv", conv},
+          {"fastformer", fastformer},
+          {"gau", gau},
+          {"flash", flash},
+          {"attention", attention}};
 }
 
 /// Fills in a configuration: two blocks with this mixer.

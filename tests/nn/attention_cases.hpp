@@ -27,11 +27,11 @@ inline std::vector<MixerCase> attention_cases() {
       const std::string name = "attention, " + std::to_string(heads) + " heads, " + biases.name;
       cases.push_back({name, config});
       if (heads == 35) continue;  // of one feature each
-      config.rotary = true;
-      config.rotary_dims = heads == 5 ? 6 : 20;  // heads of the tests' odd width cannot turn as a whole
-      config.rotary_pairs = cases.size() % 4 < 2 ? RotaryPairs::halves : RotaryPairs::interleaved;
-      config.rotary_base = 100;
-      cases.push_back({name + ", rotary " + enum_name(config.rotary_pairs), config});
+      config.rotary.enabled = true;
+      config.rotary.dims = heads == 5 ? 6 : 20;  // heads of the tests' odd width cannot turn as a whole
+      config.rotary.pairs = cases.size() % 4 < 2 ? RotaryPairs::halves : RotaryPairs::interleaved;
+      config.rotary.base = 100;
+      cases.push_back({name + ", rotary " + enum_name(config.rotary.pairs), config});
     }
   }
   return cases;

@@ -23,7 +23,7 @@ inline FlashConfig flash_config(int64_t chunk) {
 /// Every kernel with every form of logits and normaliser that exists; position biases, rotary forms, chunks and the
 /// parts that are on take turns.
 inline std::vector<MixerCase> flash_cases() {
-  const std::vector<GatedRotaryConfig> turns{
+  const std::vector<RotaryConfig> turns{
       {true, 0, 100, RotaryPairs::halves}, {false}, {true, 4, 10000, RotaryPairs::interleaved}};
   const std::vector<std::pair<bool, bool>> parts{
       {true, true}, {true, true}, {false, true}, {true, true}, {true, false}};

@@ -26,8 +26,8 @@ TEST_CASE("attention: over three tiles on two threads, heads that turn as a whol
       for (const Segments& segments : {Segments::full(1, 131), Segments::full(3, 1)}) {
         AttentionConfig config;
         config.heads = 3;
-        config.rotary = true;
-        config.rotary_pairs = pairs.value;
+        config.rotary.enabled = true;
+        config.rotary.pairs = pairs.value;
         config.bias = true;
         ParamStore store;
         const auto mixer = make_mixer(Scope(store, 1), {12, 1, causal, 1}, config);

@@ -32,7 +32,7 @@ Var composed_mixer(const ParamStore& store, const AttentionConfig& config, bool 
   const auto q = heads_of(0, "query_bias", config.bias), k = heads_of(1, "key_bias", config.key_bias),
              v = heads_of(2, "value_bias", config.bias);
   const auto turned = [&](const Var& part) {
-    return config.rotary ? rotary(part, segments.positions(), config.rotary_options()) : part;
+    return config.rotary.enabled ? rotary(part, segments.positions(), config.rotary.options()) : part;
   };
   AttentionOptions options;
   options.causal = causal;
@@ -79,8 +79,8 @@ TEST_CASE("a key bias is a gauge parameter exactly when positions do not turn th
     AttentionConfig config;
     config.heads = 5;
     config.key_bias = true;
-    config.rotary = turned;
-    config.rotary_dims = 6;
+    config.rotary.enabled = turned;
+    config.rotary.dims = 6;
     const auto built = built_mixer(config, true, 10);
     const Param& bias = built.store->find("key_bias");
     CHECK(bias.options.gauge == !turned);
@@ -100,8 +100,8 @@ TEST_CASE("heads and turned features must fit the width") {
   const auto make = [&](int64_t heads, bool turned, int64_t dims) {
     AttentionConfig config;
     config.heads = heads;
-    config.rotary = turned;
-    config.rotary_dims = dims;
+    config.rotary.enabled = turned;
+    config.rotary.dims = dims;
     return MultiHeadAttention(Scope(store, 1) / "mixer", {width, 8, true, 1}, config);
   };
   CHECK_THROWS_AS(make(4, false, 0), std::invalid_argument);

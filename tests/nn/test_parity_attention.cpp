@@ -20,10 +20,10 @@ std::vector<std::string> words(const std::string& text) {
 AttentionConfig config_of(const Fixture& fixture, const std::string& name) {
   AttentionConfig config;
   config.heads = fixture.number("heads");
-  config.rotary_dims = fixture.number(name + ".rotary_dims");
-  config.rotary = config.rotary_dims > 0;
-  config.rotary_base = std::stod(fixture.text(name + ".rotary_base"));
-  config.rotary_pairs = fixture.flag(name + ".interleaved") ? RotaryPairs::interleaved : RotaryPairs::halves;
+  config.rotary.dims = fixture.number(name + ".rotary_dims");
+  config.rotary.enabled = config.rotary.dims > 0;
+  config.rotary.base = std::stod(fixture.text(name + ".rotary_base"));
+  config.rotary.pairs = fixture.flag(name + ".interleaved") ? RotaryPairs::interleaved : RotaryPairs::halves;
   config.bias = fixture.flag(name + ".bias");
   config.key_bias = fixture.flag(name + ".key_bias");
   config.output_projection = fixture.flag(name + ".output_projection");
