@@ -93,7 +93,8 @@ def steps(results, forms):
 def decode(results, forms):
     """One token at a time. Medians of interleaved rounds, [lowest, highest]."""
     notes = Notes()
-    header = ["system", "size", "µs/token", "tokens/s", "÷ one reading of the weights"] + [f"{form} ÷ Capstan" for form in forms]
+    header = ["system", "size", "µs/token", "tokens/s", "÷ one reading of the weights"]
+    header += [f"{form} ÷ Capstan" for form in forms]
     rows = []
     for result in results:
         case, ours = result["case"], result["capstan"]
@@ -111,7 +112,7 @@ def decode(results, forms):
 
 
 def length(results, forms):
-    """Blocks over length: Capstan's µs per token and in brackets each form's time over Capstan's. Medians of interleaved rounds."""
+    """Blocks over length: Capstan's µs per token, in brackets each form's time over Capstan's. Medians of interleaved rounds."""
     notes = Notes()
     lengths = sorted({result["case"]["length"] for result in results})
     rows = {}
