@@ -34,7 +34,7 @@ struct AttentionInputs {
 };
 
 /// What the pullback needs beside the inputs. statistics: largest logit and 1 / sum of the weights relative to it, (2,
-/// H, B T); null but for softmax.
+/// H, B T). Both null but for softmax.
 struct AttentionResults {
   const real *output, *statistics, *doutput;
 };
@@ -110,7 +110,9 @@ class AttentionTiles {
                       real beta) const;
   void backward_unit(const BackwardUnit& unit, const Work& work, const AttentionResults& results) const;
   void add_parts(const Array& partial, const AttentionGradients& gradients) const;
-  void add_bias_gradients(const Array& partial, real* dbias) const;
+  /// Room for every unit's gradient of the bias.
+  Array give_bias_gradients(std::vector<BackwardUnit>& units) const;
+  void add_bias_gradients(const std::vector<BackwardUnit>& units, real* dbias) const;
 
   AttentionLayout layout_;
   AttentionInputs inputs_;

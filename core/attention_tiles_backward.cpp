@@ -115,17 +115,37 @@ void AttentionTiles::backward(const AttentionResults& results, const AttentionGr
       }
     }
   }
-  const int64_t count = static_cast<int64_t>(units.size());
   Array dbias;  // of every unit
-  if (gradients.dbias != nullptr) {
-    dbias = Array::zeros(Shape{count, bias_.dim(1)});
-    for (int64_t i = 0; i < count; ++i)
-      units[static_cast<size_t>(i)].dbias = dbias.mutable_data() + i * bias_.dim(1) + longest_ - 1;
-  }
+  if (gradients.dbias != nullptr) dbias = give_bias_gradients(units);
   allocate_work(true);
-  parallel_units(count, [&](int64_t i) { backward_unit(units[static_cast<size_t>(i)], work(true), results); });
+  parallel_units(static_cast<int64_t>(units.size()),
+                 [&](int64_t i) { backward_unit(units[static_cast<size_t>(i)], work(true), results); });
   if (parts > 1) add_parts(partial, gradients);
-  if (gradients.dbias != nullptr) add_bias_gradients(dbias, gradients.dbias);
+  if (gradients.dbias != nullptr) add_bias_gradients(units, gradients.dbias);
+}
+
+Array AttentionTiles::give_bias_gradients(std::vector<BackwardUnit>& units) const {
+  // Lags of a piece, and columns behind its last query.
+  const auto room = [](const BackwardUnit& unit) {
+    return 2 * unit.piece->length - 1 + kernels::attention_column_granule();
+  };
+  int64_t size = 0;
+  for (const BackwardUnit& unit : units) size += room(unit);
+  Array all = Array::zeros(Shape{size});
+  real* next = all.mutable_data();
+  for (BackwardUnit& unit : units) {
+    unit.dbias = next + unit.piece->length - 1;
+    next += room(unit);
+  }
+  return all;
+}
+
+void AttentionTiles::add_bias_gradients(const std::vector<BackwardUnit>& units, real* dbias) const {
+  const int64_t known = inputs_.bias.dim(1);
+  for (const BackwardUnit& unit : units) {
+    real* const to = dbias + unit.head * known + known / 2;  // of lag 0
+    for (int64_t lag = 1 - unit.piece->length; lag < unit.piece->length; ++lag) to[lag] += unit.dbias[lag];
+  }
 }
 
 void AttentionTiles::add_parts(const Array& partial, const AttentionGradients& gradients) const {
@@ -142,16 +162,6 @@ void AttentionTiles::add_parts(const Array& partial, const AttentionGradients& g
       }
     }
   });
-}
-
-void AttentionTiles::add_bias_gradients(const Array& partial, real* dbias) const {
-  const int64_t lags = 2 * longest_ - 1, known = inputs_.bias.dim(1);
-  const int64_t parts = partial.dim(0) / (static_cast<int64_t>(pieces_.size()) * heads());
-  for (int64_t unit = 0; unit < partial.dim(0); ++unit) {
-    real* const to = dbias + unit / parts % heads() * known + (known - lags) / 2;
-    const real* const from = partial.data() + unit * partial.dim(1);
-    for (int64_t lag = 0; lag < lags; ++lag) to[lag] += from[lag];
-  }
 }
 
 CAPSTAN_END

@@ -57,8 +57,10 @@ bool openblas_is_faster(const Product<float>& p) {
   // OpenBLAS has kernels that multiply small matrices where they lie; they do badly where only B is transposed.
   const bool only_b_transposed = p.b_transposed && !p.a_transposed;
   if (!only_b_transposed && p.n <= 128 && work <= 1'000'000) return true;
-  // oneDNN packs the columns of a transposed A slowly when they lie a multiple of 1 KB apart, and a short B does not
-  // outweigh it: weight gradients of layers with 1024 outputs or more.
+  // The forward product of a wide layer, which starts from the bias.
+  if (only_b_transposed && p.beta != 0 && p.m >= 512 && p.n >= 1024) return true;
+  // oneDNN packs a transposed A slowly when its rows lie a multiple of 1 KB apart, and a narrow B does not outweigh it:
+  // weight gradients of layers with 1024 outputs or more.
   return p.a_transposed && p.a_stride >= 1024 && p.a_stride % 256 == 0 && p.k > 512 && p.n < 1024;
 }
 

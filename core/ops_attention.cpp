@@ -102,19 +102,19 @@ Var attention(const Var& q, const Var& k, const Var& v, const Var& bias, const S
   };
   const Array bias_value = bias ? bias.value() : Array();
   run_forward(layout, arguments(q.value(), k.value(), v.value(), bias_value), output, statistics);
-  return make_var(
-      "attention", output, inputs,
-      [q = q.value(), k = k.value(), v = v.value(), bias = bias_value, output = statistics.empty() ? Array() : output,
-       statistics, layout, arguments](const Array& dy, const Needs& needs) -> Grads {
-        Array dq(q.shape()), dk(k.shape()), dv(v.shape());
-        const auto out = [](Array& x) { return TokenRows<real>{x.mutable_data(), x.dim(2)}; };
-        GradSink dbias(needs, 3, bias.shape());
-        run_backward(layout, arguments(q, k, v, bias), {output.data(), statistics.data(), dy.data()},
-                     {out(dq), out(dk), out(dv), nullptr}, dbias);
-        for (Array* gradient : {&dq, &dk, &dv})
-          fill_padding(gradient->mutable_data(), gradient->dim(2), layout.segments, 0);
-        return {dq, dk, dv, dbias.grad()};
-      });
+  const Array kept = statistics.empty() ? Array() : output;
+  return make_var("attention", output, inputs,
+                  [q = q.value(), k = k.value(), v = v.value(), bias = bias_value, kept, statistics, layout, arguments](
+                      const Array& dy, const Needs& needs) -> Grads {
+                    Array dq(q.shape()), dk(k.shape()), dv(v.shape());
+                    const auto out = [](Array& x) { return TokenRows<real>{x.mutable_data(), x.dim(2)}; };
+                    GradSink dbias(needs, 3, bias.shape());
+                    run_backward(layout, arguments(q, k, v, bias), {kept.data(), statistics.data(), dy.data()},
+                                 {out(dq), out(dk), out(dv), nullptr}, dbias);
+                    for (Array* gradient : {&dq, &dk, &dv})
+                      fill_padding(gradient->mutable_data(), gradient->dim(2), layout.segments, 0);
+                    return {dq, dk, dv, dbias.grad()};
+                  });
 }
 
 Var attention_packed(const Var& qkv, const Segments& segments, const AttentionOptions& options) {
@@ -126,18 +126,18 @@ Var attention_packed(const Var& qkv, const Segments& segments, const AttentionOp
     return AttentionInputs{{x, 3 * width}, {x + width, 3 * width}, {x + 2 * width, 3 * width}, Array()};
   };
   run_forward(layout, arguments(qkv.value().data()), output, statistics);
-  return make_var("attention_packed", output, {qkv},
-                  [qkv = qkv.value(), output = statistics.empty() ? Array() : output, statistics, layout, width,
-                   arguments](const Array& dy, const Needs&) -> Grads {
-                    Array dqkv(qkv.shape());
-                    real* const d = dqkv.mutable_data();
-                    GradSink no_bias;
-                    run_backward(layout, arguments(qkv.data()), {output.data(), statistics.data(), dy.data()},
-                                 {{d, 3 * width}, {d + width, 3 * width}, {d + 2 * width, 3 * width}, nullptr},
-                                 no_bias);
-                    fill_padding(d, 3 * width, layout.segments, 0);
-                    return {dqkv};
-                  });
+  const Array kept = statistics.empty() ? Array() : output;
+  return make_var(
+      "attention_packed", output, {qkv},
+      [qkv = qkv.value(), kept, statistics, layout, width, arguments](const Array& dy, const Needs&) -> Grads {
+        Array dqkv(qkv.shape());
+        real* const d = dqkv.mutable_data();
+        GradSink no_bias;
+        run_backward(layout, arguments(qkv.data()), {kept.data(), statistics.data(), dy.data()},
+                     {{d, 3 * width}, {d + width, 3 * width}, {d + 2 * width, 3 * width}, nullptr}, no_bias);
+        fill_padding(d, 3 * width, layout.segments, 0);
+        return {dqkv};
+      });
 }
 
 CAPSTAN_END

@@ -1,7 +1,9 @@
 #include "core/ops_gated_composed.hpp"
 
 #include "core/ops_math.hpp"
+#include "core/ops_matmul.hpp"
 #include "core/ops_shape.hpp"
+#include "core/rotary_tables.hpp"
 
 CAPSTAN_BEGIN
 
@@ -17,6 +19,16 @@ std::vector<Var> offset_scale_composed(const Var& z, const Var& gain, const Var&
     views.push_back(turn ? rotary(view, positions, *turn) : view);
   }
   return views;
+}
+
+Var rotary_series_composed(const Var& even, const Var& odd, int64_t length, double base) {
+  const int64_t pairs = even.size();
+  Ids distances(Shape{2 * length - 1});
+  for (int64_t i = 0; i < distances.size(); ++i) distances.mutable_data()[i] = static_cast<int32_t>(i - (length - 1));
+  const RotaryTables tables = rotary_tables(distances, pairs, base);
+  const MatmulOptions transposed{Transpose::no, Transpose::yes};
+  return matmul(reshape(even, {1, pairs}), Var(tables.cosine), transposed) +
+         matmul(reshape(odd, {1, pairs}), Var(tables.sine), transposed);
 }
 
 CAPSTAN_END

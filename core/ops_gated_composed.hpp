@@ -11,4 +11,7 @@ std::vector<Var> split_silu_composed(const Var& packed, const std::vector<int64_
 std::vector<Var> offset_scale_composed(const Var& z, const Var& gain, const Var& offset, const Ids& positions,
                                        const std::optional<RotaryOptions>& turn = std::nullopt);
 
+/// Products with the tables of cosines and sines.
+Var rotary_series_composed(const Var& even, const Var& odd, int64_t length, double base);
+
 CAPSTAN_END

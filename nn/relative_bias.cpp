@@ -4,23 +4,21 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "core/ops_gated.hpp"
 #include "core/ops_index.hpp"
 #include "core/ops_math.hpp"
-#include "core/ops_matmul.hpp"
-#include "core/ops_reduce.hpp"
 #include "core/ops_shape.hpp"
-#include "core/rotary_tables.hpp"
 
 CAPSTAN_BEGIN
 namespace {
 
 constexpr int64_t t5_buckets = 32, t5_longest = 128;
 
-/// The first or second numbers of all pairs, (1, pairs).
+/// The first or second numbers of all pairs, (pairs).
 Var half_of_pairs(const Var& x, RotaryPairs form, int64_t half) {
   const int64_t pairs = x.size() / 2;
-  if (form == RotaryPairs::halves) return reshape(slice(x, 0, half * pairs, (half + 1) * pairs), {1, pairs});
-  return reshape(slice(reshape(x, {pairs, 2}), 1, half, half + 1), {1, pairs});
+  if (form == RotaryPairs::halves) return slice(x, 0, half * pairs, (half + 1) * pairs);
+  return reshape(slice(reshape(x, {pairs, 2}), 1, half, half + 1), {pairs});
 }
 
 }  // namespace
@@ -78,18 +76,12 @@ Var RelativeBias::for_length(int64_t length) const {
 }
 
 /// With a pair (a0, a1) of a and (c0, c1) of c at angle w per position, (RoPE_i a) . (RoPE_j c) sums
-/// (a0 c0 + a1 c1) cos(w d) + (a0 c1 - a1 c0) sin(w d), d = i - j: even and odd in d, so that d >= 0 serves both signs.
+/// (a0 c0 + a1 c1) cos(w d) + (a0 c1 - a1 c0) sin(w d), d = i - j.
 Var RelativeBias::from_rotary(int64_t length) const {
-  Ids distances(Shape{length});
-  for (int64_t d = 0; d < length; ++d) distances.mutable_data()[d] = static_cast<int32_t>(d);
-  const RotaryTables tables = rotary_tables(distances, config_.key_dim / 2, config_.rotary.base);
   const RotaryPairs form = config_.rotary.pairs;
   const Var a0 = half_of_pairs(a_, form, 0), a1 = half_of_pairs(a_, form, 1);
   const Var c0 = half_of_pairs(c_, form, 0), c1 = half_of_pairs(c_, form, 1);
-  const MatmulOptions transposed{Transpose::no, Transpose::yes};
-  const Var even = matmul(a0 * c0 + a1 * c1, Var(tables.cosine), transposed),
-            odd = matmul(a0 * c1 - a1 * c0, Var(tables.sine), transposed);
-  return concatenate({flip(slice(even - odd, 1, 1, length), 1), even + odd}, 1);
+  return rotary_series(a0 * c0 + a1 * c1, a0 * c1 - a1 * c0, length, config_.rotary.base);
 }
 
 Var RelativeBias::from_buckets(int64_t length) const {

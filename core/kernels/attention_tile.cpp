@@ -64,22 +64,28 @@ void for_each_row(const Column& column, const Whole& whole, const Masked& masked
   for (int64_t r = column.all; r < column.some; ++r) masked(r, column.visible(r));
 }
 
+/// The largest of `maximum` and the column's logits, which get their bias on the way.
 Batch largest_logit(const Column& column, Batch maximum) {
+  const bool biased = column.tile.bias != nullptr;
+  const auto finished = [&](int64_t r) {
+    if (!biased) return column.logit(r);
+    const Batch logit = column.biased_logit(r);
+    logit.store_unaligned(column.at(column.tile.logits, r));
+    return logit;
+  };
   constexpr int together = 4;  // independent chains
   Batch partial[together] = {maximum, maximum, maximum, maximum};
   int64_t r = 0;
   for (; r + together <= column.all; r += together)
-    for (int i = 0; i < together; ++i) partial[i] = xsimd::max(partial[i], column.logit(r + i));
-  for (; r < column.all; ++r) partial[0] = xsimd::max(partial[0], column.logit(r));
+    for (int i = 0; i < together; ++i) partial[i] = xsimd::max(partial[i], finished(r + i));
+  for (; r < column.all; ++r) partial[0] = xsimd::max(partial[0], finished(r));
   for (; r < column.some; ++r)
-    partial[1] = xsimd::select(column.visible(r), xsimd::max(partial[1], column.logit(r)), partial[1]);
+    partial[1] = xsimd::select(column.visible(r), xsimd::max(partial[1], finished(r)), partial[1]);
   return xsimd::max(xsimd::max(partial[0], partial[1]), xsimd::max(partial[2], partial[3]));
 }
 
 void softmax_weights(const AttentionTile& tile, const AttentionRunning& running) {
   for_each_column(tile, [&](const Column& column) {
-    if (tile.bias != nullptr)
-      for (int64_t r = 0; r < column.some; ++r) column.biased_logit(r).store_unaligned(column.at(tile.logits, r));
     const Batch before = Batch::load_unaligned(running.maximum + column.first);
     const Batch maximum = largest_logit(column, before);
     Batch total(0);
@@ -166,19 +172,27 @@ void softmax_weights_backward(const AttentionTile& tile, real* dweights, const r
   clear_unseen(tile, dweights);
 }
 
-/// Four numbers in one register, for transposing in blocks of 4 x 4.
-typedef real Four __attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real)), may_alias));
+/// Eight numbers in one register, for transposing in blocks of 8 x 8.
+typedef real Eight __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real)), may_alias));
 
-void transpose_block(const real* in, int64_t in_stride, Four (&out)[4]) {
-  const auto row = [&](int64_t i) -> const Four& { return *reinterpret_cast<const Four*>(in + i * in_stride); };
-  const Four a = __builtin_shufflevector(row(0), row(1), 0, 4, 1, 5),
-             b = __builtin_shufflevector(row(0), row(1), 2, 6, 3, 7),
-             c = __builtin_shufflevector(row(2), row(3), 0, 4, 1, 5),
-             d = __builtin_shufflevector(row(2), row(3), 2, 6, 3, 7);
-  out[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
-  out[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
-  out[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
-  out[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+/// out[k] = column k of eight rows of `in`, `stride` apart: numbers, pairs, then fours change places.
+inline void transpose_block(const real* in, int64_t stride, Eight (&out)[8]) {
+  Eight ones[8], twos[8];
+  for (int64_t i = 0; i < 8; i += 2) {
+    const Eight &a = *reinterpret_cast<const Eight*>(in + i * stride),
+                &b = *reinterpret_cast<const Eight*>(in + (i + 1) * stride);
+    ones[i] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
+    ones[i + 1] = __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+  for (int64_t i : {0, 1, 4, 5}) {
+    const int64_t to = i / 4 * 4 + i % 4 * 2;
+    twos[to] = __builtin_shufflevector(ones[i], ones[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+    twos[to + 1] = __builtin_shufflevector(ones[i], ones[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+  }
+  for (int64_t i = 0; i < 4; ++i) {
+    out[i] = __builtin_shufflevector(twos[i], twos[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    out[i + 4] = __builtin_shufflevector(twos[i], twos[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
 }
 
 }  // namespace
@@ -232,13 +246,14 @@ void attention_pack(const real* rows, int64_t stride, int64_t count, int64_t wid
 
 void attention_pack_transposed(const real* rows, int64_t stride, int64_t count, int64_t width, const real* factor,
                                int64_t columns, real* out, int64_t out_stride) {
-  const int64_t even_width = width / 4 * 4, even_count = count / 4 * 4;
-  for (int64_t i = 0; i < even_count; i += 4) {
-    const Four scale = *reinterpret_cast<const Four*>(factor + i);
-    for (int64_t z = 0; z < even_width; z += 4) {
-      Four block[4];
-      transpose_block(rows + i * stride + z, stride, block);
-      for (int64_t k = 0; k < 4; ++k) *reinterpret_cast<Four*>(out + (z + k) * out_stride + i) = scale * block[k];
+  const int64_t block = 8, even_width = width / block * block, even_count = count / block * block;
+  for (int64_t i = 0; i < even_count; i += block) {
+    const Eight scale = *reinterpret_cast<const Eight*>(factor + i);
+    for (int64_t z = 0; z < even_width; z += block) {
+      Eight transposed[block];
+      transpose_block(rows + i * stride + z, stride, transposed);
+      for (int64_t k = 0; k < block; ++k)
+        *reinterpret_cast<Eight*>(out + (z + k) * out_stride + i) = scale * transposed[k];
     }
   }
   for (int64_t z = 0; z < width; ++z) {
@@ -250,18 +265,8 @@ void attention_pack_transposed(const real* rows, int64_t stride, int64_t count, 
 
 void attention_unpack_transposed(const real* in, int64_t stride, int64_t count, int64_t width, const real* factor,
                                  real* out, int64_t out_stride) {
-  const int64_t even_width = width / 4 * 4, even_count = count / 4 * 4;
-  for (int64_t i = 0; i < even_count; i += 4) {
-    for (int64_t z = 0; z < even_width; z += 4) {
-      Four block[4];
-      transpose_block(in + z * stride + i, stride, block);
-      for (int64_t k = 0; k < 4; ++k)
-        *reinterpret_cast<Four*>(out + (i + k) * out_stride + z) = factor[i + k] * block[k];
-    }
-  }
   for (int64_t i = 0; i < count; ++i)
-    for (int64_t z = i < even_count ? even_width : 0; z < width; ++z)
-      out[i * out_stride + z] = factor[i] * in[z * stride + i];
+    for (int64_t z = 0; z < width; ++z) out[i * out_stride + z] = factor[i] * in[z * stride + i];
 }
 
 void attention_row_products(const real* a, int64_t a_stride, const real* b, int64_t b_stride, int64_t count,

@@ -23,8 +23,8 @@ MixerCost Gau::cost(int64_t length) const {
   const double hidden = static_cast<double>(unit_.hidden()), key = static_cast<double>(config_.key_dim),
                t = static_cast<double>(length);
   const double seen = shape_.causal ? t / 2 : t;
-  // The packed projection; u, v, attended and gated values; z, q and k.
-  return {2 * seen * (hidden + key), 2 * t * (hidden + key), 6 * hidden + 4 * key};
+  // The packed projection; u, v and attended values; z, q and k.
+  return {2 * seen * (hidden + key), 2 * t * (hidden + key), 5 * hidden + 4 * key};
 }
 
 CAPSTAN_END

@@ -76,6 +76,7 @@ const std::vector<ProductCase> cases = {
     {40, 130, 514, 984},
     {256, 20, 514, 1024, 1},
     {40, 1024, 514, 984},
+    {512, 1030, 40},
 };
 const std::vector<std::pair<float, float>> factors = {{1, 0}, {1, 1}, {-1.5f, 0}, {0.25f, -0.5f}};
 

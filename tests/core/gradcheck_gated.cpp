@@ -54,3 +54,9 @@ TEST_CASE("gradients of offset_scale match finite differences") {
             {z, table, table});
   }
 }
+
+TEST_CASE("gradients of rotary_series match finite differences") {
+  for (const int64_t length : {1, 2, 70})
+    check_gradients("rotary_series", [&](const auto& v) { return rotary_series(v[0], v[1], length, 100); },
+                    {Shape{9}, Shape{9}});
+}

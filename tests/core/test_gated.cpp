@@ -101,6 +101,17 @@ TEST_CASE("offset_scale equals its composition, with and without rotary position
   }
 }
 
+TEST_CASE("rotary_series equals products with tables, past the block of distances handled at a time") {
+  for (const int64_t pairs : {1, 5, 64}) {
+    for (const int64_t length : {1, 2, 65, 5000}) {
+      check_agreement(
+          "rotary_series", [&](const auto& v) { return rotary_series(v[0], v[1], length, 10000); },
+          [&](const auto& v) { return rotary_series_composed(v[0], v[1], length, 10000); },
+          {Shape{pairs}, Shape{pairs}});
+    }
+  }
+}
+
 TEST_CASE("the gated ops name what does not fit") {
   const auto zeros = [](const Shape& shape) { return Var(Array::zeros(shape)); };
   const Ids positions = sequence(2, 3, 0);
@@ -109,6 +120,8 @@ TEST_CASE("the gated ops name what does not fit") {
   CHECK_THROWS_AS(offset_scale(zeros({2, 3, 4}), zeros({2, 5}), zeros({2, 5}), positions), std::invalid_argument);
   CHECK_THROWS_AS(offset_scale(zeros({2, 3, 4}), zeros({2, 4}), zeros({1, 4}), positions), std::invalid_argument);
   CHECK_THROWS_AS(offset_scale(zeros({3, 2, 4}), zeros({2, 4}), zeros({2, 4}), positions), std::invalid_argument);
+  CHECK_THROWS_AS(rotary_series(zeros({3}), zeros({2}), 4, 10000), std::invalid_argument);
+  CHECK_THROWS_AS(rotary_series(zeros({3}), zeros({3}), 0, 10000), std::invalid_argument);
   CHECK_THROWS_AS(offset_scale(zeros({2, 3, 5}), zeros({2, 5}), zeros({2, 5}), positions, RotaryOptions{}),
                   std::invalid_argument);
 }

@@ -14,7 +14,6 @@ double step_bytes(const System& system, int64_t length, int64_t total) {
   config.width = 64;
   config.max_length = length;
   config.positions = Positions::none;
-  for (LayerConfig& layer : config.layers) layer.repeat = 1;
   const auto built = language_model(config);
   built.store->finalize();
   const Batch batch = next_token_batch(Segments::full(total / length, length), 1);

@@ -65,6 +65,7 @@ template <class Config>
 Config model_config(const System& system) {
   auto config = small<Config>(system.layer.mixer);
   config.layers = {system.layer};
+  config.embedding_norm = system.layer.norm_placement == NormPlacement::post;  // as in BERT: nothing else scales x
   return config;
 }
 

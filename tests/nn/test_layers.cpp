@@ -89,10 +89,10 @@ TEST_CASE("sinusoidal positions: angles in double, of any position") {
 }
 
 TEST_CASE("every mixer has a name and can be made") {
-  const std::vector<std::pair<MixerConfig, std::string>> mixers{{AftSimpleConfig{}, "aft-simple"},
-                                                                {AftFullConfig{}, "aft-full"},
-                                                                {AftLocalConfig{}, "aft-local"},
-                                                                {AftConvConfig{}, "aft-conv"}};
+  const std::vector<std::pair<MixerConfig, std::string>> mixers{
+      {AftSimpleConfig{}, "aft-simple"}, {AftFullConfig{}, "aft-full"}, {AftLocalConfig{}, "aft-local"},
+      {AftConvConfig{}, "aft-conv"},     {GauConfig{}, "gau"},          {FastformerConfig{}, "fastformer"},
+      {AttentionConfig{}, "attention"},  {FlashConfig{}, "flash"}};
   CHECK(mixers.size() == std::variant_size_v<MixerConfig>);
   for (const auto& [config, name] : mixers) {
     CHECK(mixer_name(config) == name);

@@ -389,13 +389,9 @@ def main():
     make_public_modules()
     make_elementary()
 
-    from systems import attention  # here, because they use the functions above
-    attention.make()
-    from systems import fastformer, flash, gau, public_gated  # here, because they use the functions above
-    fastformer.make()
-    flash.make()
-    gau.make()
-    public_gated.make()
+    from systems import attention, fastformer, flash, gau, public_gated  # here, because they use the functions above
+    for system in (attention, fastformer, flash, gau, public_gated):
+        system.make()
 
 
 if __name__ == "__main__":
