@@ -25,5 +25,7 @@ double sgemm_rate();
 double triad_rate();
 /// Seconds to read `count` numbers once, all threads: the least a decoding step can take.
 double read_seconds(const float* numbers, int64_t count);
+/// Peak of the resident memory, which then starts again from what is resident now.
+int64_t take_peak_bytes();
 
 }  // namespace capstan::bench

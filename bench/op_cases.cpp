@@ -144,12 +144,12 @@ void add_gated(std::vector<OpCase>& cases, const Segments& segments) {
                    {stream(inner), stream(inner), weight(width, inner)},
                    [](Vars v) { return gated_linear(v[0], v[1], v[2]); },
                    product(inner, width)});
-  ChunkLinearOptions options;
+  ChunkLinearOptions options;  // two chunks: one is written into the state, the other reads it
   options.causal = true;
   cases.push_back({"chunk_linear_attention",
                    {stream(features), stream(features), stream(inner)},
                    [=](Vars v) { return chunk_linear_attention(v[0], v[1], v[2], segments, options); },
-                   2 * product(features, inner)});
+                   product(features, inner)});
 }
 
 }  // namespace

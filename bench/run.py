@@ -7,7 +7,7 @@
   bench/run.py memory    peak memory of a training step, whole batch and micro-batches
 
 Needs build/release/bin/bench_models (cmake -DCAPSTAN_BENCH=ON) and a Python with PyTorch; without that, Capstan's columns alone
-are filled. Results: bench/results/TABLE.json and TABLE.md.
+are filled. Results: bench/results/TABLE.json and TABLE.md, not under version control.
 """
 
 import argparse
@@ -51,8 +51,9 @@ def memory_cases(options):
             for size in options.sizes for system in options.systems for micro in (0, MICRO_BATCH)]
 
 
-TABLES = {"steps": (step_cases, FORMS), "decode": (decode_cases, ("eager", "compile")), "length": (length_cases, ("eager",)),
-          "memory": (memory_cases, ("eager",))}
+# Cases, forms of PyTorch, rounds; peaks of memory need no second round.
+TABLES = {"steps": (step_cases, FORMS, 11), "decode": (decode_cases, ("eager", "compile"), 11),
+          "length": (length_cases, ("eager",), 11), "memory": (memory_cases, ("eager",), 1)}
 
 
 def parse():
@@ -64,12 +65,14 @@ def parse():
     parser.add_argument("--lengths", nargs="+", type=int, default=LENGTHS, help="of the table length")
     parser.add_argument("--batch", type=int, default=8, help="of training steps")
     parser.add_argument("--length", type=int, default=512, help="of training steps")
-    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--rounds", type=int)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of both sides")
     parser.add_argument("--program", type=Path, default=FOLDER.parent / "build/release/bin/bench_models")
     parser.add_argument("--python", default="/opt/venv/bin/python", help="the interpreter that has PyTorch")
     parser.add_argument("--out", type=Path, default=FOLDER / "results")
+    parser.add_argument("--name", help="of the result's files; the table's when left out")
     options = parser.parse_args()
+    options.name = options.name or options.table
     if not options.program.exists():
         parser.error(f"{options.program} is not there: build the target bench_models with -DCAPSTAN_BENCH=ON")
     return options
@@ -81,16 +84,17 @@ def write(options, facts, results, forms):
     command = shlex.join(["bench/run.py", *sys.argv[1:]])
     content = {"table": options.table, "command": command, "machine": facts, "rounds": options.rounds,
                "threads": options.threads, "results": results}
-    (options.out / f"{options.table}.json").write_text(json.dumps(content, indent=1) + "\n")
+    (options.out / f"{options.name}.json").write_text(json.dumps(content, indent=1) + "\n")
     text = report.markdown(options.table, facts, command, results, forms)
-    (options.out / f"{options.table}.md").write_text(text)
+    (options.out / f"{options.name}.md").write_text(text)
     return text
 
 
 def main():
     options = parse()
-    make_cases, default_forms = TABLES[options.table]
+    make_cases, default_forms, default_rounds = TABLES[options.table]
     forms = default_forms if options.forms is None else tuple(options.forms)
+    options.rounds = options.rounds or default_rounds
     facts, results, text = machine.machine(), [], ""
     for case in make_cases(options):
         print(f"{case.system} {case.work} {case.size} T = {case.length}", file=sys.stderr)

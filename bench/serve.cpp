@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -13,16 +12,6 @@
 
 namespace capstan::bench {
 namespace {
-
-/// Peak of the resident memory, which then starts again from what is resident now.
-int64_t take_peak_bytes() {
-  int64_t peak = 0;
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;)
-    if (word == "VmHWM:") status >> peak;
-  std::ofstream("/proc/self/clear_refs") << 5;
-  return peak * 1024;
-}
 
 nlohmann::json info(const Subject& subject) {
   const BlasInfo blas = blas_info();

@@ -7,7 +7,6 @@
 #include "bench/measure.hpp"
 #include "core/machine.hpp"
 #include "core/parallel.hpp"
-#include "train/reporter.hpp"
 
 namespace capstan::bench {
 namespace {
@@ -57,7 +56,9 @@ void print_steps(const TableOptions& options) {
   for_systems(options, [&](Setup setup) {
     setup.work = Work::step;
     const auto subject = make_subject(setup);
+    take_peak_bytes();
     subject->run(2);
+    const int64_t peak = take_peak_bytes();
     std::vector<double> times, shares;
     for (int64_t round = 0; round < options.rounds; ++round) {
       const double before = sgemm_rate(), time = subject->run(1), after = sgemm_rate();
@@ -67,7 +68,7 @@ void print_steps(const TableOptions& options) {
     const Spread time = spread_of(times), share = spread_of(shares);
     fmt::print("{:<12}{:>10.1f}{:>20}{:>12.0f}{:>10.1f}{:>8.3f}{:>16}{:>10.0f}\n", setup.system, 1e3 * time.median,
                range(time, 1e3, 1), subject->tokens() / time.median, subject->flops() / 1e9, share.median,
-               range(share, 1, 3), static_cast<double>(peak_resident_bytes()) / 1e6);
+               range(share, 1, 3), static_cast<double>(peak) / 1e6);
   });
 }
 

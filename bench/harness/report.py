@@ -64,7 +64,7 @@ def head(facts, results, forms):
 
 
 def steps(results, forms):
-    """Whole training steps: who is faster, by how much, at what memory."""
+    """Whole training steps. Medians of interleaved rounds, [lowest, highest]."""
     notes = Notes()
     header = ["system", "size", "ms", "tokens/s", "share of sgemm", "tokens/s over attention", "peak MB"]
     header += [f"{form} ÷ Capstan" for form in forms] + ["peak ÷ eager's"] * ("eager" in forms)
@@ -91,9 +91,10 @@ def steps(results, forms):
 
 
 def decode(results, forms):
-    """One token at a time."""
+    """One token at a time. Medians of interleaved rounds, [lowest, highest]."""
     notes = Notes()
-    header = ["system", "size", "µs/token", "tokens/s", "÷ one reading of the weights"] + [f"{form} ÷ Capstan" for form in forms]
+    header = ["system", "size", "µs/token", "tokens/s", "÷ one reading of the weights"]
+    header += [f"{form} ÷ Capstan" for form in forms]
     rows = []
     for result in results:
         case, ours = result["case"], result["capstan"]
@@ -101,8 +102,8 @@ def decode(results, forms):
         if not available(ours):
             rows.append(row + [notes.cell(ours)] + [""] * (len(header) - 3))
             continue
-        row += [interval(ours["seconds"], 1e6, 0), f"{ours['tokens_per_second']:,.0f}",
-                f"{ours['seconds']['median'] / ours['info']['weights_read_seconds']:.2f}"]
+        over_reading = ours["seconds"]["median"] / ours["info"]["weights_read_seconds"]
+        row += [interval(ours["seconds"], 1e6, 0), f"{ours['tokens_per_second']:,.0f}", f"{over_reading:.2f}"]
         for form in forms:
             theirs = result["pytorch"].get(form)
             row.append(interval(theirs["over_capstan"]) if available(theirs) else notes.cell(theirs))
@@ -111,7 +112,7 @@ def decode(results, forms):
 
 
 def length(results, forms):
-    """Blocks over length: Capstan's µs per token, and in brackets each form's time over Capstan's."""
+    """Blocks over length: Capstan's µs per token, in brackets each form's time over Capstan's. Medians of interleaved rounds."""
     notes = Notes()
     lengths = sorted({result["case"]["length"] for result in results})
     rows = {}
@@ -123,7 +124,8 @@ def length(results, forms):
             continue
         theirs = [result["pytorch"].get(form) for form in forms]
         ratios = [f"{part['over_capstan']['median']:.2f}" if available(part) else notes.cell(part) for part in theirs]
-        cells[case["length"]] = f"{1e6 / ours['tokens_per_second']:.3f}" + (f" ({'; '.join(ratios)})" if ratios else "")
+        micros = f"{1e6 / ours['tokens_per_second']:.3f}"
+        cells[case["length"]] = f"{micros} ({'; '.join(ratios)})" if ratios else micros
     passes = {"forward": "forward", "both": "forward and backward"}
     body = [[system, passes[work], *cells.values()] for (system, work), cells in rows.items()]
     return table(["system", "pass"] + [f"T = {length}" for length in lengths], body) + [""] + notes.lines()
@@ -153,5 +155,5 @@ LAYOUTS = {"steps": steps, "decode": decode, "length": length, "memory": memory}
 
 
 def markdown(name, facts, command, results, forms):
-    text = [f"# {name}", "", LAYOUTS[name].__doc__, "Medians of interleaved rounds, [lowest, highest].", "", f"`{command}`", ""]
+    text = [f"# {name}", "", LAYOUTS[name].__doc__, "", f"`{command}`", ""]
     return "\n".join(text + head(facts, results, forms) + [""] + LAYOUTS[name](results, forms)).rstrip() + "\n"

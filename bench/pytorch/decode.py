@@ -5,7 +5,8 @@ from torch.nn import functional as F
 
 from layers import rotate
 
-# A state is a dictionary of tensors that a step updates in place.
+# A state is a dictionary of tensors that a step updates in place. Places are taken by narrow() rather than by an index, which
+# torch.compile would compile anew for every place.
 
 
 class AftSimpleDecoder:
@@ -51,9 +52,10 @@ class FlashDecoder:
         if place == 0 and position > 0:
             state["earlier"] += state["lin_keys"].transpose(1, 2) @ state["values"]
         for name, row in (("quad_keys", quad_k), ("lin_keys", lin_k), ("values", v)):
-            state[name][:, place] = row
+            state[name].narrow(1, place, 1).copy_(row[:, None])
         logits = (state["quad_keys"][:, :place + 1] @ quad_q[..., None])[..., 0] * mixer.key_dim**-0.5
-        weights = F.relu(logits + self.bias[place, :place + 1]).square() / (place + 1)
+        bias = self.bias.narrow(0, place, 1).narrow(1, 0, place + 1)
+        weights = F.relu(logits + bias).square() / (place + 1)
         mixed = (weights[:, None] @ state["values"][:, :place + 1])[:, 0]
         if position >= mixer.chunk:
             mixed = mixed + (lin_q[:, None] @ state["earlier"])[:, 0] / (position - place)

@@ -1,4 +1,4 @@
-"""What every twin is made of. Parameters have Capstan's names: `gain` and `bias` of a norm, `weight` and `bias` of a linear map."""
+"""What every twin is made of. Parameters have Capstan's names: `gain` and `bias` of a norm, the others as in torch.nn."""
 
 import torch
 from torch import nn
