@@ -1,0 +1,38 @@
+// configs/compare: every task goes with every system, and the systems of a size have as many parameters as each other.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "apps/config/config.hpp"
+#include "apps/run_model.hpp"
+
+using namespace capstan;
+
+namespace {
+
+const std::vector<std::string> tasks{"listops", "imdb-bytes", "imdb-words", "tinyshakespeare"},
+    systems{"attention", "gau", "flash", "fastformer", "aft-full", "aft-local", "aft-conv", "aft-simple"};
+
+std::string file(const std::string& name) { return CAPSTAN_SOURCE_DIR "/configs/compare/" + name + ".yaml"; }
+
+}  // namespace
+
+TEST_CASE("systems of one size have the same number of parameters on every task, within 5 %") {
+  for (const auto& [size, expected] : {std::pair<std::string, double>{"tiny", 1e6}, {"medium", 10e6}}) {
+    for (const std::string& task : tasks) {
+      std::vector<double> counts;
+      for (const std::string& system : systems) {
+        INFO(task << ", " << size << "-" << system);
+        const RunConfig config = load_config<RunConfig>({file(task), file(size + "-" + system)}, {});
+        const RunModel model(config, /*vocabulary=*/100, /*classes=*/2);
+        counts.push_back(static_cast<double>(model.params().count()));
+        CHECK(counts.back() == doctest::Approx(expected).epsilon(0.05));
+      }
+      const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+      INFO(task << ", " << size << ": " << *least << " to " << *most);
+      CHECK(*most / *least <= 1.05);
+    }
+  }
+}
