@@ -90,42 +90,26 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
   return summary;
 }
 
+/// The sum of one number over all parts.
+template <class Number>
+Number total_of(const std::vector<LayerSummary>& layers, Number LayerSummary::*number) {
+  Number total = 0;
+  for (const LayerSummary& layer : layers) total += layer.*number;
+  return total;
+}
+
 }  // namespace
 
-int64_t ModelSummary::parameters() const {
-  int64_t total = 0;
-  for (const LayerSummary& layer : layers) total += layer.parameters;
-  return total;
-}
-
-double ModelSummary::flops() const {
-  double total = 0;
-  for (const LayerSummary& layer : layers) total += layer.flops;
-  return total;
-}
-
-double ModelSummary::decode_flops() const {
-  double total = 0;
-  for (const LayerSummary& layer : layers) total += layer.decode_flops;
-  return total;
-}
+int64_t ModelSummary::parameters() const { return total_of(layers, &LayerSummary::parameters); }
+double ModelSummary::flops() const { return total_of(layers, &LayerSummary::flops); }
+double ModelSummary::decode_flops() const { return total_of(layers, &LayerSummary::decode_flops); }
+double ModelSummary::activation_bytes() const { return total_of(layers, &LayerSummary::activation_bytes); }
+int64_t ModelSummary::state_bytes() const { return total_of(layers, &LayerSummary::state_bytes); }
 
 double ModelSummary::training_flops() const {
   double total = 3 * flops();
   for (const LayerSummary& layer : layers)
     if (recompute && !layer.mixer.empty()) total += layer.flops;
-  return total;
-}
-
-double ModelSummary::activation_bytes() const {
-  double total = 0;
-  for (const LayerSummary& layer : layers) total += layer.activation_bytes;
-  return total;
-}
-
-int64_t ModelSummary::state_bytes() const {
-  int64_t total = 0;
-  for (const LayerSummary& layer : layers) total += layer.state_bytes;
   return total;
 }
 
