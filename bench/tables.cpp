@@ -82,28 +82,33 @@ void print_length(const TableOptions& options) {
       setup.length = length;
       return make_subject(setup);
     };
-    const auto shorter = of_length(256), longer = of_length(tokens);
-    const Comparison result = compare(*shorter, *longer, 1, options.rounds);
-    fmt::print("{:<12} T = 16384: {:.2f} us/token; over T = 256: {:.3f} {}\n", setup.system,
-               1e6 * result.seconds.median / tokens, result.ratio.median, range(result.ratio, 1, 3));
+    const auto longest = of_length(tokens);
+    for (const int64_t length : {256, 1024}) {
+      const Comparison result = compare(*of_length(length), *longest, 1, options.rounds);
+      fmt::print("{:<12} T = 16384: {:.2f} us/token; over T = {}: {:.3f} {}\n", setup.system,
+                 1e6 * result.seconds.median / tokens, length, result.ratio.median, range(result.ratio, 1, 3));
+    }
   });
 }
 
 void print_decode(const TableOptions& options) {
-  constexpr int64_t near = 256, far = 4096, tokens = 64;
+  constexpr int64_t tokens = 64;
+  constexpr std::pair<int64_t, int64_t> positions[] = {{256, 4096}, {512, 8192}};
   print_machine();
   for_systems(options, [&](Setup setup) {
     setup.work = Work::decode;
     setup.batch = 1;
-    setup.max_length = far + tokens;
+    setup.max_length = positions[1].second + tokens;
     const auto at_position = [&](int64_t position) {
       setup.length = position;
       return make_subject(setup);
     };
-    const auto early = at_position(near), late = at_position(far);
-    const Comparison result = compare(*early, *late, tokens, options.rounds);
-    fmt::print("{:<12} position 4096: {:.0f} us/token; over position 256: {:.3f} {}\n", setup.system,
-               1e6 * result.seconds.median / tokens, result.ratio.median, range(result.ratio, 1, 3));
+    for (const auto& [near, far] : positions) {
+      const auto early = at_position(near), late = at_position(far);
+      const Comparison result = compare(*early, *late, tokens, options.rounds);
+      fmt::print("{:<12} position {}: {:.0f} us/token; over position {}: {:.3f} {}\n", setup.system, far,
+                 1e6 * result.seconds.median / tokens, near, result.ratio.median, range(result.ratio, 1, 3));
+    }
   });
 }
 

@@ -15,9 +15,9 @@ struct TableOptions {
 
 /// Training steps: time, tokens per second, share of sgemm, peak memory. Medians with [lowest, highest].
 void print_steps(const TableOptions& options);
-/// Training steps at T = 16384 over T = 256, B T = 16384: time per token.
+/// Training steps at T = 16384 over T = 256 and T = 1024, B T = 16384: time per token.
 void print_length(const TableOptions& options);
-/// Time per generated token at position 4096 over position 256.
+/// Time per generated token at position 4096 over position 256, and at 8192 over 512.
 void print_decode(const TableOptions& options);
 
 }  // namespace capstan::bench
