@@ -72,6 +72,7 @@ class TapBias final : public AftBias {
       : taps_(taps), centre_(centre), dtaps_(sink_for(taps, needs, 1)) {}
 
   int64_t heads() const override { return taps_.dim(0); }
+  bool shift_invariant() const override { return true; }
   void logits(const AftTile& tile, int64_t head, real* out, int64_t stride) const override {
     for_each_tap(tile, head,
                  [&](int64_t row, int64_t column, int64_t tap) { out[row * stride + column] = taps_[tap]; });

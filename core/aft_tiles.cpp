@@ -40,7 +40,18 @@ void AftTiles::cut_tiles() {
     const int64_t s1 = layout_.causal ? t1 : std::min(t1 + reach, longest);
     tiles_.push_back({t0, t1, std::max<int64_t>(t0 - reach, 0), s1});
     max_sources_ = std::max(max_sources_, tiles_.back().sources());
+    const int64_t count = static_cast<int64_t>(tiles_.size());
+    if (count > 1 && same_weights(tiles_[tiles_.size() - 2], tiles_.back()))
+      runs_.back().end = count;
+    else
+      runs_.push_back({count - 1, count});
   }
+}
+
+bool AftTiles::same_weights(const AftTile& a, const AftTile& b) const {
+  const int64_t longest = layout_.segments.longest();
+  return bias_.shift_invariant() && a.targets() == b.targets() && a.t0 - a.s0 == b.t0 - b.s0 &&
+         a.sources() == b.sources() && (a.s0 > 0) == (b.s0 > 0) && (a.s1 < longest) == (b.s1 < longest);
 }
 
 void AftTiles::cut_groups() {
@@ -211,12 +222,13 @@ void AftTiles::forward(real* y, real* average, real* denominator) {
   for (real* const rows : {y, average}) fill_padding(rows, layout_.width, layout_.segments, 0);
   fill_padding(denominator, layout_.keys(), layout_.segments, 0);
   allocate_work(false);
-  for (size_t i = 0; i < tiles_.size(); ++i) {
-    prepare_weights(tiles_[i]);
-    parallel_for(unit_count(), 1, [&](int64_t begin, int64_t end) {
+  for (const Run& run : runs_) {
+    prepare_weights(tiles_[static_cast<size_t>(run.begin)]);
+    const int64_t tile_count = run.end - run.begin;
+    parallel_for(unit_count() * tile_count, 1, [&](int64_t begin, int64_t end) {
       for (int64_t index = begin; index < end; ++index) {
         Unit unit{};
-        if (make_unit(index, static_cast<int64_t>(i), unit))
+        if (make_unit(index / tile_count, run.begin + index % tile_count, unit))
           forward_unit(unit, work(thread_index()), y, average, denominator);
       }
     });

@@ -57,12 +57,17 @@ class AftTiles {
     int64_t first_column() const { return prefix ? 0 : 1; }
     int64_t columns() const { return sources + (prefix ? 1 : 0) + (suffix ? 1 : 0); }
   };
+  /// Consecutive tiles [begin, end) that share their weights: of one form under a shift-invariant bias, else one tile.
+  struct Run {
+    int64_t begin, end;
+  };
   /// Work memory of one thread.
   struct Work {
     real *reference, *exp_rows, *rows, *gradient_rows, *dlogits;
   };
 
   void cut_tiles();
+  bool same_weights(const AftTile& a, const AftTile& b) const;
   void cut_groups();
   int64_t unit_count() const { return static_cast<int64_t>(layout_.segments.spans().size() * groups_.size()); }
   /// False when the document ends before the tile.
@@ -88,10 +93,12 @@ class AftTiles {
     const real *dy, *average, *denominator;
     real* dqkv;
   };
+  void backward_run(const Run& run, const Gradients& g);
   void backward_unit(const Unit& unit, const Work& work, const Gradients& g, real* exact_dlogits);
   void exact_rows_backward(const Unit& unit, const Gradients& g, real* exact_dlogits) const;
   void keep_carry_gradient(const Unit& unit, const Work& work, bool prefix);
-  void finish_tile(const AftTile& tile, const std::vector<Array>& exact);
+  /// Hands the gradient of the run's weights to the bias.
+  void finish_run(const AftTile& tile, const std::vector<Array>& exact);
   void scatter_carries(const Unit& unit, const Work& work, const Gradients& g, bool prefix) const;
   kernels::AftGradient gradient(const Unit& unit, int64_t position, real* dqkv) const;
 
@@ -99,6 +106,7 @@ class AftTiles {
   AftLayout layout_;
   AftBias& bias_;
   std::vector<AftTile> tiles_;
+  std::vector<Run> runs_;
   std::vector<Group> groups_;
   int64_t max_sources_ = 0, weight_stride_ = 0, max_columns_ = 0, total_columns_ = 0;
   Array logits_, weights_;     // (heads, tile, weight_stride): columns prefix | sources | suffix

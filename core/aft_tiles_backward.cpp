@@ -27,27 +27,7 @@ void AftTiles::backward(const real* dy, const real* average, const real* denomin
     prefix_grads_ = Array(shape);
     if (!layout_.causal) suffix_grads_ = Array(shape);
   }
-  const int64_t dlogit_count = bias_.heads() * layout_.tile * weight_stride_;
-  for (int64_t i = 0; i < tile_count; ++i) {
-    prepare_weights(tiles_[static_cast<size_t>(i)]);
-    std::vector<Array> exact(static_cast<size_t>(threads()));
-    for (int64_t thread = 0; thread < threads(); ++thread) kernels::fill(work(thread).dlogits, dlogit_count, real{0});
-    parallel_for(unit_count(), 1, [&](int64_t begin, int64_t end) {
-      const size_t thread = static_cast<size_t>(thread_index());
-      for (int64_t index = begin; index < end; ++index) {
-        Unit unit{};
-        if (!make_unit(index, i, unit)) continue;
-        const real* const d = denominator + (unit.row + unit.tile->t0) * layout_.keys() + unit.group->key;
-        bool inexact = false;
-        for (int64_t t = 0; t < unit.targets; ++t)
-          for (int64_t key = 0; key < unit.group->shape.keys(); ++key)
-            inexact = inexact || !(d[t * layout_.keys() + key] > 0);
-        if (inexact && exact[thread].empty()) exact[thread] = Array::zeros(Shape{dlogit_count});
-        backward_unit(unit, work(static_cast<int64_t>(thread)), g, inexact ? exact[thread].mutable_data() : nullptr);
-      }
-    });
-    finish_tile(tiles_[static_cast<size_t>(i)], exact);
-  }
+  for (const Run& run : runs_) backward_run(run, g);
   if (layout_.window == 0) return;
   parallel_for(unit_count(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) {
@@ -57,6 +37,30 @@ void AftTiles::backward(const real* dy, const real* average, const real* denomin
       if (!layout_.causal) scatter_carries(unit, work(thread_index()), g, false);
     }
   });
+}
+
+void AftTiles::backward_run(const Run& run, const Gradients& g) {
+  prepare_weights(tiles_[static_cast<size_t>(run.begin)]);
+  const int64_t dlogit_count = bias_.heads() * layout_.tile * weight_stride_;
+  std::vector<Array> exact(static_cast<size_t>(threads()));
+  for (int64_t thread = 0; thread < threads(); ++thread) kernels::fill(work(thread).dlogits, dlogit_count, real{0});
+  // Neighbouring tiles share sources, so one thread takes all tiles of a unit.
+  parallel_for(unit_count(), 1, [&](int64_t begin, int64_t end) {
+    const size_t thread = static_cast<size_t>(thread_index());
+    for (int64_t index = begin; index < end; ++index) {
+      Unit unit{};
+      for (int64_t i = run.begin; i < run.end && make_unit(index, i, unit); ++i) {
+        const real* const d = g.denominator + (unit.row + unit.tile->t0) * layout_.keys() + unit.group->key;
+        bool inexact = false;
+        for (int64_t t = 0; t < unit.targets; ++t)
+          for (int64_t key = 0; key < unit.group->shape.keys(); ++key)
+            inexact = inexact || !(d[t * layout_.keys() + key] > 0);
+        if (inexact && exact[thread].empty()) exact[thread] = Array::zeros(Shape{dlogit_count});
+        backward_unit(unit, work(static_cast<int64_t>(thread)), g, inexact ? exact[thread].mutable_data() : nullptr);
+      }
+    }
+  });
+  finish_run(tiles_[static_cast<size_t>(run.begin)], exact);
 }
 
 void AftTiles::backward_unit(const Unit& unit, const Work& work, const Gradients& g, real* exact_dlogits) {
@@ -127,7 +131,7 @@ void AftTiles::keep_carry_gradient(const Unit& unit, const Work& work, bool is_p
     out[group.channels + key] = row[group.channels + key] * std::exp(state.maximum[key] - work.reference[key]);
 }
 
-void AftTiles::finish_tile(const AftTile& tile, const std::vector<Array>& exact) {
+void AftTiles::finish_run(const AftTile& tile, const std::vector<Array>& exact) {
   const int64_t threads_used = work_.dim(0);
   for (int64_t head = 0; head < bias_.heads(); ++head) {
     real* const total = work(0).dlogits + head * layout_.tile * weight_stride_;
