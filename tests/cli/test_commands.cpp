@@ -284,6 +284,43 @@ TEST_CASE("eval prints the same loss whatever the batch size, and what belongs t
                         {"--split", "dev", "train, valid, test"}});
 }
 
+TEST_CASE("eval of a classifier: every class, the confusion matrix, and the same as JSON") {
+  const Workplace place;
+  write_trained_samples(place);
+  const std::vector<std::string> arguments{"eval", "runs/classifier", "--split", "train"};
+  const std::string text = succeed(place, arguments).out;
+  auto with_json = arguments;
+  with_json.insert(with_json.end(), {"--format", "json"});
+  const nlohmann::json json = nlohmann::json::parse(succeed(place, with_json).out);
+  for (const char* const figure : {"targets", "loss", "accuracy", "macro_f1", "calibration_error"}) {
+    INFO(figure);
+    CHECK(number_of(text, figure) == doctest::Approx(json.at(figure).get<double>()).epsilon(1e-3));
+  }
+  int64_t examples = 0, correct = 0;
+  double f1 = 0;
+  const auto& classes = json.at("classes");
+  for (size_t c = 0; c < classes.size(); ++c) {
+    const std::string name = classes[c].at("class");
+    CHECK(text.find("\n" + name + ' ') != std::string::npos);
+    int64_t row = 0;
+    for (const auto& count : json.at("confusion").at(c)) row += count.get<int64_t>();
+    CHECK(row == classes[c].at("examples").get<int64_t>());
+    examples += row;
+    correct += json.at("confusion").at(c).at(c).get<int64_t>();
+    f1 += classes[c].at("f1").get<double>();
+  }
+  CHECK(examples == json.at("targets").get<int64_t>());
+  CHECK(json.at("accuracy").get<double>() == doctest::Approx(static_cast<double>(correct) / examples));
+  CHECK(json.at("macro_f1").get<double>() == doctest::Approx(f1 / static_cast<double>(classes.size())));
+  CHECK(text.find("confusion: a row is a true class") != std::string::npos);
+  const nlohmann::json lm = nlohmann::json::parse(succeed(place, {"eval", "runs/lm", "--format", "json"}).out);
+  CHECK(lm.contains("bits_per_byte"));
+  CHECK_FALSE(lm.contains("confusion"));
+  check_refused(
+      place,
+      {"a format of another name", {}, {"eval", "runs/lm", "--format", "xml"}, 2, {"--format", "xml", "text, json"}});
+}
+
 TEST_CASE("the loss that eval prints is the one that training saw") {
   const Workplace place;
   write_trained_samples(place);
