@@ -17,6 +17,16 @@ int64_t hidden_width(double expansion, int64_t width) {
   return std::max<int64_t>(1, std::llround(expansion * static_cast<double>(width)));
 }
 
+/// Row i starts with gains[i].
+Init rows_of(const std::vector<double>& gains) {
+  return [gains](const Shape& shape, RandomStream&) {
+    Array array(shape);
+    for (int64_t row = 0; row < shape[0]; ++row)
+      std::fill_n(array.mutable_data() + row * shape[1], shape[1], static_cast<real>(gains[static_cast<size_t>(row)]));
+    return array;
+  };
+}
+
 RelativeBiasConfig bias_config(const GatedUnitConfig& config, const GatedUnitShape& unit) {
   RelativeBiasConfig bias;
   bias.kind = config.position_bias;
@@ -44,7 +54,8 @@ GatedUnit::GatedUnit(const Scope& scope, const MixerShape& shape, const GatedUni
   const Init matrices = paper ? init::normal(paper_stddev) : init::lecun_normal();
   weight_ = (scope / "to_uvz").param("weight", {2 * hidden_ + config.key_dim, width_}, matrices);
   if (config.bias) bias_ = (scope / "to_uvz").param("bias", {weight_.dim(0)}, init::zeros(), vector);
-  gain_ = scope.param("gain", {unit.views, config.key_dim}, paper ? init::normal(paper_stddev) : init::ones(), vector);
+  gain_ = scope.param("gain", {static_cast<int64_t>(unit.gains.size()), config.key_dim},
+                      paper ? init::normal(paper_stddev) : rows_of(unit.gains), vector);
   offset_ = scope.param("offset", gain_.shape(), init::zeros(), vector);
   // Linear starts with N(0, gain^2 / in).
   const double out_gain = paper ? paper_stddev * std::sqrt(static_cast<double>(hidden_)) : shape.output_gain;

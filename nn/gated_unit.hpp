@@ -13,7 +13,7 @@ namespace capstan {
 
 /// How a gated unit starts. With `paper` all matrices, biases of position and gains are N(0, 0.02): queries and keys
 /// are next to nothing, so that layers pass their input through and need many steps to wake up; meant for large models.
-/// `lecun` keeps activations of size one: matrices N(0, 1 / in), gains 1.
+/// `lecun` keeps activations of size one: matrices N(0, 1 / in), gains 1 (of FLASH's global part less).
 enum class GatedInit { lecun, paper };
 
 inline std::vector<EnumName<GatedInit>> enum_names(GatedInit) {
@@ -52,7 +52,7 @@ CAPSTAN_BEGIN
 
 /// What a unit must know besides its configuration.
 struct GatedUnitShape {
-  int64_t views;               // of the shared features: 2 for each attention
+  std::vector<double> gains;   // with `lecun`, of the views of the shared features, 2 for each attention
   GatedKernelShape attention;  // the quadratic one
   int64_t positions;           // a Toeplitz bias knows as many
 };

@@ -7,7 +7,7 @@ CAPSTAN_BEGIN
 Gau::Gau(const Scope& scope, const MixerShape& shape, const GauConfig& config)
     : shape_(shape),
       config_(config),
-      unit_(scope, shape, config, {2, {config.key_dim, shape.causal, config.paper_length}, shape.max_length}) {}
+      unit_(scope, shape, config, {{1, 1}, {config.key_dim, shape.causal, config.paper_length}, shape.max_length}) {}
 
 Var Gau::attend(const GatedUnit::Parts& parts, const Segments& segments) const {
   return attention(parts.views[0], parts.views[1], parts.value, unit_.bias(segments.longest()), segments,
