@@ -10,10 +10,15 @@ target_compile_options(capstan_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-mmove-m
 # For the whole program: xtensor's allocator and alignment depend on it.
 target_compile_definitions(capstan_flags INTERFACE XTENSOR_USE_XSIMD SPDLOG_FMT_EXTERNAL)
 target_link_libraries(capstan_flags INTERFACE fmt::fmt OpenMP::OpenMP_CXX)
+# The kernels of a portable build are compiled for every level, all else for the lowest; where the CPU lacks that, glibc
+# says so instead of starting the program.
+set(CAPSTAN_LEVELS x86-64-v2 x86-64-v3 x86-64-v4)
 if(CAPSTAN_NATIVE)
   target_compile_options(capstan_flags INTERFACE -march=native)
 else()
-  target_compile_options(capstan_flags INTERFACE -march=x86-64-v2)
+  set(own_level $<TARGET_PROPERTY:CAPSTAN_LEVEL>)  # of the target that is compiled
+  target_compile_options(capstan_flags INTERFACE -march=$<IF:$<BOOL:${own_level}>,${own_level},x86-64-v2>)
+  target_link_options(capstan_flags INTERFACE LINKER:-z,x86-64-v2)
 endif()
 if(CAPSTAN_SANITIZE)
   target_compile_options(capstan_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
