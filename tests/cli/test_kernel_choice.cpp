@@ -32,6 +32,9 @@ TEST_CASE("CAPSTAN_CPU chooses the kernels") {
   CHECK(unknown.code == 2);
   CHECK(says(unknown, "CAPSTAN_CPU=x86-64-v9: "));
   CHECK(says(unknown, portable ? "there is no such level; it can be x86-64-v2" : "cmake --preset portable"));
+
+  // What glibc goes by on a CPU below the lowest level.
+  if (portable) CHECK(run_shell(place, "readelf --notes \"$capstan\" | grep 'ISA needed' | grep x86-64-v2").code == 0);
 }
 
 }  // namespace
