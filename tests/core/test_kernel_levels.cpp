@@ -28,7 +28,7 @@ TEST_CASE("kernel levels: those of the CPU can be had in a portable build, other
   const std::string before = kernel_level();
   const bool portable = before.rfind("x86-64-v", 0) == 0;
   real numbers[3] = {1, 2, 3};
-  for (const char* const level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
+  for (const std::string level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
     INFO(level);
     const std::string refusal = refusal_of(level);
     CHECK((refusal.empty() ? kernel_level() == level : kernel_level() == before));
@@ -40,7 +40,7 @@ TEST_CASE("kernel levels: those of the CPU can be had in a portable build, other
     CHECK(numbers[0] == sum);
     if (portable) set_kernel_level(before);
   }
-  for (const char* const level : {"", "x86-64", "x86-64-v5", "avx2", "x86-64-v3 "}) {
+  for (const std::string level : {"", "x86-64", "x86-64-v5", "avx2", "x86-64-v3 "}) {
     INFO(level);
     CHECK_FALSE(cpu_has_level(level));
     CHECK(

@@ -42,9 +42,10 @@ std::vector<Array> everything(const LanguageModelConfig& config, const std::stri
 
 TEST_CASE("every system gives the same at every level") {
   for (const System& system : systems()) {
-    const auto config = model_config<LanguageModelConfig>(system);
+    auto config = model_config<LanguageModelConfig>(system);
+    config.layers[0].repeat = 1;  // the tolerance is that of one op, not of a deep network's rounding
     const std::vector<Array> baseline = everything(config, "x86-64-v2");
-    for (const char* const level : {"x86-64-v3", "x86-64-v4"}) {
+    for (const std::string level : {"x86-64-v3", "x86-64-v4"}) {
       if (!cpu_has_level(level)) {
         MESSAGE("skipped: this CPU has no " << level);
         continue;
