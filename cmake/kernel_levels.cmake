@@ -1,12 +1,23 @@
 # A portable build holds core/kernels once for each level of x86-64; the program takes the best its CPU has (docs/design.md,
 # section 8). The sources know nothing of it.
+set(CAPSTAN_LEVELS x86-64-v2 x86-64-v3 x86-64-v4)
 
-# capstan_kernels(target SOURCES...): the kernels as part of `target`.
-function(capstan_kernels target)
-  if(CAPSTAN_NATIVE)
-    target_sources(${target} PRIVATE ${ARGN})
-    return()
+# capstan_static_library(target SOURCES...): of a portable build, kernels/*.cpp among the sources for every level.
+function(capstan_static_library target)
+  set(sources ${ARGN})
+  if(NOT CAPSTAN_NATIVE)
+    set(kernels ${ARGN})
+    list(FILTER kernels INCLUDE REGEX "^kernels/")
+    list(FILTER sources EXCLUDE REGEX "^kernels/")
   endif()
+  add_library(${target} STATIC ${sources})
+  if(kernels)
+    capstan_kernels(${target} ${kernels})
+  endif()
+endfunction()
+
+# capstan_kernels(target SOURCES...): adds them to `target`, behind one jump each.
+function(capstan_kernels target)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/kernels/${target})
   file(MAKE_DIRECTORY ${folder})
   foreach(level ${CAPSTAN_LEVELS})
