@@ -8,12 +8,14 @@
 #include "apps/commands.hpp"
 #include "apps/config/edit_distance.hpp"
 #include "core/error.hpp"
+#include "core/kernel_levels.hpp"
 
 namespace capstan {
 namespace {
 
 int run(const Command& command) {
   try {
+    check_kernel_choice();
     const int code = command();
     flush_output();
     return code;

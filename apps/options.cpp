@@ -2,10 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <xsimd/xsimd.hpp>
 
 #include "apps/config/config_reader.hpp"
 #include "core/error.hpp"
+#include "core/kernel_levels.hpp"
 #include "core/machine.hpp"
 #include "core/parallel.hpp"
 
@@ -33,7 +33,7 @@ std::vector<std::string> machine_lines() {
   const BlasInfo blas = blas_info();
   std::vector<std::string> lines{
       fmt::format("machine: {} threads, SIMD {}, {} ({} kernels, {} threading), float products by {}", threads(),
-                  xsimd::default_arch::name(), blas.version, blas.core, blas.threading, blas.float_products)};
+                  kernel_level(), blas.version, blas.core, blas.threading, blas.float_products)};
   if (const std::string better = better_blas_core(); !better.empty())
     lines.push_back(
         fmt::format("warning: OpenBLAS uses its {} kernels where this CPU could use {}, several times faster perhaps; "

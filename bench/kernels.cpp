@@ -8,6 +8,7 @@
 
 #include "bench/cases.hpp"
 #include "bench/measure.hpp"
+#include "core/kernel_levels.hpp"
 #include "core/machine.hpp"
 #include "core/parallel.hpp"
 
@@ -83,6 +84,7 @@ int main(int argc, char** argv) {
   const Machine machine{bench::triad_rate(), bench::sgemm_rate()};
   const BlasInfo blas = blas_info();
   benchmark::AddCustomContext("threads", std::to_string(threads()));
+  benchmark::AddCustomContext("SIMD", kernel_level());
   benchmark::AddCustomContext("blas", blas.version + ", " + blas.core + " kernels, " + blas.threading);
   benchmark::AddCustomContext("float products", blas.float_products);
   benchmark::AddCustomContext("triad GB/s", std::to_string(machine.triad / 1e9));

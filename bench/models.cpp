@@ -7,6 +7,7 @@
 
 #include "bench/serve.hpp"
 #include "bench/tables.hpp"
+#include "core/kernel_levels.hpp"
 #include "core/machine.hpp"
 #include "core/parallel.hpp"
 
@@ -14,6 +15,7 @@ using namespace capstan;
 
 int main(int argc, char** argv) try {
   restart_with_best_settings(argv);
+  check_kernel_choice();
   bench::TableOptions options;
   bench::Setup& setup = options.setup;
   std::string work = "step";

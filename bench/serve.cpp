@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "bench/measure.hpp"
+#include "core/kernel_levels.hpp"
 #include "core/machine.hpp"
 #include "core/parallel.hpp"
 
@@ -16,6 +17,7 @@ namespace {
 nlohmann::json info(const Subject& subject) {
   const BlasInfo blas = blas_info();
   return {{"threads", threads()},
+          {"simd", kernel_level()},
           {"blas", blas.version},
           {"float_products", blas.float_products},
           {"blas_core", blas.core},

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "bench/measure.hpp"
+#include "core/kernel_levels.hpp"
 #include "core/machine.hpp"
 #include "core/parallel.hpp"
 
@@ -14,8 +15,9 @@ namespace {
 void print_machine() {
   const BlasInfo blas = blas_info();
   sgemm_rate();
-  fmt::print("{} threads, products by {}, {} ({} kernels, {} threading), sgemm 2048^3 {:.0f} GFLOP/s\n", threads(),
-             blas.float_products, blas.version, blas.core, blas.threading, sgemm_rate() / 1e9);
+  fmt::print("{} threads, SIMD {}, products by {}, {} ({} kernels, {} threading), sgemm 2048^3 {:.0f} GFLOP/s\n",
+             threads(), kernel_level(), blas.float_products, blas.version, blas.core, blas.threading,
+             sgemm_rate() / 1e9);
 }
 
 std::string range(const Spread& spread, double factor, int digits) {

@@ -1,6 +1,7 @@
 #!/bin/bash
 # What takes too long for every change: the whole suite under AddressSanitizer and UndefinedBehaviorSanitizer (any report
-# fails the test that caused it), then the tests labelled `long` with the release build, a training run killed ten times among them.
+# fails the test that caused it), then the tests labelled `long` with the release build, a training run killed ten times among them,
+# and the portable build: all tests with the best kernels, those of core and nn with the kernels of each level.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,4 +18,9 @@ cmake --preset release
 cmake --build --preset release
 echo "== long tests"
 scripts/run-tests.sh build/release -L long || status=1
+
+cmake --preset portable
+cmake --build --preset portable
+echo "== portable build"
+scripts/run-tests.sh build/portable -LE long || status=1
 exit $status

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/kernel_levels.hpp"
 #include "core/machine.hpp"
 #include "core/parallel.hpp"
 
@@ -99,6 +100,7 @@ RunState run_state_from_json(const std::string& text, const std::string& path) {
 Settings this_machine() {
   const BlasInfo blas = blas_info();
   return {{"threads", std::to_string(threads())},
+          {"SIMD", kernel_level()},
           {"BLAS", blas.version + ", " + blas.threading},
           {"BLAS core", blas.core},
           {"float products", blas.float_products}};

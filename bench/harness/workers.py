@@ -11,7 +11,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parents[1]
 # Settings of a BLAS or OpenMP that would make one side run as the other does not.
 UNSET = ("OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY", "OMP_PROC_BIND", "GOMP_SPINCOUNT",
-         "GOMP_CPU_AFFINITY", "CAPSTAN_RESTARTED", "LD_PRELOAD")
+         "GOMP_CPU_AFFINITY", "CAPSTAN_CPU", "CAPSTAN_RESTARTED", "LD_PRELOAD")
 # glibc's malloc keeps what was freed instead of returning it to the system and faulting it in again at every step.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(2**40), "MALLOC_MMAP_THRESHOLD_": str(2**40), "MALLOC_TOP_PAD_": str(2**26)}
 TIMEOUT = 1800  # seconds; the first compilation of a model takes minutes

@@ -2,13 +2,20 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 
+#include "core/kernel_levels.hpp"
 #include "core/machine.hpp"
 
 namespace {
+
+void write_counts(int passed, int failed, int skipped) {
+  const char* path = std::getenv("CAPSTAN_TEST_COUNTS");
+  if (path != nullptr) std::ofstream(path) << passed << ' ' << failed << ' ' << skipped << '\n';
+}
 
 /// At the end of a run writes "<passed> <failed> <skipped>" to the file that CAPSTAN_TEST_COUNTS names. A test case is
 /// skipped when it says so, or part of it does: MESSAGE("skipped: why").
@@ -23,10 +30,7 @@ class Counter final : public doctest::IReporter {
   void test_case_end(const doctest::CurrentTestCaseStats& stats) override {
     ++(!stats.testCaseSuccess ? failed_ : skips_ ? skipped_ : passed_);
   }
-  void test_run_end(const doctest::TestRunStats&) override {
-    const char* path = std::getenv("CAPSTAN_TEST_COUNTS");
-    if (path != nullptr) std::ofstream(path) << passed_ << ' ' << failed_ << ' ' << skipped_ << '\n';
-  }
+  void test_run_end(const doctest::TestRunStats&) override { write_counts(passed_, failed_, skipped_); }
 
   void report_query(const doctest::QueryData&) override {}
   void test_run_start() override {}
@@ -48,5 +52,11 @@ REGISTER_LISTENER("counter", 1, Counter);
 
 int main(int argc, char** argv) {
   capstan::restart_with_best_settings(argv);  // the kernels that users get
+  const char* level = std::getenv("CAPSTAN_CPU");
+  if (level != nullptr && !capstan::cpu_has_level(level)) {
+    std::fprintf(stderr, "skipped: this CPU has no %s\n", level);
+    write_counts(0, 0, 1);
+    return 0;
+  }
   return doctest::Context(argc, argv).run();
 }

@@ -1,0 +1,41 @@
+// CAPSTAN_CPU, which a portable build obeys and a native one refuses.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "tests/cli/samples.hpp"
+
+namespace capstan::testing {
+namespace {
+
+bool says(const Outcome& outcome, const std::string& text) { return outcome.err.find(text) != std::string::npos; }
+
+TEST_CASE("CAPSTAN_CPU chooses the kernels") {
+  const Workplace place;
+  write_samples(place);
+  const auto train = [&](const std::string& environment) {
+    const Outcome outcome = run_shell(place, environment + " \"$capstan\" train --config lm.yaml --set train.steps=1");
+    std::filesystem::remove_all(place / "runs");
+    INFO(outcome.err);
+    CHECK(indecency(outcome) == "");
+    return outcome;
+  };
+  const Outcome best = train("CAPSTAN_CPU=");
+  CHECK(best.code == 0);
+  const bool portable = says(best, "SIMD x86-64-v");
+
+  const Outcome lowest = train("CAPSTAN_CPU=x86-64-v2");
+  CHECK(lowest.code == (portable ? 0 : 2));
+  CHECK(says(lowest, portable ? "SIMD x86-64-v2," : "CAPSTAN_CPU=x86-64-v2: this build has "));
+
+  const Outcome unknown = train("CAPSTAN_CPU=x86-64-v9");
+  CHECK(unknown.code == 2);
+  CHECK(says(unknown, "CAPSTAN_CPU=x86-64-v9: "));
+  CHECK(says(unknown, portable ? "there is no such level; it can be x86-64-v2" : "cmake --preset portable"));
+
+  // What glibc goes by on a CPU below the lowest level.
+  if (portable) CHECK(run_shell(place, "readelf --notes \"$capstan\" | grep 'ISA needed' | grep x86-64-v2").code == 0);
+}
+
+}  // namespace
+}  // namespace capstan::testing
