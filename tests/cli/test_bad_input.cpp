@@ -153,6 +153,7 @@ TEST_CASE("a wrong command line is refused") {
        {"generate", "runs/lm", "--repetition-penalty", "0"},
        2,
        {"--repetition-penalty", "greater than 0"}},
+      {"weights of no kind", {}, {"generate", "runs/lm", "--weights", "fp8"}, 2, {"--weights", "float32", "bf16", "fp8"}},
       {"a batch of none",
        {},
        {"predict", "runs/classifier", "--batch-size", "0"},
