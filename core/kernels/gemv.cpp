@@ -24,23 +24,22 @@ uint32_t bits_of(float value) {
   return bits;
 }
 
-/// The upper half of the nearest bf16 number.
+/// The nearest bf16 number.
 uint32_t to_bf16(float value) {
   const uint32_t bits = bits_of(value);
   if (value != value) return (bits >> 16) | 0x40u;  // rounding could turn a NaN into an infinity
   return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
 }
 
-/// body(number of the panel's output or 0, input, lane) for all places of a panel, in the order in which they lie.
-template <class Body>
-void for_places(const real* weight, int64_t out, int64_t in, int64_t panel, int64_t lanes, const Body& body) {
-  const auto number = [&](int64_t lane, int64_t k) {
+/// The matrix that is packed; 0 behind its last output.
+struct Unpacked {
+  const real* weight;
+  int64_t out, in;
+  real at(int64_t panel, int64_t lane, int64_t k) const {
     const int64_t row = panel * gemv_panel + lane;
     return row < out ? weight[row * in + k] : real{0};
-  };
-  for (int64_t k = 0; k < in; ++k)
-    for (int64_t lane = 0; lane < lanes; ++lane) body(number, k, lane);
-}
+  }
+};
 
 void load_panel(const real* packed, Batch (&weights)[registers]) {
   for (int64_t i = 0; i < registers; ++i) weights[i] = Batch::load_aligned(packed + i * simd::lanes);
@@ -157,22 +156,23 @@ void multiply_panels(const Packed* packed, const GemvPass& pass, int64_t first, 
 }  // namespace
 
 void gemv_pack(const real* weight, int64_t out, int64_t in, int64_t first, int64_t last, real* packed) {
-  for (int64_t panel = first; panel < last; ++panel) {
-    real* to = packed + panel * in * gemv_panel;
-    for_places(weight, out, in, panel, gemv_panel,
-               [&](const auto& number, int64_t k, int64_t lane) { *to++ = number(lane, k); });
-  }
+  const Unpacked from{weight, out, in};
+  real* to = packed + first * in * gemv_panel;
+  for (int64_t panel = first; panel < last; ++panel)
+    for (int64_t k = 0; k < in; ++k)
+      for (int64_t lane = 0; lane < gemv_panel; ++lane) *to++ = from.at(panel, lane, k);
 }
 
 void gemv_pack(const real* weight, int64_t out, int64_t in, int64_t first, int64_t last, Bf16Pair* packed) {
-  for (int64_t panel = first; panel < last; ++panel) {
-    Bf16Pair* to = packed + panel * in * pairs;
-    for_places(weight, out, in, panel, pairs, [&](const auto& number, int64_t k, int64_t lane) {
-      const uint32_t low = to_bf16(static_cast<float>(number(lane, k))),
-                     high = to_bf16(static_cast<float>(number(pairs + lane, k)));
-      *to++ = {low | high << 16};
-    });
-  }
+  const Unpacked from{weight, out, in};
+  const auto rounded = [&](int64_t panel, int64_t lane, int64_t k) {
+    return to_bf16(static_cast<float>(from.at(panel, lane, k)));
+  };
+  Bf16Pair* to = packed + first * in * pairs;
+  for (int64_t panel = first; panel < last; ++panel)
+    for (int64_t k = 0; k < in; ++k)
+      for (int64_t lane = 0; lane < pairs; ++lane)
+        *to++ = {rounded(panel, lane, k) | rounded(panel, pairs + lane, k) << 16};
 }
 
 void gemv(const real* packed, const GemvPass& pass, int64_t first, int64_t last) {

@@ -124,10 +124,10 @@ Array stepped(const LanguageModel& model, DecodeWeights weights) {
   return logits;
 }
 
-/// The nearest number of 8 significant bits, ties to even.
+/// The number of 8 significant bits that is nearest to x as a float, ties to even.
 real rounded(real x) {
   int exponent = 0;
-  const double fraction = std::frexp(static_cast<double>(x), &exponent);
+  const double fraction = std::frexp(static_cast<double>(static_cast<float>(x)), &exponent);
   return static_cast<real>(std::ldexp(std::nearbyint(std::ldexp(fraction, 8)), exponent - 8));
 }
 
