@@ -37,8 +37,8 @@ def step_cases(options):
 
 def decode_cases(options):
     return [Case(system, "decode", *SIZES[size], 1, DECODE_POSITION, size=size, round_units=DECODE_ROUND,
-                 max_length=DECODE_POSITION + DECODE_ROUND)
-            for size in options.sizes for system in options.systems]
+                 max_length=DECODE_POSITION + DECODE_ROUND, weights=weights)
+            for size in options.sizes for system in options.systems for weights in ("float32", "bf16")]
 
 
 def length_cases(options):
@@ -97,7 +97,7 @@ def main():
     options.rounds = options.rounds or default_rounds
     facts, results, text = machine.machine(), [], ""
     for case in make_cases(options):
-        print(f"{case.system} {case.work} {case.size} T = {case.length}", file=sys.stderr)
+        print(f"{case.system} {case.work} {case.size} T = {case.length} {case.weights}", file=sys.stderr)
         results.append(measure(case, forms, options))
         text = write(options, facts, results, forms)
     print(text)

@@ -199,7 +199,9 @@ class BlockPass final : public ModelSubject {
 class Decoding final : public ModelSubject {
  public:
   explicit Decoding(const Setup& setup)
-      : ModelSubject(setup), state_(model_.make_state(setup.batch)), longest_(model_config(setup).max_length) {
+      : ModelSubject(setup),
+        state_(model_.make_state(setup.batch, setup.bf16 ? DecodeWeights::bf16 : DecodeWeights::float32)),
+        longest_(model_config(setup).max_length) {
     tokens_ = read_or_random("tokens", Shape{setup.batch, longest_});
   }
   /// Mean loss of predicting every token of the longest text from those before it, step by step.
@@ -224,6 +226,7 @@ class Decoding final : public ModelSubject {
   }
   double flops() const override { return summary().decode_flops() * tokens(); }
   double tokens() const override { return static_cast<double>(setup_.batch); }
+  int64_t weights_read() const override { return ModelSubject::weights_read() / (setup_.bf16 ? 2 : 1); }
 
  private:
   Ids column(int64_t t) const { return column(t, 1).reshape(Shape{setup_.batch}); }

@@ -21,6 +21,7 @@ struct Setup {
   int64_t length = 512;    // decode: tokens before the first one that is timed
   int64_t max_length = 0;  // longest position; 0: length
   int64_t micro = 0;       // tokens per micro-batch, 0: the whole batch at once
+  bool bf16 = false;       // decode: weights rounded to bf16
   std::string weights;     // safetensors file with every parameter; empty: as the model starts
   std::string data;        // safetensors file with tokens and labels, or x; empty: random ones
 };
@@ -44,7 +45,7 @@ class Subject {
   virtual double flops() const = 0;
   /// Tokens a unit works through.
   virtual double tokens() const = 0;
-  /// Numbers among the weights that a unit reads at least once (no table of positions).
+  /// Float32 numbers that hold as much as the weights that a unit reads at least once (no table of positions).
   virtual int64_t weights_read() const = 0;
   virtual const float* weights() const = 0;
 };

@@ -93,6 +93,41 @@ void print_length(const TableOptions& options) {
   });
 }
 
+namespace {
+
+/// Tokens after position 256: float32, bf16 and reading either kind of weights once take turns.
+void print_weights(Setup setup, int64_t rounds) {
+  constexpr int64_t tokens = 64;
+  setup.length = 256;
+  setup.max_length = setup.length + tokens;
+  struct Form {
+    const char* name;
+    std::unique_ptr<Subject> subject;
+    std::vector<double> times, over_reading;
+  };
+  std::vector<Form> forms;
+  for (const bool bf16 : {false, true}) {
+    setup.bf16 = bf16;
+    forms.push_back({bf16 ? "bf16" : "float32", make_subject(setup), {}, {}});
+    forms.back().subject->run(tokens);  // packs the weights
+  }
+  for (int64_t round = 0; round < rounds; ++round) {
+    for (Form& form : forms) {
+      form.times.push_back(form.subject->run(tokens) / tokens);
+      form.over_reading.push_back(form.times.back() /
+                                  read_seconds(form.subject->weights(), form.subject->weights_read()));
+    }
+  }
+  for (const Form& form : forms) {
+    const Spread time = spread_of(form.times), over = spread_of(form.over_reading);
+    fmt::print("{:<12} {:<8}{:>8.0f} us/token {}; over reading {:.1f} MB of weights once: {:.2f} {}\n", setup.system,
+               form.name, 1e6 * time.median, range(time, 1e6, 0),
+               4e-6 * static_cast<double>(form.subject->weights_read()), over.median, range(over, 1, 2));
+  }
+}
+
+}  // namespace
+
 void print_decode(const TableOptions& options) {
   constexpr int64_t tokens = 64;
   constexpr std::pair<int64_t, int64_t> positions[] = {{256, 4096}, {512, 8192}};
@@ -100,6 +135,7 @@ void print_decode(const TableOptions& options) {
   for_systems(options, [&](Setup setup) {
     setup.work = Work::decode;
     setup.batch = 1;
+    print_weights(setup, options.rounds);
     setup.max_length = positions[1].second + tokens;
     const auto at_position = [&](int64_t position) {
       setup.length = position;

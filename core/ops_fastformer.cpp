@@ -124,9 +124,9 @@ Array multiplied_keys(const Layout& layout, const Array& qk, const Array& weight
   return p;
 }
 
-/// y, and through `saved` what the pullback wants.
-Array forward(const Layout& layout, const Array& qk, const FastformerWeights& weights, FastformerState& state,
-              Saved* saved) {
+/// u, and through `saved` what the pullback wants.
+Array pools(const Layout& layout, const Array& qk, const FastformerWeights& weights, FastformerState& state,
+            Saved* saved) {
   const int64_t width = layout.width;
   const PoolRows q = query_rows(layout, qk);
   const Array query = weights_of(layout, q, weights.query_logits, weights.query_logit_bias, state.query);
@@ -135,7 +135,13 @@ Array forward(const Layout& layout, const Array& qk, const FastformerWeights& we
   const Array key = weights_of(layout, {rows, width}, weights.key_logits, weights.key_logit_bias, state.key);
   multiply_pool(layout, {key.data(), {rows, width}, q}, state.key, rows);  // u over p
   if (saved != nullptr) *saved = {query, key};
+  return u;
+}
 
+/// W_r u + b_r + q
+Array finished(const Layout& layout, const Array& qk, const FastformerWeights& weights, const Array& u) {
+  const int64_t width = layout.width;
+  const PoolRows q = query_rows(layout, qk);
   Array y(u.shape());
   real* const out = y.mutable_data();
   const real* const bias = weights.to_r_bias ? weights.to_r_bias.value().data() : nullptr;
@@ -144,8 +150,8 @@ Array forward(const Layout& layout, const Array& qk, const FastformerWeights& we
       for (int64_t c = 0; c < width; ++c)
         out[token * width + c] = q.data[token * q.stride + c] + (bias != nullptr ? bias[c] : 0);
   });
-  gemm(layout.tokens(), width, width, {rows, width}, {weights.to_r.value().data(), width, Transpose::yes}, out, width,
-       1, 1);
+  gemm(layout.tokens(), width, width, {u.data(), width}, {weights.to_r.value().data(), width, Transpose::yes}, out,
+       width, 1, 1);
   fill_padding(out, width, layout.segments, 0);
   return y;
 }
@@ -286,21 +292,36 @@ Var fastformer(const Var& qk, const FastformerWeights& weights, const Segments& 
   const Layout layout(segments, qk.dim(2) / 2, weights.query_logits.dim(0), causal);
   FastformerState state(layout.spans(), layout.heads, layout.width);
   Saved saved;
-  Array y = forward(layout, qk.value(), weights, state, recording(inputs) ? &saved : nullptr);
+  const Array u = pools(layout, qk.value(), weights, state, recording(inputs) ? &saved : nullptr);
+  Array y = finished(layout, qk.value(), weights, u);
   return make_var("fastformer", std::move(y), inputs,
                   [layout, x = qk.value(), weights, saved](Array dy, const Needs& needs) {
                     return pull(layout, x, weights, saved, std::move(dy), needs);
                   });
 }
 
-Array fastformer_continue(const Array& qk, const FastformerWeights& weights, FastformerState& state) {
+namespace {
+
+/// The layout of the next tokens of `state`.
+Layout next_tokens(const Array& qk, const FastformerWeights& weights, const FastformerState& state) {
   check_inputs(qk.shape(), weights);
   const int64_t width = qk.dim(2) / 2, heads = weights.query_logits.dim(0);
   check(
       state.query.maximum.shape() == Shape{qk.dim(0), heads} && state.query.average.shape() == Shape{qk.dim(0), width},
       "fastformer: a state of {} heads and {} channels does not fit qk {}", state.query.maximum.shape(),
       state.query.average.shape(), qk.shape());
-  return forward(Layout(Segments::full(qk.dim(0), qk.dim(1)), width, heads, true), qk, weights, state, nullptr);
+  return Layout(Segments::full(qk.dim(0), qk.dim(1)), width, heads, true);
+}
+
+}  // namespace
+
+Array fastformer_pools(const Array& qk, const FastformerWeights& weights, FastformerState& state) {
+  return pools(next_tokens(qk, weights, state), qk, weights, state, nullptr);
+}
+
+Array fastformer_continue(const Array& qk, const FastformerWeights& weights, FastformerState& state) {
+  const Layout layout = next_tokens(qk, weights, state);
+  return finished(layout, qk, weights, pools(layout, qk, weights, state, nullptr));
 }
 
 CAPSTAN_END

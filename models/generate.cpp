@@ -81,7 +81,7 @@ class Generation {
       : model_(model),
         options_(options),
         sampler_(options.sampling, model.vocabulary()),
-        state_(model.make_state(1)),
+        state_(model.make_state(1, options.weights)),
         window_(prompt) {
     if (prompt.empty()) throw Error("generate: the prompt is empty: give at least one token to continue");
     for (const int32_t token : prompt) {

@@ -57,11 +57,12 @@ class Sampler {
 
 struct GenerateOptions {
   SamplingConfig sampling = {};
-  int64_t max_tokens = 256;                    // new tokens at most; < 0: no limit
-  std::optional<int32_t> stop_token = {};      // ends the text and is not part of it
-  bool slide = true;                           // past the longest position: go on from the last half of the window
-  std::function<bool(int32_t)> on_token = {};  // called with every new token; false ends the text behind it
-  std::function<void()> on_slide = {};         // called once, at the first slide
+  DecodeWeights weights = DecodeWeights::float32;  // bf16: less to read for every token
+  int64_t max_tokens = 256;                        // new tokens at most; < 0: no limit
+  std::optional<int32_t> stop_token = {};          // ends the text and is not part of it
+  bool slide = true;                               // past the longest position: go on from the last half of the window
+  std::function<bool(int32_t)> on_token = {};      // called with every new token; false ends the text behind it
+  std::function<void()> on_slide = {};             // called once, at the first slide
 };
 
 enum class GenerateEnd { max_tokens, stop_token, callback, window };

@@ -44,7 +44,8 @@ Array LanguageModel::prefill(const Ids& tokens, DecodeState& state) const {
 
 Array LanguageModel::step(const Ids& tokens, DecodeState& state) const {
   const TapePause pause;
-  return linear(stack_.step(tokens, state), output_weight()).value();
+  const Var states = stack_.step(tokens, state);
+  return state.decode->linear(states.value(), output_weight());
 }
 
 CAPSTAN_END

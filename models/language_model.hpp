@@ -18,7 +18,9 @@ class LanguageModel final : public Task {
   TaskLoss loss(const Batch& batch, const Context& context) const override;
 
   /// Decoding; no gradients. Every sequence of a state stands at the same position.
-  DecodeState make_state(int64_t batch) const { return stack_.make_state(batch); }
+  DecodeState make_state(int64_t batch, DecodeWeights weights = DecodeWeights::float32) const {
+    return stack_.make_state(batch, weights);
+  }
   /// tokens: (B, T), T >= 1 -> logits behind the last one, (B, V). `state` is fresh or reset.
   Array prefill(const Ids& tokens, DecodeState& state) const;
   /// tokens: (B) -> logits of their successors, (B, V). Throws Error past position_limit().

@@ -102,11 +102,15 @@ Var Stack::forward(const Ids& tokens, const Context& context) const {
   return finish(x);
 }
 
-DecodeState Stack::make_state(int64_t batch) const {
+DecodeState Stack::make_state(int64_t batch, DecodeWeights weights) const {
   check(batch > 0, "model: a decode state needs at least one sequence, not {}", batch);
   DecodeState state;
   state.batch = batch;
-  for (const Block& block : blocks_) state.layers.push_back(block.make_state(batch));
+  state.decode = std::make_shared<DecodeContext>(weights);
+  for (const Block& block : blocks_) {
+    state.layers.push_back(block.make_state(batch));
+    state.layers.back()->share(state.decode);
+  }
   return state;
 }
 

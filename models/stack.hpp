@@ -10,11 +10,13 @@
 
 CAPSTAN_BEGIN
 
-/// What a generation remembers between its tokens: B sequences that all stand at the same position.
+/// What a generation remembers between its tokens: B sequences that all stand at the same position; and from its first
+/// step on the weights, packed for decoding: make a new state when they have changed.
 struct DecodeState {
   int64_t batch = 0;
   int64_t position = 0;  // tokens seen
   std::vector<std::unique_ptr<MixerState>> layers;
+  std::shared_ptr<DecodeContext> decode;  // shared by the layers
 
   /// Back to the first position.
   void reset();
@@ -44,7 +46,7 @@ class Stack {
   /// than the positions the model knows.
   Var forward(const Ids& tokens, const Context& context) const;
 
-  DecodeState make_state(int64_t batch) const;
+  DecodeState make_state(int64_t batch, DecodeWeights weights = DecodeWeights::float32) const;
   /// tokens: (B, T) -> (B, T, D), T visible tokens per sequence; `state` is fresh or reset. No gradients.
   Var prefill(const Ids& tokens, DecodeState& state) const;
   /// tokens: (B) -> (B, D)

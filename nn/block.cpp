@@ -40,27 +40,33 @@ Block::Block(const Scope& scope, const MixerShape& shape, const LayerConfig& con
       std::make_unique<FeedForward>(scope / "feed_forward", config.feed_forward, shape.width, shape.output_gain);
 }
 
-template <class Mix>
-Var Block::wire(const Var& x, const Context& context, const Mix& mix) const {
+template <class Mix, class Feed>
+Var Block::wire(const Var& x, const Context& context, const Mix& mix, const Feed& feed) const {
   const auto residual = [&](const Var& stream, const Norm& norm, const Dropout& dropout, const auto& branch) {
     if (placement_ == NormPlacement::pre) return stream + dropout(branch(norm(stream)), context);
     return norm(stream + dropout(branch(stream), context));
   };
   const Var mixed = residual(x, mixer_norm_, mixer_dropout_, mix);
   if (!feed_forward_) return mixed;
-  return residual(mixed, *feed_forward_norm_, feed_forward_dropout_, *feed_forward_);
+  return residual(mixed, *feed_forward_norm_, feed_forward_dropout_, feed);
 }
 
 Var Block::forward(const Var& x, const Context& context) const {
-  return wire(x, context, [&](const Var& h) { return mixer_->forward(h, context); });
+  return wire(
+      x, context, [&](const Var& h) { return mixer_->forward(h, context); },
+      [&](const Var& h) { return (*feed_forward_)(h); });
 }
 
 Var Block::prefill(const Var& x, MixerState& state) const {
-  return wire(x, Context{}, [&](const Var& h) { return mixer_->prefill(h, state); });
+  return wire(
+      x, Context{}, [&](const Var& h) { return mixer_->prefill(h, state); },
+      [&](const Var& h) { return (*feed_forward_)(h); });
 }
 
 Var Block::step(const Var& x, MixerState& state) const {
-  return wire(x, Context{}, [&](const Var& h) { return mixer_->step(h, state); });
+  return wire(
+      x, Context{}, [&](const Var& h) { return mixer_->step(h, state); },
+      [&](const Var& h) { return Var(feed_forward_->step(h.value(), state.decode())); });
 }
 
 CAPSTAN_END

@@ -65,9 +65,9 @@ class Block {
   const Mixer& mixer() const { return *mixer_; }
 
  private:
-  /// The wiring, with `mix` standing for the way the mixer is used.
-  template <class Mix>
-  Var wire(const Var& x, const Context& context, const Mix& mix) const;
+  /// The wiring, with `mix` and `feed` standing for the way mixer and feed-forward network are used.
+  template <class Mix, class Feed>
+  Var wire(const Var& x, const Context& context, const Mix& mix, const Feed& feed) const;
 
   NormPlacement placement_;
   std::unique_ptr<Mixer> mixer_;

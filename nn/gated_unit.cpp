@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "core/kernels/gated.hpp"
 #include "core/ops_gated.hpp"
 #include "core/ops_gated_linear.hpp"
 #include "core/ops_math.hpp"
@@ -72,6 +73,36 @@ GatedUnit::Parts GatedUnit::project(const Var& x, const Ids& positions) const {
 
 Var GatedUnit::output(const Var& gate, const Var& mixed) const {
   return gated_linear(gate, mixed, to_out_->weight(), to_out_->bias());
+}
+
+GatedUnit::StepParts GatedUnit::step_project(const Array& x, int64_t position, DecodeContext& decode) const {
+  const int64_t batch = x.dim(0), key_dim = config_.key_dim, count = gain_.dim(0);
+  StepParts parts{decode.linear(x, weight_, bias_, Activation::silu), Array(Shape{count, batch, key_dim}), hidden_};
+  Array z(Shape{batch, key_dim});
+  for (int64_t row = 0; row < batch; ++row)
+    std::copy_n(parts.value(row) + hidden_, key_dim, z.mutable_data() + row * key_dim);
+  kernels::OffsetScalePass pass{z.data(),
+                                gain_.value().data(),
+                                offset_.value().data(),
+                                count,
+                                {batch, 1, key_dim, 0, false, nullptr, nullptr, nullptr}};
+  if (config_.rotary.enabled) {
+    const RotaryOptions turn = config_.rotary.options();
+    const int64_t pairs = rotary_pairs(turn, key_dim);
+    const RotaryTables& tables = decode.rotary(Ids(Shape{batch}, static_cast<int32_t>(position)), pairs, turn.base);
+    pass.turn = {batch,
+                 1,
+                 key_dim,
+                 pairs,
+                 turn.pairs == RotaryPairs::interleaved,
+                 tables.cosine.data(),
+                 tables.sine.data(),
+                 tables.rows.data()};
+  }
+  std::vector<real*> outs;
+  for (int64_t view = 0; view < count; ++view) outs.push_back(parts.views.mutable_data() + view * batch * key_dim);
+  kernels::offset_scale(pass, outs.data());
+  return parts;
 }
 
 Var GatedUnit::bias(int64_t length) const {

@@ -2,6 +2,9 @@
 // the features as queries and keys, the gate, the output projection. Hua et al. 2022, arXiv 2202.10447.
 #pragma once
 
+#include <algorithm>
+
+#include "core/parallel.hpp"
 #include "core/schema.hpp"
 #include "nn/gated_kernel.hpp"
 #include "nn/layers.hpp"
@@ -73,6 +76,23 @@ class GatedUnit {
   /// (gate * mixed) W_o.
   Var output(const Var& gate, const Var& mixed) const;
 
+  /// project() for the next token of B sequences, all at `position`.
+  struct StepParts {
+    Array uvz;    // (B, 2E + Z): gate, value, shared features
+    Array views;  // (views, B, Z)
+    int64_t hidden;
+
+    const real* gate(int64_t sequence) const { return uvz.data() + sequence * uvz.dim(1); }
+    const real* value(int64_t sequence) const { return gate(sequence) + hidden; }
+    const real* view(int64_t index, int64_t sequence) const {
+      return views.data() + (index * views.dim(1) + sequence) * views.dim(2);
+    }
+  };
+  /// x: (B, D)
+  StepParts step_project(const Array& x, int64_t position, DecodeContext& decode) const;
+  /// gated: (B, E) -> (B, D)
+  Array step_output(const Array& gated, DecodeContext& decode) const { return to_out_->step(gated, decode); }
+
   /// b for `length` positions, (1, 2 length - 1), scaled for the kernel; undefined without position bias.
   Var bias(int64_t length) const;
   AttentionOptions attention_options(const Segments& segments) const {
@@ -92,5 +112,21 @@ class GatedUnit {
   std::unique_ptr<Linear> to_out_;
   RelativeBias relative_bias_;
 };
+
+/// body(sequence, begin, end) for pieces [begin, end) of the columns of each sequence's value, which has E of them: one
+/// sequence alone is work for several threads. `work`: multiply-adds per sequence.
+template <class Body>
+void for_value_columns(int64_t batch, int64_t hidden, int64_t work, const Body& body) {
+  constexpr int64_t granule = 32, piece_work = 16384;
+  const int64_t blocks = (hidden + granule - 1) / granule;
+  const int64_t grain = piece_work * blocks / std::max<int64_t>(1, work);
+  parallel_for(batch * blocks, std::max<int64_t>(1, grain), [&](int64_t unit, int64_t last) {
+    while (unit < last) {
+      const int64_t block = unit % blocks, count = std::min(blocks - block, last - unit);
+      body(unit / blocks, block * granule, std::min((block + count) * granule, hidden));
+      unit += count;
+    }
+  });
+}
 
 CAPSTAN_END

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "core/kernels/activation.hpp"
 #include "core/ops_dropout.hpp"
 #include "core/ops_feed_forward.hpp"
 #include "core/ops_index.hpp"
@@ -87,6 +88,15 @@ FeedForward::FeedForward(const Scope& scope, const FeedForwardConfig& config, in
 Var FeedForward::operator()(const Var& x) const {
   const auto op = is_gated(config_.type) ? gated_feed_forward : feed_forward;
   return op(x, up_.weight(), up_.bias(), down_.weight(), down_.bias(), activation_of(config_.type), {});
+}
+
+Array FeedForward::step(const Array& x, DecodeContext& decode) const {
+  const Activation activation = activation_of(config_.type);
+  if (!is_gated(config_.type)) return down_.step(up_.step(x, decode, activation), decode);
+  const Array pre = up_.step(x, decode);
+  Array hidden(x.shape().with(-1, hidden_));
+  kernels::gated_forward(activation, pre.data(), nullptr, hidden.mutable_data(), hidden.size() / hidden_, hidden_);
+  return down_.step(hidden, decode);
 }
 
 Array sinusoidal_positions(const Ids& positions, int64_t width) {

@@ -5,6 +5,7 @@
 #include "core/ops_linear.hpp"
 #include "core/schema.hpp"
 #include "nn/context.hpp"
+#include "nn/decode_context.hpp"
 #include "nn/scope.hpp"
 
 namespace capstan {
@@ -69,6 +70,10 @@ class Linear {
   Var operator()(const Var& x, Activation activation = Activation::none) const {
     return linear(x, weight_, bias_, activation);
   }
+  /// The same while decoding.
+  Array step(const Array& x, DecodeContext& decode, Activation activation = Activation::none) const {
+    return decode.linear(x, weight_, bias_, activation);
+  }
   const Var& weight() const { return weight_; }
   const Var& bias() const { return bias_; }
 
@@ -122,6 +127,8 @@ class FeedForward {
  public:
   FeedForward(const Scope& scope, const FeedForwardConfig& config, int64_t width, double init_gain);
   Var operator()(const Var& x) const;
+  /// The same while decoding.
+  Array step(const Array& x, DecodeContext& decode) const;
   int64_t hidden() const { return hidden_; }
 
  private:

@@ -5,6 +5,7 @@
 
 #include "core/var.hpp"
 #include "nn/context.hpp"
+#include "nn/decode_context.hpp"
 
 CAPSTAN_BEGIN
 
@@ -16,6 +17,13 @@ class MixerState {
   virtual void reset() = 0;
   /// Numbers held per sequence once `position` tokens were seen.
   virtual int64_t numbers(int64_t position) const = 0;
+
+  /// What steps multiply with; the states of a model share one.
+  DecodeContext& decode() const { return *decode_; }
+  void share(std::shared_ptr<DecodeContext> decode) { decode_ = std::move(decode); }
+
+ private:
+  std::shared_ptr<DecodeContext> decode_ = std::make_shared<DecodeContext>();
 };
 
 /// Cost of one mixer, beyond what its parameters' products cost.

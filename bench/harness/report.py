@@ -91,16 +91,16 @@ def steps(results, forms):
 
 
 def decode(results, forms):
-    """One token at a time. Medians of interleaved rounds, [lowest, highest]."""
+    """One token at a time; PyTorch's weights are float32. Medians of interleaved rounds, [lowest, highest]."""
     notes = Notes()
-    header = ["system", "size", "µs/token", "tokens/s", "÷ one reading of the weights"]
+    header = ["system", "size", "weights", "µs/token", "tokens/s", "÷ one reading of the weights"]
     header += [f"{form} ÷ Capstan" for form in forms]
     rows = []
     for result in results:
         case, ours = result["case"], result["capstan"]
-        row = [case["system"], case["size"]]
+        row = [case["system"], case["size"], case["weights"]]
         if not available(ours):
-            rows.append(row + [notes.cell(ours)] + [""] * (len(header) - 3))
+            rows.append(row + [notes.cell(ours)] + [""] * (len(header) - 4))
             continue
         over_reading = ours["seconds"]["median"] / ours["info"]["weights_read_seconds"]
         row += [interval(ours["seconds"], 1e6, 0), f"{ours['tokens_per_second']:,.0f}", f"{over_reading:.2f}"]

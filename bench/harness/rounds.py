@@ -28,6 +28,7 @@ class Case:
     micro: int = 0
     size: str = ""
     round_units: int = 0  # 0: as many as SHORTEST_ROUND takes
+    weights: str = "float32"  # Capstan's while decoding: float32 or bf16; PyTorch's are float32
 
 
 def spread(values):
@@ -73,7 +74,7 @@ class Side:
 def start_form(form, case, options, capstan, stack):
     """A checked and warm Side. Raises WorkerFailed."""
     side = Side(stack.enter_context(start_pytorch(form, case, options)), case)
-    bf16 = form == "bf16"
+    bf16 = "bf16" in (form, case.weights)
     problem = disagreement(capstan.first, side.first, TOLERANCE_BF16 if bf16 else TOLERANCE)
     if not problem:
         side.warm_up()

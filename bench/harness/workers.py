@@ -95,6 +95,8 @@ def case_arguments(case, threads):
 def start_capstan(case, options, files=None):
     """files: weights and data that a twin has saved; None: Capstan's own."""
     source = ["--weights", files[0], "--data", files[1]] if files else []
+    if case.weights == "bf16":
+        source.append("--bf16")
     command = [options.program, "serve", *case_arguments(case, options.threads), "--micro", case.micro, *source]
     return Worker("Capstan", command, environment(options.threads))
 

@@ -39,7 +39,7 @@ void block_logits(const AttentionCache& cache, int64_t first, int64_t count, rea
 /// y = keep y + sum_j weights[j] v_j over the rows [first, first + count).
 void add_values(const AttentionCache& cache, int64_t first, int64_t count, const real* weights, real keep, real* y) {
   const real* const values = cache.values + first * cache.value_stride;
-  simd::sweep_groups<4>(cache.value_width, [&](auto group) {
+  simd::sweep_groups<8>(cache.value_width, [&](auto group) {
     Batch sums[group.size];
     for (int i = 0; i < group.size; ++i) sums[i] = Batch(keep) * group.places[i].load(y);
     for (int64_t j = 0; j < count; ++j)

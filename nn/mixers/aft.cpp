@@ -66,12 +66,10 @@ void Aft::make_positions(const Scope& scope, int64_t rank, double stddev) {
   }
 }
 
-Var Aft::project(const Var& x) const {
-  if (!query_bias_ && !key_bias_) return linear(x, qkv_weight_);
+Var Aft::packed_bias() const {
+  if (!query_bias_ && !key_bias_) return Var();
   const auto part = [](const Var& bias, int64_t size) { return bias ? bias : Var(Array::zeros(Shape{size})); };
-  const Var packed =
-      concatenate({part(query_bias_, shape_.width), part(key_bias_, keys_), part(value_bias_, shape_.width)}, 0);
-  return linear(x, qkv_weight_, packed);
+  return concatenate({part(query_bias_, shape_.width), part(key_bias_, keys_), part(value_bias_, shape_.width)}, 0);
 }
 
 Var Aft::taps() const {

@@ -116,7 +116,9 @@ class Aft final : public Mixer {
       int64_t heads);
   void make_positions(const Scope& scope, int64_t rank, double stddev);
   int64_t stride() const { return 2 * shape_.width + keys_; }
-  Var project(const Var& x) const;
+  /// Of q|k|v; undefined where there is none.
+  Var packed_bias() const;
+  Var project(const Var& x) const { return linear(x, qkv_weight_, packed_bias()); }
   Var mix(const Var& qkv, const Segments& segments) const;
   Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
   /// (heads, taps), reparametrised.

@@ -135,13 +135,13 @@ Var Aft::step(const Var& x, MixerState& mixer_state) const {
   AftDecodeState& state = decode_state(mixer_state, keys_, width, cached_tokens());
   const int64_t batch = state.batch(), t = state.position;
   check(x.shape() == Shape{batch, width}, "aft: step with x {} where ({}, {}) is needed", x.shape(), batch, width);
-  const Var qkv = project(x);
+  const Array qkv = state.decode().linear(x.value(), qkv_weight_, packed_bias());
   Array y(Shape{batch, width});
   real* const y_data = y.mutable_data();
   const int64_t count = std::min(t + 1, state.capacity);
   const Array bias = state.capacity > 0 ? bias_row(t, count) : Array();
   for (int64_t row = 0; row < batch; ++row) {
-    const real* const token = qkv.value().data() + row * stride();
+    const real* const token = qkv.data() + row * stride();
     const real *const k = token + width, *const v = k + keys_;
     if (state.capacity == 0) {
       kernels::aft_scan({token, k, v, 0}, 1, width, state.running(row, 0, 0), y_data + row * width, 0, nullptr,
@@ -161,7 +161,7 @@ Var Aft::step(const Var& x, MixerState& mixer_state) const {
     });
   }
   ++state.position;
-  return output(Var(y));
+  return Var(to_out_ ? to_out_->step(y, state.decode()) : y);
 }
 
 CAPSTAN_END

@@ -29,15 +29,16 @@ double MultiHeadAttention::scale() const {
   return 1 / std::sqrt(static_cast<double>(shape_.width) / static_cast<double>(config_.heads));
 }
 
+Var MultiHeadAttention::packed_bias() const {
+  if (!query_bias_ && !key_bias_) return Var();
+  const auto part = [this](const Var& bias) { return bias ? bias : Var(Array::zeros(Shape{shape_.width})); };
+  return concatenate({part(query_bias_), part(key_bias_), part(value_bias_)}, 0);
+}
+
 Var MultiHeadAttention::project(const Var& x, const Ids& positions) const {
   const int64_t width = shape_.width, heads = config_.heads;
   check(x.rank() == 3 && x.dim(2) == width, "attention: x must be (B, T, {}), got shape {}", width, x.shape());
-  Var packed_bias;
-  if (query_bias_ || key_bias_) {
-    const auto part = [width](const Var& bias) { return bias ? bias : Var(Array::zeros(Shape{width})); };
-    packed_bias = concatenate({part(query_bias_), part(key_bias_), part(value_bias_)}, 0);
-  }
-  const Var qkv = linear(x, qkv_weight_, packed_bias);
+  const Var qkv = linear(x, qkv_weight_, packed_bias());
   if (!config_.rotary.enabled) return qkv;
   RotaryOptions options = config_.rotary.options();
   options.heads = 2 * heads;  // the values stay

@@ -47,6 +47,8 @@ class MultiHeadAttention final : public Mixer {
 
  private:
   double scale() const;
+  /// Of q|k|v; undefined where there is none.
+  Var packed_bias() const;
   /// x: (B, T, D) -> q|k|v (B, T, 3D), queries and keys turned by `positions`.
   Var project(const Var& x, const Ids& positions) const;
   Var mix(const Var& qkv, const Segments& segments) const;

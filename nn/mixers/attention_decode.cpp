@@ -1,5 +1,6 @@
 // Attention token by token, from the keys and values of all tokens so far.
 #include "core/error.hpp"
+#include "core/kernels/rotary.hpp"
 #include "nn/key_value_cache.hpp"
 #include "nn/mixers/attention.hpp"
 
@@ -46,21 +47,29 @@ Var MultiHeadAttention::prefill(const Var& x, MixerState& state) const {
 }
 
 Var MultiHeadAttention::step(const Var& x, MixerState& state) const {
-  const int64_t width = shape_.width;
+  const int64_t width = shape_.width, heads = config_.heads;
   KeyValueCache& cache = cache_of(state, width, config_.heads);
   const int64_t batch = cache.batch();
   check(x.shape() == Shape{batch, width}, "attention: step with x {} where ({}, {}) is needed", x.shape(), batch,
         width);
-  const Ids positions(Shape{batch, 1}, static_cast<int32_t>(cache.count()));
-  const Var qkv = project(Var(x.value().reshape(Shape{batch, 1, width})), positions);
-  const real* const first = qkv.value().data();
+  Array qkv = state.decode().linear(x.value(), qkv_weight_, packed_bias());
+  real* const first = qkv.mutable_data();
+  if (config_.rotary.enabled) {
+    const RotaryOptions options = config_.rotary.options();
+    const int64_t pairs = rotary_pairs(options, width / heads);
+    const RotaryTables& turn =
+        state.decode().rotary(Ids(Shape{batch}, static_cast<int32_t>(cache.count())), pairs, options.base);
+    kernels::rotate({batch, 3 * heads, width / heads, pairs, options.pairs == RotaryPairs::interleaved,
+                     turn.cosine.data(), turn.sine.data(), turn.rows.data(), 2 * heads},
+                    false, first, first);
+  }
   cache.append(first + width, 3 * width, first + 2 * width, 3 * width, 1);
   CacheQuery query;
-  query.heads = config_.heads;
+  query.heads = heads;
   query.scale = static_cast<real>(scale());
   Array y(Shape{batch, width});
   cache.attend(query, first, 3 * width, y.mutable_data());
-  return output(Var(y));
+  return Var(to_out_ ? to_out_->step(y, state.decode()) : y);
 }
 
 CAPSTAN_END

@@ -75,25 +75,28 @@ std::unique_ptr<MixerState> Fastformer::make_state(int64_t batch) const {
   return std::make_unique<FastformerDecodeState>(batch, config_.heads, shape_.width);
 }
 
-Var Fastformer::go_on(const Var& x, FastformerState& state) const {
-  return output(Var(fastformer_continue(to_qk_(x).value(), weights(), state)));
-}
-
 Var Fastformer::prefill(const Var& x, MixerState& mixer_state) const {
   FastformerDecodeState& state = decode_state(mixer_state, config_.heads, shape_.width);
   check(x.rank() == 3 && x.dim(0) == state.batch() && x.dim(2) == shape_.width,
         "fastformer: prefill of x {} where ({}, T, {}) is needed", x.shape(), state.batch(), shape_.width);
   check(state.position == 0, "fastformer: prefill needs a fresh state, this one has seen {} tokens", state.position);
   state.position = x.dim(1);
-  return x.dim(1) == 0 ? x : go_on(x, state.pools);
+  return x.dim(1) == 0 ? x : output(Var(fastformer_continue(to_qk_(x).value(), weights(), state.pools)));
 }
 
 Var Fastformer::step(const Var& x, MixerState& mixer_state) const {
   FastformerDecodeState& state = decode_state(mixer_state, config_.heads, shape_.width);
-  check(x.shape() == Shape{state.batch(), shape_.width}, "fastformer: step with x {} where ({}, {}) is needed",
-        x.shape(), state.batch(), shape_.width);
+  const int64_t batch = state.batch(), width = shape_.width;
+  check(x.shape() == Shape{batch, width}, "fastformer: step with x {} where ({}, {}) is needed", x.shape(), batch,
+        width);
   ++state.position;
-  return reshape(go_on(reshape(x, {state.batch(), 1, shape_.width}), state.pools), {state.batch(), shape_.width});
+  const Array qk = to_qk_.step(x.value(), state.decode());
+  const Array u = fastformer_pools(qk.reshape({batch, 1, 2 * width}), weights(), state.pools);
+  Array y = to_r_.step(u.reshape({batch, width}), state.decode());
+  real* const out = y.mutable_data();
+  for (int64_t row = 0; row < batch; ++row)
+    for (int64_t c = 0; c < width; ++c) out[row * width + c] += qk[row * 2 * width + c];
+  return Var(to_out_ ? to_out_->step(y, state.decode()) : y);
 }
 
 MixerCost Fastformer::cost(int64_t) const {

@@ -57,9 +57,6 @@ class Fastformer final : public Mixer {
  private:
   FastformerWeights weights() const;
   Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
-  /// The next T tokens of every sequence: (B, T, D).
-  Var go_on(const Var& x, FastformerState& state) const;
-
   /// Weight and bias of one kind of logits, whose bias is undefined where there is none.
   struct Logits {
     Logits(const Scope& scope, const MixerShape& shape, const FastformerConfig& config);

@@ -4,7 +4,8 @@
 #include "core/error.hpp"
 #include "core/gemm.hpp"
 #include "core/kernels/attention_decode.hpp"
-#include "core/parallel.hpp"
+#include "core/kernels/gated.hpp"
+#include "core/kernels/gemv.hpp"
 #include "nn/mixers/flash.hpp"
 
 CAPSTAN_BEGIN
@@ -109,38 +110,40 @@ Var Flash::step(const Var& x, MixerState& mixer_state) const {
   check(x.shape() == Shape{batch, shape_.width}, "flash: step with x {} where ({}, {}) is needed", x.shape(), batch,
         shape_.width);
   if (state.position == 0) state.keep_bias(unit_.bias(state.chunk));
-  const Parts parts = project(Var(x.value().reshape(Shape{batch, 1, shape_.width})),
-                              Ids(Shape{batch, 1}, static_cast<int32_t>(state.position)));
+  const GatedUnit::StepParts parts = unit_.step_project(x.value(), state.position, state.decode());
+  const int64_t lin_view = config_.local ? 2 : 0;
+  for (int64_t sequence = 0; sequence < batch; ++sequence) {
+    std::copy_n(parts.value(sequence), state.hidden, state.row(state.values, sequence, current));
+    if (config_.local)
+      std::copy_n(parts.view(1, sequence), state.key_dim, state.row(state.quad_keys, sequence, current));
+    if (config_.global)
+      std::copy_n(parts.view(lin_view + 1, sequence), state.key_dim, state.row(state.lin_keys, sequence, current));
+  }
   const KernelScales scales = unit_.scales(current + 1);
   const real linear_scale = chunk_linear_scale(linear_, folded / state.chunk, state.position);
-  Array mixed(Shape{batch, 1, state.hidden});
-  real* const out = mixed.mutable_data();
-  parallel_for(batch, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t sequence = begin; sequence < end; ++sequence) {
-      const auto part = [&](const Var& all) { return all.value().data() + sequence * all.dim(2); };
-      const auto keep = [&](const Var& from, Array& to) {
-        std::copy_n(part(from), to.dim(2), state.row(to, sequence, current));
-      };
-      real* const y = out + sequence * state.hidden;
-      keep(parts.value, state.values);
-      std::fill_n(y, state.hidden, real{0});
-      if (config_.local) {
-        keep(parts.quad_k, state.quad_keys);
-        kernels::attention_decode(state.cache(sequence, current + 1), config_.kernel, static_cast<real>(scales.logit),
-                                  state.bias_of(current), static_cast<real>(scales.output), part(parts.quad_q), y);
-      }
-      if (!config_.global) continue;
-      keep(parts.lin_k, state.lin_keys);
-      if (folded > 0)
-        gemm(1, state.hidden, state.key_dim, {part(parts.lin_q), state.key_dim}, {state.sum(sequence), state.hidden}, y,
-             state.hidden, linear_scale, 1);
-      if (current + 1 == state.chunk)
-        state.fold(sequence, state.row(state.lin_keys, sequence, 0), state.row(state.values, sequence, 0), state.chunk,
-                   folded > 0 ? real{1} : real{0});
+  Array gated(Shape{batch, state.hidden});
+  real* const out = gated.mutable_data();
+  const int64_t work = (current + 1) * (state.key_dim + state.hidden) + (folded > 0 ? state.key_dim * state.hidden : 0);
+  for_value_columns(batch, state.hidden, work, [&](int64_t sequence, int64_t begin, int64_t end) {
+    real* const y = out + sequence * state.hidden + begin;
+    std::fill_n(y, end - begin, real{0});
+    if (config_.local) {
+      kernels::AttentionCache cache = state.cache(sequence, current + 1);
+      cache.values += begin, cache.value_width = end - begin;
+      kernels::attention_decode(cache, config_.kernel, static_cast<real>(scales.logit), state.bias_of(current),
+                                static_cast<real>(scales.output), parts.view(0, sequence), y);
     }
+    if (config_.global && folded > 0)
+      kernels::row_times_matrix(parts.view(lin_view, sequence), state.key_dim, state.sum(sequence) + begin,
+                                state.hidden, end - begin, linear_scale, y);
+    kernels::gate(parts.gate(sequence) + begin, y, y, end - begin);
   });
+  if (config_.global && current + 1 == state.chunk)
+    for (int64_t sequence = 0; sequence < batch; ++sequence)
+      state.fold(sequence, state.row(state.lin_keys, sequence, 0), state.row(state.values, sequence, 0), state.chunk,
+                 folded > 0 ? real{1} : real{0});
   ++state.position;
-  return Var(unit_.output(parts.gate, Var(mixed)).value().reshape(x.shape()));
+  return Var(unit_.step_output(gated, state.decode()));
 }
 
 CAPSTAN_END

@@ -3,7 +3,7 @@
 
 #include "core/error.hpp"
 #include "core/kernels/attention_decode.hpp"
-#include "core/parallel.hpp"
+#include "core/kernels/gated.hpp"
 #include "nn/mixers/gau.hpp"
 
 CAPSTAN_BEGIN
@@ -96,30 +96,33 @@ Var Gau::step(const Var& x, MixerState& mixer_state) const {
   check(x.shape() == Shape{batch, shape_.width}, "gau: step with x {} where ({}, {}) is needed", x.shape(), batch,
         shape_.width);
   make_room(state, t + 1);
-  const GatedUnit::Parts parts = unit_.project(Var(x.value().reshape(Shape{batch, 1, shape_.width})),
-                                               Ids(Shape{batch, 1}, static_cast<int32_t>(t)));
-  put(parts.views[1].value(), 1, t, state.keys);
-  put(parts.value.value(), 1, t, state.values);
+  const GatedUnit::StepParts parts = unit_.step_project(x.value(), t, state.decode());
+  for (int64_t row = 0; row < batch; ++row) {
+    const int64_t place = row * state.capacity + t;
+    std::copy_n(parts.view(1, row), state.key_width, state.keys.mutable_data() + place * state.key_width);
+    std::copy_n(parts.value(row), state.value_width, state.values.mutable_data() + place * state.value_width);
+  }
   const KernelScales scales = unit_.scales(t + 1);
   const real* const bias = state.bias.empty() ? nullptr : state.bias.data() + state.capacity - 1 - t;
-  Array attended(Shape{batch, 1, state.value_width});
-  real* const out = attended.mutable_data();
-  parallel_for(batch, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const kernels::AttentionCache cache{state.keys.data() + row * state.capacity * state.key_width,
-                                          state.values.data() + row * state.capacity * state.value_width,
-                                          state.key_width,
-                                          state.value_width,
-                                          t + 1,
-                                          state.key_width,
-                                          state.value_width};
-      kernels::attention_decode(cache, config_.kernel, static_cast<real>(scales.logit), bias,
-                                static_cast<real>(scales.output), parts.views[0].value().data() + row * state.key_width,
-                                out + row * state.value_width);
-    }
+  Array gated(Shape{batch, state.value_width});
+  real* const out = gated.mutable_data();
+  const int64_t work = (t + 1) * (state.key_width + state.value_width);
+  for_value_columns(batch, state.value_width, work, [&](int64_t row, int64_t begin, int64_t end) {
+    const int64_t first = row * state.capacity;
+    const kernels::AttentionCache cache{state.keys.data() + first * state.key_width,
+                                        state.values.data() + first * state.value_width + begin,
+                                        state.key_width,
+                                        state.value_width,
+                                        t + 1,
+                                        state.key_width,
+                                        end - begin};
+    real* const y = out + row * state.value_width + begin;
+    kernels::attention_decode(cache, config_.kernel, static_cast<real>(scales.logit), bias,
+                              static_cast<real>(scales.output), parts.view(0, row), y);
+    kernels::gate(parts.gate(row) + begin, y, y, end - begin);
   });
   ++state.position;
-  return Var(unit_.output(parts.gate, Var(attended)).value().reshape(Shape{batch, shape_.width}));
+  return Var(unit_.step_output(gated, state.decode()));
 }
 
 CAPSTAN_END

@@ -168,6 +168,13 @@ TEST_CASE("generate: the same seed gives the same text, another one another") {
   Words other = command;
   other.back() = "6";
   CHECK(succeed(place, other).out != text);
+  Words rounded = command;
+  rounded.insert(rounded.end(), {"--weights", "bf16"});
+  const std::string from_rounded = succeed(place, rounded).out;
+  CHECK(from_rounded.rfind("the tape", 0) == 0);
+  CHECK(succeed(place, rounded).out == from_rounded);
+  rounded.back() = "float32";
+  CHECK(succeed(place, rounded).out == text);
 
   Words greedy = command;
   greedy.insert(greedy.end(), {"--temperature", "0"});

@@ -1,7 +1,9 @@
 // Decoding gives what forward gives.
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "tests/models/samples.hpp"
 
 CAPSTAN_BEGIN
@@ -109,6 +111,76 @@ TEST_CASE("a block decodes as it reads, at sigma 0.5 and after some training") {
       }
     }
   }
+}
+
+/// Logits of every step through random tokens, (T, V), without a prompt.
+Array stepped(const LanguageModel& model, DecodeWeights weights) {
+  DecodeState state = model.make_state(1, weights);
+  const int64_t length = 3 * window + 2;
+  const Ids tokens = random_tokens({length}, 5);
+  Array logits(Shape{length, vocabulary});
+  for (int64_t t = 0; t < length; ++t)
+    std::copy_n(model.step(tokens.rows(t, t + 1), state).data(), vocabulary, logits.mutable_data() + t * vocabulary);
+  return logits;
+}
+
+/// The number of 8 significant bits that is nearest to x as a float, ties to even.
+real rounded(real x) {
+  int exponent = 0;
+  const double fraction = std::frexp(static_cast<double>(static_cast<float>(x)), &exponent);
+  return static_cast<real>(std::ldexp(std::nearbyint(std::ldexp(fraction, 8)), exponent - 8));
+}
+
+/// Is this a matrix that steps multiply by? The few numbers of Fastformer's logits and of positions are not.
+bool is_packed(const std::string& name) {
+  const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
+  return has(".weight") && !has("logits") && !has("positions") && !has("embed");
+}
+
+TEST_CASE("decoding with bf16 weights is decoding with rounded weights, and close to that with float32 weights") {
+  for (const bool trained : {false, true}) {
+    for (const MixerCase& c : mixer_cases()) {
+      for (const FeedForwardKind feed_forward : {FeedForwardKind::gelu, FeedForwardKind::swiglu}) {
+        auto config = small<LanguageModelConfig>(c.config);
+        config.tied_output = false;  // the embedding's rows are not rounded
+        config.layers[0].feed_forward.type = feed_forward;
+        const auto built = language_model(config);
+        if (!trained) redraw(*built.store);
+        built.store->finalize();
+        const Batch batch = next_token_batch(ragged(20), 4);
+        for (int step = 0; trained && step < 5; ++step) descend(*built.model, *built.store, batch, 0.3);
+        INFO(c.name << (trained ? std::string(", trained") : std::string()));
+        const Array exact = stepped(*built.model, DecodeWeights::float32),
+                    bf16 = stepped(*built.model, DecodeWeights::bf16);
+        const double difference = relative_error(bf16, exact, 1);
+        CHECK(difference <= (trained ? 0.02 : 0.05));
+        CHECK(difference >= 1e-5);
+        for (const Param& param : built.store->params()) {
+          if (!is_packed(param.name)) continue;
+          real* const values = built.store->values() + param.offset;
+          std::transform(values, values + param.var.size(), values, rounded);
+        }
+        CHECK(relative_error(bf16, stepped(*built.model, DecodeWeights::float32), 1) <=
+              (sizeof(real) == 4 ? 1e-4 : 1e-11));
+      }
+    }
+  }
+}
+
+TEST_CASE("decoding gives the same bits with one thread and with two") {
+  for (const MixerCase& c : mixer_cases()) {
+    auto config = small<LanguageModelConfig>(c.config);
+    config.width = 260;  // wide enough to be shared
+    const auto built = language_model(config);
+    built.store->finalize();
+    for (const auto& weights : enum_names(DecodeWeights{})) {
+      set_threads(1);
+      const Array one = stepped(*built.model, weights.value);
+      set_threads(2);
+      CHECK_MESSAGE(stepped(*built.model, weights.value).to_vector() == one.to_vector(), c.name, ", ", weights.name);
+    }
+  }
+  set_threads(0);
 }
 
 TEST_CASE("a model refuses what it cannot decode") {

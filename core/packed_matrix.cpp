@@ -1,0 +1,55 @@
+#include "core/packed_matrix.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/kernels/activation.hpp"
+#include "core/kernels/gemv.hpp"
+#include "core/parallel.hpp"
+
+CAPSTAN_BEGIN
+namespace {
+
+/// Multiply-adds of a piece below which a second thread costs more than it brings.
+constexpr int64_t piece_work = 16384;
+
+int64_t panel_grain(int64_t rows, int64_t in) {
+  return std::max<int64_t>(1, piece_work / std::max<int64_t>(1, rows * in * kernels::gemv_panel));
+}
+
+}  // namespace
+
+template <class Body>
+void PackedMatrix::with_weights(const Body& body) const {
+  if (storage_ == DecodeWeights::bf16) return body(static_cast<kernels::Bf16Pair*>(packed_.data()));
+  body(static_cast<real*>(packed_.data()));
+}
+
+PackedMatrix::PackedMatrix(const Array& weight, DecodeWeights storage) : storage_(storage) {
+  check(weight.rank() == 2, "packed_matrix: a weight of shape {} is not a matrix", weight.shape());
+  out_ = weight.dim(0), in_ = weight.dim(1);
+  const int64_t panels = kernels::gemv_panels(out_);
+  const size_t size = storage == DecodeWeights::bf16 ? sizeof(kernels::Bf16Pair) * kernels::gemv_panel / 2
+                                                     : sizeof(real) * kernels::gemv_panel;
+  packed_ = Buffer(static_cast<size_t>(panels * in_) * size);
+  // Each thread packs the panels that it will read.
+  with_weights([&](auto* packed) {
+    parallel_for(panels, panel_grain(1, in_),
+                 [&](int64_t begin, int64_t end) { kernels::gemv_pack(weight.data(), out_, in_, begin, end, packed); });
+  });
+}
+
+void PackedMatrix::multiply(const real* x, int64_t rows, const real* bias, Activation activation, real* y) const {
+  const kernels::GemvPass pass{rows, in_, out_, x, bias, y};
+  with_weights([&](const auto* packed) {
+    parallel_for(kernels::gemv_panels(out_), panel_grain(rows, in_), [&](int64_t begin, int64_t end) {
+      kernels::gemv(packed, pass, begin, end);
+      if (activation == Activation::none) return;
+      const int64_t first = begin * kernels::gemv_panel, columns = std::min(end * kernels::gemv_panel, out_) - first;
+      for (int64_t row = 0; row < rows; ++row)
+        kernels::activation_forward(activation, y + row * out_ + first, nullptr, y + row * out_ + first, 1, columns);
+    });
+  });
+}
+
+CAPSTAN_END
