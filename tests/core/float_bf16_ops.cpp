@@ -134,3 +134,20 @@ TEST_CASE("a pullback that saved rounded rows does not keep the float rows") {
     CHECK(rows.unique() == bf16);
   }
 }
+
+TEST_CASE("a recomputed op is done in bf16 both times") {
+  const Var weight = Var::leaf(normal_array({out, in}, 2));
+  weight.set_bf16(rounded(weight.value()));
+  const auto run = [&](bool again) {
+    const auto body = [&](const std::vector<Var>& v) { return linear(v[0], weight, Var(), Activation::gelu); };
+    const Var x = Var::leaf(normal_array(x_shape, 1));
+    TapeScope tape;
+    const Var y = again ? recompute(body, {x}) : body({x});
+    tape.tape().backward({y}, {normal_array(y.shape(), 5)});
+    const std::vector<Array> all{y.value(), x.grad(), weight.grad()};
+    weight.clear_grad();
+    return all;
+  };
+  const auto expected = run(false), got = run(true);
+  for (size_t i = 0; i < expected.size(); ++i) CHECK(relative_error(got[i], expected[i]) == 0);
+}

@@ -6,6 +6,9 @@
 
 #include "core/error.hpp"
 #include "core/gemm_backend.hpp"
+#include "core/parallel.hpp"
+#include "core/pool.hpp"
+#include "nn/bf16_weights.hpp"
 #include "tests/models/systems.hpp"
 #include "train/evaluate.hpp"
 #include "train/support.hpp"
@@ -138,6 +141,25 @@ TEST_CASE("a run in bf16 goes on to the bits of an unbroken one, and its checkpo
   const Run in_float(layer);
   CHECK(in_float.train_in(folder / "float", Precision::float32, 12).state.machine.count("bf16 products") == 0);
   CHECK(in_float.weights() != whole.weights());
+}
+
+TEST_CASE("after the first step a step in bf16 takes no memory from the system") {
+  const Emulated emulated;
+  set_threads(1);  // emulation takes its memory inside parallel regions
+  for (const System& system : systems()) {
+    INFO(system.name);
+    const Run run(system.layer);
+    const Batch batch = run.data.batch(0, 0);
+    const auto step = [&] {
+      const Bf16Weights copies(*run.model.store);
+      descend(*run.model.model, *run.model.store, batch, 0.01);
+    };
+    step();
+    const uint64_t misses = pool::stats().misses;
+    for (int i = 0; i < 3; ++i) step();
+    CHECK(pool::stats().misses == misses);
+  }
+  set_threads(0);
 }
 
 TEST_CASE("oneDNN and floats train alike" * doctest::skip(!onednn_multiplies_bf16())) {
