@@ -36,7 +36,7 @@ TEST_CASE("bf16 without instructions: refused with its place; emulated on reques
                         {},
                         {"train", "--config", "lm.yaml", "--set", "train.precision=bf16"},
                         2,
-                        {"--set train.precision=bf16: train.precision: no bf16 here: "}});
+                        {"--set train.precision=bf16: no bf16 here: "}});
   CHECK(run(place, {"config", "check", "--config", "lm.yaml", "bf16.yaml"}).code == 0);
 
   {
