@@ -31,7 +31,11 @@ std::vector<std::string> preamble(const RunConfig& config, const RunData& data, 
 }
 
 int train_run(const TrainOptions& options) {
-  const RunConfig config = load_config<RunConfig>(options.config.files, options.config.overrides);
+  const RunConfig config = load_config<RunConfig>(options.config.files, options.config.overrides,
+                                                  [](const RunConfig& c, Problems& problems) {
+                                                    const std::string obstacle = precision_obstacle(c.train);
+                                                    if (!obstacle.empty()) problems.add("train.precision", obstacle);
+                                                  });
   set_threads(static_cast<int>(config.threads));
   const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
   const RunData data(config, nullptr, {});

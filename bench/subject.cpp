@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "bench/measure.hpp"
 #include "core/error.hpp"
+#include "core/gemm_backend.hpp"
 #include "core/safetensors.hpp"
 #include "core/tape.hpp"
 #include "models/language_model.hpp"
 #include "models/summary.hpp"
+#include "nn/bf16_weights.hpp"
 #include "train/checkpoint.hpp"
 #include "train/micro_batches.hpp"
 #include "train/optimizer.hpp"
@@ -95,6 +98,7 @@ class ModelSubject : public Subject {
 class TrainingStep final : public ModelSubject {
  public:
   explicit TrainingStep(const Setup& setup) : ModelSubject(setup), optimizer_(AdamWConfig{}, store_) {
+    capstan::check(!setup.bf16 || bf16_obstacle().empty(), "bench: no bf16 here: {}", bf16_obstacle());
     const Shape shape{setup.batch, setup.length};
     data_ = {read_or_random("tokens", shape), Ids(shape, 1), read_or_random("labels", shape),
              Ids(Shape{setup.batch}, 0)};
@@ -120,6 +124,8 @@ class TrainingStep final : public ModelSubject {
   /// Adds up the gradients of the summed loss; the mean loss.
   double gradients() {
     double loss = 0;
+    std::optional<Bf16Weights> copies;
+    if (setup_.bf16) copies.emplace(store_);
     for (const Batch& piece : split_rows(data_, setup_.micro)) {
       TapeScope tape;
       const Context context{Segments(piece.segment_ids), true, 1, piece.examples};

@@ -73,5 +73,6 @@ ArrayOf<T> ArrayOf<T>::clone() const {
 template class ArrayOf<float>;
 template class ArrayOf<double>;
 template class ArrayOf<int32_t>;
+template class ArrayOf<Bf16>;
 
 }  // namespace capstan

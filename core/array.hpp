@@ -10,8 +10,14 @@
 
 namespace capstan {
 
+/// A number of 16 bits (core/bf16.hpp).
+struct Bf16 {
+  uint16_t bits;
+};
+
 /// Shape plus shared buffer; cheap to copy. Arrays are immutable once their maker has returned: writing needs the only
-/// handle on the buffer. `reshape` and `rows` share the buffer. Explicitly instantiated for float, double and int32_t.
+/// handle on the buffer. `reshape` and `rows` share the buffer. Explicitly instantiated for float, double, int32_t and
+/// Bf16.
 template <class T>
 class ArrayOf {
  public:
@@ -65,7 +71,9 @@ class ArrayOf {
 extern template class ArrayOf<float>;
 extern template class ArrayOf<double>;
 extern template class ArrayOf<int32_t>;
+extern template class ArrayOf<Bf16>;
 
 using Ids = ArrayOf<int32_t>;
+using Bf16Array = ArrayOf<Bf16>;
 
 }  // namespace capstan

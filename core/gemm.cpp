@@ -2,24 +2,20 @@
 
 #include <algorithm>
 
+#include "core/error.hpp"
 #include "core/gemm_backend.hpp"
 #include "core/parallel.hpp"
 
 CAPSTAN_BEGIN
 namespace {
 
-/// One product on the calling thread.
-void product(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView& b, real* c, int64_t c_stride,
-             real alpha, real beta) {
-  multiply(Product<real>{m, n, k, a.data, a.stride, a.transpose == Transpose::yes, b.data, b.stride,
-                         b.transpose == Transpose::yes, c, c_stride, alpha, beta});
-}
-
 /// The operand from row (or, transposed, column) `first` of its outer side on.
-MatrixView rows_from(const MatrixView& a, int64_t first) {
+template <class T>
+MatrixOf<T> rows_from(const MatrixOf<T>& a, int64_t first) {
   return {a.data + first * (a.transpose == Transpose::yes ? 1 : a.stride), a.stride, a.transpose};
 }
-MatrixView columns_from(const MatrixView& b, int64_t first) {
+template <class T>
+MatrixOf<T> columns_from(const MatrixOf<T>& b, int64_t first) {
   return {b.data + first * (b.transpose == Transpose::yes ? b.stride : 1), b.stride, b.transpose};
 }
 
@@ -28,16 +24,17 @@ constexpr int64_t serial_work = 64 * 64 * 64;
 /// Pieces start at multiples of this, so that no thread gets a ragged edge in the middle of the matrix.
 constexpr int64_t piece_granule = 16;
 
-void scale_only(int64_t m, int64_t n, real* c, int64_t c_stride, real beta) {
+template <class T>
+void scale_only(int64_t m, int64_t n, T* c, int64_t c_stride, T beta) {
   for (int64_t row = 0; row < m; ++row)
     for (int64_t column = 0; column < n; ++column)
       c[row * c_stride + column] = beta == 0 ? 0 : beta * c[row * c_stride + column];
 }
 
-}  // namespace
-
-void gemm(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView& b, real* c, int64_t c_stride,
-          real alpha, real beta) {
+/// one(rows, columns, A's part, B's part, C's part) for pieces of C along its longer side, one per thread.
+template <class Factor, class T, class One>
+void split(int64_t m, int64_t n, int64_t k, const MatrixOf<Factor>& a, const MatrixOf<Factor>& b, T* c,
+           int64_t c_stride, T beta, const One& one) {
   if (m == 0 || n == 0) return;
   if (k == 0) return scale_only(m, n, c, c_stride, beta);
   const bool split_rows = m >= n;
@@ -45,14 +42,34 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView
   const int64_t grain = m * n * k < serial_work ? granules : 1;
   parallel_for(granules, grain, [&](int64_t begin, int64_t end) {
     const int64_t first = begin * piece_granule;
-    if (split_rows) {
-      const int64_t rows = std::min(end * piece_granule, m) - first;
-      product(rows, n, k, rows_from(a, first), b, c + first * c_stride, c_stride, alpha, beta);
-    } else {
-      const int64_t columns = std::min(end * piece_granule, n) - first;
-      product(m, columns, k, a, columns_from(b, first), c + first, c_stride, alpha, beta);
-    }
+    if (split_rows)
+      one(std::min(end * piece_granule, m) - first, n, rows_from(a, first), b, c + first * c_stride);
+    else
+      one(m, std::min(end * piece_granule, n) - first, a, columns_from(b, first), c + first);
   });
+}
+
+constexpr bool is_transposed(Transpose transpose) { return transpose == Transpose::yes; }
+
+}  // namespace
+
+void gemm(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView& b, real* c, int64_t c_stride,
+          real alpha, real beta) {
+  split(m, n, k, a, b, c, c_stride, beta,
+        [=](int64_t rows, int64_t columns, const MatrixView& left, const MatrixView& right, real* out) {
+          multiply(Product<real>{rows, columns, k, left.data, left.stride, is_transposed(left.transpose), right.data,
+                                 right.stride, is_transposed(right.transpose), out, c_stride, alpha, beta});
+        });
+}
+
+void gemm(int64_t m, int64_t n, int64_t k, const Bf16View& a, const Bf16View& b, float* c, int64_t c_stride,
+          float beta) {
+  check(beta == 0 || beta == 1, "gemm: products of bf16 take beta 0 or 1, got {}", beta);
+  split(m, n, k, a, b, c, c_stride, beta,
+        [=](int64_t rows, int64_t columns, const Bf16View& left, const Bf16View& right, float* out) {
+          multiply(Bf16Product{rows, columns, k, left.data, left.stride, is_transposed(left.transpose), right.data,
+                               right.stride, is_transposed(right.transpose), out, c_stride, beta == 1});
+        });
 }
 
 void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixView& a, int64_t a_step,

@@ -3,7 +3,9 @@
 #include <cblas.h>
 #include <omp.h>
 
+#include "core/bf16.hpp"
 #include "core/error.hpp"
+#include "core/onednn_bf16.hpp"
 #include "core/parallel.hpp"
 
 #ifdef CAPSTAN_ONEDNN
@@ -21,6 +23,11 @@ constexpr bool has_onednn = false;
 
 GemmBackend& backend_setting() {
   static GemmBackend setting = has_onednn ? GemmBackend::onednn : GemmBackend::openblas;
+  return setting;
+}
+
+Bf16Backend& bf16_setting() {
+  static Bf16Backend setting = bf16_obstacle().empty() ? Bf16Backend::onednn : Bf16Backend::floats;
   return setting;
 }
 
@@ -46,6 +53,23 @@ void call_blas(const Product<T>& p, Function cblas_gemm) {
              static_cast<blasint>(p.m), static_cast<blasint>(p.n), static_cast<blasint>(p.k), p.alpha, p.a,
              static_cast<blasint>(p.a_stride), p.b, static_cast<blasint>(p.b_stride), p.beta, p.c,
              static_cast<blasint>(p.c_stride));
+}
+
+/// The stored matrix, row after row without gaps.
+ArrayOf<float> widened(const Bf16* data, int64_t rows, int64_t columns, int64_t stride) {
+  ArrayOf<float> result(Shape{rows, columns});
+  float* to = result.mutable_data();
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column) *to++ = to_float(data[row * stride + column]);
+  return result;
+}
+
+void multiply_as_floats(const Bf16Product& p) {
+  const int64_t a_columns = p.a_transposed ? p.m : p.k, b_columns = p.b_transposed ? p.k : p.n;
+  const ArrayOf<float> a = widened(p.a, p.a_transposed ? p.k : p.m, a_columns, p.a_stride);
+  const ArrayOf<float> b = widened(p.b, p.b_transposed ? p.n : p.k, b_columns, p.b_stride);
+  multiply(Product<float>{p.m, p.n, p.k, a.data(), a_columns, p.a_transposed, b.data(), b_columns, p.b_transposed, p.c,
+                          p.c_stride, 1, p.accumulate ? 1.0f : 0.0f});
 }
 
 #ifdef CAPSTAN_ONEDNN
@@ -90,6 +114,30 @@ std::string onednn_version() {
 #endif
 }
 
+std::string bf16_obstacle() {
+  if (!has_onednn)
+    return "this build has no oneDNN, which does such products: install libdnnl-dev and build again, or use float32";
+  if (!onednn_uses_bf16_instructions())
+    return "this CPU has no instructions for it (oneDNN looks for AVX512_BF16 or AMX): use float32";
+  return "";
+}
+
+Bf16Backend bf16_backend() { return bf16_setting(); }
+
+void set_bf16_backend(Bf16Backend backend) {
+  check(backend == Bf16Backend::floats || onednn_multiplies_bf16(),
+        "set_bf16_backend: this build has no oneDNN, or it refuses products of bf16 on this CPU");
+  bf16_setting() = backend;
+}
+
+bool onednn_multiplies_bf16() {
+  // Whether the CPU will do is seen from any product.
+  const Bf16 one[1] = {to_bf16(1)};
+  float result[1];
+  const OneThread one_thread;
+  return onednn_multiply({1, 1, 1, one, 1, false, one, 1, false, result, 1, false});
+}
+
 void multiply(const Product<float>& product) {
   const OneThread one_thread;
 #ifdef CAPSTAN_ONEDNN
@@ -101,6 +149,12 @@ void multiply(const Product<float>& product) {
 void multiply(const Product<double>& product) {
   const OneThread one_thread;
   call_blas(product, cblas_dgemm);
+}
+
+void multiply(const Bf16Product& product) {
+  const OneThread one_thread;
+  if (bf16_backend() == Bf16Backend::onednn && onednn_multiply(product)) return;
+  multiply_as_floats(product);
 }
 
 }  // namespace capstan

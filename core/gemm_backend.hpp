@@ -1,8 +1,11 @@
-// The libraries behind gemm: OpenBLAS for double; for float also oneDNN, where the build has it (CAPSTAN_ONEDNN).
+// The libraries behind gemm: OpenBLAS for double; for float also oneDNN, where the build has it (CAPSTAN_ONEDNN); for
+// bf16 oneDNN alone.
 #pragma once
 
 #include <cstdint>
 #include <string>
+
+#include "core/array.hpp"
 
 namespace capstan {
 
@@ -31,9 +34,41 @@ struct Product {
   T alpha, beta;
 };
 
+/// Who computes products of bf16 numbers.
+enum class Bf16Backend {
+  onednn,  // the CPU's bf16 instructions; on a CPU with AVX-512 but without them oneDNN imitates them, very slowly
+  floats,  // the numbers as floats, by the libraries above: equal but for the order of additions, without any gain
+};
+
+/// Why products of bf16 numbers gain nothing here, and what to do; empty where the build has oneDNN and the CPU has the
+/// instructions.
+std::string bf16_obstacle();
+/// oneDNN where there is no obstacle and floats elsewhere, until set_bf16_backend() says otherwise.
+Bf16Backend bf16_backend();
+/// For tests and benchmarks; never while a product runs. Throws std::invalid_argument where the build has no oneDNN or
+/// oneDNN refuses such products on this CPU.
+void set_bf16_backend(Bf16Backend backend);
+/// Can set_bf16_backend(onednn) succeed?
+bool onednn_multiplies_bf16();
+
+/// C (m, n) = op(A) op(B), or C + op(A) op(B), in floats: products of two bf16 numbers are exact, sums are rounded.
+struct Bf16Product {
+  int64_t m, n, k;
+  const Bf16* a;
+  int64_t a_stride;
+  bool a_transposed;
+  const Bf16* b;
+  int64_t b_stride;
+  bool b_transposed;
+  float* c;
+  int64_t c_stride;
+  bool accumulate;
+};
+
 /// On the calling thread alone. Which library computes a product depends on its shape and strides, never on its
 /// numbers.
 void multiply(const Product<float>& product);
 void multiply(const Product<double>& product);
+void multiply(const Bf16Product& product);
 
 }  // namespace capstan

@@ -1,11 +1,48 @@
 #include "core/linear_products.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "core/error.hpp"
+#include "core/kernels/bf16.hpp"
 #include "core/parallel.hpp"
 
 CAPSTAN_BEGIN
+namespace {
+
+// Templates, so that the branches for bf16 vanish where `real` is double.
+
+template <class T>
+Bf16Array rounded(const T* x, int64_t count) {
+  Bf16Array result(Shape{count});
+  if constexpr (std::is_same_v<T, float>) kernels::round_to_bf16(result.mutable_data(), x, count);
+  return result;
+}
+
+struct Operand {
+  const Factor& factor;
+  int64_t stride;
+  Transpose transpose = Transpose::no;
+};
+
+/// C (m, n) = A B + beta * C
+template <class T>
+void multiply(int64_t m, int64_t n, int64_t k, const Operand& a, const Operand& b, T* c, T beta) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (a.factor.is_bf16() && b.factor.is_bf16())
+      return gemm(m, n, k, Bf16View{a.factor.bf16(), a.stride, a.transpose},
+                  Bf16View{b.factor.bf16(), b.stride, b.transpose}, c, n, beta);
+  }
+  gemm(m, n, k, MatrixView{a.factor.data(), a.stride, a.transpose}, MatrixView{b.factor.data(), b.stride, b.transpose},
+       c, n, T{1}, beta);
+}
+
+/// y = x W^T + beta * y
+void forward_product(const Factor& x, const Factor& weight, real* y, const LinearSizes& sizes, real beta) {
+  multiply(sizes.rows, sizes.out, sizes.in, {x, sizes.in}, {weight, sizes.in, Transpose::yes}, y, beta);
+}
+
+}  // namespace
 
 LinearSizes linear_sizes(const Shape& x, const Shape& weight, const Var& bias, const char* op) {
   check(x.rank() >= 1, "{}: x must have at least one axis, got shape {}", op, x);
@@ -15,28 +52,48 @@ LinearSizes linear_sizes(const Shape& x, const Shape& weight, const Var& bias, c
   return {x.product(0, x.rank() - 1), weight[1], weight[0]};
 }
 
-void multiply_rows(const real* x, const real* weight, const real* bias, real* y, const LinearSizes& sizes) {
+Factor::Factor(Array x, const Factor& weight) : Factor(x.data(), x.size(), weight) {
+  if (!weight.is_bf16()) value_ = std::move(x);
+}
+
+Factor::Factor(const real* x, int64_t count, const Factor& weight) {
+  if (weight.is_bf16())
+    rounded_ = rounded(x, count);
+  else
+    data_ = x;
+}
+
+void multiply_rows(const Factor& x, const Factor& weight, const real* bias, real* y, const LinearSizes& sizes) {
   // A product without beta starts by clearing its output; starting from the bias instead costs nothing.
   if (bias != nullptr)
     parallel_for(sizes.rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(sizes.out, 1)),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t row = begin; row < end; ++row) std::copy_n(bias, sizes.out, y + row * sizes.out);
                  });
-  gemm(sizes.rows, sizes.out, sizes.in, {x, sizes.in}, {weight, sizes.in, Transpose::yes}, y, sizes.out, 1,
-       bias != nullptr ? real{1} : real{0});
+  forward_product(x, weight, y, sizes, bias != nullptr ? real{1} : real{0});
 }
 
-Array input_grad(const real* dy, const Array& weight, const Shape& x, const LinearSizes& sizes) {
+void add_rows(const Factor& x, const Factor& weight, real* y, const LinearSizes& sizes) {
+  forward_product(x, weight, y, sizes, real{1});
+}
+
+void input_grad(const Factor& dy, const Factor& weight, real* dx, const LinearSizes& sizes) {
+  multiply(sizes.rows, sizes.in, sizes.out, {dy, sizes.out}, {weight, sizes.in}, dx, real{0});
+}
+
+Array input_grad(const Factor& dy, const Factor& weight, const Shape& x, const LinearSizes& sizes) {
   Array dx(x);
-  gemm(sizes.rows, sizes.in, sizes.out, {dy, sizes.out}, {weight.data(), sizes.in}, dx.mutable_data(), sizes.in);
+  input_grad(dy, weight, dx.mutable_data(), sizes);
   return dx;
 }
 
-Grad weight_grad(const real* dy, const real* x, const LinearSizes& sizes, const Needs& needs, size_t input) {
+void weight_grad(const Factor& dy, const Factor& x, real* dweight, real beta, const LinearSizes& sizes) {
+  multiply(sizes.out, sizes.in, sizes.rows, {dy, sizes.out, Transpose::yes}, {x, sizes.in}, dweight, beta);
+}
+
+Grad weight_grad(const Factor& dy, const Factor& x, const LinearSizes& sizes, const Needs& needs, size_t input) {
   GradSink dweight(needs, input, Shape{sizes.out, sizes.in});
-  if (dweight)
-    gemm(sizes.out, sizes.in, sizes.rows, {dy, sizes.out, Transpose::yes}, {x, sizes.in}, dweight.data(), sizes.in, 1,
-         dweight.beta());
+  if (dweight) weight_grad(dy, x, dweight.data(), dweight.beta(), sizes);
   return dweight.grad();
 }
 

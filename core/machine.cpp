@@ -52,8 +52,10 @@ BlasInfo blas_info() {
   static const char* const threading[] = {"serial", "pthread", "openmp"};
   std::string version = openblas_get_config();
   version = version.substr(0, version.find(' ', version.find(' ') + 1));
-  return {openblas_get_corename(), threading[openblas_get_parallel()], version,
-          gemm_backend() == GemmBackend::onednn ? "oneDNN " + onednn_version() : "OpenBLAS"};
+  const std::string onednn = "oneDNN " + onednn_version();
+  const std::string float_products = gemm_backend() == GemmBackend::onednn ? onednn : "OpenBLAS";
+  return {openblas_get_corename(), threading[openblas_get_parallel()], version, float_products,
+          bf16_backend() == Bf16Backend::onednn ? onednn : float_products + ", in floats"};
 }
 
 std::string better_blas_core() {

@@ -11,6 +11,7 @@ struct BlasInfo {
   std::string threading;  // "openmp", "pthread" or "serial"
   std::string version;
   std::string float_products;  // who computes them: "oneDNN 2.6.3" or "OpenBLAS"
+  std::string bf16_products;   // "oneDNN 2.6.3", or "OpenBLAS, in floats" where they are emulated
 };
 BlasInfo blas_info();
 

@@ -150,8 +150,8 @@ Array finished(const Layout& layout, const Array& qk, const FastformerWeights& w
       for (int64_t c = 0; c < width; ++c)
         out[token * width + c] = q.data[token * q.stride + c] + (bias != nullptr ? bias[c] : 0);
   });
-  gemm(layout.tokens(), width, width, {u.data(), width}, {weights.to_r.value().data(), width, Transpose::yes}, out,
-       width, 1, 1);
+  const Factor w(weights.to_r);
+  add_rows(Factor(u, w), w, out, {layout.tokens(), width, width});
   fill_padding(out, width, layout.segments, 0);
   return y;
 }
@@ -209,13 +209,14 @@ Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weigh
   const PoolRows q = query_rows(layout, qk), k = key_rows(layout, qk);
   const LinearSizes sizes{tokens, width, width};
   Grads grads(7);
+  const Factor w(weights.to_r), d(dy, w);
   FastformerState state(layout.spans(), layout.heads, width);
   const Array p = multiplied_keys(layout, qk, saved.query, state.query);
   const PoolSide query_pool{saved.query.data(), q, k}, key_pool{saved.key.data(), {p.data(), width}, q};
   if (needs[to_r]) {
     Array u(p.shape());
     multiply_pool(layout, key_pool, state.key, u.mutable_data());
-    grads[to_r] = weight_grad(dy.data(), u.data(), sizes, needs, to_r);
+    grads[to_r] = weight_grad(d, Factor(u, w), sizes, needs, to_r);
   }
   GradSink dto_r_bias(needs, to_r_bias, Shape{width});
   kernels::column_sums(dy.data(), {dto_r_bias.data(), dto_r_bias.beta()}, tokens, width);
@@ -228,7 +229,7 @@ Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weigh
     for (int64_t token = begin; token < end; ++token)
       std::copy_n(dy.data() + token * width, width, dq.data + token * dq.stride);
   });
-  Array du = input_grad(dy.data(), weights.to_r.value(), dy.shape(), sizes);
+  Array du = input_grad(d, w, dy.shape(), sizes);
   const MutablePoolRows dp{du.mutable_data(), width};  // dp is written over du
 
   const auto logit_sinks = [&](Input weight, Input bias) {

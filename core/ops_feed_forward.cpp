@@ -72,23 +72,24 @@ Var two_layers(HiddenLayer layer, const Var& x, const Parameters& p) {
 
   const Array up_bias = p.up_bias ? p.up_bias.value() : Array();
   Array pre(x.shape().with(-1, up.out)), y(x.shape().with(-1, down.out));
-  multiply_rows(x.value().data(), p.up_weight.value().data(), nullptr, pre.mutable_data(), up);
-  multiply_rows(hidden_forward(layer, pre, up_bias.data()).data(), p.down_weight.value().data(),
+  const Factor up_weight(p.up_weight), down_weight(p.down_weight), rows(x.value(), up_weight);
+  multiply_rows(rows, up_weight, nullptr, pre.mutable_data(), up);
+  multiply_rows(Factor(hidden_forward(layer, pre, up_bias.data()), down_weight), down_weight,
                 p.down_bias ? p.down_bias.value().data() : nullptr, y.mutable_data(), down);
 
-  auto pullback = [layer, up, down, xv = x.value(), up_weight = p.up_weight.value(), up_bias,
-                   down_weight = p.down_weight.value(),
-                   pre = std::move(pre)](const Array& dy, const Needs& needs) mutable -> Grads {
+  auto pullback = [layer, up, down, rows, x_shape = x.shape(), up_weight, up_bias, down_weight, pre = std::move(pre)](
+                      const Array& dy, const Needs& needs) mutable -> Grads {
     Grads grads(input_count);
     GradSink down_dbias(needs, input_down_bias, Shape{down.out}), up_dbias(needs, input_up_bias, Shape{up.out});
     kernels::column_sums(dy.data(), {down_dbias.data(), down_dbias.beta()}, down.rows, down.out);
+    const Factor d(dy, down_weight);
     HiddenGrad back =
-        hidden_backward(layer, std::move(pre), up_bias.data(), input_grad(dy.data(), down_weight, layer.shape, down),
+        hidden_backward(layer, std::move(pre), up_bias.data(), input_grad(d, down_weight, layer.shape, down),
                         {up_dbias.data(), up_dbias.beta()});
-    grads[input_down] = weight_grad(dy.data(), back.hidden.data(), down, needs, input_down);
-    back.hidden = Array();
-    grads[input_up] = weight_grad(back.dpre.data(), xv.data(), up, needs, input_up);
-    if (needs[input_x]) grads[input_x] = input_grad(back.dpre.data(), up_weight, xv.shape(), up);
+    grads[input_down] = weight_grad(d, Factor(std::move(back.hidden), down_weight), down, needs, input_down);
+    const Factor dpre(std::move(back.dpre), up_weight);
+    grads[input_up] = weight_grad(dpre, rows, up, needs, input_up);
+    if (needs[input_x]) grads[input_x] = input_grad(dpre, up_weight, x_shape, up);
     grads[input_up_bias] = up_dbias.grad();
     grads[input_down_bias] = down_dbias.grad();
     return grads;

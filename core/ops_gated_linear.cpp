@@ -23,13 +23,14 @@ void for_row_blocks(const LinearSizes& sizes, const Body& body) {
   } while (first < sizes.rows);
 }
 
-Array forward(const Array& gate, const Array& x, const Array& weight, const real* bias, const LinearSizes& sizes) {
+Array forward(const Array& gate, const Array& x, const Factor& weight, const real* bias, const LinearSizes& sizes) {
   Array y(x.shape().with(-1, sizes.out));
   real* const out = y.mutable_data();
   for_row_blocks(sizes, [&](int64_t first, int64_t rows, real* gated) {
     const int64_t at = first * sizes.in;
     kernels::gate(gate.data() + at, x.data() + at, gated, rows * sizes.in);
-    multiply_rows(gated, weight.data(), bias, out + first * sizes.out, {rows, sizes.in, sizes.out});
+    multiply_rows(Factor(gated, rows * sizes.in, weight), weight, bias, out + first * sizes.out,
+                  {rows, sizes.in, sizes.out});
   });
   return y;
 }
@@ -39,25 +40,25 @@ Array forward(const Array& gate, const Array& x, const Array& weight, const real
 Var gated_linear(const Var& gate, const Var& x, const Var& weight, const Var& bias) {
   const LinearSizes sizes = linear_sizes(x.shape(), weight.shape(), bias, "gated_linear");
   check(gate.shape() == x.shape(), "gated_linear: gate {} and x {} differ", gate.shape(), x.shape());
-  Array y = forward(gate.value(), x.value(), weight.value(), bias ? bias.value().data() : nullptr, sizes);
+  const Factor w(weight);
+  Array y = forward(gate.value(), x.value(), w, bias ? bias.value().data() : nullptr, sizes);
   return make_var("gated_linear", std::move(y), {gate, x, weight, bias},
-                  [gv = gate.value(), xv = x.value(), w = weight.value(), sizes](const Array& dy,
-                                                                                 const Needs& needs) mutable -> Grads {
-                    GradSink dweight(needs, 2, w.shape()), dbias(needs, 3, Shape{sizes.out});
+                  [gv = gate.value(), xv = x.value(), w, sizes](const Array& dy, const Needs& needs) mutable -> Grads {
+                    GradSink dweight(needs, 2, Shape{sizes.out, sizes.in}), dbias(needs, 3, Shape{sizes.out});
                     const real *const gates = gv.data(), *const rows_x = xv.data();
                     Array dgate = take_or_make(gv), dx = take_or_make(xv);
                     real *const dgate_data = dgate.mutable_data(), *const dx_data = dx.mutable_data();
                     real beta = dweight.beta();
                     for_row_blocks(sizes, [&](int64_t first, int64_t rows, real* buffer) {
                       const int64_t at = first * sizes.in, count = rows * sizes.in;
-                      const real* const d = dy.data() + first * sizes.out;
+                      const LinearSizes block{rows, sizes.in, sizes.out};
+                      const Factor d(dy.data() + first * sizes.out, rows * sizes.out, w);
                       if (dweight) {
                         kernels::gate(gates + at, rows_x + at, buffer, count);
-                        gemm(sizes.out, sizes.in, rows, {d, sizes.out, Transpose::yes}, {buffer, sizes.in},
-                             dweight.data(), sizes.in, 1, beta);
+                        weight_grad(d, Factor(buffer, count, w), dweight.data(), beta, block);
                         beta = 1;
                       }
-                      gemm(rows, sizes.in, sizes.out, {d, sizes.out}, {w.data(), sizes.in}, buffer, sizes.in);
+                      input_grad(d, w, buffer, block);
                       kernels::gate_backward(buffer, gates + at, rows_x + at, dgate_data + at, dx_data + at, count);
                     });
                     kernels::column_sums(dy.data(), {dbias.data(), dbias.beta()}, sizes.rows, sizes.out);

@@ -69,18 +69,16 @@ struct ChunkedLoss {
 
   void run_chunk(int64_t first, int64_t rows, bool with_gradients, real* logits) {
     const kernels::CrossEntropyPass pass = make_pass(targets, first, rows, sizes.out, options);
-    const real *x_rows = x.value().data() + first * sizes.in, *w = weight.value().data();
+    const LinearSizes chunk{rows, sizes.in, sizes.out};
+    const Factor w(weight), x_rows(x.value().data() + first * sizes.in, rows * sizes.in, w);
     real* loss = losses.mutable_data() + first;
-    multiply_rows(x_rows, w, bias ? bias.value().data() : nullptr, logits, {rows, sizes.in, sizes.out});
+    multiply_rows(x_rows, w, bias ? bias.value().data() : nullptr, logits, chunk);
     if (options.count_correct) correct += kernels::count_correct(pass, logits);
     if (!with_gradients) return kernels::cross_entropy_forward(pass, logits, loss, nullptr, nullptr);
     kernels::cross_entropy_in_place(pass, logits, loss);
-    if (!dx.empty())
-      gemm(rows, sizes.in, sizes.out, {logits, sizes.out}, {w, sizes.in}, dx.mutable_data() + first * sizes.in,
-           sizes.in);
-    if (!dweight.empty())
-      gemm(sizes.out, sizes.in, rows, {logits, sizes.out, Transpose::yes}, {x_rows, sizes.in}, dweight.mutable_data(),
-           sizes.in, 1, 1);
+    const Factor dlogits(logits, rows * sizes.out, w);
+    if (!dx.empty()) input_grad(dlogits, w, dx.mutable_data() + first * sizes.in, chunk);
+    if (!dweight.empty()) weight_grad(dlogits, x_rows, dweight.mutable_data(), 1, chunk);
     if (!dbias.empty()) kernels::column_sums(logits, {dbias.mutable_data(), 1}, rows, sizes.out);
   }
 };

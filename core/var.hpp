@@ -44,6 +44,10 @@ class Var {
   /// For a leaf outside a store: another value of the same shape, for all copies. Throws std::invalid_argument
   /// otherwise.
   void assign(Array value) const;
+  /// The value rounded for matrix products (nn/bf16_weights.hpp), for all copies of this Var; empty where there is
+  /// none.
+  const Bf16Array& bf16() const { return node_->bf16; }
+  void set_bf16(Bf16Array rounded) const { node_->bf16 = std::move(rounded); }
   /// Do both handles name the same value?
   bool same(const Var& other) const { return node_ == other.node_; }
 
@@ -52,6 +56,7 @@ class Var {
   struct Node {
     Array value;
     std::shared_ptr<GradSlot> slot;  // null: no gradient wanted
+    Bf16Array bf16 = Bf16Array();
   };
   std::shared_ptr<Node> node_;
 };

@@ -1,6 +1,10 @@
 #include "train/config.hpp"
 
+#include <cstdlib>
+#include <cstring>
+
 #include "core/error.hpp"
+#include "core/gemm_backend.hpp"
 
 namespace capstan {
 
@@ -13,9 +17,20 @@ void validate(const TrainConfig& config, Problems& problems) {
   if (!schedule.empty()) problems.add("schedule", schedule);
 }
 
+std::string precision_obstacle(const TrainConfig& config) {
+  if (config.precision != Precision::bf16) return "";
+  const std::string obstacle = bf16_obstacle();
+  const char* const wish = std::getenv("CAPSTAN_BF16");
+  if (obstacle.empty() || (wish != nullptr && std::strcmp(wish, "emulate") == 0)) return "";
+  return fmt::format(
+      "no bf16 here: {} (CAPSTAN_BF16=emulate in the environment tries its rounding all the same, without its speed)",
+      obstacle);
+}
+
 void check_config(const TrainConfig& config) {
   ProblemText problems("train");
   validate(config, problems);
+  if (const std::string obstacle = precision_obstacle(config); !obstacle.empty()) problems.add("precision", obstacle);
   if (!problems.text().empty()) throw ConfigError(problems.text());
 }
 

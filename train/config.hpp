@@ -15,6 +15,11 @@ inline std::vector<EnumName<OnNonfinite>> enum_names(OnNonfinite) {
   return {{OnNonfinite::stop, "stop"}, {OnNonfinite::skip, "skip"}};
 }
 
+enum class Precision { float32, bf16 };
+inline std::vector<EnumName<Precision>> enum_names(Precision) {
+  return {{Precision::float32, "float32"}, {Precision::bf16, "bf16"}};
+}
+
 enum class ProgressMode { automatic, bar, plain, none };
 inline std::vector<EnumName<ProgressMode>> enum_names(ProgressMode) {
   return {{ProgressMode::automatic, "auto"},
@@ -31,6 +36,7 @@ struct TrainConfig {
   ScheduleConfig schedule;
   OptimizerConfig optimizer = AdamWConfig{};
   double grad_clip = 1, ema_decay = 0;
+  Precision precision = Precision::float32;
   int64_t valid_every = 500, patience = 0;
   double min_delta = 0;
   int64_t save_every = 500, keep_last = 1, log_every = 50;
@@ -58,6 +64,9 @@ void describe(Fields& f, TrainConfig& c) {
     "longest norm of all gradients together; longer ones are shortened to it; 0 = off");
   f("ema_decay", c.ema_decay, between_below(0, 1),
     "evaluate and save a moving average of the weights with this decay; 0 = off");
+  f("precision", c.precision, any(),
+    "of the factors of the layers' matrix products while training; bf16 needs a CPU with instructions for it, and "
+    "oneDNN");
   f("valid_every", c.valid_every, at_least(0), "steps between evaluations on the validation data; 0 = only at the end");
   f("patience", c.patience, at_least(0), "evaluations without a new best loss after which training ends; 0 = never");
   f("min_delta", c.min_delta, at_least(0), "a new best must be better by more than this");
@@ -72,6 +81,9 @@ void describe(Fields& f, TrainConfig& c) {
 
 /// Rules that join several fields.
 void validate(const TrainConfig& config, Problems& problems);
+/// Why this machine cannot train in config.precision, and what to do; empty where it can. Asked before training only: a
+/// configuration may be read, and its run evaluated, anywhere.
+std::string precision_obstacle(const TrainConfig& config);
 /// Throws ConfigError with all problems under `train.`; for configurations that did not come through a reader.
 void check_config(const TrainConfig& config);
 

@@ -97,13 +97,15 @@ RunState run_state_from_json(const std::string& text, const std::string& path) {
   }
 }
 
-Settings this_machine() {
+Settings this_machine(Precision precision) {
   const BlasInfo blas = blas_info();
-  return {{"threads", std::to_string(threads())},
-          {"SIMD", kernel_level()},
-          {"BLAS", blas.version + ", " + blas.threading},
-          {"BLAS core", blas.core},
-          {"float products", blas.float_products}};
+  Settings machine{{"threads", std::to_string(threads())},
+                   {"SIMD", kernel_level()},
+                   {"BLAS", blas.version + ", " + blas.threading},
+                   {"BLAS core", blas.core},
+                   {"float products", blas.float_products}};
+  if (precision == Precision::bf16) machine["bf16 products"] = blas.bf16_products;
+  return machine;
 }
 
 void check_resumable(const RunState& saved, const RunState& now, const std::string& folder) {

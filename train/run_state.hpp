@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "train/config.hpp"
 #include "train/settings.hpp"
 
 namespace capstan {
@@ -38,8 +39,8 @@ std::string to_json(const RunState& state);
 /// Throws Error naming `path` when the text is damaged.
 RunState run_state_from_json(const std::string& text, const std::string& path);
 
-/// Threads, BLAS build and kernel set of this process.
-Settings this_machine();
+/// Threads, BLAS build and kernel set of this process; in bf16 also who computes such products.
+Settings this_machine(Precision precision);
 
 /// May a run that was saved as `saved` go on as `now` (seed, identity and settings filled in)? What a place in the data
 /// or the tensors depend on must be the same: throws Error naming the first thing that differs and how.

@@ -8,7 +8,9 @@
 #include <optional>
 #include <stdexcept>
 
+#include "core/gemm_backend.hpp"
 #include "core/tape.hpp"
+#include "nn/bf16_weights.hpp"
 #include "train/batch_reader.hpp"
 #include "train/checkpoint.hpp"
 #include "train/evaluate.hpp"
@@ -112,7 +114,9 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
   state_.seed = in_.seed;
   state_.identity = in_.identity;
   state_.settings = settings_of(config_);
-  state_.machine = this_machine();
+  state_.machine = this_machine(config_.precision);
+  if (config_.precision == Precision::bf16 && bf16_backend() == Bf16Backend::floats)
+    reporter_.warn("train.precision: bf16 is emulated here: its rounding without its speed");
   resume();
   if (in_.on_ready) in_.on_ready();
   metrics_ = std::make_unique<MetricsFile>(folder_.metrics_file(), state_.step);
@@ -203,6 +207,8 @@ StepSums Loop::accumulate_gradients() {
     ++state_.epoch;
     state_.batch = 0;
   }
+  std::optional<Bf16Weights> rounded;
+  if (config_.precision == Precision::bf16) rounded.emplace(in_.params);
   for (int64_t index = first; index < last; ++index) {
     for (const Batch& piece : split_rows(train_batches_.batch(epoch, index), config_.micro_batch_tokens)) {
       TapeScope tape(TapeOptions{config_.check_finite});

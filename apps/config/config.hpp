@@ -25,10 +25,22 @@ C read_config(const ConfigNode& tree, ProblemList& problems) {
 /// Defaults, then the YAML files in their order (later ones win key by key; lists, and variants of another type,
 /// replace), then overrides "path.to.key=value". Throws one ConfigError that names every problem with its place:
 ///   mine.yaml:14:7: train.lr: expected a number (greater than 0), got "fast"
+/// `check(config, problems)` adds what is wrong for one command only.
+template <class C, class Check>
+C load_config(const std::vector<std::string>& files, const std::vector<std::string>& overrides, const Check& check) {
+  ProblemList problems;
+  const ConfigNode tree = load_tree(to_node(C{}), files, overrides, problems);
+  const C config = read_config<C>(tree, problems);
+  const Spot top{"", tree.place, problems};
+  ProblemsBelow below(tree, top);
+  check(config, below);
+  problems.throw_if_any();
+  return config;
+}
+
 template <class C>
 C load_config(const std::vector<std::string>& files, const std::vector<std::string>& overrides = {}) {
-  ProblemList problems;
-  return read_config<C>(load_tree(to_node(C{}), files, overrides, problems), problems);
+  return load_config<C>(files, overrides, [](const C&, Problems&) {});
 }
 
 /// The same from one YAML text; `name` takes the place of the file name in messages.

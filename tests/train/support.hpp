@@ -63,8 +63,8 @@ inline bool contains(const std::string& text, const std::string& part) { return 
 /// ignored. In training, keep is 0 or 2 by a draw from (example, position, step), as dropout does.
 class LookupTask final : public Task {
  public:
-  LookupTask(ParamStore& params, int64_t vocabulary)
-      : weight_(params.add("weight", Array(Shape{vocabulary}, real{0.1F}), {})),
+  LookupTask(ParamStore& params, int64_t tokens)
+      : weight_(params.add("weight", Array(Shape{tokens}, real{0.1F}), {})),
         bias_(params.add("bias", Array(Shape{1}, real{0}), {false})) {
     params.finalize();
   }
@@ -159,11 +159,11 @@ struct Setup {
   DrawnBatches data, held_out;
   TrainInputs inputs;
 
-  explicit Setup(const std::filesystem::path& folder, int64_t vocabulary = 11)
-      : task(params, vocabulary), inputs{task,      params, data,
+  explicit Setup(const std::filesystem::path& folder, int64_t tokens = 11)
+      : task(params, tokens), inputs{task,      params, data,
                                          &held_out, folder, {{"model", "lookup\nwidth: 11"}, {"data", "drawn"}},
                                          1} {
-    data.vocabulary = held_out.vocabulary = vocabulary;
+    data.vocabulary = held_out.vocabulary = tokens;
     held_out.seed = 4;
     held_out.count = 2;
   }

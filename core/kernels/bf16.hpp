@@ -1,0 +1,13 @@
+// Floats to bf16 and back, split among the threads.
+#pragma once
+
+#include "core/bf16.hpp"
+
+namespace capstan::kernels {
+
+/// out = to_bf16(in)
+void round_to_bf16(Bf16* out, const float* in, int64_t count);
+/// out = to_float(in)
+void widen_bf16(float* out, const Bf16* in, int64_t count);
+
+}  // namespace capstan::kernels

@@ -1,0 +1,203 @@
+// train.precision: bf16, emulated where the CPU has no instructions for it.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/gemm_backend.hpp"
+#include "core/parallel.hpp"
+#include "core/pool.hpp"
+#include "nn/bf16_weights.hpp"
+#include "tests/models/systems.hpp"
+#include "train/evaluate.hpp"
+#include "train/support.hpp"
+
+using namespace capstan;
+using namespace capstan::testing;
+
+namespace {
+
+/// Allows emulation while it lives.
+class Emulated {
+ public:
+  Emulated() { setenv("CAPSTAN_BF16", "emulate", 1); }
+  ~Emulated() {
+    unsetenv("CAPSTAN_BF16");
+    set_bf16_backend(before_);
+  }
+  Emulated(const Emulated&) = delete;
+  Emulated& operator=(const Emulated&) = delete;
+
+ private:
+  Bf16Backend before_ = bf16_backend();
+};
+
+/// A language model whose labels are drawn: a rule to learn, with one label in eight another.
+class NoisyBatches final : public BatchSource {
+ public:
+  int64_t examples_per_epoch() const override { return drawn_.examples_per_epoch(); }
+  int64_t batches_per_epoch(int64_t epoch) const override { return drawn_.batches_per_epoch(epoch); }
+  Batch batch(int64_t epoch, int64_t index) const override {
+    Batch batch = drawn_.batch(epoch, index);
+    for (int64_t i = 0; i < batch.labels.size(); ++i) {
+      const RandomWords words =
+          random_words({9, 9}, static_cast<uint32_t>(epoch), static_cast<uint32_t>(index), static_cast<uint32_t>(i), 0);
+      if (batch.labels[i] != ignored_target && words[0] % 8 == 0)
+        batch.labels.shared_data()[i] = static_cast<int32_t>(words[1] % static_cast<uint32_t>(vocabulary));
+    }
+    return batch;
+  }
+
+  explicit NoisyBatches(uint64_t seed = 3) {
+    drawn_.vocabulary = vocabulary;
+    drawn_.length = longest;
+    drawn_.seed = seed;
+  }
+
+ private:
+  DrawnBatches drawn_;
+};
+
+struct Run {
+  Built<LanguageModel> model;
+  NoisyBatches data, held_out{4};
+
+  explicit Run(const LayerConfig& layer) {
+    LanguageModelConfig config;
+    config.width = width;
+    config.max_length = longest;
+    config.layers = {layer};
+    config.positions = Positions::learned;
+    model = language_model(config);
+    model.store->finalize();
+  }
+  TrainResult train_in(const std::filesystem::path& folder, Precision precision, int64_t steps,
+                       ScheduleShape shape = ScheduleShape::cosine) const {
+    TrainConfig config = quiet_config();
+    config.lr = 0.01;
+    config.steps = steps;
+    config.schedule.shape = shape;
+    config.log_every = 20;
+    config.valid_every = 0;
+    config.precision = precision;
+    return train({*model.model, *model.store, data, &held_out, folder, {{"model", "small"}}, 1}, config);
+  }
+  std::vector<real> weights() const {
+    return {model.store->values(), model.store->values() + model.store->flat_size()};
+  }
+};
+
+/// Training losses of metrics.jsonl.
+std::vector<double> losses_in(const std::filesystem::path& folder) {
+  std::vector<double> losses;
+  std::ifstream file(folder / "metrics.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    const nlohmann::json entry = nlohmann::json::parse(line);
+    if (entry.at("event") == "train") losses.push_back(entry.at("loss").get<double>());
+  }
+  return losses;
+}
+
+double mean_of(const std::vector<double>& numbers) {
+  double sum = 0;
+  for (const double number : numbers) sum += number;
+  return sum / static_cast<double>(numbers.size());
+}
+
+}  // namespace
+
+TEST_CASE("200 steps in bf16 follow the loss curve of float32, every system; evaluation sees the float weights") {
+  const Emulated emulated;
+  for (const System& system : systems()) {
+    INFO(system.name);
+    const TemporaryFolder folder;
+    std::vector<std::vector<double>> curves;
+    for (const Precision precision : {Precision::float32, Precision::bf16}) {
+      const Run run(system.layer);
+      const auto place = folder / enum_name(precision);
+      const TrainResult result = run.train_in(place, precision, 200);
+      curves.push_back(losses_in(place));
+      for (const Param& param : run.model.store->params()) CHECK(param.var.bf16().empty());
+      CHECK(evaluate(*run.model.model, run.held_out)->loss() == *result.state.best_loss);
+    }
+    REQUIRE(curves[0].size() == 11);  // the first step, then every twentieth
+    REQUIRE(curves[1].size() == 11);
+    CHECK(curves[0].back() < 0.6 * curves[0].front());
+    CHECK(curves[1] != curves[0]);
+    CHECK(mean_of(curves[1]) == doctest::Approx(mean_of(curves[0])).epsilon(0.02));
+    // Twenty steps of a batch of six scatter more where the curve is steep.
+    for (size_t i = 0; i < curves[0].size(); ++i) CHECK(curves[1][i] == doctest::Approx(curves[0][i]).epsilon(0.2));
+  }
+}
+
+TEST_CASE("a run in bf16 goes on to the bits of an unbroken one, and its checkpoint says who did the products") {
+  const Emulated emulated;
+  const LayerConfig layer = systems().front().layer;
+  const TemporaryFolder folder;
+  const Run whole(layer), first(layer), second(layer);
+  // Whose course does not depend on the number of steps.
+  const ScheduleShape shape = ScheduleShape::constant;
+  whole.train_in(folder / "whole", Precision::bf16, 12, shape);
+  first.train_in(folder / "parts", Precision::bf16, 5, shape);
+  const TrainResult result = second.train_in(folder / "parts", Precision::bf16, 12, shape);
+  CHECK(second.weights() == whole.weights());
+  CHECK(result.state.machine.at("bf16 products") != "");
+  const Run in_float(layer);
+  CHECK(in_float.train_in(folder / "float", Precision::float32, 12, shape).state.machine.count("bf16 products") == 0);
+  CHECK(in_float.weights() != whole.weights());
+}
+
+TEST_CASE("after the first step a step in bf16 takes no memory from the system") {
+  const Emulated emulated;
+  set_threads(1);  // emulation takes its memory inside parallel regions
+  for (const System& system : systems()) {
+    INFO(system.name);
+    const Run run(system.layer);
+    const Batch batch = run.data.batch(0, 0);
+    const auto step = [&] {
+      const Bf16Weights copies(*run.model.store);
+      descend(*run.model.model, *run.model.store, batch, 0.01);
+    };
+    step();
+    const uint64_t misses = pool::stats().misses;
+    for (int i = 0; i < 3; ++i) step();
+    CHECK(pool::stats().misses == misses);
+  }
+  set_threads(0);
+}
+
+TEST_CASE("oneDNN and floats train alike" * doctest::skip(!onednn_multiplies_bf16())) {
+  const Emulated emulated;
+  const TemporaryFolder folder;
+  std::vector<std::vector<double>> curves;
+  for (const Bf16Backend backend : {Bf16Backend::floats, Bf16Backend::onednn}) {
+    set_bf16_backend(backend);
+    const Run run(systems().front().layer);
+    const auto place = folder / std::to_string(curves.size());
+    run.train_in(place, Precision::bf16, 40);
+    curves.push_back(losses_in(place));
+  }
+  REQUIRE(curves[0].size() == curves[1].size());
+  for (size_t i = 0; i < curves[0].size(); ++i) CHECK(curves[1][i] == doctest::Approx(curves[0][i]).epsilon(1e-3));
+}
+
+TEST_CASE("without bf16 instructions bf16 is refused by name, unless emulation is asked for") {
+  TrainConfig config = quiet_config();
+  config.steps = 1;
+  CHECK(precision_obstacle(config) == "");
+  config.precision = Precision::bf16;
+  unsetenv("CAPSTAN_BF16");
+  if (bf16_obstacle().empty()) {
+    CHECK_NOTHROW(check_config(config));
+  } else {
+    CHECK_THROWS_AS(check_config(config), ConfigError);
+    const std::string message = message_of([&] { check_config(config); });
+    CHECK(contains(message, "train.precision: no bf16 here: " + bf16_obstacle()));
+    CHECK(contains(message, onednn_version().empty() ? "install libdnnl-dev" : "this CPU has no instructions"));
+    CHECK(contains(message, "use float32"));
+    CHECK(contains(message, "CAPSTAN_BF16=emulate"));
+  }
+  const Emulated emulated;
+  CHECK_NOTHROW(check_config(config));
+}
