@@ -81,6 +81,7 @@ int run_command_line(int argc, char** argv) {
   add_generate_command(cli, choose);
   add_inspect_command(cli, choose);
   add_import_command(cli, choose);
+  add_compare_command(cli, choose);
   add_config_command(cli, choose);
   try {
     cli.parse(argc, argv);

@@ -22,6 +22,7 @@ void add_predict_command(CLI::App& cli, const Choose& choose);
 void add_generate_command(CLI::App& cli, const Choose& choose);
 void add_inspect_command(CLI::App& cli, const Choose& choose);
 void add_import_command(CLI::App& cli, const Choose& choose);
+void add_compare_command(CLI::App& cli, const Choose& choose);
 void add_config_command(CLI::App& cli, const Choose& choose);
 
 /// Throws Error when standard output does not take what was written to it (a full disk).

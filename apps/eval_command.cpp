@@ -8,6 +8,7 @@
 
 #include "apps/commands.hpp"
 #include "apps/config/config.hpp"
+#include "apps/eval_report.hpp"
 #include "apps/gzip_baseline.hpp"
 #include "apps/options.hpp"
 #include "apps/run_data.hpp"
@@ -20,7 +21,7 @@ namespace capstan {
 namespace {
 
 struct EvalOptions {
-  std::string run, split = "valid";
+  std::string run, split = "valid", format = "text";
   std::vector<std::string> overrides;
   bool gzip = false;
 };
@@ -95,6 +96,8 @@ void compare_with_gzip(const SavedRun& run, const RunData& data, Split split) {
 }
 
 int evaluate_run(const EvalOptions& options) {
+  if (options.format != "text" && options.format != "json")
+    throw ConfigError(fmt::format("--format: {} is none of text, json", options.format));
   SavedRun run = open_run(options.run);
   if (!options.overrides.empty())
     run.config = load_config<RunConfig>({(run.folder / "config.yaml").string()}, options.overrides);
@@ -106,22 +109,30 @@ int evaluate_run(const EvalOptions& options) {
     compare_with_gzip(run, data, split);
     return exit_done;
   }
+  EvalReport report;
+  report.split = to_string(split);
+  report.classes = run.classes;
   const auto source = data.evaluation(split);
-  const Evaluation result = *evaluate(run.model->task(), *source);
-  std::cout << fmt::format("split {}\ntargets {}\nloss {:.6f}\n", to_string(split), result.targets, result.loss());
-  if (run.model->is_language_model()) std::cout << fmt::format("perplexity {:.3f}\n", std::exp(result.loss()));
-  if (std::holds_alternative<TextSourceConfig>(run.config.data)) {
-    const double bits = result.loss_sum / std::log(2.0) / static_cast<double>(data.corpus(split).bytes());
-    std::cout << fmt::format("bits_per_byte {:.4f}\n", bits);
+  if (run.model->is_language_model()) {
+    report.language_model = true;
+    report.total = *evaluate(run.model->task(), *source);
+  } else {
+    ClassifierEvaluation result =
+        evaluate_classifier(run.model->text_classifier(), static_cast<int64_t>(run.classes.size()), *source);
+    report.total = result.total;
+    report.classification = std::move(result.report);
   }
-  std::cout << fmt::format("accuracy {:.4f}\n", result.accuracy());
+  if (std::holds_alternative<TextSourceConfig>(run.config.data))
+    report.bits_per_byte = report.total.loss_sum / std::log(2.0) / static_cast<double>(data.corpus(split).bytes());
+  (options.format == "json" ? print_json : print_text)(report, std::cout);
   return exit_done;
 }
 
 }  // namespace
 
 void add_eval_command(CLI::App& cli, const Choose& choose) {
-  CLI::App* const command = cli.add_subcommand("eval", "Loss and accuracy of a trained model on a split of its data");
+  CLI::App* const command =
+      cli.add_subcommand("eval", "Loss, accuracy and what belongs to them, of a trained model on a split of its data");
   const auto options = std::make_shared<EvalOptions>();
   command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
   command->add_option("--split", options->split, "train, valid or test")->capture_default_str();
@@ -129,6 +140,7 @@ void add_eval_command(CLI::App& cli, const Choose& choose) {
       ->add_option("-s,--set", options->overrides, "another value of a key: --set data.test=[other.txt] (repeatable)")
       ->type_name("KEY=VALUE")
       ->expected(-1);
+  command->add_option("--format", options->format, "text, or json: everything in one line")->capture_default_str();
   command->add_flag("--compare-gzip", options->gzip,
                     "language models: bits per byte of every held-out file beside gzip -9, code and prose apart");
   command->footer("For example:  capstan eval runs/quickstart-classifier --split test");

@@ -27,7 +27,35 @@ std::string trimmed(const std::string& text) {
   return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
 }
 
+/// The classes that the configuration names; empty when it names none.
+std::vector<std::string> named_classes(const LabelledSourceConfig& config) {
+  return config.classes_file.empty() ? config.classes : ClassNames::from_file(config.classes_file).names();
+}
+
+/// Every file below `paths` is a text; its label is the folder that it lies in, one below the path.
+std::vector<Source> read_folders(const std::vector<std::string>& paths, const LabelledSourceConfig& config, bool utf8) {
+  const std::vector<std::string> wanted = named_classes(config);
+  std::vector<Source> sources;
+  for (const FoundFile& found : list_files(paths)) {
+    const size_t slash = found.name.find('/');
+    if (slash == std::string::npos)
+      throw Error(
+          fmt::format("{}: lies in no class's folder: with format: folders, give the folder that holds one folder per "
+                      "class (such as train with pos and neg in it)",
+                      found.path));
+    const std::string label = found.name.substr(0, slash);
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), label) == wanted.end()) continue;
+    std::string text = read_text_file(found.path);
+    if (utf8) check_utf8(text, found.path);
+    sources.push_back({{label, std::move(text), 1}, std::make_shared<const std::string>(found.path)});
+  }
+  if (sources.empty() && !paths.empty())
+    throw Error(fmt::format("{}: holds no folder called {}", listed(paths), listed(wanted, " or ")));
+  return sources;
+}
+
 std::vector<Source> read_rows(const std::vector<std::string>& paths, const LabelledSourceConfig& config, bool utf8) {
+  if (config.format == TableFormat::folders) return read_folders(paths, config, utf8);
   std::vector<Source> sources;
   for (const FoundFile& found : list_files(paths)) {
     const std::string content = read_text_file(found.path);

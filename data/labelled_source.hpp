@@ -1,4 +1,4 @@
-// Labelled texts from TSV, CSV and JSONL files, for classifiers.
+// Labelled texts from TSV, CSV and JSONL files, or from one folder of texts per class, for classifiers.
 #pragma once
 
 #include <memory>
@@ -37,18 +37,22 @@ struct LabelledSourceConfig {
 };
 template <class Fields>
 void describe(Fields& f, LabelledSourceConfig& c) {
-  f("train", c.train, not_empty(), "files with one labelled text per row; .gz is unpacked");
+  f("train", c.train, not_empty(),
+    "files with one labelled text per row; .gz is unpacked. With format: folders, folders that hold one per class");
   f("valid", c.valid, any(),
     "the same for validation; without it, valid_fraction of the training examples is held out");
   f("test", c.test, any(), "the same for the test");
-  f("format", c.format, any(), "tsv (no quoting), csv (RFC 4180) or jsonl; auto goes by the file's name");
+  f("format", c.format, any(),
+    "tsv (no quoting), csv (RFC 4180) or jsonl, auto goes by the file's name; or folders: each file is a text, its "
+    "class the folder it lies in");
   f("header", c.header, any(), "the first row of tsv and csv names the columns");
   f("label_column", c.label_column, any(),
     "number from 1, name of the header, or key; usually 1, or \"label\" in jsonl");
   f("text_columns", c.text_columns, any(),
     "the same for the text, several are joined by a blank; usually -1 (the last), or \"text\" in jsonl");
   f("classes", c.classes, any(),
-    "names of the classes; labels may be these or their places from 0. Without names, those of the training data");
+    "names of the classes; labels may be these or their places from 0. Without names, those of the training data. "
+    "With format: folders, other folders are left out");
   f("classes_file", c.classes_file, any(), "the same from a file with one name per line");
   f("valid_fraction", c.valid_fraction, between_below(0, 1), "share of every class held out for validation");
   f("split_seed", c.split_seed, at_least(0), "which examples are held out");

@@ -172,10 +172,12 @@ std::vector<LabelledText> read_table(std::string_view content, const std::string
     case TableFormat::jsonl:
       return read_jsonl(content, file, columns);
     case TableFormat::tsv:
+      return read_tsv(content, file, columns);
     case TableFormat::by_name:
+    case TableFormat::folders:
       break;
   }
-  return read_tsv(content, file, columns);
+  throw std::invalid_argument(fmt::format("read_table: {} is no table", file));
 }
 
 }  // namespace capstan

@@ -11,13 +11,15 @@
 
 namespace capstan {
 
-/// by_name ("auto"): by the ending of the file's name, before .gz.
-enum class TableFormat { by_name, tsv, csv, jsonl };
+/// by_name ("auto"): by the ending of the file's name, before .gz. folders: no table, but one text per file in a folder
+/// per class.
+enum class TableFormat { by_name, tsv, csv, jsonl, folders };
 inline std::vector<EnumName<TableFormat>> enum_names(TableFormat) {
   return {{TableFormat::by_name, "auto"},
           {TableFormat::tsv, "tsv"},
           {TableFormat::csv, "csv"},
-          {TableFormat::jsonl, "jsonl"}};
+          {TableFormat::jsonl, "jsonl"},
+          {TableFormat::folders, "folders"}};
 }
 
 /// Throws Error when the name does not tell.

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include <stdexcept>
 
 namespace capstan::testing {
@@ -73,6 +75,20 @@ void write_samples(const Workplace& place) {
   place.write("train.tsv", rows);
   place.write("lm.yaml", language_model_yaml);
   place.write("classifier.yaml", classifier_yaml);
+}
+
+Outcome succeed(const Workplace& place, const std::vector<std::string>& arguments, const std::string& input) {
+  Outcome outcome = run(place, arguments, input);
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK(indecency(outcome) == "");
+  return outcome;
+}
+
+double number_of(const std::string& text, const std::string& name) {
+  for (const std::string& line : lines_of(text))
+    if (line.rfind(name + " ", 0) == 0) return std::stod(line.substr(name.size() + 1));
+  return NAN;
 }
 
 void copy_files(const fs::path& from, const fs::path& to) {

@@ -28,6 +28,12 @@ struct Refusal {
 /// Runs a row in `place` and checks exit code, message and decency. Returns what was printed.
 Outcome check_refused(const Workplace& place, const Refusal& row);
 
+/// Runs what must end well, and checks that it does.
+Outcome succeed(const Workplace& place, const std::vector<std::string>& arguments, const std::string& input = "");
+
+/// The number behind "name " at the beginning of a line; NAN when there is none.
+double number_of(const std::string& text, const std::string& name);
+
 /// Copies files and folders, links included.
 void copy_files(const std::filesystem::path& from, const std::filesystem::path& to);
 

@@ -21,12 +21,6 @@ model:
 train: {steps: 60, batch_size: 16, lr: 1e-2, valid_every: 30, log_every: 10, save_every: 30, progress: plain}
 )";
 
-double number_of(const std::string& text, const std::string& name) {
-  for (const std::string& line : lines_of(text))
-    if (line.rfind(name + " ", 0) == 0) return std::stod(line.substr(name.size() + 1));
-  return -1;
-}
-
 /// Trains runs/recall in `place`.
 Outcome train(const Workplace& place, const std::vector<std::string>& more = {}) {
   place.write("recall.yaml", recall_yaml);

@@ -1,4 +1,4 @@
-// What eval, predict, generate, inspect, import and config print, and how they behave in pipes.
+// What predict, generate, inspect, import and config print, and how they behave in pipes.
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -24,28 +24,13 @@ std::vector<std::string> cells(const std::string& line) {
   return result;
 }
 
-/// The number behind "name " at the beginning of a line.
-double number_of(const std::string& text, const std::string& name) {
-  for (const std::string& line : lines_of(text))
-    if (line.rfind(name + " ", 0) == 0) return std::stod(line.substr(name.size() + 1));
-  return NAN;
-}
-
-Outcome succeed(const Workplace& place, const Words& arguments, const std::string& input = "") {
-  Outcome outcome = run(place, arguments, input);
-  INFO(outcome.err);
-  REQUIRE(outcome.code == 0);
-  CHECK(indecency(outcome) == "");
-  return outcome;
-}
-
 TEST_CASE("help is there for every command, and says what a newcomer wants to know") {
   const Workplace place;
   const std::string help = succeed(place, {"--help"}).out;
-  for (const char* const word : {"train", "eval", "predict", "generate", "inspect", "import", "config",
+  for (const char* const word : {"train", "eval", "predict", "generate", "inspect", "import", "compare", "config",
                                  "capstan train --config", "75 interrupted"})
     CHECK(help.find(word) != std::string::npos);
-  for (const char* const command : {"train", "eval", "predict", "generate", "inspect", "import", "config"}) {
+  for (const char* const command : {"train", "eval", "predict", "generate", "inspect", "import", "compare", "config"}) {
     const Outcome outcome = succeed(place, {command, "--help"});
     CHECK(outcome.out.find("For example:  capstan " + std::string(command)) != std::string::npos);
     CHECK(outcome.err == "");
@@ -248,53 +233,6 @@ TEST_CASE("an output that cannot be written is an error") {
     const Outcome outcome = run_shell(place, "$capstan " + std::string(command) + " > /dev/full");
     CHECK(outcome.code == 1);
     CHECK(outcome.err.find("standard output") != std::string::npos);
-  }
-}
-
-TEST_CASE("eval prints the same loss whatever the batch size, and what belongs to it") {
-  const Workplace place;
-  write_trained_samples(place);
-  for (const char* const run_folder : {"runs/lm", "runs/classifier"}) {
-    INFO(run_folder);
-    const std::string text = succeed(place, {"eval", run_folder, "--set", "train.batch_size=1"}).out;
-    const double loss = number_of(text, "loss");
-    CHECK(number_of(text, "targets") > 0);
-    CHECK(number_of(text, "accuracy") >= 0);
-    CHECK(number_of(text, "accuracy") <= 1);
-    for (const char* const size : {"2", "3", "7", "64"}) {
-      const std::string other =
-          succeed(place, {"eval", run_folder, "--set", std::string("train.batch_size=") + size}).out;
-      CHECK(std::abs(number_of(other, "loss") - loss) <= 1.000001e-6);  // both are rounded to 6 digits
-      CHECK(number_of(other, "targets") == number_of(text, "targets"));
-      CHECK(number_of(other, "accuracy") == number_of(text, "accuracy"));
-    }
-  }
-  const std::string text = succeed(place, {"eval", "runs/lm"}).out;
-  CHECK(number_of(text, "perplexity") == doctest::Approx(std::exp(number_of(text, "loss"))).epsilon(1e-3));
-  // One target per character; the only characters of two bytes are the accented ones.
-  CHECK(number_of(text, "bits_per_byte") <= number_of(text, "loss") / std::log(2.0));
-  CHECK(number_of(text, "bits_per_byte") > 0.9 * number_of(text, "loss") / std::log(2.0));
-  const std::string gzip = succeed(place, {"eval", "runs/lm", "--compare-gzip"}).out;
-  CHECK(gzip.find("gzip -9") != std::string::npos);
-  CHECK(number_of(succeed(place, {"eval", "runs/classifier", "--split", "train"}).out, "targets") > 40);
-  check_refused(place, {"a split of another name",
-                        {},
-                        {"eval", "runs/lm", "--split", "dev"},
-                        2,
-                        {"--split", "dev", "train, valid, test"}});
-}
-
-TEST_CASE("the loss that eval prints is the one that training saw") {
-  const Workplace place;
-  write_trained_samples(place);
-  for (const char* const name : {"lm", "classifier"}) {
-    double seen = NAN;
-    for (const std::string& line : lines_of(place.read("runs/" + std::string(name) + "/metrics.jsonl"))) {
-      const nlohmann::json event = nlohmann::json::parse(line);
-      if (event.at("event") == "valid" && event.at("best").get<bool>()) seen = event.at("loss").get<double>();
-    }
-    CHECK(number_of(succeed(place, {"eval", "runs/" + std::string(name)}).out, "loss") ==
-          doctest::Approx(seen).epsilon(1e-5));
   }
 }
 

@@ -267,3 +267,45 @@ TEST_CASE("rows that cannot be used are named with file, line and remedy") {
     CHECK_MESSAGE(contains(message, row.message), row.what, ": ", message);
   }
 }
+
+TEST_CASE("one folder per class: every file is a text of its folder's class") {
+  const TemporaryFolder folder;
+  folder.write("train/pos/1_9.txt", "good\nfilm");
+  folder.write("train/neg/0_2.txt", "bad");
+  folder.write("train/neg/2_1.txt", "worse");
+  folder.write("train/unsup/3_0.txt", "who knows");
+  folder.write("test/neg/0_1.txt", "poor");
+  LabelledSourceConfig config = config_of({folder.path("train")});
+  config.test = {folder.path("test")};
+  config.format = TableFormat::folders;
+
+  const ClassificationData all = load_labelled(config);
+  CHECK(all.classes == std::vector<std::string>{"neg", "pos", "unsup"});
+  CHECK(all.train.size() == 4);
+
+  config.classes = {"pos", "neg"};
+  const ClassificationData two = load_labelled(config);
+  REQUIRE(two.train.size() == 3);
+  CHECK(text_of(two, two.train, 0) == "bad");
+  CHECK(two.train.label(0) == 1);
+  CHECK(text_of(two, two.train, 2) == "good\nfilm");
+  CHECK(two.train.label(2) == 0);
+  CHECK(two.test.class_counts(2) == std::vector<int64_t>{0, 1});
+}
+
+TEST_CASE("one folder per class: what does not fit is named") {
+  const TemporaryFolder folder;
+  folder.write("train/pos/1.txt", "good");
+  folder.write("train/loose.txt", "whose?");
+  const auto message = [&](const std::string& path, const std::vector<std::string>& classes) {
+    LabelledSourceConfig config = config_of({path});
+    config.format = TableFormat::folders;
+    config.classes = classes;
+    return message_of<Error>([&] { load_labelled(config); });
+  };
+  CHECK(contains(message(folder.path("train"), {}), "loose.txt: lies in no class's folder"));
+  CHECK(contains(message(folder.path("train/pos/1.txt"), {}), "1.txt: lies in no class's folder"));
+  std::filesystem::remove(folder.path("train/loose.txt"));
+  CHECK(contains(message(folder.path("train"), {}), "all 1 examples have the label 'pos'"));
+  CHECK(contains(message(folder.path("train"), {"good", "bad"}), "holds no folder called good or bad"));
+}

@@ -1,0 +1,122 @@
+#include "apps/eval_report.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace capstan {
+namespace {
+
+/// More classes than this would not fit beside each other.
+constexpr int64_t widest_confusion = 20;
+/// Of more classes, so many of the commonest confusions are named.
+constexpr size_t named_confusions = 15;
+
+struct Figure {
+  const char* name;
+  double value;
+  int digits;
+};
+
+std::vector<Figure> figures(const EvalReport& report) {
+  std::vector<Figure> all{{"targets", static_cast<double>(report.total.targets), 0}, {"loss", report.total.loss(), 6}};
+  if (report.language_model) all.push_back({"perplexity", std::exp(report.total.loss()), 3});
+  if (report.bits_per_byte) all.push_back({"bits_per_byte", *report.bits_per_byte, 4});
+  all.push_back({"accuracy", report.total.accuracy(), 4});
+  if (report.classification) {
+    all.push_back({"macro_f1", report.classification->macro_f1(), 4});
+    all.push_back({"calibration_error", report.classification->calibration_error(), 4});
+  }
+  return all;
+}
+
+size_t name_width(const EvalReport& report) {
+  size_t width = 5;  // "class"
+  for (const std::string& name : report.classes) width = std::max(width, name.size());
+  return width;
+}
+
+void print_classes(const EvalReport& report, std::ostream& out) {
+  const ClassificationReport& r = *report.classification;
+  const size_t width = name_width(report);
+  out << fmt::format("\n{:<{}}{:>11}{:>9}{:>9}{:>10}\n", "class", width, "precision", "recall", "f1", "examples");
+  for (int64_t c = 0; c < r.classes(); ++c)
+    out << fmt::format("{:<{}}{:>11.4f}{:>9.4f}{:>9.4f}{:>10}\n", report.classes[static_cast<size_t>(c)], width,
+                       r.precision(c), r.recall(c), r.f1(c), r.of_class(c));
+}
+
+void print_confusion(const EvalReport& report, std::ostream& out) {
+  const ClassificationReport& r = *report.classification;
+  const size_t width = name_width(report);
+  out << "\nconfusion: a row is a true class, a column what it was taken for\n" << std::string(width, ' ');
+  const auto column_width = [&](int64_t c) {
+    return std::max<size_t>(report.classes[static_cast<size_t>(c)].size(), 6);
+  };
+  for (int64_t c = 0; c < r.classes(); ++c)
+    out << fmt::format("  {:>{}}", report.classes[static_cast<size_t>(c)], column_width(c));
+  out << '\n';
+  for (int64_t truth = 0; truth < r.classes(); ++truth) {
+    out << fmt::format("{:<{}}", report.classes[static_cast<size_t>(truth)], width);
+    for (int64_t c = 0; c < r.classes(); ++c) out << fmt::format("  {:>{}}", r.count(truth, c), column_width(c));
+    out << '\n';
+  }
+}
+
+void print_commonest_confusions(const EvalReport& report, std::ostream& out) {
+  const ClassificationReport& r = *report.classification;
+  struct Confusion {
+    int64_t count, truth, predicted;
+  };
+  std::vector<Confusion> all;
+  for (int64_t truth = 0; truth < r.classes(); ++truth)
+    for (int64_t predicted = 0; predicted < r.classes(); ++predicted)
+      if (truth != predicted && r.count(truth, predicted) > 0)
+        all.push_back({r.count(truth, predicted), truth, predicted});
+  std::stable_sort(all.begin(), all.end(), [](const Confusion& a, const Confusion& b) { return a.count > b.count; });
+  if (all.size() > named_confusions) all.resize(named_confusions);
+  if (!all.empty()) out << "\ncommonest confusions\n";
+  for (const Confusion& c : all)
+    out << fmt::format("{:>6}  {} taken for {}\n", c.count, report.classes[static_cast<size_t>(c.truth)],
+                       report.classes[static_cast<size_t>(c.predicted)]);
+}
+
+}  // namespace
+
+void print_text(const EvalReport& report, std::ostream& out) {
+  out << fmt::format("split {}\n", report.split);
+  for (const Figure& figure : figures(report))
+    out << fmt::format("{} {:.{}f}\n", figure.name, figure.value, figure.digits);
+  if (!report.classification) return;
+  print_classes(report, out);
+  if (report.classification->classes() <= widest_confusion)
+    print_confusion(report, out);
+  else
+    print_commonest_confusions(report, out);
+}
+
+void print_json(const EvalReport& report, std::ostream& out) {
+  nlohmann::ordered_json json{{"split", report.split}};
+  for (const Figure& figure : figures(report))
+    if (figure.digits == 0)
+      json[figure.name] = static_cast<int64_t>(figure.value);
+    else
+      json[figure.name] = figure.value;
+  if (report.classification) {
+    const ClassificationReport& r = *report.classification;
+    for (int64_t truth = 0; truth < r.classes(); ++truth) {
+      json["classes"].push_back({{"class", report.classes[static_cast<size_t>(truth)]},
+                                 {"precision", r.precision(truth)},
+                                 {"recall", r.recall(truth)},
+                                 {"f1", r.f1(truth)},
+                                 {"examples", r.of_class(truth)}});
+      nlohmann::ordered_json row;
+      for (int64_t predicted = 0; predicted < r.classes(); ++predicted) row.push_back(r.count(truth, predicted));
+      json["confusion"].push_back(row);
+    }
+  }
+  out << json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace capstan

@@ -1,0 +1,27 @@
+// What `capstan eval` prints: figures, one per line, and for classifiers a table of the classes; or all of it as JSON.
+#pragma once
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "train/classification_report.hpp"
+#include "train/evaluate.hpp"
+
+namespace capstan {
+
+struct EvalReport {
+  std::string split;
+  Evaluation total;
+  bool language_model = false;
+  std::optional<double> bits_per_byte;
+  std::optional<ClassificationReport> classification;
+  std::vector<std::string> classes;  // their names
+};
+
+void print_text(const EvalReport& report, std::ostream& out);
+/// One object on one line: the figures by the names of print_text, the classes, and "confusion" (rows: true class).
+void print_json(const EvalReport& report, std::ostream& out);
+
+}  // namespace capstan

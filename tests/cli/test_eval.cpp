@@ -1,0 +1,148 @@
+// What eval and compare print.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/samples.hpp"
+
+namespace capstan::testing {
+namespace {
+
+TEST_CASE("eval prints the same loss whatever the batch size, and what belongs to it") {
+  const Workplace place;
+  write_trained_samples(place);
+  for (const char* const run_folder : {"runs/lm", "runs/classifier"}) {
+    INFO(run_folder);
+    const std::string text = succeed(place, {"eval", run_folder, "--set", "train.batch_size=1"}).out;
+    const double loss = number_of(text, "loss");
+    CHECK(number_of(text, "targets") > 0);
+    CHECK(number_of(text, "accuracy") >= 0);
+    CHECK(number_of(text, "accuracy") <= 1);
+    for (const char* const size : {"2", "3", "7", "64"}) {
+      const std::string other =
+          succeed(place, {"eval", run_folder, "--set", std::string("train.batch_size=") + size}).out;
+      CHECK(std::abs(number_of(other, "loss") - loss) <= 1.000001e-6);  // both are rounded to 6 digits
+      CHECK(number_of(other, "targets") == number_of(text, "targets"));
+      CHECK(number_of(other, "accuracy") == number_of(text, "accuracy"));
+    }
+  }
+  const std::string text = succeed(place, {"eval", "runs/lm"}).out;
+  CHECK(number_of(text, "perplexity") == doctest::Approx(std::exp(number_of(text, "loss"))).epsilon(1e-3));
+  // One target per character; the only characters of two bytes are the accented ones.
+  CHECK(number_of(text, "bits_per_byte") <= number_of(text, "loss") / std::log(2.0));
+  CHECK(number_of(text, "bits_per_byte") > 0.9 * number_of(text, "loss") / std::log(2.0));
+  const std::string gzip = succeed(place, {"eval", "runs/lm", "--compare-gzip"}).out;
+  CHECK(gzip.find("gzip -9") != std::string::npos);
+  CHECK(number_of(succeed(place, {"eval", "runs/classifier", "--split", "train"}).out, "targets") > 40);
+  check_refused(place, {"a split of another name",
+                        {},
+                        {"eval", "runs/lm", "--split", "dev"},
+                        2,
+                        {"--split", "dev", "train, valid, test"}});
+}
+
+TEST_CASE("eval of a classifier: every class, the confusion matrix, and the same as JSON") {
+  const Workplace place;
+  write_trained_samples(place);
+  const std::vector<std::string> arguments{"eval", "runs/classifier", "--split", "train"};
+  const std::string text = succeed(place, arguments).out;
+  auto with_json = arguments;
+  with_json.insert(with_json.end(), {"--format", "json"});
+  const nlohmann::json json = nlohmann::json::parse(succeed(place, with_json).out);
+  for (const char* const figure : {"targets", "loss", "accuracy", "macro_f1", "calibration_error"}) {
+    INFO(figure);
+    CHECK(number_of(text, figure) == doctest::Approx(json.at(figure).get<double>()).epsilon(1e-3));
+  }
+  int64_t examples = 0, correct = 0;
+  double f1 = 0;
+  const auto& classes = json.at("classes");
+  for (size_t c = 0; c < classes.size(); ++c) {
+    const std::string name = classes[c].at("class");
+    CHECK(text.find("\n" + name + ' ') != std::string::npos);
+    int64_t row = 0;
+    for (const auto& count : json.at("confusion").at(c)) row += count.get<int64_t>();
+    CHECK(row == classes[c].at("examples").get<int64_t>());
+    examples += row;
+    correct += json.at("confusion").at(c).at(c).get<int64_t>();
+    f1 += classes[c].at("f1").get<double>();
+  }
+  CHECK(examples == json.at("targets").get<int64_t>());
+  CHECK(json.at("accuracy").get<double>() == doctest::Approx(static_cast<double>(correct) / examples));
+  CHECK(json.at("macro_f1").get<double>() == doctest::Approx(f1 / static_cast<double>(classes.size())));
+  CHECK(text.find("confusion: a row is a true class") != std::string::npos);
+  const nlohmann::json lm = nlohmann::json::parse(succeed(place, {"eval", "runs/lm", "--format", "json"}).out);
+  CHECK(lm.contains("bits_per_byte"));
+  CHECK_FALSE(lm.contains("confusion"));
+  check_refused(
+      place,
+      {"a format of another name", {}, {"eval", "runs/lm", "--format", "xml"}, 2, {"--format", "xml", "text, json"}});
+}
+
+TEST_CASE("the loss that eval prints is the one that training saw") {
+  const Workplace place;
+  write_trained_samples(place);
+  for (const char* const name : {"lm", "classifier"}) {
+    double seen = NAN;
+    for (const std::string& line : lines_of(place.read("runs/" + std::string(name) + "/metrics.jsonl"))) {
+      const nlohmann::json event = nlohmann::json::parse(line);
+      if (event.at("event") == "valid" && event.at("best").get<bool>()) seen = event.at("loss").get<double>();
+    }
+    CHECK(number_of(succeed(place, {"eval", "runs/" + std::string(name)}).out, "loss") ==
+          doctest::Approx(seen).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("compare: one row per run, the best first, and only the keys in which the runs differ") {
+  const Workplace place;
+  write_trained_samples(place);
+  succeed(place, {"train", "--config", "lm.yaml", "--set", "name=other", "train.lr=1e-9", "model.width=24"});
+  place.write("runs/notes.txt", "not a run");
+  const std::vector<std::string> lines = lines_of(succeed(place, {"compare", "runs/other", "runs/lm"}).out);
+  REQUIRE(lines.size() == 3);
+  for (const char* const column : {"width", "lr", "step", "valid loss", "accuracy", "tok/s", "RSS MB"})
+    CHECK(lines[0].find(column) != std::string::npos);
+  CHECK(lines[0].find("seed") == std::string::npos);
+  CHECK(lines[0].find("name") == std::string::npos);
+  CHECK(lines[1].rfind("runs/lm ", 0) == 0);  // the other hardly learnt
+  CHECK(lines[2].rfind("runs/other ", 0) == 0);
+  CHECK(lines[2].find(" 24 ") != std::string::npos);
+
+  const std::string csv = succeed(place, {"compare", "runs/other", "runs/lm", "runs/notes.txt", "--format", "csv"}).out;
+  const std::vector<std::string> rows = lines_of(csv);
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0].find("model.width,") != std::string::npos);
+  CHECK(rows[0].find(",valid_loss,") != std::string::npos);
+  const auto commas = [](const std::string& line) { return std::count(line.begin(), line.end(), ','); };
+  CHECK(commas(rows[1]) == commas(rows[0]));
+
+  // Runs of different kinds differ in whole branches: their types stand for them.
+  const std::string mixed = succeed(place, {"compare", "runs/classifier", "runs/lm"}).out;
+  CHECK(mixed.find("text-classifier") != std::string::npos);
+  CHECK(mixed.find("language-model") != std::string::npos);
+  CHECK(mixed.find("pooling") == std::string::npos);
+}
+
+TEST_CASE("compare: what is no run is named and left out; nothing left is an error") {
+  const Workplace place;
+  write_trained_samples(place);
+  std::filesystem::create_directories(place / "runs/empty");
+  const Outcome outcome = run(place, {"compare", "runs/empty", "runs/lm"});
+  CHECK(outcome.code == 0);
+  CHECK(outcome.err.find("runs/empty: there is no config.yaml here") != std::string::npos);
+  CHECK(lines_of(outcome.out).size() == 2);
+  const std::vector<Refusal> rows{
+      {"no run at all", {}, {"compare", "runs/empty"}, 1, {"runs/empty", "config.yaml"}},
+      {"no such folder", {}, {"compare", "runs/nowhere"}, 1, {"runs/nowhere"}},
+      {"a run without a step",
+       [](const Workplace& here) { here.write("runs/lm/metrics.jsonl", ""); },
+       {"compare", "runs/lm"},
+       1,
+       {"metrics.jsonl", "no step"}},
+      {"a format of another name", {}, {"compare", "runs/lm", "--format", "html"}, 2, {"--format", "text, csv"}},
+  };
+  for (const Refusal& row : rows) check_refused(place, row);
+}
+
+}  // namespace
+}  // namespace capstan::testing

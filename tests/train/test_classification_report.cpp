@@ -1,0 +1,74 @@
+// The classification report: against counts done by hand, and one pass with the loss of evaluate().
+#include <doctest/doctest.h>
+
+#include "train/classification_report.hpp"
+
+namespace capstan {
+namespace {
+
+/// Adds an example that is labelled `predicted` with the probability `confidence`.
+void add(ClassificationReport& report, int64_t truth, int64_t predicted, float confidence) {
+  const auto classes = static_cast<size_t>(report.classes());
+  std::vector<float> probabilities(classes, (1 - confidence) / static_cast<float>(classes - 1));
+  probabilities[static_cast<size_t>(predicted)] = confidence;
+  report.add(probabilities.data(), truth);
+}
+
+}  // namespace
+
+TEST_CASE("classification report: precision, recall, f1 and their mean, counted by hand") {
+  ClassificationReport report(4);  // class 3 never occurs
+  for (int i = 0; i < 3; ++i) add(report, 0, 0, 0.9F);
+  add(report, 0, 1, 0.6F);
+  for (int i = 0; i < 2; ++i) add(report, 1, 1, 0.8F);
+  add(report, 2, 0, 0.7F);
+
+  CHECK(report.examples() == 7);
+  CHECK(report.count(0, 0) == 3);
+  CHECK(report.count(0, 1) == 1);
+  CHECK(report.count(2, 0) == 1);
+  CHECK(report.count(0, 2) == 0);
+  CHECK(report.of_class(0) == 4);
+  CHECK(report.predicted_as(0) == 4);
+  CHECK(report.accuracy() == doctest::Approx(5.0 / 7));
+  CHECK(report.precision(0) == doctest::Approx(3.0 / 4));
+  CHECK(report.recall(0) == doctest::Approx(3.0 / 4));
+  CHECK(report.precision(1) == doctest::Approx(2.0 / 3));
+  CHECK(report.recall(1) == doctest::Approx(1.0));
+  CHECK(report.f1(1) == doctest::Approx(0.8));
+  CHECK(report.precision(2) == 0);  // never predicted
+  CHECK(report.f1(2) == 0);
+  CHECK(report.f1(3) == 0);
+  CHECK(report.macro_f1() == doctest::Approx((0.75 + 0.8 + 0) / 3));
+}
+
+TEST_CASE("classification report: calibration error") {
+  SUBCASE("as often right as it says") {
+    ClassificationReport report(2);
+    for (int i = 0; i < 10; ++i) add(report, i < 8 ? 0 : 1, 0, 0.8F);
+    CHECK(report.calibration_error() == doctest::Approx(0).epsilon(1e-6));
+  }
+  SUBCASE("two bins, each by its share of the examples") {
+    ClassificationReport report(2);
+    for (int i = 0; i < 6; ++i) add(report, i < 3 ? 0 : 1, 0, 0.9F);  // 0.9 said, 0.5 true
+    for (int i = 0; i < 2; ++i) add(report, 1, 1, 0.75F);             // 0.75 said, 1 true
+    CHECK(report.calibration_error() == doctest::Approx((6 * 0.4 + 2 * 0.25) / 8));
+  }
+  SUBCASE("always right and certain") {
+    ClassificationReport report(2);
+    add(report, 1, 1, 1.0F);
+    CHECK(report.calibration_error() == doctest::Approx(0));
+  }
+}
+
+TEST_CASE("classification report: nothing seen, and a class that is not there") {
+  ClassificationReport report(2);
+  CHECK(report.accuracy() == 0);
+  CHECK(report.macro_f1() == 0);
+  CHECK(report.calibration_error() == 0);
+  const float probabilities[] = {0.5F, 0.5F};
+  CHECK_THROWS_WITH_AS(report.add(probabilities, 2), doctest::Contains("class 2 of 2"), std::invalid_argument);
+  CHECK_THROWS_AS(ClassificationReport(0), std::invalid_argument);
+}
+
+}  // namespace capstan
