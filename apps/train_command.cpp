@@ -93,7 +93,7 @@ void add_train_command(CLI::App& cli, const Choose& choose) {
       ->type_name("[STEPS]")
       ->expected(0, 1)
       ->default_str("20")
-      ->check(CLI::PositiveNumber);
+      ->check(number_check(at_least(1)));
   command->footer(
       "All that a run makes lies in <folder>/<name>: config.yaml, metrics.jsonl, train.log, checkpoints/.\n"
       "For example:  capstan train --config configs/quickstart-lm.yaml --set name=mine train.steps=500");
