@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <iostream>
 #include <memory>
 
 #include "apps/commands.hpp"
@@ -7,7 +8,10 @@
 #include "apps/run_data.hpp"
 #include "apps/run_model.hpp"
 #include "core/error.hpp"
+#include "core/machine_rates.hpp"
 #include "core/parallel.hpp"
+#include "train/profile_table.hpp"
+#include "train/step_profiler.hpp"
 #include "train/trainer.hpp"
 
 namespace capstan {
@@ -16,7 +20,18 @@ namespace {
 struct TrainOptions {
   ConfigOptions config;
   std::string resume_from;
+  int64_t profile_steps = 0;  // 0: no profile
 };
+
+constexpr int64_t profile_warmup = 3;
+
+void print_profile(const Profile& profile) {
+  ProductRate product;
+  product.measure();  // the first one touches the memory
+  const MachineRates machine{triad_rate(16 << 20), product.measure()};
+  std::cout << to_text(profile, machine);
+  flush_output();
+}
 
 std::vector<std::string> preamble(const RunConfig& config, const RunData& data, const RunModel& model) {
   std::vector<std::string> lines = machine_lines();
@@ -55,7 +70,11 @@ int train_run(const TrainOptions& options) {
   if (!options.resume_from.empty()) inputs.resume_from = options.resume_from;
   inputs.preamble = preamble(config, data, model);
   inputs.on_ready = [&] { write_run_files(folder, config, data.tokenizer(), data.classes()); };
-  return train(inputs, config.train).interrupted ? exit_interrupted : exit_done;
+  StepProfiler profiler(profile_warmup, options.profile_steps, print_profile);
+  if (options.profile_steps > 0) inputs.profiler = &profiler;
+  const TrainResult result = train(inputs, config.train);
+  if (options.profile_steps > 0) profiler.finish();
+  return result.interrupted ? exit_interrupted : exit_done;
 }
 
 }  // namespace
@@ -69,6 +88,16 @@ void add_train_command(CLI::App& cli, const Choose& choose) {
       ->add_option("--resume-from", options->resume_from,
                    "a checkpoint's folder to go on from, instead of the last one")
       ->type_name("FOLDER");
+  command
+      ->add_option(
+          "--profile", options->profile_steps,
+          fmt::format("print where the time of so many steps goes, per operation, on standard output ({} steps "
+                      "warm up before); training then goes on and computes the same as without",
+                      profile_warmup))
+      ->type_name("[STEPS]")
+      ->expected(0, 1)
+      ->default_str("20")
+      ->check(number_check(at_least(1)));
   command->footer(
       "All that a run makes lies in <folder>/<name>: config.yaml, metrics.jsonl, train.log, checkpoints/.\n"
       "For example:  capstan train --config configs/quickstart-lm.yaml --set name=mine train.steps=500");

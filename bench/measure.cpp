@@ -5,9 +5,8 @@
 #include <fstream>
 #include <string>
 
-#include "core/array.hpp"
-#include "core/gemm.hpp"
 #include "core/kernels/simd.hpp"
+#include "core/machine_rates.hpp"
 #include "core/parallel.hpp"
 
 namespace capstan::bench {
@@ -18,28 +17,11 @@ Spread spread_of(std::vector<double> values) {
 }
 
 double sgemm_rate() {
-  constexpr int64_t n = 2048;
-  static const Array a(Shape{n, n}, 0.5f), b(Shape{n, n}, 0.25f);
-  static Array c(Shape{n, n});
-  return 2.0 * n * n * n / seconds_of([] { gemm(n, n, n, {a.data(), n}, {b.data(), n}, c.mutable_data(), n); });
+  static ProductRate rate;
+  return rate.measure();
 }
 
-double triad_rate() {
-  constexpr int64_t count = 64 << 20;
-  const Array b(Shape{count}, 0.5f), c(Shape{count}, 0.25f);
-  Array a(Shape{count}, 0.f);
-  float* const out = a.mutable_data();
-  std::vector<double> rates;
-  for (int round = 0; round < 5; ++round) {
-    const double seconds = seconds_of([&] {
-      parallel_for(count, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) out[i] = b.data()[i] + 3.f * c.data()[i];
-      });
-    });
-    rates.push_back(3.0 * count * sizeof(float) / seconds);
-  }
-  return spread_of(rates).median;
-}
+double triad_rate() { return capstan::triad_rate(64 << 20); }
 
 double read_seconds(const float* numbers, int64_t count) {
   using kernels::simd::Batch;

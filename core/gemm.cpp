@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "core/gemm_backend.hpp"
 #include "core/parallel.hpp"
+#include "core/profile.hpp"
 
 CAPSTAN_BEGIN
 namespace {
@@ -37,6 +38,7 @@ void split(int64_t m, int64_t n, int64_t k, const MatrixOf<Factor>& a, const Mat
            int64_t c_stride, T beta, const One& one) {
   if (m == 0 || n == 0) return;
   if (k == 0) return scale_only(m, n, c, c_stride, beta);
+  const ProductSpan span(m, n, k);
   const bool split_rows = m >= n;
   const int64_t granules = ((split_rows ? m : n) + piece_granule - 1) / piece_granule;
   const int64_t grain = m * n * k < serial_work ? granules : 1;
@@ -79,6 +81,7 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixVi
     gemm(m, n, k, {a.data + i * a_step, a.stride, a.transpose}, {b.data + i * b_step, b.stride, b.transpose},
          c + i * c_step, c_stride, alpha, beta);
   };
+  const ProductSpan span(0, 0, 0);  // the products count themselves
   if (batch < threads()) {
     for (int64_t i = 0; i < batch; ++i) one(i);
   } else {

@@ -6,6 +6,7 @@
 
 #include "core/aft_tiles.hpp"
 #include "core/error.hpp"
+#include "core/profile.hpp"
 
 CAPSTAN_BEGIN
 namespace {
@@ -21,6 +22,7 @@ int64_t tile_length(int64_t window) {
 using MakeBias = std::function<std::unique_ptr<AftBias>(const Needs*)>;
 
 Var tiled(const char* op, const std::vector<Var>& inputs, const AftLayout& layout, const MakeBias& make_bias) {
+  const ProfileSpan span;
   const Array& qkv = inputs.front().value();
   const int64_t batch = layout.segments.batch(), length = layout.segments.length();
   check(qkv.rank() == 3 && qkv.dim(0) == batch && qkv.dim(1) == length && qkv.dim(2) == layout.stride(),

@@ -4,6 +4,7 @@
 #include "core/kernels/aft_scan.hpp"
 #include "core/ops_aft.hpp"
 #include "core/parallel.hpp"
+#include "core/profile.hpp"
 #include "core/segments_fill.hpp"
 
 CAPSTAN_BEGIN
@@ -102,6 +103,7 @@ Var bidirectional_pool(const Var& qkv, const Segments& segments) {
 }  // namespace
 
 Var aft_simple(const Var& qkv, const Segments& segments, bool causal) {
+  const ProfileSpan span;
   check_inputs(qkv, segments);
   return causal ? causal_scan(qkv, segments) : bidirectional_pool(qkv, segments);
 }

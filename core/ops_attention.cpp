@@ -6,6 +6,7 @@
 #include "core/attention_tiles.hpp"
 #include "core/error.hpp"
 #include "core/grad_sink.hpp"
+#include "core/profile.hpp"
 #include "core/segments_fill.hpp"
 
 CAPSTAN_BEGIN
@@ -91,6 +92,7 @@ Array visible_counts(const Segments& segments, bool causal, int64_t chunk) {
 
 Var attention(const Var& q, const Var& k, const Var& v, const Var& bias, const Segments& segments,
               const AttentionOptions& options) {
+  const ProfileSpan span;
   check_inputs(q, k, v, bias, segments, options);
   const int64_t heads = options.heads;
   const AttentionLayout layout{segments, options, q.dim(2) / heads, v.dim(2) / heads, tile_length()};
@@ -118,6 +120,7 @@ Var attention(const Var& q, const Var& k, const Var& v, const Var& bias, const S
 }
 
 Var attention_packed(const Var& qkv, const Segments& segments, const AttentionOptions& options) {
+  const ProfileSpan span;
   check_packed(qkv, segments, options);
   const int64_t width = qkv.dim(2) / 3, head = width / options.heads;
   const AttentionLayout layout{segments, options, head, head, tile_length()};

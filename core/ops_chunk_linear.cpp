@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "core/gemm.hpp"
 #include "core/parallel.hpp"
+#include "core/profile.hpp"
 #include "core/segments_fill.hpp"
 
 CAPSTAN_BEGIN
@@ -183,6 +184,7 @@ real chunk_linear_scale(const ChunkLinearOptions& options, int64_t index, int64_
 
 Var chunk_linear_attention(const Var& q, const Var& k, const Var& v, const Segments& segments,
                            const ChunkLinearOptions& options) {
+  const ProfileSpan span;
   check_inputs(q, k, v, segments, options);
   const Operands in{q.value(), k.value(), v.value(), segments, options};
   return make_var("chunk_linear_attention", forward(in), {q, k, v}, [in](const Array& dy, const Needs& needs) -> Grads {

@@ -3,11 +3,13 @@
 #include "core/error.hpp"
 #include "core/kernels/conv.hpp"
 #include "core/layout.hpp"
+#include "core/profile.hpp"
 
 CAPSTAN_BEGIN
 namespace {
 
 Var conv(const Var& x, const Var& kernel, const Ids& reach) {
+  const ProfileSpan span;
   const kernels::ConvSize size{x.dim(0), x.dim(1), x.dim(2), kernel.dim(1)};
   const Array taps = permuted_axes(kernel.value(), {1, 0});  // (K, D): a tap's numbers side by side
   Array y(x.shape());

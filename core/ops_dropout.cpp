@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/kernels/dropout.hpp"
 #include "core/parallel.hpp"
+#include "core/profile.hpp"
 
 CAPSTAN_BEGIN
 namespace {
@@ -65,6 +66,7 @@ void apply_dropout(const Shape& x, const DropoutOptions& options, const real* in
 
 Var dropout(const Var& x, const DropoutOptions& options) {
   if (options.rate == 0) return x;
+  const ProfileSpan span;
   const Mask mask = make_mask(x.shape(), options);
   return make_var("dropout", masked(x.value(), mask), {x},
                   [mask](const Array& g, const Needs&) -> Grads { return {masked(g, mask)}; });

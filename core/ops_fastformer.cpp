@@ -12,6 +12,7 @@
 #include "core/kernels/fastformer_pool.hpp"
 #include "core/linear_products.hpp"
 #include "core/parallel.hpp"
+#include "core/profile.hpp"
 #include "core/segments_fill.hpp"
 
 CAPSTAN_BEGIN
@@ -284,6 +285,7 @@ void FastformerState::reset() {
 }
 
 Var fastformer(const Var& qk, const FastformerWeights& weights, const Segments& segments, bool causal) {
+  const ProfileSpan span;
   check_inputs(qk.shape(), weights);
   check(qk.dim(0) == segments.batch() && qk.dim(1) == segments.length(),
         "fastformer: qk {} does not have the (B, T) of segments {}", qk.shape(), segments.ids().shape());

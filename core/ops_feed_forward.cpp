@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/kernels/activation.hpp"
 #include "core/linear_products.hpp"
+#include "core/profile.hpp"
 
 CAPSTAN_BEGIN
 namespace {
@@ -64,6 +65,7 @@ struct Parameters {
 enum Input : size_t { input_x, input_up, input_up_bias, input_down, input_down_bias, input_count };
 
 Var two_layers(HiddenLayer layer, const Var& x, const Parameters& p) {
+  const ProfileSpan span;
   const LinearSizes up = linear_sizes(x.shape(), p.up_weight.shape(), p.up_bias, layer.op);
   check(!layer.gated || up.out % 2 == 0, "{}: the up weight {} must have an even number of rows, gate and value",
         layer.op, p.up_weight.shape());

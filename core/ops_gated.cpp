@@ -7,6 +7,7 @@
 #include "core/gemm.hpp"
 #include "core/grad_sink.hpp"
 #include "core/kernels/gated.hpp"
+#include "core/profile.hpp"
 #include "core/rotary_tables.hpp"
 
 CAPSTAN_BEGIN
@@ -57,6 +58,7 @@ void for_distances(int64_t length, int64_t pairs, double base, const Body& body)
 }  // namespace
 
 std::vector<Var> split_silu(const Var& packed, const std::vector<int64_t>& widths) {
+  const ProfileSpan span;
   const int64_t columns = packed.dim(-1), rows = columns == 0 ? 0 : packed.size() / columns;
   check(!widths.empty() && std::accumulate(widths.begin(), widths.end(), int64_t{0}) == columns,
         "split_silu: the widths do not add up to the columns of packed {}", packed.shape());
@@ -80,6 +82,7 @@ std::vector<Var> split_silu(const Var& packed, const std::vector<int64_t>& width
 
 std::vector<Var> offset_scale(const Var& z, const Var& gain, const Var& offset, const Ids& positions,
                               const std::optional<RotaryOptions>& turn) {
+  const ProfileSpan span;
   check(z.rank() == 3 && gain.rank() == 2 && gain.dim(1) == z.dim(2) && offset.shape() == gain.shape(),
         "offset_scale: gain {} and offset {} do not fit z {}", gain.shape(), offset.shape(), z.shape());
   check(positions.shape() == Shape{z.dim(0), z.dim(1)}, "offset_scale: positions {} do not fit z {}", positions.shape(),
@@ -112,6 +115,7 @@ std::vector<Var> offset_scale(const Var& z, const Var& gain, const Var& offset, 
 }
 
 Var rotary_series(const Var& even, const Var& odd, int64_t length, double base) {
+  const ProfileSpan span;
   const int64_t pairs = even.size();
   check(length > 0 && pairs > 0 && even.rank() == 1 && odd.shape() == even.shape(),
         "rotary_series: even {} and odd {} for {} distances", even.shape(), odd.shape(), length);

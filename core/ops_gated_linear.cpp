@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "core/kernels/gated.hpp"
 #include "core/linear_products.hpp"
+#include "core/profile.hpp"
 
 CAPSTAN_BEGIN
 namespace {
@@ -38,6 +39,7 @@ Array forward(const Array& gate, const Array& x, const Factor& weight, const rea
 }  // namespace
 
 Var gated_linear(const Var& gate, const Var& x, const Var& weight, const Var& bias) {
+  const ProfileSpan span;
   const LinearSizes sizes = linear_sizes(x.shape(), weight.shape(), bias, "gated_linear");
   check(gate.shape() == x.shape(), "gated_linear: gate {} and x {} differ", gate.shape(), x.shape());
   const Factor w(weight);

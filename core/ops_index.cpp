@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/kernels/index.hpp"
+#include "core/profile.hpp"
 
 CAPSTAN_BEGIN
 namespace {
@@ -47,6 +48,11 @@ Shape with_index(const Shape& shape, int axis, const Shape& index) {
   return Shape(extents);
 }
 
+/// Only the rows that are named are touched, `times` times.
+void declare_rows(const Array& rows, int64_t times) {
+  declare_traffic(times * rows.size() * static_cast<int64_t>(sizeof(real)));
+}
+
 Array gathered(const Array& x, const Ids& index, const Around& s) {
   Array y(with_index(x.shape(), s.axis, index.shape()));
   kernels::gather(y.mutable_data(), x.data(), index.data(), s.outer, s.extent, index.size(), s.inner);
@@ -66,11 +72,14 @@ Grad scattered(const Array& in, const Ids& index, const Around& s, const Shape& 
 }
 
 Var rows_of(const char* op, const Var& x, const Ids& index, const Around& s) {
+  const ProfileSpan span;
   check_range(op, index, s.extent);
-  return make_var(op, gathered(x.value(), index, s), {x},
-                  [index, s, shape = x.shape()](const Array& g, const Needs& needs) -> Grads {
-                    return {scattered(g, index, s, shape, needs.block(0))};
-                  });
+  Array y = gathered(x.value(), index, s);
+  declare_rows(y, 2);
+  return make_var(op, std::move(y), {x}, [index, s, shape = x.shape()](const Array& g, const Needs& needs) -> Grads {
+    if (needs.block(0) != nullptr) declare_rows(g, 3);
+    return {scattered(g, index, s, shape, needs.block(0))};
+  });
 }
 
 }  // namespace
@@ -85,6 +94,7 @@ Var embedding(const Var& table, const Ids& ids) {
 }
 
 Var take_along(const Var& x, const Ids& index, int axis) {
+  const ProfileSpan span;
   const Around s = around("take_along", x.shape(), axis);
   check(index.rank() == x.rank() && index.shape().with(s.axis, 0) == x.shape().with(s.axis, 0),
         "take_along: index {} and x {} differ in more than axis {}", index.shape(), x.shape(), s.axis);
@@ -101,6 +111,7 @@ Var take_along(const Var& x, const Ids& index, int axis) {
 }
 
 Var scatter_add(const Var& x, const Ids& index, const Var& updates, int axis) {
+  const ProfileSpan span;
   const Around s = around("scatter_add", x.shape(), axis);
   check(updates.shape() == with_index(x.shape(), s.axis, index.shape()),
         "scatter_add: updates {} for x {}, index {} and axis {}", updates.shape(), x.shape(), index.shape(), s.axis);

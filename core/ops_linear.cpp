@@ -2,6 +2,7 @@
 
 #include "core/kernels/activation.hpp"
 #include "core/linear_products.hpp"
+#include "core/profile.hpp"
 
 CAPSTAN_BEGIN
 namespace {
@@ -27,6 +28,7 @@ Var plain_linear(const Var& x, const Var& weight, const Var& bias, const LinearS
 }  // namespace
 
 Var linear(const Var& x, const Var& weight, const Var& bias, Activation activation) {
+  const ProfileSpan span;
   const LinearSizes sizes = linear_sizes(x.shape(), weight.shape(), bias, "linear");
   if (activation == Activation::none) return plain_linear(x, weight, bias, sizes);
   const Array b = bias ? bias.value() : Array();

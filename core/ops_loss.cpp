@@ -7,6 +7,7 @@
 #include "core/kernels/cross_entropy.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/linear_products.hpp"
+#include "core/profile.hpp"
 
 CAPSTAN_BEGIN
 namespace {
@@ -97,6 +98,7 @@ Grad scaled(Array& grad, real factor, const Needs& needs, size_t input) {
 }  // namespace
 
 CrossEntropy softmax_cross_entropy(const Var& logits, const Ids& targets, const CrossEntropyOptions& options) {
+  const ProfileSpan span;
   check(logits.rank() >= 1, "softmax_cross_entropy: logits must be (..., V), got shape {}", logits.shape());
   const int64_t classes = logits.dim(-1), rows = logits.shape().product(0, logits.rank() - 1);
   CrossEntropy result;
@@ -119,6 +121,7 @@ CrossEntropy softmax_cross_entropy(const Var& logits, const Ids& targets, const 
 
 CrossEntropy linear_cross_entropy(const Var& x, const Var& weight, const Var& bias, const Ids& targets,
                                   const CrossEntropyOptions& options) {
+  const ProfileSpan span;
   const char* op = "linear_cross_entropy";
   ChunkedLoss loss{x, weight, bias, targets, options, linear_sizes(x.shape(), weight.shape(), bias, op)};
   check(options.chunk_rows >= 0, "{}: chunk_rows must not be negative, got {}", op, options.chunk_rows);
@@ -126,16 +129,22 @@ CrossEntropy linear_cross_entropy(const Var& x, const Var& weight, const Var& bi
   result.targets = count_targets(op, x.shape().without(-1), loss.sizes.out, targets, options);
   loss.run(recording({x, weight, bias}));
   result.correct = loss.correct;
-  result.sum = make_var(op, sum_of(loss.losses), {x, weight, bias},
-                        [dx = std::move(loss.dx), dweight = std::move(loss.dweight), dbias = std::move(loss.dbias)](
-                            const Array& dy, const Needs& needs) mutable -> Grads {
-                          const real factor = dy.item();
-                          Grads grads(3);
-                          grads[0] = scaled(dx, factor, needs, 0);
-                          grads[1] = scaled(dweight, factor, needs, 1);
-                          grads[2] = scaled(dbias, factor, needs, 2);
-                          return grads;
-                        });
+  declare_traffic((x.size() + weight.size() + loss.dx.size() + loss.dweight.size() + loss.dbias.size()) *
+                  static_cast<int64_t>(sizeof(real)));
+  result.sum = make_var(
+      op, sum_of(loss.losses), {x, weight, bias},
+      [dx = std::move(loss.dx), dweight = std::move(loss.dweight), dbias = std::move(loss.dbias)](
+          const Array& dy, const Needs& needs) mutable -> Grads {
+        const real factor = dy.item();
+        // The forward pass made the gradients: a factor of 1 leaves dx as it is.
+        const int64_t scaled_numbers = factor == 1 ? 0 : 2 * dx.size();
+        declare_traffic((scaled_numbers + 3 * (dweight.size() + dbias.size())) * static_cast<int64_t>(sizeof(real)));
+        Grads grads(3);
+        grads[0] = scaled(dx, factor, needs, 0);
+        grads[1] = scaled(dweight, factor, needs, 1);
+        grads[2] = scaled(dbias, factor, needs, 2);
+        return grads;
+      });
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include "core/ops_math.hpp"
 
 #include "core/error.hpp"
+#include "core/profile.hpp"
 #include "core/rows_xt.hpp"
 
 CAPSTAN_BEGIN
@@ -74,11 +75,16 @@ Grads choice_grads(const Array& g, const Array& mask, bool needs_a, bool needs_b
 }  // namespace
 
 Var add(const Var& a, const Var& b) {
+  const ProfileSpan span;
   Array y = combine("add", a.value(), b.value(), [](const auto& u, const auto& v) { return u + v; });
-  return make_var("add", std::move(y), {a, b}, [](const Array& g, const Needs&) -> Grads { return {g, g}; });
+  return make_var("add", std::move(y), {a, b}, [](const Array& g, const Needs&) -> Grads {
+    declare_traffic(0);
+    return {g, g};
+  });
 }
 
 Var sub(const Var& a, const Var& b) {
+  const ProfileSpan span;
   Array y = combine("sub", a.value(), b.value(), [](const auto& u, const auto& v) { return u - v; });
   return make_var("sub", std::move(y), {a, b}, [](const Array& g, const Needs& needs) -> Grads {
     Grads grads(2);
@@ -89,6 +95,7 @@ Var sub(const Var& a, const Var& b) {
 }
 
 Var mul(const Var& a, const Var& b) {
+  const ProfileSpan span;
   Array y = product(a.value(), b.value(), "mul");
   // Each operand is saved only for the other's gradient.
   return make_var("mul", std::move(y), {a, b},
@@ -102,6 +109,7 @@ Var mul(const Var& a, const Var& b) {
 }
 
 Var div(const Var& a, const Var& b) {
+  const ProfileSpan span;
   Array y = quotient(a.value(), b.value(), "div");
   return make_var("div", y, {a, b},
                   [bv = b.value(), y = b.needs_grad() ? y : Array()](const Array& g, const Needs& needs) -> Grads {
@@ -114,6 +122,7 @@ Var div(const Var& a, const Var& b) {
 }
 
 Var maximum(const Var& a, const Var& b) {
+  const ProfileSpan span;
   // A NaN on either side is the result, so that it is not hidden.
   Array y = compare("maximum", a.value(), b.value(), [](real u, real v) { return u >= v || u != u ? u : v; });
   return make_var("maximum", std::move(y), {a, b}, [a = a.value(), b = b.value()](const Array& g, const Needs& needs) {
@@ -122,6 +131,7 @@ Var maximum(const Var& a, const Var& b) {
 }
 
 Var minimum(const Var& a, const Var& b) {
+  const ProfileSpan span;
   Array y = compare("minimum", a.value(), b.value(), [](real u, real v) { return u <= v || u != u ? u : v; });
   return make_var("minimum", std::move(y), {a, b}, [a = a.value(), b = b.value()](const Array& g, const Needs& needs) {
     return choice_grads(g, mask_less_equal(a, b), needs[0], needs[1]);
@@ -129,6 +139,7 @@ Var minimum(const Var& a, const Var& b) {
 }
 
 Var where(const Array& mask, const Var& a, const Var& b) {
+  const ProfileSpan span;
   const Shape shape = broadcast_shapes(mask.shape(), broadcast_shapes(a.shape(), b.shape(), "where"), "where");
   Array y = select(shape, mask, &a.value(), &b.value());
   return make_var("where", std::move(y), {a, b},

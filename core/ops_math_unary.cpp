@@ -1,4 +1,5 @@
 #include "core/ops_math.hpp"
+#include "core/profile.hpp"
 #include "core/rows_xt.hpp"
 
 CAPSTAN_BEGIN
@@ -9,6 +10,7 @@ enum class Saves { input, output };
 /// y = f(x), dx = df(g, saved).
 template <class Forward, class Backward>
 Var unary(const char* op, const Var& x, Saves saves, const Forward& f, const Backward& df) {
+  const ProfileSpan span;
   Array y = map(x.value(), f);
   const Array saved = saves == Saves::input ? x.value() : y;
   return make_var(op, std::move(y), {x},
@@ -48,17 +50,23 @@ constexpr real two_over_sqrt_pi = real(1.12837916709551257);
 }  // namespace
 
 Var add_scalar(const Var& x, double s) {
+  const ProfileSpan span;
   Array y = map(x.value(), [s = real(s)](const auto& v) { return v + s; });
-  return make_var("add_scalar", std::move(y), {x}, [](const Array& g, const Needs&) -> Grads { return {g}; });
+  return make_var("add_scalar", std::move(y), {x}, [](const Array& g, const Needs&) -> Grads {
+    declare_traffic(0);
+    return {g};
+  });
 }
 
 Var mul_scalar(const Var& x, double s) {
+  const ProfileSpan span;
   const auto times = [s = real(s)](const auto& v) { return v * s; };
   return make_var("mul_scalar", map(x.value(), times), {x},
                   [times](const Array& g, const Needs&) -> Grads { return {map(g, times)}; });
 }
 
 Var neg(const Var& x) {
+  const ProfileSpan span;
   const auto minus = [](const auto& v) { return -v; };
   return make_var("neg", map(x.value(), minus), {x},
                   [minus](const Array& g, const Needs&) -> Grads { return {map(g, minus)}; });
@@ -95,6 +103,7 @@ Var tanh(const Var& x) {
 }
 
 Var sigmoid(const Var& x) {
+  const ProfileSpan span;
   Array y = logistic(x.value());
   return make_var("sigmoid", y, {x}, [y](Array g, const Needs&) -> Grads {
     return {zip(std::move(g), y, [](const auto& dy, const auto& s) { return dy * s * (real(1) - s); })};
@@ -102,6 +111,7 @@ Var sigmoid(const Var& x) {
 }
 
 Var silu(const Var& x) {
+  const ProfileSpan span;
   Array y = map(x.value(), [](const auto& v) { return v / (real(1) + xt::exp(-v)); });
   return make_var("silu", std::move(y), {x}, [x = x.value()](Array g, const Needs&) -> Grads {
     // In two passes, so that the exponential is taken once: slope = s (1 + x (1 - s)), then g * slope.
@@ -125,6 +135,7 @@ Var erf(const Var& x) {
 }
 
 Var relu(const Var& x) {
+  const ProfileSpan span;
   Array y = rectified(x.value(), [](real v) { return v; });
   return make_var("relu", std::move(y), {x}, [x = x.value()](const Array& g, const Needs&) -> Grads {
     return {rectified_grad(g, x, [](real dy, real) { return dy; })};
@@ -132,6 +143,7 @@ Var relu(const Var& x) {
 }
 
 Var squared_relu(const Var& x) {
+  const ProfileSpan span;
   Array y = rectified(x.value(), [](real v) { return v * v; });
   return make_var("squared_relu", std::move(y), {x}, [x = x.value()](const Array& g, const Needs&) -> Grads {
     return {rectified_grad(g, x, [](real dy, real v) { return 2 * dy * v; })};

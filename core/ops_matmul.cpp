@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/kernels/elementwise.hpp"
+#include "core/profile.hpp"
 #include "core/rows.hpp"
 
 CAPSTAN_BEGIN
@@ -134,6 +135,7 @@ Grad accumulate(const Problem& p, const Shape& shape, real* block, const Make& m
 }  // namespace
 
 Var matmul(const Var& a, const Var& b, const MatmulOptions& options) {
+  const ProfileSpan span;
   Shape shape;
   const Problem p = problem(a.shape(), b.shape(), options, shape);
   Array y(shape);

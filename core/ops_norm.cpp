@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/kernels/norm.hpp"
 #include "core/linear_products.hpp"
+#include "core/profile.hpp"
 
 CAPSTAN_BEGIN
 namespace {
@@ -26,6 +27,7 @@ Array value_or_none(const Var& var) { return var ? var.value() : Array(); }
 
 /// layer_norm and rms_norm: a gain (and bias) per feature.
 Var feature_norm(const char* op, NormKind kind, const Var& x, const Var& gain, const Var& bias, double eps) {
+  const ProfileSpan span;
   NormPass pass = make_pass(op, kind, x, gain, bias, eps);
   pass.gain = data_or_null(gain);
   Array y(x.shape()), rstd(Shape{pass.rows}), mean;
@@ -57,6 +59,7 @@ Var rms_norm(const Var& x, const Var& gain, double eps) {
 }
 
 Var scale_norm(const Var& x, const Var& gain, double eps) {
+  const ProfileSpan span;
   NormPass pass = make_pass("scale_norm", NormKind::rms, x, Var(), Var(), eps);
   check(gain && gain.size() == 1, "scale_norm: the gain must be one number, got shape {}",
         gain ? gain.shape() : Shape{0});

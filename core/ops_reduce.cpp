@@ -8,6 +8,7 @@
 #include "core/kernels/reduce.hpp"
 #include "core/kernels/softmax.hpp"
 #include "core/layout.hpp"
+#include "core/profile.hpp"
 #include "core/rows.hpp"
 
 CAPSTAN_BEGIN
@@ -101,6 +102,7 @@ using BestKernel = void (*)(real*, int32_t*, const real*, int64_t, int64_t, int6
 
 /// Maximum or minimum; `where` remembers the place that was chosen.
 Var best(const char* op, const Var& x, const Axes& axes, const ReduceOptions& options, BestKernel kernel) {
+  const ProfileSpan span;
   const Folded folded = fold(op, x.value(), axes);
   check(folded.middle > 0, "{}: no elements along the reduced axes of shape {}", op, x.shape());
   check(folded.middle <= std::numeric_limits<int32_t>::max(), "{}: {} elements are too many", op, folded.middle);
@@ -123,11 +125,13 @@ Var best(const char* op, const Var& x, const Axes& axes, const ReduceOptions& op
 
 Var sum(const Var& x) { return sum(x, all_axes(x)); }
 Var sum(const Var& x, const Axes& axes, const ReduceOptions& options) {
+  const ProfileSpan span;
   return scaled_sum("sum", x, fold("sum", x.value(), axes), options, 1);
 }
 
 Var mean(const Var& x) { return mean(x, all_axes(x)); }
 Var mean(const Var& x, const Axes& axes, const ReduceOptions& options) {
+  const ProfileSpan span;
   const Folded folded = fold("mean", x.value(), axes);
   check(folded.middle > 0, "mean: no elements along the reduced axes of shape {}", x.shape());
   return scaled_sum("mean", x, folded, options, static_cast<real>(1.0 / static_cast<double>(folded.middle)));
@@ -144,6 +148,7 @@ Var min(const Var& x, const Axes& axes, const ReduceOptions& options) {
 }
 
 Var logsumexp(const Var& x, const Axes& axes, const ReduceOptions& options) {
+  const ProfileSpan span;
   const Folded folded = fold("logsumexp", x.value(), axes, /*at_end=*/true);
   const int64_t length = folded.middle;
   Array y(folded.result(options));
@@ -167,6 +172,7 @@ Var logsumexp(const Var& x, const Axes& axes, const ReduceOptions& options) {
 }
 
 Var cumulative_sum(const Var& x, int axis) {
+  const ProfileSpan span;
   const Shape shape = x.shape();
   check(axis >= -shape.rank() && axis < shape.rank(), "cumulative_sum: axis {} is outside shape {}", axis, shape);
   const int a = shape.normalize_axis(axis);

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/kernels/rotary.hpp"
 #include "core/linear_products.hpp"
+#include "core/profile.hpp"
 #include "core/rotary_tables.hpp"
 
 CAPSTAN_BEGIN
@@ -16,6 +17,7 @@ int64_t rotary_pairs(const RotaryOptions& options, int64_t width) {
 }
 
 Var rotary(const Var& x, const Ids& positions, const RotaryOptions& options) {
+  const ProfileSpan span;
   check(x.rank() == 3 || x.rank() == 4, "rotary: x must be (B, T, D) or (B, T, H, D), got shape {}", x.shape());
   check(positions.shape() == Shape{x.dim(0), x.dim(1)}, "rotary: positions {} do not fit x {}", positions.shape(),
         x.shape());

@@ -9,6 +9,7 @@
 #include "core/kernels/layout.hpp"
 #include "core/layout.hpp"
 #include "core/parallel.hpp"
+#include "core/profile.hpp"
 
 CAPSTAN_BEGIN
 namespace {
@@ -40,6 +41,7 @@ Array reversed(const Array& x, int axis) {
 }  // namespace
 
 Var reshape(const Var& x, const std::vector<int64_t>& extents) {
+  const ProfileSpan span;
   std::vector<int64_t> result = extents;
   const auto open = std::find(result.begin(), result.end(), -1);
   if (open != result.end()) {
@@ -52,11 +54,16 @@ Var reshape(const Var& x, const std::vector<int64_t>& extents) {
     check(known > 0 && x.size() % known == 0, "reshape: {} does not fit ({})", x.shape(), listed(extents));
     *open = x.size() / known;
   }
+  declare_traffic(0);
   return make_var("reshape", x.value().reshape(Shape(result)), {x},
-                  [shape = x.shape()](const Array& g, const Needs&) -> Grads { return {g.reshape(shape)}; });
+                  [shape = x.shape()](const Array& g, const Needs&) -> Grads {
+                    declare_traffic(0);
+                    return {g.reshape(shape)};
+                  });
 }
 
 Var transpose(const Var& x, const std::vector<int>& order) {
+  const ProfileSpan span;
   std::vector<int> sorted = order, axes(static_cast<size_t>(x.rank()));
   std::sort(sorted.begin(), sorted.end());
   std::iota(axes.begin(), axes.end(), 0);
@@ -75,9 +82,11 @@ Var transpose(const Var& x) {
 }
 
 Var slice(const Var& x, int axis, int64_t begin, int64_t end) {
+  const ProfileSpan span;
   const int a = checked_axis("slice", x.shape(), axis);
   check(begin >= 0 && begin <= end && end <= x.dim(a), "slice: [{}, {}) is outside axis {} of shape {}", begin, end, a,
         x.shape());
+  declare_traffic(2 * x.size() / std::max<int64_t>(x.dim(a), 1) * (end - begin) * static_cast<int64_t>(sizeof(real)));
   return make_var("slice", sliced(x.value(), a, begin, end), {x},
                   [shape = x.shape(), a, begin](const Array& g, const Needs&) -> Grads {
                     Array dx(shape);
@@ -88,6 +97,7 @@ Var slice(const Var& x, int axis, int64_t begin, int64_t end) {
 }
 
 Var concatenate(const std::vector<Var>& parts, int axis) {
+  const ProfileSpan span;
   check(!parts.empty(), "concatenate: there are no parts");
   const Shape& first = parts.front().shape();
   const int a = checked_axis("concatenate", first, axis);
@@ -115,6 +125,7 @@ Var concatenate(const std::vector<Var>& parts, int axis) {
 }
 
 std::vector<Var> split(const Var& x, int axis, const std::vector<int64_t>& sizes) {
+  const ProfileSpan span;
   const int a = checked_axis("split", x.shape(), axis);
   int64_t total = 0;
   for (const int64_t size : sizes) {
@@ -143,14 +154,18 @@ std::vector<Var> split(const Var& x, int axis, const std::vector<int64_t>& sizes
 }
 
 Var broadcast_to(const Var& x, const Shape& shape) {
+  const ProfileSpan span;
   check(broadcast_shapes(x.shape(), shape, "broadcast_to") == shape, "broadcast_to: {} does not broadcast to {}",
         x.shape(), shape);
   // The tape sums g over the broadcast axes.
-  return make_var("broadcast_to", broadcasted(x.value(), shape), {x},
-                  [](const Array& g, const Needs&) -> Grads { return {g}; });
+  return make_var("broadcast_to", broadcasted(x.value(), shape), {x}, [](const Array& g, const Needs&) -> Grads {
+    declare_traffic(0);
+    return {g};
+  });
 }
 
 Var flip(const Var& x, int axis) {
+  const ProfileSpan span;
   const int a = checked_axis("flip", x.shape(), axis);
   return make_var("flip", reversed(x.value(), a), {x},
                   [a](const Array& g, const Needs&) -> Grads { return {reversed(g, a)}; });

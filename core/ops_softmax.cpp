@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/kernels/softmax.hpp"
+#include "core/profile.hpp"
 #include "core/rows.hpp"
 
 CAPSTAN_BEGIN
@@ -47,6 +48,7 @@ Array result_for(const RowMask& rows, const Shape& shape) {
 }
 
 Var softmax_over(const Var& x, const Array* mask) {
+  const ProfileSpan span;
   const RowMask rows = row_mask("softmax", x.shape(), mask);
   const int64_t length = rows.plan.length;
   Array y = result_for(rows, x.shape());
@@ -65,6 +67,7 @@ Var softmax_over(const Var& x, const Array* mask) {
 }
 
 Var log_softmax_over(const Var& x, const Array* mask) {
+  const ProfileSpan span;
   const RowMask rows = row_mask("log_softmax", x.shape(), mask);
   Array y = result_for(rows, x.shape());
   for_each_row(rows, [&, out = y.mutable_data()](int64_t at, const real* row) {

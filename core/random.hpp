@@ -36,8 +36,10 @@ class RandomStream {
   double uniform();
   /// Uniform in {0, ..., bound - 1} without bias. Throws std::invalid_argument for bound 0.
   uint64_t below(uint64_t bound);
-  /// Standard normal (Box-Muller).
+  /// Standard normal (Box-Muller). Takes one counter when the one before is used up, as it is at the start.
   double normal();
+  /// The stream `counters` further on, from the start of a counter.
+  RandomStream skip(uint64_t counters) const { return RandomStream(key_, block_ + counters); }
 
  private:
   RandomKey key_;

@@ -6,6 +6,7 @@
 #include "core/broadcast.hpp"
 #include "core/error.hpp"
 #include "core/kernels/elementwise.hpp"
+#include "core/profile.hpp"
 
 CAPSTAN_BEGIN
 namespace {
@@ -15,6 +16,36 @@ thread_local Tape* active_tape = nullptr;
 void check_finite(const Array& array, const char* op, const char* what) {
   if (!kernels::all_finite(array.data(), array.size()))
     throw std::domain_error(fmt::format("{}: {} of shape {} is not finite", op, what, array.shape()));
+}
+
+int64_t bytes_of(const Array& array) { return array.size() * static_cast<int64_t>(sizeof(real)); }
+
+int64_t bytes_of(const std::vector<Var>& inputs) {
+  int64_t sum = 0;
+  for (const Var& input : inputs)
+    if (input) sum += bytes_of(input.value());
+  return sum;
+}
+
+int64_t bytes_of(const std::vector<Array>& arrays) {
+  int64_t sum = 0;
+  for (const Array& array : arrays) sum += bytes_of(array);
+  return sum;
+}
+
+/// What a pullback writes; a block that is added into is read as well.
+int64_t bytes_of(const Grads& grads, const std::vector<std::shared_ptr<GradSlot>>& inputs) {
+  int64_t sum = 0;
+  for (size_t i = 0; i < grads.size(); ++i) {
+    if (grads[i].has_value()) sum += bytes_of(grads[i].value());
+    if (grads[i].is_accumulated()) sum += 2 * bytes_of(inputs[i]->grad);
+  }
+  return sum;
+}
+
+/// Tells the profile whose value is made now.
+void name_op(const char* op, int64_t value_bytes, const std::vector<Var>& inputs) {
+  if (Profile::active() != nullptr) ProfileSpan::name_innermost(op, Pass::forward, bytes_of(inputs) + value_bytes);
 }
 
 }  // namespace
@@ -77,6 +108,7 @@ bool recording(const std::vector<Var>& inputs) {
 
 std::vector<Var> Tape::record(Tape* tape, const char* op, std::vector<Array> values, const std::vector<Var>& inputs,
                               MultiPullback pullback) {
+  name_op(op, bytes_of(values), inputs);
   std::vector<Var> outputs;
   outputs.reserve(values.size());
   for (Array& value : values) {
@@ -84,7 +116,7 @@ std::vector<Var> Tape::record(Tape* tape, const char* op, std::vector<Array> val
     outputs.push_back(tape != nullptr ? Var::leaf(std::move(value)) : Var(std::move(value)));
   }
   if (tape == nullptr) return outputs;
-  Record record{op, {}, {}, std::move(pullback)};
+  Record record{op, {}, {}, std::move(pullback), Profile::active() != nullptr ? bytes_of(inputs) : 0};
   for (const Var& input : inputs) record.inputs.push_back(input.slot());
   for (const Var& output : outputs) record.outputs.push_back(output.slot());
   tape->records_.push_back(std::move(record));
@@ -107,7 +139,10 @@ std::vector<Var> make_vars(const char* op, std::vector<Array> values, const std:
 }
 
 Var make_var(const char* op, Array value, const std::vector<Var>& inputs, Pullback pullback) {
-  if (!recording(inputs)) return Var(std::move(value));
+  if (!recording(inputs)) {
+    name_op(op, bytes_of(value), inputs);
+    return Var(std::move(value));
+  }
   return Tape::record(active_tape, op, {std::move(value)}, inputs, single(std::move(pullback))).front();
 }
 
@@ -125,7 +160,7 @@ void Tape::backward(const std::vector<Var>& outputs, std::vector<Array> grads) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     check(outputs[i].needs_grad(), "backward: output {} of shape {} does not depend on anything recorded", i,
           outputs[i].shape());
-    deliver(Record{"backward", {outputs[i].slot()}, {}, nullptr}, 0, std::move(grads[i]));
+    deliver(Record{"backward", {outputs[i].slot()}, {}, nullptr, 0}, 0, std::move(grads[i]));
   }
   run();
 }
@@ -150,7 +185,7 @@ void Tape::pull(Record record) const {
     output->has_grad = false;
   }
   if (!reached) return;
-  Grads grads = record.pullback(std::move(dys), Needs(record.inputs));
+  Grads grads = call_pullback(record, std::move(dys));
   record.pullback = nullptr;  // frees what it saved before the gradients are added up
   if (grads.size() != record.inputs.size())
     throw std::logic_error(fmt::format("{}: the pullback returned {} gradients for {} inputs", record.op, grads.size(),
@@ -158,12 +193,28 @@ void Tape::pull(Record record) const {
   for (size_t input = 0; input < grads.size(); ++input) deliver(record, input, std::move(grads[input]));
 }
 
+Grads Tape::call_pullback(const Record& record, std::vector<Array> dys) {
+  ProfileSpan span(record.op, Pass::backward);
+  if (!span) return record.pullback(std::move(dys), Needs(record.inputs));
+  span.add_traffic(record.input_bytes + bytes_of(dys));
+  Grads grads = record.pullback(std::move(dys), Needs(record.inputs));
+  if (grads.size() == record.inputs.size()) span.add_traffic(bytes_of(grads, record.inputs));
+  return grads;
+}
+
 void Tape::deliver(const Record& record, size_t input, Grad grad) const {
   if (record.inputs[input] == nullptr || !grad.has_value()) return;
   GradSlot& slot = *record.inputs[input];
   if (options_.checked) check_finite(grad.value(), record.op, "a gradient");
   Array value = grad.take();
-  if (value.shape() != slot.shape) value = sum_to(value, slot.shape, record.op);
+  const bool sums = value.shape() != slot.shape, adds = slot.in_place || slot.has_grad;
+  const ProfileSpan span;
+  if (span && (sums || adds)) {
+    const int64_t sum = slot.shape.size() * static_cast<int64_t>(sizeof(real));
+    ProfileSpan::name_innermost("sum of gradients", Pass::backward,
+                                (sums ? bytes_of(value) + sum : 0) + (adds ? 3 * sum : 0));
+  }
+  if (sums) value = sum_to(value, slot.shape, record.op);
   if (slot.in_place) {
     kernels::add_into(slot.grad.shared_data(), value.data(), value.size());
   } else if (!slot.has_grad) {
@@ -183,6 +234,7 @@ TapePause::TapePause() : previous_(active_tape) { active_tape = nullptr; }
 TapePause::~TapePause() { active_tape = previous_; }
 
 Var recompute(const std::function<Var(const std::vector<Var>&)>& body, const std::vector<Var>& inputs) {
+  const ProfileSpan span;
   std::vector<Var> detached;
   for (const Var& input : inputs) detached.emplace_back(input.value());
   Array value;
@@ -190,6 +242,7 @@ Var recompute(const std::function<Var(const std::vector<Var>&)>& body, const std
     const TapePause pause;
     value = body(detached).value();
   }
+  declare_traffic(0);  // the ops inside count theirs
   if (active_tape == nullptr) return Var(std::move(value));
   const TapeOptions options = active_tape->options();
   return make_var_always("recompute", std::move(value), inputs,
@@ -200,6 +253,7 @@ Var recompute(const std::function<Var(const std::vector<Var>&)>& body, const std
                            TapeScope scope(options);
                            const Var output = body(leaves);
                            if (output.needs_grad()) scope.tape().backward(std::vector<Var>{output}, {dy});
+                           declare_traffic(0);
                            Grads grads(leaves.size());
                            for (size_t i = 0; i < leaves.size(); ++i)
                              if (leaves[i].has_grad()) grads[i] = leaves[i].grad();

@@ -103,11 +103,13 @@ class Tape {
     std::vector<std::shared_ptr<GradSlot>> inputs;  // null: needs none
     std::vector<std::shared_ptr<GradSlot>> outputs;
     MultiPullback pullback;
+    int64_t input_bytes;  // for a profile
   };
   static std::vector<Var> record(Tape* tape, const char* op, std::vector<Array> values, const std::vector<Var>& inputs,
                                  MultiPullback pullback);
   void run();
   void pull(Record record) const;
+  static Grads call_pullback(const Record& record, std::vector<Array> dys);
   void deliver(const Record& record, size_t input, Grad grad) const;
 
   TapeOptions options_;

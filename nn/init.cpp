@@ -2,6 +2,7 @@
 #include <xtensor-blas/xlinalg.hpp>
 
 #include "core/array_xt.hpp"
+#include "core/parallel.hpp"
 #include "nn/scope.hpp"
 
 CAPSTAN_BEGIN
@@ -16,6 +17,17 @@ Array filled(const Shape& shape, const Draw& draw) {
   return array;
 }
 
+/// A counter for each number, so that threads can begin anywhere: drawing is most of the time of making a small model.
+Array normal_numbers(const Shape& shape, RandomStream& random, double stddev) {
+  Array array(shape);
+  parallel_for(array.size(), 4096, [&random, stddev, out = array.mutable_data()](int64_t begin, int64_t end) {
+    RandomStream part = random.skip(static_cast<uint64_t>(begin));
+    for (int64_t i = begin; i < end; ++i) out[i] = static_cast<real>(stddev * part.normal());
+  });
+  random = random.skip(static_cast<uint64_t>(array.size()));
+  return array;
+}
+
 void check_matrix(const Shape& shape, const char* name) {
   check(shape.rank() == 2, "init: {} needs a weight of shape (out, in), got {}", name, shape);
 }
@@ -27,9 +39,7 @@ Init constant(double value) {
 }
 
 Init normal(double stddev) {
-  return [stddev](const Shape& shape, RandomStream& random) {
-    return filled(shape, [&] { return stddev * random.normal(); });
-  };
+  return [stddev](const Shape& shape, RandomStream& random) { return normal_numbers(shape, random, stddev); };
 }
 
 Init uniform(double low, double high) {

@@ -1,5 +1,7 @@
 #include "train/batch_reader.hpp"
 
+#include "core/profile.hpp"
+
 namespace capstan {
 
 int64_t BatchReader::batches(int64_t epoch) const {
@@ -9,6 +11,7 @@ int64_t BatchReader::batches(int64_t epoch) const {
 }
 
 Batch BatchReader::batch(int64_t epoch, int64_t index) {
+  const ProfileSpan span("data", Pass::none);
   if (prefetcher_ == nullptr || epoch != next_epoch_ || index != next_index_) {
     prefetcher_.reset();  // before the new one is made: two threads would prepare side by side
     Prefetcher::Options options;

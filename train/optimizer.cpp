@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/kernels/optimizer.hpp"
+#include "core/profile.hpp"
 
 namespace capstan {
 namespace {
@@ -15,6 +16,10 @@ struct overloaded : Cases... {
 };
 template <class... Cases>
 overloaded(Cases...) -> overloaded<Cases...>;
+
+int64_t bytes_of_blocks(const ParamStore& params, size_t blocks) {
+  return params.flat_size() * static_cast<int64_t>(blocks * sizeof(real));
+}
 
 }  // namespace
 
@@ -30,6 +35,8 @@ Optimizer::Optimizer(const OptimizerConfig& config, const ParamStore& params) : 
 }
 
 void Optimizer::step(ParamStore& params, double grad_scale, double lr) {
+  // Values, gradients (set to 0) and states are read and written.
+  const ProfileSpan span("optimizer", Pass::none, bytes_of_blocks(params, 4 + 2 * states_.size()));
   ++steps_;
   const kernels::UpdateBlocks blocks{params.values(), params.grads(), params.flat_size(), params.decay_size(),
                                      grad_scale};
@@ -49,6 +56,7 @@ void Optimizer::step(ParamStore& params, double grad_scale, double lr) {
 }
 
 double gradient_norm(const ParamStore& params, double grad_scale) {
+  const ProfileSpan span("gradient norm", Pass::none, bytes_of_blocks(params, 1));
   return std::abs(grad_scale) * std::sqrt(kernels::sum_of_squares(params.grads(), params.flat_size()));
 }
 
@@ -60,6 +68,7 @@ WeightAverage::WeightAverage(double decay, const ParamStore& params)
 }
 
 void WeightAverage::update(const ParamStore& params, int64_t updates) {
+  const ProfileSpan span("weight average", Pass::none, bytes_of_blocks(params, 3));
   const double n = static_cast<double>(updates);
   kernels::moving_average(block_.shared_data(), params.values(), params.flat_size(),
                           std::min(decay_, (1 + n) / (10 + n)));

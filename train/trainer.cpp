@@ -173,6 +173,7 @@ TrainResult Loop::run() {
 }
 
 void Loop::step() {
+  const ProfiledStep profiled(in_.profiler != nullptr ? in_.profiler->next_step() : nullptr);
   const Stopwatch watch;
   const int64_t epoch = state_.epoch;
   learning_rate_ = schedule_.rate(state_.step);

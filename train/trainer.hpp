@@ -12,6 +12,7 @@
 #include "nn/param_store.hpp"
 #include "train/config.hpp"
 #include "train/run_state.hpp"
+#include "train/step_profiler.hpp"
 
 namespace capstan {
 
@@ -27,6 +28,7 @@ struct TrainInputs {
   std::vector<std::string> preamble = {};                           // lines for the log, before anything else
   std::function<void()> on_ready =
       {};  // the folder is ours and what it holds is accepted: write what belongs beside it
+  StepProfiler* profiler = nullptr;
 };
 
 struct TrainResult {

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/ops_math.hpp"
 #include "core/ops_reduce.hpp"
+#include "core/parallel.hpp"
 #include "nn/layers.hpp"
 #include "tests/support/arrays.hpp"
 
@@ -184,6 +185,20 @@ TEST_CASE("initialisers have the statistics their names promise") {
     CHECK(found.lowest >= c.mean - c.limit);
     CHECK(found.highest - found.lowest > 1.99 * c.limit);
   }
+}
+
+TEST_CASE("normal: the numbers of the stream one by one, on any number of threads") {
+  const Shape shape{257, 129};
+  for (const int count : {1, 2, 3}) {
+    set_threads(count);
+    RandomStream random({3, 4}), one_by_one({3, 4});
+    const Array array = init::normal(0.5)(shape, random);
+    bool same = true;
+    for (int64_t i = 0; i < array.size(); ++i) same = same && array[i] == static_cast<real>(0.5 * one_by_one.normal());
+    CHECK(same);
+    CHECK(random.word() == one_by_one.word());
+  }
+  set_threads(0);
 }
 
 TEST_CASE("orthogonal: the shorter side orthonormal, times the gain") {

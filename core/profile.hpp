@@ -1,0 +1,137 @@
+// Where the time of training steps goes: per op and pass calls, time, traffic and arithmetic.
+//
+// Spans are laid around ops, pullbacks and whatever else has a name. They nest, and what is spent belongs to the
+// innermost one alone, so that nothing counts twice and the rows add up to the steps exactly. With no active profile a
+// span is one check of a pointer.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+namespace capstan {
+
+/// `none` is what belongs to neither: data, optimizer, the tape itself.
+enum class Pass { none, forward, backward };
+
+struct ProfileRow {
+  const char* name;
+  Pass pass;
+  int64_t calls = 0;
+  int64_t nanoseconds = 0;  // wall time on the profiled thread, without that of spans inside
+  int64_t products = 0;     // how much of it went by in matrix products that were not parts of a parallel region
+  int64_t bytes = 0;        // the least it had to move: operands, results and gradients once each
+  int64_t flops = 0;        // of matrix products, on all threads
+};
+
+class Profile {
+ public:
+  /// What is inside a step but in no span: the tape's own work and everything around the ops.
+  static constexpr const char* outside = "tape and framework";
+
+  /// In the order of their first appearance.
+  const std::vector<ProfileRow>& rows() const { return rows_; }
+  int64_t steps() const { return steps_; }
+  /// From the begin to the end of each step: the sum of the rows' nanoseconds.
+  int64_t nanoseconds() const;
+
+  /// The one whose step runs on this thread; null where there is none.
+  static Profile* active();
+
+ private:
+  friend class ProfiledStep;
+  friend class ProfileSpan;
+  friend class ProductSpan;
+  friend void declare_traffic(int64_t bytes);
+  using Clock = std::chrono::steady_clock;
+
+  struct Frame {
+    const char* name;  // null until it is known
+    Pass pass;
+    int64_t nanoseconds = 0, products = 0, bytes = 0, flops = 0;
+    bool declared = false;  // bytes come from declare_traffic
+  };
+  void enter(const char* name, Pass pass);
+  void leave();
+  void charge();
+  ProfileRow& row(const char* name, Pass pass);
+
+  std::vector<ProfileRow> rows_;
+  std::vector<Frame> frames_;
+  Clock::time_point mark_;
+  int64_t flops_mark_ = 0;
+  int product_depth_ = 0;
+  int64_t steps_ = 0;
+};
+
+/// Makes a profile the active one of its thread while it lives, and counts a step; does nothing for null. Throws
+/// std::invalid_argument when another one is active anywhere.
+class ProfiledStep {
+ public:
+  explicit ProfiledStep(Profile* profile);
+  ~ProfiledStep();
+  ProfiledStep(const ProfiledStep&) = delete;
+  ProfiledStep& operator=(const ProfiledStep&) = delete;
+
+ private:
+  Profile* profile_;
+};
+
+/// Stands at the beginning of every op that makes its value itself; make_var gives the span its name. One that remains
+/// nameless leaves what it spent to the span around it.
+class ProfileSpan {
+ public:
+  ProfileSpan() : ProfileSpan(nullptr, Pass::none) {}
+  /// `name` must outlive the profile: a string literal.
+  ProfileSpan(const char* name, Pass pass, int64_t bytes = 0) : profile_(Profile::active()) {
+    if (profile_ == nullptr) return;
+    profile_->enter(name, pass);
+    add_traffic(bytes);
+  }
+  ~ProfileSpan() {
+    if (profile_ != nullptr) profile_->leave();
+  }
+  ProfileSpan(const ProfileSpan&) = delete;
+  ProfileSpan& operator=(const ProfileSpan&) = delete;
+
+  explicit operator bool() const { return profile_ != nullptr; }
+  /// Bytes moved, unless declare_traffic said how many. The span must be the innermost one.
+  void add_traffic(int64_t bytes);
+  /// Names the innermost span, or counts a call without time where that one has a name already.
+  static void name_innermost(const char* name, Pass pass, int64_t bytes);
+
+ private:
+  Profile* profile_;
+};
+
+/// For the few ops, and pullbacks, that touch more or less than their operands, results and gradients: what the
+/// innermost span moves instead.
+void declare_traffic(int64_t bytes);
+
+/// Counts the 2 m n k operations of a matrix product, whichever thread computes it, and its time where it is not a part
+/// of a parallel region.
+class ProductSpan {
+ public:
+  ProductSpan(int64_t m, int64_t n, int64_t k) {
+    if (counting_.load(std::memory_order_relaxed)) begin(2 * m * n * k);
+  }
+  ~ProductSpan() {
+    if (profile_ != nullptr) end();
+  }
+  ProductSpan(const ProductSpan&) = delete;
+  ProductSpan& operator=(const ProductSpan&) = delete;
+
+ private:
+  friend class Profile;
+  friend class ProfiledStep;
+  void begin(int64_t flops);
+  void end();
+
+  inline static std::atomic<bool> counting_{false};
+  inline static std::atomic<int64_t> flops_{0};
+  Profile* profile_ = nullptr;  // null where nothing is timed
+  Profile::Clock::time_point start_;
+};
+
+}  // namespace capstan

@@ -1,0 +1,48 @@
+// capstan train --profile
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/samples.hpp"
+
+namespace capstan::testing {
+namespace {
+
+std::vector<double> losses(const Workplace& place, const std::string& run_name) {
+  std::vector<double> result;
+  for (const std::string& line : lines_of(place.read("runs/" + run_name + "/metrics.jsonl")))
+    result.push_back(nlohmann::json::parse(line).at("loss").get<double>());
+  return result;
+}
+
+TEST_CASE("train --profile prints a table and trains as without") {
+  const Workplace place;
+  write_samples(place);
+  const auto train = [&](const std::string& name, std::vector<std::string> options) {
+    options.insert(options.begin(), {"train", "--config", "lm.yaml", "--set", "name=" + name, "train.log_every=1"});
+    const Outcome outcome = run(place, options);
+    INFO(outcome.err);
+    CHECK(outcome.code == 0);
+    CHECK(indecency(outcome) == "");
+    return outcome.out;
+  };
+  CHECK(train("plain", {}) == "");
+  const std::string table = train("profiled", {"--profile", "2"});
+  for (const char* const word : {"profile of 2 steps", "linear_cross_entropy", "backward", "optimizer", "data",
+                                 "tape and framework", "\nstep ", "\nPer step."})
+    CHECK_MESSAGE(table.find(word) != std::string::npos, word);
+  // Shorter than the stretch: what there is.
+  CHECK(train("bare", {"--profile"}).find("profile of 3 steps") != std::string::npos);
+  CHECK(losses(place, "plain") == losses(place, "profiled"));
+  CHECK(losses(place, "plain") == losses(place, "bare"));
+}
+
+TEST_CASE("train --profile wants a positive number of steps") {
+  const Workplace place;
+  write_samples(place);
+  for (const char* const steps : {"0", "-3", "many", "1.5"})
+    check_refused(place, {steps, {}, {"train", "--config", "lm.yaml", "--profile", steps}, 2, {"--profile"}});
+}
+
+}  // namespace
+}  // namespace capstan::testing
