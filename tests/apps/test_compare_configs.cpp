@@ -17,6 +17,14 @@ const std::vector<std::string> tasks{"listops", "imdb-bytes", "imdb-words", "tin
 
 std::string file(const std::string& name) { return CAPSTAN_SOURCE_DIR "/configs/compare/" + name + ".yaml"; }
 
+/// Parameters that work: without the table of learned positions, which is as large as the task's texts are long.
+double working_parameters(const RunModel& model) {
+  int64_t count = model.params().count();
+  for (const Param& param : model.params().params())
+    if (param.name.find("positions") != std::string::npos) count -= param.var.value().size();
+  return static_cast<double>(count);
+}
+
 }  // namespace
 
 TEST_CASE("systems of one size have the same number of parameters on every task, within 5 %") {
@@ -27,7 +35,7 @@ TEST_CASE("systems of one size have the same number of parameters on every task,
         INFO(task << ", " << size << "-" << system);
         const RunConfig config = load_config<RunConfig>({file(task), file(size + "-" + system)}, {});
         const RunModel model(config, /*vocabulary=*/100, /*classes=*/2);
-        counts.push_back(static_cast<double>(model.params().count()));
+        counts.push_back(working_parameters(model));
         CHECK(counts.back() == doctest::Approx(expected).epsilon(0.05));
       }
       const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
