@@ -123,17 +123,11 @@ class TrainingStep final : public ModelSubject {
  private:
   /// Adds up the gradients of the summed loss; the mean loss.
   double gradients() {
-    double loss = 0;
+    StepSums sums;
     std::optional<Bf16Weights> copies;
     if (setup_.bf16) copies.emplace(store_);
-    for (const Batch& piece : split_rows(data_, setup_.micro)) {
-      TapeScope tape;
-      const Context context{Segments(piece.segment_ids), true, 1, piece.examples};
-      const Var sum = model_.loss(piece, context).sum;
-      loss += sum.value().item();
-      tape.backward(sum);
-    }
-    return loss / tokens();
+    add_gradients(model_, data_, {setup_.micro, /*step=*/1}, sums);
+    return sums.loss / tokens();
   }
 
   Optimizer optimizer_;

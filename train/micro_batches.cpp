@@ -19,4 +19,16 @@ std::vector<Batch> split_rows(const Batch& batch, int64_t tokens) {
   return pieces;
 }
 
+void add_gradients(const Task& task, const Batch& batch, const PassOptions& options, StepSums& sums) {
+  for (const Batch& piece : split_rows(batch, options.micro_batch_tokens)) {
+    TapeScope tape(options.tape);
+    const Context context{Segments(piece.segment_ids), true, options.step, piece.examples};
+    const TaskLoss loss = task.loss(piece, context);
+    sums.loss += static_cast<double>(loss.sum.value().item());
+    sums.targets += loss.targets;
+    sums.tokens += context.segments.valid();
+    tape.backward(loss.sum);
+  }
+}
+
 }  // namespace capstan

@@ -9,7 +9,6 @@
 #include <stdexcept>
 
 #include "core/gemm_backend.hpp"
-#include "core/tape.hpp"
 #include "nn/bf16_weights.hpp"
 #include "train/batch_reader.hpp"
 #include "train/checkpoint.hpp"
@@ -26,13 +25,6 @@ namespace {
 
 constexpr int64_t skips_in_row_limit = 20;
 constexpr double nats_per_bit = 0.6931471805599453;
-
-/// Sums over the batches of one step.
-struct StepSums {
-  double loss = 0;
-  int64_t targets = 0;
-  int64_t tokens = 0;
-};
 
 int64_t steps_of_epoch(const BatchSource& source, int64_t epoch, int64_t accumulate) {
   return (source.batches_per_epoch(epoch) + accumulate - 1) / accumulate;
@@ -210,17 +202,9 @@ StepSums Loop::accumulate_gradients() {
   }
   std::optional<Bf16Weights> rounded;
   if (config_.precision == Precision::bf16) rounded.emplace(in_.params);
-  for (int64_t index = first; index < last; ++index) {
-    for (const Batch& piece : split_rows(train_batches_.batch(epoch, index), config_.micro_batch_tokens)) {
-      TapeScope tape(TapeOptions{config_.check_finite});
-      const Context context{Segments(piece.segment_ids), true, static_cast<uint64_t>(state_.step), piece.examples};
-      const TaskLoss loss = in_.task.loss(piece, context);
-      sums.loss += static_cast<double>(loss.sum.value().item());
-      sums.targets += loss.targets;
-      sums.tokens += context.segments.valid();
-      tape.backward(loss.sum);
-    }
-  }
+  const PassOptions options{config_.micro_batch_tokens, static_cast<uint64_t>(state_.step), {config_.check_finite}};
+  for (int64_t index = first; index < last; ++index)
+    add_gradients(in_.task, train_batches_.batch(epoch, index), options, sums);
   return sums;
 }
 

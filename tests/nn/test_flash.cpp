@@ -236,6 +236,24 @@ TEST_CASE("FLASH's cost per token is that of its chunk and its state, at any len
   CHECK(built.module->cost(16).decode_flops == 2 * 16 * (10 + 67));
 }
 
+TEST_CASE("FLASH starts with its two parts of one size where tokens are alike: the mean of all values drowns nothing") {
+  const Array own = normal_array({4, 64, 64}, 9, 1), common = normal_array({64}, 10, 1);
+  Array x(own.shape());
+  for (int64_t i = 0; i < x.size(); ++i) x.mutable_data()[i] = common[i % 64] + own[i] / 2;
+  const auto size = [&](bool local, bool global) {
+    FlashConfig config;
+    config.chunk = 16;
+    config.local = local;
+    config.global = global;
+    ParamStore store;
+    const auto mixer = make_mixer(Scope(store, 1), {64, 64, /*causal=*/false, 1}, config);
+    return root_mean_square(forward(*mixer, x, Segments::full(4, 64)));
+  };
+  const double local = size(true, false), global = size(false, true);
+  CHECK(global < local);  // with gains of 1 three times as large
+  CHECK(global > 0.01 * local);
+}
+
 TEST_CASE("FLASH refuses what is not defined") {
   const auto build = [](const FlashConfig& config) { built_mixer(config, true, 8); };
   FlashConfig off = flash_config(8);

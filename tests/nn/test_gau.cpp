@@ -16,12 +16,6 @@ TEST_CASE("GAU does what every mixer must do, in all its forms") {
   for (const MixerCase& c : gau_cases()) check_mixer(c);
 }
 
-double root_mean_square(const Array& x) {
-  double sum = 0;
-  for (int64_t i = 0; i < x.size(); ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-  return std::sqrt(sum / static_cast<double>(x.size()));
-}
-
 /// x `times` times in a row: (B, T, D) -> (B, times T, D).
 Array repeated(const Array& x, int64_t times) {
   const int64_t numbers = x.size() / x.dim(0);

@@ -34,6 +34,12 @@ inline double difference(const Array& a, const Array& b) {
   return worst / largest;
 }
 
+inline double root_mean_square(const Array& x) {
+  double sum = 0;
+  for (int64_t i = 0; i < x.size(); ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  return std::sqrt(sum / static_cast<double>(x.size()));
+}
+
 /// Bit for bit.
 inline bool identical(const Array& a, const Array& b) {
   return a.shape() == b.shape() && std::equal(a.data(), a.data() + a.size(), b.data());
