@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/bf16.hpp"
 #include "core/kernels/simd.hpp"
 
 CAPSTAN_BEGIN
@@ -17,19 +18,6 @@ constexpr int64_t pairs = gemv_panel / 2;
 constexpr int64_t chains = 8;
 /// Rows that share one reading of a panel.
 constexpr int64_t rows_together = 4;
-
-uint32_t bits_of(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
-/// The nearest bf16 number.
-uint32_t to_bf16(float value) {
-  const uint32_t bits = bits_of(value);
-  if (value != value) return (bits >> 16) | 0x40u;  // rounding could turn a NaN into an infinity
-  return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-}
 
 /// The matrix that is packed; 0 behind its last output.
 struct Unpacked {
@@ -166,7 +154,7 @@ void gemv_pack(const real* weight, int64_t out, int64_t in, int64_t first, int64
 void gemv_pack(const real* weight, int64_t out, int64_t in, int64_t first, int64_t last, Bf16Pair* packed) {
   const Unpacked from{weight, out, in};
   const auto rounded = [&](int64_t panel, int64_t lane, int64_t k) {
-    return to_bf16(static_cast<float>(from.at(panel, lane, k)));
+    return uint32_t{to_bf16(static_cast<float>(from.at(panel, lane, k))).bits};
   };
   Bf16Pair* to = packed + first * in * pairs;
   for (int64_t panel = first; panel < last; ++panel)

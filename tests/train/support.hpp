@@ -161,8 +161,8 @@ struct Setup {
 
   explicit Setup(const std::filesystem::path& folder, int64_t tokens = 11)
       : task(params, tokens), inputs{task,      params, data,
-                                         &held_out, folder, {{"model", "lookup\nwidth: 11"}, {"data", "drawn"}},
-                                         1} {
+                                     &held_out, folder, {{"model", "lookup\nwidth: 11"}, {"data", "drawn"}},
+                                     1} {
     data.vocabulary = held_out.vocabulary = tokens;
     held_out.seed = 4;
     held_out.count = 2;
