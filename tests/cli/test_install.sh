@@ -50,7 +50,7 @@ case_new_op() {
   says "wrong_softplus: noticed" out
 }
 
-case_new_mixer_and_score_text() {
+case_new_mixer() {
   example new-mixer
   cat "$source"/docs/*.md >text.txt
   exits 0 new-mixer/my_capstan train --config sources/running-mean.yaml
