@@ -1,5 +1,8 @@
 # `cpack` in the folder of a portable build: capstan_VERSION_amd64.deb with the component `program`.
-# scripts/package.sh does all of it.
+# scripts/package.sh does all of it. A native build makes no package: it would not run elsewhere.
+if(CAPSTAN_NATIVE)
+  return()
+endif()
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME capstan)
 set(CPACK_PACKAGE_CONTACT "The authors of Capstan <capstan@localhost>")

@@ -11,6 +11,7 @@ namespace {
 const char* const text = R"(
 name: mine
 data: {type: text, train: [text.txt]}
+train: {steps: 1}
 model:
   type: language-model
   layers:
@@ -25,11 +26,10 @@ TEST_CASE("a custom mixer is accepted once it is registered, and told from other
   register_mixer("test-mine", [](const Scope&, const MixerShape&) { return std::unique_ptr<Mixer>(); });
   const RunConfig config = load_config_text<RunConfig>(text, "a.yaml");
   CHECK(to_yaml(config).find("name: test-mine") != std::string::npos);
-  CHECK_THROWS_WITH_AS(
-      load_config_text<RunConfig>(
-          "name: a\ndata: {type: text, train: [a]}\nmodel: {type: language-model, layers: [{mixer: custom}]}",
-          "a.yaml"),
-      doctest::Contains("model.layers.0.mixer.name"), ConfigError);
+  CHECK_THROWS_WITH_AS(load_config_text<RunConfig>("name: a\ndata: {type: text, train: [a]}\ntrain: {steps: 1}\nmodel: "
+                                                   "{type: language-model, layers: [{mixer: custom}]}",
+                                                   "a.yaml"),
+                       doctest::Contains("model.layers.0.mixer.name"), ConfigError);
 }
 
 }  // namespace

@@ -96,4 +96,18 @@ case_another_instruction_set_is_refused() {
   says "built with -march=native for another instruction set" err
 }
 
+case_a_debian_package() {
+  [ -e "$build/CPackConfig.cmake" ] || skip "only portable builds make packages"
+  for tool in cpack dpkg-deb dpkg-shlibdeps; do command -v $tool >/dev/null || skip "no $tool here"; done
+  exits 0 cpack -G DEB --config "$build/CPackConfig.cmake" -B "$PWD/package"
+  dpkg-deb --info package/capstan_*.deb >info
+  for library in libopenblas0-openmp libgomp1 libyaml-cpp libfmt; do says "$library" info; done
+  dpkg-deb --extract package/capstan_*.deb root
+  exits 0 root/usr/bin/capstan --version
+  for file in man/man1/capstan.1.gz bash-completion/completions/capstan capstan/configs/enwik8.yaml doc/capstan/copyright; do
+    test -e "root/usr/share/$file" || { echo "$file is missing"; return 1; }
+  done
+  test -z "$(find root \( -name '*.a' -o -name '*.hpp' \))" # the libraries are no part of it
+}
+
 run_cases
