@@ -3,6 +3,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+for tool in dpkg-shlibdeps:dpkg-dev file:file; do
+  command -v "${tool%:*}" >/dev/null || { echo "package.sh: ${tool%:*} is missing: install the package ${tool#*:}" >&2; exit 1; }
+done
 scripts/install-deps.sh
 cmake --preset portable >/dev/null
 cmake --build --preset portable --target capstan capstan_pages
