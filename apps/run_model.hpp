@@ -25,6 +25,10 @@ class RunModel {
   /// Throws Error naming what was wanted when the model is of the other kind.
   const LanguageModel& language_model() const;
   const TextClassifier& text_classifier() const;
+  /// For class weights that are balanced; nothing for others and for language models.
+  void balance_classes(const std::vector<int64_t>& class_counts) {
+    if (text_classifier_) text_classifier_->balance(class_counts);
+  }
   bool is_language_model() const { return language_model_ != nullptr; }
   std::optional<int64_t> position_limit() const;
   ModelSummary summary(int64_t length) const;

@@ -55,6 +55,7 @@ int train_run(const TrainOptions& options) {
   const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
   const RunData data(config, nullptr, {});
   RunModel model(config, data.tokenizer().vocabulary_size(), static_cast<int64_t>(data.classes().size()));
+  model.balance_classes(data.class_counts());
 
   const std::unique_ptr<BatchSource> valid = data.has(Split::valid) ? data.evaluation(Split::valid) : nullptr;
   TrainInputs inputs{model.task(),

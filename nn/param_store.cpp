@@ -12,6 +12,7 @@ Var ParamStore::add(const std::string& name, Array initial, const ParamOptions& 
   if (finalized_) throw std::logic_error("params: " + name + " was made after finalize()");
   for (const Param& param : params_)
     if (param.name == name) throw std::logic_error("params: there are two parameters called " + name);
+  check(!options.by_rows || initial.rank() == 2, "params: {} of shape {} has no rows", name, initial.shape());
   params_.push_back({name, Var::leaf(std::move(initial)), options});
   return params_.back().var;
 }
@@ -25,19 +26,28 @@ void ParamStore::finalize() {
   if (finalized_) throw std::logic_error("params: finalize() was called twice");
   constexpr int64_t granule = 64 / sizeof(real);
   int64_t size = 0;
-  for (const bool decay : {true, false}) {
+  const auto place = [&](const auto& chosen) {
     for (Param& param : params_) {
-      if (param.options.decay != decay) continue;
+      if (!chosen(param.options)) continue;
       param.offset = size;
       size += (param.var.size() + granule - 1) / granule * granule;
     }
-    if (decay) decay_size_ = size;
-  }
+    return size;
+  };
+  decay_size_ = place([](const ParamOptions& options) { return !options.by_rows && options.decay; });
+  dense_size_ = place([](const ParamOptions& options) { return !options.by_rows && !options.decay; });
+  place([](const ParamOptions& options) { return options.by_rows; });
   values_ = Array::zeros(Shape{size});
   grads_ = Array::zeros(Shape{size});
   for (const Param& param : params_) {
     kernels::copy(values_.shared_data() + param.offset, param.var.value().data(), param.var.size());
-    param.var.bind(values_.view(param.offset, param.var.shape()), grads_.view(param.offset, param.var.shape()));
+    std::shared_ptr<TouchedRows> touched;
+    if (param.options.by_rows) {
+      touched = std::make_shared<TouchedRows>(param.var.dim(0));
+      tables_.push_back({param.offset, param.var.dim(1), param.options.decay, touched});
+    }
+    param.var.bind(values_.view(param.offset, param.var.shape()), grads_.view(param.offset, param.var.shape()),
+                   touched);
   }
   finalized_ = true;
 }
@@ -69,6 +79,16 @@ int64_t ParamStore::count() const {
   return count;
 }
 
-void ParamStore::clear_grads() { kernels::fill(grads_.shared_data(), grads_.size(), real{0}); }
+void ParamStore::clear_grads() {
+  kernels::fill(grads_.shared_data(), dense_size_, real{0});
+  for (const RowTable& table : tables_)
+    for (const int64_t row : table.touched->rows())
+      kernels::fill(grads_.shared_data() + table.offset + row * table.width, table.width, real{0});
+  grads_are_zero();
+}
+
+void ParamStore::grads_are_zero() {
+  for (const RowTable& table : tables_) table.touched->clear();
+}
 
 CAPSTAN_END

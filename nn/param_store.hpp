@@ -1,6 +1,7 @@
 // All parameters of a model, by name, in flat blocks.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,8 +10,9 @@
 CAPSTAN_BEGIN
 
 struct ParamOptions {
-  bool decay = true;   // does weight decay apply? (matrices yes; biases, gains and embeddings of positions no)
-  bool gauge = false;  // its gradient is zero by mathematics (a key bias under softmax)
+  bool decay = true;     // does weight decay apply? (matrices yes; biases, gains and embeddings of positions no)
+  bool gauge = false;    // its gradient is zero by mathematics (a key bias under softmax)
+  bool by_rows = false;  // a large table of which a step touches few rows: only these are updated
 };
 
 struct Param {
@@ -18,6 +20,13 @@ struct Param {
   Var var;
   ParamOptions options;
   int64_t offset = 0;  // into the flat blocks, set by finalize()
+};
+
+/// A table that is updated by rows, in the flat blocks.
+struct RowTable {
+  int64_t offset = 0, width = 0;
+  bool decay = true;
+  std::shared_ptr<TouchedRows> touched;  // since the gradients were zero
 };
 
 /// Parameters can only be made through a Scope, which adds them here; so each has a name and none is forgotten.
@@ -32,8 +41,9 @@ class ParamStore {
   /// Records that `name` is another name of the parameter called `target`. It is stored once.
   void alias(const std::string& name, const std::string& target);
 
-  /// Moves all values and all gradients into two flat, 64-byte-aligned blocks, decayed parameters first. Every
-  /// parameter starts at a multiple of 64 bytes; the gaps stay zero. No parameter can be added afterwards.
+  /// Moves all values and all gradients into two flat, 64-byte-aligned blocks: decayed parameters, the others, then
+  /// tables that are updated by rows. Every parameter starts at a multiple of 64 bytes; the gaps stay zero. No
+  /// parameter can be added afterwards.
   void finalize();
   bool finalized() const { return finalized_; }
 
@@ -45,20 +55,26 @@ class ParamStore {
   /// Numbers that are trained: the gaps are not counted.
   int64_t count() const;
 
-  /// The flat blocks, `flat_size()` numbers each; [0, decay_size()) belongs to parameters with weight decay.
+  /// The flat blocks, `flat_size()` numbers each; [0, decay_size()) belongs to parameters with weight decay, and from
+  /// dense_size() on stand the tables that are updated by rows.
   int64_t flat_size() const { return values_.size(); }
+  int64_t dense_size() const { return dense_size_; }
   int64_t decay_size() const { return decay_size_; }
   real* values() { return values_.shared_data(); }
   const real* values() const { return values_.data(); }
   real* grads() { return grads_.shared_data(); }
   const real* grads() const { return grads_.data(); }
+  const std::vector<RowTable>& tables() const { return tables_; }
   void clear_grads();
+  /// All gradients are zero again, set so by whoever used them.
+  void grads_are_zero();
 
  private:
   std::vector<Param> params_;
   std::vector<std::pair<std::string, std::string>> aliases_;
   Array values_, grads_;
-  int64_t decay_size_ = 0;
+  std::vector<RowTable> tables_;
+  int64_t decay_size_ = 0, dense_size_ = 0;
   bool finalized_ = false;
 };
 
