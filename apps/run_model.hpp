@@ -40,6 +40,9 @@ class RunModel {
   std::unique_ptr<TextClassifier> text_classifier_;
 };
 
+/// Ids that the model of a run must know: its tokenizer's and those that the data adds to them.
+int64_t model_vocabulary(const RunConfig& config, const Tokenizer& tokenizer);
+
 /// How a tokenizer and a list of classes are told from others: a checkpoint records both.
 std::string identity_of(const Tokenizer& tokenizer);
 std::string identity_of(const std::vector<std::string>& classes);

@@ -33,28 +33,28 @@ struct PlacesByRow {
   int64_t row(int64_t run) const { return places[static_cast<size_t>(runs[static_cast<size_t>(run)])].row; }
 };
 
-Grad scattered(const Bags& bags, const Array& g, const Shape& table, const Needs& needs) {
+/// `touched` may be null.
+Grad scattered(const Bags& bags, const Array& g, const Shape& table, real* block, TouchedRows* touched) {
   const PlacesByRow sorted(bags);
   const auto scatter = [&](real* out) {
     kernels::bag_scatter(out, g.data(), sorted.places.data(), sorted.runs.data(), sorted.rows(), bags.factors.data(),
                          table[1]);
   };
-  const Needs::RowBlock block = needs.row_block(0);
-  if (block.data == nullptr) {
+  if (touched != nullptr)
+    for (int64_t run = 0; run < sorted.rows(); ++run) touched->add(sorted.row(run));
+  if (block == nullptr) {
     Array dtable = Array::zeros(table);
     scatter(dtable.mutable_data());
     return dtable;
   }
   declare_traffic((g.size() + 2 * sorted.rows() * table[1]) * static_cast<int64_t>(sizeof(real)));
-  scatter(block.data);
-  if (block.touched != nullptr)
-    for (int64_t run = 0; run < sorted.rows(); ++run) block.touched->add(sorted.row(run));
+  scatter(block);
   return Grad::accumulated();
 }
 
 }  // namespace
 
-Var embedding_bag(const Var& table, Bags bags) {
+Var embedding_bag(const Var& table, Bags bags, const std::shared_ptr<TouchedRows>& touched) {
   const ProfileSpan span;
   check(table.rank() == 2, "embedding_bag: the table must be (V, D), got {}", table.shape());
   check(bags.offsets.size() == bags.factors.size() + 1 && bags.offsets.back() == static_cast<int64_t>(bags.ids.size()),
@@ -69,8 +69,8 @@ Var embedding_bag(const Var& table, Bags bags) {
                   static_cast<int64_t>(sizeof(real)));
   const auto saved = std::make_shared<const Bags>(std::move(bags));
   return make_var("embedding_bag", std::move(y), {table},
-                  [saved, shape = table.shape()](const Array& g, const Needs& needs) -> Grads {
-                    return {scattered(*saved, g, shape, needs)};
+                  [saved, touched, shape = table.shape()](const Array& g, const Needs& needs) -> Grads {
+                    return {scattered(*saved, g, shape, needs.block(0), touched.get())};
                   });
 }
 

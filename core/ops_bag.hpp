@@ -1,9 +1,11 @@
 // Bags of table rows: sums of embeddings, of which a large table gets a sparse gradient.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "core/tape.hpp"
+#include "core/touched_rows.hpp"
 
 CAPSTAN_BEGIN
 
@@ -22,8 +24,8 @@ struct Bags {
 
 /// y[b] = factors[b] * sum of table[id] over bag b; an empty bag gives 0.  table: (V, D) -> (B, D).
 /// dtable[v] = sum of factors[b] g[b] over the places where id v stands. In a parameter's block only the rows that are
-/// named are read or written, and they are noted where the table is updated by rows. Throws std::invalid_argument for
-/// an id outside the table.
-Var embedding_bag(const Var& table, Bags bags);
+/// named are read or written, and the pullback adds them to `touched`, unless it is null. Throws std::invalid_argument
+/// for an id outside the table.
+Var embedding_bag(const Var& table, Bags bags, const std::shared_ptr<TouchedRows>& touched = nullptr);
 
 CAPSTAN_END

@@ -68,20 +68,18 @@ void Var::clear_grad() const {
   GradSlot& slot = *node_->slot;
   if (slot.in_place) {
     kernels::fill(slot.grad.shared_data(), slot.grad.size(), real{0});
-    if (slot.touched != nullptr) slot.touched->clear();
   } else {
     slot.grad = Array();
     slot.has_grad = false;
   }
 }
 
-void Var::bind(Array value, Array grad, std::shared_ptr<TouchedRows> touched) const {
+void Var::bind(Array value, Array grad) const {
   check(value.shape() == shape() && grad.shape() == shape(), "var: bind of {} and {} to shape {}", value.shape(),
         grad.shape(), shape());
   node_->value = std::move(value);
   GradSlot& slot = *node_->slot;
   slot.grad = std::move(grad);
-  slot.touched = std::move(touched);
   slot.has_grad = slot.in_place = true;
 }
 
@@ -95,15 +93,8 @@ void Var::assign(Array value) const {
 }
 
 real* Needs::block(size_t input) const {
-  const RowBlock rows = row_block(input);
-  if (rows.touched != nullptr) rows.touched->add_all();
-  return rows.data;
-}
-
-Needs::RowBlock Needs::row_block(size_t input) const {
   const auto& slot = inputs_[input];
-  if (slot == nullptr || !slot->in_place) return {};
-  return {slot->grad.shared_data(), slot->touched.get()};
+  return slot != nullptr && slot->in_place ? slot->grad.shared_data() : nullptr;
 }
 
 Tape* Tape::active() { return active_tape; }
@@ -226,7 +217,6 @@ void Tape::deliver(const Record& record, size_t input, Grad grad) const {
   if (sums) value = sum_to(value, slot.shape, record.op);
   if (slot.in_place) {
     kernels::add_into(slot.grad.shared_data(), value.data(), value.size());
-    if (slot.touched != nullptr) slot.touched->add_all();
   } else if (!slot.has_grad) {
     slot.grad = std::move(value);
   } else {

@@ -45,13 +45,6 @@ class Needs {
   /// The gradient block of a parameter, to add into (then answer Grad::accumulated()); null where a gradient is to be
   /// returned instead.
   real* block(size_t input) const;
-  /// The same for a pullback that adds into few rows of a table and names them: `touched` where somebody wants to know
-  /// them, else null. block() counts as all rows.
-  struct RowBlock {
-    real* data = nullptr;
-    TouchedRows* touched = nullptr;
-  };
-  RowBlock row_block(size_t input) const;
 
  private:
   const std::vector<std::shared_ptr<GradSlot>>& inputs_;

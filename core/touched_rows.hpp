@@ -18,9 +18,6 @@ class TouchedRows {
     mark = 1;
     rows_.push_back(row);
   }
-  void add_all() {
-    for (int64_t row = 0; row < static_cast<int64_t>(marked_.size()); ++row) add(row);
-  }
   void clear() {
     for (const int64_t row : rows_) marked_[static_cast<size_t>(row)] = 0;
     rows_.clear();

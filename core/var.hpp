@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "core/array.hpp"
-#include "core/touched_rows.hpp"
 
 CAPSTAN_BEGIN
 
@@ -15,7 +14,6 @@ struct GradSlot {
   bool has_grad = false;
   bool in_place = false;  // `grad` is a slice of a flat block: gradients are added into it and it is never replaced
   Array grad;
-  std::shared_ptr<TouchedRows> touched = nullptr;  // of a table that is updated by rows: where `grad` is not 0
 };
 
 /// Value plus gradient slot, shared by all copies. No parents and no closures inside: the tape keeps the history.
@@ -41,9 +39,8 @@ class Var {
   void clear_grad() const;
   std::shared_ptr<GradSlot> slot() const { return node_ != nullptr ? node_->slot : nullptr; }
 
-  /// For ParamStore: moves value and gradient of a leaf into slices of flat blocks, for all copies of this Var. With
-  /// `touched`, rows of the gradient that are not named there are zero.
-  void bind(Array value, Array grad, std::shared_ptr<TouchedRows> touched = nullptr) const;
+  /// For ParamStore: moves value and gradient of a leaf into slices of flat blocks, for all copies of this Var.
+  void bind(Array value, Array grad) const;
   /// For a leaf outside a store: another value of the same shape, for all copies. Throws std::invalid_argument
   /// otherwise.
   void assign(Array value) const;

@@ -14,6 +14,7 @@ Var ParamStore::add(const std::string& name, Array initial, const ParamOptions& 
     if (param.name == name) throw std::logic_error("params: there are two parameters called " + name);
   check(!options.by_rows || initial.rank() == 2, "params: {} of shape {} has no rows", name, initial.shape());
   params_.push_back({name, Var::leaf(std::move(initial)), options});
+  if (options.by_rows) params_.back().touched = std::make_shared<TouchedRows>(params_.back().var.dim(0));
   return params_.back().var;
 }
 
@@ -41,13 +42,7 @@ void ParamStore::finalize() {
   grads_ = Array::zeros(Shape{size});
   for (const Param& param : params_) {
     kernels::copy(values_.shared_data() + param.offset, param.var.value().data(), param.var.size());
-    std::shared_ptr<TouchedRows> touched;
-    if (param.options.by_rows) {
-      touched = std::make_shared<TouchedRows>(param.var.dim(0));
-      tables_.push_back({param.offset, param.var.dim(1), param.options.decay, touched});
-    }
-    param.var.bind(values_.view(param.offset, param.var.shape()), grads_.view(param.offset, param.var.shape()),
-                   touched);
+    param.var.bind(values_.view(param.offset, param.var.shape()), grads_.view(param.offset, param.var.shape()));
   }
   finalized_ = true;
 }
@@ -81,14 +76,18 @@ int64_t ParamStore::count() const {
 
 void ParamStore::clear_grads() {
   kernels::fill(grads_.shared_data(), dense_size_, real{0});
-  for (const RowTable& table : tables_)
-    for (const int64_t row : table.touched->rows())
-      kernels::fill(grads_.shared_data() + table.offset + row * table.width, table.width, real{0});
+  for (const Param& param : params_) {
+    if (param.touched == nullptr) continue;
+    const int64_t width = param.var.dim(1);
+    for (const int64_t row : param.touched->rows())
+      kernels::fill(grads_.shared_data() + param.offset + row * width, width, real{0});
+  }
   grads_are_zero();
 }
 
 void ParamStore::grads_are_zero() {
-  for (const RowTable& table : tables_) table.touched->clear();
+  for (const Param& param : params_)
+    if (param.touched != nullptr) param.touched->clear();
 }
 
 CAPSTAN_END

@@ -5,28 +5,25 @@
 #include <string>
 #include <vector>
 
+#include "core/touched_rows.hpp"
 #include "core/var.hpp"
 
 CAPSTAN_BEGIN
 
 struct ParamOptions {
-  bool decay = true;     // does weight decay apply? (matrices yes; biases, gains and embeddings of positions no)
-  bool gauge = false;    // its gradient is zero by mathematics (a key bias under softmax)
-  bool by_rows = false;  // a large table of which a step touches few rows: only these are updated
+  bool decay = true;   // does weight decay apply? (matrices yes; biases, gains and embeddings of positions no)
+  bool gauge = false;  // its gradient is zero by mathematics (a key bias under softmax)
+  // A large table of which a step touches few rows: only those named in Param::touched are updated. Its gradient must
+  // come from ops that name them, such as embedding_bag.
+  bool by_rows = false;
 };
 
 struct Param {
   std::string name;  // "blocks.3.mixer.to_qkv.weight"
   Var var;
   ParamOptions options;
-  int64_t offset = 0;  // into the flat blocks, set by finalize()
-};
-
-/// A table that is updated by rows, in the flat blocks.
-struct RowTable {
-  int64_t offset = 0, width = 0;
-  bool decay = true;
-  std::shared_ptr<TouchedRows> touched;  // since the gradients were zero
+  int64_t offset = 0;                              // into the flat blocks, set by finalize()
+  std::shared_ptr<TouchedRows> touched = nullptr;  // by_rows: the rows whose gradients may differ from zero
 };
 
 /// Parameters can only be made through a Scope, which adds them here; so each has a name and none is forgotten.
@@ -64,7 +61,6 @@ class ParamStore {
   const real* values() const { return values_.data(); }
   real* grads() { return grads_.shared_data(); }
   const real* grads() const { return grads_.data(); }
-  const std::vector<RowTable>& tables() const { return tables_; }
   void clear_grads();
   /// All gradients are zero again, set so by whoever used them.
   void grads_are_zero();
@@ -73,7 +69,6 @@ class ParamStore {
   std::vector<Param> params_;
   std::vector<std::pair<std::string, std::string>> aliases_;
   Array values_, grads_;
-  std::vector<RowTable> tables_;
   int64_t decay_size_ = 0, dense_size_ = 0;
   bool finalized_ = false;
 };

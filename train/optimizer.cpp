@@ -20,9 +20,11 @@ overloaded(Cases...) -> overloaded<Cases...>;
 /// The rows of the store's tables that have a gradient.
 std::vector<kernels::TableRows> touched_rows(const ParamStore& params) {
   std::vector<kernels::TableRows> tables;
-  for (const RowTable& table : params.tables()) {
-    const std::vector<int64_t>& rows = table.touched->rows();
-    tables.push_back({table.offset, table.width, rows.data(), static_cast<int64_t>(rows.size()), table.decay});
+  for (const Param& param : params.params()) {
+    if (param.touched == nullptr) continue;
+    const std::vector<int64_t>& rows = param.touched->rows();
+    tables.push_back(
+        {param.offset, param.var.dim(1), rows.data(), static_cast<int64_t>(rows.size()), param.options.decay});
   }
   return tables;
 }
