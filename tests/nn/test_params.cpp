@@ -112,8 +112,8 @@ TEST_CASE("tables that are updated by rows stand behind the other parameters") {
   CHECK(store.find("table").offset == store.dense_size());
   CHECK(store.dense_size() < store.flat_size());
   CHECK(store.values()[store.dense_size() + 34] == 2);
-  CHECK(store.find("table").touched != nullptr);
-  CHECK(store.find("full").touched == nullptr);
+  CHECK(bool(store.find("table").touched));
+  CHECK_FALSE(bool(store.find("full").touched));
   CHECK(store.count() == 35 + 64 + 3);
 }
 
