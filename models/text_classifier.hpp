@@ -21,6 +21,9 @@ class TextClassifier final : public Task {
   /// batch.labels: (B), the class or ignored_target.
   TaskLoss loss(const Batch& batch, const Context& context) const override;
 
+  /// Of every block; with pooling cls there is one token more, first in every text.
+  std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const;
+
   int64_t vocabulary() const { return vocabulary_; }
   int64_t classes() const { return head_.weight().dim(0); }
   Pooling pooling() const { return pooling_; }
@@ -29,6 +32,12 @@ class TextClassifier final : public Task {
   std::optional<int64_t> position_limit() const;
 
  private:
+  struct Input {
+    Ids tokens;
+    Context context;
+  };
+  /// What the stack reads.
+  Input stack_input(const Ids& tokens, const Context& context) const;
   /// a: (B, 1, T) of the states x: (B, T, D).
   Var pooling_weights(const Var& x, const Segments& segments) const;
 
