@@ -33,19 +33,18 @@ std::string map_svg(const HeatMap& map, float limit) {
   constexpr double left = 34, top = 6, side = 180;
   const std::string picture = to_base64(to_png(coloured(pooled(map.matrix, most_cells), limit)));
   std::string out = fmt::format(
-      "<figure class=\"map\"><svg viewBox=\"0 0 222 222\" role=\"img\" aria-label=\"{}\"><image x=\"{}\" y=\"{}\" "
-      "width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" href=\"data:image/png;base64,{}\"/>"
-      "<rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
-      escaped(map.title), left, top, side, side, picture, left, top, side, side);
+      "<figure class=\"map\"><figcaption>{0}</figcaption><svg viewBox=\"0 0 222 206\" role=\"img\" aria-label=\"{0}\">"
+      "<image x=\"{1}\" y=\"{2}\" width=\"{3}\" height=\"{3}\" preserveAspectRatio=\"none\" "
+      "href=\"data:image/png;base64,{4}\"/><rect class=\"frame\" x=\"{1}\" y=\"{2}\" width=\"{3}\" height=\"{3}\"/>",
+      escaped(map.title), left, top, side, picture);
   out += fmt::format(
       "<text class=\"end\" x=\"{0}\" y=\"{1}\">0</text><text class=\"end\" x=\"{0}\" y=\"{2}\">{3}</text>"
       "<text class=\"middle\" transform=\"translate(12 {4}) rotate(-90)\">{5}</text>",
       left - 4, top + 10, top + side, map.matrix.rows - 1, top + side / 2, escaped(map.row_label));
   out += fmt::format(
       "<text x=\"{0}\" y=\"{1}\">0</text><text class=\"end\" x=\"{2}\" y=\"{1}\">{3}</text>"
-      "<text class=\"middle\" x=\"{4}\" y=\"{1}\">{5}</text></svg><figcaption>{6}</figcaption></figure>\n",
-      left, top + side + 14, left + side, map.matrix.columns - 1, left + side / 2, escaped(map.column_label),
-      escaped(map.title));
+      "<text class=\"middle\" x=\"{4}\" y=\"{1}\">{5}</text></svg></figure>\n",
+      left, top + side + 14, left + side, map.matrix.columns - 1, left + side / 2, escaped(map.column_label));
   return out;
 }
 

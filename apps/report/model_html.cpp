@@ -9,13 +9,20 @@
 namespace capstan {
 namespace {
 
+/// A word on one line: ends of lines are shown by a sign.
+std::string on_one_line(const std::string& word) {
+  std::string out;
+  for (const char c : word) out += c == '\n' ? std::string("\xE2\x86\xB5") : std::string(1, c);  // U+21B5
+  return out;
+}
+
 /// The text with every word the darker the more of the head's weight lies on it.
 std::string words_html(const std::vector<std::string>& words, const std::vector<float>& weights, size_t head) {
   const float most = std::max(1e-9F, *std::max_element(weights.begin(), weights.end()));
   std::string out = fmt::format("<p class=\"words\"><b>head {}</b> ", head + 1);
   for (size_t i = 0; i < words.size(); ++i)
     out += fmt::format("<span style=\"--share:{:.3f}\" title=\"{:.2f} %\">{}</span>", weights[i] / most,
-                       100 * weights[i], escaped(words[i]));
+                       100 * weights[i], escaped(on_one_line(words[i])));
   return out + fmt::format("<small>strongest: {:.1f} %</small></p>\n", 100 * most);
 }
 

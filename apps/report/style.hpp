@@ -32,7 +32,7 @@ svg .thin path{stroke-width:1.2;stroke-opacity:.65}svg .marked path{stroke-width
 .wide{overflow-x:auto;margin:.4em 0}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.93em}
 th,td{padding:.25em .6em;border-bottom:1px solid var(--rule);text-align:right;white-space:nowrap}
-th:first-child,td:first-child{text-align:left;white-space:normal;min-width:9em;max-width:22em}
+th:first-child,td:first-child{text-align:left;white-space:normal;min-width:12em;max-width:24em}
 td.key{white-space:normal;min-width:4em;max-width:16em}
 thead th{background:var(--panel);vertical-align:bottom}
 .confusion th.column span{writing-mode:vertical-rl;transform:rotate(180deg);max-height:10em;overflow:hidden;
@@ -51,10 +51,11 @@ summary{cursor:pointer;font-weight:600}
 .bar{display:inline-block;width:9em;height:.8em;margin:0 .5em;border:1px solid var(--rule);vertical-align:middle}
 .bar.one{background:linear-gradient(90deg,transparent,rgb(230 97 1))}
 .bar.two{background:linear-gradient(90deg,rgb(33 113 200),transparent,rgb(230 97 1))}
-.words{margin:.3em 0;white-space:pre-wrap}
+.words{margin:.3em 0}
 .words span{background:rgb(230 97 1/calc(var(--share)*.75));border-radius:3px}
 .words small{margin-left:.6em;white-space:normal}
 .example q{white-space:pre-wrap}
+@media(max-width:600px){.chart svg text{font-size:16px}td,th{padding:.25em .4em}}
 .note{border-left:3px solid var(--c5);padding-left:.7em;color:var(--soft)}
 )";
 

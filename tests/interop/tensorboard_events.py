@@ -1,4 +1,4 @@
-"""TensorBoard's own reader loads the event files of a run that was broken off twice, and finds what metrics.jsonl says.
+"""TensorBoard's own reader loads the event files of a run that was broken off, and finds what metrics.jsonl says.
 
     python tests/interop/tensorboard_events.py
 
