@@ -20,6 +20,12 @@ const char* to_string(Split split) {
   return "?";
 }
 
+Split split_called(const std::string& name) {
+  for (const Split split : {Split::train, Split::valid, Split::test})
+    if (name == to_string(split)) return split;
+  throw ConfigError(fmt::format("--split: {} is none of train, valid, test", name));
+}
+
 namespace {
 
 /// The settings of a source that decide what an example is. Where the files lie does not: their content is in the

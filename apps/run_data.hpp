@@ -13,6 +13,8 @@ namespace capstan {
 
 enum class Split { train, valid, test };
 const char* to_string(Split split);
+/// The split that --split names; throws ConfigError when there is none of that name.
+Split split_called(const std::string& name);
 
 /// Everything that `data:` stands for. Splits that the configuration does not give are empty.
 class RunData {

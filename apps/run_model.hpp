@@ -32,6 +32,9 @@ class RunModel {
   bool is_language_model() const { return language_model_ != nullptr; }
   std::optional<int64_t> position_limit() const;
   ModelSummary summary(int64_t length) const;
+  const Stack& stack() const;
+  /// Of every block, for evaluation of one batch.
+  std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens) const;
 
  private:
   ParamStore params_;
@@ -42,6 +45,9 @@ class RunModel {
 
 /// Ids that the model of a run must know: its tokenizer's and those that the data adds to them.
 int64_t model_vocabulary(const RunConfig& config, const Tokenizer& tokenizer);
+
+/// Writes a file whole or not at all, whatever moment the process ends at.
+void write_whole_file(const std::filesystem::path& path, const std::string& text);
 
 /// How a tokenizer and a list of classes are told from others: a checkpoint records both.
 std::string identity_of(const Tokenizer& tokenizer);

@@ -126,20 +126,30 @@ Var TextClassifier::pooling_weights(const Var& x, const Segments& segments) cons
   return Var(weights);
 }
 
-Var TextClassifier::logits(const Ids& tokens, const Context& context) const {
+TextClassifier::Input TextClassifier::stack_input(const Ids& tokens, const Context& context) const {
   check(tokens.shape() == context.segments.ids().shape(),
         "text_classifier: tokens {} and segment ids {} differ in shape", tokens.shape(),
         context.segments.ids().shape());
   check_one_document(context.segments);
-  Context inner = context;
-  Ids inner_tokens = tokens;
+  Input input{tokens, context};
   if (pooling_ == Pooling::cls) {
     Prefixed longer = prefix(tokens, context.segments, static_cast<int32_t>(vocabulary_));
-    inner_tokens = std::move(longer.tokens);
-    inner.segments = std::move(longer.segments);
+    input.tokens = std::move(longer.tokens);
+    input.context.segments = std::move(longer.segments);
   }
-  const Var x = stack_.forward(inner_tokens, inner);
-  const Var pooled = matmul(pooling_weights(x, inner.segments), x);  // (B, 1, D)
+  return input;
+}
+
+std::vector<std::vector<MixingWeights>> TextClassifier::mixing_weights(const Ids& tokens,
+                                                                       const Context& context) const {
+  const Input input = stack_input(tokens, context);
+  return stack_.mixing_weights(input.tokens, input.context);
+}
+
+Var TextClassifier::logits(const Ids& tokens, const Context& context) const {
+  const Input input = stack_input(tokens, context);
+  const Var x = stack_.forward(input.tokens, input.context);
+  const Var pooled = matmul(pooling_weights(x, input.context.segments), x);  // (B, 1, D)
   const Var logits = head_(reshape(pooled, {x.dim(0), x.dim(2)}));
   return ngrams_ ? logits + (*ngrams_)(tokens, context) : logits;
 }

@@ -29,6 +29,9 @@ class TextClassifier final : public Task {
   /// it did not exist. To be called before training with such weights; without effect for others.
   void balance(const std::vector<int64_t>& class_counts);
 
+  /// Of every block; with pooling cls there is one token more, first in every text.
+  std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const;
+
   int64_t vocabulary() const { return vocabulary_; }
   int64_t classes() const { return head_.weight().dim(0); }
   Pooling pooling() const { return pooling_; }
@@ -38,6 +41,12 @@ class TextClassifier final : public Task {
   std::optional<int64_t> position_limit() const;
 
  private:
+  struct Input {
+    Ids tokens;
+    Context context;
+  };
+  /// What the stack reads.
+  Input stack_input(const Ids& tokens, const Context& context) const;
   /// a: (B, 1, T) of the states x: (B, T, D).
   Var pooling_weights(const Var& x, const Segments& segments) const;
 
