@@ -20,14 +20,21 @@ const char* to_string(Split split) {
   return "?";
 }
 
+Split split_called(const std::string& name) {
+  for (const Split split : {Split::train, Split::valid, Split::test})
+    if (name == to_string(split)) return split;
+  throw ConfigError(fmt::format("--split: {} is none of train, valid, test", name));
+}
+
 namespace {
 
 /// The settings of a source that decide what an example is. Where the files lie does not: their content is in the
 /// fingerprint.
 std::string settings_text(const SourceConfig& source) {
   const Settings settings = std::visit([](const auto& config) { return settings_of(config); }, source);
-  static const std::vector<std::string> places = {
-      "train", "valid", "test", "include", "exclude", "classes", "classes_file", "tokenizer.vocabulary", "overlap"};
+  static const std::vector<std::string> places = {"train",           "valid",   "test",         "include",
+                                                  "exclude",         "classes", "classes_file", "tokenizer.vocabulary",
+                                                  "tokenizer.model", "overlap", "on_error"};
   std::string text;
   for (const auto& [key, value] : settings) {
     const bool is_place = std::any_of(places.begin(), places.end(), [&key = key](const std::string& place) {
@@ -79,6 +86,10 @@ const ExampleSet& RunData::examples(Split split) const {
   return split == Split::train ? labelled_.train : split == Split::valid ? labelled_.valid : labelled_.test;
 }
 
+std::vector<int64_t> RunData::class_counts() const {
+  return labelled_.train.class_counts(static_cast<int64_t>(classes_.size()));
+}
+
 const TextCorpus& RunData::corpus(Split split) const {
   if (!is_text_) throw Error("data: this is not text");
   const TextCorpus& corpus = split == Split::train ? text_.train : split == Split::valid ? text_.valid : text_.test;
@@ -115,8 +126,10 @@ std::unique_ptr<BatchSource> RunData::evaluation(Split split, bool per_file) con
   return std::make_unique<OrderedBatches>(examples(split), batches);
 }
 
+const std::vector<std::string>& RunData::left_out() const { return is_text_ ? text_.left_out : labelled_.left_out; }
+
 std::vector<std::string> RunData::description() const {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = left_out();
   lines.push_back(fmt::format("tokenizer: {}, {} tokens", tokenizer_->kind(), tokenizer_->vocabulary_size()));
   for (const Split split : {Split::train, Split::valid, Split::test}) {
     if (!has(split)) continue;

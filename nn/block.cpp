@@ -59,6 +59,10 @@ Var Block::forward(const Var& x, const Context& context) const {
       [&](const Var& h) { return (*feed_forward_)(h); });
 }
 
+std::vector<MixingWeights> Block::mixing_weights(const Var& x, const Context& context) const {
+  return mixer_->mixing_weights(placement_ == NormPlacement::pre ? mixer_norm_(x) : x, context);
+}
+
 Var Block::prefill(const Var& x, MixerState& state) const {
   return wire(
       x, Context{}, [&](const Var& h) { return mixer_->prefill(h, state); },

@@ -64,6 +64,8 @@ class Block {
   Var prefill(const Var& x, MixerState& state) const;
   Var step(const Var& x, MixerState& state) const;
   const Mixer& mixer() const { return *mixer_; }
+  /// Of its mixer, for the block's input.
+  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const;
 
  private:
   /// The wiring, with `mix` and `feed` standing for the way mixer and feed-forward network are used.

@@ -1,9 +1,9 @@
 #include <functional>
+#include <set>
 
 #include "core/error.hpp"
 #include "data/class_names.hpp"
-#include "data/labelled_source.hpp"
-#include "support.hpp"
+#include "labelled_support.hpp"
 
 using namespace capstan;
 
@@ -22,18 +22,6 @@ std::string quoted(const std::string& field) {
   std::string result = "\"";
   for (const char c : field) result += c == '"' ? "\"\"" : std::string(1, c);
   return result + "\"";
-}
-
-LabelledSourceConfig config_of(std::vector<std::string> train) {
-  LabelledSourceConfig config;
-  config.train = std::move(train);
-  config.valid_fraction = 0;
-  config.tokenizer = ByteTokenizerConfig{};
-  return config;
-}
-
-std::string text_of(const ClassificationData& data, const ExampleSet& examples, int64_t i) {
-  return data.tokenizer->decode({examples.tokens(i), examples.tokens(i) + examples.length(i)});
 }
 
 }  // namespace
@@ -99,8 +87,10 @@ TEST_CASE("columns by number, from the end, by header name and by key") {
       {"keys", "{\"y\": 1, \"t\": \"a\", \"u\": \"b\"}", TableFormat::jsonl, {false, "y", {"u", "t"}}, {{"1", "b a"}}}};
   for (const Row& row : cases) {
     std::vector<std::pair<std::string, std::string>> found;
-    for (const LabelledText& text : read_table(row.content, "f", row.format, row.columns))
+    BadRows bad(OnError::stop);
+    for (const LabelledText& text : read_table(row.content, "f", row.format, row.columns, bad))
       found.emplace_back(text.label, text.text);
+    CHECK(bad.count() == 0);
     CHECK_MESSAGE(found == row.rows, row.what);
   }
 }
@@ -108,6 +98,7 @@ TEST_CASE("columns by number, from the end, by header name and by key") {
 TEST_CASE("the format follows the name") {
   CHECK(format_of("a/b.tsv") == TableFormat::tsv);
   CHECK(format_of("b.csv.gz") == TableFormat::csv);
+  CHECK(format_of("b.jsonl.zst") == TableFormat::jsonl);
   CHECK(format_of("b.jsonl") == TableFormat::jsonl);
   CHECK(contains(message_of<Error>([] { format_of("b.txt"); }), "b.txt: the name does not tell the format"));
 }
@@ -122,6 +113,11 @@ TEST_CASE("class names: lists, files, gathered ones") {
   CHECK(message_of<Error>([&] { list.index_of("3", "f:9"); }) ==
         "f:9: unknown label '3'; known: World, Sports, Sci/Tech");
   CHECK_THROWS_AS(list.index_of("-1", "f:1"), Error);
+  const ClassNames from_one = ClassNames::from_list({"World", "Sports"}, "classes", 1);
+  CHECK(from_one.index_of("1", "f:1") == 0);
+  CHECK(from_one.index_of("2", "f:1") == 1);
+  CHECK(from_one.index_of("World", "f:1") == 0);
+  for (const char* label : {"0", "3"}) CHECK_THROWS_AS(from_one.index_of(label, "f:1"), Error);
   const ClassNames numbers = ClassNames::gather({"10", "2", "1", "2"}, "train");
   CHECK(numbers.names() == Fields{"1", "2", "10"});
   CHECK(numbers.index_of("10", "f:1") == 2);
@@ -169,6 +165,59 @@ TEST_CASE("long texts lose their tail or their head, empty ones are left out on 
   CHECK(text_of(load_labelled(config), load_labelled(config).train, 0) == "abcdef");
 }
 
+TEST_CASE("text pairs: a separator behind the vocabulary stands between the columns") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = config_of({folder.write("train.tsv", "yes\tab\tcd e\nno\t\tx\nno\tq q\t\n")});
+  config.text_columns = {"2", "3"};
+  const auto ids = [&](int64_t i) {
+    const ClassificationData data = load_labelled(config);
+    return std::vector<int32_t>(data.train.tokens(i), data.train.tokens(i) + data.train.length(i));
+  };
+  using Tokens = std::vector<int32_t>;
+  CHECK(ids(0) == Tokens{'a', 'b', ' ', 'c', 'd', ' ', 'e'});
+  config.separator = true;
+  CHECK(ids(0) == Tokens{'a', 'b', 256, 'c', 'd', ' ', 'e'});
+  CHECK(ids(1) == Tokens{256, 'x'});
+  CHECK(ids(2) == Tokens{'q', ' ', 'q', 256});
+  CHECK(vocabulary_size(config, *load_labelled(config).tokenizer) == 257);
+  // The longest column loses tokens first, the separator stays.
+  config.max_length = 6;
+  CHECK(ids(0) == Tokens{'a', 'b', 256, 'c', 'd', ' '});
+  config.max_length = 3;
+  CHECK(ids(0) == Tokens{'a', 256, 'c'});
+  config.truncate = Truncate::tail;
+  CHECK(ids(0) == Tokens{'b', 256, 'e'});
+  config.truncate = Truncate::error;
+  CHECK(contains(message_of<Error>([&] { ids(0); }), "train.tsv:1: the text has 7 tokens, more than max_length = 3"));
+
+  LabelledSourceConfig json = config_of({folder.write(
+      "train.jsonl", "{\"label\": 1, \"a\": \"x y\", \"b\": \"z\"}\n{\"label\": 0, \"a\": \"\", \"b\": \"\"}\n")});
+  json.text_columns = {"b", "a"};
+  json.separator = true;
+  CHECK(contains(message_of<Error>([&] { load_labelled(json); }), "train.jsonl:2: the text is empty"));
+  json.skip_empty = true;
+  json.tokenizer = WordTokenizerConfig{};
+  const ClassificationData words = load_labelled(json);
+  REQUIRE(words.train.size() == 1);
+  CHECK(words.train.length(0) == 4);
+  CHECK(words.train.tokens(0)[1] == words.tokenizer->vocabulary_size());
+}
+
+TEST_CASE("text pairs: a separator needs columns and room") {
+  LabelledSourceConfig config = config_of({"t.tsv"});
+  config.separator = true;
+  const auto problems_of = [](const LabelledSourceConfig& c) {
+    ProblemText problems("data");
+    validate(c, problems);
+    return problems.text();
+  };
+  CHECK(problems_of(config) == "data.separator: needs at least two text_columns to stand between");
+  config.text_columns = {"2", "3"};
+  CHECK(problems_of(config) == "");
+  config.max_length = 2;
+  CHECK(problems_of(config) == "data.max_length: 2 columns and their separators need 3 tokens or more");
+}
+
 TEST_CASE("a share of every class is held out, the same one every time") {
   const TemporaryFolder folder;
   std::string content;
@@ -180,6 +229,13 @@ TEST_CASE("a share of every class is held out, the same one every time") {
   CHECK(data.valid.class_counts(3) == std::vector<int64_t>{18, 2, 0});
   CHECK(data.train.class_counts(3) == std::vector<int64_t>{162, 18, 1});
   CHECK(load_labelled(config).fingerprint() == data.fingerprint());
+  // Together they are the whole, each example once.
+  std::multiset<std::string> texts;
+  for (const ExampleSet* set : {&data.train, &data.valid})
+    for (int64_t i = 0; i < set->size(); ++i) texts.insert(text_of(data, *set, i));
+  std::multiset<std::string> all{"one"};
+  for (int i = 0; i < 200; ++i) all.insert(std::to_string(i));
+  CHECK(texts == all);
   config.split_seed = 1;
   CHECK(load_labelled(config).fingerprint() != data.fingerprint());
 }
