@@ -13,24 +13,6 @@
 namespace capstan {
 namespace {
 
-int run(const Command& command) {
-  try {
-    check_kernel_choice();
-    const int code = command();
-    flush_output();
-    return code;
-  } catch (const ConfigError& error) {
-    spdlog::error("{}", error.what());
-    return exit_wrong_usage;
-  } catch (const std::bad_alloc&) {
-    spdlog::error("out of memory: lower train.batch_size, or set train.micro_batch_tokens or model.recompute");
-    return exit_failed;
-  } catch (const std::exception& error) {
-    spdlog::error("{}", error.what());
-    return exit_failed;
-  }
-}
-
 /// Says what is wrong with the command line. Where a command is missing or unknown, CLI11 says only that one is
 /// required.
 int refuse(CLI::App& root, const CLI::ParseError& error) {
@@ -63,12 +45,31 @@ void flush_output() {
   if (!std::cout.flush()) throw Error("standard output: writing failed: is the disk full, or its reader gone?");
 }
 
+int run_command(const Command& command) {
+  try {
+    check_kernel_choice();
+    const int code = command();
+    flush_output();
+    return code;
+  } catch (const ConfigError& error) {
+    spdlog::error("{}", error.what());
+    return exit_wrong_usage;
+  } catch (const std::bad_alloc&) {
+    spdlog::error("out of memory: lower train.batch_size, or set train.micro_batch_tokens or model.recompute");
+    return exit_failed;
+  } catch (const std::exception& error) {
+    spdlog::error("{}", error.what());
+    return exit_failed;
+  }
+}
+
 int run_command_line(int argc, char** argv) {
   // Results go to stdout, everything else to stderr.
   spdlog::set_default_logger(
       std::make_shared<spdlog::logger>("capstan", std::make_shared<spdlog::sinks::stderr_color_sink_st>()));
   spdlog::set_pattern("%^%l%$: %v");
   CLI::App cli{"Trains, compares and serves attention-free and linear-cost text models.", "capstan"};
+  cli.set_version_flag("--version", "capstan " CAPSTAN_VERSION, "Print the version");
   cli.require_subcommand(1);
   cli.footer(
       "Begin with:   capstan train --config configs/quickstart-lm.yaml\n"
@@ -78,19 +79,23 @@ int run_command_line(int argc, char** argv) {
   Command chosen;
   const Choose choose = [&chosen](Command command) { chosen = std::move(command); };
   add_train_command(cli, choose);
+  add_sweep_command(cli, choose);
   add_eval_command(cli, choose);
   add_predict_command(cli, choose);
   add_generate_command(cli, choose);
   add_inspect_command(cli, choose);
   add_import_command(cli, choose);
   add_compare_command(cli, choose);
+  add_metrics_command(cli, choose);
+  add_report_command(cli, choose);
   add_config_command(cli, choose);
+  add_pages_commands(cli, choose);
   try {
     cli.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return error.get_exit_code() == 0 ? cli.exit(error) : refuse(cli, error);
   }
-  return run(chosen);
+  return run_command(chosen);
 }
 
 }  // namespace capstan

@@ -17,16 +17,24 @@ using Command = std::function<int()>;
 using Choose = std::function<void(Command)>;
 
 void add_train_command(CLI::App& cli, const Choose& choose);
+void add_sweep_command(CLI::App& cli, const Choose& choose);
 void add_eval_command(CLI::App& cli, const Choose& choose);
 void add_predict_command(CLI::App& cli, const Choose& choose);
 void add_generate_command(CLI::App& cli, const Choose& choose);
 void add_inspect_command(CLI::App& cli, const Choose& choose);
 void add_import_command(CLI::App& cli, const Choose& choose);
 void add_compare_command(CLI::App& cli, const Choose& choose);
+void add_metrics_command(CLI::App& cli, const Choose& choose);
+void add_report_command(CLI::App& cli, const Choose& choose);
 void add_config_command(CLI::App& cli, const Choose& choose);
+/// man and completion; they describe all commands of `cli`.
+void add_pages_commands(CLI::App& cli, const Choose& choose);
 
 /// Throws Error when standard output does not take what was written to it (a full disk).
 void flush_output();
+
+/// Runs the command and turns what it throws into a message on stderr and an exit code.
+int run_command(const Command& command);
 
 /// Parses the command line, runs the command, and turns what it throws into a message on stderr and an exit code.
 int run_command_line(int argc, char** argv);

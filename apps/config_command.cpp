@@ -5,7 +5,7 @@
 #include "apps/commands.hpp"
 #include "apps/config/config.hpp"
 #include "apps/options.hpp"
-#include "apps/run_config.hpp"
+#include "apps/sweep.hpp"
 #include "core/error.hpp"
 
 namespace capstan {
@@ -17,7 +17,7 @@ void add_config_command(CLI::App& cli, const Choose& choose) {
   const auto options = std::make_shared<ConfigOptions>();
   const auto load = [options] {
     if (options->files.empty()) throw ConfigError("config: give a file with --config");
-    return load_config<RunConfig>(options->files, options->overrides);
+    return load_run(*options);
   };
 
   CLI::App* const print = command->add_subcommand("print", "The whole configuration, defaults included, as YAML");
@@ -33,6 +33,12 @@ void add_config_command(CLI::App& cli, const Choose& choose) {
   add_config_options(*check, *options);
   check->callback([=] {
     choose([=] {
+      if (!options->files.empty() && has_sweep(*options)) {
+        const Sweep sweep = load_sweep(*options);
+        std::cout << fmt::format("{}: the configurations of {} runs are right\n", sweep.folder.filename().string(),
+                                 sweep.runs.size());
+        return exit_done;
+      }
       std::cout << load().name << ": the configuration is right\n";
       return exit_done;
     });

@@ -17,7 +17,6 @@
 #include "apps/run_model.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
-#include "train/evaluate.hpp"
 
 namespace capstan {
 namespace {
@@ -27,12 +26,6 @@ struct EvalOptions {
   std::vector<std::string> overrides;
   bool gzip = false;
 };
-
-Split split_of(const std::string& name) {
-  for (const Split split : {Split::train, Split::valid, Split::test})
-    if (name == to_string(split)) return split;
-  throw ConfigError(fmt::format("--split: {} is none of train, valid, test", name));
-}
 
 /// Loss of every file of a split, each a document of its own, in nats.
 std::vector<double> loss_per_file(const SavedRun& run, const RunData& data, Split split) {
@@ -104,7 +97,7 @@ int evaluate_run(const EvalOptions& options) {
   if (!options.overrides.empty())
     run.config = load_config<RunConfig>({(run.folder / "config.yaml").string()}, options.overrides);
   set_threads(static_cast<int>(run.config.threads));
-  const Split split = split_of(options.split);
+  const Split split = split_called(options.split);
   const RunData data(run.config, run.tokenizer, run.classes);
   for (const std::string& line : data.left_out()) spdlog::info(line);
   if (options.gzip) {
@@ -112,21 +105,7 @@ int evaluate_run(const EvalOptions& options) {
     compare_with_gzip(run, data, split);
     return exit_done;
   }
-  EvalReport report;
-  report.split = to_string(split);
-  report.classes = run.classes;
-  const auto source = data.evaluation(split);
-  if (run.model->is_language_model()) {
-    report.language_model = true;
-    report.total = *evaluate(run.model->task(), *source);
-  } else {
-    ClassifierEvaluation result =
-        evaluate_classifier(run.model->text_classifier(), static_cast<int64_t>(run.classes.size()), *source);
-    report.total = result.total;
-    report.classification = std::move(result.report);
-  }
-  if (std::holds_alternative<TextSourceConfig>(run.config.data))
-    report.bits_per_byte = report.total.loss_sum / std::log(2.0) / static_cast<double>(data.corpus(split).bytes());
+  const EvalReport report = evaluate_split(run, data, split);
   (options.format == "json" ? print_json : print_text)(report, std::cout);
   return exit_done;
 }

@@ -66,16 +66,7 @@ void print_confusion(const EvalReport& report, std::ostream& out) {
 
 void print_commonest_confusions(const EvalReport& report, std::ostream& out) {
   const ClassificationReport& r = *report.classification;
-  struct Confusion {
-    int64_t count, truth, predicted;
-  };
-  std::vector<Confusion> all;
-  for (int64_t truth = 0; truth < r.classes(); ++truth)
-    for (int64_t predicted = 0; predicted < r.classes(); ++predicted)
-      if (truth != predicted && r.count(truth, predicted) > 0)
-        all.push_back({r.count(truth, predicted), truth, predicted});
-  std::stable_sort(all.begin(), all.end(), [](const Confusion& a, const Confusion& b) { return a.count > b.count; });
-  if (all.size() > named_confusions) all.resize(named_confusions);
+  const std::vector<Confusion> all = commonest_confusions(r, named_confusions);
   if (!all.empty()) out << "\ncommonest confusions\n";
   for (const Confusion& c : all)
     out << fmt::format("{:>6}  {} taken for {}\n", c.count, report.classes[static_cast<size_t>(c.truth)],
@@ -83,6 +74,25 @@ void print_commonest_confusions(const EvalReport& report, std::ostream& out) {
 }
 
 }  // namespace
+
+EvalReport evaluate_split(const SavedRun& run, const RunData& data, Split split) {
+  EvalReport report;
+  report.split = to_string(split);
+  report.classes = run.classes;
+  const auto source = data.evaluation(split);
+  if (run.model->is_language_model()) {
+    report.language_model = true;
+    report.total = *evaluate(run.model->task(), *source);
+  } else {
+    ClassifierEvaluation result =
+        evaluate_classifier(run.model->text_classifier(), static_cast<int64_t>(run.classes.size()), *source);
+    report.total = result.total;
+    report.classification = std::move(result.report);
+  }
+  if (std::holds_alternative<TextSourceConfig>(run.config.data))
+    report.bits_per_byte = report.total.loss_sum / std::log(2.0) / static_cast<double>(data.corpus(split).bytes());
+  return report;
+}
 
 void print_text(const EvalReport& report, std::ostream& out) {
   out << fmt::format("split {}\n", report.split);

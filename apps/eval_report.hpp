@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/run_data.hpp"
+#include "apps/run_model.hpp"
 #include "train/classification_report.hpp"
 #include "train/evaluate.hpp"
 
@@ -19,6 +21,8 @@ struct EvalReport {
   std::optional<ClassificationReport> classification;
   std::vector<std::string> classes;  // their names
 };
+
+EvalReport evaluate_split(const SavedRun& run, const RunData& data, Split split);
 
 void print_text(const EvalReport& report, std::ostream& out);
 /// One object on one line: the figures by the names of print_text, the classes, and "confusion" (rows: true class).

@@ -20,6 +20,12 @@ const char* to_string(Split split) {
   return "?";
 }
 
+Split split_called(const std::string& name) {
+  for (const Split split : {Split::train, Split::valid, Split::test})
+    if (name == to_string(split)) return split;
+  throw ConfigError(fmt::format("--split: {} is none of train, valid, test", name));
+}
+
 namespace {
 
 /// The settings of a source that decide what an example is. Where the files lie does not: their content is in the
@@ -89,6 +95,10 @@ RunData::RunData(const RunConfig& config, std::shared_ptr<const Tokenizer> token
 
 const ExampleSet& RunData::examples(Split split) const {
   return split == Split::train ? labelled_.train : split == Split::valid ? labelled_.valid : labelled_.test;
+}
+
+std::vector<int64_t> RunData::class_counts() const {
+  return labelled_.train.class_counts(static_cast<int64_t>(classes_.size()));
 }
 
 const TextCorpus& RunData::corpus(Split split) const {

@@ -13,6 +13,8 @@ namespace capstan {
 
 enum class Split { train, valid, test };
 const char* to_string(Split split);
+/// The split that --split names; throws ConfigError when there is none of that name.
+Split split_called(const std::string& name);
 
 /// Everything that `data:` stands for. Splits that the configuration does not give are empty.
 class RunData {
@@ -22,6 +24,8 @@ class RunData {
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const std::vector<std::string>& classes() const { return classes_; }
+  /// Training examples of each class; empty for data without labels.
+  std::vector<int64_t> class_counts() const;
   /// What a place in the data depends on, one fact per line.
   const std::string& identity() const { return identity_; }
 

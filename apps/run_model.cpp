@@ -50,10 +50,14 @@ ModelSummary RunModel::summary(int64_t length) const {
   return language_model_ ? summarize(*language_model_, params_, length) : summarize(*text_classifier_, params_, length);
 }
 
-namespace {
+const Stack& RunModel::stack() const { return language_model_ ? language_model_->stack() : text_classifier_->stack(); }
 
-/// Whole or not at all, whatever moment the process ends at.
-void write_file(const fs::path& path, const std::string& text) {
+std::vector<std::vector<MixingWeights>> RunModel::mixing_weights(const Ids& tokens) const {
+  const Context context = Context::evaluation(tokens.dim(0), tokens.dim(1));
+  return language_model_ ? stack().mixing_weights(tokens, context) : text_classifier_->mixing_weights(tokens, context);
+}
+
+void write_whole_file(const fs::path& path, const std::string& text) {
   const std::string unfinished = path.string() + ".tmp";
   FileWriter file(unfinished);
   file.write(text);
@@ -61,6 +65,8 @@ void write_file(const fs::path& path, const std::string& text) {
   file.close();
   rename_path(unfinished, path.string());
 }
+
+namespace {
 
 std::string read_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -100,6 +106,11 @@ void check_belonging(const SavedRun& run) {
 
 }  // namespace
 
+int64_t model_vocabulary(const RunConfig& config, const Tokenizer& tokenizer) {
+  const auto* labelled = std::get_if<LabelledSourceConfig>(&config.data);
+  return labelled != nullptr ? vocabulary_size(*labelled, tokenizer) : tokenizer.vocabulary_size();
+}
+
 std::string identity_of(const Tokenizer& tokenizer) {
   return fmt::format("{}, {} tokens, fingerprint {}", tokenizer.kind(), tokenizer.vocabulary_size(),
                      tokenizer.fingerprint());
@@ -113,9 +124,9 @@ std::string identity_of(const std::vector<std::string>& classes) {
 
 void write_run_files(const fs::path& folder, const RunConfig& config, const Tokenizer& tokenizer,
                      const std::vector<std::string>& classes) {
-  write_file(folder / "config.yaml", to_yaml(config));
-  write_file(folder / "tokenizer.json", tokenizer.to_json());
-  if (!classes.empty()) write_file(folder / "classes.txt", identity_of(classes));
+  write_whole_file(folder / "config.yaml", to_yaml(config));
+  write_whole_file(folder / "tokenizer.json", tokenizer.to_json());
+  if (!classes.empty()) write_whole_file(folder / "classes.txt", identity_of(classes));
 }
 
 SavedRun open_run(const fs::path& where) {
@@ -130,7 +141,7 @@ SavedRun open_run(const fs::path& where) {
   }
   run.weights = find_model_file(where);
   check_belonging(run);
-  run.model = std::make_unique<RunModel>(run.config, run.tokenizer->vocabulary_size(),
+  run.model = std::make_unique<RunModel>(run.config, model_vocabulary(run.config, *run.tokenizer),
                                          static_cast<int64_t>(run.classes.size()));
   load_model(run.weights, run.model->params());
   return run;

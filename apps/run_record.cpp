@@ -1,6 +1,9 @@
 #include "apps/run_record.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -17,19 +20,43 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-void add_event(const nlohmann::json& event, RunRecord& run, std::vector<double>& speeds) {
-  const std::string kind = event.value("event", "");
-  run.step = std::max(run.step, event.value("step", int64_t{0}));
-  if (kind == "train") {
-    run.seconds = event.value("seconds", run.seconds);
-    run.train_loss = event.value("loss", run.train_loss);
-    run.peak_rss_bytes = std::max(run.peak_rss_bytes, event.value("peak_rss_bytes", int64_t{0}));
-    speeds.push_back(event.value("tokens_per_second", 0.0));
-  } else if (kind == "valid") {
-    const RunRecord::Validation valid{event.value("step", int64_t{0}), event.value("loss", 0.0),
-                                      event.value("accuracy", 0.0)};
-    if (!run.best || valid.loss < run.best->loss) run.best = valid;
+/// A number of an event; NAN where it has none (JSON knows no NAN and writes null).
+double number(const nlohmann::json& event, const char* key) {
+  const auto value = event.find(key);
+  return value != event.end() && value->is_number() ? value->get<double>() : NAN;
+}
+
+int64_t whole(const nlohmann::json& event, const char* key) {
+  const auto value = event.find(key);
+  return value != event.end() && value->is_number_integer() ? value->get<int64_t>() : 0;
+}
+
+void add_event(const nlohmann::json& event, RunRecord& run) {
+  const auto kind = event.find("event");
+  run.step = std::max(run.step, whole(event, "step"));
+  if (kind == event.end()) return;
+  if (*kind == "train") {
+    run.train.push_back({whole(event, "step"), whole(event, "epoch"), whole(event, "tokens"), number(event, "seconds"),
+                         number(event, "loss"), number(event, "lr"), number(event, "grad_norm"),
+                         number(event, "tokens_per_second"), whole(event, "rss_bytes"),
+                         whole(event, "peak_rss_bytes")});
+  } else if (*kind == "valid") {
+    run.valid.push_back({whole(event, "step"), number(event, "seconds"), number(event, "loss"), number(event, "bits"),
+                         number(event, "accuracy")});
   }
+}
+
+void sum_up(RunRecord& run) {
+  std::vector<double> speeds;
+  for (const TrainPoint& point : run.train) {
+    if (std::isfinite(point.seconds)) run.seconds = point.seconds;
+    if (std::isfinite(point.loss)) run.train_loss = point.loss;
+    if (std::isfinite(point.tokens_per_second)) speeds.push_back(point.tokens_per_second);
+    run.peak_rss_bytes = std::max(run.peak_rss_bytes, point.peak_rss_bytes);
+  }
+  run.tokens_per_second = median(std::move(speeds));
+  for (const ValidPoint& point : run.valid)
+    if (std::isfinite(point.loss) && (!run.best || point.loss < run.best->loss)) run.best = point;
 }
 
 using Leaves = std::vector<std::pair<std::string, std::string>>;
@@ -52,16 +79,6 @@ bool ends_with_name(const std::string& path, const std::string& name) {
   return path.size() == name.size() || path[path.size() - name.size() - 1] == '.';
 }
 
-/// The shortest end of `path` that says what it is and is the end of no other key's path.
-std::string short_name(const std::string& path, const std::vector<DifferingKey>& keys) {
-  for (size_t dot = path.rfind('.'); dot != std::string::npos && dot > 0; dot = path.rfind('.', dot - 1)) {
-    const std::string name = path.substr(dot + 1);
-    const auto ends = [&](const DifferingKey& key) { return ends_with_name(key.path, name); };
-    if (name != "type" && std::count_if(keys.begin(), keys.end(), ends) == 1) return name;
-  }
-  return path;
-}
-
 }  // namespace
 
 RunRecord read_record(const std::filesystem::path& folder) {
@@ -72,16 +89,34 @@ RunRecord read_record(const std::filesystem::path& folder) {
   RunRecord run;
   run.folder = folder.string();
   run.config = load_config<RunConfig>({config.string()});
-  std::vector<double> speeds;
   std::ifstream file(metrics);
   for (std::string line; std::getline(file, line);) {
     const nlohmann::json event = nlohmann::json::parse(line, nullptr, false);
     // The last line may be half there: the run may be training now.
-    if (event.is_object()) add_event(event, run, speeds);
+    if (event.is_object()) add_event(event, run);
   }
   if (run.step == 0) throw Error(fmt::format("{}: tells of no step: has the run trained yet?", metrics.string()));
-  run.tokens_per_second = median(std::move(speeds));
+  sum_up(run);
   return run;
+}
+
+std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
+  std::vector<RunRecord> runs;
+  for (const std::string& folder : folders) {
+    std::error_code unknown;
+    if (folders.size() > 1 && std::filesystem::is_regular_file(folder, unknown)) continue;
+    try {
+      runs.push_back(read_record(folder));
+    } catch (const Error& error) {
+      spdlog::warn("{}; left out", error.what());
+    }
+  }
+  if (runs.empty()) throw Error("none of the folders is that of a run");
+  std::stable_sort(runs.begin(), runs.end(), [](const RunRecord& a, const RunRecord& b) {
+    if (a.best.has_value() != b.best.has_value()) return a.best.has_value();
+    return a.best ? a.best->loss < b.best->loss : a.train_loss < b.train_loss;
+  });
+  return runs;
 }
 
 std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs) {
@@ -101,8 +136,26 @@ std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs) {
                                   [&](const std::string& v) { return v != key.values.front(); }))
       keys.push_back(std::move(key));
   }
-  for (DifferingKey& key : keys) key.short_name = short_name(key.path, keys);
+  std::vector<std::string> paths;
+  for (const DifferingKey& key : keys) paths.push_back(key.path);
+  const std::vector<std::string> names = short_names(paths);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i].short_name = names[i];
   return keys;
+}
+
+std::vector<std::string> short_names(const std::vector<std::string>& paths) {
+  std::vector<std::string> names = paths;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const std::string& path = paths[i];
+    for (size_t dot = path.rfind('.'); dot != std::string::npos && dot > 0; dot = path.rfind('.', dot - 1)) {
+      const std::string name = path.substr(dot + 1);
+      const auto ends = [&](const std::string& other) { return ends_with_name(other, name); };
+      if (name == "type" || std::count_if(paths.begin(), paths.end(), ends) != 1) continue;
+      names[i] = name;
+      break;
+    }
+  }
+  return names;
 }
 
 }  // namespace capstan

@@ -56,22 +56,29 @@ Var weights_of(const Var& logits, const Array& mask, AttentionKernel kernel) {
   throw std::logic_error("attention: unknown kernel");
 }
 
+/// (B, T, H E) -> (B, H, T, E)
+Var split_heads(const Var& x, int64_t heads) {
+  return transpose(reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
+}
+
 }  // namespace
 
-Var attention_composed(const Var& q, const Var& k, const Var& v, const Var& bias, const Segments& segments,
-                       const AttentionOptions& options) {
+Var attention_weights(const Var& q, const Var& k, const Var& bias, const Segments& segments,
+                      const AttentionOptions& options) {
   const int64_t batch = q.dim(0), length = q.dim(1), heads = options.heads;
-  const auto split_heads = [&](const Var& x) {  // (B, H, T, width of a head)
-    return transpose(reshape(x, {batch, length, heads, x.dim(2) / heads}), {0, 2, 1, 3});
-  };
   const auto per_query = [&](const Array& factor) { return Var(factor.reshape(Shape{batch, 1, length, 1})); };
-  Var logits = options.scale * matmul(split_heads(q), split_heads(k), {Transpose::no, Transpose::yes});
+  Var logits = options.scale * matmul(split_heads(q, heads), split_heads(k, heads), {Transpose::no, Transpose::yes});
   if (!options.row_scale.empty()) logits = logits * per_query(options.row_scale);
   if (bias) logits = logits + bias_matrix(bias, segments);
   const Array mask = visible_keys(segments, options).reshape(Shape{batch, 1, length, length});
-  Var output = matmul(weights_of(logits, mask, options.kernel), split_heads(v));
-  if (!options.output_scale.empty()) output = output * per_query(options.output_scale);
-  return reshape(transpose(output, {0, 2, 1, 3}), {batch, length, v.dim(2)});
+  const Var weights = weights_of(logits, mask, options.kernel);
+  return options.output_scale.empty() ? weights : weights * per_query(options.output_scale);
+}
+
+Var attention_composed(const Var& q, const Var& k, const Var& v, const Var& bias, const Segments& segments,
+                       const AttentionOptions& options) {
+  const Var output = matmul(attention_weights(q, k, bias, segments, options), split_heads(v, options.heads));
+  return reshape(transpose(output, {0, 2, 1, 3}), {v.dim(0), v.dim(1), v.dim(2)});
 }
 
 CAPSTAN_END

@@ -6,6 +6,10 @@
 
 CAPSTAN_BEGIN
 
+/// What query i takes of the value of key j, (B, H, T, T): O = A v. 0 where the key is not visible.
+Var attention_weights(const Var& q, const Var& k, const Var& bias, const Segments& segments,
+                      const AttentionOptions& options);
+
 Var attention_composed(const Var& q, const Var& k, const Var& v, const Var& bias, const Segments& segments,
                        const AttentionOptions& options);
 

@@ -6,6 +6,13 @@
 
 CAPSTAN_BEGIN
 
+/// What the pools take of token i for token t, (B, H, T, T); rows sum to 1, those of padding are 0.
+struct FastformerPoolWeights {
+  Var query, key;
+};
+FastformerPoolWeights fastformer_pool_weights(const Var& qk, const FastformerWeights& weights, const Segments& segments,
+                                              bool causal);
+
 Var fastformer_composed(const Var& qk, const FastformerWeights& weights, const Segments& segments, bool causal);
 
 CAPSTAN_END

@@ -86,10 +86,26 @@ Var Stack::embed(const Ids& tokens, const Ids& positions, const Context& context
   return dropout_(x, context);
 }
 
-Var Stack::forward(const Ids& tokens, const Context& context) const {
+void Stack::check_tokens(const Ids& tokens, const Context& context) const {
   check(tokens.shape() == context.segments.ids().shape(), "model: tokens {} and segment ids {} differ in shape",
         tokens.shape(), context.segments.ids().shape());
   check_length(context.segments.longest());
+}
+
+std::vector<std::vector<MixingWeights>> Stack::mixing_weights(const Ids& tokens, const Context& context) const {
+  check_tokens(tokens, context);
+  const TapePause pause;
+  std::vector<std::vector<MixingWeights>> layers;
+  Var x = embed(tokens, context.segments.positions(), context);
+  for (const Block& block : blocks_) {
+    layers.push_back(block.mixing_weights(x, context));
+    x = block.forward(x, context);
+  }
+  return layers;
+}
+
+Var Stack::forward(const Ids& tokens, const Context& context) const {
+  check_tokens(tokens, context);
   Var x = embed(tokens, context.segments.positions(), context);
   if (!config_.recompute) {
     for (const Block& block : blocks_) x = block.forward(x, context);

@@ -46,6 +46,9 @@ class Stack {
   /// than the positions the model knows.
   Var forward(const Ids& tokens, const Context& context) const;
 
+  /// What every block's mixer does with the tokens (nn/mixer.hpp). No gradients.
+  std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const;
+
   DecodeState make_state(int64_t batch, DecodeWeights weights = DecodeWeights::float32) const;
   /// tokens: (B, T) -> (B, T, D), T visible tokens per sequence; `state` is fresh or reset. No gradients.
   Var prefill(const Ids& tokens, DecodeState& state) const;
@@ -62,6 +65,7 @@ class Stack {
  private:
   /// Embedding and what follows it up to the first block. positions: shape of the tokens.
   Var embed(const Ids& tokens, const Ids& positions, const Context& context) const;
+  void check_tokens(const Ids& tokens, const Context& context) const;
   Var finish(const Var& x) const { return final_norm_ ? (*final_norm_)(x) : x; }
   void check_length(int64_t length) const;
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "core/var.hpp"
 #include "nn/context.hpp"
@@ -41,6 +43,13 @@ struct MixerShape {
   double output_gain = 1;  // scale of the initial output projection (1 / sqrt(2 layers) in deep pre-norm stacks)
 };
 
+/// What a mixer does with a text, to be looked at. values: (B, H, T, T): what token t (row) takes of token s (column)
+/// in each of H heads; 0 where it sees nothing.
+struct MixingWeights {
+  std::string name;  // "attention", "query pool"
+  Array values;
+};
+
 class Mixer {
  public:
   virtual ~Mixer() = default;
@@ -57,6 +66,16 @@ class Mixer {
   virtual Var step(const Var& x, MixerState& state) const = 0;
 
   virtual MixerCost cost(int64_t length) const = 0;
+
+  /// For pictures and tables, by the composed forms of the ops: T x T numbers a head. The weights with which the tokens
+  /// of x (as in forward) are averaged where these depend on the text; empty for a mixer without such matrices.
+  virtual std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const;
+  /// The learned bias w_ts that position alone gives source s (column) for target t (row) in a document of `length`
+  /// tokens, (H, T, T) with H = 1 when all features share it; an empty Array for a mixer without one.
+  virtual Array position_bias(int64_t length) const;
 };
+
+inline std::vector<MixingWeights> Mixer::mixing_weights(const Var&, const Context&) const { return {}; }
+inline Array Mixer::position_bias(int64_t) const { return {}; }
 
 CAPSTAN_END

@@ -79,6 +79,17 @@ double ClassificationReport::calibration_error() const {
   return quotient(sum, examples_);
 }
 
+std::vector<Confusion> commonest_confusions(const ClassificationReport& report, size_t limit) {
+  std::vector<Confusion> all;
+  for (int64_t truth = 0; truth < report.classes(); ++truth)
+    for (int64_t predicted = 0; predicted < report.classes(); ++predicted)
+      if (truth != predicted && report.count(truth, predicted) > 0)
+        all.push_back({report.count(truth, predicted), truth, predicted});
+  std::stable_sort(all.begin(), all.end(), [](const Confusion& a, const Confusion& b) { return a.count > b.count; });
+  if (all.size() > limit) all.resize(limit);
+  return all;
+}
+
 ClassifierEvaluation evaluate_classifier(const TextClassifier& classifier, int64_t classes, const BatchSource& split) {
   const TapePause no_tape;
   ClassifierEvaluation result{{}, ClassificationReport(classes)};

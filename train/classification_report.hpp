@@ -53,6 +53,13 @@ class ClassificationReport {
   std::array<Bin, bin_count> bins_{};
 };
 
+/// Examples of class `truth` that were taken for another.
+struct Confusion {
+  int64_t count, truth, predicted;
+};
+/// The commonest first, at most `limit`.
+std::vector<Confusion> commonest_confusions(const ClassificationReport& report, size_t limit);
+
 struct ClassifierEvaluation {
   Evaluation total;
   ClassificationReport report;

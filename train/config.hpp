@@ -43,6 +43,7 @@ struct TrainConfig {
   OnNonfinite on_nonfinite = OnNonfinite::stop;
   bool check_finite = false;
   ProgressMode progress = ProgressMode::automatic;
+  bool tensorboard = false;
 };
 template <class Fields>
 void describe(Fields& f, TrainConfig& c) {
@@ -77,6 +78,7 @@ void describe(Fields& f, TrainConfig& c) {
   f("check_finite", c.check_finite, any(),
     "check every operation and name the first whose result is not finite (slow)");
   f("progress", c.progress, any(), "auto = bar on a terminal, else plain lines");
+  f("tensorboard", c.tensorboard, any(), "write what metrics.jsonl tells to TensorBoard's event files, too");
 }
 
 /// Rules that join several fields.

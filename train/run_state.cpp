@@ -74,6 +74,16 @@ void check_identity(const Identity& saved, const Identity& now, const std::strin
 
 }  // namespace
 
+std::optional<std::string> reached_limit(const TrainConfig& config, const RunState& state, double seconds) {
+  if (config.steps > 0 && state.step >= config.steps) return fmt::format("all {} steps are done", config.steps);
+  if (config.epochs > 0 && state.epoch >= config.epochs) return fmt::format("all {} epochs are done", config.epochs);
+  if (config.patience > 0 && state.stalled >= config.patience)
+    return fmt::format("no better validation loss in {} evaluations", state.stalled);
+  if (config.max_minutes > 0 && seconds >= 60 * config.max_minutes)
+    return fmt::format("the time limit of {} minutes is reached", config.max_minutes);
+  return std::nullopt;
+}
+
 std::string to_json(const RunState& state) {
   json content;
   for_fields(state, [&](const char* name, const auto& field) { content[name] = field; });

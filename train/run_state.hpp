@@ -34,6 +34,9 @@ struct RunState {
   Settings machine;   // what bit-for-bit equality depends on
 };
 
+/// Why a run that has trained `seconds` ends by its configuration; nothing while it goes on.
+std::optional<std::string> reached_limit(const TrainConfig& config, const RunState& state, double seconds);
+
 /// JSON with a checksum over its content.
 std::string to_json(const RunState& state);
 /// Throws Error naming `path` when the text is damaged.

@@ -13,6 +13,7 @@
 #include "train/batch_reader.hpp"
 #include "train/checkpoint.hpp"
 #include "train/evaluate.hpp"
+#include "train/event_file.hpp"
 #include "train/metrics.hpp"
 #include "train/micro_batches.hpp"
 #include "train/pace.hpp"
@@ -46,7 +47,7 @@ class Loop {
 
  private:
   void resume();
-  std::optional<std::string> limit() const;
+  std::optional<std::string> limit() const { return reached_limit(config_, state_, seconds()); }
   bool save_due() const;
 
   void step();
@@ -59,6 +60,7 @@ class Loop {
 
   bool validate();  // false: a signal came
   void judge(const Evaluation& result, double took);
+  void record(const nlohmann::json& line);
   void save();
   TrainResult finish();
   TrainResult interrupt();
@@ -74,6 +76,7 @@ class Loop {
   std::unique_ptr<WeightAverage> average_;
   Reporter reporter_;
   std::unique_ptr<MetricsFile> metrics_;
+  std::unique_ptr<EventFile> events_;  // null: off
   RunState state_;
 
   bool unsaved_ = true, best_unsaved_ = false;
@@ -112,6 +115,12 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
   resume();
   if (in_.on_ready) in_.on_ready();
   metrics_ = std::make_unique<MetricsFile>(folder_.metrics_file(), state_.step);
+  if (config_.tensorboard) events_ = std::make_unique<EventFile>(in_.folder.string(), state_.step);
+}
+
+void Loop::record(const nlohmann::json& line) {
+  metrics_->add(line);
+  if (events_) events_->add(line);
 }
 
 void Loop::resume() {
@@ -132,17 +141,6 @@ void Loop::resume() {
     reporter_.warn(change + ": results may differ in the last bits from those of an unbroken run");
   state_.settings = now.settings;
   state_.machine = now.machine;
-}
-
-std::optional<std::string> Loop::limit() const {
-  if (config_.steps > 0 && state_.step >= config_.steps) return fmt::format("all {} steps are done", config_.steps);
-  if (config_.epochs > 0 && state_.epoch >= config_.epochs)
-    return fmt::format("all {} epochs are done", config_.epochs);
-  if (config_.patience > 0 && state_.stalled >= config_.patience)
-    return fmt::format("no better validation loss in {} evaluations", state_.stalled);
-  if (config_.max_minutes > 0 && seconds() >= 60 * config_.max_minutes)
-    return fmt::format("the time limit of {} minutes is reached", config_.max_minutes);
-  return std::nullopt;
 }
 
 bool Loop::save_due() const {
@@ -274,7 +272,7 @@ void Loop::report_step(int64_t epoch) {
                          {"rss_bytes", resident_bytes()},
                          {"peak_rss_bytes", peak_resident_bytes()}};
   if (state_.skipped > 0) line["skipped"] = state_.skipped;
-  metrics_->add(line);
+  record(line);
   state_.window_loss = 0;
   state_.window_targets = 0;
   pace_.start_window();
@@ -334,15 +332,15 @@ void Loop::judge(const Evaluation& result, double took) {
   reporter_.info(fmt::format("Valid : Step {} : Loss {:.4f} ({:.3f} bpt) : Accuracy {:.2f} % : {} targets : {} : {}",
                              state_.step, loss, result.bits(), 100 * result.accuracy(),
                              short_count(static_cast<double>(result.targets)), short_time(took), verdict));
-  metrics_->add({{"event", "valid"},
-                 {"step", state_.step},
-                 {"loss", loss},
-                 {"bits", result.bits()},
-                 {"accuracy", result.accuracy()},
-                 {"targets", result.targets},
-                 {"best", best},
-                 {"stalled", state_.stalled},
-                 {"seconds", seconds()}});
+  record({{"event", "valid"},
+          {"step", state_.step},
+          {"loss", loss},
+          {"bits", result.bits()},
+          {"accuracy", result.accuracy()},
+          {"targets", result.targets},
+          {"best", best},
+          {"stalled", state_.stalled},
+          {"seconds", seconds()}});
 }
 
 void Loop::save() {

@@ -117,6 +117,12 @@ bool lay_override(ConfigNode& root, const std::string& override, int order, Prob
 
 }  // namespace
 
+std::string set_value(ConfigNode& root, const std::string& path, ConfigNode value) {
+  const auto parts = split_path(path);
+  if (!parts) return "expected path.to.key";
+  return set_below(root, *parts, 0, std::move(value));
+}
+
 ConfigNode load_tree(ConfigNode base, const std::vector<std::string>& files, const std::vector<std::string>& overrides,
                      ProblemList& problems) {
   bool complete = true;

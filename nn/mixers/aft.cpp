@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/ops_aft.hpp"
+#include "core/ops_aft_composed.hpp"
 #include "core/ops_math.hpp"
 #include "core/ops_reduce.hpp"
 #include "core/ops_shape.hpp"
@@ -94,6 +95,22 @@ Var Aft::mix(const Var& qkv, const Segments& segments) const {
 }
 
 Var Aft::forward(const Var& x, const Context& context) const { return output(mix(project(x), context.segments)); }
+
+Array Aft::position_bias(int64_t length) const {
+  const Segments document = Segments::full(1, length);
+  const Shape one_head{1, length, length};
+  switch (bias_) {
+    case Bias::none:
+      return {};
+    case Bias::factorised:
+      return aft_factorised_bias(position_u_, position_v_, document, window_).value().reshape(one_head);
+    case Bias::dense:
+      return aft_dense_bias(position_bias_, document, window_).value().reshape(one_head);
+    case Bias::taps:
+      return aft_conv_bias(taps(), document, shape_.causal).value().reshape(Shape{heads_, length, length});
+  }
+  throw std::logic_error("aft: unknown position bias");
+}
 
 MixerCost Aft::cost(int64_t length) const {
   const double width = static_cast<double>(shape_.width), keys = static_cast<double>(keys_),

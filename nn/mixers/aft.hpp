@@ -108,6 +108,7 @@ class Aft final : public Mixer {
   Var prefill(const Var& x, MixerState& state) const override;
   Var step(const Var& x, MixerState& state) const override;
   MixerCost cost(int64_t length) const override;
+  Array position_bias(int64_t length) const override;
 
  private:
   enum class Bias { none, factorised, dense, taps };

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
-#include "core/ops_attention.hpp"
+#include "core/ops_attention_composed.hpp"
 #include "core/ops_shape.hpp"
 
 CAPSTAN_BEGIN
@@ -25,8 +25,12 @@ MultiHeadAttention::MultiHeadAttention(const Scope& scope, const MixerShape& sha
     to_out_ = std::make_unique<Linear>(scope / "to_out", LinearConfig{width, width, config.bias, shape.output_gain});
 }
 
-double MultiHeadAttention::scale() const {
-  return 1 / std::sqrt(static_cast<double>(shape_.width) / static_cast<double>(config_.heads));
+AttentionOptions MultiHeadAttention::options() const {
+  AttentionOptions options;
+  options.heads = config_.heads;
+  options.causal = shape_.causal;
+  options.scale = 1 / std::sqrt(static_cast<double>(shape_.width) / static_cast<double>(config_.heads));
+  return options;
 }
 
 Var MultiHeadAttention::packed_bias() const {
@@ -47,15 +51,17 @@ Var MultiHeadAttention::project(const Var& x, const Ids& positions) const {
 }
 
 Var MultiHeadAttention::mix(const Var& qkv, const Segments& segments) const {
-  AttentionOptions options;
-  options.heads = config_.heads;
-  options.causal = shape_.causal;
-  options.scale = scale();
-  return attention_packed(qkv, segments, options);
+  return attention_packed(qkv, segments, options());
 }
 
 Var MultiHeadAttention::forward(const Var& x, const Context& context) const {
   return output(mix(project(x, context.segments.positions()), context.segments));
+}
+
+std::vector<MixingWeights> MultiHeadAttention::mixing_weights(const Var& x, const Context& context) const {
+  const int64_t width = shape_.width;
+  const std::vector<Var> parts = split(project(x, context.segments.positions()), 2, {width, width, width});
+  return {{"attention", attention_weights(parts[0], parts[1], Var(), context.segments, options()).value()}};
 }
 
 MixerCost MultiHeadAttention::cost(int64_t length) const {

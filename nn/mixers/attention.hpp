@@ -1,6 +1,7 @@
 // Multi-head attention, the Transformer's mixer. Vaswani et al. 2017, arXiv 1706.03762.
 #pragma once
 
+#include "core/ops_attention.hpp"
 #include "core/schema.hpp"
 #include "nn/layers.hpp"
 #include "nn/mixer.hpp"
@@ -44,9 +45,10 @@ class MultiHeadAttention final : public Mixer {
   Var prefill(const Var& x, MixerState& state) const override;
   Var step(const Var& x, MixerState& state) const override;
   MixerCost cost(int64_t length) const override;
+  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override;
 
  private:
-  double scale() const;
+  AttentionOptions options() const;
   /// Of q|k|v; undefined where there is none.
   Var packed_bias() const;
   /// x: (B, T, D) -> q|k|v (B, T, 3D), queries and keys turned by `positions`.

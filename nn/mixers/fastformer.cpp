@@ -1,6 +1,7 @@
 #include "nn/mixers/fastformer.hpp"
 
 #include "core/error.hpp"
+#include "core/ops_fastformer_composed.hpp"
 #include "core/ops_math.hpp"
 #include "core/ops_shape.hpp"
 
@@ -97,6 +98,11 @@ Var Fastformer::step(const Var& x, MixerState& mixer_state) const {
   for (int64_t row = 0; row < batch; ++row)
     for (int64_t c = 0; c < width; ++c) out[row * width + c] += qk[row * 2 * width + c];
   return Var(to_out_ ? to_out_->step(y, state.decode()) : y);
+}
+
+std::vector<MixingWeights> Fastformer::mixing_weights(const Var& x, const Context& context) const {
+  const FastformerPoolWeights pools = fastformer_pool_weights(to_qk_(x), weights(), context.segments, shape_.causal);
+  return {{"query pool", pools.query.value()}, {"key pool", pools.key.value()}};
 }
 
 MixerCost Fastformer::cost(int64_t) const {

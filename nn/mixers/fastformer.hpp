@@ -53,6 +53,7 @@ class Fastformer final : public Mixer {
   Var prefill(const Var& x, MixerState& state) const override;
   Var step(const Var& x, MixerState& state) const override;
   MixerCost cost(int64_t length) const override;
+  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override;
 
  private:
   FastformerWeights weights() const;

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
-#include "core/ops_attention.hpp"
+#include "core/ops_attention_composed.hpp"
 #include "core/ops_math.hpp"
 
 CAPSTAN_BEGIN
@@ -58,8 +58,8 @@ Flash::Parts Flash::project(const Var& x, const Ids& positions) const {
 Var Flash::mix(const Parts& parts, const Segments& segments) const {
   Var local, global;
   if (config_.local)
-    local = attention(parts.quad_q, parts.quad_k, parts.value, unit_.bias(std::min(config_.chunk, segments.longest())),
-                      segments, unit_.attention_options(segments));
+    local = attention(parts.quad_q, parts.quad_k, parts.value, local_bias(segments), segments,
+                      unit_.attention_options(segments));
   if (config_.global) global = chunk_linear_attention(parts.lin_q, parts.lin_k, parts.value, segments, linear_);
   return local && global ? local + global : local ? local : global;
 }
@@ -67,6 +67,15 @@ Var Flash::mix(const Parts& parts, const Segments& segments) const {
 Var Flash::forward(const Var& x, const Context& context) const {
   const Parts parts = project(x, context.segments.positions());
   return unit_.output(parts.gate, mix(parts, context.segments));
+}
+
+std::vector<MixingWeights> Flash::mixing_weights(const Var& x, const Context& context) const {
+  if (!config_.local) return {};
+  const Segments& segments = context.segments;
+  const Parts parts = project(x, segments.positions());
+  return {{"attention in chunks", attention_weights(parts.quad_q, parts.quad_k, local_bias(segments), segments,
+                                                    unit_.attention_options(segments))
+                                      .value()}};
 }
 
 MixerCost Flash::cost(int64_t length) const {

@@ -2,6 +2,8 @@
 // Hua et al. 2022, arXiv 2202.10447.
 #pragma once
 
+#include <algorithm>
+
 #include "core/ops_chunk_linear.hpp"
 #include "nn/gated_unit.hpp"
 
@@ -43,6 +45,7 @@ class Flash final : public Mixer {
   Var prefill(const Var& x, MixerState& state) const override;
   Var step(const Var& x, MixerState& state) const override;
   MixerCost cost(int64_t length) const override;
+  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override;
 
  private:
   struct Parts {
@@ -50,6 +53,8 @@ class Flash final : public Mixer {
     Var quad_q, quad_k, lin_q, lin_k = {};  // (B, T, Z); undefined for a part that is off
   };
   Parts project(const Var& x, const Ids& positions) const;
+  /// b of the quadratic part.
+  Var local_bias(const Segments& segments) const { return unit_.bias(std::min(config_.chunk, segments.longest())); }
   /// V_quad + V_lin
   Var mix(const Parts& parts, const Segments& segments) const;
 

@@ -1,6 +1,6 @@
 #include "nn/mixers/gau.hpp"
 
-#include "core/ops_attention.hpp"
+#include "core/ops_attention_composed.hpp"
 
 CAPSTAN_BEGIN
 
@@ -17,6 +17,14 @@ Var Gau::attend(const GatedUnit::Parts& parts, const Segments& segments) const {
 Var Gau::forward(const Var& x, const Context& context) const {
   const GatedUnit::Parts parts = unit_.project(x, context.segments.positions());
   return unit_.output(parts.gate, attend(parts, context.segments));
+}
+
+std::vector<MixingWeights> Gau::mixing_weights(const Var& x, const Context& context) const {
+  const Segments& segments = context.segments;
+  const GatedUnit::Parts parts = unit_.project(x, segments.positions());
+  return {{"attention", attention_weights(parts.views[0], parts.views[1], unit_.bias(segments.longest()), segments,
+                                          unit_.attention_options(segments))
+                            .value()}};
 }
 
 MixerCost Gau::cost(int64_t length) const {

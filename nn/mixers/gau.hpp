@@ -32,6 +32,7 @@ class Gau final : public Mixer {
   Var prefill(const Var& x, MixerState& state) const override;
   Var step(const Var& x, MixerState& state) const override;
   MixerCost cost(int64_t length) const override;
+  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override;
 
  private:
   Var attend(const GatedUnit::Parts& parts, const Segments& segments) const;

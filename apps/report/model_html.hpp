@@ -1,0 +1,12 @@
+// What a trained model shows, as HTML.
+#pragma once
+
+#include <string>
+
+#include "apps/report/model_view.hpp"
+
+namespace capstan {
+
+std::string model_html(const ModelView& view);
+
+}  // namespace capstan

@@ -1,0 +1,25 @@
+// The page of `capstan report`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/eval_report.hpp"
+#include "apps/report/model_view.hpp"
+#include "apps/run_record.hpp"
+
+namespace capstan {
+
+/// A run as the page shows it.
+struct ReportedRun {
+  RunRecord record;
+  std::optional<EvalReport> evaluation;  // of a classifier
+  std::optional<ModelView> model;
+  std::vector<std::string> notes;  // why something is missing
+};
+
+/// One HTML document without scripts and without anything to be fetched; light or dark as the reader's system is.
+std::string report_page(const std::vector<ReportedRun>& runs);
+
+}  // namespace capstan

@@ -1,0 +1,159 @@
+// `capstan sweep`: several runs by one command, broken off and gone on with.
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/cli/interruption.hpp"
+
+namespace capstan::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// lm.yaml with these values, as sweep.yaml.
+void write_sweep(const Workplace& place, const std::string& values) {
+  write_samples(place);
+  place.write("sweep.yaml", place.read("lm.yaml") + "sweep: " + values + "\n");
+}
+
+const std::vector<std::string> command{"sweep", "--config", "sweep.yaml", "--set", "name=grid"};
+
+std::string weights(const Workplace& place, const std::string& run) {
+  return place.read("runs/" + run + "/checkpoints/last/model.safetensors");
+}
+
+TEST_CASE("a sweep trains what train trains, prints one table, and has nothing to do the second time") {
+  const Workplace place;
+  write_sweep(place, "{train.lr: [1e-3, 1e-2], seed: [1, 2]}");
+  const Outcome first = succeed(place, command);
+  const std::vector<std::string> lines = lines_of(first.out);
+  REQUIRE(lines.size() == 10);  // header and four runs; a gap, a title, header and two groups
+  CHECK(contains(lines[0], "seed"));
+  CHECK(contains(lines[0], "lr"));
+  CHECK(contains(lines[6], "mean ± standard deviation"));
+  for (const char* const lr : {"1e-3", "1e-2"}) {
+    for (const char* const seed : {"1", "2"}) {
+      const std::string name = "lr=" + std::string(lr) + ",seed=" + seed;
+      INFO(name);
+      CHECK(contains(first.out, "runs/grid/" + name));
+      succeed(place, {"train", "--config", "lm.yaml", "--set", "name=single", "train.lr=" + std::string(lr),
+                      "seed=" + std::string(seed)});
+      const bool same = weights(place, "grid/" + name) == weights(place, "single");
+      CHECK(same);
+      fs::remove_all(place / "runs/single");
+    }
+  }
+  const auto before = place.content("runs/grid");
+  const Outcome second = succeed(place, command);
+  CHECK(second.out == first.out);
+  CHECK(contains(second.err, "run 4 of 4: runs/grid/lr=1e-2,seed=2 is finished"));
+  const bool untouched = place.content("runs/grid") == before;
+  CHECK(untouched);
+  // compare prints it again; a run's own folder is one that train goes on with.
+  CHECK(run_shell(place, "$capstan compare runs/grid/*").out == first.out);
+  const Outcome more =
+      succeed(place, {"train", "--config", "runs/grid/lr=1e-3,seed=1/config.yaml", "--set", "train.steps=7"});
+  CHECK(contains(more.err, "resumed from"));
+}
+
+TEST_CASE("a run that fails is told, the others go on, and the exit code is 1") {
+  const Workplace place;
+  write_sweep(place, "{data.train: [[nowhere], [text]], seed: [1, 2]}");
+  const Outcome outcome = run(place, command);
+  CHECK(outcome.code == 1);
+  CHECK(indecency(outcome) == "");
+  CHECK(contains(outcome.err, "failed: runs/grid/train=nowhere,seed=1: exit code 1"));
+  CHECK(contains(outcome.err, "2 of 4 runs failed"));
+  CHECK(lines_of(outcome.out).size() >= 3);
+  CHECK(fs::exists(place / "runs/grid/train=text,seed=2/checkpoints/last"));
+  // Once the fault is mended, only those that failed are trained.
+  place.write("nowhere/a.txt", place.read("text/a.txt"));
+  const Outcome mended = succeed(place, command);
+  CHECK(contains(mended.err, "train=text,seed=2 is finished"));
+  CHECK_FALSE(contains(mended.err, "train=nowhere,seed=1 is finished"));
+}
+
+TEST_CASE("SIGTERM saves and stops the sweep with code 75; the same command ends as an unbroken one") {
+  const Workplace place;
+  write_sweep(place, "{seed: [1, 2]}");
+  std::vector<std::string> longer = command;
+  longer.insert(longer.end(), {"train.steps=120", "train.save_every=0"});
+  for (const auto& [signal, at] : {std::pair<int, std::string>{SIGTERM, "grid/seed=1"}, {SIGINT, "grid/seed=2"}}) {
+    Process process(place, longer);
+    REQUIRE(wait_for_step(process, place, at, 20));
+    process.send(signal);
+    const Outcome outcome = process.wait();
+    INFO(outcome.err);
+    CHECK(outcome.code == 75);
+    CHECK(indecency(outcome) == "");
+    CHECK(contains(outcome.err, "the same command goes on"));
+    CHECK(outcome.out == "");
+  }
+  succeed(place, longer);
+  for (const char* const seed : {"1", "2"}) {
+    const std::string name = "whole" + std::string(seed);
+    succeed(place, {"train", "--config", "lm.yaml", "--set", "name=" + name, "seed=" + std::string(seed),
+                    "train.steps=120", "train.save_every=0"});
+    check_same_weights(place, "grid/seed=" + std::string(seed), name);
+    check_same_metrics(place, "grid/seed=" + std::string(seed), name);
+  }
+}
+
+TEST_CASE("a run saves and stops when its sweep is killed") {
+  const Workplace place;
+  write_sweep(place, "{seed: [1]}");
+  std::vector<std::string> endless = command;
+  endless.insert(endless.end(), {"train.steps=100000000", "train.valid_every=0", "train.save_every=0"});
+  Process process(place, endless);
+  REQUIRE(wait_for_step(process, place, "grid/seed=1", 5));
+  process.send(SIGKILL);
+  CHECK(process.wait().signal == SIGKILL);
+  const fs::path saved = place / "runs/grid/seed=1/checkpoints/last";
+  for (int i = 0; i < 3000 && !fs::exists(saved); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(fs::exists(saved));
+}
+
+TEST_CASE("every run's peak of memory is its own") {
+  const Workplace place;
+  write_sweep(place, "{model.width: [512, 16]}");
+  succeed(place, command);
+  const auto peak = [&](const std::string& run) {
+    const std::vector<std::string> lines = lines_of(place.read("runs/grid/" + run + "/metrics.jsonl"));
+    int64_t most = 0;
+    for (const std::string& line : lines)
+      most = std::max(most, nlohmann::json::parse(line).value("peak_rss_bytes", int64_t{0}));
+    return most;
+  };
+  CHECK(peak("width=16") < peak("width=512") - 20'000'000);
+}
+
+TEST_CASE("what a sweep refuses, before it runs anything") {
+  const Workplace place;
+  write_sweep(place, "{train.lr: [1e-3, fast], seed: [1, 2]}");
+  place.write("empty.yaml", place.read("lm.yaml") + "sweep: {seed: []}\n");
+  const std::vector<Refusal> refusals = {
+      {"a value that cannot be", {}, command, 2, {"sweep.yaml:", "train.lr", "\"fast\""}},
+      {"no value", {}, {"sweep", "--config", "empty.yaml"}, 2, {"empty.yaml:", "sweep.seed", "at least one value"}},
+      {"no sweep", {}, {"sweep", "--config", "lm.yaml"}, 2, {"lm.yaml", "no key sweep", "capstan train"}},
+      {"train", {}, {"train", "--config", "sweep.yaml"}, 2, {"sweep.yaml:", "capstan sweep trains them"}},
+      {"no file", {}, {"sweep"}, 2, {"--config"}},
+      {"the folder of a run",
+       [](const Workplace& p) {
+         succeed(p, {"train", "--config", "lm.yaml"});
+       },
+       {"sweep", "--config", "lm.yaml", "--set", "sweep.seed=[1, 2]"},
+       1,
+       {"runs/lm", "a single run", "another name"}},
+  };
+  for (const Refusal& refusal : refusals) check_refused(place, refusal);
+  CHECK_FALSE(fs::exists(place / "runs/grid"));
+  CHECK(contains(succeed(place, {"config", "check", "--config", "lm.yaml", "--set", "sweep.seed=[1, 2]"}).out,
+                 "the configurations of 2 runs are right"));
+}
+
+}  // namespace
+}  // namespace capstan::testing

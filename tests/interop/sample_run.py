@@ -1,0 +1,60 @@
+"""A small run of capstan for the scripts beside this one, and how they skip."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+PROGRAM = pathlib.Path(__file__).resolve().parents[2] / "build" / "release" / "capstan"
+
+CONFIG = """name: sample
+data: {type: text, train: [text], sequence_length: 32, tokenizer: char}
+model:
+  type: language-model
+  width: 16
+  max_length: 32
+  positions: learned
+  layers:
+    - {mixer: {type: aft-local, window: 4, rank: 4}, feed_forward: {type: gelu, expansion: 2}}
+    - {mixer: {type: attention, heads: 2}, feed_forward: {type: swiglu, expansion: 2}}
+train: {steps: 6, batch_size: 4, valid_every: 3, log_every: 1, save_every: 2, keep_last: 3, progress: none, tensorboard: true}
+"""
+
+
+def skip(reason):
+    print(f"skipped: {reason}")
+    sys.exit(0)
+
+
+def require(module):
+    """The Python module, or the end of the script."""
+    try:
+        return __import__(module, fromlist=["*"])
+    except ImportError:
+        skip(f"the Python package {module.split('.')[0]} is not there: pip install {module.split('.')[0]}")
+
+
+class SampleRun:
+    """A folder with the run runs/sample; train() trains it, or goes on with it."""
+
+    def __init__(self):
+        if not PROGRAM.exists():
+            skip(f"{PROGRAM} is not there: build it first")
+        self._folder = tempfile.TemporaryDirectory()
+        self.place = pathlib.Path(self._folder.name)
+        self.folder = self.place / "runs" / "sample"
+        (self.place / "text").mkdir()
+        words = "the tape turns a drum and wire runs out slow ship of rope pulls home".split()
+        text = " ".join(words[(i * i + i // 3) % len(words)] for i in range(4000))
+        (self.place / "text" / "a.txt").write_text(text)
+        (self.place / "run.yaml").write_text(CONFIG)
+
+    def train(self, *overrides):
+        command = [str(PROGRAM), "train", "--config", "run.yaml"]
+        if overrides:
+            command += ["--set", *overrides]
+        subprocess.run(command, cwd=self.place, check=True)
+
+    def metrics(self):
+        return [json.loads(line) for line in (self.folder / "metrics.jsonl").read_text().splitlines()]

@@ -1,0 +1,145 @@
+// TensorBoard's event files. tests/interop holds what TensorBoard's own reader says of them.
+#include "train/event_file.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tests/train/support.hpp"
+
+namespace capstan::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string hex(const std::string& bytes) {
+  std::string out;
+  for (const char byte : bytes) out += fmt::format("{:02x}", static_cast<unsigned>(static_cast<unsigned char>(byte)));
+  return out;
+}
+
+std::vector<std::string> event_files(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().filename().string().find("tfevents") != std::string::npos) names.push_back(entry.path().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// The steps of all records of a file; nothing for the record that names the version.
+std::vector<std::optional<int64_t>> steps_of(const std::string& file) {
+  const std::string content = read_text(file);
+  std::vector<std::optional<int64_t>> steps;
+  for (size_t at = 0; at < content.size();) {
+    uint64_t size = 0;
+    std::memcpy(&size, content.data() + at, sizeof(size));
+    const std::string data = content.substr(at + 12, size);
+    REQUIRE(content.substr(at, size + 16) == framed(data));
+    steps.push_back(step_of_event(data));
+    at += size + 16;
+  }
+  return steps;
+}
+
+nlohmann::json train_line(int64_t step) {
+  return {{"event", "train"}, {"step", step}, {"loss", 0.5}, {"lr", 1e-3}, {"grad_norm", 2.0}, {"epoch", 1}};
+}
+
+TEST_CASE("CRC-32C of RFC 3720, appendix B.4") {
+  std::string ascending, descending;
+  for (int i = 0; i < 32; ++i) {
+    ascending += static_cast<char>(i);
+    descending += static_cast<char>(31 - i);
+  }
+  CHECK(crc32c(std::string(32, '\0')) == 0x8A9136AAu);
+  CHECK(crc32c(std::string(32, '\xFF')) == 0x62A8AB43u);
+  CHECK(crc32c(ascending) == 0x46DD794Eu);
+  CHECK(crc32c(descending) == 0x113FDB5Cu);
+  CHECK(crc32c("123456789") == 0xE3069283u);
+  CHECK(crc32c("") == 0);
+}
+
+TEST_CASE("the mask turns right by 15 and adds a constant") {
+  const uint32_t crc = crc32c("123456789");
+  CHECK(masked_crc32c("123456789") == ((crc >> 15 | crc << 17) + 0xA282EAD8u));
+  CHECK(masked_crc32c("") == 0xA282EAD8u);
+}
+
+TEST_CASE("the bytes of an event and of its frame") {
+  const std::string event = scalar_event(1.5, 300, {{"a/b", -2.0F}});
+  // wall_time 1.5, step 300 = 0xAC 0x02; summary of 12 bytes: value of 10: tag of 3, simple_value -2.
+  CHECK(hex(event) ==
+        "09000000000000f83f"
+        "10ac02"
+        "2a0c"
+        "0a0a"
+        "0a03612f62"
+        "15000000c0");
+  CHECK(step_of_event(event) == 300);
+  const std::string record = framed(event);
+  REQUIRE(record.size() == event.size() + 16);
+  CHECK(hex(record.substr(0, 8)) == "1a00000000000000");
+  CHECK(record.substr(12, event.size()) == event);
+}
+
+TEST_CASE("an event without a step, and what is no event") {
+  CHECK_FALSE(step_of_event("").has_value());
+  CHECK_FALSE(step_of_event("\x1A\x0D"
+                            "brain.Event:2")
+                  .has_value());
+  CHECK_FALSE(step_of_event("\x09\x01").has_value());
+  CHECK_FALSE(step_of_event("\x10\xFF").has_value());
+  CHECK_FALSE(step_of_event("\x13garbage").has_value());
+  CHECK(step_of_event(scalar_event(0, std::numeric_limits<int64_t>::max(), {})) == std::numeric_limits<int64_t>::max());
+}
+
+TEST_CASE("a file is kept up to a step, and up to the first record that is not whole") {
+  std::string content = framed("");
+  std::vector<size_t> ends{content.size()};
+  for (const int64_t step : {1, 5, 9}) {
+    content += framed(scalar_event(0, step, {{"x", 1.0F}}));
+    ends.push_back(content.size());
+  }
+  CHECK(events_until(content, 9) == ends[3]);
+  CHECK(events_until(content, 8) == ends[2]);
+  CHECK(events_until(content, 0) == ends[0]);
+  CHECK(events_until(content.substr(0, content.size() - 1), 9) == ends[2]);
+  CHECK(events_until(content.substr(0, 3), 9) == 0);
+  CHECK(events_until("", 9) == 0);
+  for (const size_t at : {ends[1], ends[1] + 9, ends[1] + 14, ends[2] - 2}) {
+    std::string damaged = content;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x40);
+    CHECK(events_until(damaged, 9) == ends[1]);
+  }
+}
+
+TEST_CASE("a session that goes on begins a new file and leaves no step twice") {
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "run");
+  const std::string run = (folder / "run").string();
+  {
+    EventFile first(run, 0);
+    for (int64_t step = 1; step <= 6; ++step) first.add(train_line(step));
+    first.add({{"event", "valid"}, {"step", 6}, {"loss", nullptr}, {"accuracy", 0.25}});
+    first.add({{"event", "train"}, {"step", 7}, {"loss", nullptr}});  // nothing to tell
+  }
+  REQUIRE(event_files(run).size() == 1);
+  CHECK(steps_of(event_files(run)[0]) == std::vector<std::optional<int64_t>>{{}, 1, 2, 3, 4, 5, 6, 6});
+  EventFile second(run, 4);
+  CHECK(event_files(run).size() == 1);  // none yet: there is nothing to tell
+  CHECK(steps_of(event_files(run)[0]) == std::vector<std::optional<int64_t>>{{}, 1, 2, 3, 4});
+  second.add(train_line(5));
+  REQUIRE(event_files(run).size() == 2);
+  CHECK(steps_of(event_files(run)[1]) == std::vector<std::optional<int64_t>>{{}, 5, 5});  // the first is the start
+  EventFile third(run, 4);  // in the same second perhaps, and from the same step
+  third.add(train_line(5));
+  size_t fives = 0;
+  for (const std::string& file : event_files(run))
+    for (const auto& step : steps_of(file)) fives += step == 5 ? 1 : 0;
+  CHECK(fives == 2);
+}
+
+}  // namespace
+}  // namespace capstan::testing
