@@ -29,12 +29,23 @@ Split split_called(const std::string& name) {
 namespace {
 
 /// The settings of a source that decide what an example is. Where the files lie does not: their content is in the
-/// fingerprint.
+/// fingerprint, as are labels and what the tokenizer makes of a text.
 std::string settings_text(const SourceConfig& source) {
   const Settings settings = std::visit([](const auto& config) { return settings_of(config); }, source);
-  static const std::vector<std::string> places = {"train",           "valid",   "test",         "include",
-                                                  "exclude",         "classes", "classes_file", "tokenizer.vocabulary",
-                                                  "tokenizer.model", "overlap", "on_error"};
+  static const std::vector<std::string> places = {"train",
+                                                  "valid",
+                                                  "test",
+                                                  "include",
+                                                  "exclude",
+                                                  "classes",
+                                                  "classes_file",
+                                                  "tokenizer.vocabulary",
+                                                  "tokenizer.model",
+                                                  "tokenizer.normalise",
+                                                  "tokenizer.case_fold",
+                                                  "first_label",
+                                                  "overlap",
+                                                  "on_error"};
   std::string text;
   for (const auto& [key, value] : settings) {
     const bool is_place = std::any_of(places.begin(), places.end(), [&key = key](const std::string& place) {

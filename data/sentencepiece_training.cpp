@@ -70,6 +70,12 @@ class Sentences final : public sentencepiece::SentenceIterator {
   bool done_ = false;
 };
 
+/// Bytes of the name of a fixed piece at the front of a text, which the trainer leaves out: `<unk>`, `<0x41>`.
+size_t fixed_name(std::string_view text) {
+  if (text.substr(0, 5) == "<unk>") return 5;
+  return text.size() >= 6 && text.substr(0, 3) == "<0x" && text[5] == '>' ? 6 : 0;
+}
+
 struct Census {
   double characters = 0, blanks = 0;
   /// The trainer ends the process when it finds none, or only one, of the characters that it makes pieces of.
@@ -85,9 +91,13 @@ Census take_census(Sentences sentences) {
   for (; !sentences.done(); sentences.Next()) {
     const std::string& text = sentences.value();
     if (text.find(unknown_mark) != std::string::npos) continue;
-    for (size_t at = 0; at < text.size();) {
-      const Utf8Character character = first_character(std::string_view(text).substr(at));
-      at += character.bytes;
+    for (std::string_view rest = text; !rest.empty();) {
+      if (const size_t name = fixed_name(rest); name > 0) {
+        rest.remove_prefix(name);
+        continue;
+      }
+      const Utf8Character character = first_character(rest);
+      rest.remove_prefix(character.bytes);
       ++census.characters;
       if (character.code_point == ' ') ++census.blanks;
       if (!counts(character.code_point)) continue;
