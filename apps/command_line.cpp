@@ -69,6 +69,7 @@ int run_command_line(int argc, char** argv) {
       std::make_shared<spdlog::logger>("capstan", std::make_shared<spdlog::sinks::stderr_color_sink_st>()));
   spdlog::set_pattern("%^%l%$: %v");
   CLI::App cli{"Trains, compares and serves attention-free and linear-cost text models.", "capstan"};
+  cli.set_version_flag("--version", "capstan " CAPSTAN_VERSION, "Print the version");
   cli.require_subcommand(1);
   cli.footer(
       "Begin with:   capstan train --config configs/quickstart-lm.yaml\n"
@@ -88,6 +89,7 @@ int run_command_line(int argc, char** argv) {
   add_metrics_command(cli, choose);
   add_report_command(cli, choose);
   add_config_command(cli, choose);
+  add_pages_commands(cli, choose);
   try {
     cli.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -27,6 +27,8 @@ void add_compare_command(CLI::App& cli, const Choose& choose);
 void add_metrics_command(CLI::App& cli, const Choose& choose);
 void add_report_command(CLI::App& cli, const Choose& choose);
 void add_config_command(CLI::App& cli, const Choose& choose);
+/// man and completion; they describe all commands of `cli`.
+void add_pages_commands(CLI::App& cli, const Choose& choose);
 
 /// Throws Error when standard output does not take what was written to it (a full disk).
 void flush_output();

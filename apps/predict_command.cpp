@@ -32,12 +32,10 @@ class Predictor {
       : run_(run), classifier_(run.model->text_classifier()), options_(options) {
     if (options.format != "tsv" && options.format != "jsonl")
       throw ConfigError(fmt::format("--format: {} is none of tsv, jsonl", options.format));
-    if (const auto* labelled = std::get_if<LabelledSourceConfig>(&run.config.data)) {
-      max_length_ = labelled->max_length;
-      truncate_ = labelled->truncate;
-    }
+    source_.max_length = 0;
+    if (const auto* labelled = std::get_if<LabelledSourceConfig>(&run.config.data)) source_ = *labelled;
     if (const auto limit = classifier_.position_limit())
-      max_length_ = max_length_ > 0 ? std::min(max_length_, *limit) : *limit;
+      source_.max_length = source_.max_length > 0 ? std::min(source_.max_length, *limit) : *limit;
   }
 
   void add(const std::string& text, int64_t line) {
@@ -70,15 +68,25 @@ class Predictor {
   std::vector<int32_t> tokens_of(const std::string& text, int64_t line) const {
     const std::string file = options_.file == "-" ? "stdin" : options_.file;
     if (run_.tokenizer->needs_utf8()) check_utf8(text, file, line);
-    std::vector<int32_t> tokens = run_.tokenizer->encode(text, file);
-    if (max_length_ == 0 || static_cast<int64_t>(tokens.size()) <= max_length_) return tokens;
-    if (truncate_ == Truncate::error)
-      throw Error(fmt::format(
-          "{}:{}: {} tokens are more than the model's {}: shorten the text, or train with data.truncate: head", file,
-          line, tokens.size(), max_length_));
-    if (truncate_ == Truncate::tail) tokens.erase(tokens.begin(), tokens.end() - max_length_);
-    tokens.resize(static_cast<size_t>(max_length_));
-    return tokens;
+    // Tokenizers that need it name the place within the text themselves.
+    return encode_text(columns_of(text, file, line), *run_.tokenizer, source_, fmt::format("{}:{}", file, line));
+  }
+
+  /// The columns of a text pair, or the whole line.
+  std::vector<std::string_view> columns_of(const std::string& text, const std::string& file, int64_t line) const {
+    if (!source_.separator) return {text};
+    std::vector<std::string_view> columns;
+    for (size_t at = 0; at <= text.size();) {
+      const size_t end = std::min(text.find('\t', at), text.size());
+      columns.push_back(std::string_view(text).substr(at, end - at));
+      at = end + 1;
+    }
+    if (columns.size() != source_.text_columns.size())
+      throw Error(
+          fmt::format("{}:{}: found {} texts, but the model was trained with {} (data.text_columns): separate "
+                      "them by a tab",
+                      file, line, columns.size(), source_.text_columns.size()));
+    return columns;
   }
 
   void write(const std::string& text, const float* probabilities) const {
@@ -100,8 +108,7 @@ class Predictor {
   const SavedRun& run_;
   const TextClassifier& classifier_;
   const PredictOptions& options_;
-  int64_t max_length_ = 0;
-  Truncate truncate_ = Truncate::head;
+  LabelledSourceConfig source_;  // how a text was read and cut in training
   std::vector<std::vector<int32_t>> rows_;
   std::vector<std::string> texts_;
 };
@@ -153,7 +160,9 @@ void add_predict_command(CLI::App& cli, const Choose& choose) {
       ->capture_default_str()
       ->check(number_check(between(1, 65536)));
   command->footer(
-      "Texts are cut to the length the model was trained with, as data.truncate says. At a text that cannot be read it "
+      "Texts are cut to the length the model was trained with, as data.truncate says; those of a pair are separated by "
+      "a "
+      "tab. At a text that cannot be read it "
       "stops;\n"
       "those before it have their labels.\n"
       "For example:  capstan predict runs/ag-news texts.txt\n"

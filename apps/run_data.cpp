@@ -85,6 +85,10 @@ const ExampleSet& RunData::examples(Split split) const {
   return split == Split::train ? labelled_.train : split == Split::valid ? labelled_.valid : labelled_.test;
 }
 
+std::vector<int64_t> RunData::class_counts() const {
+  return labelled_.train.class_counts(static_cast<int64_t>(classes_.size()));
+}
+
 const TextCorpus& RunData::corpus(Split split) const {
   if (!is_text_) throw Error("data: this is not text");
   const TextCorpus& corpus = split == Split::train ? text_.train : split == Split::valid ? text_.valid : text_.test;

@@ -24,6 +24,8 @@ class RunData {
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const std::vector<std::string>& classes() const { return classes_; }
+  /// Training examples of each class; empty for data without labels.
+  std::vector<int64_t> class_counts() const;
   /// What a place in the data depends on, one fact per line.
   const std::string& identity() const { return identity_; }
 

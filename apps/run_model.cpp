@@ -106,6 +106,11 @@ void check_belonging(const SavedRun& run) {
 
 }  // namespace
 
+int64_t model_vocabulary(const RunConfig& config, const Tokenizer& tokenizer) {
+  const auto* labelled = std::get_if<LabelledSourceConfig>(&config.data);
+  return labelled != nullptr ? vocabulary_size(*labelled, tokenizer) : tokenizer.vocabulary_size();
+}
+
 std::string identity_of(const Tokenizer& tokenizer) {
   return fmt::format("{}, {} tokens, fingerprint {}", tokenizer.kind(), tokenizer.vocabulary_size(),
                      tokenizer.fingerprint());
@@ -136,7 +141,7 @@ SavedRun open_run(const fs::path& where) {
   }
   run.weights = find_model_file(where);
   check_belonging(run);
-  run.model = std::make_unique<RunModel>(run.config, run.tokenizer->vocabulary_size(),
+  run.model = std::make_unique<RunModel>(run.config, model_vocabulary(run.config, *run.tokenizer),
                                          static_cast<int64_t>(run.classes.size()));
   load_model(run.weights, run.model->params());
   return run;

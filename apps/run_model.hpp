@@ -25,6 +25,10 @@ class RunModel {
   /// Throws Error naming what was wanted when the model is of the other kind.
   const LanguageModel& language_model() const;
   const TextClassifier& text_classifier() const;
+  /// For class weights that are balanced; nothing for others and for language models.
+  void balance_classes(const std::vector<int64_t>& class_counts) {
+    if (text_classifier_) text_classifier_->balance(class_counts);
+  }
   bool is_language_model() const { return language_model_ != nullptr; }
   std::optional<int64_t> position_limit() const;
   ModelSummary summary(int64_t length) const;
@@ -38,6 +42,9 @@ class RunModel {
   std::unique_ptr<LanguageModel> language_model_;
   std::unique_ptr<TextClassifier> text_classifier_;
 };
+
+/// Ids that the model of a run must know: its tokenizer's and those that the data adds to them.
+int64_t model_vocabulary(const RunConfig& config, const Tokenizer& tokenizer);
 
 /// Writes a file whole or not at all, whatever moment the process ends at.
 void write_whole_file(const std::filesystem::path& path, const std::string& text);

@@ -49,7 +49,8 @@ int train_run(const RunConfig& config, const TrainRunOptions& options) {
   set_threads(static_cast<int>(config.threads));
   const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
   const RunData data(config, nullptr, {});
-  RunModel model(config, data.tokenizer().vocabulary_size(), static_cast<int64_t>(data.classes().size()));
+  RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
+  model.balance_classes(data.class_counts());
 
   const std::unique_ptr<BatchSource> valid = data.has(Split::valid) ? data.evaluation(Split::valid) : nullptr;
   TrainInputs inputs{model.task(),

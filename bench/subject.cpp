@@ -28,8 +28,9 @@ template <size_t... Index>
 std::vector<MixerConfig> default_mixers(std::index_sequence<Index...>) {
   return {MixerConfig(std::variant_alternative_t<Index, MixerConfig>{})...};
 }
+/// All but the last, which stands for mixers from outside.
 std::vector<MixerConfig> default_mixers() {
-  return default_mixers(std::make_index_sequence<std::variant_size_v<MixerConfig>>{});
+  return default_mixers(std::make_index_sequence<std::variant_size_v<MixerConfig> - 1>{});
 }
 
 MixerConfig mixer_called(const std::string& name) {

@@ -1,9 +1,12 @@
-# The flags of our own targets, and the pattern "same sources, two precisions".
+# The flags of our own targets, and the pattern "same sources, two precisions". All flags but the warnings travel with the
+# installed targets: docs/library.md says why.
 
 add_library(capstan_flags INTERFACE)
-target_include_directories(capstan_flags INTERFACE ${CMAKE_SOURCE_DIR})
-target_compile_options(capstan_flags INTERFACE -Wall -Wextra -Wshadow -Wswitch-enum -Werror
-  -Wno-uninitialized -Wno-maybe-uninitialized)  # GCC 12 raises both inside its AVX-512 intrinsics
+target_include_directories(capstan_flags INTERFACE
+  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:${CAPSTAN_INSTALL_HEADERS}>)
+target_compile_features(capstan_flags INTERFACE cxx_std_17)
+target_compile_options(capstan_flags INTERFACE $<BUILD_INTERFACE:-Wall;-Wextra;-Wshadow;-Wswitch-enum;-Werror;
+  -Wno-uninitialized;-Wno-maybe-uninitialized>)  # GCC 12 raises both inside its AVX-512 intrinsics
 # GCC 12.2 turns a 32-byte constant whose upper half is zero, such as {1.0, 1.0, 0.0, 0.0}, into a broadcast of its first
 # number when it copies it in one piece (test "masks compare"): copy in pieces of 16 bytes.
 target_compile_options(capstan_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-mmove-max=128;-mstore-max=128>)

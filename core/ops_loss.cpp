@@ -16,6 +16,8 @@ namespace {
 int64_t count_targets(const char* op, const Shape& rows, int64_t classes, const Ids& targets,
                       const CrossEntropyOptions& options) {
   check(targets.shape() == rows, "{}: targets {} do not fit rows {}", op, targets.shape(), rows);
+  check(options.class_weights.empty() || options.class_weights.shape() == Shape{classes},
+        "{}: class_weights {} for {} classes", op, options.class_weights.shape(), classes);
   check(options.label_smoothing >= 0 && options.label_smoothing < 1, "{}: label_smoothing must be in [0, 1), got {}",
         op, options.label_smoothing);
   int64_t counted = 0;
@@ -30,7 +32,12 @@ int64_t count_targets(const char* op, const Shape& rows, int64_t classes, const 
 
 kernels::CrossEntropyPass make_pass(const Ids& targets, int64_t first, int64_t rows, int64_t classes,
                                     const CrossEntropyOptions& options) {
-  return {rows, classes, targets.data() + first, options.ignored, static_cast<real>(options.label_smoothing)};
+  return {rows,
+          classes,
+          targets.data() + first,
+          options.ignored,
+          static_cast<real>(options.label_smoothing),
+          options.class_weights.empty() ? nullptr : options.class_weights.data()};
 }
 
 Array sum_of(const Array& losses) {
@@ -108,14 +115,15 @@ CrossEntropy softmax_cross_entropy(const Var& logits, const Ids& targets, const 
   kernels::cross_entropy_forward(pass, logits.value().data(), losses.mutable_data(), largest.mutable_data(),
                                  inverse.mutable_data());
   if (options.count_correct) result.correct = kernels::count_correct(pass, logits.value().data());
-  result.sum = make_var(
-      "softmax_cross_entropy", sum_of(losses), {logits},
-      [x = logits.value(), targets, largest, inverse, pass](const Array& dy, const Needs&) mutable -> Grads {
-        const real* x_data = x.data();
-        Array dx = take_or_make(x);
-        kernels::cross_entropy_backward(pass, x_data, largest.data(), inverse.data(), dy.item(), dx.mutable_data());
-        return {std::move(dx)};
-      });
+  result.sum = make_var("softmax_cross_entropy", sum_of(losses), {logits},
+                        [x = logits.value(), targets, weights = options.class_weights, largest, inverse, pass](
+                            const Array& dy, const Needs&) mutable -> Grads {
+                          const real* x_data = x.data();
+                          Array dx = take_or_make(x);
+                          kernels::cross_entropy_backward(pass, x_data, largest.data(), inverse.data(), dy.item(),
+                                                          dx.mutable_data());
+                          return {std::move(dx)};
+                        });
   return result;
 }
 

@@ -8,6 +8,7 @@ CAPSTAN_BEGIN
 struct CrossEntropyOptions {
   int32_t ignored = -1;        // rows with this target add nothing and get zero gradients
   double label_smoothing = 0;  // s in [0, 1): the target distribution is (1 - s) * one-hot + s / V
+  Array class_weights = {};    // (V): a row's loss is multiplied by its target's; empty: by 1
   bool count_correct = false;  // fill CrossEntropy::correct
   int64_t chunk_rows = 0;      // linear_cross_entropy: rows whose logits exist at a time; 0: chosen from V
 };

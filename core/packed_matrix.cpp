@@ -1,6 +1,7 @@
 #include "core/packed_matrix.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/kernels/activation.hpp"
@@ -17,7 +18,21 @@ int64_t panel_grain(int64_t rows, int64_t in) {
   return std::max<int64_t>(1, piece_work / std::max<int64_t>(1, rows * in * kernels::gemv_panel));
 }
 
+/// With what the pool needs for itself, a whole number of huge pages.
+constexpr size_t block_bytes = (size_t{16} << 20) - 64;
+
 }  // namespace
+
+PackedMemory::Place PackedMemory::take(size_t bytes) {
+  constexpr size_t alignment = 64;
+  bytes = (bytes + alignment - 1) / alignment * alignment;
+  if (used_ + bytes > size_) {
+    size_ = std::max(bytes, block_bytes);
+    block_ = Buffer(size_);
+    used_ = 0;
+  }
+  return {block_, std::exchange(used_, used_ + bytes)};
+}
 
 template <class Body>
 void PackedMatrix::with_weights(const Body& body) const {
@@ -25,13 +40,13 @@ void PackedMatrix::with_weights(const Body& body) const {
   body(static_cast<real*>(packed_.data()));
 }
 
-PackedMatrix::PackedMatrix(const Array& weight, DecodeWeights storage) : storage_(storage) {
+PackedMatrix::PackedMatrix(const Array& weight, DecodeWeights storage, PackedMemory& memory) : storage_(storage) {
   check(weight.rank() == 2, "packed_matrix: a weight of shape {} is not a matrix", weight.shape());
   out_ = weight.dim(0), in_ = weight.dim(1);
   const int64_t panels = kernels::gemv_panels(out_);
   const size_t size = storage == DecodeWeights::bf16 ? sizeof(kernels::Bf16Pair) * kernels::gemv_panel / 2
                                                      : sizeof(real) * kernels::gemv_panel;
-  packed_ = Buffer(static_cast<size_t>(panels * in_) * size);
+  packed_ = memory.take(static_cast<size_t>(panels * in_) * size);
   // Each thread packs the panels that it will read.
   with_weights([&](auto* packed) {
     parallel_for(panels, panel_grain(1, in_),

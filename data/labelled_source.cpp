@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/error.hpp"
 #include "core/random.hpp"
@@ -113,30 +114,57 @@ std::vector<Source> hold_out(std::vector<Source>& train, int64_t classes, double
   return valid;
 }
 
+/// Lengths of at most `limit` tokens in all, made by shortening the longest first.
+std::vector<size_t> shortened(std::vector<size_t> lengths, size_t limit) {
+  size_t total = std::accumulate(lengths.begin(), lengths.end(), size_t{0});
+  for (; total > limit; --total) --*std::max_element(lengths.begin(), lengths.end());
+  return lengths;
+}
+
 ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer, const LabelledSourceConfig& config) {
   ExampleSet examples;
   for (const Source& source : sources) {
-    std::vector<int32_t> ids = tokenizer.encode(source.row.text, source.place());
-    if (ids.empty()) {
-      if (config.skip_empty) continue;
+    const auto columns =
+        config.separator ? source.row.columns() : std::vector<std::string_view>{std::string_view(source.row.text)};
+    const std::vector<int32_t> ids = encode_text(columns, tokenizer, config, source.place());
+    if (!ids.empty())
+      examples.add(ids, source.label);
+    else if (!config.skip_empty)
       throw Error(fmt::format("{}: the text is empty; set skip_empty: true to leave such rows out", source.place()));
-    }
-    const auto length = static_cast<int64_t>(ids.size());
-    if (config.max_length > 0 && length > config.max_length) {
-      if (config.truncate == Truncate::error)
-        throw Error(fmt::format(
-            "{}: the text has {} tokens, more than max_length = {}; raise max_length (and what the model can "
-            "take), or set truncate to head or tail",
-            source.place(), length, config.max_length));
-      if (config.truncate == Truncate::tail) ids.erase(ids.begin(), ids.end() - config.max_length);
-      ids.resize(static_cast<size_t>(config.max_length));
-    }
-    examples.add(ids, source.label);
   }
   return examples;
 }
 
 }  // namespace
+
+std::vector<int32_t> encode_text(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer,
+                                 const LabelledSourceConfig& config, const std::string& place) {
+  std::vector<std::vector<int32_t>> parts;
+  std::vector<size_t> lengths;
+  for (const std::string_view column : columns) {
+    parts.push_back(tokenizer.encode(column, place));
+    lengths.push_back(parts.back().size());
+  }
+  const size_t words = std::accumulate(lengths.begin(), lengths.end(), size_t{0}), separators = parts.size() - 1;
+  if (words == 0) return {};
+  const auto limit = static_cast<size_t>(config.max_length);
+  if (limit > 0 && words + separators > limit) {
+    if (config.truncate == Truncate::error)
+      throw Error(
+          fmt::format("{}: the text has {} tokens, more than max_length = {}; raise max_length (and what the model can "
+                      "take), or set truncate to head or tail",
+                      place, words + separators, limit));
+    lengths = shortened(std::move(lengths), limit > separators ? limit - separators : 0);
+  }
+  std::vector<int32_t> ids;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) ids.push_back(static_cast<int32_t>(tokenizer.vocabulary_size()));
+    const auto first =
+        config.truncate == Truncate::tail ? parts[i].end() - static_cast<int64_t>(lengths[i]) : parts[i].begin();
+    ids.insert(ids.end(), first, first + static_cast<int64_t>(lengths[i]));
+  }
+  return ids;
+}
 
 ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer) {
   const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);

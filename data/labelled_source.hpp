@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/schema.hpp"
 #include "data/example_set.hpp"
 #include "data/table_reader.hpp"
@@ -26,6 +27,7 @@ struct LabelledSourceConfig {
   bool header = false;
   std::optional<std::string> label_column;
   std::vector<std::string> text_columns;
+  bool separator = false;
   std::vector<std::string> classes;
   std::string classes_file;
   double valid_fraction = 0.1;
@@ -50,6 +52,9 @@ void describe(Fields& f, LabelledSourceConfig& c) {
     "number from 1, name of the header, or key; usually 1, or \"label\" in jsonl");
   f("text_columns", c.text_columns, any(),
     "the same for the text, several are joined by a blank; usually -1 (the last), or \"text\" in jsonl");
+  f("separator", c.separator, any(),
+    "text pairs: between the text_columns stands a token of its own instead of a blank; a line for capstan predict has "
+    "tabs there");
   f("classes", c.classes, any(),
     "names of the classes; labels may be these or their places from 0. Without names, those of the training data. "
     "With format: folders, other folders are left out");
@@ -65,7 +70,24 @@ void describe(Fields& f, LabelledSourceConfig& c) {
 inline void validate(const LabelledSourceConfig& c, Problems& problems) {
   if (!c.classes.empty() && !c.classes_file.empty())
     problems.add("classes_file", "give either classes or classes_file, not both");
+  const auto columns = static_cast<int64_t>(c.text_columns.size());
+  if (c.separator && (columns < 2 || c.format == TableFormat::folders))
+    problems.add("separator", "needs at least two text_columns to stand between");
+  if (c.separator && c.max_length > 0 && c.max_length < 2 * columns - 1)
+    problems.add("max_length",
+                 fmt::format("{} columns and their separators need {} tokens or more", columns, 2 * columns - 1));
 }
+
+/// Ids that the model must know: the tokenizer's and, behind them, the separator where there is one.
+inline int64_t vocabulary_size(const LabelledSourceConfig& config, const Tokenizer& tokenizer) {
+  return tokenizer.vocabulary_size() + (config.separator ? 1 : 0);
+}
+
+/// The tokens of a text that consists of these columns (of a single one without a separator), within max_length: of
+/// the longest column as many are cut off as needed, then of the next, separators never. Empty where all columns are.
+/// Throws Error naming `place` for a longer one with truncate: error, and what the tokenizer throws.
+std::vector<int32_t> encode_text(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer,
+                                 const LabelledSourceConfig& config, const std::string& place);
 
 /// Reads, splits and tokenises. `tokenizer`: that of an earlier run (whose classes belong into the config); otherwise
 /// one is made from the training texts. Throws Error naming file, line and remedy.

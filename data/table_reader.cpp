@@ -38,7 +38,7 @@ class Columns {
     for (size_t i = 0; i < text_.size() && fits; ++i) {
       const size_t at = place(text_[i], fields.size());
       fits = at < fields.size() && at != label;
-      if (fits) result.text += (i > 0 ? " " : "") + fields[at];
+      if (fits) result.add_column(fields[at], i == 0);
     }
     if (fits) return result;
     std::vector<std::string> text_names;
@@ -143,13 +143,25 @@ std::vector<LabelledText> read_jsonl(std::string_view content, const std::string
       throw Error(
           fmt::format("{}: every line must be a JSON object such as {{\"label\": 1, \"text\": \"...\"}}", place));
     LabelledText row{json_field(object, choice.label.value_or("label"), true, place), "", line.number};
-    for (size_t i = 0; i < keys.size(); ++i) row.text += (i > 0 ? " " : "") + json_field(object, keys[i], false, place);
+    for (size_t i = 0; i < keys.size(); ++i) row.add_column(json_field(object, keys[i], false, place), i == 0);
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
 }  // namespace
+
+std::vector<std::string_view> LabelledText::columns() const {
+  std::vector<std::string_view> result;
+  const std::string_view whole = text;
+  size_t begin = 0;
+  for (const size_t border : borders) {
+    result.push_back(whole.substr(begin, border - 1 - begin));
+    begin = border;
+  }
+  result.push_back(whole.substr(begin));
+  return result;
+}
 
 TableFormat format_of(const std::string& path) {
   std::string name = path;

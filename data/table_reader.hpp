@@ -35,7 +35,18 @@ struct ColumnChoice {
 
 struct LabelledText {
   std::string label, text;
-  int64_t line = 0;  // where the row begins
+  int64_t line = 0;                  // where the row begins
+  std::vector<size_t> borders = {};  // in `text`: where each of its columns but the first begins, behind the blank
+
+  void add_column(const std::string& column, bool first) {
+    if (!first) {
+      text += ' ';
+      borders.push_back(text.size());
+    }
+    text += column;
+  }
+  /// The columns that the text was joined from.
+  std::vector<std::string_view> columns() const;
 };
 
 /// All rows of a file's content; empty lines are left out. TSV knows no quoting. CSV is RFC 4180: fields in double

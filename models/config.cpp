@@ -45,6 +45,7 @@ void validate_mixer(const FlashConfig& c, int64_t, const std::string& path, Prob
   if (!c.local && !c.global)
     problems.add(path + ".local", "neither the local nor the global part is on: nothing would be mixed");
 }
+void validate_mixer(const CustomMixerConfig&, int64_t, const std::string&, Problems&) {}
 
 /// Has a mixer parameters for every position?
 bool knows_positions(const AftSimpleConfig&) { return false; }
@@ -55,6 +56,7 @@ bool knows_positions(const GauConfig& c) { return c.position_bias == RelativeBia
 bool knows_positions(const FlashConfig&) { return false; }  // a Toeplitz bias knows the positions of a chunk
 bool knows_positions(const FastformerConfig&) { return false; }
 bool knows_positions(const AttentionConfig&) { return false; }
+bool knows_positions(const CustomMixerConfig&) { return false; }
 
 }  // namespace
 

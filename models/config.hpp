@@ -3,10 +3,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "core/schema.hpp"
 #include "nn/block.hpp"
+#include "nn/ngram_features.hpp"
 
 namespace capstan {
 
@@ -77,9 +80,38 @@ inline std::vector<EnumName<Pooling>> enum_names(Pooling) {
   return {{Pooling::mean, "mean"}, {Pooling::cls, "cls"}, {Pooling::attention, "attention"}};
 }
 
+/// What the loss of an example of class c is multiplied by while training: 1; N / (C n_c), with n_c of the N training
+/// examples in class c of C; or a number per class.
+struct EqualClasses {
+  static constexpr const char* type_name = "equal";
+};
+template <class Fields>
+void describe(Fields&, EqualClasses&) {}
+struct BalancedClasses {
+  static constexpr const char* type_name = "balanced";
+};
+template <class Fields>
+void describe(Fields&, BalancedClasses&) {}
+struct ListedWeights {
+  static constexpr const char* type_name = "listed";
+  std::vector<double> weights;
+};
+template <class Fields>
+void describe(Fields& f, ListedWeights& c) {
+  f("weights", c.weights, not_empty(), "one per class, in the order of the classes, none below 0");
+}
+inline void validate(const ListedWeights& c, Problems& problems) {
+  for (size_t i = 0; i < c.weights.size(); ++i)
+    if (!(c.weights[i] >= 0)) problems.add("weights." + std::to_string(i), "a weight must not be negative");
+}
+using ClassWeights = std::variant<EqualClasses, BalancedClasses, ListedWeights>;
+
 struct TextClassifierConfig : ModelConfig {
   static constexpr const char* type_name = "text-classifier";
   Pooling pooling = Pooling::mean;
+  NgramConfig ngrams;
+  ClassWeights class_weights;
+  double label_smoothing = 0;
 };
 
 template <class Fields>
@@ -87,6 +119,12 @@ void describe(Fields& f, TextClassifierConfig& c) {
   describe_model(f, c);
   f("pooling", c.pooling, any(),
     "tokens to one vector: mean, cls (a learned first token), attention (learned weights)");
+  f("ngrams", c.ngrams, any(), "hashed n-grams of the text as features beside the blocks");
+  f("class_weights", c.class_weights, any(),
+    "what the loss of an example is multiplied by while training: equal, balanced (by the number of training examples "
+    "of its class), listed. Evaluation reports the loss without weights");
+  f("label_smoothing", c.label_smoothing, between_below(0, 1),
+    "share of the target spread over all classes while training; evaluation reports the loss without it");
 }
 
 }  // namespace capstan

@@ -126,6 +126,12 @@ ModelSummary summarize(const TextClassifier& model, const ParamStore& store, int
   ModelSummary summary = summarize_stack(model.stack(), store, length);
   row(summary, "head").flops /= static_cast<double>(length);  // one product per text
   const double width = static_cast<double>(model.stack().config().width);
+  if (!model.ngrams().orders.empty()) {
+    LayerSummary& ngrams = row(summary, "ngrams");
+    ngrams.flops /= static_cast<double>(length);  // one product per text; a sum per n-gram
+    ngrams.flops += static_cast<double>(model.ngrams().orders.size()) * static_cast<double>(model.ngrams().width);
+    ngrams.decode_flops = ngrams.flops;
+  }
   if (model.pooling() == Pooling::attention) row(summary, "pooling").activation_bytes = 3 * width * sizeof(real);
   return summary;
 }

@@ -1,9 +1,11 @@
 #include "models/text_classifier.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/error.hpp"
 #include "core/ops_loss.hpp"
+#include "core/ops_math.hpp"
 #include "core/ops_matmul.hpp"
 #include "core/ops_shape.hpp"
 #include "core/ops_softmax.hpp"
@@ -69,15 +71,41 @@ Array valid_mask(const Segments& segments) {
 TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& config, int64_t vocabulary,
                                int64_t classes)
     : pooling_(config.pooling),
+      ngram_config_(config.ngrams),
       vocabulary_(vocabulary),
       stack_(scope, config, stack_shape(config, vocabulary)),
-      head_(model_scope(scope, config) / "head", {config.width, classes}) {
+      head_(model_scope(scope, config) / "head", {config.width, classes}),
+      balanced_(std::holds_alternative<BalancedClasses>(config.class_weights)),
+      label_smoothing_(config.label_smoothing) {
   check(classes > 0, "text_classifier: {} classes", classes);
+  // Not the scope of init_stddev: how the table learns goes by the weights behind it.
+  if (!config.ngrams.orders.empty())
+    ngrams_ = std::make_unique<NgramFeatures>(scope / "ngrams", config.ngrams, classes);
+  if (const auto* listed = std::get_if<ListedWeights>(&config.class_weights)) {
+    if (static_cast<int64_t>(listed->weights.size()) != classes)
+      throw ConfigError(
+          fmt::format("model.class_weights.weights: {} weights for {} classes", listed->weights.size(), classes));
+    class_weights_ = Array(Shape{classes});
+    std::copy(listed->weights.begin(), listed->weights.end(), class_weights_.mutable_data());
+  }
   if (pooling_ != Pooling::attention) return;
   const Scope place = model_scope(scope, config) / "pooling";
   pooling_hidden_ = std::make_unique<Linear>(place / "hidden", LinearConfig{config.width, config.width});
   // No bias: it would cancel in the softmax.
   pooling_score_ = std::make_unique<Linear>(place / "score", LinearConfig{config.width, 1, /*bias=*/false});
+}
+
+void TextClassifier::balance(const std::vector<int64_t>& class_counts) {
+  if (!balanced_) return;
+  check(static_cast<int64_t>(class_counts.size()) == classes(), "text_classifier: {} counts for {} classes",
+        class_counts.size(), classes());
+  const int64_t examples = std::accumulate(class_counts.begin(), class_counts.end(), int64_t{0});
+  const auto occurring =
+      std::count_if(class_counts.begin(), class_counts.end(), [](int64_t count) { return count > 0; });
+  class_weights_ = Array(Shape{classes()});
+  for (size_t c = 0; c < class_counts.size(); ++c)
+    class_weights_.mutable_data()[c] =
+        class_counts[c] == 0 ? 0 : static_cast<real>(examples) / static_cast<real>(occurring * class_counts[c]);
 }
 
 std::optional<int64_t> TextClassifier::position_limit() const { return capstan::position_limit(stack_.config()); }
@@ -122,7 +150,8 @@ Var TextClassifier::logits(const Ids& tokens, const Context& context) const {
   const Input input = stack_input(tokens, context);
   const Var x = stack_.forward(input.tokens, input.context);
   const Var pooled = matmul(pooling_weights(x, input.context.segments), x);  // (B, 1, D)
-  return head_(reshape(pooled, {x.dim(0), x.dim(2)}));
+  const Var logits = head_(reshape(pooled, {x.dim(0), x.dim(2)}));
+  return ngrams_ ? logits + (*ngrams_)(tokens, context) : logits;
 }
 
 TaskLoss TextClassifier::loss(const Batch& batch, const Context& context) const {
@@ -131,6 +160,11 @@ TaskLoss TextClassifier::loss(const Batch& batch, const Context& context) const 
   CrossEntropyOptions options;
   options.ignored = ignored_target;
   options.count_correct = !context.training;
+  if (context.training) {
+    check(!balanced_ || !class_weights_.empty(), "text_classifier: balanced class weights before balance()");
+    options.class_weights = class_weights_;
+    options.label_smoothing = label_smoothing_;
+  }
   const CrossEntropy loss = softmax_cross_entropy(logits(batch.tokens, context), batch.labels, options);
   return {loss.sum, loss.targets, loss.correct};
 }

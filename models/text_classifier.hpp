@@ -3,14 +3,17 @@
 
 #include "models/stack.hpp"
 #include "models/task.hpp"
+#include "nn/ngram_features.hpp"
 
 CAPSTAN_BEGIN
 
 /// Bidirectional stack, pooled to p = sum_t a_t x_t over the valid tokens of the row's one document, then logits = H p
 /// + h. Pooling: mean a_t = 1/n; cls: a token of its own stands before the text and a_t = 1 there, 0 elsewhere (its
 /// embedding is the last row of embed.weight, (V + 1, D)); attention: a = softmax(w . tanh(W x_t + b)). A text without
-/// a valid token has p = 0, or the state of the cls token alone. Parameters of the stack, head.weight (C, D),
-/// head.bias, and for attention pooling.hidden.weight (D, D), pooling.hidden.bias, pooling.score.weight (1, D).
+/// a valid token has p = 0, or the state of the cls token alone. With n-grams configured, what they say is added to the
+/// logits. Parameters of the stack, head.weight (C, D),
+/// head.bias, for attention pooling.hidden.weight (D, D), pooling.hidden.bias, pooling.score.weight (1, D), and those
+/// of ngrams (nn/ngram_features.hpp).
 class TextClassifier final : public Task {
  public:
   /// Make it, then finalize() the store of `scope`.
@@ -18,8 +21,13 @@ class TextClassifier final : public Task {
 
   /// tokens: (B, T) -> (B, C). Throws std::invalid_argument when a row holds more than one document.
   Var logits(const Ids& tokens, const Context& context) const;
-  /// batch.labels: (B), the class or ignored_target.
+  /// batch.labels: (B), the class or ignored_target. In training the sum is weighted and its targets smoothed as
+  /// configured; their number is not weighted.
   TaskLoss loss(const Batch& batch, const Context& context) const override;
+
+  /// For class weights that are `balanced`: the training examples of each class. A class without examples counts as if
+  /// it did not exist. To be called before training with such weights; without effect for others.
+  void balance(const std::vector<int64_t>& class_counts);
 
   /// Of every block; with pooling cls there is one token more, first in every text.
   std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const;
@@ -27,6 +35,7 @@ class TextClassifier final : public Task {
   int64_t vocabulary() const { return vocabulary_; }
   int64_t classes() const { return head_.weight().dim(0); }
   Pooling pooling() const { return pooling_; }
+  const NgramConfig& ngrams() const { return ngram_config_; }
   const Stack& stack() const { return stack_; }
   /// Longest text this model can read, where it knows one.
   std::optional<int64_t> position_limit() const;
@@ -42,10 +51,15 @@ class TextClassifier final : public Task {
   Var pooling_weights(const Var& x, const Segments& segments) const;
 
   Pooling pooling_;
+  NgramConfig ngram_config_;
   int64_t vocabulary_;
   Stack stack_;
   std::unique_ptr<Linear> pooling_hidden_, pooling_score_;
   Linear head_;
+  std::unique_ptr<NgramFeatures> ngrams_;
+  bool balanced_;
+  Array class_weights_;  // (C); empty: 1
+  double label_smoothing_;
 };
 
 CAPSTAN_END

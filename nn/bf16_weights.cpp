@@ -25,8 +25,9 @@ Bf16Weights::Bf16Weights(const ParamStore& params) : params_(params) {
   if (!params.finalized()) throw std::logic_error("bf16_weights: the parameters are not finalized");
   for (const Param& param : params.params())
     if (!param.var.bf16().empty()) throw std::logic_error("bf16_weights: " + param.name + " has a copy already");
-  const Bf16Array block = rounded(params.values(), params.flat_size());
-  for (const Param& param : params.params()) param.var.set_bf16(block.view(param.offset, param.var.shape()));
+  const Bf16Array block = rounded(params.values(), params.dense_size());
+  for (const Param& param : params.params())
+    if (!param.options.by_rows) param.var.set_bf16(block.view(param.offset, param.var.shape()));
 }
 
 Bf16Weights::~Bf16Weights() {

@@ -20,11 +20,13 @@ std::unique_ptr<Mixer> make_mixer(const Scope& scope, const MixerShape& shape, c
     std::unique_ptr<Mixer> operator()(const AttentionConfig& c) const {
       return std::make_unique<MultiHeadAttention>(scope, shape, c);
     }
+    std::unique_ptr<Mixer> operator()(const CustomMixerConfig& c) const { return make_custom_mixer(scope, shape, c); }
   };
   return std::visit(Make{scope, shape}, config);
 }
 
 const char* mixer_name(const MixerConfig& config) {
+  if (const auto* custom = std::get_if<CustomMixerConfig>(&config)) return custom->name.c_str();
   return std::visit([](const auto& c) { return std::decay_t<decltype(c)>::type_name; }, config);
 }
 

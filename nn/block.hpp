@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "nn/custom_mixer.hpp"
 #include "nn/layers.hpp"
 #include "nn/mixer.hpp"
 #include "nn/mixers/aft.hpp"
@@ -17,7 +18,7 @@ namespace capstan {
 
 /// Every system that can mix tokens. A case that make_mixer does not handle does not compile.
 using MixerConfig = std::variant<AftLocalConfig, AftSimpleConfig, AftFullConfig, AftConvConfig, GauConfig,
-                                 FastformerConfig, AttentionConfig, FlashConfig>;
+                                 FastformerConfig, AttentionConfig, FlashConfig, CustomMixerConfig>;
 
 enum class NormPlacement { pre, post };
 
@@ -49,7 +50,7 @@ CAPSTAN_BEGIN
 
 std::unique_ptr<Mixer> make_mixer(const Scope& scope, const MixerShape& shape, const MixerConfig& config);
 
-/// The YAML name of a mixer's type.
+/// The YAML name of a mixer's type; of a custom one the name it was registered under. Lives as long as `config`.
 const char* mixer_name(const MixerConfig& config);
 
 /// (B, T, D) -> (B, T, D).  pre: x + drop(mixer(norm(x))), then x + drop(feed_forward(norm(x))); post: the norm is

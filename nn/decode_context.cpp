@@ -11,7 +11,7 @@ Array DecodeContext::linear(const Array& x, const Var& weight, const Var& bias, 
   const Array& values = weight.value();
   auto found = packed_.find(values.data());
   if (found == packed_.end())
-    found = packed_.emplace(values.data(), Packed{values, PackedMatrix(values, storage_)}).first;
+    found = packed_.emplace(values.data(), Packed{values, PackedMatrix(values, storage_, memory_)}).first;
   Array y(x.shape().with(-1, sizes.out));
   found->second.matrix.multiply(x.data(), sizes.rows, bias ? bias.value().data() : nullptr, activation,
                                 y.mutable_data());

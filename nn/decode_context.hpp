@@ -35,6 +35,7 @@ class DecodeContext {
   };
 
   DecodeWeights storage_;
+  PackedMemory memory_;
   std::unordered_map<const real*, Packed> packed_;
   Angles angles_;
 };

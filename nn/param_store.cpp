@@ -12,7 +12,9 @@ Var ParamStore::add(const std::string& name, Array initial, const ParamOptions& 
   if (finalized_) throw std::logic_error("params: " + name + " was made after finalize()");
   for (const Param& param : params_)
     if (param.name == name) throw std::logic_error("params: there are two parameters called " + name);
+  check(!options.by_rows || initial.rank() == 2, "params: {} of shape {} has no rows", name, initial.shape());
   params_.push_back({name, Var::leaf(std::move(initial)), options});
+  if (options.by_rows) params_.back().touched = std::make_shared<TouchedRows>(params_.back().var.dim(0));
   return params_.back().var;
 }
 
@@ -25,14 +27,17 @@ void ParamStore::finalize() {
   if (finalized_) throw std::logic_error("params: finalize() was called twice");
   constexpr int64_t granule = 64 / sizeof(real);
   int64_t size = 0;
-  for (const bool decay : {true, false}) {
+  const auto place = [&](const auto& chosen) {
     for (Param& param : params_) {
-      if (param.options.decay != decay) continue;
+      if (!chosen(param.options)) continue;
       param.offset = size;
       size += (param.var.size() + granule - 1) / granule * granule;
     }
-    if (decay) decay_size_ = size;
-  }
+    return size;
+  };
+  decay_size_ = place([](const ParamOptions& options) { return !options.by_rows && options.decay; });
+  dense_size_ = place([](const ParamOptions& options) { return !options.by_rows && !options.decay; });
+  place([](const ParamOptions& options) { return options.by_rows; });
   values_ = Array::zeros(Shape{size});
   grads_ = Array::zeros(Shape{size});
   for (const Param& param : params_) {
@@ -69,6 +74,20 @@ int64_t ParamStore::count() const {
   return count;
 }
 
-void ParamStore::clear_grads() { kernels::fill(grads_.shared_data(), grads_.size(), real{0}); }
+void ParamStore::clear_grads() {
+  kernels::fill(grads_.shared_data(), dense_size_, real{0});
+  for (const Param& param : params_) {
+    if (param.touched == nullptr) continue;
+    const int64_t width = param.var.dim(1);
+    for (const int64_t row : param.touched->rows())
+      kernels::fill(grads_.shared_data() + param.offset + row * width, width, real{0});
+  }
+  grads_are_zero();
+}
+
+void ParamStore::grads_are_zero() {
+  for (const Param& param : params_)
+    if (param.touched != nullptr) param.touched->clear();
+}
 
 CAPSTAN_END

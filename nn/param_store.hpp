@@ -1,9 +1,11 @@
 // All parameters of a model, by name, in flat blocks.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "core/touched_rows.hpp"
 #include "core/var.hpp"
 
 CAPSTAN_BEGIN
@@ -11,13 +13,17 @@ CAPSTAN_BEGIN
 struct ParamOptions {
   bool decay = true;   // does weight decay apply? (matrices yes; biases, gains and embeddings of positions no)
   bool gauge = false;  // its gradient is zero by mathematics (a key bias under softmax)
+  // A large table of which a step touches few rows: only those named in Param::touched are updated. Its gradient must
+  // come from ops that name them, such as embedding_bag.
+  bool by_rows = false;
 };
 
 struct Param {
   std::string name;  // "blocks.3.mixer.to_qkv.weight"
   Var var;
   ParamOptions options;
-  int64_t offset = 0;  // into the flat blocks, set by finalize()
+  int64_t offset = 0;                              // into the flat blocks, set by finalize()
+  std::shared_ptr<TouchedRows> touched = nullptr;  // by_rows: the rows whose gradients may differ from zero
 };
 
 /// Parameters can only be made through a Scope, which adds them here; so each has a name and none is forgotten.
@@ -32,8 +38,9 @@ class ParamStore {
   /// Records that `name` is another name of the parameter called `target`. It is stored once.
   void alias(const std::string& name, const std::string& target);
 
-  /// Moves all values and all gradients into two flat, 64-byte-aligned blocks, decayed parameters first. Every
-  /// parameter starts at a multiple of 64 bytes; the gaps stay zero. No parameter can be added afterwards.
+  /// Moves all values and all gradients into two flat, 64-byte-aligned blocks: decayed parameters, the others, then
+  /// tables that are updated by rows. Every parameter starts at a multiple of 64 bytes; the gaps stay zero. No
+  /// parameter can be added afterwards.
   void finalize();
   bool finalized() const { return finalized_; }
 
@@ -45,20 +52,24 @@ class ParamStore {
   /// Numbers that are trained: the gaps are not counted.
   int64_t count() const;
 
-  /// The flat blocks, `flat_size()` numbers each; [0, decay_size()) belongs to parameters with weight decay.
+  /// The flat blocks, `flat_size()` numbers each; [0, decay_size()) belongs to parameters with weight decay, and from
+  /// dense_size() on stand the tables that are updated by rows.
   int64_t flat_size() const { return values_.size(); }
+  int64_t dense_size() const { return dense_size_; }
   int64_t decay_size() const { return decay_size_; }
   real* values() { return values_.shared_data(); }
   const real* values() const { return values_.data(); }
   real* grads() { return grads_.shared_data(); }
   const real* grads() const { return grads_.data(); }
   void clear_grads();
+  /// All gradients are zero again, set so by whoever used them.
+  void grads_are_zero();
 
  private:
   std::vector<Param> params_;
   std::vector<std::pair<std::string, std::string>> aliases_;
   Array values_, grads_;
-  int64_t decay_size_ = 0;
+  int64_t decay_size_ = 0, dense_size_ = 0;
   bool finalized_ = false;
 };
 

@@ -9,5 +9,5 @@ if ! command -v clang-format >/dev/null; then
 fi
 mode=(-i)
 if [ "${1:-}" = --check ]; then mode=(--dry-run --Werror); fi
-find apps bench core data models nn tests train \( -name '*.cpp' -o -name '*.hpp' \) -print0 2>/dev/null |
+find apps bench core data examples models nn tests train \( -name '*.cpp' -o -name '*.hpp' \) -print0 2>/dev/null |
   xargs -0 clang-format "${mode[@]}"

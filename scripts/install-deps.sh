@@ -11,7 +11,7 @@ packages=(
   libdnnl-dev                        # faster products of floats (oneDNN); the one package that may be missing
   librandom123-dev                   # counter-based random numbers
   libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev libfmt-dev
-  zlib1g-dev libboost-iostreams-dev  # .gz
+  zlib1g-dev                         # .gz
   libxxhash-dev                      # fingerprints
   doctest-dev                        # tests
 )

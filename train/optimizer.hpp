@@ -67,7 +67,9 @@ class Optimizer {
   /// The store must be finalized.
   Optimizer(const OptimizerConfig& config, const ParamStore& params);
 
-  /// One update of all parameters with their gradients times `grad_scale`; the gradients are zero afterwards.
+  /// One update of all parameters with their gradients times `grad_scale`; the gradients are zero afterwards. Of tables
+  /// that are updated by rows, rows without a gradient keep their values and what is remembered of them: they do not
+  /// decay, and their momentum waits.
   void step(ParamStore& params, double grad_scale, double lr);
 
   /// Updates made so far.

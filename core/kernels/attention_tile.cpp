@@ -265,8 +265,18 @@ void attention_pack_transposed(const real* rows, int64_t stride, int64_t count, 
 
 void attention_unpack_transposed(const real* in, int64_t stride, int64_t count, int64_t width, const real* factor,
                                  real* out, int64_t out_stride) {
+  const int64_t block = 8, even_width = width / block * block, even_count = count / block * block;
+  for (int64_t i = 0; i < even_count; i += block) {
+    for (int64_t z = 0; z < even_width; z += block) {
+      Eight transposed[block];
+      transpose_block(in + z * stride + i, stride, transposed);
+      for (int64_t k = 0; k < block; ++k)
+        *reinterpret_cast<Eight*>(out + (i + k) * out_stride + z) = factor[i + k] * transposed[k];
+    }
+  }
   for (int64_t i = 0; i < count; ++i)
-    for (int64_t z = 0; z < width; ++z) out[i * out_stride + z] = factor[i] * in[z * stride + i];
+    for (int64_t z = i < even_count ? even_width : 0; z < width; ++z)
+      out[i * out_stride + z] = factor[i] * in[z * stride + i];
 }
 
 void attention_row_products(const real* a, int64_t a_stride, const real* b, int64_t b_stride, int64_t count,

@@ -39,6 +39,11 @@ real exponential_sum(const real* x, real largest, real* terms, int64_t columns) 
   return simd::sum(total);
 }
 
+/// What the loss of a row is multiplied by.
+real weight_of(const CrossEntropyPass& pass, int32_t target) {
+  return pass.class_weights != nullptr ? pass.class_weights[target] : real{1};
+}
+
 /// Mean logit of a row, less its largest; only smoothing asks for it.
 real mean_gap(const CrossEntropyPass& pass, const real* x, real largest) {
   return pass.smoothing == 0 ? 0 : row_sum(x, pass.columns) / static_cast<real>(pass.columns) - largest;
@@ -68,7 +73,7 @@ void cross_entropy_forward(const CrossEntropyPass& pass, const real* logits, rea
       const real* x = logits + row * pass.columns;
       const real top = counted ? row_maximum(x, pass.columns) : real{0};
       const real sum = counted ? exponential_sum(x, top, nullptr, pass.columns) : real{1};
-      loss[row] = counted ? row_loss(pass, x[target] - top, mean_gap(pass, x, top), sum) : real{0};
+      loss[row] = counted ? weight_of(pass, target) * row_loss(pass, x[target] - top, mean_gap(pass, x, top), sum) : 0;
       if (largest != nullptr) largest[row] = top;
       if (inverse != nullptr) inverse[row] = 1 / sum;
     }
@@ -87,7 +92,8 @@ void cross_entropy_backward(const CrossEntropyPass& pass, const real* logits, co
         continue;
       }
       const Batch top(largest[row]), scale(inverse[row]);
-      gradient_row(pass, target, factor, out, [&](auto at) { return xsimd::exp(at.load(x) - top) * scale; });
+      gradient_row(pass, target, factor * weight_of(pass, target), out,
+                   [&](auto at) { return xsimd::exp(at.load(x) - top) * scale; });
     }
   });
 }
@@ -106,9 +112,10 @@ void cross_entropy_in_place(const CrossEntropyPass& pass, real* logits, real* lo
       // Read before the exponentials take their place.
       const real target_gap = x[target] - top, mean = mean_gap(pass, x, top);
       const real sum = exponential_sum(x, top, x, pass.columns);
-      loss[row] = row_loss(pass, target_gap, mean, sum);
+      const real weight = weight_of(pass, target);
+      loss[row] = weight * row_loss(pass, target_gap, mean, sum);
       const Batch scale(1 / sum);
-      gradient_row(pass, target, real{1}, x, [&](auto at) { return at.load(x) * scale; });
+      gradient_row(pass, target, weight, x, [&](auto at) { return at.load(x) * scale; });
     }
   });
 }

@@ -12,7 +12,8 @@ struct CrossEntropyPass {
   int64_t rows, columns;   // logits: (rows, columns)
   const int32_t* targets;  // (rows), each in [0, columns) or `ignored`
   int32_t ignored;
-  real smoothing;  // s: the target distribution is (1 - s) * one-hot + s / columns
+  real smoothing;                       // s: the target distribution is (1 - s) * one-hot + s / columns
+  const real* class_weights = nullptr;  // (columns): loss and gradient of a row are times its target's; null: 1
 };
 
 /// loss (rows): -sum over j of target_j * log softmax(logits)_j; 0 for ignored rows. Of every row its largest logit

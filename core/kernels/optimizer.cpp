@@ -17,7 +17,7 @@ constexpr int64_t grain = 16384 / unit;
 
 /// body(begin, end, decayed) over pieces that lie on one side of decay_size.
 template <class Body>
-void for_pieces(int64_t count, int64_t decay_size, const Body& body) {
+void for_dense_pieces(int64_t count, int64_t decay_size, const Body& body) {
   const int64_t borders[] = {0, std::min(decay_size, count), count};
   for (int side = 0; side < 2; ++side) {
     const int64_t first = borders[side], size = borders[side + 1] - first;
@@ -27,7 +27,34 @@ void for_pieces(int64_t count, int64_t decay_size, const Body& body) {
   }
 }
 
+/// The same over all that an update visits; a row of a table is one piece.
+template <class Body>
+void for_pieces(const UpdateBlocks& blocks, const Body& body) {
+  for_dense_pieces(blocks.count, blocks.decay_size, body);
+  for (int64_t t = 0; t < blocks.table_count; ++t) {
+    const TableRows& table = blocks.tables[t];
+    parallel_for(table.count, 1 + grain * unit / std::max<int64_t>(table.width, 1), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = table.offset + table.rows[i] * table.width;
+        body(first, first + table.width, table.decay);
+      }
+    });
+  }
+}
+
 }  // namespace
+
+double sum_of_squares(const real* in, const TableRows& table) {
+  double total = 0;
+  for (int64_t i = 0; i < table.count; ++i) {
+    const real* const row = in + table.offset + table.rows[i] * table.width;
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t c = 0; c < table.width; ++c) sum += static_cast<double>(row[c]) * static_cast<double>(row[c]);
+    total += sum;
+  }
+  return total;
+}
 
 double sum_of_squares(const real* in, int64_t count) {
   constexpr int64_t pieces = 256;
@@ -58,7 +85,7 @@ void adamw(const UpdateBlocks& blocks, real* m, real* v, const AdamWStep& step) 
   const real rate = static_cast<real>(step.lr / correction1), root = static_cast<real>(1 / std::sqrt(correction2));
   real* const w = blocks.values;
   real* const grads = blocks.grads;
-  for_pieces(blocks.count, blocks.decay_size, [&](int64_t begin, int64_t end, bool decayed) {
+  for_pieces(blocks, [&](int64_t begin, int64_t end, bool decayed) {
     const real keep = decayed ? static_cast<real>(1 - step.lr * step.weight_decay) : real{1};
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) {
@@ -78,7 +105,7 @@ void sgd(const UpdateBlocks& blocks, real* m, const SgdStep& step) {
   const real a = step.nesterov ? real{1} : real{0}, b = step.nesterov ? momentum : real{1};
   real* const w = blocks.values;
   real* const grads = blocks.grads;
-  for_pieces(blocks.count, blocks.decay_size, [&](int64_t begin, int64_t end, bool decayed) {
+  for_pieces(blocks, [&](int64_t begin, int64_t end, bool decayed) {
     const real decay = decayed ? static_cast<real>(step.weight_decay) : real{0};
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) {
@@ -96,7 +123,7 @@ void lion(const UpdateBlocks& blocks, real* m, const LionStep& step) {
   const real beta2 = static_cast<real>(step.beta2), rest2 = static_cast<real>(1 - step.beta2);
   real* const w = blocks.values;
   real* const grads = blocks.grads;
-  for_pieces(blocks.count, blocks.decay_size, [&](int64_t begin, int64_t end, bool decayed) {
+  for_pieces(blocks, [&](int64_t begin, int64_t end, bool decayed) {
     const real keep = decayed ? static_cast<real>(1 - step.lr * step.weight_decay) : real{1};
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) {
@@ -112,7 +139,7 @@ void lion(const UpdateBlocks& blocks, real* m, const LionStep& step) {
 
 void moving_average(real* average, const real* values, int64_t count, double decay) {
   const real keep = static_cast<real>(decay), rest = static_cast<real>(1 - decay);
-  for_pieces(count, count, [&](int64_t begin, int64_t end, bool) {
+  for_dense_pieces(count, count, [&](int64_t begin, int64_t end, bool) {
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) average[i] = keep * average[i] + rest * values[i];
   });

@@ -43,7 +43,9 @@ const std::vector<Training>& trainings() {
       {"windows", "lm.yaml", {"data.windows=random", "train.optimizer.type=sgd", "train.lr=0.05", "train.log_every=3"}},
       {"classifier",
        "classifier.yaml",
-       {"train.batch_tokens=48", "train.min_delta=0.001", "model.layers.0.mixer.type=aft-conv", "train.log_every=1"}},
+       {"train.batch_tokens=48", "train.min_delta=0.001", "model.layers.0.mixer.type=aft-conv", "train.log_every=1",
+        "model.ngrams.orders=[1,2]", "model.ngrams.buckets=500", "model.ngrams.width=8", "model.ngrams.dropout=0.1",
+        "model.class_weights=balanced", "train.ema_decay=0.9"}},
   };
   return list;
 }

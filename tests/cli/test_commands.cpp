@@ -146,6 +146,35 @@ TEST_CASE("predict answers for every text before the one it cannot read, and nam
   CHECK(lines_of(succeed(place, {"predict", "runs/classifier"}, std::string("\x00\x01\n", 3)).out).size() == 2);
 }
 
+TEST_CASE("predict reads text pairs separated by a tab, with n-grams, and agrees with eval") {
+  const Workplace place;
+  write_samples(place);
+  std::string rows, texts;
+  std::vector<std::string> labels;
+  for (int i = 0; i < 40; ++i) {
+    const bool same = i % 2 == 0;
+    const std::string a = "day " + std::to_string(i % 5), b = same ? a : "night " + std::to_string(i % 7);
+    rows += (same ? "same\t" : "other\t") + a + "\t" + b + "\n";
+    texts += a + "\t" + b + "\n";
+    labels.emplace_back(same ? "same" : "other");
+  }
+  place.write("pairs.tsv", rows);
+  succeed(place,
+          {"train", "--config", "classifier.yaml", "--set", "name=pairs", "data.train=[pairs.tsv]",
+           "data.text_columns=[\"2\", \"3\"]", "data.separator=true", "data.tokenizer=word", "train.steps=30",
+           "model.ngrams.orders=[1, 2]", "model.ngrams.buckets=1000", "train.valid_every=0", "data.valid=[pairs.tsv]"});
+  const double accuracy = number_of(succeed(place, {"eval", "runs/pairs"}).out, "accuracy");
+  const std::vector<std::string> lines = lines_of(succeed(place, {"predict", "runs/pairs"}, texts).out);
+  REQUIRE(lines.size() == 41);
+  int right = 0;
+  for (size_t i = 0; i < labels.size(); ++i) right += cells(lines[i + 1])[0] == labels[i] ? 1 : 0;
+  CHECK(right == std::lround(40 * accuracy));
+  CHECK(right > 30);  // the words of the second column tell
+  CHECK(succeed(place, {"inspect", "runs/pairs"}).out.find("ngrams") != std::string::npos);
+  check_refused(place,
+                {"one text", {}, {"predict", "runs/pairs"}, 1, {"stdin:2", "found 1 texts", "2", "tab"}, "a\tb\nc\n"});
+}
+
 TEST_CASE("predict says which text is too long where the run was trained to stop at such texts") {
   const Workplace place;
   write_samples(place);

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "core/gradcheck.hpp"
+#include "core/ops_bag.hpp"
 #include "core/ops_feed_forward.hpp"
 #include "core/ops_linear.hpp"
 #include "core/ops_loss.hpp"
@@ -47,6 +48,16 @@ TEST_CASE("gradients of feed-forward match finite differences") {
                     [&](const auto& v) { return gated_feed_forward(v[0], v[1], Var(), v[2], Var(), act.value); },
                     {Shape{rows, 3}, Shape{2 * width, 3}, Shape{4, width}});
   }
+}
+
+TEST_CASE("gradients of bags of embeddings match finite differences") {
+  Bags bags;
+  bags.ids = {4, 0, 4, 2};
+  bags.close(real(0.7));
+  bags.close(3);  // empty
+  bags.ids.insert(bags.ids.end(), {2, 2});
+  bags.close(-1);
+  check_gradients("embedding_bag", [&](const auto& v) { return embedding_bag(v[0], bags); }, {Shape{rows, width}});
 }
 
 TEST_CASE("gradients of norms match finite differences") {

@@ -31,6 +31,7 @@ Var composed_loss(const Var& logits, const Ids& targets, const CrossEntropyOptio
     if (targets[row] == options.ignored) continue;
     for (int64_t j = 0; j < classes; ++j)
       distribution[static_cast<size_t>(row * classes + j)] =
+          (options.class_weights.empty() ? real{1} : options.class_weights[targets[row]]) *
           static_cast<real>(options.label_smoothing / static_cast<double>(classes) +
                             (j == targets[row] ? 1 - options.label_smoothing : 0));
   }
@@ -76,6 +77,27 @@ TEST_CASE("linear cross-entropy equals its composition of primitives, whatever t
           [&](const auto& v) { return composed_loss(product(v[0], v[1]), targets, options); }, {x, weight}, 1);
     }
   }
+}
+
+TEST_CASE("class weights multiply loss and gradient of their rows, and count nothing") {
+  const int64_t rows = 11, classes = 5, dim = 3;
+  CrossEntropyOptions options;
+  options.class_weights = Array(Shape{classes}, std::vector<real>{2, 0, 1, 0.5, 3});
+  const Ids targets = some_targets(rows, classes);
+  for (const double smoothing : {0.0, 0.1}) {
+    options.label_smoothing = smoothing;
+    testing::check_agreement(
+        "softmax", [&](const auto& v) { return softmax_cross_entropy(v[0], targets, options).sum; },
+        [&](const auto& v) { return composed_loss(v[0], targets, options); }, {Shape{rows, classes}}, 2);
+    testing::check_agreement(
+        "linear", [&](const auto& v) { return linear_cross_entropy(v[0], v[1], v[2], targets, options).sum; },
+        [&](const auto& v) { return composed_loss(product(v[0], v[1]) + v[2], targets, options); },
+        {Shape{rows, dim}, Shape{classes, dim}, Shape{classes}}, 1);
+  }
+  const Var logits(testing::random_normal({rows, classes}, 3));
+  CHECK(softmax_cross_entropy(logits, targets, options).targets == softmax_cross_entropy(logits, targets).targets);
+  options.class_weights = Array(Shape{classes - 1}, real{1});
+  CHECK_THROWS_AS(softmax_cross_entropy(logits, targets, options), std::invalid_argument);
 }
 
 TEST_CASE("losses take leading axes, count targets and hits, and skip ignored rows") {

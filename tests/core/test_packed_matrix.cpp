@@ -1,8 +1,11 @@
 // Products with packed weights: against three loops on the weights, or on the weights rounded to bf16.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <vector>
 
 #include "core/kernels/activation.hpp"
 #include "core/kernels/gemv.hpp"
@@ -51,7 +54,8 @@ Array product(const PackedMatrix& matrix, const Array& x, const Array& bias, Act
 
 /// What becomes of one weight.
 real through_bf16(real weight) {
-  const PackedMatrix matrix(Array(Shape{1, 1}, weight), DecodeWeights::bf16);
+  PackedMemory memory;
+  const PackedMatrix matrix(Array(Shape{1, 1}, weight), DecodeWeights::bf16, memory);
   return product(matrix, Array(Shape{1, 1}, real{1}), Array(), Activation::none)[0];
 }
 
@@ -70,7 +74,8 @@ TEST_CASE("packed products agree with three loops: storages, ragged sizes, rows,
             Array one_thread;
             for (const int count : {1, 2}) {
               set_threads(count);
-              const Array y = product(PackedMatrix(weight, storage.value), x, b, Activation::none);
+              PackedMemory memory;
+              const Array y = product(PackedMatrix(weight, storage.value, memory), x, b, Activation::none);
               INFO(storage.name, " ", out, " x ", in, ", rows ", rows, ", bias ", biased, ", threads ", count);
               CHECK(relative_error(y, expected, 0.1) <= fused_tolerance);
               if (count == 1) one_thread = y;
@@ -87,10 +92,11 @@ TEST_CASE("packed products agree with three loops: storages, ragged sizes, rows,
 TEST_CASE("packed products apply every activation to all outputs") {
   const Array weight = normal_array({517, 65}, 1), bias = normal_array({517}, 2), x = normal_array({3, 65}, 3);
   const Array pre = reference(x, weight, bias);
+  PackedMemory memory;
   for (const auto& activation : enum_names(Activation{})) {
     Array expected(pre.shape());
     kernels::activation_forward(activation.value, pre.data(), nullptr, expected.mutable_data(), 3, 517);
-    const Array y = product(PackedMatrix(weight, DecodeWeights::float32), x, bias, activation.value);
+    const Array y = product(PackedMatrix(weight, DecodeWeights::float32, memory), x, bias, activation.value);
     CHECK_MESSAGE(relative_error(y, expected) <= fused_tolerance, activation.name);
   }
 }
@@ -111,10 +117,26 @@ TEST_CASE("bf16 rounds to nearest, ties to even, and keeps what is not a number"
 
 TEST_CASE("a packed matrix is a copy, and a vector is none") {
   Array weight = Array::zeros(Shape{2, 2});
-  const PackedMatrix matrix(weight, DecodeWeights::float32);
+  PackedMemory memory;
+  const PackedMatrix matrix(weight, DecodeWeights::float32, memory);
   weight.shared_data()[0] = 5;
   CHECK(product(matrix, Array(Shape{1, 2}, real{1}), Array(), Activation::none)[0] == 0);
-  CHECK_THROWS_AS(PackedMatrix(Array::zeros(Shape{4}), DecodeWeights::float32), std::invalid_argument);
+  CHECK_THROWS_AS(PackedMatrix(Array::zeros(Shape{4}), DecodeWeights::float32, memory), std::invalid_argument);
+}
+
+TEST_CASE("places of packed memory are aligned and apart, also past the end of a block, and outlive it") {
+  std::vector<PackedMemory::Place> places;
+  const size_t sizes[] = {1, 64, 100, size_t{9} << 20, size_t{9} << 20, size_t{40} << 20, 7};
+  {
+    PackedMemory memory;
+    for (const size_t size : sizes) places.push_back(memory.take(size));
+  }
+  for (size_t i = 0; i < places.size(); ++i) std::memset(places[i].data(), static_cast<int>(i), sizes[i]);
+  for (size_t i = 0; i < places.size(); ++i) {
+    const auto* const bytes = static_cast<const char*>(places[i].data());
+    CHECK(reinterpret_cast<uintptr_t>(bytes) % 64 == 0);
+    CHECK(std::all_of(bytes, bytes + sizes[i], [&](char byte) { return byte == static_cast<char>(i); }));
+  }
 }
 
 TEST_CASE("a row times a matrix agrees with two loops") {

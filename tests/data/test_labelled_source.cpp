@@ -1,4 +1,5 @@
 #include <functional>
+#include <set>
 
 #include "core/error.hpp"
 #include "data/class_names.hpp"
@@ -169,6 +170,59 @@ TEST_CASE("long texts lose their tail or their head, empty ones are left out on 
   CHECK(text_of(load_labelled(config), load_labelled(config).train, 0) == "abcdef");
 }
 
+TEST_CASE("text pairs: a separator behind the vocabulary stands between the columns") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = config_of({folder.write("train.tsv", "yes\tab\tcd e\nno\t\tx\nno\tq q\t\n")});
+  config.text_columns = {"2", "3"};
+  const auto ids = [&](int64_t i) {
+    const ClassificationData data = load_labelled(config);
+    return std::vector<int32_t>(data.train.tokens(i), data.train.tokens(i) + data.train.length(i));
+  };
+  using Tokens = std::vector<int32_t>;
+  CHECK(ids(0) == Tokens{'a', 'b', ' ', 'c', 'd', ' ', 'e'});
+  config.separator = true;
+  CHECK(ids(0) == Tokens{'a', 'b', 256, 'c', 'd', ' ', 'e'});
+  CHECK(ids(1) == Tokens{256, 'x'});
+  CHECK(ids(2) == Tokens{'q', ' ', 'q', 256});
+  CHECK(vocabulary_size(config, *load_labelled(config).tokenizer) == 257);
+  // The longest column loses tokens first, the separator stays.
+  config.max_length = 6;
+  CHECK(ids(0) == Tokens{'a', 'b', 256, 'c', 'd', ' '});
+  config.max_length = 3;
+  CHECK(ids(0) == Tokens{'a', 256, 'c'});
+  config.truncate = Truncate::tail;
+  CHECK(ids(0) == Tokens{'b', 256, 'e'});
+  config.truncate = Truncate::error;
+  CHECK(contains(message_of<Error>([&] { ids(0); }), "train.tsv:1: the text has 7 tokens, more than max_length = 3"));
+
+  LabelledSourceConfig json = config_of({folder.write(
+      "train.jsonl", "{\"label\": 1, \"a\": \"x y\", \"b\": \"z\"}\n{\"label\": 0, \"a\": \"\", \"b\": \"\"}\n")});
+  json.text_columns = {"b", "a"};
+  json.separator = true;
+  CHECK(contains(message_of<Error>([&] { load_labelled(json); }), "train.jsonl:2: the text is empty"));
+  json.skip_empty = true;
+  json.tokenizer = WordTokenizerConfig{};
+  const ClassificationData words = load_labelled(json);
+  REQUIRE(words.train.size() == 1);
+  CHECK(words.train.length(0) == 4);
+  CHECK(words.train.tokens(0)[1] == words.tokenizer->vocabulary_size());
+}
+
+TEST_CASE("text pairs: a separator needs columns and room") {
+  LabelledSourceConfig config = config_of({"t.tsv"});
+  config.separator = true;
+  const auto problems_of = [](const LabelledSourceConfig& c) {
+    ProblemText problems("data");
+    validate(c, problems);
+    return problems.text();
+  };
+  CHECK(problems_of(config) == "data.separator: needs at least two text_columns to stand between");
+  config.text_columns = {"2", "3"};
+  CHECK(problems_of(config) == "");
+  config.max_length = 2;
+  CHECK(problems_of(config) == "data.max_length: 2 columns and their separators need 3 tokens or more");
+}
+
 TEST_CASE("a share of every class is held out, the same one every time") {
   const TemporaryFolder folder;
   std::string content;
@@ -180,6 +234,13 @@ TEST_CASE("a share of every class is held out, the same one every time") {
   CHECK(data.valid.class_counts(3) == std::vector<int64_t>{18, 2, 0});
   CHECK(data.train.class_counts(3) == std::vector<int64_t>{162, 18, 1});
   CHECK(load_labelled(config).fingerprint() == data.fingerprint());
+  // Together they are the whole, each example once.
+  std::multiset<std::string> texts;
+  for (const ExampleSet* set : {&data.train, &data.valid})
+    for (int64_t i = 0; i < set->size(); ++i) texts.insert(text_of(data, *set, i));
+  std::multiset<std::string> all{"one"};
+  for (int i = 0; i < 200; ++i) all.insert(std::to_string(i));
+  CHECK(texts == all);
   config.split_seed = 1;
   CHECK(load_labelled(config).fingerprint() != data.fingerprint());
 }

@@ -41,6 +41,30 @@ TEST_CASE("classifiers: gradients of the whole model") {
   }
 }
 
+TEST_CASE("classifiers with n-grams, class weights and label smoothing: gradients of the whole model") {
+  for (const bool finalized : {false, true}) {
+    auto config = small<TextClassifierConfig>(AftSimpleConfig{});
+    config.ngrams.orders = {1, 2};
+    config.ngrams.buckets = 7;  // collisions, too
+    config.ngrams.width = 3;
+    config.ngrams.dropout = 0.2;
+    config.ngrams.scale = 1;
+    config.class_weights = ListedWeights{{0.5, 2, 3}};
+    config.label_smoothing = 0.1;
+    const auto built = classifier(config);
+    redraw(*built.store);
+    if (finalized) built.store->finalize();
+    const Batch batch = labelled_batch();
+    const Context context = context_of(batch, /*training=*/true);
+    std::vector<std::pair<std::string, Var>> leaves;
+    for (const Param& param : built.store->params()) leaves.emplace_back(param.name, param.var);
+    GradcheckOptions options;
+    options.samples = 20;
+    const GradcheckReport report = gradcheck([&] { return built.model->loss(batch, context).sum; }, leaves, options);
+    CHECK_MESSAGE(report.ok, "finalized ", finalized, ": ", report.worst);
+  }
+}
+
 TEST_CASE("gradients of every other part a configuration can ask for") {
   for (const Pooling pooling : {Pooling::cls, Pooling::attention}) {
     auto config = small<TextClassifierConfig>(AftSimpleConfig{});

@@ -41,6 +41,16 @@ TEST_CASE("a summary counts what was made") {
   CHECK(bidirectional.parameters() == labels.store->count());
   CHECK(bidirectional.state_bytes() == 0);
   CHECK(part(bidirectional, "head").flops == doctest::Approx(2.0 * 3 * width / 16));
+
+  auto with_ngrams = small<TextClassifierConfig>(AftSimpleConfig{});
+  with_ngrams.ngrams.orders = {1, 2};
+  with_ngrams.ngrams.buckets = 50;
+  with_ngrams.ngrams.width = 4;
+  const auto wide = classifier(with_ngrams);
+  const ModelSummary wider = summarize(*wide.model, *wide.store, 16);
+  CHECK(wider.parameters() == bidirectional.parameters() + 50 * 4 + 4 * 3);
+  CHECK(part(wider, "ngrams").parameters == 50 * 4 + 4 * 3);
+  CHECK(part(wider, "ngrams").flops == doctest::Approx(2.0 * 4 * 3 / 16 + 2 * 4));
   CHECK(to_text(bidirectional).find("decode state") == std::string::npos);
 }
 

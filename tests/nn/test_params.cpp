@@ -101,6 +101,22 @@ TEST_CASE("finalize() lays all parameters out flat: aligned, decayed ones first,
   }
 }
 
+TEST_CASE("tables that are updated by rows stand behind the other parameters") {
+  ParamStore store;
+  store.add("table", Array(Shape{7, 5}, real{2}), {true, false, /*by_rows=*/true});
+  store.add("full", Array(Shape{64}, real{1}), {});
+  store.add("bias", Array(Shape{3}, real{1}), {false});
+  CHECK_THROWS_AS(store.add("flat", Array(Shape{7}, real{1}), {true, false, true}), std::invalid_argument);
+  store.finalize();
+  CHECK(store.decay_size() == 64);
+  CHECK(store.find("table").offset == store.dense_size());
+  CHECK(store.dense_size() < store.flat_size());
+  CHECK(store.values()[store.dense_size() + 34] == 2);
+  CHECK(bool(store.find("table").touched));
+  CHECK_FALSE(bool(store.find("full").touched));
+  CHECK(store.count() == 35 + 64 + 3);
+}
+
 TEST_CASE("gradients of finalized parameters add up in the flat block, and are cleared in one pass") {
   ParamStore store;
   fill(store);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -102,6 +103,91 @@ TEST_CASE("Lion follows its equations") {
     s.w -= lr * ((direction > 0) - (direction < 0) + decay * s.w);
     s.m = 0.99 * s.m + 0.01 * g;
   });
+}
+
+namespace {
+
+constexpr int64_t table_rows = 300, table_width = 19;
+
+/// A vector and a table, updated by rows or as a whole.
+void fill_with_table(ParamStore& store, bool by_rows) {
+  store.add("vector", Array(Shape{33}, real{0.5F}), {});
+  Array table(Shape{table_rows, table_width});
+  RandomStream random({5, 7});
+  for (int64_t i = 0; i < table.size(); ++i) table.mutable_data()[i] = static_cast<real>(random.normal());
+  store.add("table", table, {true, false, by_rows});
+  store.finalize();
+}
+
+/// Gradients for the vector and some rows of the table, named where it is updated by rows.
+void add_gradients(const ParamStore& store, const std::vector<int64_t>& rows, uint64_t seed) {
+  RandomStream random({seed, 1});
+  for (const Param& param : store.params()) {
+    real* const grads = const_cast<ParamStore&>(store).grads() + param.offset;
+    if (param.name == "vector") {
+      for (int64_t i = 0; i < 33; ++i) grads[i] += static_cast<real>(random.normal());
+      continue;
+    }
+    for (const int64_t row : rows) {
+      for (int64_t c = 0; c < table_width; ++c) grads[row * table_width + c] += static_cast<real>(random.normal());
+      if (param.touched != nullptr) param.touched->add(row);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a table updated by rows: rows with a gradient become what they become in a dense update, others rest") {
+  const std::vector<OptimizerConfig> configs{AdamWConfig{}, SgdConfig{0.9, true, 0.1}, LionConfig{}};
+  for (const OptimizerConfig& config : configs) {
+    ParamStore dense, sparse;
+    fill_with_table(dense, false);
+    fill_with_table(sparse, true);
+    Optimizer of_dense(config, dense), of_sparse(config, sparse);
+    const std::vector<int64_t> rows{0, 299, 17, 64};
+    const Array before = sparse.find("table").var.value().clone();
+    for (uint64_t step = 1; step <= 3; ++step) {
+      // In two parts, as micro-batches come.
+      for (const ParamStore* store : {&dense, &sparse}) {
+        add_gradients(*store, {17, 0}, step);
+        add_gradients(*store, rows, step + 10);
+      }
+      CHECK(gradient_norm(sparse, 0.5) == doctest::Approx(gradient_norm(dense, 0.5)).epsilon(1e-12));
+      of_dense.step(dense, 0.5, 0.01);
+      of_sparse.step(sparse, 0.5, 0.01);
+      for (int64_t i = 0; i < sparse.flat_size(); ++i) REQUIRE(sparse.grads()[i] == 0);
+      CHECK(sparse.find("table").touched->rows().empty());
+    }
+    const Array after = sparse.find("table").var.value(), expected = dense.find("table").var.value();
+    for (int64_t row = 0; row < table_rows; ++row) {
+      const bool named = std::find(rows.begin(), rows.end(), row) != rows.end();
+      for (int64_t i = row * table_width; i < (row + 1) * table_width; ++i) {
+        if (named)
+          CHECK(static_cast<double>(after[i]) == doctest::Approx(static_cast<double>(expected[i])).epsilon(1e-6));
+        else
+          CHECK(after[i] == before[i]);
+      }
+    }
+    const Array vector = sparse.find("vector").var.value(), wanted = dense.find("vector").var.value();
+    for (int64_t i = 0; i < 33; ++i) CHECK(vector[i] == wanted[i]);
+  }
+}
+
+TEST_CASE("a table updated by rows: the norm shows what is not finite, and the average follows every row") {
+  ParamStore store;
+  fill_with_table(store, true);
+  add_gradients(store, {5}, 1);
+  const Param& table = store.find("table");
+  store.grads()[table.offset + 5 * table_width] = real{NAN};
+  CHECK_FALSE(std::isfinite(gradient_norm(store, 1)));
+  store.clear_grads();
+  CHECK(gradient_norm(store, 1) == 0);
+  WeightAverage average(0.5, store);
+  const real start = store.values()[table.offset];
+  store.values()[table.offset] = start + 11;
+  average.update(store, 1);  // decay 2/11
+  average.swap(store);
+  CHECK(static_cast<double>(store.values()[table.offset]) == doctest::Approx(static_cast<double>(start) + 9));
 }
 
 TEST_CASE("norm and updates do not depend on the number of threads") {

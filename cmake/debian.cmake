@@ -1,0 +1,28 @@
+# `cpack` in the folder of a portable build: capstan_VERSION_amd64.deb with the component `program`.
+# scripts/package.sh does all of it. A native build makes no package: it would not run elsewhere.
+if(CAPSTAN_NATIVE)
+  return()
+endif()
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME capstan)
+set(CPACK_PACKAGE_CONTACT "The authors of Capstan <capstan@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "train and compare attention-free and linear-cost text models")
+set(CPACK_PACKAGE_DESCRIPTION "Language models and text classifiers on the CPU, described by a YAML file and run from the command line:
+the Attention Free Transformer, Fastformer, GAU, FLASH and a Transformer to compare them with. Training goes on after an
+interruption as if there had been none.")
+set(CPACK_COMPONENTS_ALL program)
+set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+# Those that the program is linked to come from dpkg-shlibdeps; OpenBLAS is there by name, for its OpenMP build must be the one.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS libopenblas0-openmp)
+# What Debian asks of every package.
+configure_file(cmake/debian/changelog.in ${generated}/changelog @ONLY)
+execute_process(COMMAND gzip -9 --no-name --force ${generated}/changelog)
+install(FILES ${generated}/changelog.gz cmake/debian/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(FILES cmake/debian/lintian-overrides DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides RENAME capstan COMPONENT program)
+include(CPack)

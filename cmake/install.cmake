@@ -1,0 +1,65 @@
+# `cmake --install`: the program with its man page and shell completion (component `program`), and the libraries for
+# find_package(capstan) (component `library`; docs/library.md). `cpack` packs the program as a Debian package.
+include(CMakePackageConfigHelpers)
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # cpack packs what there is: the program, not the tests
+
+# The man page and the completions are written by the program itself, from its own options.
+set(generated ${CMAKE_BINARY_DIR}/generated)
+file(MAKE_DIRECTORY ${generated})
+foreach(page "capstan.1:man" "capstan.bash:completion bash" "capstan.fish:completion fish")
+  string(REGEX MATCH "^([^:]*):(.*)$" _ "${page}")
+  set(output ${generated}/${CMAKE_MATCH_1})
+  separate_arguments(arguments UNIX_COMMAND "${CMAKE_MATCH_2}")
+  add_custom_command(OUTPUT ${output} COMMAND capstan ${arguments} > ${output}.tmp
+    COMMAND ${CMAKE_COMMAND} -E rename ${output}.tmp ${output}
+    DEPENDS capstan VERBATIM)
+  list(APPEND pages ${output})
+endforeach()
+add_custom_command(OUTPUT ${generated}/capstan.1.gz COMMAND gzip -9 --no-name --keep --force ${generated}/capstan.1
+  DEPENDS ${generated}/capstan.1 VERBATIM)
+list(APPEND pages ${generated}/capstan.1.gz)
+add_custom_target(capstan_pages ALL DEPENDS ${pages})
+
+# The rpath to OpenBLAS is a link option already (cmake/dependencies.cmake): nothing is to be changed on the way.
+set_target_properties(capstan PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
+install(TARGETS capstan RUNTIME)
+install(FILES ${generated}/capstan.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${generated}/capstan.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME capstan)
+install(FILES ${generated}/capstan.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/capstan)
+install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# The libraries. Headers keep their paths below include/capstan, which the targets bring as include folder, so that
+# `#include "core/array.hpp"` means the same inside and outside. Those of kernels that are made for one instruction set
+# stay here: no header that others may include needs them.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
+set(libraries capstan_flags)
+foreach(room core nn models data train apps)
+  foreach(suffix "" _f64 _shared)
+    if(TARGET capstan_${room}${suffix})
+      list(APPEND libraries capstan_${room}${suffix})
+      set_target_properties(capstan_${room}${suffix} PROPERTIES EXPORT_NAME ${room}${suffix})
+    endif()
+  endforeach()
+  install(DIRECTORY ${room} DESTINATION ${CAPSTAN_INSTALL_HEADERS} FILES_MATCHING PATTERN "*.hpp"
+    REGEX "/kernels/(simd|[a-z]*_functions|aft_recurrence)[.]hpp$" EXCLUDE)
+endforeach()
+set_target_properties(capstan_flags PROPERTIES EXPORT_NAME flags)
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/capstan)
+install(TARGETS ${libraries} EXPORT capstan ARCHIVE)
+install(EXPORT capstan FILE capstan-targets.cmake NAMESPACE capstan:: DESTINATION ${package})
+include(cmake/instruction_set.cmake)
+if(CAPSTAN_NATIVE)
+  capstan_instruction_set(CAPSTAN_INSTRUCTION_SET)
+endif()
+string(COMPARE NOTEQUAL "${ONEDNN_OPENMP}" "" ONEDNN_USED)
+configure_package_config_file(cmake/capstan-config.cmake.in ${generated}/capstan-config.cmake INSTALL_DESTINATION ${package}
+  NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${generated}/capstan-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${generated}/capstan-config.cmake ${generated}/capstan-config-version.cmake cmake/dependencies.cmake
+  cmake/instruction_set.cmake DESTINATION ${package})
+unset(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME)
+
+include(cmake/debian.cmake)

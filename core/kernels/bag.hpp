@@ -1,0 +1,26 @@
+// Sums of table rows. No result depends on the number of threads.
+#pragma once
+
+#include <cstdint>
+
+#include "core/real.hpp"
+
+CAPSTAN_BEGIN
+namespace kernels {
+
+/// out[b] = factors[b] * sum of table[ids[i]] over i in [offsets[b], offsets[b + 1]);  table: (rows, width), out:
+/// (bags, width)
+void bag_sums(real* out, const real* table, const int32_t* ids, const int64_t* offsets, const real* factors,
+              int64_t bags, int64_t width);
+
+/// One row of a table in a bag: places of a row stand side by side.
+struct BagPlace {
+  int32_t row, bag;
+};
+/// out[row] += sum of factors[bag] * in[bag] over the places of row, for each of `runs`: places [runs[r], runs[r + 1])
+/// are those of one row.
+void bag_scatter(real* out, const real* in, const BagPlace* places, const int64_t* runs, int64_t run_count,
+                 const real* factors, int64_t width);
+
+}  // namespace kernels
+CAPSTAN_END

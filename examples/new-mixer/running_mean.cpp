@@ -1,0 +1,88 @@
+#include "running_mean.hpp"
+
+#include <stdexcept>
+
+#include "core/ops_math.hpp"
+#include "core/ops_matmul.hpp"
+#include "core/ops_reduce.hpp"
+#include "core/ops_shape.hpp"
+
+CAPSTAN_BEGIN
+namespace {
+
+struct RunningMeanState final : MixerState {
+  RunningMeanState(int64_t batch, int64_t width) : sum(Array::zeros({batch, width})) {}
+  void reset() override {
+    sum = Array::zeros(sum.shape());
+    seen = 0;
+  }
+  int64_t numbers(int64_t) const override { return sum.dim(1); }
+
+  Array sum;  // (B, D) of v over the tokens seen
+  int64_t seen = 0;
+};
+
+/// (B, T, T): entry (t, s) is 1 / (number of tokens that t sees) where t sees s, else 0. What is padding, and where a
+/// document ends, is told by the spans: a mixer that keeps to them can be trained on packed documents as well.
+Array averaging_weights(const Segments& segments, bool causal) {
+  const int64_t length = segments.length();
+  Array weights = Array::zeros({segments.batch(), length, length});
+  real* const w = weights.mutable_data();
+  for (const Segments::Span& span : segments.spans()) {
+    for (int64_t t = span.begin; t < span.end; ++t) {
+      const int64_t end = causal ? t + 1 : span.end;
+      real* const row = w + (span.row * length + t) * length;
+      for (int64_t s = span.begin; s < end; ++s) row[s] = real{1} / static_cast<real>(end - span.begin);
+    }
+  }
+  return weights;
+}
+
+}  // namespace
+
+// Every parameter is made through the scope, which names it: blocks.0.mixer.to_vg.weight. The last projection starts
+// with the gain that the model asks for, so that deep stacks stay calm.
+RunningMean::RunningMean(const Scope& scope, const MixerShape& shape)
+    : shape_(shape),
+      to_vg_(scope / "to_vg", {shape.width, 2 * shape.width}),
+      to_out_(scope / "to_out", {shape.width, shape.width, /*bias=*/true, shape.output_gain}) {}
+
+// Written with the library's operations, so the gradient is there already.
+Var RunningMean::forward(const Var& x, const Context& context) const {
+  const std::vector<Var> vg = split(to_vg_(x), -1, {shape_.width, shape_.width});
+  const Var mean = matmul(Var(averaging_weights(context.segments, shape_.causal)), vg[0]);
+  return to_out_(sigmoid(vg[1]) * mean);
+}
+
+std::unique_ptr<MixerState> RunningMean::make_state(int64_t batch) const {
+  if (!shape_.causal) throw std::logic_error("running-mean: a bidirectional mixer does not decode");
+  return std::make_unique<RunningMeanState>(batch, shape_.width);
+}
+
+// As forward, and leaves in the state what step needs. A generation may begin with no token at all.
+Var RunningMean::prefill(const Var& x, MixerState& mixer_state) const {
+  auto& state = dynamic_cast<RunningMeanState&>(mixer_state);
+  const int64_t batch = x.dim(0), length = x.dim(1);
+  if (length == 0) return x;
+  state.seen = length;
+  state.sum = sum(slice(to_vg_(x), -1, 0, shape_.width), {1}).value();
+  return forward(x, Context::evaluation(batch, length));
+}
+
+Var RunningMean::step(const Var& x, MixerState& mixer_state) const {
+  auto& state = dynamic_cast<RunningMeanState&>(mixer_state);
+  // Linear::step multiplies with weights that are packed once for the whole generation.
+  const std::vector<Var> vg = split(Var(to_vg_.step(x.value(), state.decode())), -1, {shape_.width, shape_.width});
+  state.sum = (Var(state.sum) + vg[0]).value();
+  const Var mean = Var(state.sum) / static_cast<double>(++state.seen);
+  return Var(to_out_.step((sigmoid(vg[1]) * mean).value(), state.decode()));
+}
+
+// For the table of `inspect`: beyond the products with the parameters, which are counted there.
+MixerCost RunningMean::cost(int64_t length) const {
+  const double width = static_cast<double>(shape_.width);
+  return {/*mixing_flops=*/2 * width * static_cast<double>(length), /*decode_flops=*/3 * width,
+          /*saved_numbers=*/5 * width};
+}
+
+CAPSTAN_END

@@ -1,0 +1,140 @@
+#!/bin/bash
+# Downloads a public data set, checks it, and unpacks it to where a configuration can read it:
+#   scripts/get-data.sh enwik8|text8|ag_news|imdb|wikitext-2|listops [FOLDER]      FOLDER: datasets
+# A download that was interrupted goes on where it ended. Nothing is in its place before it is whole: files are loaded into
+# FOLDER/.download, held against their checksums (scripts/get-data.table) and unpacked there; then FOLDER/NAME appears at once.
+# Without a network: CAPSTAN_DATA_MIRROR=file:///media/stick (or http://...) is where the same files are looked for, by name.
+set -euo pipefail
+
+table=$(dirname "$0")/get-data.table
+names=$(sed -n 's/^\([^# ][^ ]*\) .*/\1/p' "$table" | uniq)
+
+fail() {
+  echo "get-data.sh: $*" >&2
+  exit 1
+}
+
+name=${1:-} folder=${2:-datasets}
+if [ -z "$name" ] || [ $# -gt 2 ] || ! grep -qx -- "$name" <<<"$names"; then
+  sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
+  [ -z "$name" ] || echo "get-data.sh: $name is none of" $names >&2
+  exit 2
+fi
+
+# How to train on it, said at the end.
+usage() {
+  case $name in
+    enwik8) echo "capstan train --config configs/enwik8.yaml --set data.train=[$folder/enwik8/enwik8]" ;;
+    text8) echo "capstan train --config configs/enwik8.yaml --set name=text8 data.train=[$folder/text8/text8]" ;;
+    ag_news)
+      echo "capstan train --config configs/ag-news.yaml --set data.train=[$folder/ag_news/train.csv]" \
+        "data.test=[$folder/ag_news/test.csv] 'data.text_columns=[\"2\", \"3\"]'"
+      ;;
+    imdb)
+      echo "capstan train --config configs/ag-news.yaml --set name=imdb data.format=folders data.train=[$folder/imdb/train]" \
+        "data.test=[$folder/imdb/test] data.classes=[neg,pos] data.max_length=512 model.max_length=512"
+      ;;
+    wikitext-2)
+      echo "capstan train --config configs/tinyshakespeare.yaml --set name=wikitext-2 data.train=[$folder/wikitext-2/wiki.train.tokens]" \
+        "data.valid=[$folder/wikitext-2/wiki.valid.tokens] data.test=[$folder/wikitext-2/wiki.test.tokens]"
+      ;;
+    listops)
+      echo "capstan train --config configs/ag-news.yaml --set name=listops data.train=[$folder/listops/train_d20s.tsv]" \
+        "data.test=[$folder/listops/test_d20s.tsv] data.tokenizer.split=blanks data.max_length=1024 model.max_length=1024"
+      ;;
+  esac
+}
+
+# matches FILE CHECKSUM: the file is there and has it
+matches() {
+  [ -f "$1" ] && "${2%%:*}sum" --check --status <<<"${2#*:}  $1"
+}
+
+# Why curl failed, by its exit code, and what else can be done.
+explain() { # CODE URL
+  local why="curl failed with code $1"
+  case $1 in
+    6 | 7) why="the host cannot be reached; is there a network?" ;;
+    22) why="the host does not have the file (any more)" ;;
+    37) why="there is no such file" ;;
+    18 | 28 | 52 | 55 | 56) why="the connection broke; the same command goes on where it ended" ;;
+  esac
+  cat >&2 <<TEXT
+get-data.sh: $2: $why
+Where these hosts cannot be reached, load the files elsewhere,
+$(sed -n "s/^$name .* /  /p" "$table")
+put them into one folder, and say CAPSTAN_DATA_MIRROR=file:///that/folder scripts/get-data.sh $name
+TEXT
+  exit 1
+}
+
+# fetch URL FILE: appends to the file what is missing
+fetch() {
+  curl --fail --location --silent --show-error --connect-timeout 20 --speed-limit 1000 --speed-time 60 --continue-at - \
+    --output "$2" "$1"
+}
+
+# load CHECKSUM URL: the file, whole and right, in $download
+load() {
+  local file=$download/${2##*/} url=$2 code=0
+  if [ -n "${CAPSTAN_DATA_MIRROR:-}" ]; then url=${CAPSTAN_DATA_MIRROR%/}/${2##*/}; fi
+  if matches "$file" "$1" || matches "$file.part" "$1"; then
+    mv -f "$file.part" "$file" 2>/dev/null || true
+    return
+  fi
+  echo "$url"
+  fetch "$url" "$file.part" || code=$?
+  if [ -s "$file.part" ] && [[ $code -eq 22 || $code -eq 33 || $code -eq 36 ]]; then
+    # The host has nothing beyond what is here, or cannot begin in the middle: from the start, then.
+    rm "$file.part"
+    code=0
+    fetch "$url" "$file.part" || code=$?
+  fi
+  if [ $code -ne 0 ]; then explain $code "$url"; fi
+  if ! matches "$file.part" "$1"; then
+    rm "$file.part"
+    fail "$url: its ${1%%:*} is not ${1#*:}: it was damaged on its way, or changed at its place. What was loaded is removed."
+  fi
+  mv "$file.part" "$file"
+}
+
+# unpack FILE: into $unpacked
+unpack() {
+  case $1 in
+    *.zip) unzip -q -o "$1" -d "$unpacked" ;;
+    *.tar.gz) tar -xzf "$1" -C "$unpacked" ;;
+    *) ln -f "$1" "$unpacked/" ;;
+  esac
+}
+
+for tool in curl unzip tar; do
+  command -v $tool >/dev/null || fail "$tool is missing: install the package $tool"
+done
+if [ -e "$folder/$name" ]; then
+  echo "$folder/$name is there already"
+  usage
+  exit 0
+fi
+
+download=$folder/.download/$name unpacked=$folder/.download/$name/unpacked
+mkdir -p "$download"
+# One process at a time: another one would write to the same file.
+exec 9>"$download.lock"
+flock --nonblock 9 || fail "$folder/$name is being loaded by another process"
+rm -rf "$unpacked"
+mkdir "$unpacked"
+files=()
+while read -r _ checksum url; do
+  load "$checksum" "$url"
+  files+=("$download/${url##*/}")
+done < <(grep "^$name " "$table")
+for file in "${files[@]}"; do unpack "$file"; done
+# An archive that holds one folder: its contents are what counts.
+inside=$unpacked
+entries=("$unpacked"/*)
+if [ ${#entries[@]} -eq 1 ] && [ -d "${entries[0]}" ]; then inside=${entries[0]}; fi
+mv -T "$inside" "$folder/$name"
+rm -rf "$download" "$download.lock"
+rmdir --ignore-fail-on-non-empty "$folder/.download"
+echo "$folder/$name is ready:"
+usage

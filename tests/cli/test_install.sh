@@ -1,0 +1,113 @@
+# cmake --install, and the programs of examples/ built against the installed package in folders of their own, and run.
+. "$(dirname "$0")/support.sh"
+
+build=$(cd "$(dirname "$capstan")" && pwd)
+prefix=$(mktemp -d)
+trap 'rm -rf "$prefix"' EXIT
+
+installed() {
+  for tool in cmake ninja; do command -v $tool >/dev/null || skip "no $tool here"; done
+  if [ ! -e "$prefix/bin" ]; then cmake --install "$build" --prefix "$prefix" >"$prefix/log"; fi
+}
+
+# example NAME: builds it here, in the folder `NAME`
+example() {
+  installed
+  cp -r "$source/examples/$1" sources # clean: nothing of the checkout is beside it
+  # GCC 12 raises the last two inside its AVX-512 intrinsics.
+  local launcher= strict="-Wall -Wextra -Wshadow -Werror -Wno-uninitialized -Wno-maybe-uninitialized"
+  if command -v ccache >/dev/null; then launcher=-DCMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+  cmake -S sources -B "$1" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_FLAGS="$strict" $launcher >log 2>&1 &&
+    CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 cmake --build "$1" >>log 2>&1 || { tail -n 30 log; return 1; }
+}
+
+case_everything_is_in_its_place() {
+  installed
+  for file in bin/capstan share/man/man1/capstan.1.gz share/bash-completion/completions/capstan share/fish/vendor_completions.d/capstan.fish \
+    share/capstan/configs/quickstart-lm.yaml share/doc/capstan/README.md share/doc/capstan/docs/library.md include/capstan/core/array.hpp \
+    include/capstan/nn/mixers/aft.hpp; do
+    test -e "$prefix/$file" || { echo "$file is missing"; return 1; }
+  done
+  test -z "$(find "$prefix/include" -name '*.cpp' -o -name 'simd.hpp')"
+  exits 0 "$prefix/bin/capstan" --version
+  # Nothing says where the checkout or the build folder were.
+  if grep -rl -e "$build" -e "$source" "$prefix/lib" --include='*.cmake'; then return 1; fi
+}
+
+# Whatever a user includes has all that it needs with it.
+case_no_header_needs_one_that_stayed_behind() {
+  installed
+  cd "$prefix/include/capstan"
+  grep -rhoE '^#include "[^"]+"' . | sort -u | sed 's/.*"\(.*\)"/\1/' | while read -r header; do
+    test -e "$header" || { echo "$header is included but not installed"; return 1; }
+  done
+}
+
+case_new_op() {
+  example new-op
+  exits 0 new-op/check_softplus
+  says "softplus:       largest difference" out
+  says "wrong_softplus: noticed" out
+}
+
+case_new_mixer() {
+  example new-mixer
+  cat "$source"/docs/*.md >text.txt
+  exits 0 new-mixer/my_capstan train --config sources/running-mean.yaml
+  says "running-mean" err
+  says "all 60 steps are done" err
+  # It has learnt something: bytes at random would cost ln 256 = 5.5.
+  loss=$(sed -n 's/.*best validation loss \([0-9.]*\) .*/\1/p' err | tail -n 1)
+  test "$(echo "$loss" | cut -d. -f1)" -lt 4
+  exits 0 new-mixer/my_capstan generate runs/running-mean --prompt "The " --tokens 20 --temperature 0
+  # A program without the mixer says so.
+  exits 2 "$prefix/bin/capstan" inspect runs/running-mean
+  says 'this program has no mixer "running-mean" of its own' err
+}
+
+case_score_text() {
+  example score-text
+  cat "$source"/docs/*.md >text.txt
+  exits 0 "$capstan" train --config "$source/configs/quickstart-lm.yaml" --set name=lm data.train=[text.txt] data.include=[] data.split=tail \
+    data.sequence_length=64 data.overlap=16 model.width=32 model.layers.0.repeat=1 train.steps=20
+  printf 'The gradient of a weight.\n\nqzjx vvkw\n' | score-text/score_text runs/lm >out
+  test "$(wc -l <out)" -eq 2
+  # Words of its own text cost it less than letters at random.
+  test "$(sed -n '1s/ .*//p' out | tr -d .)" -lt "$(sed -n '2s/ .*//p' out | tr -d .)"
+
+  for i in 1 2 3 4 5 6 7 8 9 10; do printf 'good\ta happy day %s\nbad\ta gloomy night %s\n' "$i" "$i"; done >train.tsv
+  exits 0 "$capstan" train --config "$source/configs/ag-news.yaml" --set name=labels data.train=train.tsv data.test=train.tsv \
+    data.tokenizer.min_count=1 model.width=32 model.dropout=0 train.epochs=60 train.batch_size=6 train.lr=5e-3 train.patience=0
+  echo "a happy day" | score-text/score_text runs/labels >out
+  "$capstan" predict runs/labels <<<"a happy day" | tail -n 1 | cut -f2,3 >expected
+  sed 's/[a-z]* \([0-9.]*\)\t[a-z]* \([0-9.]*\)\t.*/\1\t\2/' out | diff expected -
+  exits 1 score-text/score_text runs/none
+  says "config.yaml" err
+}
+
+# A package that was built with -march=native is refused where that means something else.
+case_another_instruction_set_is_refused() {
+  installed
+  config=$(find "$prefix" -name capstan-config.cmake)
+  grep -q 'CAPSTAN_INSTRUCTION_SET "__' "$config" || skip "a portable build is for all machines"
+  cp -r "$prefix" elsewhere
+  sed -i 's/CAPSTAN_INSTRUCTION_SET "__AVX/CAPSTAN_INSTRUCTION_SET "__OTHER__ __AVX/' "$(find elsewhere -name capstan-config.cmake)"
+  exits 1 cmake -S "$source/examples/new-op" -B build -G Ninja -DCMAKE_PREFIX_PATH="$PWD/elsewhere"
+  says "built with -march=native for another instruction set" err
+}
+
+case_a_debian_package() {
+  [ -e "$build/CPackConfig.cmake" ] || skip "only portable builds make packages"
+  for tool in cpack dpkg-deb dpkg-shlibdeps; do command -v $tool >/dev/null || skip "no $tool here"; done
+  exits 0 cpack -G DEB --config "$build/CPackConfig.cmake" -B "$PWD/package"
+  dpkg-deb --info package/capstan_*.deb >info
+  for library in libopenblas0-openmp libgomp1 libyaml-cpp libfmt; do says "$library" info; done
+  dpkg-deb --extract package/capstan_*.deb root
+  exits 0 root/usr/bin/capstan --version
+  for file in man/man1/capstan.1.gz bash-completion/completions/capstan capstan/configs/enwik8.yaml doc/capstan/copyright; do
+    test -e "root/usr/share/$file" || { echo "$file is missing"; return 1; }
+  done
+  test -z "$(find root \( -name '*.a' -o -name '*.hpp' \))" # the libraries are no part of it
+}
+
+run_cases
