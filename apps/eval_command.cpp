@@ -1,3 +1,5 @@
+#include <spdlog/spdlog.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -97,6 +99,7 @@ int evaluate_run(const EvalOptions& options) {
   set_threads(static_cast<int>(run.config.threads));
   const Split split = split_called(options.split);
   const RunData data(run.config, run.tokenizer, run.classes);
+  for (const std::string& line : data.left_out()) spdlog::info(line);
   if (options.gzip) {
     run.model->language_model();
     compare_with_gzip(run, data, split);

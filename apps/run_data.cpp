@@ -32,8 +32,9 @@ namespace {
 /// fingerprint.
 std::string settings_text(const SourceConfig& source) {
   const Settings settings = std::visit([](const auto& config) { return settings_of(config); }, source);
-  static const std::vector<std::string> places = {
-      "train", "valid", "test", "include", "exclude", "classes", "classes_file", "tokenizer.vocabulary", "overlap"};
+  static const std::vector<std::string> places = {"train",           "valid",   "test",         "include",
+                                                  "exclude",         "classes", "classes_file", "tokenizer.vocabulary",
+                                                  "tokenizer.model", "overlap", "on_error"};
   std::string text;
   for (const auto& [key, value] : settings) {
     const bool is_place = std::any_of(places.begin(), places.end(), [&key = key](const std::string& place) {
@@ -125,8 +126,10 @@ std::unique_ptr<BatchSource> RunData::evaluation(Split split, bool per_file) con
   return std::make_unique<OrderedBatches>(examples(split), batches);
 }
 
+const std::vector<std::string>& RunData::left_out() const { return is_text_ ? text_.left_out : labelled_.left_out; }
+
 std::vector<std::string> RunData::description() const {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = left_out();
   lines.push_back(fmt::format("tokenizer: {}, {} tokens", tokenizer_->kind(), tokenizer_->vocabulary_size()));
   for (const Split split : {Split::train, Split::valid, Split::test}) {
     if (!has(split)) continue;

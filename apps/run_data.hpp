@@ -36,6 +36,8 @@ class RunData {
   std::unique_ptr<BatchSource> evaluation(Split split, bool per_file = false) const;
   /// The text of a split; throws Error unless the data is text and has the split.
   const TextCorpus& corpus(Split split) const;
+  /// Rows and lines that cannot be used and were skipped, a line for the log each.
+  const std::vector<std::string>& left_out() const;
   /// Lines for the log.
   std::vector<std::string> description() const;
 

@@ -4,11 +4,28 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "data/normalisation_json.hpp"
 #include "data/utf8.hpp"
 
 namespace capstan {
 
-CharTokenizer::CharTokenizer(std::vector<uint32_t> code_points) : code_points_(std::move(code_points)) {
+namespace {
+
+template <class Visit>
+void each_code_point(std::string_view text, const Normalisation& normalisation, const Visit& visit) {
+  std::string changed;
+  if (!changes_nothing(normalisation)) text = changed = normalised(text, normalisation);
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Character character = first_character(text.substr(at));
+    visit(character.code_point);
+    at += character.bytes;
+  }
+}
+
+}  // namespace
+
+CharTokenizer::CharTokenizer(std::vector<uint32_t> code_points, const Normalisation& normalisation)
+    : code_points_(std::move(code_points)), normalisation_(normalisation) {
   for (size_t i = 0; i < code_points_.size(); ++i) {
     check(i == 0 || code_points_[i - 1] < code_points_[i], "char tokenizer: code points do not ascend at U+{:04X}",
           code_points_[i]);
@@ -16,17 +33,14 @@ CharTokenizer::CharTokenizer(std::vector<uint32_t> code_points) : code_points_(s
   }
 }
 
-CharTokenizer CharTokenizer::from_texts(const std::vector<std::string_view>& texts) {
+CharTokenizer CharTokenizer::from_texts(const std::vector<std::string_view>& texts,
+                                        const Normalisation& normalisation) {
   std::set<uint32_t> found;
   for (const std::string_view text : texts) {
     check_utf8(text, "text");
-    for (size_t at = 0; at < text.size();) {
-      const Utf8Character character = first_character(text.substr(at));
-      found.insert(character.code_point);
-      at += character.bytes;
-    }
+    each_code_point(text, normalisation, [&](uint32_t point) { found.insert(point); });
   }
-  return CharTokenizer({found.begin(), found.end()});
+  return CharTokenizer({found.begin(), found.end()}, normalisation);
 }
 
 int32_t CharTokenizer::id_of(uint32_t code_point) const {
@@ -38,11 +52,7 @@ std::vector<int32_t> CharTokenizer::encode(std::string_view text, const std::str
   check_utf8(text, file);
   std::vector<int32_t> ids;
   ids.reserve(text.size());
-  for (size_t at = 0; at < text.size();) {
-    const Utf8Character character = first_character(text.substr(at));
-    ids.push_back(id_of(character.code_point));
-    at += character.bytes;
-  }
+  each_code_point(text, normalisation_, [&](uint32_t point) { ids.push_back(id_of(point)); });
   return ids;
 }
 
@@ -53,10 +63,14 @@ std::string CharTokenizer::piece(int32_t id, int32_t) const {
   return text;
 }
 
-size_t CharTokenizer::border(std::string_view text, size_t at) const { return character_border(text, at); }
+size_t CharTokenizer::border(std::string_view text, size_t at) const {
+  return normalisation_.form == NormalForm::none ? character_border(text, at) : normalisation_border(text, at);
+}
 
 std::string CharTokenizer::to_json() const {
-  return nlohmann::json{{"kind", kind()}, {"code_points", code_points_}}.dump();
+  nlohmann::json json{{"kind", kind()}, {"code_points", code_points_}};
+  add_to_json(normalisation_, json);
+  return json.dump();
 }
 
 }  // namespace capstan

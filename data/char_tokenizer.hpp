@@ -6,14 +6,15 @@
 
 namespace capstan {
 
-/// One id per Unicode code point of the training text, in the order of the code points; id 0 is every other one.
+/// One id per Unicode code point of the normalised training text, in the order of the code points; id 0 is every other
+/// one.
 class CharTokenizer final : public Tokenizer {
  public:
   static constexpr int32_t unknown = 0;
 
   /// Throws std::invalid_argument unless the code points ascend strictly.
-  explicit CharTokenizer(std::vector<uint32_t> code_points);
-  static CharTokenizer from_texts(const std::vector<std::string_view>& texts);
+  explicit CharTokenizer(std::vector<uint32_t> code_points, const Normalisation& normalisation = {});
+  static CharTokenizer from_texts(const std::vector<std::string_view>& texts, const Normalisation& normalisation = {});
 
   std::string kind() const override { return "char"; }
   int64_t vocabulary_size() const override { return static_cast<int64_t>(code_points_.size()) + 1; }
@@ -29,6 +30,7 @@ class CharTokenizer final : public Tokenizer {
   int32_t id_of(uint32_t code_point) const;
 
   std::vector<uint32_t> code_points_;
+  Normalisation normalisation_;
   std::unordered_map<uint32_t, int32_t> ids_;
 };
 

@@ -37,12 +37,13 @@ size_t edits(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-ClassNames ClassNames::from_list(std::vector<std::string> names, const std::string& origin) {
+ClassNames ClassNames::from_list(std::vector<std::string> names, const std::string& origin, int64_t first_number) {
   if (names.size() < 2)
     throw Error(fmt::format("{}: names {} class{}; a classifier needs at least two", origin, names.size(),
                             names.size() == 1 ? "" : "es"));
   ClassNames classes(std::move(names));
   classes.accepts_indices_ = true;
+  classes.first_number_ = first_number;
   for (size_t i = 0; i < classes.names_.size(); ++i) {
     const std::string& name = classes.names_[i];
     if (name.find_first_of("\t\r\n") != std::string::npos)  // classes.txt and tables could not hold it
@@ -55,13 +56,13 @@ ClassNames ClassNames::from_list(std::vector<std::string> names, const std::stri
   return classes;
 }
 
-ClassNames ClassNames::from_file(const std::string& path) {
+ClassNames ClassNames::from_file(const std::string& path, int64_t first_number) {
   const std::string text = read_text_file(path);
   std::vector<std::string> names;
   Lines lines(text);
   for (Line line; lines.next(line);)
     if (!line.text.empty()) names.emplace_back(line.text);
-  return from_list(std::move(names), path);
+  return from_list(std::move(names), path, first_number);
 }
 
 ClassNames ClassNames::gather(const std::vector<std::string>& labels, const std::string& origin) {
@@ -83,7 +84,8 @@ int32_t ClassNames::index_of(const std::string& label, const std::string& place)
   const auto found = indices_.find(label);
   if (found != indices_.end()) return found->second;
   const auto index = accepts_indices_ ? integer(label) : std::nullopt;
-  if (index && *index >= 0 && *index < static_cast<int64_t>(names_.size())) return static_cast<int32_t>(*index);
+  if (index && *index >= first_number_ && *index - first_number_ < static_cast<int64_t>(names_.size()))
+    return static_cast<int32_t>(*index - first_number_);
   std::string nearest;
   size_t least = std::max<size_t>(1, label.size() / 3) + 1;  // farther ones would be no help
   if (!index && label.size() < 100)

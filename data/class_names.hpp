@@ -10,12 +10,12 @@ namespace capstan {
 
 class ClassNames {
  public:
-  /// Names in the order of their indices. In data, an integer stands for the class of that index unless some name is an
-  /// integer itself. Throws Error for fewer than two names and for one that occurs twice; `origin` says where they come
-  /// from.
-  static ClassNames from_list(std::vector<std::string> names, const std::string& origin);
+  /// Names in the order of their indices. In data, an integer stands for the class of that number, counted from
+  /// `first_number`, unless some name is an integer itself. Throws Error for fewer than two names and for one that
+  /// occurs twice; `origin` says where they come from.
+  static ClassNames from_list(std::vector<std::string> names, const std::string& origin, int64_t first_number = 0);
   /// One name per line.
-  static ClassNames from_file(const std::string& path);
+  static ClassNames from_file(const std::string& path, int64_t first_number = 0);
   /// The different labels of training data, sorted: as numbers when all are integers, otherwise by bytes. `origin`
   /// names the data. Throws Error when there is only one.
   static ClassNames gather(const std::vector<std::string>& labels, const std::string& origin);
@@ -30,6 +30,7 @@ class ClassNames {
   std::vector<std::string> names_;
   std::unordered_map<std::string, int32_t> indices_;
   bool accepts_indices_ = false;
+  int64_t first_number_ = 0;
 };
 
 }  // namespace capstan

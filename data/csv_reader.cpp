@@ -8,13 +8,16 @@ namespace capstan {
 /// The field whose opening quote is at the front.
 std::string CsvReader::quoted_field() {
   const int64_t first_line = line_;
+  const std::string_view opening = rest_;
   std::string field;
   rest_.remove_prefix(1);
   for (;;) {
     const size_t quote = rest_.find('"');
-    if (quote == std::string_view::npos)
-      throw Error(
-          fmt::format("{}:{}: a quoted field is not closed; a quote inside one must be doubled", file_, first_line));
+    if (quote == std::string_view::npos) {
+      rest_ = opening;
+      line_ = first_line;
+      throw Error(fmt::format("{}:{}: a quoted field is not closed; a quote inside one must be doubled", file_, line_));
+    }
     line_ += std::count(rest_.begin(), rest_.begin() + static_cast<int64_t>(quote), '\n');
     field.append(rest_.substr(0, quote));
     rest_.remove_prefix(quote + 1);
@@ -31,6 +34,7 @@ std::string CsvReader::quoted_field() {
 
 bool CsvReader::next(CsvRecord& record) {
   if (rest_.empty()) return false;
+  const std::string_view begin = rest_;
   record.fields.clear();
   record.line = line_;
   for (;;) {
@@ -45,6 +49,7 @@ bool CsvReader::next(CsvRecord& record) {
       record.fields.emplace_back(field);
     }
     if (rest_.substr(0, 2) == "\r\n") rest_.remove_prefix(1);
+    record.text = begin.substr(0, begin.size() - rest_.size());
     if (rest_.empty()) return true;
     const bool ends_record = rest_.front() == '\n';
     rest_.remove_prefix(1);
@@ -52,6 +57,11 @@ bool CsvReader::next(CsvRecord& record) {
     ++line_;
     return true;
   }
+}
+
+void CsvReader::skip_line() {
+  rest_.remove_prefix(std::min(rest_.find('\n'), rest_.size() - 1) + 1);
+  ++line_;
 }
 
 }  // namespace capstan

@@ -41,6 +41,7 @@ struct ClassificationData {
   std::vector<std::string> classes;  // names, by label
   std::shared_ptr<const Tokenizer> tokenizer;
   ExampleSet train, valid, test;
+  std::vector<std::string> left_out;  // what was left out, a line each
   /// Over what training sees and is judged by: tokens and labels of train and valid, and the classes.
   std::string fingerprint() const;
 };

@@ -34,7 +34,8 @@ std::vector<std::string> named_classes(const LabelledSourceConfig& config) {
 }
 
 /// Every file below `paths` is a text; its label is the folder that it lies in, one below the path.
-std::vector<Source> read_folders(const std::vector<std::string>& paths, const LabelledSourceConfig& config, bool utf8) {
+std::vector<Source> read_folders(const std::vector<std::string>& paths, const LabelledSourceConfig& config, bool utf8,
+                                 BadRows& bad) {
   const std::vector<std::string> wanted = named_classes(config);
   std::vector<Source> sources;
   for (const FoundFile& found : list_files(paths)) {
@@ -47,7 +48,7 @@ std::vector<Source> read_folders(const std::vector<std::string>& paths, const La
     const std::string label = found.name.substr(0, slash);
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), label) == wanted.end()) continue;
     std::string text = read_text_file(found.path);
-    if (utf8) check_utf8(text, found.path);
+    if (utf8 && !bad.guard([&] { check_utf8(text, found.path); })) continue;
     sources.push_back({{label, std::move(text), 1}, std::make_shared<const std::string>(found.path)});
   }
   if (sources.empty() && !paths.empty())
@@ -55,16 +56,17 @@ std::vector<Source> read_folders(const std::vector<std::string>& paths, const La
   return sources;
 }
 
-std::vector<Source> read_rows(const std::vector<std::string>& paths, const LabelledSourceConfig& config, bool utf8) {
-  if (config.format == TableFormat::folders) return read_folders(paths, config, utf8);
+std::vector<Source> read_rows(const std::vector<std::string>& paths, const LabelledSourceConfig& config, bool utf8,
+                              BadRows& bad) {
+  if (config.format == TableFormat::folders) return read_folders(paths, config, utf8, bad);
   std::vector<Source> sources;
   for (const FoundFile& found : list_files(paths)) {
     const std::string content = read_text_file(found.path);
-    if (utf8) check_utf8(content, found.path);
-    auto rows =
-        read_table(content, found.path, config.format, {config.header, config.label_column, config.text_columns});
+    const int64_t bad_before = bad.count();
+    auto rows = read_table(content, found.path, config.format,
+                           {config.header, config.label_column, config.text_columns}, bad, utf8);
     const auto file = std::make_shared<const std::string>(found.path);
-    if (rows.empty()) throw Error(fmt::format("{}: holds no examples", found.path));
+    if (rows.empty() && bad.count() == bad_before) throw Error(fmt::format("{}: holds no examples", found.path));
     for (LabelledText& row : rows) {
       row.label = trimmed(row.label);
       sources.push_back({std::move(row), file});
@@ -76,15 +78,18 @@ std::vector<Source> read_rows(const std::vector<std::string>& paths, const Label
 ClassNames class_names(const LabelledSourceConfig& config, const std::vector<Source>& train) {
   if (!config.classes.empty() && !config.classes_file.empty())
     throw ConfigError("data: give either classes or classes_file, not both");
-  if (!config.classes.empty()) return ClassNames::from_list(config.classes, "data: classes");
-  if (!config.classes_file.empty()) return ClassNames::from_file(config.classes_file);
+  if (!config.classes.empty()) return ClassNames::from_list(config.classes, "data: classes", config.first_label);
+  if (!config.classes_file.empty()) return ClassNames::from_file(config.classes_file, config.first_label);
   std::vector<std::string> labels;
   for (const Source& source : train) labels.push_back(source.row.label);
   return ClassNames::gather(labels, listed(config.train));
 }
 
-void set_labels(std::vector<Source>& sources, const ClassNames& classes) {
-  for (Source& source : sources) source.label = classes.index_of(source.row.label, source.place());
+void set_labels(std::vector<Source>& sources, const ClassNames& classes, BadRows& bad) {
+  const auto unknown = [&](Source& source) {
+    return !bad.guard([&] { source.label = classes.index_of(source.row.label, source.place()); });
+  };
+  sources.erase(std::remove_if(sources.begin(), sources.end(), unknown), sources.end());
 }
 
 void check_several_classes(const std::vector<Source>& train) {
@@ -121,17 +126,21 @@ std::vector<size_t> shortened(std::vector<size_t> lengths, size_t limit) {
   return lengths;
 }
 
-ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer, const LabelledSourceConfig& config) {
+ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer, const LabelledSourceConfig& config,
+                  BadRows& bad, int64_t& empty) {
   ExampleSet examples;
-  for (const Source& source : sources) {
-    const auto columns =
-        config.separator ? source.row.columns() : std::vector<std::string_view>{std::string_view(source.row.text)};
-    const std::vector<int32_t> ids = encode_text(columns, tokenizer, config, source.place());
-    if (!ids.empty())
-      examples.add(ids, source.label);
-    else if (!config.skip_empty)
-      throw Error(fmt::format("{}: the text is empty; set skip_empty: true to leave such rows out", source.place()));
-  }
+  for (const Source& source : sources)
+    bad.guard([&] {
+      const auto columns =
+          config.separator ? source.row.columns() : std::vector<std::string_view>{std::string_view(source.row.text)};
+      const std::vector<int32_t> ids = encode_text(columns, tokenizer, config, source.place());
+      if (!ids.empty())
+        examples.add(ids, source.label);
+      else if (config.skip_empty)
+        ++empty;
+      else
+        throw Error(fmt::format("{}: the text is empty; set skip_empty: true to leave such rows out", source.place()));
+    });
   return examples;
 }
 
@@ -168,11 +177,20 @@ std::vector<int32_t> encode_text(const std::vector<std::string_view>& columns, c
 
 ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer) {
   const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
-  std::vector<Source> train = read_rows(config.train, config, utf8), valid = read_rows(config.valid, config, utf8),
-                      test = read_rows(config.test, config, utf8);
-  if (train.empty()) throw ConfigError("data: train names no file");
+  BadRows bad(config.on_error, config.format == TableFormat::folders ? "file" : "row");
+  std::vector<Source> train = read_rows(config.train, config, utf8, bad),
+                      valid = read_rows(config.valid, config, utf8, bad),
+                      test = read_rows(config.test, config, utf8, bad);
+  if (config.train.empty()) throw ConfigError("data: train names no file");
+  const auto check_train = [&](bool any_left) {
+    bad.check();
+    if (!any_left) throw Error(fmt::format("{}: no row has any text that can be used", listed(config.train)));
+  };
+  const bool named = !config.classes.empty() || !config.classes_file.empty();
+  if (!named || train.empty()) check_train(!train.empty());  // with names, the labels are looked at first
   const ClassNames classes = class_names(config, train);
-  for (auto* split : {&train, &valid, &test}) set_labels(*split, classes);
+  for (auto* split : {&train, &valid, &test}) set_labels(*split, classes, bad);
+  check_train(!train.empty());
   check_several_classes(train);
   const auto class_count = static_cast<int64_t>(classes.names().size());
   if (config.valid.empty() && config.valid_fraction > 0)
@@ -186,10 +204,13 @@ ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared
     tokenizer = make_tokenizer(config.tokenizer, texts);
   }
   data.tokenizer = std::move(tokenizer);
-  data.train = encode(train, *data.tokenizer, config);
-  data.valid = encode(valid, *data.tokenizer, config);
-  data.test = encode(test, *data.tokenizer, config);
-  if (data.train.size() == 0) throw Error(fmt::format("{}: no row has any text", listed(config.train)));
+  int64_t empty = 0;
+  data.train = encode(train, *data.tokenizer, config, bad, empty);
+  data.valid = encode(valid, *data.tokenizer, config, bad, empty);
+  data.test = encode(test, *data.tokenizer, config, bad, empty);
+  check_train(data.train.size() > 0);
+  data.left_out = bad.summary();
+  if (empty > 0) data.left_out.push_back(fmt::format("data: {} texts without any token left out (skip_empty)", empty));
   return data;
 }
 

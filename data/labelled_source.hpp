@@ -30,17 +30,20 @@ struct LabelledSourceConfig {
   bool separator = false;
   std::vector<std::string> classes;
   std::string classes_file;
+  int64_t first_label = 0;
   double valid_fraction = 0.1;
   int64_t split_seed = 0;
   int64_t max_length = 512;
   Truncate truncate = Truncate::head;
   bool skip_empty = false;
+  OnError on_error = OnError::stop;
   TokenizerConfig tokenizer = WordTokenizerConfig{WordSplit::words, true, 30000, 2, ""};
 };
 template <class Fields>
 void describe(Fields& f, LabelledSourceConfig& c) {
   f("train", c.train, not_empty(),
-    "files with one labelled text per row; .gz is unpacked. With format: folders, folders that hold one per class");
+    "files with one labelled text per row; .gz and .zst are unpacked. With format: folders, folders that hold one per "
+    "class");
   f("valid", c.valid, any(),
     "the same for validation; without it, valid_fraction of the training examples is held out");
   f("test", c.test, any(), "the same for the test");
@@ -56,15 +59,20 @@ void describe(Fields& f, LabelledSourceConfig& c) {
     "text pairs: between the text_columns stands a token of its own instead of a blank; a line for capstan predict has "
     "tabs there");
   f("classes", c.classes, any(),
-    "names of the classes; labels may be these or their places from 0. Without names, those of the training data. "
+    "names of the classes; labels may be these or their numbers. Without names, those of the training data. "
     "With format: folders, other folders are left out");
   f("classes_file", c.classes_file, any(), "the same from a file with one name per line");
+  f("first_label", c.first_label, at_least(0),
+    "the number that stands for the first of the named classes: 1 in the CSV files of AG News, DBpedia and Yelp");
   f("valid_fraction", c.valid_fraction, between_below(0, 1), "share of every class held out for validation");
   f("split_seed", c.split_seed, at_least(0), "which examples are held out");
   f("max_length", c.max_length, at_least(0), "tokens per text at most; 0 = any number");
   f("truncate", c.truncate, any(), "of a longer text keep the head or the tail, or stop with an error");
   f("skip_empty", c.skip_empty, any(), "leave rows without text out instead of stopping at them");
-  f("tokenizer", c.tokenizer, any(), "byte, char or word");
+  f("on_error", c.on_error, any(),
+    "at rows that cannot be used (columns, label, JSON, quotes, UTF-8, empty or too long): stop, or skip (leave them "
+    "out and count them)");
+  f("tokenizer", c.tokenizer, any(), "byte, char, word or sentencepiece");
 }
 
 inline void validate(const LabelledSourceConfig& c, Problems& problems) {

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "data/name_list.hpp"
 #include "data/text_file.hpp"
+#include "data/utf8.hpp"
 
 namespace capstan {
 namespace {
@@ -26,12 +27,16 @@ class Columns {
     if (!choice.header) choose({});
   }
 
-  /// None for the header itself.
-  std::optional<LabelledText> row(const std::vector<std::string>& fields, int64_t line) {
-    if (!chosen_) {
-      choose(fields);
-      return std::nullopt;
-    }
+  bool chosen() const { return chosen_; }
+
+  void choose(const std::vector<std::string>& header) {
+    label_ = number(choice_.label.value_or("1"), header);
+    for (const std::string& column : choice_.text) text_.push_back(number(column, header));
+    if (text_.empty()) text_.push_back(-1);
+    chosen_ = true;
+  }
+
+  LabelledText row(const std::vector<std::string>& fields, int64_t line) const {
     const size_t label = place(label_, fields.size());
     bool fits = label < fields.size();
     LabelledText result{fits ? fields[label] : "", "", line};
@@ -56,13 +61,6 @@ class Columns {
     return at < 0 ? columns : static_cast<size_t>(at);
   }
 
-  void choose(const std::vector<std::string>& header) {
-    label_ = number(choice_.label.value_or("1"), header);
-    for (const std::string& column : choice_.text) text_.push_back(number(column, header));
-    if (text_.empty()) text_.push_back(-1);
-    chosen_ = true;
-  }
-
   int64_t number(const std::string& column, const std::vector<std::string>& header) const {
     const auto found = std::find(header.begin(), header.end(), column);
     if (found != header.end()) return found - header.begin() + 1;
@@ -82,31 +80,62 @@ class Columns {
   std::vector<int64_t> text_;
 };
 
-std::vector<LabelledText> read_tsv(std::string_view content, const std::string& file, const ColumnChoice& choice) {
+std::vector<std::string> tsv_fields(std::string_view line) {
+  std::vector<std::string> fields;
+  for (size_t at = 0; at <= line.size();) {
+    const size_t end = std::min(line.find('\t', at), line.size());
+    fields.emplace_back(line.substr(at, end - at));
+    at = end + 1;
+  }
+  return fields;
+}
+
+/// Where a file comes from, and what is done with what cannot be read of it.
+struct TableFile {
+  std::string_view content;
+  const std::string& name;
+  const ColumnChoice& choice;
+  BadRows& bad;
+  bool utf8;
+};
+
+std::vector<LabelledText> read_tsv(const TableFile& file) {
   std::vector<LabelledText> rows;
-  Columns columns(choice, file, TableFormat::tsv);
-  Lines lines(content);
+  Columns columns(file.choice, file.name, TableFormat::tsv);
+  Lines lines(file.content);
   for (Line line; lines.next(line);) {
     if (line.text.empty()) continue;
-    std::vector<std::string> fields;
-    for (size_t at = 0; at <= line.text.size();) {
-      const size_t end = std::min(line.text.find('\t', at), line.text.size());
-      fields.emplace_back(line.text.substr(at, end - at));
-      at = end + 1;
+    if (!columns.chosen()) {
+      columns.choose(tsv_fields(line.text));
+      continue;
     }
-    if (auto row = columns.row(fields, line.number)) rows.push_back(std::move(*row));
+    file.bad.guard([&] {
+      if (file.utf8) check_utf8(line.text, file.name, line.number);
+      rows.push_back(columns.row(tsv_fields(line.text), line.number));
+    });
   }
   return rows;
 }
 
-std::vector<LabelledText> read_csv(std::string_view content, const std::string& file, const ColumnChoice& choice) {
+std::vector<LabelledText> read_csv(const TableFile& file) {
   std::vector<LabelledText> rows;
-  Columns columns(choice, file, TableFormat::csv);
-  CsvReader reader(content, file);
-  for (CsvRecord record; reader.next(record);) {
-    const bool empty_line = record.fields.size() == 1 && record.fields[0].empty();
-    if (empty_line) continue;
-    if (auto row = columns.row(record.fields, record.line)) rows.push_back(std::move(*row));
+  Columns columns(file.choice, file.name, TableFormat::csv);
+  CsvReader reader(file.content, file.name);
+  CsvRecord record;
+  bool more = true;
+  const auto is_empty_line = [&] { return record.fields.size() == 1 && record.fields[0].empty(); };
+  while (!columns.chosen() && (more = reader.next(record)))
+    if (!is_empty_line()) columns.choose(record.fields);
+  while (more) {
+    if (!file.bad.guard([&] { more = reader.next(record); })) {
+      reader.skip_line();
+      continue;
+    }
+    if (!more || is_empty_line()) continue;
+    file.bad.guard([&] {
+      if (file.utf8) check_utf8(record.text, file.name, record.line);
+      rows.push_back(columns.row(record.fields, record.line));
+    });
   }
   return rows;
 }
@@ -125,27 +154,29 @@ std::string json_field(const nlohmann::json& object, const std::string& key, boo
                           found->dump()));
 }
 
-std::vector<LabelledText> read_jsonl(std::string_view content, const std::string& file, const ColumnChoice& choice) {
-  std::vector<LabelledText> rows;
+LabelledText read_json(const Line& line, const std::string& file, const ColumnChoice& choice) {
   const std::vector<std::string> keys = choice.text.empty() ? std::vector<std::string>{"text"} : choice.text;
-  Lines lines(content);
-  for (Line line; lines.next(line);) {
-    if (line.text.find_first_not_of(" \t") == std::string_view::npos) continue;
-    const std::string place = fmt::format("{}:{}", file, line.number);
-    nlohmann::json object;
-    try {
-      object = nlohmann::json::parse(line.text);
-    } catch (const nlohmann::json::exception& problem) {
-      const std::string what = problem.what();  // "[json.exception.parse_error.101] parse error at ..."
-      throw Error(fmt::format("{}: not JSON: {}", place, what.substr(what.find("] ") + 2)));
-    }
-    if (!object.is_object())
-      throw Error(
-          fmt::format("{}: every line must be a JSON object such as {{\"label\": 1, \"text\": \"...\"}}", place));
-    LabelledText row{json_field(object, choice.label.value_or("label"), true, place), "", line.number};
-    for (size_t i = 0; i < keys.size(); ++i) row.add_column(json_field(object, keys[i], false, place), i == 0);
-    rows.push_back(std::move(row));
+  const std::string place = fmt::format("{}:{}", file, line.number);
+  nlohmann::json object;
+  try {
+    object = nlohmann::json::parse(line.text);
+  } catch (const nlohmann::json::exception& problem) {
+    const std::string what = problem.what();  // "[json.exception.parse_error.101] parse error at ..."
+    throw Error(fmt::format("{}: not JSON: {}", place, what.substr(what.find("] ") + 2)));
   }
+  if (!object.is_object())
+    throw Error(fmt::format("{}: every line must be a JSON object such as {{\"label\": 1, \"text\": \"...\"}}", place));
+  LabelledText row{json_field(object, choice.label.value_or("label"), true, place), "", line.number};
+  for (size_t i = 0; i < keys.size(); ++i) row.add_column(json_field(object, keys[i], false, place), i == 0);
+  return row;
+}
+
+std::vector<LabelledText> read_jsonl(const TableFile& file) {
+  std::vector<LabelledText> rows;
+  Lines lines(file.content);
+  for (Line line; lines.next(line);)
+    if (line.text.find_first_not_of(" \t") != std::string_view::npos)
+      file.bad.guard([&] { rows.push_back(read_json(line, file.name, file.choice)); });
   return rows;
 }
 
@@ -164,11 +195,10 @@ std::vector<std::string_view> LabelledText::columns() const {
 }
 
 TableFormat format_of(const std::string& path) {
-  std::string name = path;
+  const std::string name = unpacked_name(path);
   const auto ends_with = [&](std::string_view end) {
     return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
   };
-  if (ends_with(".gz")) name.resize(name.size() - 3);
   if (ends_with(".tsv")) return TableFormat::tsv;
   if (ends_with(".csv")) return TableFormat::csv;
   if (ends_with(".jsonl") || ends_with(".ndjson")) return TableFormat::jsonl;
@@ -176,15 +206,16 @@ TableFormat format_of(const std::string& path) {
 }
 
 std::vector<LabelledText> read_table(std::string_view content, const std::string& file, TableFormat format,
-                                     const ColumnChoice& columns) {
+                                     const ColumnChoice& columns, BadRows& bad, bool utf8) {
   if (content.substr(0, 3) == "\xef\xbb\xbf") content.remove_prefix(3);  // a byte order mark, as spreadsheets write it
+  const TableFile table{content, file, columns, bad, utf8};
   switch (format == TableFormat::by_name ? format_of(file) : format) {
     case TableFormat::csv:
-      return read_csv(content, file, columns);
+      return read_csv(table);
     case TableFormat::jsonl:
-      return read_jsonl(content, file, columns);
+      return read_jsonl(table);
     case TableFormat::tsv:
-      return read_tsv(content, file, columns);
+      return read_tsv(table);
     case TableFormat::by_name:
     case TableFormat::folders:
       break;

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "core/schema.hpp"
+#include "data/bad_rows.hpp"
 
 namespace capstan {
 
-/// by_name ("auto"): by the ending of the file's name, before .gz. folders: no table, but one text per file in a folder
-/// per class.
+/// by_name ("auto"): by the ending of the file's name, before .gz or .zst. folders: no table, but one text per file in
+/// a folder per class.
 enum class TableFormat { by_name, tsv, csv, jsonl, folders };
 inline std::vector<EnumName<TableFormat>> enum_names(TableFormat) {
   return {{TableFormat::by_name, "auto"},
@@ -50,12 +51,14 @@ struct LabelledText {
 };
 
 /// All rows of a file's content; empty lines are left out. TSV knows no quoting. CSV is RFC 4180: fields in double
-/// quotes may hold commas, line ends and doubled quotes. Throws Error "file:line: ..." for what cannot be read.
+/// quotes may hold commas, line ends and doubled quotes. Rows that cannot be read, with `utf8` also those that are not
+/// UTF-8, go to `bad`; a header that cannot be used is thrown as Error.
 std::vector<LabelledText> read_table(std::string_view content, const std::string& file, TableFormat format,
-                                     const ColumnChoice& columns);
+                                     const ColumnChoice& columns, BadRows& bad, bool utf8 = false);
 
 struct CsvRecord {
   std::vector<std::string> fields;
+  std::string_view text;  // as it stands in the file
   int64_t line = 0;
 };
 
@@ -64,6 +67,8 @@ class CsvReader {
   CsvReader(std::string_view content, std::string file) : rest_(content), file_(std::move(file)) {}
   /// False at the end. Throws Error for an open quote and for text after a closing one.
   bool next(CsvRecord& record);
+  /// After an Error: goes on with the line after the one that it names.
+  void skip_line();
 
  private:
   std::string quoted_field();

@@ -1,6 +1,8 @@
 #include "data/text_file.hpp"
 
 #include <zlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
 
 #include <cerrno>
 #include <cstring>
@@ -14,12 +16,34 @@ namespace {
 
 constexpr size_t block = 1 << 18;
 
-bool is_gzip_name(const std::string& path) { return path.size() > 3 && path.compare(path.size() - 3, 3, ".gz") == 0; }
+bool has_ending(const std::string& path, const std::string& ending) {
+  return path.size() > ending.size() && path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
+}
+
+bool is_gzip_name(const std::string& path) { return has_ending(path, ".gz"); }
+bool is_zstd_name(const std::string& path) { return has_ending(path, ".zst"); }
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
   void operator()(gzFile_s* file) const { gzclose_r(file); }
 };
+struct FreeStream {
+  void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
+};
+using PlainFile = std::unique_ptr<std::FILE, CloseFile>;
+
+PlainFile open_plain(const std::string& path) {
+  PlainFile file(std::fopen(path.c_str(), "rb"));
+  if (!file) throw Error(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+  return file;
+}
+
+/// Fewer than `size` bytes at the end of the file only.
+size_t read_block(std::FILE* file, void* block_begin, size_t size, const std::string& path) {
+  const size_t got = std::fread(block_begin, 1, size, file);
+  if (got < size && std::ferror(file)) throw Error(fmt::format("{}: reading failed: {}", path, std::strerror(errno)));
+  return got;
+}
 
 void check_readable(const std::string& path) {
   std::error_code problem;
@@ -32,18 +56,14 @@ void check_readable(const std::string& path) {
 
 /// The first `limit` bytes of a plain file.
 std::string read_plain(const std::string& path, size_t limit) {
-  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
-  if (!file) throw Error(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+  const PlainFile file = open_plain(path);
   std::string text;
   while (text.size() < limit) {
     const size_t before = text.size(), wanted = std::min(block, limit - before);
     text.resize(before + wanted);
-    const size_t got = std::fread(&text[before], 1, wanted, file.get());
+    const size_t got = read_block(file.get(), &text[before], wanted, path);
     text.resize(before + got);
-    if (got < wanted) {
-      if (std::ferror(file.get())) throw Error(fmt::format("{}: reading failed: {}", path, std::strerror(errno)));
-      break;
-    }
+    if (got < wanted) break;
   }
   return text;
 }
@@ -71,8 +91,38 @@ std::string read_gzip(const std::string& path, size_t limit) {
   return text;
 }
 
+/// The first `limit` bytes of a zstd file's content; it may hold several frames.
+std::string read_zstd(const std::string& path, size_t limit) {
+  const PlainFile file = open_plain(path);
+  const std::unique_ptr<ZSTD_DStream, FreeStream> stream(ZSTD_createDStream());
+  ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax, ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound);
+  std::string packed(block, '\0'), text;
+  ZSTD_inBuffer in{packed.data(), 0, 0};
+  size_t missing = 0;     // bytes that the frame still needs; 0 between frames
+  bool was_full = false;  // the stream may hold more of the frame than there was room for
+  while (text.size() < limit) {
+    if (in.pos == in.size && (missing == 0 || !was_full)) {
+      in = {packed.data(), read_block(file.get(), packed.data(), packed.size(), path), 0};
+      if (in.size == 0 && missing > 0)
+        throw Error(fmt::format("{}: the zstd file ends too early; it was not copied or packed in full", path));
+      if (in.size == 0) break;
+    }
+    const size_t before = text.size(), wanted = std::min(block, limit - before);
+    text.resize(before + wanted);
+    ZSTD_outBuffer out{&text[before], wanted, 0};
+    missing = ZSTD_decompressStream(stream.get(), &out, &in);
+    text.resize(before + out.pos);
+    was_full = out.pos == wanted;
+    if (ZSTD_isError(missing) && ZSTD_getErrorCode(missing) == ZSTD_error_prefix_unknown && text.empty())
+      throw Error(fmt::format("{}: is not a zstd file; take .zst off its name if it is plain text", path));
+    if (ZSTD_isError(missing)) throw Error(fmt::format("{}: damaged zstd file ({})", path, ZSTD_getErrorName(missing)));
+  }
+  return text;
+}
+
 std::string read_front(const std::string& path, size_t limit) {
-  return is_gzip_name(path) ? read_gzip(path, limit) : read_plain(path, limit);
+  if (is_gzip_name(path)) return read_gzip(path, limit);
+  return is_zstd_name(path) ? read_zstd(path, limit) : read_plain(path, limit);
 }
 
 }  // namespace
@@ -82,6 +132,11 @@ std::string read_text_file(const std::string& path) {
   std::string text = read_front(path, std::string::npos);
   if (text.empty()) throw Error(fmt::format("{}: the file is empty", path));
   return text;
+}
+
+std::string unpacked_name(const std::string& path) {
+  if (is_gzip_name(path)) return path.substr(0, path.size() - 3);
+  return is_zstd_name(path) ? path.substr(0, path.size() - 4) : path;
 }
 
 bool looks_binary(const std::string& path) {

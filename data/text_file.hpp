@@ -1,4 +1,4 @@
-// Reading whole files, plain or gzip, and their lines.
+// Reading whole files, plain, gzip or zstd, and their lines.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,12 @@
 
 namespace capstan {
 
-/// The content of a file; one whose name ends in .gz is unpacked. Throws Error naming the file and the remedy when it
-/// is missing, a folder, unreadable, empty, not gzip although it is called so, truncated or damaged.
+/// The content of a file; one whose name ends in .gz or .zst is unpacked. Throws Error naming the file and the remedy
+/// when it is missing, a folder, unreadable, empty, not packed although it is called so, truncated or damaged.
 std::string read_text_file(const std::string& path);
+
+/// A file's name without .gz or .zst.
+std::string unpacked_name(const std::string& path);
 
 /// Does a NUL stand in the first 8 KiB (of the unpacked content)? Throws Error when the file cannot be read.
 bool looks_binary(const std::string& path);

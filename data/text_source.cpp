@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "core/error.hpp"
@@ -29,37 +30,54 @@ struct Pieces {
   std::vector<Piece> train, valid, test;
 };
 
-std::vector<TextFile> read_files(const std::vector<std::string>& paths, const TextSourceConfig& config, bool utf8) {
+/// The lines of a text that are UTF-8.
+std::string valid_lines(std::string text, const std::string& path, BadRows& bad) {
+  std::string kept;
+  bool all = true;
+  int64_t number = 1;
+  for (size_t at = 0; at < text.size(); ++number) {
+    const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    const std::string_view line = std::string_view(text).substr(at, end - at);
+    if (bad.guard([&] { check_utf8(line, path, number); })) {
+      if (!all) kept += line;
+    } else if (all) {
+      all = false;
+      kept = text.substr(0, at);
+    }
+    at = end;
+  }
+  return all ? std::move(text) : std::move(kept);
+}
+
+std::vector<TextFile> read_files(const std::vector<std::string>& paths, const TextSourceConfig& config, bool utf8,
+                                 BadRows& bad) {
   std::vector<TextFile> files;
   for (FoundFile& found : list_files(paths, {config.include, config.exclude})) {
-    files.push_back({std::move(found), {}});
-    files.back().text = read_text_file(files.back().file.path);
-    if (utf8) check_utf8(files.back().text, files.back().file.path);
+    std::string text = read_text_file(found.path);
+    if (utf8) text = valid_lines(std::move(text), found.path, bad);
+    files.push_back({std::move(found), std::move(text)});
   }
   return files;
 }
 
-/// The last place at or before a share of the text where the tokenizer allows a cut.
-size_t cut_position(std::string_view text, double share, const Tokenizer& tokenizer) {
-  return tokenizer.border(text, static_cast<size_t>(std::floor(static_cast<double>(text.size()) * share)));
-}
+using Border = std::function<size_t(std::string_view, size_t)>;
 
-/// A tokenizer that cuts texts as the one to be made will: the vocabulary does not matter for that.
-std::shared_ptr<const Tokenizer> cutter(TokenizerConfig config) {
-  if (auto* word = std::get_if<WordTokenizerConfig>(&config)) word->vocabulary.clear();
-  return make_tokenizer(config, {});
+/// The last place at or before a share of the text where the tokenizer allows a cut.
+size_t cut_position(std::string_view text, double share, const Border& border) {
+  // 1 - 0.05 - 0.05 is a little less than 0.9: a product just below a whole number is that number.
+  constexpr double rounding = 1e-12;
+  return border(text, static_cast<size_t>(std::floor(static_cast<double>(text.size()) * share * (1 + rounding))));
 }
 
 void add_piece(std::vector<Piece>& pieces, const TextFile& file, size_t begin, size_t end) {
   if (end > begin) pieces.push_back({&file, std::string_view(file.text).substr(begin, end - begin)});
 }
 
-void split_tails(const std::vector<TextFile>& files, const Tokenizer& tokenizer, double valid, double test,
-                 Pieces& pieces) {
+void split_tails(const std::vector<TextFile>& files, const Border& border, double valid, double test, Pieces& pieces) {
   for (const TextFile& file : files) {
     const size_t end = file.text.size();
-    const size_t test_begin = test > 0 ? cut_position(file.text, 1 - test, tokenizer) : end;
-    const size_t valid_begin = valid > 0 ? cut_position(file.text, 1 - valid - test, tokenizer) : test_begin;
+    const size_t test_begin = test > 0 ? cut_position(file.text, 1 - test, border) : end;
+    const size_t valid_begin = valid > 0 ? cut_position(file.text, 1 - valid - test, border) : test_begin;
     add_piece(pieces.train, file, 0, valid_begin);
     add_piece(pieces.valid, file, valid_begin, test_begin);
     add_piece(pieces.test, file, test_begin, end);
@@ -131,18 +149,24 @@ TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokeniz
     throw ConfigError(
         fmt::format("data: overlap {} must be less than sequence_length {}", config.overlap, config.sequence_length));
   const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
-  const auto train_files = read_files(config.train, config, utf8);
-  const auto valid_files = read_files(config.valid, config, utf8);
-  const auto test_files = read_files(config.test, config, utf8);
+  BadRows bad(config.on_error, "line");
+  const auto train_files = read_files(config.train, config, utf8, bad);
+  const auto valid_files = read_files(config.valid, config, utf8, bad);
+  const auto test_files = read_files(config.test, config, utf8, bad);
+  bad.check();
   Pieces pieces;
-  if (valid + test > 0 && config.split == TextSplit::by_file)
+  if (valid + test > 0 && config.split == TextSplit::by_file) {
     split_files(train_files, valid, test, pieces);
-  else
-    split_tails(train_files, tokenizer ? *tokenizer : *cutter(config.tokenizer), valid, test, pieces);
+  } else {
+    const Border border = !tokenizer ? border_of(config.tokenizer)
+                                     : [&](std::string_view text, size_t at) { return tokenizer->border(text, at); };
+    split_tails(train_files, border, valid, test, pieces);
+  }
   add_whole(valid_files, pieces.valid);
   add_whole(test_files, pieces.test);
 
   TextData data;
+  data.left_out = bad.summary();
   if (!tokenizer) {
     std::vector<std::string_view> texts;
     for (const Piece& piece : pieces.train) texts.push_back(piece.text);

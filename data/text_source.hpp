@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/schema.hpp"
+#include "data/bad_rows.hpp"
 #include "data/tokenizer.hpp"
 
 namespace capstan {
@@ -32,11 +33,12 @@ struct TextSourceConfig {
   int64_t sequence_length = 256;
   WindowRule windows = WindowRule::contiguous;
   int64_t overlap = 0;
+  OnError on_error = OnError::stop;
   TokenizerConfig tokenizer = ByteTokenizerConfig{};
 };
 template <class Fields>
 void describe(Fields& f, TextSourceConfig& c) {
-  f("train", c.train, not_empty(), "files, patterns (docs/**/*.md) and folders to train on; .gz is unpacked");
+  f("train", c.train, not_empty(), "files, patterns (docs/**/*.md) and folders to train on; .gz and .zst are unpacked");
   f("valid", c.valid, any(), "the same for validation; without it, valid_fraction of the training text is held out");
   f("test", c.test, any(), "the same for the test; without it, test_fraction of the training text is held out");
   f("include", c.include, any(), "in folders and patterns, take only files like these: [\"*.cpp\", \"docs/**/*.md\"]");
@@ -49,7 +51,9 @@ void describe(Fields& f, TextSourceConfig& c) {
   f("windows", c.windows, any(),
     "contiguous: an epoch visits the text once, cut at another offset each time; random: windows from anywhere");
   f("overlap", c.overlap, at_least(0), "in evaluation, so many tokens of the window before are given again as context");
-  f("tokenizer", c.tokenizer, any(), "byte, char or word");
+  f("on_error", c.on_error, any(),
+    "at lines that are not UTF-8, which all tokenizers but byte need: stop, or skip (leave them out and count them)");
+  f("tokenizer", c.tokenizer, any(), "byte, char, word or sentencepiece");
 }
 
 /// load_text() repeats these checks for configurations made in code.
@@ -77,15 +81,17 @@ struct TextCorpus {
 struct TextData {
   std::shared_ptr<const Tokenizer> tokenizer;
   TextCorpus train, valid, test;
+  std::vector<std::string> left_out;  // what was left out, a line each
   /// XXH3-128 over the tokens of train and valid.
   std::string fingerprint() const;
 };
 
 /// Reads, splits and tokenises. `tokenizer`: that of an earlier run; otherwise one is made from the training text.
-/// With `tail` a file of n bytes is cut at floor(n (1 - valid - test)) and floor(n (1 - test)), moved back to where the
-/// tokenizer allows a cut; for one file of characters these are nanoGPT's and enwik8's usual splits. With `by-file`,
-/// round(files * fraction) files, at least one, whose names have the smallest hashes are held out.
-/// Throws Error naming file (line, column) and remedy; ConfigError for fractions that leave no training text.
+/// With `tail` a file of n bytes is cut at floor(n (1 - valid - test)) and floor(n (1 - test)), in that order train,
+/// valid and test, moved back to where the tokenizer allows a cut; for one file of characters these are nanoGPT's and
+/// enwik8's usual splits. With `by-file`, round(files * fraction) files, at least one, whose names have the smallest
+/// hashes are held out. Throws Error naming file (line, column) and remedy; ConfigError for fractions that leave no
+/// training text.
 TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr);
 
 }  // namespace capstan

@@ -1,13 +1,21 @@
 #include "data/tokenizer.hpp"
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/file.hpp"
+#include "data/base64.hpp"
 #include "data/byte_tokenizer.hpp"
 #include "data/char_tokenizer.hpp"
 #include "data/fingerprint.hpp"
 #include "data/listops_tokenizer.hpp"
+#include "data/normalisation_json.hpp"
 #include "data/number_tokenizer.hpp"
+#include "data/sentencepiece_tokenizer.hpp"
+#include "data/sentencepiece_training.hpp"
 #include "data/utf8.hpp"
 #include "data/word_tokenizer.hpp"
 
@@ -25,12 +33,43 @@ std::shared_ptr<const Tokenizer> tokenizer_from(const nlohmann::json& json) {
   if (kind == "byte") return std::make_shared<ByteTokenizer>();
   if (kind == "listops") return std::make_shared<ListOpsTokenizer>();
   if (kind == "number") return std::make_shared<NumberTokenizer>(json.at("size").get<int64_t>());
-  if (kind == "char") return std::make_shared<CharTokenizer>(json.at("code_points").get<std::vector<uint32_t>>());
+  const Normalisation normalisation = normalisation_from(json);
+  if (kind == "char")
+    return std::make_shared<CharTokenizer>(json.at("code_points").get<std::vector<uint32_t>>(), normalisation);
   if (kind == "word") {
-    const WordTokenizer::Rule rule{word_split(json.at("split").get<std::string>()), json.at("lower_case").get<bool>()};
+    const WordTokenizer::Rule rule{word_split(json.at("split").get<std::string>()), json.at("lower_case").get<bool>(),
+                                   normalisation};
     return std::make_shared<WordTokenizer>(rule, json.at("words").get<std::vector<std::string>>());
   }
-  throw Error(fmt::format("unknown kind '{}' (known: byte, char, word, listops, number)", kind));
+  if (kind == "sentencepiece")
+    return std::make_shared<SentencePieceTokenizer>(from_base64(json.at("model").get<std::string>()), normalisation,
+                                                    "model");
+  throw Error(fmt::format("unknown kind '{}' (known: byte, char, word, sentencepiece, listops, number)", kind));
+}
+
+/// The file is there in full or not at all, whoever else may be writing it.
+void write_model(const std::string& path, const std::string& model) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (!folder.empty()) make_folders(folder);
+  const std::string unfinished = fmt::format("{}.{}.tmp", path, getpid());
+  FileWriter file(unfinished);
+  file.write(model);
+  file.close();
+  rename_path(unfinished, path);
+}
+
+bool is_trained(const SentencePieceTokenizerConfig& config) {
+  return config.model.empty() || !std::filesystem::exists(config.model);
+}
+
+std::shared_ptr<const Tokenizer> make_sentencepiece(const SentencePieceTokenizerConfig& config,
+                                                    const std::vector<std::string_view>& texts) {
+  if (!is_trained(config))
+    return std::make_shared<SentencePieceTokenizer>(
+        SentencePieceTokenizer::from_file(config.model, config.normalisation));
+  std::string model = train_sentencepiece(config, texts);
+  if (!config.model.empty()) write_model(config.model, model);
+  return std::make_shared<SentencePieceTokenizer>(std::move(model), config.normalisation, "the model just trained");
 }
 
 }  // namespace
@@ -97,13 +136,24 @@ std::string StreamingDecoder::take(bool at_end) {
 std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config,
                                                 const std::vector<std::string_view>& texts) {
   if (std::holds_alternative<ByteTokenizerConfig>(config)) return std::make_shared<ByteTokenizer>();
-  if (std::holds_alternative<CharTokenizerConfig>(config))
-    return std::make_shared<CharTokenizer>(CharTokenizer::from_texts(texts));
+  if (const auto* chars = std::get_if<CharTokenizerConfig>(&config))
+    return std::make_shared<CharTokenizer>(CharTokenizer::from_texts(texts, chars->normalisation));
+  if (const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config))
+    return make_sentencepiece(*pieces, texts);
   const auto& word = std::get<WordTokenizerConfig>(config);
   return std::make_shared<WordTokenizer>(word.vocabulary.empty() ? WordTokenizer::from_texts(word, texts)
                                                                  : WordTokenizer::from_file(word));
 }
 
 bool needs_utf8(const TokenizerConfig& config) { return !std::holds_alternative<ByteTokenizerConfig>(config); }
+
+std::function<size_t(std::string_view, size_t)> border_of(const TokenizerConfig& config) {
+  const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config);
+  if (pieces != nullptr && is_trained(*pieces)) return SentencePieceTokenizer::word_border;
+  TokenizerConfig empty = config;  // the vocabulary does not matter
+  if (auto* word = std::get_if<WordTokenizerConfig>(&empty)) word->vocabulary.clear();
+  return
+      [tokenizer = make_tokenizer(empty, {})](std::string_view text, size_t at) { return tokenizer->border(text, at); };
+}
 
 }  // namespace capstan

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "data/normalisation_json.hpp"
 #include "data/text_file.hpp"
 #include "data/utf8.hpp"
 
@@ -17,10 +18,13 @@ bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || static_cast<uint8_t>(c) >= 0x80;
 }
 
-/// Calls visit(word) for every word, visit("\n") for every line's end.
-void split_words(std::string_view text, WordSplit split, const std::function<void(std::string_view)>& visit) {
-  const auto continues = [split](char c) {
-    return split == WordSplit::blanks ? !is_blank(c) && c != '\n' : is_letter_or_digit(c);
+/// Calls visit(word) for every word of the normalised text, visit("\n") for every line's end.
+void split_words(std::string_view text, const WordTokenizer::Rule& rule,
+                 const std::function<void(std::string_view)>& visit) {
+  std::string changed;
+  if (!changes_nothing(rule.normalisation)) text = changed = normalised(text, rule.normalisation);
+  const auto continues = [&rule](char c) {
+    return rule.split == WordSplit::blanks ? !is_blank(c) && c != '\n' : is_letter_or_digit(c);
   };
   for (size_t at = 0; at < text.size();) {
     if (is_blank(text[at])) {
@@ -35,7 +39,7 @@ void split_words(std::string_view text, WordSplit split, const std::function<voi
   }
 }
 
-std::string normalized(std::string_view word, bool lower_case) {
+std::string lowered(std::string_view word, bool lower_case) {
   std::string result(word);
   if (lower_case)
     for (char& c : result)
@@ -54,10 +58,11 @@ WordTokenizer::WordTokenizer(const Rule& rule, std::vector<std::string> words) :
 }
 
 WordTokenizer WordTokenizer::from_texts(const WordTokenizerConfig& config, const std::vector<std::string_view>& texts) {
+  const Rule rule{config.split, config.lower_case, config.normalisation};
   std::unordered_map<std::string, int64_t> counts;
   for (const std::string_view text : texts)
-    split_words(text, config.split, [&](std::string_view word) {
-      if (word != "\n") ++counts[normalized(word, config.lower_case)];
+    split_words(text, rule, [&](std::string_view word) {
+      if (word != "\n") ++counts[lowered(word, config.lower_case)];
     });
   counts.erase(unknown_word);
   counts.erase(end_of_line_word);
@@ -71,7 +76,7 @@ WordTokenizer WordTokenizer::from_texts(const WordTokenizerConfig& config, const
   }
   std::vector<std::string> words;
   for (auto& entry : ordered) words.push_back(std::move(entry.second));
-  return WordTokenizer({config.split, config.lower_case}, std::move(words));
+  return WordTokenizer(rule, std::move(words));
 }
 
 WordTokenizer WordTokenizer::from_file(const WordTokenizerConfig& config) {
@@ -92,18 +97,18 @@ WordTokenizer WordTokenizer::from_file(const WordTokenizerConfig& config) {
                               line.number, word, found->second));
     if (word != unknown_word && word != end_of_line_word) words.push_back(word);
   }
-  return WordTokenizer({config.split, config.lower_case}, std::move(words));
+  return WordTokenizer({config.split, config.lower_case, config.normalisation}, std::move(words));
 }
 
 std::vector<int32_t> WordTokenizer::encode(std::string_view text, const std::string& file) const {
   check_utf8(text, file);
   std::vector<int32_t> ids;
-  split_words(text, rule_.split, [&](std::string_view word) {
+  split_words(text, rule_, [&](std::string_view word) {
     if (word == "\n") {
       ids.push_back(end_of_line);
       return;
     }
-    const auto found = ids_.find(normalized(word, rule_.lower_case));
+    const auto found = ids_.find(lowered(word, rule_.lower_case));
     ids.push_back(found == ids_.end() ? unknown : found->second);
   });
   return ids;
@@ -124,9 +129,10 @@ size_t WordTokenizer::border(std::string_view text, size_t at) const {
 
 std::string WordTokenizer::to_json() const {
   const std::vector<std::string> words(words_.begin() + 2, words_.end());
-  return nlohmann::json{
-      {"kind", kind()}, {"split", enum_name(rule_.split)}, {"lower_case", rule_.lower_case}, {"words", words}}
-      .dump();
+  nlohmann::json json{
+      {"kind", kind()}, {"split", enum_name(rule_.split)}, {"lower_case", rule_.lower_case}, {"words", words}};
+  add_to_json(rule_.normalisation, json);
+  return json.dump();
 }
 
 }  // namespace capstan

@@ -19,6 +19,7 @@ class WordTokenizer final : public Tokenizer {
   struct Rule {
     WordSplit split = WordSplit::blanks;
     bool lower_case = false;
+    Normalisation normalisation = {};
   };
 
   /// `words` without `<unk>` and `<eos>`. Throws std::invalid_argument for an empty, repeated or reserved word.

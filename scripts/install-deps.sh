@@ -11,7 +11,8 @@ packages=(
   libdnnl-dev                        # faster products of floats (oneDNN); the one package that may be missing
   librandom123-dev                   # counter-based random numbers
   libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev libfmt-dev
-  zlib1g-dev                         # .gz
+  zlib1g-dev libzstd-dev             # .gz, .zst
+  libsentencepiece-dev libutf8proc-dev  # tokenizers
   libxxhash-dev                      # fingerprints
   doctest-dev                        # tests
 )

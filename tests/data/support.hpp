@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -36,6 +37,11 @@ class TemporaryFolder {
     gzwrite(file, content.data(), static_cast<unsigned>(content.size()));
     gzclose(file);
     return path(name);
+  }
+  std::string write_zstd(const std::string& name, const std::string& content) const {
+    std::string packed(ZSTD_compressBound(content.size()), '\0');
+    packed.resize(ZSTD_compress(packed.data(), packed.size(), content.data(), content.size(), 3));
+    return write(name, packed);
   }
 
  private:

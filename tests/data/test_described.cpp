@@ -49,14 +49,14 @@ size_t described_fields() {
 }  // namespace
 
 TEST_CASE("every field is described once, with help and a default inside its limits") {
-  CHECK(described_fields<TextSourceConfig>() == 12);
-  CHECK(described_fields<LabelledSourceConfig>() == 15);
+  CHECK(described_fields<TextSourceConfig>() == 13);
+  CHECK(described_fields<LabelledSourceConfig>() == 17);
   CHECK(described_fields<ListOpsConfig>() == 9);
   CHECK(described_fields<AssociativeRecallConfig>() == 8);
   CHECK(described_fields<BatchConfig>() == 2);
   CHECK(described_fields<ByteTokenizerConfig>() == 0);
-  CHECK(described_fields<CharTokenizerConfig>() == 0);
-  CHECK(described_fields<WordTokenizerConfig>() == 5);
+  CHECK(described_fields<CharTokenizerConfig>() == 2);
+  CHECK(described_fields<WordTokenizerConfig>() == 7);
 }
 
 TEST_CASE("rules that span several fields name the field") {

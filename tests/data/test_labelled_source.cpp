@@ -3,8 +3,7 @@
 
 #include "core/error.hpp"
 #include "data/class_names.hpp"
-#include "data/labelled_source.hpp"
-#include "support.hpp"
+#include "labelled_support.hpp"
 
 using namespace capstan;
 
@@ -23,18 +22,6 @@ std::string quoted(const std::string& field) {
   std::string result = "\"";
   for (const char c : field) result += c == '"' ? "\"\"" : std::string(1, c);
   return result + "\"";
-}
-
-LabelledSourceConfig config_of(std::vector<std::string> train) {
-  LabelledSourceConfig config;
-  config.train = std::move(train);
-  config.valid_fraction = 0;
-  config.tokenizer = ByteTokenizerConfig{};
-  return config;
-}
-
-std::string text_of(const ClassificationData& data, const ExampleSet& examples, int64_t i) {
-  return data.tokenizer->decode({examples.tokens(i), examples.tokens(i) + examples.length(i)});
 }
 
 }  // namespace
@@ -100,8 +87,10 @@ TEST_CASE("columns by number, from the end, by header name and by key") {
       {"keys", "{\"y\": 1, \"t\": \"a\", \"u\": \"b\"}", TableFormat::jsonl, {false, "y", {"u", "t"}}, {{"1", "b a"}}}};
   for (const Row& row : cases) {
     std::vector<std::pair<std::string, std::string>> found;
-    for (const LabelledText& text : read_table(row.content, "f", row.format, row.columns))
+    BadRows bad(OnError::stop);
+    for (const LabelledText& text : read_table(row.content, "f", row.format, row.columns, bad))
       found.emplace_back(text.label, text.text);
+    CHECK(bad.count() == 0);
     CHECK_MESSAGE(found == row.rows, row.what);
   }
 }
@@ -109,6 +98,7 @@ TEST_CASE("columns by number, from the end, by header name and by key") {
 TEST_CASE("the format follows the name") {
   CHECK(format_of("a/b.tsv") == TableFormat::tsv);
   CHECK(format_of("b.csv.gz") == TableFormat::csv);
+  CHECK(format_of("b.jsonl.zst") == TableFormat::jsonl);
   CHECK(format_of("b.jsonl") == TableFormat::jsonl);
   CHECK(contains(message_of<Error>([] { format_of("b.txt"); }), "b.txt: the name does not tell the format"));
 }
@@ -123,6 +113,11 @@ TEST_CASE("class names: lists, files, gathered ones") {
   CHECK(message_of<Error>([&] { list.index_of("3", "f:9"); }) ==
         "f:9: unknown label '3'; known: World, Sports, Sci/Tech");
   CHECK_THROWS_AS(list.index_of("-1", "f:1"), Error);
+  const ClassNames from_one = ClassNames::from_list({"World", "Sports"}, "classes", 1);
+  CHECK(from_one.index_of("1", "f:1") == 0);
+  CHECK(from_one.index_of("2", "f:1") == 1);
+  CHECK(from_one.index_of("World", "f:1") == 0);
+  for (const char* label : {"0", "3"}) CHECK_THROWS_AS(from_one.index_of(label, "f:1"), Error);
   const ClassNames numbers = ClassNames::gather({"10", "2", "1", "2"}, "train");
   CHECK(numbers.names() == Fields{"1", "2", "10"});
   CHECK(numbers.index_of("10", "f:1") == 2);

@@ -83,10 +83,54 @@ TEST_CASE("labelled sets: examples and classes") {
 TEST_CASE("AG News' original quoted CSV holds the same test set") {
   const std::string csv = real_file("ag_news/test_original.csv.gz"), tsv = real_file("ag_news/test.tsv");
   if (csv.empty() || tsv.empty()) return;
-  const auto rows = read_table(read_text_file(csv), csv, TableFormat::by_name, {false, "1", {"2", "3"}});
-  CHECK(rows.size() == 7600);
-  CHECK(rows.size() == read_table(read_text_file(tsv), tsv, TableFormat::by_name, {}).size());
-  int64_t counts[5] = {};
-  for (const LabelledText& row : rows) ++counts[std::stoi(row.label)];
-  for (int label = 1; label <= 4; ++label) CHECK(counts[label] == 1900);
+  LabelledSourceConfig config;
+  config.train = {csv};
+  config.valid_fraction = 0;
+  config.text_columns = {"2", "3"};
+  config.classes_file = real_file("ag_news/classes.txt");
+  config.first_label = 1;
+  const ClassificationData original = load_labelled(config);
+  CHECK(original.train.size() == 7600);
+  CHECK(original.train.class_counts(4) == std::vector<int64_t>(4, 1900));
+  config.train = {tsv};
+  config.text_columns = {};
+  config.first_label = 0;
+  CHECK(load_labelled(config).train.size() == 7600);
+}
+
+TEST_CASE("IMDB: all films, named by their labels") {
+  LabelledSourceConfig config;
+  config.train = {real_file("imdb/train.tsv.gz")};
+  if (config.train[0].empty()) return;
+  config.valid_fraction = 0;
+  config.classes = {"negative", "positive"};
+  CHECK(load_labelled(config).train.class_counts(2) == std::vector<int64_t>{12500, 12500});
+}
+
+TEST_CASE(
+    "ListOps of New York University: tokens between blanks, values as classes, as configs/listops-nyu.yaml has it") {
+  LabelledSourceConfig config;
+  config.train = {real_file("listops_nyu/test_d20s.tsv.gz")};
+  if (config.train[0].empty()) return;
+  config.valid_fraction = 0;
+  config.max_length = 0;
+  config.tokenizer = WordTokenizerConfig{};
+  const ClassificationData data = load_labelled(config);
+  CHECK(data.train.size() == 10000);
+  CHECK(data.classes == std::vector<std::string>{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"});
+  CHECK(data.tokenizer->vocabulary_size() == 2 + 17);  // <unk>, <eos>; 10 digits, 4 operators, ] ( )
+}
+
+TEST_CASE("wikitext-2: pieces give the text back") {
+  TextSourceConfig config;
+  config.train = {real_file("wikitext-2/wiki.valid.tokens")};
+  config.test = {real_file("wikitext-2/wiki.test.tokens")};
+  if (config.train[0].empty() || config.test[0].empty()) return;
+  SentencePieceTokenizerConfig pieces;
+  pieces.vocabulary_size = 2000;
+  config.tokenizer = pieces;
+  const TextData data = load_text(config);
+  CHECK(data.tokenizer->decode(data.test.tokens) == read_text_file(config.test[0]));
+  CHECK(data.test.bytes() == 1256449);
+  CHECK(data.test.size() < 1256449 * 2 / 5);
 }

@@ -22,12 +22,20 @@ std::string front_of_file(const std::string& path, size_t bytes) {
 
 }  // namespace
 
-TEST_CASE("plain and gzip files give the same text") {
+TEST_CASE("plain, gzip and zstd files give the same text") {
   const TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 100000; ++i) text += std::to_string(i * 7919) + "\n";
   CHECK(read_text_file(folder.write("a.txt", text)) == text);
   CHECK(read_text_file(folder.write_gzip("a.txt.gz", text)) == text);
+  CHECK(read_text_file(folder.write_zstd("a.txt.zst", text)) == text);
+  const std::string frame =
+      front_of_file(folder.path("a.txt.zst"), std::filesystem::file_size(folder.path("a.txt.zst")));
+  CHECK(read_text_file(folder.write("two.zst", frame + frame)) == text + text);
+  for (const size_t size : {size_t{1}, size_t{1} << 18, (size_t{1} << 18) + 1, size_t{1} << 20})  // blocks of 256 KiB
+    CHECK(read_text_file(folder.write_zstd("b.zst", std::string(size, 'x'))).size() == size);
+  CHECK(looks_binary(folder.write_zstd("zero.zst", std::string(1 << 20, '\0'))));
+  CHECK_FALSE(looks_binary(folder.path("a.txt.zst")));
 }
 
 TEST_CASE("files that cannot be read are named with what is wrong") {
@@ -38,6 +46,11 @@ TEST_CASE("files that cannot be read are named with what is wrong") {
   const auto packed_size = std::filesystem::file_size(packed);
   std::string flipped = front_of_file(packed, packed_size);
   flipped[packed_size / 2] = static_cast<char>(flipped[packed_size / 2] ^ 0x55);
+  const std::string zstd = folder.write_zstd("whole.zst", text);
+  const auto zstd_size = std::filesystem::file_size(zstd);
+  std::string flipped_zstd = front_of_file(zstd, zstd_size);
+  for (size_t i = 0; i < 64; ++i)
+    flipped_zstd[zstd_size / 2 + i] = static_cast<char>(flipped_zstd[zstd_size / 2 + i] ^ 0x55);
   struct Row {
     std::string path, message;
   };
@@ -47,7 +60,12 @@ TEST_CASE("files that cannot be read are named with what is wrong") {
         Row{folder.write("plain.gz", "plain text"), "is not a gzip file"},
         Row{folder.write("cut.gz", front_of_file(packed, packed_size / 2)), "ends too early"},
         Row{folder.write("cut8.gz", front_of_file(packed, packed_size - 4)), "ends too early"},
-        Row{folder.write("flipped.gz", flipped), "damaged gzip file"}}) {
+        Row{folder.write("flipped.gz", flipped), "damaged gzip file"},
+        Row{folder.write_zstd("empty.zst", ""), "is empty"}, Row{folder.write("none.zst", ""), "is empty"},
+        Row{folder.write("plain.zst", "plain text"), "is not a zstd file"},
+        Row{folder.write("cut.zst", front_of_file(zstd, zstd_size / 2)), "ends too early"},
+        Row{folder.write("cut1.zst", front_of_file(zstd, zstd_size - 1)), "ends too early"},
+        Row{folder.write("flipped.zst", flipped_zstd), "damaged zstd file"}}) {
     const std::string message = message_of<Error>([&] { read_text_file(row.path); });
     CHECK_MESSAGE(contains(message, row.path), message);
     CHECK_MESSAGE(contains(message, row.message), message);

@@ -63,6 +63,20 @@ TEST_CASE("tail: every file's end is held out, by bytes") {
   CHECK(data.valid.files[1].text == "op");
 }
 
+TEST_CASE("tail: 90/5/5 of one file are exactly its first 90, next 5 and last 5 hundredths, in that order") {
+  const TemporaryFolder folder;
+  for (const size_t hundredth : {1, 3, 10, 12345}) {
+    std::string text;
+    while (text.size() < 100 * hundredth) text.push_back(static_cast<char>('a' + text.size() * 7 % 26));
+    TextSourceConfig config = text_config({folder.write("enwik", text)});
+    config.valid_fraction = config.test_fraction = 0.05;
+    const TextData data = load_text(config);
+    CHECK(data.tokenizer->decode(data.train.tokens) == text.substr(0, 90 * hundredth));
+    CHECK(data.tokenizer->decode(data.valid.tokens) == text.substr(90 * hundredth, 5 * hundredth));
+    CHECK(data.tokenizer->decode(data.test.tokens) == text.substr(95 * hundredth));
+  }
+}
+
 TEST_CASE("tail: no character and no word is cut") {
   const TemporaryFolder folder;
   const std::string text = "\xc3\xa9\xc3\xa9\xc3\xa9 two three\n";
@@ -120,6 +134,27 @@ TEST_CASE("given validation and test files are taken whole; the vocabulary is th
   CHECK(again.train.tokens[0] == 2);
   CHECK(again.fingerprint() != data.fingerprint());
   CHECK(load_text(config).fingerprint() == data.fingerprint());
+}
+
+TEST_CASE("lines that are not UTF-8 are named together, or left out and counted") {
+  const TemporaryFolder folder;
+  TextSourceConfig config =
+      text_config({folder.write("a.txt", "one\ntw\xff\nthree\n\xe9\n"), folder.write("b.txt", "four\n\xff")});
+  config.tokenizer = CharTokenizerConfig{};
+  config.valid_fraction = 0;
+  const std::string message = message_of<Error>([&] { load_text(config); });
+  for (const char* part : {"a.txt:2:3: byte 0xff", "a.txt:4:1: byte 0xe9", "b.txt:2:1: byte 0xff",
+                           "data: 3 lines cannot be used: correct them, or leave them out with data.on_error: skip"})
+    CHECK_MESSAGE(contains(message, part), message);
+  config.on_error = OnError::skip;
+  const TextData data = load_text(config);
+  CHECK(data.tokenizer->decode(data.train.tokens) == "one\nthree\nfour\n");
+  CHECK(data.train.bytes() == 15);
+  REQUIRE(data.left_out.size() == 1);
+  CHECK(contains(data.left_out[0], "data: 3 lines left out (on_error: skip), the first: "));
+  config.tokenizer = ByteTokenizerConfig{};
+  CHECK(load_text(config).left_out.empty());
+  CHECK(load_text(config).train.bytes() == 24);
 }
 
 TEST_CASE("text that cannot be used is named with the remedy") {

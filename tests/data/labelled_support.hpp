@@ -1,0 +1,22 @@
+// What the tests of labelled texts share.
+#pragma once
+
+#include "data/labelled_source.hpp"
+#include "support.hpp"
+
+namespace capstan {
+
+/// Nothing is held out; tokens are bytes.
+inline LabelledSourceConfig config_of(std::vector<std::string> train) {
+  LabelledSourceConfig config;
+  config.train = std::move(train);
+  config.valid_fraction = 0;
+  config.tokenizer = ByteTokenizerConfig{};
+  return config;
+}
+
+inline std::string text_of(const ClassificationData& data, const ExampleSet& examples, int64_t i) {
+  return data.tokenizer->decode({examples.tokens(i), examples.tokens(i) + examples.length(i)});
+}
+
+}  // namespace capstan
