@@ -27,8 +27,8 @@ ConfigNode load(const ConfigOptions& options, ProblemList& problems) {
   return load_tree(to_node(RunConfig{}), options.files, options.overrides, problems);
 }
 
-RunConfig read_run(const ConfigNode& tree, const ConfigCheck& check) {
-  ProblemList problems;
+/// `problems`: what was found wrong with the tree already.
+RunConfig read_run(const ConfigNode& tree, ProblemList problems, const ConfigCheck& check) {
   RunConfig config = read_config<RunConfig>(tree, problems);
   if (check) {
     const Spot top{"", tree.place, problems};
@@ -209,7 +209,7 @@ Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check) {
     const std::string name = run_name(axes, choice, taken);
     ++count;
     try {
-      RunConfig run = read_run(chosen_tree(tree, axes, choice), check);
+      RunConfig run = read_run(chosen_tree(tree, axes, choice), problems, check);
       sweep.folder = std::filesystem::path(run.folder) / run.name;
       run.folder = sweep.folder.string();
       run.name = name;
@@ -230,7 +230,7 @@ RunConfig load_run(const ConfigOptions& options, const ConfigCheck& check) {
                  "stands for several runs: capstan sweep trains them, one after the other");
     problems.throw_if_any();
   }
-  return read_run(tree, check);
+  return read_run(tree, std::move(problems), check);
 }
 
 }  // namespace capstan

@@ -113,6 +113,7 @@ TEST_CASE("what is wrong with a sweep is told at its place, before anything runs
                 {":5:26: train.lr: expected a number", "\"fast\" (in lr=fast,seed=1 and 1 more)", "\"slow\""}},
            Case{"sweep: {model.width: [16, 18]}\n", {"(in width=18)"}},
            Case{"", {"there is no key sweep"}},
+           Case{"seed: 1\nseed: 2\nsweep: {seed: [1, 2]}\n", {":6:1: seed: duplicate key"}},
        }) {
     const std::string said = refusal(base + c.text);
     INFO(c.text, said);
