@@ -35,12 +35,12 @@ usage() {
         "data.test=[$folder/imdb/test] data.classes=[neg,pos] data.max_length=512 model.max_length=512"
       ;;
     wikitext-2)
-      echo "capstan train --config configs/tinyshakespeare.yaml --set name=wikitext-2 data.train=[$folder/wikitext-2/wiki.train.tokens]" \
+      echo "capstan train --config configs/wikitext-2.yaml --set data.train=[$folder/wikitext-2/wiki.train.tokens]" \
         "data.valid=[$folder/wikitext-2/wiki.valid.tokens] data.test=[$folder/wikitext-2/wiki.test.tokens]"
       ;;
     listops)
-      echo "capstan train --config configs/ag-news.yaml --set name=listops data.train=[$folder/listops/train_d20s.tsv]" \
-        "data.test=[$folder/listops/test_d20s.tsv] data.tokenizer.split=blanks data.max_length=1024 model.max_length=1024"
+      echo "capstan train --config configs/listops-nyu.yaml --set data.train=[$folder/listops/train_d20s.tsv]" \
+        "data.test=[$folder/listops/test_d20s.tsv]"
       ;;
   esac
 }
