@@ -8,6 +8,7 @@
 
 #include "core/schema.hpp"
 #include "data/bad_rows.hpp"
+#include "data/token_row.hpp"
 #include "data/tokenizer.hpp"
 
 namespace capstan {
@@ -71,10 +72,10 @@ struct TextCorpus {
     int64_t bytes = 0;
     std::string text;  // kept for held-out splits only, for measures on the text itself (compression, say)
   };
-  std::vector<int32_t> tokens;
+  TokenRow tokens;
   std::vector<File> files;
 
-  int64_t size() const { return static_cast<int64_t>(tokens.size()); }
+  int64_t size() const { return tokens.size(); }
   int64_t bytes() const;
 };
 
