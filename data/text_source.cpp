@@ -50,9 +50,10 @@ std::string valid_lines(std::string text, const std::string& path, BadRows& bad)
 }
 
 std::vector<TextFile> read_files(const std::vector<std::string>& paths, const TextSourceConfig& config, bool utf8,
-                                 BadRows& bad) {
+                                 BadRows& bad, bool by_source) {
   std::vector<TextFile> files;
-  for (FoundFile& found : list_files(paths, {config.include, config.exclude})) {
+  const FileFilter filter{config.include, config.exclude};
+  for (FoundFile& found : by_source ? list_sources(paths, filter) : list_files(paths, filter)) {
     std::string text = read_text_file(found.path);
     if (utf8) text = valid_lines(std::move(text), found.path, bad);
     files.push_back({std::move(found), std::move(text)});
@@ -123,12 +124,26 @@ TextCorpus encode(const std::vector<Piece>& pieces, const Tokenizer& tokenizer, 
                           corpus.size(),
                           0,
                           static_cast<int64_t>(piece.text.size()),
-                          keep_text ? std::string(piece.text) : std::string()};
+                          keep_text ? std::string(piece.text) : std::string(),
+                          piece.source->file.source};
     corpus.tokens.insert(corpus.tokens.end(), ids.begin(), ids.end());
     file.end = corpus.size();
     corpus.files.push_back(std::move(file));
   }
   return corpus;
+}
+
+/// Files of one source lie behind each other.
+std::vector<TextCorpus::Source> weighted_sources(const TextSourceConfig& config,
+                                                 const std::vector<TextCorpus::File>& files) {
+  std::vector<TextCorpus::Source> sources;
+  for (size_t i = 0; i < config.weights.size(); ++i) {
+    const int64_t begin = sources.empty() ? 0 : sources.back().end;
+    sources.push_back({config.train[i], config.weights[i], begin, begin});
+    for (const TextCorpus::File& file : files)
+      if (file.source == i) sources.back().end = file.end;
+  }
+  return sources;
 }
 
 }  // namespace
@@ -143,16 +158,14 @@ std::string TextData::fingerprint() const { return Fingerprint().add(train.token
 TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer) {
   const double valid = config.valid.empty() ? config.valid_fraction : 0,
                test = config.test.empty() ? config.test_fraction : 0;
-  if (valid + test >= 1)
-    throw ConfigError(fmt::format("data: valid_fraction {} and test_fraction {} leave no training text", valid, test));
-  if (config.overlap >= config.sequence_length)
-    throw ConfigError(
-        fmt::format("data: overlap {} must be less than sequence_length {}", config.overlap, config.sequence_length));
+  ProblemText problems("data");
+  validate(config, problems);
+  if (!problems.text().empty()) throw ConfigError(problems.text());
   const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
   BadRows bad(config.on_error, "line");
-  const auto train_files = read_files(config.train, config, utf8, bad);
-  const auto valid_files = read_files(config.valid, config, utf8, bad);
-  const auto test_files = read_files(config.test, config, utf8, bad);
+  const auto train_files = read_files(config.train, config, utf8, bad, !config.weights.empty());
+  const auto valid_files = read_files(config.valid, config, utf8, bad, false);
+  const auto test_files = read_files(config.test, config, utf8, bad, false);
   bad.check();
   Pieces pieces;
   if (valid + test > 0 && config.split == TextSplit::by_file) {
@@ -180,6 +193,7 @@ TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokeniz
     throw Error(
         fmt::format("data: a share of {} of the training text is no text to validate on; raise valid_fraction", valid));
   if (data.train.size() == 0) throw Error("data: no text is left to train on; add text or lower valid_fraction");
+  data.train.sources = weighted_sources(config, data.train.files);
   return data;
 }
 

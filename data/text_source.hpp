@@ -27,6 +27,7 @@ inline std::vector<EnumName<WindowRule>> enum_names(WindowRule) {
 struct TextSourceConfig {
   static constexpr const char* type_name = "text";
   std::vector<std::string> train, valid, test;
+  std::vector<double> weights;
   std::vector<std::string> include, exclude;
   TextSplit split = TextSplit::tail;
   double valid_fraction = 0.1, test_fraction = 0;
@@ -41,6 +42,9 @@ void describe(Fields& f, TextSourceConfig& c) {
   f("train", c.train, not_empty(), "files, patterns (docs/**/*.md) and folders to train on; .gz and .zst are unpacked");
   f("valid", c.valid, any(), "the same for validation; without it, valid_fraction of the training text is held out");
   f("test", c.test, any(), "the same for the test; without it, test_fraction of the training text is held out");
+  f("weights", c.weights, any(),
+    "one per entry of train: the share of training windows drawn from each, whatever its size; [] = all text alike. An "
+    "epoch has as many windows as without weights, and every entry goes on where it was in the epoch before");
   f("include", c.include, any(), "in folders and patterns, take only files like these: [\"*.cpp\", \"docs/**/*.md\"]");
   f("exclude", c.exclude, any(), "in folders and patterns, leave out files and folders like these");
   f("split", c.split, any(),
@@ -57,11 +61,7 @@ void describe(Fields& f, TextSourceConfig& c) {
 }
 
 /// load_text() repeats these checks for configurations made in code.
-inline void validate(const TextSourceConfig& c, Problems& problems) {
-  const double held_out = (c.valid.empty() ? c.valid_fraction : 0) + (c.test.empty() ? c.test_fraction : 0);
-  if (held_out >= 1) problems.add("valid_fraction", "together with test_fraction it leaves no training text");
-  if (c.overlap >= c.sequence_length) problems.add("overlap", "must be less than sequence_length");
-}
+void validate(const TextSourceConfig& c, Problems& problems);
 
 /// The tokens of one split.
 struct TextCorpus {
@@ -69,10 +69,18 @@ struct TextCorpus {
     std::string path, name;      // name: below the folder it was found in
     int64_t begin = 0, end = 0;  // its tokens
     int64_t bytes = 0;
-    std::string text;  // kept for held-out splits only, for measures on the text itself (compression, say)
+    std::string text;   // kept for held-out splits only, for measures on the text itself (compression, say)
+    size_t source = 0;  // index into `sources`, where there are weights
+  };
+  /// An entry of data.train with a weight.
+  struct Source {
+    std::string name;
+    double weight = 1;
+    int64_t begin = 0, end = 0;  // its tokens
   };
   std::vector<int32_t> tokens;
   std::vector<File> files;
+  std::vector<Source> sources;  // of training text with weights, one behind the other; otherwise empty
 
   int64_t size() const { return static_cast<int64_t>(tokens.size()); }
   int64_t bytes() const;
@@ -87,11 +95,12 @@ struct TextData {
 };
 
 /// Reads, splits and tokenises. `tokenizer`: that of an earlier run; otherwise one is made from the training text.
+/// Files lie in the order of their paths; with weights, source by source.
 /// With `tail` a file of n bytes is cut at floor(n (1 - valid - test)) and floor(n (1 - test)), in that order train,
 /// valid and test, moved back to where the tokenizer allows a cut; for one file of characters these are nanoGPT's and
 /// enwik8's usual splits. With `by-file`, round(files * fraction) files, at least one, whose names have the smallest
 /// hashes are held out. Throws Error naming file (line, column) and remedy; ConfigError for fractions that leave no
-/// training text.
+/// training text, or weights that do not fit.
 TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr);
 
 }  // namespace capstan

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "data/batcher.hpp"
+#include "data/mixture.hpp"
 #include "data/text_source.hpp"
 
 namespace capstan {
@@ -11,6 +12,10 @@ namespace capstan {
 /// text from there into windows that share no label, and visits each of them once in permuted order; what is left over
 /// at the two ends, less than two windows, differs from epoch to epoch. `random`: as many windows, from anywhere.
 /// Batch::examples = the place in the epoch's order.
+///
+/// A corpus with sources is cut source by source, and an epoch has as many windows as all of them have together. A
+/// Mixture deals these to the sources by their weights; a source of n windows whose turn it is for the k-th time since
+/// the first epoch began gives window k mod n of its own epoch floor(k / n).
 class TrainingWindows final : public BatchSource {
  public:
   struct Options {
@@ -18,20 +23,41 @@ class TrainingWindows final : public BatchSource {
     WindowRule rule = WindowRule::contiguous;
     uint64_t seed = 0;
   };
+  /// What an epoch takes of a source: so many windows, which pass through its text so many times.
+  struct Share {
+    int64_t windows;
+    double passes;
+  };
 
-  /// `corpus` must outlive it. Throws Error when the text is shorter than one window.
+  /// `corpus` must outlive it. Throws Error when the text, or that of a source, is shorter than one window, and when a
+  /// weight is too small for a single window.
   TrainingWindows(const TextCorpus& corpus, const Options& options, const BatchConfig& batches);
 
-  int64_t examples_per_epoch() const override { return windows_; }
-  int64_t batches_per_epoch(int64_t) const override { return (windows_ + rows_ - 1) / rows_; }
+  int64_t examples_per_epoch() const override { return mixture_.places(); }
+  int64_t batches_per_epoch(int64_t) const override { return (mixture_.places() + rows_ - 1) / rows_; }
   Batch batch(int64_t epoch, int64_t index) const override;
   /// First token of the window at a place of an epoch's order.
   int64_t window_begin(int64_t epoch, int64_t place) const;
+  /// Of the corpus's i-th source.
+  Share share(size_t source) const;
 
  private:
+  /// Tokens [begin, end), whose windows have an order of their own.
+  struct Stretch {
+    int64_t begin, end, windows, offsets;
+    std::string name;  // in the keys of its random numbers
+  };
+  static std::vector<Stretch> cut(const TextCorpus& corpus, const Options& options);
+  /// text: what an error calls it.
+  static Stretch make_stretch(int64_t begin, int64_t end, int64_t length, const std::string& text);
+  static Mixture mix(const TextCorpus& corpus, const std::vector<Stretch>& stretches);
+  int64_t window_begin(const Stretch& stretch, int64_t epoch, int64_t place) const;
+
   const TextCorpus& corpus_;
   Options options_;
-  int64_t rows_, windows_, offsets_;
+  std::vector<Stretch> stretches_;  // of each source; without sources, the whole corpus
+  Mixture mixture_;
+  int64_t rows_;
 };
 
 /// Every token of a split is the label of exactly one position, the first one after the tokenizer's start token. With
