@@ -117,19 +117,21 @@ void add_whole(const std::vector<TextFile>& files, std::vector<Piece>& pieces) {
 
 TextCorpus encode(const std::vector<Piece>& pieces, const Tokenizer& tokenizer, bool keep_text) {
   TextCorpus corpus;
+  std::vector<int32_t> tokens;
   for (const Piece& piece : pieces) {
     const std::vector<int32_t> ids = tokenizer.encode(piece.text, piece.source->file.path);
     TextCorpus::File file{piece.source->file.path,
                           piece.source->file.name,
-                          corpus.size(),
+                          static_cast<int64_t>(tokens.size()),
                           0,
                           static_cast<int64_t>(piece.text.size()),
                           keep_text ? std::string(piece.text) : std::string(),
                           piece.source->file.source};
-    corpus.tokens.insert(corpus.tokens.end(), ids.begin(), ids.end());
-    file.end = corpus.size();
+    tokens.insert(tokens.end(), ids.begin(), ids.end());
+    file.end = static_cast<int64_t>(tokens.size());
     corpus.files.push_back(std::move(file));
   }
+  corpus.tokens = std::move(tokens);
   return corpus;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/schema.hpp"
 #include "data/bad_rows.hpp"
+#include "data/token_row.hpp"
 #include "data/tokenizer.hpp"
 
 namespace capstan {
@@ -78,11 +79,11 @@ struct TextCorpus {
     double weight = 1;
     int64_t begin = 0, end = 0;  // its tokens
   };
-  std::vector<int32_t> tokens;
+  TokenRow tokens;
   std::vector<File> files;
   std::vector<Source> sources;  // of training text with weights, one behind the other; otherwise empty
 
-  int64_t size() const { return static_cast<int64_t>(tokens.size()); }
+  int64_t size() const { return tokens.size(); }
   int64_t bytes() const;
 };
 

@@ -110,9 +110,10 @@ Batch TrainingWindows::batch(int64_t epoch, int64_t index) const {
   std::vector<std::vector<int32_t>> tokens, labels;
   std::vector<int64_t> places;
   for (int64_t place = index * rows_; place < std::min(mixture_.places(), (index + 1) * rows_); ++place) {
-    const auto begin = corpus_.tokens.begin() + window_begin(epoch, place);
-    tokens.emplace_back(begin, begin + options_.sequence_length);
-    labels.emplace_back(begin + 1, begin + options_.sequence_length + 1);
+    const int64_t begin = window_begin(epoch, place);
+    const std::vector<int32_t> window = corpus_.tokens.slice(begin, begin + options_.sequence_length + 1);
+    tokens.emplace_back(window.begin(), window.end() - 1);
+    labels.emplace_back(window.begin() + 1, window.end());
     places.push_back(place);
   }
   return next_token_batch(tokens, labels, places);
@@ -154,13 +155,12 @@ Batch EvaluationWindows::batch(int64_t, int64_t index) const {
   for (int64_t i = plan_.starts[static_cast<size_t>(index)]; i < plan_.starts[static_cast<size_t>(index) + 1]; ++i) {
     numbers.push_back(plan_.order[static_cast<size_t>(i)]);
     const Window& window = windows_[static_cast<size_t>(numbers.back())];
-    const auto at = [this](int64_t position) { return corpus_.tokens.begin() + position; };
-    labels.emplace_back(at(window.begin), at(window.end));
+    labels.push_back(corpus_.tokens.slice(window.begin, window.end));
     std::fill_n(labels.back().begin(), window.counted - window.begin, ignored_target);
-    tokens.emplace_back();
     const bool at_front = window.begin == window.document_begin;
-    if (at_front) tokens.back().push_back(options_.start_token);
-    tokens.back().insert(tokens.back().end(), at(window.begin - (at_front ? 0 : 1)), at(window.end - 1));
+    tokens.emplace_back(static_cast<size_t>(window.end - window.begin), options_.start_token);
+    const int64_t behind = at_front ? 1 : 0;  // the start token
+    corpus_.tokens.copy(window.begin - 1 + behind, window.end - 1, tokens.back().data() + behind);
   }
   return next_token_batch(tokens, labels, numbers);
 }

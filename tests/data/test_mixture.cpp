@@ -211,9 +211,7 @@ TEST_CASE("the files of a source lie together, in the order of data.train") {
   folder.write("a/1", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
   const std::vector<std::string> train = {folder.path("b"), folder.path("a/*")};
   const TextData data = load_text(text_config(train, {3, 1}));
-  const auto text = [&](const TextCorpus& corpus) {
-    return data.tokenizer->decode({corpus.tokens.begin(), corpus.tokens.end()});
-  };
+  const auto text = [&](const TextCorpus& corpus) { return data.tokenizer->decode(corpus.tokens.to_vector()); };
   CHECK(text(data.train) == std::string(18, 'b') + std::string(9, 'B') + std::string(36, 'a'));
   CHECK(text(data.valid) == "bbBaaaa");  // the tail of every file of every source, as without weights
   REQUIRE(data.train.sources.size() == 2);

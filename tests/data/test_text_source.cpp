@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "core/error.hpp"
@@ -20,7 +21,9 @@ TextSourceConfig text_config(std::vector<std::string> train) {
 /// Token i of the corpus is i, so that windows show where they come from.
 TextCorpus counting_corpus(int64_t size, const std::vector<int64_t>& file_sizes = {}) {
   TextCorpus corpus;
-  for (int64_t i = 0; i < size; ++i) corpus.tokens.push_back(static_cast<int32_t>(i));
+  std::vector<int32_t> tokens(static_cast<size_t>(size));
+  std::iota(tokens.begin(), tokens.end(), 0);
+  corpus.tokens = std::move(tokens);
   int64_t begin = 0;
   for (const int64_t file_size : file_sizes) {
     corpus.files.push_back({"", "", begin, begin + file_size, file_size, ""});
@@ -51,7 +54,7 @@ TEST_CASE("tail: every file's end is held out, by bytes") {
   config.valid_fraction = 0.1;
   config.test_fraction = 0.2;
   const TextData data = load_text(config);
-  const auto text = [&](const TextCorpus& corpus) { return data.tokenizer->decode(corpus.tokens); };
+  const auto text = [&](const TextCorpus& corpus) { return data.tokenizer->decode(corpus.tokens.to_vector()); };
   CHECK(text(data.train) == "0123456abcdefghijklmn");
   CHECK(text(data.valid) == "7op");
   CHECK(text(data.test) == "89qrst");
@@ -71,9 +74,9 @@ TEST_CASE("tail: 90/5/5 of one file are exactly its first 90, next 5 and last 5 
     TextSourceConfig config = text_config({folder.write("enwik", text)});
     config.valid_fraction = config.test_fraction = 0.05;
     const TextData data = load_text(config);
-    CHECK(data.tokenizer->decode(data.train.tokens) == text.substr(0, 90 * hundredth));
-    CHECK(data.tokenizer->decode(data.valid.tokens) == text.substr(90 * hundredth, 5 * hundredth));
-    CHECK(data.tokenizer->decode(data.test.tokens) == text.substr(95 * hundredth));
+    CHECK(data.tokenizer->decode(data.train.tokens.to_vector()) == text.substr(0, 90 * hundredth));
+    CHECK(data.tokenizer->decode(data.valid.tokens.to_vector()) == text.substr(90 * hundredth, 5 * hundredth));
+    CHECK(data.tokenizer->decode(data.test.tokens.to_vector()) == text.substr(95 * hundredth));
   }
 }
 
@@ -89,8 +92,9 @@ TEST_CASE("tail: no character and no word is cut") {
       const TextData data = load_text(config);
       CHECK(data.train.bytes() + data.valid.bytes() == static_cast<int64_t>(text.size()));
       CHECK(data.train.bytes() <= static_cast<int64_t>(text.size() * (1 - fraction)));
-      std::vector<int32_t> joined = data.train.tokens;
-      joined.insert(joined.end(), data.valid.tokens.begin(), data.valid.tokens.end());
+      std::vector<int32_t> joined = data.train.tokens.to_vector();
+      const std::vector<int32_t> valid = data.valid.tokens.to_vector();
+      joined.insert(joined.end(), valid.begin(), valid.end());
       CHECK(joined == data.tokenizer->encode(text));
     }
 }
@@ -125,9 +129,9 @@ TEST_CASE("given validation and test files are taken whole; the vocabulary is th
   config.test = {folder.write_gzip("test.gz", "cba")};
   config.tokenizer = CharTokenizerConfig{};
   const TextData data = load_text(config);
-  CHECK(data.train.tokens == std::vector<int32_t>{1, 2, 1, 2});
-  CHECK(data.valid.tokens == std::vector<int32_t>{1, 2, 0});
-  CHECK(data.test.tokens == std::vector<int32_t>{0, 2, 1});
+  CHECK(data.train.tokens.to_vector() == std::vector<int32_t>{1, 2, 1, 2});
+  CHECK(data.valid.tokens.to_vector() == std::vector<int32_t>{1, 2, 0});
+  CHECK(data.test.tokens.to_vector() == std::vector<int32_t>{0, 2, 1});
   const TextData again =
       load_text(text_config({folder.write("other", "bbbbbbbbbbbbb")}), data.tokenizer);  // a run's tokenizer
   CHECK(again.tokenizer == data.tokenizer);
@@ -148,7 +152,7 @@ TEST_CASE("lines that are not UTF-8 are named together, or left out and counted"
     CHECK_MESSAGE(contains(message, part), message);
   config.on_error = OnError::skip;
   const TextData data = load_text(config);
-  CHECK(data.tokenizer->decode(data.train.tokens) == "one\nthree\nfour\n");
+  CHECK(data.tokenizer->decode(data.train.tokens.to_vector()) == "one\nthree\nfour\n");
   CHECK(data.train.bytes() == 15);
   REQUIRE(data.left_out.size() == 1);
   CHECK(contains(data.left_out[0], "data: 3 lines left out (on_error: skip), the first: "));
