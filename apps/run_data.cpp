@@ -45,6 +45,7 @@ std::string settings_text(const SourceConfig& source) {
                                                   "tokenizer.case_fold",
                                                   "first_label",
                                                   "overlap",
+                                                  "documents",
                                                   "on_error"};
   std::string text;
   for (const auto& [key, value] : settings) {
@@ -151,7 +152,7 @@ std::unique_ptr<BatchSource> RunData::evaluation(Split split, bool per_file) con
     const auto& source = std::get<TextSourceConfig>(config_.data);
     return std::make_unique<EvaluationWindows>(
         corpus(split),
-        EvaluationWindows::Options{source.sequence_length, tokenizer_->start_token(), source.overlap, per_file},
+        EvaluationWindows::Options{source.sequence_length, start_token(source, *tokenizer_), source.overlap, per_file},
         batches);
   }
   if (per_file) throw Error("data: only text comes from files");

@@ -19,6 +19,14 @@ void check_weights(const TextSourceConfig& c, Problems& problems) {
                       c.weights[i]));
 }
 
+void check_split(const TextSourceConfig& c, Problems& problems) {
+  const bool held_out = (c.valid.empty() && c.valid_fraction > 0) || (c.test.empty() && c.test_fraction > 0);
+  if (held_out && c.split == TextSplit::tail && std::holds_alternative<FileDocumentsConfig>(c.documents))
+    problems.add("split",
+                 "tail would cut every file in two, and with documents: file each is one document; use split: "
+                 "by-file, or name files for valid and test");
+}
+
 }  // namespace
 
 void validate(const TextSourceConfig& c, Problems& problems) {
@@ -26,6 +34,7 @@ void validate(const TextSourceConfig& c, Problems& problems) {
   if (held_out >= 1) problems.add("valid_fraction", "together with test_fraction it leaves no training text");
   if (c.overlap >= c.sequence_length) problems.add("overlap", "must be less than sequence_length");
   check_weights(c, problems);
+  check_split(c, problems);
 }
 
 }  // namespace capstan

@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/random.hpp"
+#include "data/documents.hpp"
 #include "data/file_list.hpp"
 #include "data/fingerprint.hpp"
 #include "data/text_file.hpp"
@@ -115,11 +116,12 @@ void add_whole(const std::vector<TextFile>& files, std::vector<Piece>& pieces) {
   for (const TextFile& file : files) add_piece(pieces, file, 0, file.text.size());
 }
 
-TextCorpus encode(const std::vector<Piece>& pieces, const Tokenizer& tokenizer, bool keep_text) {
+TextCorpus encode(const std::vector<Piece>& pieces, const DocumentsConfig& documents, const Tokenizer& tokenizer,
+                  bool keep_text) {
   TextCorpus corpus;
+  corpus.end_of_document = end_of_document(documents, tokenizer);
   std::vector<int32_t> tokens;
   for (const Piece& piece : pieces) {
-    const std::vector<int32_t> ids = tokenizer.encode(piece.text, piece.source->file.path);
     TextCorpus::File file{piece.source->file.path,
                           piece.source->file.name,
                           static_cast<int64_t>(tokens.size()),
@@ -127,12 +129,26 @@ TextCorpus encode(const std::vector<Piece>& pieces, const Tokenizer& tokenizer, 
                           static_cast<int64_t>(piece.text.size()),
                           keep_text ? std::string(piece.text) : std::string(),
                           piece.source->file.source};
-    tokens.insert(tokens.end(), ids.begin(), ids.end());
+    DocumentEncoder encoder(documents, tokenizer, piece.source->file.path);
+    encoder.push(piece.text, tokens);
+    encoder.finish(tokens);
     file.end = static_cast<int64_t>(tokens.size());
     corpus.files.push_back(std::move(file));
   }
   corpus.tokens = std::move(tokens);
   return corpus;
+}
+
+void check_marker(const DocumentsConfig& documents, const std::vector<Piece>& train) {
+  const auto* const marker = std::get_if<MarkerDocumentsConfig>(&documents);
+  if (marker == nullptr || std::any_of(train.begin(), train.end(), [marker](const Piece& piece) {
+        return piece.text.find(marker->text) != std::string_view::npos;
+      }))
+    return;
+  throw Error(
+      fmt::format("data.documents.text: \"{}\" does not stand anywhere in the training text; correct it, or say "
+                  "documents: file if each file is one document",
+                  marker->text));
 }
 
 /// Files of one source lie behind each other.
@@ -173,28 +189,33 @@ TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokeniz
   if (valid + test > 0 && config.split == TextSplit::by_file) {
     split_files(train_files, valid, test, pieces);
   } else {
-    const Border border = !tokenizer ? border_of(config.tokenizer)
-                                     : [&](std::string_view text, size_t at) { return tokenizer->border(text, at); };
+    Border border = !tokenizer ? border_of(config.tokenizer)
+                               : [&](std::string_view text, size_t at) { return tokenizer->border(text, at); };
+    if (has_documents(config.documents))
+      border = [&](std::string_view text, size_t at) { return document_border(config.documents, text, at); };
     split_tails(train_files, border, valid, test, pieces);
   }
   add_whole(valid_files, pieces.valid);
   add_whole(test_files, pieces.test);
 
+  check_marker(config.documents, pieces.train);
   TextData data;
   data.left_out = bad.summary();
   if (!tokenizer) {
     std::vector<std::string_view> texts;
-    for (const Piece& piece : pieces.train) texts.push_back(piece.text);
+    for (const Piece& piece : pieces.train)
+      for (const std::string_view text : without_markers(config.documents, piece.text)) texts.push_back(text);
     tokenizer = make_tokenizer(config.tokenizer, texts);
   }
   data.tokenizer = std::move(tokenizer);
-  data.train = encode(pieces.train, *data.tokenizer, false);
-  data.valid = encode(pieces.valid, *data.tokenizer, true);
-  data.test = encode(pieces.test, *data.tokenizer, true);
+  data.train = encode(pieces.train, config.documents, *data.tokenizer, false);
+  data.valid = encode(pieces.valid, config.documents, *data.tokenizer, true);
+  data.test = encode(pieces.test, config.documents, *data.tokenizer, true);
   if (valid > 0 && data.valid.size() == 0)
     throw Error(
         fmt::format("data: a share of {} of the training text is no text to validate on; raise valid_fraction", valid));
-  if (data.train.size() == 0) throw Error("data: no text is left to train on; add text or lower valid_fraction");
+  if (data.train.size() == 0)
+    throw Error("data: no text is left to train on; add text, lower valid_fraction or name files to validate on");
   data.train.sources = weighted_sources(config, data.train.files);
   return data;
 }

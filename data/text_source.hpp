@@ -8,6 +8,7 @@
 
 #include "core/schema.hpp"
 #include "data/bad_rows.hpp"
+#include "data/documents.hpp"
 #include "data/token_row.hpp"
 #include "data/tokenizer.hpp"
 
@@ -35,6 +36,7 @@ struct TextSourceConfig {
   int64_t sequence_length = 256;
   WindowRule windows = WindowRule::contiguous;
   int64_t overlap = 0;
+  DocumentsConfig documents = NoDocumentsConfig{};
   OnError on_error = OnError::stop;
   TokenizerConfig tokenizer = ByteTokenizerConfig{};
 };
@@ -56,9 +58,21 @@ void describe(Fields& f, TextSourceConfig& c) {
   f("windows", c.windows, any(),
     "contiguous: an epoch visits the text once, cut at another offset each time; random: windows from anywhere");
   f("overlap", c.overlap, at_least(0), "in evaluation, so many tokens of the window before are given again as context");
+  f("documents", c.documents, any(),
+    "what is one document, from which no token sees another one: none (all text runs on), file, line, blank-line (what "
+    "stands between blank lines) or marker. Each is followed by a token of its own, behind the tokenizer's vocabulary");
   f("on_error", c.on_error, any(),
     "at lines that are not UTF-8, which all tokenizers but byte need: stop, or skip (leave them out and count them)");
   f("tokenizer", c.tokenizer, any(), "byte, char, word or sentencepiece");
+}
+
+/// Ids that the model must know: the tokenizer's and, behind them, the end of a document where there are documents.
+inline int64_t vocabulary_size(const TextSourceConfig& config, const Tokenizer& tokenizer) {
+  return tokenizer.vocabulary_size() + (has_documents(config.documents) ? 1 : 0);
+}
+/// The token before a text's first one: the end of the document before it, or the tokenizer's start_token().
+inline int32_t start_token(const TextSourceConfig& config, const Tokenizer& tokenizer) {
+  return end_of_document(config.documents, tokenizer).value_or(tokenizer.start_token());
 }
 
 /// load_text() repeats these checks for configurations made in code.
@@ -81,7 +95,8 @@ struct TextCorpus {
   };
   TokenRow tokens;
   std::vector<File> files;
-  std::vector<Source> sources;  // of training text with weights, one behind the other; otherwise empty
+  std::optional<int32_t> end_of_document;  // the token behind every document, where the text has documents
+  std::vector<Source> sources;             // of training text with weights, one behind the other; otherwise empty
 
   int64_t size() const { return tokens.size(); }
   int64_t bytes() const;
@@ -100,8 +115,9 @@ struct TextData {
 /// With `tail` a file of n bytes is cut at floor(n (1 - valid - test)) and floor(n (1 - test)), in that order train,
 /// valid and test, moved back to where the tokenizer allows a cut; for one file of characters these are nanoGPT's and
 /// enwik8's usual splits. With `by-file`, round(files * fraction) files, at least one, whose names have the smallest
-/// hashes are held out. Throws Error naming file (line, column) and remedy; ConfigError for fractions that leave no
-/// training text, or weights that do not fit.
+/// hashes are held out. With documents, a tail begins with a document, and the text between documents is no token.
+/// Throws Error naming file (line, column) and remedy; ConfigError for fractions that leave no training text, or
+/// weights that do not fit.
 TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr);
 
 }  // namespace capstan

@@ -19,8 +19,9 @@ Ids pad_labels(const std::vector<std::vector<int32_t>>& rows, const Shape& shape
 }
 
 Batch next_token_batch(const std::vector<std::vector<int32_t>>& tokens, const std::vector<std::vector<int32_t>>& labels,
-                       const std::vector<int64_t>& examples) {
+                       const std::vector<int64_t>& examples, const std::optional<int32_t>& end_of_document) {
   Batch batch = pad_rows(tokens);
+  if (end_of_document) number_documents(batch, *end_of_document);
   batch.labels = pad_labels(labels, batch.tokens.shape());
   batch.examples =
       Ids(Shape{static_cast<int64_t>(examples.size())}, std::vector<int32_t>(examples.begin(), examples.end()));
@@ -116,7 +117,7 @@ Batch TrainingWindows::batch(int64_t epoch, int64_t index) const {
     labels.emplace_back(window.begin() + 1, window.end());
     places.push_back(place);
   }
-  return next_token_batch(tokens, labels, places);
+  return next_token_batch(tokens, labels, places, corpus_.end_of_document);
 }
 
 EvaluationWindows::EvaluationWindows(const TextCorpus& corpus, const Options& options, const BatchConfig& batches)
@@ -126,9 +127,9 @@ EvaluationWindows::EvaluationWindows(const TextCorpus& corpus, const Options& op
         options.sequence_length);
   if (options.per_file)
     for (size_t i = 0; i < corpus.files.size(); ++i)
-      add_document(static_cast<int64_t>(i), corpus.files[i].begin, corpus.files[i].end);
+      add_text(static_cast<int64_t>(i), corpus.files[i].begin, corpus.files[i].end);
   else
-    add_document(-1, 0, corpus.size());
+    add_text(-1, 0, corpus.size());
   const auto length = [this](int64_t window) {
     return windows_[static_cast<size_t>(window)].end - windows_[static_cast<size_t>(window)].begin;
   };
@@ -138,12 +139,15 @@ EvaluationWindows::EvaluationWindows(const TextCorpus& corpus, const Options& op
   plan_ = cut_batches(std::move(order), batches, length);
 }
 
-void EvaluationWindows::add_document(int64_t file, int64_t begin, int64_t end) {
+void EvaluationWindows::add_text(int64_t file, int64_t begin, int64_t end) {
   for (int64_t counted = begin; counted < end;) {
-    const int64_t first = counted == begin ? begin : counted - options_.overlap;
+    const int64_t first = counted == begin || ends_document(counted - 1) ? counted : counted - options_.overlap;
     const int64_t last = std::min(end, first + options_.sequence_length);
-    windows_.push_back({file, begin, first, counted, last});
-    counted = last;
+    // The document that would be cut by the window's end is whole in the next window, or at least begins with it.
+    int64_t whole = last;
+    while (whole > counted && !ends_document(whole - 1)) --whole;
+    windows_.push_back({file, begin, first, counted, last == end || whole == counted ? last : whole});
+    counted = windows_.back().end;
   }
 }
 
@@ -157,12 +161,12 @@ Batch EvaluationWindows::batch(int64_t, int64_t index) const {
     const Window& window = windows_[static_cast<size_t>(numbers.back())];
     labels.push_back(corpus_.tokens.slice(window.begin, window.end));
     std::fill_n(labels.back().begin(), window.counted - window.begin, ignored_target);
-    const bool at_front = window.begin == window.document_begin;
+    const bool at_front = window.begin == window.text_begin;
     tokens.emplace_back(static_cast<size_t>(window.end - window.begin), options_.start_token);
     const int64_t behind = at_front ? 1 : 0;  // the start token
     corpus_.tokens.copy(window.begin - 1 + behind, window.end - 1, tokens.back().data() + behind);
   }
-  return next_token_batch(tokens, labels, numbers);
+  return next_token_batch(tokens, labels, numbers, corpus_.end_of_document);
 }
 
 }  // namespace capstan

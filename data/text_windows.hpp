@@ -11,7 +11,8 @@ namespace capstan {
 /// Examples of sequence_length + 1 tokens. `contiguous`: an epoch draws an offset in [0, sequence_length), cuts the
 /// text from there into windows that share no label, and visits each of them once in permuted order; what is left over
 /// at the two ends, less than two windows, differs from epoch to epoch. `random`: as many windows, from anywhere.
-/// Batch::examples = the place in the epoch's order.
+/// Batch::examples = the place in the epoch's order. Where the corpus has documents, each of them is a segment of its
+/// own, and one that a window cuts is two of them.
 ///
 /// A corpus with sources is cut source by source, and an epoch has as many windows as all of them have together. A
 /// Mixture deals these to the sources by their weights; a source of n windows whose turn it is for the k-th time since
@@ -60,10 +61,12 @@ class TrainingWindows final : public BatchSource {
   int64_t rows_;
 };
 
-/// Every token of a split is the label of exactly one position, the first one after the tokenizer's start token. With
-/// `per_file` each file is a document of its own, so that its loss can be summed; otherwise the split is one document.
-/// Windows after a document's first repeat the last `overlap` tokens as context, without counting them. The longest
-/// windows come first; Batch::examples = the number of the window in text order.
+/// Every token of a split is the label of exactly one position, the first one after the start token. With `per_file`
+/// each file is a text of its own, so that its loss can be summed; otherwise the split is one text. Windows after a
+/// text's first repeat the last `overlap` tokens as context, without counting them. Where the corpus has documents, a
+/// window begins with a document and ends with another one or the same, so that each document of at most
+/// sequence_length tokens has the loss that it has alone; only within longer ones are there windows that repeat. The
+/// longest windows come first; Batch::examples = the number of the window in text order.
 class EvaluationWindows final : public BatchSource {
  public:
   struct Options {
@@ -85,9 +88,12 @@ class EvaluationWindows final : public BatchSource {
  private:
   /// Labels are tokens [begin, end); those before `counted` are context only.
   struct Window {
-    int64_t file, document_begin, begin, counted, end;
+    int64_t file, text_begin, begin, counted, end;
   };
-  void add_document(int64_t file, int64_t begin, int64_t end);
+  void add_text(int64_t file, int64_t begin, int64_t end);
+  bool ends_document(int64_t place) const {
+    return corpus_.end_of_document && corpus_.tokens[place] == *corpus_.end_of_document;
+  }
 
   const TextCorpus& corpus_;
   Options options_;
