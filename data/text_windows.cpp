@@ -139,15 +139,23 @@ EvaluationWindows::EvaluationWindows(const TextCorpus& corpus, const Options& op
   plan_ = cut_batches(std::move(order), batches, length);
 }
 
+int64_t EvaluationWindows::border_within(int64_t begin, int64_t end) const {
+  if (!corpus_.end_of_document) return end;
+  const std::vector<int32_t> tokens = corpus_.tokens.slice(begin, end);
+  const auto found = std::find(tokens.rbegin(), tokens.rend(), *corpus_.end_of_document);
+  return found == tokens.rend() ? end : end - (found - tokens.rbegin());
+}
+
 void EvaluationWindows::add_text(int64_t file, int64_t begin, int64_t end) {
+  bool within_document = false;
   for (int64_t counted = begin; counted < end;) {
-    const int64_t first = counted == begin || ends_document(counted - 1) ? counted : counted - options_.overlap;
-    const int64_t last = std::min(end, first + options_.sequence_length);
-    // The document that would be cut by the window's end is whole in the next window, or at least begins with it.
-    int64_t whole = last;
-    while (whole > counted && !ends_document(whole - 1)) --whole;
-    windows_.push_back({file, begin, first, counted, last == end || whole == counted ? last : whole});
-    counted = windows_.back().end;
+    const int64_t first = within_document ? counted - options_.overlap : counted;
+    int64_t last = std::min(end, first + options_.sequence_length);
+    // A document that the window would cut begins the next one.
+    if (last < end) last = border_within(counted, last);
+    windows_.push_back({file, begin, first, counted, last});
+    within_document = corpus_.end_of_document != corpus_.tokens[last - 1];
+    counted = last;
   }
 }
 

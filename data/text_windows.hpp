@@ -91,9 +91,8 @@ class EvaluationWindows final : public BatchSource {
     int64_t file, text_begin, begin, counted, end;
   };
   void add_text(int64_t file, int64_t begin, int64_t end);
-  bool ends_document(int64_t place) const {
-    return corpus_.end_of_document && corpus_.tokens[place] == *corpus_.end_of_document;
-  }
+  /// Behind the last document that ends within tokens [begin, end); `end` when none does.
+  int64_t border_within(int64_t begin, int64_t end) const;
 
   const TextCorpus& corpus_;
   Options options_;
