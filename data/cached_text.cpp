@@ -13,14 +13,15 @@ namespace {
 /// Raise it when the same key would stand for other tokens or another form of the files.
 constexpr const char* version = "capstan tokens 1";
 
-/// What is made of a text depends on its files and on how it is split. Where validation files are named
-/// is told by the lists.
+/// What is made of a text depends on its files, in their order, and on how they are split.
 std::string key_of_text(const TextSourceConfig& config, const FileLists& lists, const Tell& tell) {
   Fingerprint key;
   key.add(version);
   for (const auto& files : lists) key.add(files.empty() ? "" : key_of_content(files, config.cache + "/contents", tell));
   const Settings settings = settings_of(config);
-  for (const char* const name : {"split", "valid_fraction", "test_fraction", "on_error"}) key.add(settings.at(name));
+  for (const char* const name : {"split", "valid_fraction", "test_fraction", "on_error", "documents"})
+    key.add(settings.at(name));
+  if (const auto marker = settings.find("documents.text"); marker != settings.end()) key.add(marker->second);
   return key.hex();
 }
 
@@ -104,7 +105,7 @@ class CachedText {
                                       {must_be_utf8(config_, tokenizer_.get()), writer.scratch(), &checking});
     checking.finish();
     if (!tokenizer_) {
-      learn_tokenizer(text->pieces.train, writer);
+      learn(text->pieces.train, writer);
       if (auto index = find(tell_)) return *index;
     }
     TokenIndex index = write_tokens(*text, writer.tokens());
@@ -114,9 +115,9 @@ class CachedText {
     return index;
   }
 
-  void learn_tokenizer(const std::vector<Piece>& pieces, const TokenCacheWriter& writer) {
+  void learn(const std::vector<Piece>& pieces, const TokenCacheWriter& writer) {
     Progress progress(tell_, "data: learning the tokenizer", 0);
-    tokenizer_ = make_tokenizer(config_.tokenizer, texts_of(pieces, &progress));
+    tokenizer_ = learn_tokenizer(config_, pieces, &progress);
     progress.finish();
     if (state_of(lists_) == state_ && may_be_saved(config_.tokenizer))
       writer.save_tokenizer(*tokenizer_, tokenizer_key_);
@@ -124,7 +125,7 @@ class CachedText {
 
   TokenIndex write_tokens(const SplitText& text, const std::string& folder) const {
     TokenIndex index;
-    index.width = TokenRow::width_for(tokenizer_->vocabulary_size());
+    index.width = TokenRow::width_for(vocabulary_size(config_, *tokenizer_));
     index.left_out = text.left_out;
     const std::array<const std::vector<Piece>*, 3> splits{&text.pieces.train, &text.pieces.valid, &text.pieces.test};
     size_t bytes = 0;
@@ -136,7 +137,8 @@ class CachedText {
       TokenIndex::Split& split = index.splits[i];
       TokenWriter writer(path, index.width);
       split.size = encode(
-          *splits[i], *tokenizer_, &progress, [&](const std::vector<int32_t>& tokens) { writer.add(tokens); },
+          *splits[i], config_.documents, *tokenizer_, &progress,
+          [&](const std::vector<int32_t>& tokens) { writer.add(tokens); },
           [&](const Piece& piece, int64_t begin, int64_t end) {
             const auto [list, number] = place_of(piece, text);
             split.files.push_back(
@@ -164,13 +166,15 @@ class CachedText {
           TokenRow::mapped(fmt::format("{}/{}.tokens", folder, split_names[i]), split.size, index.width);
       for (const TokenIndex::File& piece : split.files) {
         const FoundFile& file = lists_[piece.list].at(piece.number);
-        corpora[i]->files.push_back({file.path, file.name, piece.begin, piece.end, piece.text_end - piece.text_begin});
+        corpora[i]->files.push_back(
+            {file.path, file.name, piece.begin, piece.end, piece.text_end - piece.text_begin, {}, file.source});
         if (i == 0) continue;
         corpora[i]->files.back().text = [on_error = config_.on_error, utf8 = tokenizer_->needs_utf8(), file,
                                          cache = cache_,
                                          piece] { return text_again(on_error, utf8, file, cache, piece); };
       }
     }
+    describe_corpora(config_, data);
     return data;
   }
 

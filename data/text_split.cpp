@@ -13,17 +13,6 @@
 namespace capstan {
 namespace {
 
-/// The position behind the line that begins at `at`.
-size_t line_end(const Text& text, size_t at) {
-  const std::string_view all = text.view();
-  for (; all.size() - at > text_block; at += text_block) {
-    const size_t found = all.substr(at, text_block).find('\n');
-    if (found != std::string_view::npos) return at + found + 1;
-    text.release(at, at + text_block);
-  }
-  return std::min(all.find('\n', at), all.size() - 1) + 1;
-}
-
 /// Checks text [begin, end) part by part, so that a line may be as long as the memory is small.
 void check_line(const Text& text, size_t begin, size_t end, const std::string& path, int64_t number) {
   TextPlace place{number, 1};
@@ -43,7 +32,7 @@ void leave_out_bad_lines(const Text& text, const std::string& path, BadRows& bad
   size_t kept = 0, passed = 0;
   int64_t number = 1;
   for (size_t at = 0, end = 0; at < size; at = end, ++number) {
-    end = line_end(text, at);
+    end = std::min(find(text, "\n", at), size - 1) + 1;
     if (!bad.guard([&] { check_line(text, at, end, path, number); })) {
       keep(kept, at);
       kept = end;
@@ -188,6 +177,23 @@ void add_whole(const std::vector<SourceText>& files, std::vector<Piece>& pieces)
 Texts texts_of(const std::vector<Piece>& pieces, Progress* progress) {
   return Texts(pieces.size(), static_cast<int64_t>(bytes_of(pieces)),
                [&pieces, progress](size_t i) { return pieces[i].open(progress); });
+}
+
+std::vector<Piece> without(std::string_view marker, const std::vector<Piece>& pieces) {
+  std::vector<Piece> parts;
+  for (const Piece& piece : pieces) {
+    const Text text = piece.open();
+    size_t begin = piece.begin;
+    const auto add = [&](size_t end) {
+      if (end > begin) parts.push_back({piece.source, begin, end});
+    };
+    for (size_t at = find(text, marker, 0); at != std::string_view::npos; at = find(text, marker, at + marker.size())) {
+      add(piece.begin + at);
+      begin = piece.begin + at + marker.size();
+    }
+    add(piece.end);
+  }
+  return parts;
 }
 
 size_t bytes_of(const std::vector<Piece>& pieces) {

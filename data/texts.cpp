@@ -1,5 +1,6 @@
 #include "data/texts.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 namespace capstan {
@@ -33,6 +34,16 @@ Texts::Texts(std::vector<std::string_view> texts)
           std::accumulate(texts.begin(), texts.end(), int64_t{0},
                           [](int64_t sum, std::string_view text) { return sum + static_cast<int64_t>(text.size()); })),
       open_([texts = std::move(texts)](size_t i) { return Text(texts[i]); }) {}
+
+size_t find(const Text& text, std::string_view sought, size_t at) {
+  const std::string_view all = text.view();
+  for (; at < all.size(); at += text_block) {
+    const size_t found = all.substr(at, text_block + sought.size() - 1).find(sought);
+    if (found != std::string_view::npos) return at + found;
+    text.release(at, std::min(at + text_block, all.size()));
+  }
+  return std::string_view::npos;
+}
 
 void for_blocks(const Text& text, const Border& border, const std::function<void(std::string_view)>& visit,
                 size_t size) {

@@ -13,6 +13,9 @@
 
 namespace capstan {
 
+/// Bytes that are worked on at a time.
+constexpr size_t text_block = size_t{1} << 20;
+
 /// A text that is read from front to back, in memory or in a mapped file.
 class Text {
  public:
@@ -56,10 +59,11 @@ class Texts {
   Open open_;
 };
 
+/// Where `sought` (not longer than text_block) first stands at or behind `at`, or npos. Releases what it passes.
+size_t find(const Text& text, std::string_view sought, size_t at);
+
 /// Where a text may be cut: Tokenizer::border().
 using Border = std::function<size_t(std::string_view text, size_t at)>;
-
-constexpr size_t text_block = size_t{1} << 20;
 
 /// Calls visit(block) for one block of a text after the other, and passes it. Blocks have about `size` bytes and end
 /// at a border, at a line's end where one is near; longer ones only where the text has no border.

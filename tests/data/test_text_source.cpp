@@ -177,7 +177,8 @@ TEST_CASE("text that cannot be used is named with the remedy") {
       {"char", "latin.txt:1:4: byte 0xe9", [&](auto& c) { c.tokenizer = CharTokenizerConfig{}; }},
       {"word", "latin.txt:1:4: byte 0xe9", [&](auto& c) { c.tokenizer = WordTokenizerConfig{}; }},
       {"by-file of one", "leaves none to train on", [&](auto& c) { c.split = TextSplit::by_file; }},
-      {"fractions", "leave no training text", [&](auto& c) { c.valid_fraction = c.test_fraction = 0.5; }},
+      {"fractions", "data.valid_fraction: together with test_fraction it leaves no training text",
+       [&](auto& c) { c.valid_fraction = c.test_fraction = 0.5; }},
       {"overlap", "must be less than sequence_length", [&](auto& c) { c.overlap = c.sequence_length; }},
       {"blank tail", "no text to validate on; raise valid_fraction",
        [&](auto& c) {

@@ -25,7 +25,7 @@ std::vector<TokenizerConfig> tokenizers() {
   CharTokenizerConfig chars;
   WordTokenizerConfig words;
   SentencePieceTokenizerConfig pieces;
-  pieces.vocabulary_size = 330;
+  pieces.vocabulary_size = 290;
   std::vector<TokenizerConfig> all{ByteTokenizerConfig{}, chars, words, pieces};
   chars.normalisation.form = words.normalisation.form = pieces.normalisation.form = NormalForm::nfkc;
   words.split = WordSplit::words;

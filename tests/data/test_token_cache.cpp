@@ -81,6 +81,14 @@ std::string file_called(const TemporaryFolder& folder, const std::string& ending
 
 void check_equal(const TextCorpus& a, const TextCorpus& b, bool held_out) {
   CHECK(a.tokens.to_vector() == b.tokens.to_vector());
+  CHECK(a.end_of_document == b.end_of_document);
+  REQUIRE(a.sources.size() == b.sources.size());
+  for (size_t i = 0; i < a.sources.size(); ++i) {
+    CHECK(a.sources[i].name == b.sources[i].name);
+    CHECK(a.sources[i].weight == b.sources[i].weight);
+    CHECK(a.sources[i].begin == b.sources[i].begin);
+    CHECK(a.sources[i].end == b.sources[i].end);
+  }
   REQUIRE(a.files.size() == b.files.size());
   for (size_t i = 0; i < a.files.size(); ++i) {
     CHECK(a.files[i].path == b.files[i].path);
@@ -88,6 +96,7 @@ void check_equal(const TextCorpus& a, const TextCorpus& b, bool held_out) {
     CHECK(a.files[i].begin == b.files[i].begin);
     CHECK(a.files[i].end == b.files[i].end);
     CHECK(a.files[i].bytes == b.files[i].bytes);
+    CHECK(a.files[i].source == b.files[i].source);
     if (held_out) CHECK(a.files[i].text() == b.files[i].text());
   }
 }
@@ -183,6 +192,31 @@ TEST_CASE("given validation and test files are in the cache as well") {
   config.tokenizer = WordTokenizerConfig{};
   const TextData memory = load_text(in_memory(config));
   for (int i = 0; i < 2; ++i) check_equal(memory, load_text(config));
+}
+
+TEST_CASE("documents and weighted sources are in the cache as they are in memory") {
+  const std::vector<DocumentsConfig> kinds = {NoDocumentsConfig{}, FileDocumentsConfig{}, LineDocumentsConfig{},
+                                              BlankLineDocumentsConfig{}, MarkerDocumentsConfig{"<end>"}};
+  const TemporaryFolder folder;
+  std::string documents;
+  for (int i = 0; documents.size() < text_block + 20000; ++i)
+    documents += story(static_cast<size_t>(900 + i), i) + (i % 3 == 0 ? "\n \n" : i % 3 == 1 ? "<end>" : "\n<end>\n");
+  const std::string large = folder.write("large.txt", documents);
+  folder.write("more/b.txt", story(3000, 7) + "<end>");
+  folder.write_zstd("more/a.txt.zst", "<end>" + story(2000, 8));
+  for (const DocumentsConfig& kind : kinds)
+    for (const TokenizerConfig& tokenizer : tokenizers())
+      for (const bool weighted : {false, true}) {
+        TextSourceConfig config = cached(folder, {large, folder.path("more")});
+        config.tokenizer = tokenizer;
+        config.documents = kind;
+        if (weighted) config.weights = {1, 3};
+        if (std::holds_alternative<FileDocumentsConfig>(kind)) config.split = TextSplit::by_file;
+        const TextData memory = load_text(in_memory(config));
+        for (int i = 0; i < 2; ++i) check_equal(memory, load_text(config));
+        CHECK(memory.train.sources.size() == (weighted ? 2 : 0));
+        if (has_documents(kind)) CHECK(memory.train.tokens[memory.train.size() - 1] == *memory.train.end_of_document);
+      }
 }
 
 TEST_CASE("tokens take as many bytes as the vocabulary needs") {
@@ -281,6 +315,9 @@ TEST_CASE("what the tokens depend on has tokens of its own") {
       [](auto& c) { c.on_error = OnError::skip; },
       [](auto& c) { c.tokenizer = CharTokenizerConfig{}; },
       [](auto& c) { c.exclude = {"b"}; },
+      [](auto& c) { c.documents = LineDocumentsConfig{}; },
+      [](auto& c) { c.documents = MarkerDocumentsConfig{"one"}; },
+      [](auto& c) { c.documents = MarkerDocumentsConfig{"two"}; },
       [&](auto& c) { c.valid = {folder.path("text/b")}; },
       [&](auto& c) { c.test = {folder.path("text/b")}; }};
   for (const auto& change : changes) {
@@ -305,7 +342,8 @@ TEST_CASE("damaged tokens are noticed, told of and made again") {
       const TemporaryFolder folder;
       TextSourceConfig config = cached(folder, {folder.write("text", story(5000))});
       config.tokenizer = WordTokenizerConfig{};
-      const TextData good = load_text(config);
+      load_text(config);
+      const TextData good = load_text(in_memory(config));
       const auto files = kept_files(folder);
       std::string path = file_called(folder, ending);
       if (contains(name, "*"))
@@ -342,8 +380,9 @@ TEST_CASE("SIGKILL before any call to the file system leaves nothing half, and t
     const int status = end_of(child);
     killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
     CHECK((killed || (WIFEXITED(status) && WEXITSTATUS(status) == 0)));
-    for (const auto& [name, content] : kept_files(folder))
-      if (!contains(name, ".partial")) CHECK_MESSAGE((files.count(name) == 1 && files.at(name) == content), name);
+    for (const auto& file : kept_files(folder))
+      if (!contains(file.first, ".partial"))
+        CHECK_MESSAGE((files.count(file.first) == 1 && files.at(file.first) == file.second), file.first);
     check_equal(good, load_text(config));
     CHECK(kept_files(folder) == files);
   }
@@ -362,7 +401,7 @@ TEST_CASE("a disk that is full, at any write, is an error and leaves nothing tha
       const AtCall at(failures, [] { throw Error("disk full"); });
       failed = message_of<Error>([&] { load_text(config); }) == "disk full";
     }
-    for (const auto& [name, content] : kept_files(folder)) CHECK_MESSAGE((files.count(name) == 1), name);
+    for (const auto& file : kept_files(folder)) CHECK_MESSAGE((files.count(file.first) == 1), file.first);
     load_text(config);
     CHECK(kept_files(folder) == files);
   }
@@ -437,7 +476,7 @@ TEST_CASE("text that cannot be used is named the same way, and leaves nothing be
     const std::string expected = message_of<Error>([&] { load_text(in_memory(config)); });
     CHECK(expected.size() > 20);
     CHECK(message_of<Error>([&] { load_text(config); }) == expected);
-    for (const auto& [name, content] : kept_files(folder)) CHECK_MESSAGE(contains(name, "tokenizer-"), name);
+    for (const auto& file : kept_files(folder)) CHECK_MESSAGE(contains(file.first, "tokenizer-"), file.first);
   }
 }
 
