@@ -21,14 +21,22 @@ make_text() {
   rm part
 }
 
-# train NAME TOKENIZER TEXT [KEY=VALUE...]
-train() {
+# set_command NAME TOKENIZER TEXT [KEY=VALUE...]: sets `command`
+set_command() {
   local name=$1 tokenizer=$2 text=$3
   shift 3
-  "$capstan" train --config "$source/configs/quickstart-lm.yaml" \
-    --set name="$name" "data.train=[$text]" data.include=[] data.exclude=[] data.split=tail data.tokenizer="$tokenizer" \
-    data.valid_fraction=0.0002 model.width=64 train.steps=200 train.valid_every=200 train.log_every=100 train.save_every=0 \
-    "$@"
+  command=("$capstan" train --config "$source/configs/quickstart-lm.yaml"
+    --set name="$name" "data.train=[$text]" data.include=[] data.exclude=[] data.split=tail data.tokenizer="$tokenizer"
+    data.valid_fraction=0.0002 model.width=64 train.max_minutes=0 train.steps=200 train.valid_every=200 train.log_every=100
+    train.save_every=0 "$@")
+}
+
+# train NAME TOKENIZER TEXT [KEY=VALUE...]: leaves what it says in the file err
+train() {
+  set_command "$@"
+  "${command[@]}" 2>err && return
+  tail err
+  return 1
 }
 
 # peak NAME: of the whole process, in MiB, as it stood when training ended
@@ -43,14 +51,15 @@ tokens() {
 
 # kill_at BYTES: starts a run and kills it once so many bytes of tokens are written
 kill_at() {
-  train killed byte text >/dev/null 2>&1 &
-  local run=$! size=0
+  set_command killed byte text
+  "${command[@]}" >/dev/null 2>&1 &
+  local run=$! size=0  # of the program itself, no shell between
   while kill -0 $run 2>/dev/null && [ "$size" -lt "$1" ]; do
     size=$(find runs/.cache -path '*/.partial/*' -name '*.tokens' -printf '%s\n' 2>/dev/null | awk '{ sum += $1 } END { print sum + 0 }') || size=0
     sleep 0.05
   done
   kill -9 $run
-  ! wait $run
+  ! wait $run 2>/dev/null
   echo "killed with $size bytes of tokens written"
   [ -n "$(find runs/.cache -name .partial)" ]
   [ -z "$(find runs/.cache -name index.json -not -path '*/.partial/*')" ]
@@ -62,17 +71,17 @@ case_constant_memory_and_kill() {
   kill_at 1
   kill_at $((megabytes * 500000))
   SECONDS=0
-  train after-kill byte text 2>err || { tail err; return 1; }
+  train after-kill byte text
   grep -a 'data: \|train: ' err || true
   echo "after the kills: $SECONDS s for tokens and 200 steps, peak $(peak after-kill) MiB"
   [ -z "$(find runs/.cache -name .partial)" ]
   tokens | tee killed
   rm -r runs/.cache
-  train alone byte text 2>err || { tail err; return 1; }
+  train alone byte text
   tokens >alone
   cmp killed alone
   SECONDS=0
-  train again byte text 2>err || { tail err; return 1; }
+  train again byte text
   says "data: tokens from" err
   echo "with tokens there: $SECONDS s, peak $(peak again) MiB"
   for name in after-kill alone again; do [ "$(peak $name)" -lt 1024 ]; done
@@ -82,7 +91,7 @@ case_speed_of_tokenizers() {
   [ -n "${TOKENIZERS:-}" ] || skip "TOKENIZERS names none"
   make_text $((megabytes / 10)) text
   for tokenizer in $TOKENIZERS; do
-    train "$tokenizer" "$tokenizer" text data.cache_above_mb=0 train.steps=2 2>err || { tail err; return 1; }
+    train "$tokenizer" "$tokenizer" text data.cache_above_mb=0 train.steps=2
     grep -a 'data: .* in ' err
     echo "$tokenizer: peak $(peak "$tokenizer") MiB"
   done

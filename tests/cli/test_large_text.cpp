@@ -37,7 +37,7 @@ TEST_CASE("tokens on the disk: the weights, losses and places of text in memory;
 
   // A run goes on when its text has grown large, or small.
   for (const bool large_first : {true, false}) {
-    const std::string name = large_first ? "from-disk" : "to-disk", in_memory = "data.cache=";
+    const std::string name = large_first ? "from-disk" : "to-disk", in_memory = "data.cache=\"\"";
     succeed(place, train(name, {large_first ? on_disk : in_memory, "train.steps=3"}));
     CHECK(says(succeed(place, train(name, {large_first ? in_memory : on_disk})).err, "resumed from"));
     CHECK(place.read("runs/" + name + weights) == place.read("runs/memory" + weights));
