@@ -35,7 +35,7 @@ TEST_CASE("two sources: the log says what is drawn from each, and a run goes on 
   };
   says("train: text/b.txt: ");
   says("tokens, weight 3: ");
-  says(" windows (75.");
+  says(" passes");
   says("tokens, weight 1: ");
   succeed(place, train("parts", with(mixed, {"train.steps=3"})));
   CHECK(succeed(place, train("parts", mixed)).err.find("resumed from") != std::string::npos);
@@ -50,10 +50,13 @@ TEST_CASE("two sources: the log says what is drawn from each, and a run goes on 
     check_refused(
         place,
         {"other weights", {}, train("whole", with(other, {"train.steps=8"})), 1, {"another data", "weights.0: 3"}});
-  // The same row of tokens, but another of them belongs to the other source.
-  place.write("text/b.txt", place.read("text/b.txt") + "a");
-  check_refused(
-      place, {"other sources", {}, train("whole", with(mixed, {"train.steps=8"})), 1, {"another data", "source 0: "}});
+  // The same row of tokens, but one of them belongs to the other source.
+  const Words all = with(mixed, {"data.valid_fraction=0"});
+  succeed(place, train("borders", with(all, {"train.steps=4"})));
+  const std::string a = place.read("text/a.txt");
+  place.write("text/b.txt", place.read("text/b.txt") + a.substr(0, 1));
+  place.write("text/a.txt", a.substr(1));
+  check_refused(place, {"other borders", {}, train("borders", all), 1, {"another data", "source 0: "}});
 }
 
 TEST_CASE("weights that do not fit are named before anything is read") {
