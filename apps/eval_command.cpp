@@ -75,7 +75,7 @@ void compare_with_gzip(const SavedRun& run, const RunData& data, Split split) {
   const std::vector<TextCorpus::File>& files = data.corpus(split).files;
   Tally code, prose, all;
   for (size_t i = 0; i < files.size(); ++i) {
-    const int64_t gzip_bytes = gzip_size(files[i].text);
+    const int64_t gzip_bytes = gzip_size(files[i].text());
     for (Tally* const tally : {is_prose(files[i].name) ? &prose : &code, &all}) {
       ++tally->files;
       tally->bytes += files[i].bytes;

@@ -1,10 +1,12 @@
 #include "apps/run_data.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "core/settings.hpp"
 #include "data/number_tokenizer.hpp"
-#include "train/settings.hpp"
 
 namespace capstan {
 
@@ -46,7 +48,9 @@ std::string settings_text(const SourceConfig& source) {
                                                   "first_label",
                                                   "overlap",
                                                   "documents",
-                                                  "on_error"};
+                                                  "on_error",
+                                                  "cache",
+                                                  "cache_above_mb"};
   std::string text;
   for (const auto& [key, value] : settings) {
     const bool is_place = std::any_of(places.begin(), places.end(), [&key = key](const std::string& place) {
@@ -97,9 +101,11 @@ RunData::RunData(const RunConfig& config, std::shared_ptr<const Tokenizer> token
   std::string sources, fingerprint;
   if (is_text_) {
     const auto& source = std::get<TextSourceConfig>(config.data);
-    text_ = load_text(source, std::move(tokenizer));
+    const Tell tell =
+        config.train.progress == ProgressMode::none ? Tell() : [](const std::string& line) { spdlog::info(line); };
+    text_ = load_text(source, std::move(tokenizer), tell);
     tokenizer_ = text_.tokenizer;
-    fingerprint = text_.fingerprint();
+    fingerprint = text_.fingerprint;
     auto windows = std::make_unique<TrainingWindows>(
         text_.train, TrainingWindows::Options{source.sequence_length, source.windows, seed}, batches);
     sources = sources_text(text_.train);

@@ -76,17 +76,6 @@ size_t document_border(const DocumentsConfig& config, std::string_view text, siz
   return 0;
 }
 
-std::vector<std::string_view> without_markers(const DocumentsConfig& config, std::string_view text) {
-  std::vector<std::string_view> parts;
-  if (std::holds_alternative<MarkerDocumentsConfig>(config))
-    for (auto gap = first_gap(config, text); gap; gap = first_gap(config, text)) {
-      parts.push_back(text.substr(0, gap->begin));
-      text.remove_prefix(gap->end);
-    }
-  parts.push_back(text);
-  return parts;
-}
-
 void DocumentCutter::push(std::string_view text, const Visit& visit) {
   kept_ += text;
   std::string_view left = kept_;
@@ -132,7 +121,7 @@ DocumentEncoder::DocumentEncoder(const DocumentsConfig& config, const Tokenizer&
     : tokenizer_(tokenizer),
       file_(std::move(file)),
       end_(end_of_document(config, tokenizer)),
-      cutter_(config, [&tokenizer](std::string_view text, size_t at) { return tokenizer.border(text, at); }) {}
+      cutter_(config, border_of(tokenizer)) {}
 
 DocumentCutter::Visit DocumentEncoder::adding_to(std::vector<int32_t>& ids) const {
   return [this, &ids](std::string_view part, bool last) {

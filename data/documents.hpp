@@ -66,9 +66,6 @@ std::optional<int32_t> end_of_document(const DocumentsConfig& config, const Toke
 /// when there is none.
 size_t document_border(const DocumentsConfig& config, std::string_view text, size_t at);
 
-/// The text without the markers between documents: what a tokenizer may learn from.
-std::vector<std::string_view> without_markers(const DocumentsConfig& config, std::string_view text);
-
 /// Cuts a text that comes in pieces into documents. Blank lines before and behind a document are not part of it, nor is
 /// the end of its last line; a document of nothing else is none. What it gives does not depend on the pieces.
 class DocumentCutter {
@@ -78,8 +75,7 @@ class DocumentCutter {
   using Visit = std::function<void(std::string_view part, bool last)>;
 
   /// border: Tokenizer::border().
-  DocumentCutter(const DocumentsConfig& config, std::function<size_t(std::string_view, size_t)> border)
-      : config_(config), border_(std::move(border)) {}
+  DocumentCutter(const DocumentsConfig& config, Border border) : config_(config), border_(std::move(border)) {}
 
   /// Keeps the end of the text back where it may belong to what stands between documents.
   void push(std::string_view text, const Visit& visit);
@@ -91,7 +87,7 @@ class DocumentCutter {
   size_t certain(std::string_view text) const;
 
   DocumentsConfig config_;
-  std::function<size_t(std::string_view, size_t)> border_;
+  Border border_;
   std::string kept_;
   bool open_ = false;  // a part of the document has been given
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,16 +10,12 @@
 #include "core/schema.hpp"
 #include "data/bad_rows.hpp"
 #include "data/documents.hpp"
+#include "data/progress.hpp"
+#include "data/text_split.hpp"
 #include "data/token_row.hpp"
 #include "data/tokenizer.hpp"
 
 namespace capstan {
-
-/// Where validation (and test) text comes from when no files are named for it.
-enum class TextSplit { tail, by_file };
-inline std::vector<EnumName<TextSplit>> enum_names(TextSplit) {
-  return {{TextSplit::tail, "tail"}, {TextSplit::by_file, "by-file"}};
-}
 
 /// Which windows of the training text make an epoch.
 enum class WindowRule { contiguous, random };
@@ -38,6 +35,8 @@ struct TextSourceConfig {
   int64_t overlap = 0;
   DocumentsConfig documents = NoDocumentsConfig{};
   OnError on_error = OnError::stop;
+  std::string cache = "runs/.cache";
+  int64_t cache_above_mb = 64;
   TokenizerConfig tokenizer = ByteTokenizerConfig{};
 };
 template <class Fields>
@@ -63,6 +62,11 @@ void describe(Fields& f, TextSourceConfig& c) {
     "stands between blank lines) or marker. Each is followed by a token of its own, behind the tokenizer's vocabulary");
   f("on_error", c.on_error, any(),
     "at lines that are not UTF-8, which all tokenizers but byte need: stop, or skip (leave them out and count them)");
+  f("cache", c.cache, any(),
+    "folder where the tokens of large texts are kept, so that they are made once and need no memory; empty: nowhere, "
+    "all text is held in memory");
+  f("cache_above_mb", c.cache_above_mb, at_least(0),
+    "text of more than so many million bytes is large; packed files count fourfold");
   f("tokenizer", c.tokenizer, any(), "byte, char, word or sentencepiece");
 }
 
@@ -84,8 +88,8 @@ struct TextCorpus {
     std::string path, name;      // name: below the folder it was found in
     int64_t begin = 0, end = 0;  // its tokens
     int64_t bytes = 0;
-    std::string text;   // kept for held-out splits only, for measures on the text itself (compression, say)
-    size_t source = 0;  // index into `sources`, where there are weights
+    std::function<std::string()> text = {};  // reads it; held-out splits only, for measures on it (compression, say)
+    size_t source = 0;                       // index into `sources`, where there are weights
   };
   /// An entry of data.train with a weight.
   struct Source {
@@ -106,8 +110,7 @@ struct TextData {
   std::shared_ptr<const Tokenizer> tokenizer;
   TextCorpus train, valid, test;
   std::vector<std::string> left_out;  // what was left out, a line each
-  /// XXH3-128 over the tokens of train and valid.
-  std::string fingerprint() const;
+  std::string fingerprint;            // XXH3-128 over the tokens of train and valid
 };
 
 /// Reads, splits and tokenises. `tokenizer`: that of an earlier run; otherwise one is made from the training text.
@@ -116,8 +119,10 @@ struct TextData {
 /// valid and test, moved back to where the tokenizer allows a cut; for one file of characters these are nanoGPT's and
 /// enwik8's usual splits. With `by-file`, round(files * fraction) files, at least one, whose names have the smallest
 /// hashes are held out. With documents, a tail begins with a document, and the text between documents is no token.
-/// Throws Error naming file (line, column) and remedy; ConfigError for fractions that leave no training text, or
-/// weights that do not fit.
-TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr);
+/// Large text (see TextSourceConfig::cache_above_mb) is tokenised into config.cache unless that was done before, and
+/// read from there; the tokens are the same. `tell` takes lines about it. Throws Error naming file (line, column) and
+/// remedy; ConfigError for fractions that leave no training text, or weights that do not fit.
+TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr,
+                   const Tell& tell = nullptr);
 
 }  // namespace capstan

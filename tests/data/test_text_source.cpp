@@ -26,7 +26,7 @@ TextCorpus counting_corpus(int64_t size, const std::vector<int64_t>& file_sizes 
   corpus.tokens = std::move(tokens);
   int64_t begin = 0;
   for (const int64_t file_size : file_sizes) {
-    corpus.files.push_back({"", "", begin, begin + file_size, file_size, ""});
+    corpus.files.push_back({"", "", begin, begin + file_size, file_size});
     begin += file_size;
   }
   return corpus;
@@ -63,7 +63,7 @@ TEST_CASE("tail: every file's end is held out, by bytes") {
   CHECK(data.valid.files[1].name == "b");
   CHECK(data.valid.files[1].begin == 1);
   CHECK(data.valid.files[1].end == 3);
-  CHECK(data.valid.files[1].text == "op");
+  CHECK(data.valid.files[1].text() == "op");
 }
 
 TEST_CASE("tail: 90/5/5 of one file are exactly its first 90, next 5 and last 5 hundredths, in that order") {
@@ -136,8 +136,8 @@ TEST_CASE("given validation and test files are taken whole; the vocabulary is th
       load_text(text_config({folder.write("other", "bbbbbbbbbbbbb")}), data.tokenizer);  // a run's tokenizer
   CHECK(again.tokenizer == data.tokenizer);
   CHECK(again.train.tokens[0] == 2);
-  CHECK(again.fingerprint() != data.fingerprint());
-  CHECK(load_text(config).fingerprint() == data.fingerprint());
+  CHECK(again.fingerprint != data.fingerprint);
+  CHECK(load_text(config).fingerprint == data.fingerprint);
 }
 
 TEST_CASE("lines that are not UTF-8 are named together, or left out and counted") {
