@@ -19,7 +19,7 @@ struct TokenRow::Mapping {
   Mapping(const std::string& path, int token_width) : file(path), width(token_width) {}
 
   void note(size_t bytes) const {
-    constexpr size_t around = 1 << 17, most = 1 << 26;  // a fault maps up to 64 KiB on either side of what is read
+    constexpr size_t around = 1 << 18, most = 1 << 26;  // a fault also maps what lies near it in the system's cache
     if (touched.fetch_add(bytes + around) + bytes + around < most) return;
     touched = 0;
     file.release(0, file.size());

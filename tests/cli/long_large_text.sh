@@ -6,18 +6,19 @@
 megabytes=${MEGABYTES:-2000}
 export TMPDIR=${LARGE_TEXT_FOLDER:-${TMPDIR:-/tmp}}
 
-# make_text MEGABYTES FILE: lines of words in the proportions of Zipf's law, numbers among them
+# make_text MEGABYTES FILE: lines of words in the proportions of Zipf's law, a twentieth of the text twenty times
 make_text() {
   perl -e '
     srand(1);
     my @words = map { my $w = ""; $w .= chr(97 + int(rand(26))) for 0 .. 2 + rand(7); $w } 1 .. 5000;
     my ($size, $line) = (0, 0);
-    while ($size < 1e6 * $ARGV[0]) {
-      my $text = ++$line . ":";
-      $text .= " " . $words[int(5000 ** rand) - 1] for 1 .. 200;
-      $size += 1 + length $text;
-      print $text, "\n";
-    }' "$1" >"$2"
+    while ($size < 5e4 * $ARGV[0]) {
+      my $text = join(" ", ++$line, map { $words[int(5000 ** rand) - 1] } 1 .. 200) . "\n";
+      $size += length $text;
+      print $text;
+    }' "$1" >part
+  for _ in {1..20}; do cat part; done >"$2"
+  rm part
 }
 
 # train NAME TOKENIZER TEXT [KEY=VALUE...]
