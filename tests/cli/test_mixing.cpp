@@ -17,7 +17,8 @@ Words train(const std::string& name, const Words& more) {
   return words;
 }
 
-const Words mixed = {"data.train=[text/b.txt, text/a.txt]", "data.weights=[3, 1]"};
+/// The shape of the schedule is one that does not depend on the number of steps.
+const Words mixed = {"data.train=[text/b.txt, text/a.txt]", "data.weights=[3, 1]", "train.schedule.shape=constant"};
 
 Words with(Words words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());
@@ -41,12 +42,12 @@ TEST_CASE("two sources: the log says what is drawn from each, and a run goes on 
   CHECK(succeed(place, train("parts", mixed)).err.find("resumed from") != std::string::npos);
   const std::string weights = "/checkpoints/step-6/model.safetensors";
   CHECK(place.read("runs/parts" + weights) == place.read("runs/whole" + weights));
-  succeed(place, train("plain", {mixed[0]}));
+  succeed(place, train("plain", {mixed[0], mixed[2]}));
   CHECK(place.read("runs/plain" + weights) != place.read("runs/whole" + weights));
   succeed(place, {"eval", "runs/whole"});
 
-  for (const Words& other :
-       {Words{mixed[0], "data.weights=[1, 1]"}, Words{mixed[0]}, Words{mixed[0], "data.weights=[]"}})
+  for (const Words& other : {Words{mixed[0], "data.weights=[1, 1]", mixed[2]}, Words{mixed[0], mixed[2]},
+                             Words{mixed[0], "data.weights=[]", mixed[2]}})
     check_refused(
         place,
         {"other weights", {}, train("whole", with(other, {"train.steps=8"})), 1, {"another data", "weights.0: 3"}});
@@ -62,11 +63,12 @@ TEST_CASE("two sources: the log says what is drawn from each, and a run goes on 
 TEST_CASE("weights that do not fit are named before anything is read") {
   const Workplace place;
   write_samples(place);
-  check_refused(place, {"count",
-                        {},
-                        train("x", {"data.weights=[1, 2]"}),
-                        2,
-                        {"data.weights: there are 2 weights for 1 entries of train; give one for each, or none"}});
+  check_refused(place,
+                {"count",
+                 {},
+                 train("x", {"data.weights=[1, 2]"}),
+                 2,
+                 {"data.weights=[1, 2]: there are 2 weights for 1 entries of train; give one for each, or none"}});
   check_refused(place, {"zero",
                         {},
                         train("x", {mixed[0], "data.weights=[1, 0]"}),
