@@ -109,6 +109,11 @@ TEST_CASE("documents: training, evaluation, generation, report") {
                         1,
                         {"data.documents.text: \"<|endoftext|>\" does not stand anywhere", "documents: file"}});
   check_refused(place, {"tail", {}, train("x", {"data.documents=file"}), 2, {"data.split: tail would cut", "by-file"}});
+  check_refused(place, {"a token that the model does not know",
+                        {},
+                        {"eval", "runs/plain", "--set", "data.documents=line"},
+                        2,
+                        {"trained without data.documents", "leave them as they were"}});
   check_refused(place,
                 {"other documents", {}, train("plain", {"data.documents=line", "train.steps=8"}), 1, {"another data"}});
 }
