@@ -94,8 +94,13 @@ int evaluate_run(const EvalOptions& options) {
   if (options.format != "text" && options.format != "json")
     throw ConfigError(fmt::format("--format: {} is none of text, json", options.format));
   SavedRun run = open_run(options.run);
+  const int64_t known = model_vocabulary(run.config, *run.tokenizer);
   if (!options.overrides.empty())
     run.config = load_config<RunConfig>({(run.folder / "config.yaml").string()}, options.overrides);
+  if (model_vocabulary(run.config, *run.tokenizer) > known)
+    throw ConfigError(
+        "--set: the model was trained without data.documents or data.separator and does not know the token that they "
+        "add; leave them as they were, or train a model with them");
   set_threads(static_cast<int>(run.config.threads));
   const Split split = split_called(options.split);
   const RunData data(run.config, run.tokenizer, run.classes);

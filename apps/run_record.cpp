@@ -43,6 +43,7 @@ void add_event(const nlohmann::json& event, RunRecord& run) {
   } else if (*kind == "valid") {
     run.valid.push_back({whole(event, "step"), number(event, "seconds"), number(event, "loss"), number(event, "bits"),
                          number(event, "accuracy")});
+    if (const auto best = event.find("best"); best != event.end() && *best == true) run.best = run.valid.back();
   }
 }
 
@@ -55,8 +56,6 @@ void sum_up(RunRecord& run) {
     run.peak_rss_bytes = std::max(run.peak_rss_bytes, point.peak_rss_bytes);
   }
   run.tokens_per_second = median(std::move(speeds));
-  for (const ValidPoint& point : run.valid)
-    if (std::isfinite(point.loss) && (!run.best || point.loss < run.best->loss)) run.best = point;
 }
 
 using Leaves = std::vector<std::pair<std::string, std::string>>;

@@ -35,7 +35,7 @@ struct RunRecord {
   double train_loss = 0;         // the last
   double tokens_per_second = 0;  // median over the lines of training
   int64_t peak_rss_bytes = 0;
-  std::optional<ValidPoint> best;  // by loss
+  std::optional<ValidPoint> best;  // by train.monitor
 };
 
 /// Throws Error when the folder is no run's, or its metrics tell of no step yet.

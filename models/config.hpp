@@ -9,7 +9,7 @@
 
 #include "core/schema.hpp"
 #include "nn/block.hpp"
-#include "nn/ngram_features.hpp"
+#include "nn/ngram_config.hpp"
 
 namespace capstan {
 
@@ -25,6 +25,7 @@ struct ModelConfig {
   int64_t max_length = 256;  // tokens of the longest document; models without a position limit go beyond it
   std::vector<LayerConfig> layers;
   Positions positions = Positions::none;
+  NgramEmbeddingConfig ngram_embedding;
   double dropout = 0;
   NormConfig final_norm;
   bool embedding_norm = false;
@@ -40,6 +41,8 @@ void describe_model(Fields& f, ModelConfig& c) {
     "tokens of the longest document; tables of positions have this size");
   f("layers", c.layers, not_empty(), "the blocks, first to last");
   f("positions", c.positions, any(), "added to the embeddings: none, learned, or sinusoidal (no longest length)");
+  f("ngram_embedding", c.ngram_embedding, any(),
+    "hashed n-grams of the last tokens, added to the embeddings: cheap knowledge of what often stands together");
   f("dropout", c.dropout, between_below(0, 1),
     "share zeroed behind the embedding and in every residual branch while training");
   f("final_norm", c.final_norm, any(), "normalisation behind the last block (left out when that block is post-norm)");

@@ -10,6 +10,7 @@ CAPSTAN_BEGIN
 
 void DecodeState::reset() {
   position = 0;
+  for (auto& tokens : recent) tokens.clear();
   for (const auto& layer : layers) layer->reset();
 }
 
@@ -37,6 +38,9 @@ Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& sh
       dropout_(outer / "embed_dropout", config.dropout) {
   const Scope scope = model_scope(outer, config);
   const int64_t longest = config.max_length + shape.extra_length;
+  // Not the scope of init_stddev: how the table learns goes by the weights behind it.
+  if (!config.ngram_embedding.orders.empty())
+    ngrams_ = std::make_unique<NgramEmbedding>(outer / "ngram_embedding", config.ngram_embedding, config.width);
   if (config.positions == Positions::learned)
     positions_ = std::make_unique<Embedding>(scope / "positions",
                                              EmbeddingConfig{longest, config.width, /*stddev=*/0.02, /*decay=*/false});
@@ -70,8 +74,8 @@ void Stack::check_length(int64_t length) const {
         length, *limit));
 }
 
-Var Stack::embed(const Ids& tokens, const Ids& positions, const Context& context) const {
-  Var x = embed_(tokens);
+Var Stack::embed(const Ids& tokens, const Ids& positions, const Var& ngrams, const Context& context) const {
+  Var x = ngrams_ ? embed_(tokens) + ngrams : embed_(tokens);
   switch (config_.positions) {
     case Positions::none:
       break;
@@ -86,6 +90,10 @@ Var Stack::embed(const Ids& tokens, const Ids& positions, const Context& context
   return dropout_(x, context);
 }
 
+Var Stack::embed(const Ids& tokens, const Context& context) const {
+  return embed(tokens, context.segments.positions(), ngrams_ ? (*ngrams_)(tokens, context) : Var(), context);
+}
+
 void Stack::check_tokens(const Ids& tokens, const Context& context) const {
   check(tokens.shape() == context.segments.ids().shape(), "model: tokens {} and segment ids {} differ in shape",
         tokens.shape(), context.segments.ids().shape());
@@ -96,7 +104,7 @@ std::vector<std::vector<MixingWeights>> Stack::mixing_weights(const Ids& tokens,
   check_tokens(tokens, context);
   const TapePause pause;
   std::vector<std::vector<MixingWeights>> layers;
-  Var x = embed(tokens, context.segments.positions(), context);
+  Var x = embed(tokens, context);
   for (const Block& block : blocks_) {
     layers.push_back(block.mixing_weights(x, context));
     x = block.forward(x, context);
@@ -106,7 +114,7 @@ std::vector<std::vector<MixingWeights>> Stack::mixing_weights(const Ids& tokens,
 
 Var Stack::forward(const Ids& tokens, const Context& context) const {
   check_tokens(tokens, context);
-  Var x = embed(tokens, context.segments.positions(), context);
+  Var x = embed(tokens, context);
   if (!config_.recompute) {
     for (const Block& block : blocks_) x = block.forward(x, context);
     return finish(x);
@@ -118,10 +126,22 @@ Var Stack::forward(const Ids& tokens, const Context& context) const {
   return finish(x);
 }
 
+void Stack::remember(const Ids& tokens, DecodeState& state) const {
+  if (!ngrams_) return;
+  const int64_t length = tokens.size() / state.batch;
+  const auto longest = static_cast<size_t>(ngrams_->memory() + 1);
+  for (int64_t row = 0; row < state.batch; ++row) {
+    std::vector<int32_t>& recent = state.recent[static_cast<size_t>(row)];
+    recent.insert(recent.end(), tokens.data() + row * length, tokens.data() + (row + 1) * length);
+    if (recent.size() > longest) recent.erase(recent.begin(), recent.end() - static_cast<std::ptrdiff_t>(longest));
+  }
+}
+
 DecodeState Stack::make_state(int64_t batch, DecodeWeights weights) const {
   check(batch > 0, "model: a decode state needs at least one sequence, not {}", batch);
   DecodeState state;
   state.batch = batch;
+  if (ngrams_) state.recent.resize(static_cast<size_t>(batch));
   state.decode = std::make_shared<DecodeContext>(weights);
   for (const Block& block : blocks_) {
     state.layers.push_back(block.make_state(batch));
@@ -137,7 +157,8 @@ Var Stack::prefill(const Ids& tokens, DecodeState& state) const {
   check_length(tokens.dim(1));
   const TapePause pause;
   const Context context = Context::evaluation(tokens.dim(0), tokens.dim(1));
-  Var x = embed(tokens, context.segments.positions(), context);
+  Var x = embed(tokens, context);
+  remember(tokens, state);
   for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i].prefill(x, *state.layers[i]);
   state.position = tokens.dim(1);
   return finish(x);
@@ -148,7 +169,9 @@ Var Stack::step(const Ids& tokens, DecodeState& state) const {
         state.batch);
   check_length(state.position + 1);
   const TapePause pause;
-  Var x = embed(tokens, Ids(tokens.shape(), static_cast<int32_t>(state.position)), Context{});
+  remember(tokens, state);
+  Var x = embed(tokens, Ids(tokens.shape(), static_cast<int32_t>(state.position)),
+                ngrams_ ? ngrams_->last(state.recent) : Var(), Context{});
   for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i].step(x, *state.layers[i]);
   ++state.position;
   return finish(x);

@@ -7,6 +7,7 @@
 
 #include "models/config.hpp"
 #include "nn/block.hpp"
+#include "nn/ngram_embedding.hpp"
 
 CAPSTAN_BEGIN
 
@@ -14,7 +15,8 @@ CAPSTAN_BEGIN
 /// step on the weights, packed for decoding: make a new state when they have changed.
 struct DecodeState {
   int64_t batch = 0;
-  int64_t position = 0;  // tokens seen
+  int64_t position = 0;                      // tokens seen
+  std::vector<std::vector<int32_t>> recent;  // of each sequence, for n-grams: the last tokens, the newest last
   std::vector<std::unique_ptr<MixerState>> layers;
   std::shared_ptr<DecodeContext> decode;  // shared by the layers
 
@@ -32,12 +34,12 @@ struct StackShape {
 /// `scope` with the initial weights that the configuration asks for; for everything a model makes.
 Scope model_scope(const Scope& scope, const ModelConfig& config);
 
-/// tokens (B, T) -> states (B, T, D).  x = embed[token] + position, norm?, dropout; blocks; final norm. Positions count
-/// within documents. With sinusoidal positions the embedding is multiplied by sqrt(D) (Vaswani et al. 2017,
-/// section 3.4); they are not trained. A stack whose last block is post-norm has no final norm. The last projections of
-/// pre-norm blocks start scaled by 1 / sqrt(2 blocks). Parameters embed.weight (V, D), positions.weight (max_length,
-/// D), embed_norm, blocks.N, final_norm; with share_layers, those of blocks.0 are every block's. Throws ConfigError for
-/// a configuration that contradicts itself.
+/// tokens (B, T) -> states (B, T, D).  x = embed[token] + n-grams? + position, norm?, dropout; blocks; final norm.
+/// Positions count within documents. With sinusoidal positions the embedding is multiplied by sqrt(D) (Vaswani et al.
+/// 2017, section 3.4); they are not trained. A stack whose last block is post-norm has no final norm. The last
+/// projections of pre-norm blocks start scaled by 1 / sqrt(2 blocks). Parameters embed.weight (V, D), ngram_embedding,
+/// positions.weight (max_length, D), embed_norm, blocks.N, final_norm; with share_layers, those of blocks.0 are every
+/// block's. Throws ConfigError for a configuration that contradicts itself.
 class Stack {
  public:
   Stack(const Scope& scope, const ModelConfig& config, const StackShape& shape);
@@ -63,8 +65,11 @@ class Stack {
   std::optional<int64_t> position_limit() const;
 
  private:
-  /// Embedding and what follows it up to the first block. positions: shape of the tokens.
-  Var embed(const Ids& tokens, const Ids& positions, const Context& context) const;
+  /// Embedding and what follows it up to the first block. positions: shape of the tokens; ngrams: null without them.
+  Var embed(const Ids& tokens, const Ids& positions, const Var& ngrams, const Context& context) const;
+  Var embed(const Ids& tokens, const Context& context) const;
+  /// The tokens join the state's recent ones.
+  void remember(const Ids& tokens, DecodeState& state) const;
   void check_tokens(const Ids& tokens, const Context& context) const;
   Var finish(const Var& x) const { return final_norm_ ? (*final_norm_)(x) : x; }
   void check_length(int64_t length) const;
@@ -72,6 +77,7 @@ class Stack {
   ModelConfig config_;
   StackShape shape_;
   Embedding embed_;
+  std::unique_ptr<NgramEmbedding> ngrams_;
   std::unique_ptr<Embedding> positions_;
   std::unique_ptr<Norm> embed_norm_;
   Dropout dropout_;

@@ -85,6 +85,13 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
     layer.activation_bytes = saved * sizeof(real);
     if (summary.decodes) layer.state_bytes = block.make_state(1)->numbers(length) * static_cast<int64_t>(sizeof(real));
   }
+  const NgramEmbeddingConfig& ngrams = stack.config().ngram_embedding;
+  if (!ngrams.orders.empty()) {
+    LayerSummary& layer = row(summary, "ngram_embedding");
+    layer.flops += static_cast<double>(ngrams.orders.size()) * static_cast<double>(ngrams.width);
+    layer.decode_flops = layer.flops;
+    layer.activation_bytes = static_cast<double>(ngrams.width) * sizeof(real);
+  }
   for (LayerSummary& layer : summary.layers)
     if (layer.name == "final_norm" || layer.name == "embed_norm") layer.activation_bytes = width * sizeof(real);
   return summary;

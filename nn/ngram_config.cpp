@@ -1,7 +1,8 @@
+#include "nn/ngram_config.hpp"
+
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "nn/ngram_features.hpp"
 
 namespace capstan {
 namespace {
@@ -15,7 +16,7 @@ uint64_t mixed(uint64_t h) {
 
 }  // namespace
 
-void validate(const NgramConfig& config, Problems& problems) {
+void validate(const NgramTableConfig& config, Problems& problems) {
   for (size_t i = 0; i < config.orders.size(); ++i) {
     const int64_t order = config.orders[i];
     if (order < 1 || order > 16)

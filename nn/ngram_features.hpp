@@ -4,40 +4,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "core/ops_bag.hpp"
-#include "core/schema.hpp"
 #include "nn/layers.hpp"
-
-namespace capstan {
-
-struct NgramConfig {
-  std::vector<int64_t> orders = {};  // none: no features
-  int64_t buckets = 200000;
-  int64_t width = 64;
-  double scale = 10;
-  double dropout = 0;
-};
-
-template <class Fields>
-void describe(Fields& f, NgramConfig& c) {
-  f("orders", c.orders, any(),
-    "lengths of the n-grams whose embeddings go, summed over the text, to the logits on a way of their own: [1, 2] for "
-    "tokens and pairs; [] = none");
-  f("buckets", c.buckets, between(1, 2147483647), "rows of their table; n-grams are hashed to them");
-  f("width", c.width, between(1, 65536), "numbers per row");
-  f("scale", c.scale, greater(0),
-    "factor of the sum (which is divided by the root of its length): how fast the table learns beside the rest");
-  f("dropout", c.dropout, between_below(0, 1), "share of the n-grams of a text left out while training");
-}
-
-void validate(const NgramConfig& config, Problems& problems);
-
-/// The bucket of an n-gram: a stable hash of its tokens and their number.
-int32_t ngram_bucket(const int32_t* tokens, int64_t order, int64_t buckets);
-
-}  // namespace capstan
+#include "nn/ngram_config.hpp"
 
 CAPSTAN_BEGIN
 

@@ -31,8 +31,8 @@ usage() {
         "data.test=[$folder/ag_news/test.csv] 'data.text_columns=[\"2\", \"3\"]'"
       ;;
     imdb)
-      echo "capstan train --config configs/ag-news.yaml --set name=imdb data.format=folders data.train=[$folder/imdb/train]" \
-        "data.test=[$folder/imdb/test] data.classes=[neg,pos] data.max_length=512 model.max_length=512"
+      echo "capstan train --config configs/imdb.yaml --set data.format=folders data.train=[$folder/imdb/train]" \
+        "data.test=[$folder/imdb/test] data.classes=[neg,pos]"
       ;;
     wikitext-2)
       echo "capstan train --config configs/wikitext-2.yaml --set data.train=[$folder/wikitext-2/wiki.train.tokens]" \

@@ -28,6 +28,12 @@ inline std::vector<EnumName<ProgressMode>> enum_names(ProgressMode) {
           {ProgressMode::none, "none"}};
 }
 
+/// Which measure of an evaluation says that a checkpoint is the best so far.
+enum class Monitor { loss, accuracy };
+inline std::vector<EnumName<Monitor>> enum_names(Monitor) {
+  return {{Monitor::loss, "loss"}, {Monitor::accuracy, "accuracy"}};
+}
+
 struct TrainConfig {
   int64_t steps = 0, epochs = 0;
   double max_minutes = 0;
@@ -38,6 +44,7 @@ struct TrainConfig {
   double grad_clip = 1, ema_decay = 0;
   Precision precision = Precision::float32;
   int64_t valid_every = 500, patience = 0;
+  Monitor monitor = Monitor::loss;
   double min_delta = 0;
   int64_t save_every = 500, keep_last = 1, log_every = 50;
   OnNonfinite on_nonfinite = OnNonfinite::stop;
@@ -69,7 +76,10 @@ void describe(Fields& f, TrainConfig& c) {
     "of the factors of the layers' matrix products while training; bf16 needs a CPU with instructions for it, and "
     "oneDNN");
   f("valid_every", c.valid_every, at_least(0), "steps between evaluations on the validation data; 0 = only at the end");
-  f("patience", c.patience, at_least(0), "evaluations without a new best loss after which training ends; 0 = never");
+  f("monitor", c.monitor, any(),
+    "what the best checkpoint and patience go by: the validation's loss, or its accuracy, which may still rise when a "
+    "classifier's loss has begun to (it grows sure of its errors)");
+  f("patience", c.patience, at_least(0), "evaluations without a new best after which training ends; 0 = never");
   f("min_delta", c.min_delta, at_least(0), "a new best must be better by more than this");
   f("save_every", c.save_every, at_least(0), "steps between checkpoints; 0 = only at a new best and at the end");
   f("keep_last", c.keep_last, at_least(1), "newest checkpoints to keep, beside the best one");

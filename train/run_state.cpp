@@ -78,7 +78,7 @@ std::optional<std::string> reached_limit(const TrainConfig& config, const RunSta
   if (config.steps > 0 && state.step >= config.steps) return fmt::format("all {} steps are done", config.steps);
   if (config.epochs > 0 && state.epoch >= config.epochs) return fmt::format("all {} epochs are done", config.epochs);
   if (config.patience > 0 && state.stalled >= config.patience)
-    return fmt::format("no better validation loss in {} evaluations", state.stalled);
+    return fmt::format("no better validation {} in {} evaluations", enum_name(config.monitor), state.stalled);
   if (config.max_minutes > 0 && seconds >= 60 * config.max_minutes)
     return fmt::format("the time limit of {} minutes is reached", config.max_minutes);
   return std::nullopt;
@@ -88,6 +88,7 @@ std::string to_json(const RunState& state) {
   json content;
   for_fields(state, [&](const char* name, const auto& field) { content[name] = field; });
   content["best_loss"] = state.best_loss ? json(*state.best_loss) : json(nullptr);
+  content["best_accuracy"] = state.best_accuracy ? json(*state.best_accuracy) : json(nullptr);
   return json{{"state", content}, {"xxh3_128", checksum(content)}}.dump(2) + "\n";
 }
 
@@ -101,6 +102,9 @@ RunState run_state_from_json(const std::string& text, const std::string& path) {
     RunState state;
     for_fields(state, [&](const char* name, auto& field) { content.at(name).get_to(field); });
     if (!content.at("best_loss").is_null()) state.best_loss = content["best_loss"].get<double>();
+    // Checkpoints of the first versions do not have it.
+    if (content.contains("best_accuracy") && !content["best_accuracy"].is_null())
+      state.best_accuracy = content["best_accuracy"].get<double>();
     return state;
   } catch (const json::exception&) {
     throw Error(fmt::format("{}: the file is damaged: not the JSON of a run's state; use another checkpoint", path));

@@ -21,7 +21,7 @@ struct RunState {
   int64_t tokens = 0;   // not counting padding
   int64_t skipped = 0;  // updates skipped in all
   int64_t skipped_in_row = 0;
-  std::optional<double> best_loss;
+  std::optional<double> best_loss, best_accuracy;  // both of best_step; train.monitor says which made it the best
   int64_t best_step = 0;
   int64_t stalled = 0;  // evaluations since the best one
   int64_t validated_step = -1;

@@ -60,6 +60,8 @@ class Loop {
 
   bool validate();  // false: a signal came
   void judge(const Evaluation& result, double took);
+  bool is_best(const Evaluation& result) const;
+  std::string best_so_far() const;
   void record(const nlohmann::json& line);
   void save();
   TrainResult finish();
@@ -311,24 +313,35 @@ bool Loop::validate() {
   return true;
 }
 
+bool Loop::is_best(const Evaluation& result) const {
+  if (config_.monitor == Monitor::accuracy)
+    return !state_.best_accuracy || result.accuracy() > *state_.best_accuracy + config_.min_delta;
+  return !state_.best_loss || result.loss() < *state_.best_loss - config_.min_delta;
+}
+
+std::string Loop::best_so_far() const {
+  return config_.monitor == Monitor::accuracy && state_.best_accuracy
+             ? fmt::format("{:.2f} % at step {}", 100 * *state_.best_accuracy, state_.best_step)
+             : fmt::format("{:.4f} at step {}", *state_.best_loss, state_.best_step);
+}
+
 void Loop::judge(const Evaluation& result, double took) {
   state_.validated_step = state_.step;
   unsaved_ = true;
   const double loss = result.loss();
-  const bool best = std::isfinite(loss) && (!state_.best_loss || loss < *state_.best_loss - config_.min_delta);
+  const bool best = std::isfinite(loss) && is_best(result);
   if (best) {
     state_.best_loss = loss;
+    state_.best_accuracy = result.accuracy();
     state_.best_step = state_.step;
     state_.stalled = 0;
     best_unsaved_ = true;
   } else {
     ++state_.stalled;
   }
-  const std::string verdict =
-      best ? std::string("new best")
-           : fmt::format("stalled {} times (last best: {})", state_.stalled,
-                         state_.best_loss ? fmt::format("{:.4g} at step {}", *state_.best_loss, state_.best_step)
-                                          : std::string("none"));
+  const std::string verdict = best ? std::string("new best")
+                                   : fmt::format("stalled {} times (last best: {})", state_.stalled,
+                                                 state_.best_loss ? best_so_far() : std::string("none"));
   reporter_.info(fmt::format("Valid : Step {} : Loss {:.4f} ({:.3f} bpt) : Accuracy {:.2f} % : {} targets : {} : {}",
                              state_.step, loss, result.bits(), 100 * result.accuracy(),
                              short_count(static_cast<double>(result.targets)), short_time(took), verdict));
@@ -356,9 +369,9 @@ TrainResult Loop::finish() {
   const std::string reason = *limit();
   const bool went_on = unsaved_;
   if (unsaved_) save();
-  const std::string best =
-      state_.best_loss ? fmt::format("; best validation loss {:.4f} at step {}", *state_.best_loss, state_.best_step)
-                       : std::string();
+  const std::string best = state_.best_loss
+                               ? fmt::format("; best validation {} {}", enum_name(config_.monitor), best_so_far())
+                               : std::string();
   reporter_.info(went_on ? fmt::format("finished at step {}: {}; {} of training{}", state_.step, reason,
                                        short_time(seconds()), best)
                          : fmt::format("nothing to do, this run is finished at step {}: {}{}; raise the limit to go on",

@@ -12,7 +12,7 @@ using namespace capstan;
 
 namespace {
 
-const std::vector<std::string> tasks{"listops", "imdb-bytes", "imdb-words", "tinyshakespeare"},
+const std::vector<std::string> tasks{"listops", "imdb-bytes", "imdb-words", "tinyshakespeare", "wikitext-2"},
     systems{"attention", "gau", "flash", "fastformer", "aft-full", "aft-local", "aft-conv", "aft-simple"};
 
 std::string file(const std::string& name) { return CAPSTAN_SOURCE_DIR "/configs/compare/" + name + ".yaml"; }

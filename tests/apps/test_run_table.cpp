@@ -60,8 +60,9 @@ TEST_CASE("a record is read past numbers that are null and a last line that is h
   std::ofstream(folder / "metrics.jsonl")
       << R"({"event":"train","step":1,"epoch":1,"loss":2.5,"lr":0.1,"seconds":1,"tokens_per_second":10}
 {"event":"train","step":2,"epoch":1,"loss":null,"lr":0.1,"seconds":2,"tokens_per_second":30,"peak_rss_bytes":7}
-{"event":"valid","step":2,"loss":null,"accuracy":0,"seconds":2}
-{"event":"valid","step":3,"loss":1.5,"accuracy":0.5,"seconds":3}
+{"event":"valid","step":2,"loss":null,"accuracy":0,"best":false,"seconds":2}
+{"event":"valid","step":3,"loss":1.5,"accuracy":0.5,"best":true,"seconds":3}
+{"event":"valid","step":4,"loss":1.4,"accuracy":0.4,"best":false,"seconds":4}
 {"step":4}
 [1]
 {"event":"train","step":5,"lo)";
@@ -74,9 +75,9 @@ TEST_CASE("a record is read past numbers that are null and a last line that is h
   REQUIRE(run.train.size() == 2);
   CHECK(std::isnan(run.train[1].loss));
   REQUIRE(run.best.has_value());
-  CHECK(run.best->step == 3);
+  CHECK(run.best->step == 3);  // as train.monitor judged it
   const Table curve = curve_table(run, TableStyle::programs);
-  REQUIRE(curve.size() == 4);
+  REQUIRE(curve.size() == 5);
   CHECK(curve[2][0] == "2");
   CHECK(curve[2][4] == "");  // the loss that is null
   CHECK(curve[3][9] == "1.5");

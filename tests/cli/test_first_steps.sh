@@ -40,7 +40,8 @@ case_classifier() {
   done >train.tsv
   printf 'good\ta happy day\nbad\ta gloomy night\n' >test.tsv
   exits 0 "$capstan" train --config "$source/configs/ag-news.yaml" --set name=small data.train=train.tsv data.test=test.tsv \
-    data.tokenizer.min_count=1 model.width=32 model.dropout=0 train.epochs=60 train.batch_size=6 train.lr=5e-3 train.patience=0
+    data.tokenizer.min_count=1 model.width=32 model.ngrams.buckets=1000 model.dropout=0 \
+    train.epochs=60 train.batch_size=6 train.lr=5e-3 train.patience=0
   exits 0 "$capstan" eval runs/small --split test
   says "accuracy 1.0000" out
 

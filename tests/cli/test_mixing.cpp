@@ -17,7 +17,8 @@ Words train(const std::string& name, const Words& more) {
   return words;
 }
 
-const Words mixed = {"data.train=[text/b.txt, text/a.txt]", "data.weights=[3, 1]"};
+/// The shape of the schedule is one that does not depend on the number of steps.
+const Words mixed = {"data.train=[text/b.txt, text/a.txt]", "data.weights=[3, 1]", "train.schedule.shape=constant"};
 
 Words with(Words words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());
@@ -35,35 +36,39 @@ TEST_CASE("two sources: the log says what is drawn from each, and a run goes on 
   };
   says("train: text/b.txt: ");
   says("tokens, weight 3: ");
-  says(" windows (75.");
+  says(" passes");
   says("tokens, weight 1: ");
   succeed(place, train("parts", with(mixed, {"train.steps=3"})));
   CHECK(succeed(place, train("parts", mixed)).err.find("resumed from") != std::string::npos);
   const std::string weights = "/checkpoints/step-6/model.safetensors";
   CHECK(place.read("runs/parts" + weights) == place.read("runs/whole" + weights));
-  succeed(place, train("plain", {mixed[0]}));
+  succeed(place, train("plain", {mixed[0], mixed[2]}));
   CHECK(place.read("runs/plain" + weights) != place.read("runs/whole" + weights));
   succeed(place, {"eval", "runs/whole"});
 
-  for (const Words& other :
-       {Words{mixed[0], "data.weights=[1, 1]"}, Words{mixed[0]}, Words{mixed[0], "data.weights=[]"}})
+  for (const Words& other : {Words{mixed[0], "data.weights=[1, 1]", mixed[2]}, Words{mixed[0], mixed[2]},
+                             Words{mixed[0], "data.weights=[]", mixed[2]}})
     check_refused(
         place,
         {"other weights", {}, train("whole", with(other, {"train.steps=8"})), 1, {"another data", "weights.0: 3"}});
-  // The same row of tokens, but another of them belongs to the other source.
-  place.write("text/b.txt", place.read("text/b.txt") + "a");
-  check_refused(
-      place, {"other sources", {}, train("whole", with(mixed, {"train.steps=8"})), 1, {"another data", "source 0: "}});
+  // The same row of tokens, but one of them belongs to the other source.
+  const Words all = with(mixed, {"data.valid_fraction=0"});
+  succeed(place, train("borders", with(all, {"train.steps=4"})));
+  const std::string a = place.read("text/a.txt");
+  place.write("text/b.txt", place.read("text/b.txt") + a.substr(0, 1));
+  place.write("text/a.txt", a.substr(1));
+  check_refused(place, {"other borders", {}, train("borders", all), 1, {"another data", "source 0: "}});
 }
 
 TEST_CASE("weights that do not fit are named before anything is read") {
   const Workplace place;
   write_samples(place);
-  check_refused(place, {"count",
-                        {},
-                        train("x", {"data.weights=[1, 2]"}),
-                        2,
-                        {"data.weights: there are 2 weights for 1 entries of train; give one for each, or none"}});
+  check_refused(place,
+                {"count",
+                 {},
+                 train("x", {"data.weights=[1, 2]"}),
+                 2,
+                 {"data.weights=[1, 2]: there are 2 weights for 1 entries of train; give one for each, or none"}});
   check_refused(place, {"zero",
                         {},
                         train("x", {mixed[0], "data.weights=[1, 0]"}),
@@ -104,6 +109,11 @@ TEST_CASE("documents: training, evaluation, generation, report") {
                         1,
                         {"data.documents.text: \"<|endoftext|>\" does not stand anywhere", "documents: file"}});
   check_refused(place, {"tail", {}, train("x", {"data.documents=file"}), 2, {"data.split: tail would cut", "by-file"}});
+  check_refused(place, {"a token that the model does not know",
+                        {},
+                        {"eval", "runs/plain", "--set", "data.documents=line"},
+                        2,
+                        {"trained without data.documents", "leave them as they were"}});
   check_refused(place,
                 {"other documents", {}, train("plain", {"data.documents=line", "train.steps=8"}), 1, {"another data"}});
 }

@@ -60,6 +60,19 @@ TEST_CASE("decode equals forward") {
   }
 }
 
+TEST_CASE("decode equals forward with n-grams in the embedding, past a prompt shorter than they are") {
+  for (const MixerCase& c : mixer_cases()) {
+    auto config = small<LanguageModelConfig>(c.config);
+    config.ngram_embedding.orders = {1, 3, 4};
+    config.ngram_embedding.buckets = 50;
+    config.ngram_embedding.width = 4;
+    const auto built = language_model(config);
+    redraw(*built.store);
+    built.store->finalize();
+    check_decode(c.name + " with n-grams", *built.model);
+  }
+}
+
 TEST_CASE("decode equals forward after some training, pre- and post-norm") {
   for (const NormPlacement placement : {NormPlacement::pre, NormPlacement::post}) {
     for (const MixerCase& c : mixer_cases()) {

@@ -71,10 +71,12 @@ TEST_CASE("packed documents have the loss, logits and gradients that they have a
   const double tolerance = sizeof(real) == 4 ? 1e-4 : 1e-11;
   const Packed packed = packed_documents();
   for (const System& system : systems())
-    for (const Positions positions : {Positions::learned, Positions::none}) {
-      INFO(system.name << ", positions " << enum_name(positions));
+    for (const bool ngrams : {false, true}) {
+      INFO(system.name << (ngrams ? ", n-grams" : ", positions"));
       auto config = model_config<LanguageModelConfig>(system);
-      config.positions = positions;
+      config.positions = ngrams ? Positions::none : Positions::learned;
+      if (ngrams) config.ngram_embedding.orders = {2, 4};
+      config.ngram_embedding.buckets = 50;
       const auto built = language_model(config);
       redraw(*built.store);
       built.store->finalize();

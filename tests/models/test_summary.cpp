@@ -52,12 +52,24 @@ TEST_CASE("a summary counts what was made") {
   CHECK(part(wider, "ngrams").parameters == 50 * 4 + 4 * 3);
   CHECK(part(wider, "ngrams").flops == doctest::Approx(2.0 * 4 * 3 / 16 + 2 * 4));
   CHECK(to_text(bidirectional).find("decode state") == std::string::npos);
+
+  auto embedded_ngrams = small<LanguageModelConfig>(AftSimpleConfig{});
+  embedded_ngrams.ngram_embedding.orders = {2, 3};
+  embedded_ngrams.ngram_embedding.buckets = 50;
+  embedded_ngrams.ngram_embedding.width = 4;
+  const auto enriched = language_model(embedded_ngrams);
+  const ModelSummary richer = summarize(*enriched.model, *enriched.store, 16);
+  CHECK(richer.parameters() == summary.parameters() + 50 * 4 + 4 * width);
+  CHECK(part(richer, "ngram_embedding").flops == 2.0 * 4 * width + 2 * 4);
+  CHECK(richer.decode_flops() == richer.flops());
 }
 
 TEST_CASE("activation memory is what a recorded forward pass holds") {
   for (const MixerCase& c : mixer_cases()) {
     for (const bool recompute : {false, true}) {
       auto config = small<LanguageModelConfig>(c.config);
+      config.ngram_embedding.orders = {2, 3};
+      config.ngram_embedding.width = 4;
       config.width = 64;
       config.max_length = 512;
       config.layers[0].repeat = 4;

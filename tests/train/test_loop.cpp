@@ -199,6 +199,44 @@ TEST_CASE("early stopping counts evaluations without a new best") {
   CHECK(train(setup.inputs, config).state.step == 6);
 }
 
+TEST_CASE("the best checkpoint is that of the best loss or of the best accuracy, as asked") {
+  for (const Monitor monitor : {Monitor::loss, Monitor::accuracy}) {
+    const TemporaryFolder folder;
+    Setup setup(folder / "run");
+    TrainConfig config = quiet_config();
+    config.steps = 30;
+    config.valid_every = 1;
+    config.lr = 0.2;  // so that both go up and down
+    config.monitor = monitor;
+    const TrainResult first = train(setup.inputs, config);
+    config.steps = 40;  // what was best so far is remembered
+    const TrainResult result = train(setup.inputs, config);
+    int64_t best_step = 0, least_loss_step = 0;
+    double best = -1e9, least_loss = 1e9, loss = 0, accuracy = 0;
+    for (const nlohmann::json& line : metrics_in(folder / "run")) {
+      if (line.at("event") != "valid") continue;
+      const double value =
+          monitor == Monitor::loss ? -line.at("loss").get<double>() : line.at("accuracy").get<double>();
+      if (line.at("loss").get<double>() < least_loss) {
+        least_loss = line.at("loss").get<double>();
+        least_loss_step = line.at("step").get<int64_t>();
+      }
+      CHECK(line.at("best").get<bool>() == (value > best));
+      if (value <= best) continue;
+      best = value;
+      best_step = line.at("step").get<int64_t>();
+      loss = line.at("loss").get<double>();
+      accuracy = line.at("accuracy").get<double>();
+    }
+    CHECK(result.state.best_step == best_step);
+    CHECK(*result.state.best_loss == loss);
+    CHECK(*result.state.best_accuracy == accuracy);
+    CHECK((best_step == least_loss_step) == (monitor == Monitor::loss));  // or the test would say nothing
+    CHECK(contains(read_text(folder / "run/train.log"),
+                   monitor == Monitor::loss ? "best validation loss " : "best validation accuracy "));
+  }
+}
+
 TEST_CASE("the averaged weights are what is evaluated and saved for use") {
   const TemporaryFolder folder;
   Setup setup(folder / "run");
