@@ -75,7 +75,7 @@ void compare_with_gzip(const SavedRun& run, const RunData& data, Split split) {
   const std::vector<TextCorpus::File>& files = data.corpus(split).files;
   Tally code, prose, all;
   for (size_t i = 0; i < files.size(); ++i) {
-    const int64_t gzip_bytes = gzip_size(files[i].text);
+    const int64_t gzip_bytes = gzip_size(files[i].text());
     for (Tally* const tally : {is_prose(files[i].name) ? &prose : &code, &all}) {
       ++tally->files;
       tally->bytes += files[i].bytes;
@@ -94,8 +94,13 @@ int evaluate_run(const EvalOptions& options) {
   if (options.format != "text" && options.format != "json")
     throw ConfigError(fmt::format("--format: {} is none of text, json", options.format));
   SavedRun run = open_run(options.run);
+  const int64_t known = model_vocabulary(run.config, *run.tokenizer);
   if (!options.overrides.empty())
     run.config = load_config<RunConfig>({(run.folder / "config.yaml").string()}, options.overrides);
+  if (model_vocabulary(run.config, *run.tokenizer) > known)
+    throw ConfigError(
+        "--set: the model was trained without data.documents or data.separator and does not know the token that they "
+        "add; leave them as they were, or train a model with them");
   set_threads(static_cast<int>(run.config.threads));
   const Split split = split_called(options.split);
   const RunData data(run.config, run.tokenizer, run.classes);

@@ -73,15 +73,16 @@ int generate_text(const GenerateCommandOptions& options) {
   set_threads(static_cast<int>(run.config.threads));
   const LanguageModel& model = run.model->language_model();
   std::vector<int32_t> prompt = run.tokenizer->encode(options.prompt, "--prompt");
-  if (prompt.empty()) prompt.push_back(run.tokenizer->start_token());
-
-  StreamingDecoder decoder(run.tokenizer, prompt.back());
+  const std::optional<int32_t> end = end_of_document(run);
+  StreamingDecoder decoder(run.tokenizer, !prompt.empty() ? prompt.back() : end ? -1 : start_token(run));
+  if (prompt.empty() || end) prompt.insert(prompt.begin(), start_token(run));  // where documents begin, as in training
   StopFilter filter(options.stop);
   GenerateOptions generation;
   generation.sampling = options.sampling;
   generation.weights = weights_called(options.weights);
   generation.max_tokens = options.tokens;
   generation.slide = !options.no_slide;
+  generation.stop_token = end;
   generation.on_slide = [&] {
     spdlog::info("the model knows {} positions: from here on it goes on from the last half of them",
                  *model.position_limit());
@@ -94,6 +95,7 @@ int generate_text(const GenerateCommandOptions& options) {
   const Generated result = generate(model, prompt, generation);
   if (!filter.done()) std::cout << filter.push(decoder.finish()) << filter.finish();
   std::cout << std::endl;
+  if (result.end == GenerateEnd::stop_token) spdlog::info("the document ends here");
   if (result.end == GenerateEnd::window) spdlog::info("stopped at the model's last position (--no-slide)");
   return exit_done;
 }

@@ -1,10 +1,12 @@
 #include "apps/run_data.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "core/settings.hpp"
 #include "data/number_tokenizer.hpp"
-#include "train/settings.hpp"
 
 namespace capstan {
 
@@ -45,7 +47,10 @@ std::string settings_text(const SourceConfig& source) {
                                                   "tokenizer.case_fold",
                                                   "first_label",
                                                   "overlap",
-                                                  "on_error"};
+                                                  "documents",
+                                                  "on_error",
+                                                  "cache",
+                                                  "cache_above_mb"};
   std::string text;
   for (const auto& [key, value] : settings) {
     const bool is_place = std::any_of(places.begin(), places.end(), [&key = key](const std::string& place) {
@@ -54,6 +59,28 @@ std::string settings_text(const SourceConfig& source) {
     if (!is_place) text += key + ": " + value + "\n";
   }
   return text;
+}
+
+/// Where each source lies, which the fingerprint of the content does not tell.
+std::string sources_text(const TextCorpus& corpus) {
+  std::string text;
+  for (size_t i = 0; i < corpus.sources.size(); ++i)
+    text += fmt::format("source {}: {} tokens\n", i, corpus.sources[i].end - corpus.sources[i].begin);
+  return text;
+}
+
+/// A line per source.
+std::vector<std::string> mixture_lines(const TextCorpus& corpus, const TrainingWindows& windows) {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < corpus.sources.size(); ++i) {
+    const TextCorpus::Source& source = corpus.sources[i];
+    const TrainingWindows::Share share = windows.share(i);
+    lines.push_back(fmt::format(
+        "train: {}: {} tokens, weight {}: {} windows ({:.2f} %) of an epoch, {:.3g} passes", source.name,
+        source.end - source.begin, source.weight, share.windows,
+        100 * static_cast<double>(share.windows) / static_cast<double>(windows.examples_per_epoch()), share.passes));
+  }
+  return lines;
 }
 
 ClassificationData load_classification(const SourceConfig& source, std::shared_ptr<const Tokenizer> tokenizer,
@@ -71,14 +98,19 @@ RunData::RunData(const RunConfig& config, std::shared_ptr<const Tokenizer> token
     : config_(config), is_text_(std::holds_alternative<TextSourceConfig>(config.data)) {
   const BatchConfig batches{config.train.batch_size, config.train.batch_tokens};
   const auto seed = static_cast<uint64_t>(config.seed);
-  std::string fingerprint;
+  std::string sources, fingerprint;
   if (is_text_) {
     const auto& source = std::get<TextSourceConfig>(config.data);
-    text_ = load_text(source, std::move(tokenizer));
+    const Tell tell =
+        config.train.progress == ProgressMode::none ? Tell() : [](const std::string& line) { spdlog::info(line); };
+    text_ = load_text(source, std::move(tokenizer), tell);
     tokenizer_ = text_.tokenizer;
-    fingerprint = text_.fingerprint();
-    training_ = std::make_unique<TrainingWindows>(
+    fingerprint = text_.fingerprint;
+    auto windows = std::make_unique<TrainingWindows>(
         text_.train, TrainingWindows::Options{source.sequence_length, source.windows, seed}, batches);
+    sources = sources_text(text_.train);
+    mixture_ = mixture_lines(text_.train, *windows);
+    training_ = std::move(windows);
   } else if (recall_ = std::get_if<AssociativeRecallConfig>(&config.data); recall_ != nullptr) {
     tokenizer_ = std::make_shared<NumberTokenizer>(recall_->vocabulary);
     fingerprint = AssociativeRecall(*recall_).fingerprint();
@@ -90,7 +122,7 @@ RunData::RunData(const RunConfig& config, std::shared_ptr<const Tokenizer> token
     fingerprint = labelled_.fingerprint();
     training_ = std::make_unique<BucketedBatches>(labelled_.train, batches, seed);
   }
-  identity_ = settings_text(config.data) + "fingerprint of the content: " + fingerprint + "\n";
+  identity_ = settings_text(config.data) + sources + "fingerprint of the content: " + fingerprint + "\n";
 }
 
 const ExampleSet& RunData::examples(Split split) const {
@@ -126,7 +158,7 @@ std::unique_ptr<BatchSource> RunData::evaluation(Split split, bool per_file) con
     const auto& source = std::get<TextSourceConfig>(config_.data);
     return std::make_unique<EvaluationWindows>(
         corpus(split),
-        EvaluationWindows::Options{source.sequence_length, tokenizer_->start_token(), source.overlap, per_file},
+        EvaluationWindows::Options{source.sequence_length, start_token(source, *tokenizer_), source.overlap, per_file},
         batches);
   }
   if (per_file) throw Error("data: only text comes from files");
@@ -148,6 +180,7 @@ std::vector<std::string> RunData::description() const {
       const TextCorpus& text = corpus(split);
       lines.push_back(fmt::format("{}: {} files, {} bytes, {} tokens", to_string(split), text.files.size(),
                                   text.bytes(), text.size()));
+      if (split == Split::train) lines.insert(lines.end(), mixture_.begin(), mixture_.end());
     } else if (recall_ != nullptr) {
       lines.push_back(fmt::format("{}: {} sequences of {} tokens, {} of them asked for", to_string(split),
                                   sequences(split), recall_->length, recall_->pairs));

@@ -50,6 +50,7 @@ class RunData {
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::vector<std::string> classes_;
   std::string identity_;
+  std::vector<std::string> mixture_;  // lines on the sources of training text
   // One of the three: text, labelled examples, or sequences that are generated as they are asked for.
   TextData text_;
   ClassificationData labelled_;

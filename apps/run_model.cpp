@@ -107,8 +107,20 @@ void check_belonging(const SavedRun& run) {
 }  // namespace
 
 int64_t model_vocabulary(const RunConfig& config, const Tokenizer& tokenizer) {
-  const auto* labelled = std::get_if<LabelledSourceConfig>(&config.data);
-  return labelled != nullptr ? vocabulary_size(*labelled, tokenizer) : tokenizer.vocabulary_size();
+  if (const auto* labelled = std::get_if<LabelledSourceConfig>(&config.data))
+    return vocabulary_size(*labelled, tokenizer);
+  if (const auto* text = std::get_if<TextSourceConfig>(&config.data)) return vocabulary_size(*text, tokenizer);
+  return tokenizer.vocabulary_size();
+}
+
+int32_t start_token(const SavedRun& run) {
+  const auto* text = std::get_if<TextSourceConfig>(&run.config.data);
+  return text != nullptr ? start_token(*text, *run.tokenizer) : run.tokenizer->start_token();
+}
+
+std::optional<int32_t> end_of_document(const SavedRun& run) {
+  const auto* text = std::get_if<TextSourceConfig>(&run.config.data);
+  return text != nullptr ? end_of_document(text->documents, *run.tokenizer) : std::nullopt;
 }
 
 std::string identity_of(const Tokenizer& tokenizer) {

@@ -72,4 +72,9 @@ struct SavedRun {
 /// something is missing or damaged, naming the file.
 SavedRun open_run(const std::filesystem::path& where);
 
+/// The token before a text's first one, as the run's model was trained.
+int32_t start_token(const SavedRun& run);
+/// The token by which the run's model ends a document; none when it was trained without documents.
+std::optional<int32_t> end_of_document(const SavedRun& run);
+
 }  // namespace capstan

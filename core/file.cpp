@@ -112,6 +112,17 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<unsigned char*>(data_), size_);
 }
 
+void MappedFile::release(size_t begin, size_t end) const {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  begin -= begin % page;
+  if (end < size_) end -= end % page;
+  if (data_ != nullptr && begin < end) ::madvise(const_cast<unsigned char*>(data_) + begin, end - begin, MADV_DONTNEED);
+}
+
+void MappedFile::expect_jumps() const {
+  if (data_ != nullptr) ::madvise(const_cast<unsigned char*>(data_), size_, MADV_RANDOM);
+}
+
 void make_folders(const std::string& path) {
   before("mkdir", path);
   std::error_code error;

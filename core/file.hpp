@@ -41,6 +41,11 @@ class MappedFile {
   const unsigned char* data() const { return data_; }
   size_t size() const { return size_; }
 
+  /// Takes the pages of bytes [begin, end) out of this process's memory; who reads there again has them read again.
+  void release(size_t begin, size_t end) const;
+  /// Reading will jump about, so nothing is read in advance.
+  void expect_jumps() const;
+
  private:
   std::string path_;
   const unsigned char* data_ = nullptr;

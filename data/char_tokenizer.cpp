@@ -33,12 +33,15 @@ CharTokenizer::CharTokenizer(std::vector<uint32_t> code_points, const Normalisat
   }
 }
 
-CharTokenizer CharTokenizer::from_texts(const std::vector<std::string_view>& texts,
-                                        const Normalisation& normalisation) {
+CharTokenizer CharTokenizer::from_texts(const Texts& texts, const Normalisation& normalisation) {
+  const CharTokenizer empty({}, normalisation);
   std::set<uint32_t> found;
-  for (const std::string_view text : texts) {
-    check_utf8(text, "text");
-    each_code_point(text, normalisation, [&](uint32_t point) { found.insert(point); });
+  for (size_t i = 0; i < texts.count(); ++i) {
+    TextPlace place;
+    for_blocks(texts.open(i), border_of(empty), [&](std::string_view text) {
+      check_utf8(text, "text", place);
+      each_code_point(text, normalisation, [&](uint32_t point) { found.insert(point); });
+    });
   }
   return CharTokenizer({found.begin(), found.end()}, normalisation);
 }

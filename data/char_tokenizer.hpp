@@ -14,7 +14,7 @@ class CharTokenizer final : public Tokenizer {
 
   /// Throws std::invalid_argument unless the code points ascend strictly.
   explicit CharTokenizer(std::vector<uint32_t> code_points, const Normalisation& normalisation = {});
-  static CharTokenizer from_texts(const std::vector<std::string_view>& texts, const Normalisation& normalisation = {});
+  static CharTokenizer from_texts(const Texts& texts, const Normalisation& normalisation = {});
 
   std::string kind() const override { return "char"; }
   int64_t vocabulary_size() const override { return static_cast<int64_t>(code_points_.size()) + 1; }

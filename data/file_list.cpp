@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <map>
 
 #include "core/error.hpp"
 #include "data/text_file.hpp"
@@ -141,6 +142,24 @@ std::vector<FoundFile> list_files(const std::vector<std::string>& paths, const F
   std::sort(found.begin(), found.end(), [](const FoundFile& a, const FoundFile& b) { return a.path < b.path; });
   const auto same = [](const FoundFile& a, const FoundFile& b) { return a.path == b.path; };
   found.erase(std::unique(found.begin(), found.end(), same), found.end());
+  return found;
+}
+
+std::vector<FoundFile> list_sources(const std::vector<std::string>& paths, const FileFilter& filter) {
+  std::vector<FoundFile> found;
+  std::map<std::string, size_t> source_of;  // by what the path leads to, whatever it is written like
+  for (size_t source = 0; source < paths.size(); ++source)
+    for (FoundFile& file : list_files({paths[source]}, filter)) {
+      std::error_code problem;
+      const auto [known, is_new] = source_of.emplace(fs::canonical(file.path, problem).string(), source);
+      if (!is_new && known->second != source)
+        throw Error(
+            fmt::format("{}: belongs to two sources, {} and {}; each text has one weight: take it out of one "
+                        "of them",
+                        file.path, paths[known->second], paths[source]));
+      file.source = source;
+      found.push_back(std::move(file));
+    }
   return found;
 }
 

@@ -16,7 +16,8 @@ struct FileFilter {
 
 struct FoundFile {
   std::string path;
-  std::string name;  // path below the listed folder or the pattern's fixed part: does not depend on where that is
+  std::string name;   // path below the listed folder or the pattern's fixed part: does not depend on where that is
+  size_t source = 0;  // list_sources: which of the paths it comes from
 };
 
 /// The files that `paths` stand for, sorted by path, each once: files as they are; folders with everything below them;
@@ -25,6 +26,10 @@ struct FoundFile {
 /// folders, empty files and binary files (looks_binary) are left out. Throws Error for a path that does not exist, and
 /// for a folder or pattern that gives no text.
 std::vector<FoundFile> list_files(const std::vector<std::string>& paths, const FileFilter& filter = {});
+
+/// The same path by path: the files of paths[0], then those of paths[1], and so on. Throws Error for a file that two
+/// paths stand for.
+std::vector<FoundFile> list_sources(const std::vector<std::string>& paths, const FileFilter& filter = {});
 
 /// Does a whole path match a pattern?
 bool matches_pattern(std::string_view path, std::string_view pattern);

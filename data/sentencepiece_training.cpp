@@ -3,7 +3,6 @@
 #include <sentencepiece_trainer.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/error.hpp"
 #include "data/utf8.hpp"
@@ -22,10 +21,8 @@ const char* const unknown_mark = "\xe2\x96\x85";  // the trainer leaves sentence
 /// Lines of the texts, in pieces of at most longest_sentence; an even share of them when they are too many.
 class Sentences final : public sentencepiece::SentenceIterator {
  public:
-  Sentences(const std::vector<std::string_view>& texts, const Normalisation& rule, int64_t limit)
-      : texts_(texts), rule_(rule) {
-    const double bytes = std::accumulate(texts.begin(), texts.end(), 0.0,
-                                         [](double sum, std::string_view text) { return sum + text.size(); });
+  Sentences(const Texts& texts, const Normalisation& rule, int64_t limit) : texts_(texts), rule_(rule) {
+    const auto bytes = static_cast<double>(texts.bytes());
     share_ = bytes > static_cast<double>(limit) ? static_cast<double>(limit) / bytes : 1;
     Next();
   }
@@ -36,12 +33,14 @@ class Sentences final : public sentencepiece::SentenceIterator {
 
   void Next() override {
     do {
-      while (rest_.empty()) {
-        if (text_ == texts_.size()) {
+      while (at_ == text_.view().size()) {
+        text_.pass(passed_, at_);
+        if (next_text_ == texts_.count()) {
           done_ = true;
           return;
         }
-        rest_ = texts_[text_++];
+        text_ = texts_.open(next_text_++);
+        at_ = passed_ = 0;
       }
       cut_sentence();
       seen_ += share_ * static_cast<double>(sentence_.size());
@@ -52,20 +51,25 @@ class Sentences final : public sentencepiece::SentenceIterator {
 
  private:
   void cut_sentence() {
-    size_t end = std::min(rest_.find('\n'), rest_.size()), next = end + 1;
+    const std::string_view rest = text_.view().substr(at_), front = rest.substr(0, longest_sentence + 1);
+    size_t end = std::min(front.find('\n'), front.size()), next = end + 1;
     if (end > longest_sentence) {
-      const size_t blank = rest_.rfind(' ', longest_sentence);
-      end = next = blank == 0 || blank == std::string_view::npos ? character_border(rest_, longest_sentence) : blank;
+      const size_t blank = front.rfind(' ', longest_sentence);
+      end = next = blank == 0 || blank == std::string_view::npos ? character_border(rest, longest_sentence) : blank;
     }
-    sentence_ = rest_.substr(0, end);
-    rest_.remove_prefix(std::min(next, rest_.size()));
+    sentence_ = rest.substr(0, end);
+    at_ += std::min(next, rest.size());
+    if (at_ - passed_ < text_block) return;
+    text_.pass(passed_, at_);
+    passed_ = at_;
   }
 
-  const std::vector<std::string_view>& texts_;
+  const Texts& texts_;
   Normalisation rule_;
   double share_ = 1, seen_ = 0, taken_ = 0;  // bytes: those that should have been taken by now, and those that were
-  size_t text_ = 0;
-  std::string_view rest_;
+  size_t next_text_ = 0;
+  Text text_ = Text("");
+  size_t at_ = 0, passed_ = 0;  // bytes of text_
   std::string sentence_;
   bool done_ = false;
 };
@@ -132,9 +136,12 @@ std::string number_after(const std::string& message, const std::string& words) {
 
 }  // namespace
 
-std::string train_sentencepiece(const SentencePieceTokenizerConfig& config,
-                                const std::vector<std::string_view>& texts) {
-  for (const std::string_view text : texts) check_utf8(text, "training text");
+std::string train_sentencepiece(const SentencePieceTokenizerConfig& config, const Texts& texts) {
+  for (size_t i = 0; i < texts.count(); ++i) {
+    TextPlace place;
+    for_blocks(texts.open(i), character_border,
+               [&](std::string_view text) { check_utf8(text, "training text", place); });
+  }
   Sentences sentences(texts, config.normalisation, config.training_bytes);
   const Census census = take_census(sentences);
   if (!census.two_kinds)

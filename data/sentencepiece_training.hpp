@@ -1,8 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "data/tokenizer.hpp"
 
@@ -12,6 +10,6 @@ namespace capstan {
 /// tab, with byte_fallback all 256 bytes, then what was learnt. One thread, so the same texts give the same model. Of
 /// more than config.training_bytes, lines are taken at even distances. Throws ConfigError when the texts do not give so
 /// many pieces, or need more.
-std::string train_sentencepiece(const SentencePieceTokenizerConfig& config, const std::vector<std::string_view>& texts);
+std::string train_sentencepiece(const SentencePieceTokenizerConfig& config, const Texts& texts);
 
 }  // namespace capstan

@@ -14,7 +14,7 @@
 namespace capstan {
 namespace {
 
-constexpr size_t block = 1 << 18;
+constexpr size_t packed_block = 1 << 18;
 
 bool has_ending(const std::string& path, const std::string& ending) {
   return path.size() > ending.size() && path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
@@ -54,85 +54,88 @@ void check_readable(const std::string& path) {
   if (std::filesystem::is_directory(status)) throw Error(fmt::format("{}: is a folder, a file is needed here", path));
 }
 
-/// The first `limit` bytes of a plain file.
-std::string read_plain(const std::string& path, size_t limit) {
+using Take = std::function<bool(std::string_view)>;
+
+void read_plain(const std::string& path, size_t block, const Take& take) {
   const PlainFile file = open_plain(path);
-  std::string text;
-  while (text.size() < limit) {
-    const size_t before = text.size(), wanted = std::min(block, limit - before);
-    text.resize(before + wanted);
-    const size_t got = read_block(file.get(), &text[before], wanted, path);
-    text.resize(before + got);
-    if (got < wanted) break;
+  std::string text(block, '\0');
+  for (size_t got = block; got == block;) {
+    got = read_block(file.get(), text.data(), block, path);
+    if (got > 0 && !take({text.data(), got})) return;
   }
-  return text;
 }
 
-/// The first `limit` bytes of a gzip file's content.
-std::string read_gzip(const std::string& path, size_t limit) {
+void read_gzip(const std::string& path, size_t block, const Take& take) {
   const std::unique_ptr<gzFile_s, CloseFile> file(gzopen(path.c_str(), "rb"));
   if (!file) throw Error(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
-  gzbuffer(file.get(), block);
-  std::string text;
-  while (text.size() < limit) {
-    const size_t before = text.size(), wanted = std::min(block, limit - before);
-    text.resize(before + wanted);
-    const int got = gzread(file.get(), &text[before], static_cast<unsigned>(wanted));
+  gzbuffer(file.get(), packed_block);
+  std::string text(block, '\0');
+  for (size_t size = block; size == block;) {
+    const int got = gzread(file.get(), text.data(), static_cast<unsigned>(block));
     int state = Z_OK;
     const char* message = gzerror(file.get(), &state);
     if (state == Z_BUF_ERROR)  // a short read, so it must be looked at before `got`
       throw Error(fmt::format("{}: the gzip file ends too early; it was not copied or packed in full", path));
     if (got < 0) throw Error(fmt::format("{}: damaged gzip file ({})", path, message));
-    text.resize(before + static_cast<size_t>(got));
     if (gzdirect(file.get()) != 0 && got > 0)
       throw Error(fmt::format("{}: is not a gzip file; take .gz off its name if it is plain text", path));
-    if (static_cast<size_t>(got) < wanted) break;
+    size = static_cast<size_t>(got);
+    if (got > 0 && !take({text.data(), size})) return;
   }
-  return text;
 }
 
-/// The first `limit` bytes of a zstd file's content; it may hold several frames.
-std::string read_zstd(const std::string& path, size_t limit) {
+/// The file may hold several frames.
+void read_zstd(const std::string& path, size_t block, const Take& take) {
   const PlainFile file = open_plain(path);
   const std::unique_ptr<ZSTD_DStream, FreeStream> stream(ZSTD_createDStream());
   ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax, ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound);
-  std::string packed(block, '\0'), text;
+  std::string packed(packed_block, '\0'), text(block, '\0');
   ZSTD_inBuffer in{packed.data(), 0, 0};
-  size_t missing = 0;     // bytes that the frame still needs; 0 between frames
-  bool was_full = false;  // the stream may hold more of the frame than there was room for
-  while (text.size() < limit) {
+  size_t missing = 0;                       // bytes that the frame still needs; 0 between frames
+  bool was_full = false, had_text = false;  // full: the stream may hold more of the frame than there was room for
+  while (true) {
     if (in.pos == in.size && (missing == 0 || !was_full)) {
       in = {packed.data(), read_block(file.get(), packed.data(), packed.size(), path), 0};
       if (in.size == 0 && missing > 0)
         throw Error(fmt::format("{}: the zstd file ends too early; it was not copied or packed in full", path));
-      if (in.size == 0) break;
+      if (in.size == 0) return;
     }
-    const size_t before = text.size(), wanted = std::min(block, limit - before);
-    text.resize(before + wanted);
-    ZSTD_outBuffer out{&text[before], wanted, 0};
+    ZSTD_outBuffer out{text.data(), block, 0};
     missing = ZSTD_decompressStream(stream.get(), &out, &in);
-    text.resize(before + out.pos);
-    was_full = out.pos == wanted;
-    if (ZSTD_isError(missing) && ZSTD_getErrorCode(missing) == ZSTD_error_prefix_unknown && text.empty())
+    was_full = out.pos == block;
+    if (ZSTD_isError(missing) && ZSTD_getErrorCode(missing) == ZSTD_error_prefix_unknown && !had_text)
       throw Error(fmt::format("{}: is not a zstd file; take .zst off its name if it is plain text", path));
     if (ZSTD_isError(missing)) throw Error(fmt::format("{}: damaged zstd file ({})", path, ZSTD_getErrorName(missing)));
+    had_text = had_text || out.pos > 0;
+    if (out.pos > 0 && !take({text.data(), out.pos})) return;
   }
-  return text;
-}
-
-std::string read_front(const std::string& path, size_t limit) {
-  if (is_gzip_name(path)) return read_gzip(path, limit);
-  return is_zstd_name(path) ? read_zstd(path, limit) : read_plain(path, limit);
 }
 
 }  // namespace
 
-std::string read_text_file(const std::string& path) {
+void read_blocks(const std::string& path, size_t block, const Take& take) {
   check_readable(path);
-  std::string text = read_front(path, std::string::npos);
-  if (text.empty()) throw Error(fmt::format("{}: the file is empty", path));
+  if (is_gzip_name(path))
+    read_gzip(path, block, take);
+  else if (is_zstd_name(path))
+    read_zstd(path, block, take);
+  else
+    read_plain(path, block, take);
+}
+
+std::string read_text_file(const std::string& path) {
+  std::string text;
+  read_blocks(path, packed_block, [&](std::string_view part) {
+    text += part;
+    return true;
+  });
+  if (text.empty()) throw empty_file(path);
   return text;
 }
+
+Error empty_file(const std::string& path) { return Error(fmt::format("{}: the file is empty", path)); }
+
+bool is_packed_name(const std::string& path) { return is_gzip_name(path) || is_zstd_name(path); }
 
 std::string unpacked_name(const std::string& path) {
   if (is_gzip_name(path)) return path.substr(0, path.size() - 3);
@@ -140,8 +143,12 @@ std::string unpacked_name(const std::string& path) {
 }
 
 bool looks_binary(const std::string& path) {
-  check_readable(path);
-  return read_front(path, 8192).find('\0') != std::string::npos;
+  bool found = false;
+  read_blocks(path, 8192, [&](std::string_view front) {
+    found = front.find('\0') != std::string_view::npos;
+    return false;
+  });
+  return found;
 }
 
 bool Lines::next(Line& line) {

@@ -1,9 +1,12 @@
-// Reading whole files, plain, gzip or zstd, and their lines.
+// Reading files, plain, gzip or zstd, and their lines.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+
+#include "core/error.hpp"
 
 namespace capstan {
 
@@ -11,6 +14,15 @@ namespace capstan {
 /// when it is missing, a folder, unreadable, empty, not packed although it is called so, truncated or damaged.
 std::string read_text_file(const std::string& path);
 
+/// The same content, block by block, for texts of any size; `take` returns false when it has had enough. Throws as
+/// read_text_file() does, but an empty file gives no block.
+void read_blocks(const std::string& path, size_t block, const std::function<bool(std::string_view)>& take);
+
+/// What read_text_file() throws for an empty file.
+Error empty_file(const std::string& path);
+
+/// Does the name end in .gz or .zst?
+bool is_packed_name(const std::string& path);
 /// A file's name without .gz or .zst.
 std::string unpacked_name(const std::string& path);
 

@@ -1,134 +1,83 @@
 #include "data/text_source.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
 #include <numeric>
 
 #include "core/error.hpp"
-#include "core/random.hpp"
-#include "data/file_list.hpp"
+#include "data/documents.hpp"
 #include "data/fingerprint.hpp"
-#include "data/text_file.hpp"
-#include "data/utf8.hpp"
+#include "data/text_key.hpp"
+#include "data/text_loading.hpp"
 
 namespace capstan {
 namespace {
 
-struct TextFile {
-  FoundFile file;
-  std::string text;
-};
+/// Share of the training text held out for a split that has no files of its own.
+double share_of(const std::vector<std::string>& files, double fraction) { return files.empty() ? fraction : 0; }
 
-/// A part of a file that belongs to one split.
-struct Piece {
-  const TextFile* source;
-  std::string_view text;
-};
+bool is_large(const TextSourceConfig& config, const FileLists& lists) {
+  if (config.cache.empty()) return false;
+  size_t bytes = 0;
+  for (const auto& files : lists) bytes += size_of_text(files);
+  return bytes > static_cast<size_t>(config.cache_above_mb) * 1000000;
+}
 
-struct Pieces {
-  std::vector<Piece> train, valid, test;
-};
-
-/// The lines of a text that are UTF-8.
-std::string valid_lines(std::string text, const std::string& path, BadRows& bad) {
-  std::string kept;
-  bool all = true;
-  int64_t number = 1;
-  for (size_t at = 0; at < text.size(); ++number) {
-    const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
-    const std::string_view line = std::string_view(text).substr(at, end - at);
-    if (bad.guard([&] { check_utf8(line, path, number); })) {
-      if (!all) kept += line;
-    } else if (all) {
-      all = false;
-      kept = text.substr(0, at);
-    }
-    at = end;
+/// Files of one source lie behind each other.
+std::vector<TextCorpus::Source> weighted_sources(const TextSourceConfig& config,
+                                                 const std::vector<TextCorpus::File>& files) {
+  std::vector<TextCorpus::Source> sources;
+  for (size_t i = 0; i < config.weights.size(); ++i) {
+    const int64_t begin = sources.empty() ? 0 : sources.back().end;
+    sources.push_back({config.train[i], config.weights[i], begin, begin});
+    for (const TextCorpus::File& file : files)
+      if (file.source == i) sources.back().end = file.end;
   }
-  return all ? std::move(text) : std::move(kept);
+  return sources;
 }
 
-std::vector<TextFile> read_files(const std::vector<std::string>& paths, const TextSourceConfig& config, bool utf8,
-                                 BadRows& bad) {
-  std::vector<TextFile> files;
-  for (FoundFile& found : list_files(paths, {config.include, config.exclude})) {
-    std::string text = read_text_file(found.path);
-    if (utf8) text = valid_lines(std::move(text), found.path, bad);
-    files.push_back({std::move(found), std::move(text)});
-  }
-  return files;
+void check_marker(const DocumentsConfig& documents, const std::vector<Piece>& train) {
+  const auto* const marker = std::get_if<MarkerDocumentsConfig>(&documents);
+  if (marker == nullptr || std::any_of(train.begin(), train.end(), [marker](const Piece& piece) {
+        return find(piece.open(), marker->text, 0) != std::string_view::npos;
+      }))
+    return;
+  throw Error(
+      fmt::format("data.documents.text: \"{}\" does not stand anywhere in the training text; correct it, or say "
+                  "documents: file if each file is one document",
+                  marker->text));
 }
 
-using Border = std::function<size_t(std::string_view, size_t)>;
-
-/// The last place at or before a share of the text where the tokenizer allows a cut.
-size_t cut_position(std::string_view text, double share, const Border& border) {
-  // 1 - 0.05 - 0.05 is a little less than 0.9: a product just below a whole number is that number.
-  constexpr double rounding = 1e-12;
-  return border(text, static_cast<size_t>(std::floor(static_cast<double>(text.size()) * share * (1 + rounding))));
-}
-
-void add_piece(std::vector<Piece>& pieces, const TextFile& file, size_t begin, size_t end) {
-  if (end > begin) pieces.push_back({&file, std::string_view(file.text).substr(begin, end - begin)});
-}
-
-void split_tails(const std::vector<TextFile>& files, const Border& border, double valid, double test, Pieces& pieces) {
-  for (const TextFile& file : files) {
-    const size_t end = file.text.size();
-    const size_t test_begin = test > 0 ? cut_position(file.text, 1 - test, border) : end;
-    const size_t valid_begin = valid > 0 ? cut_position(file.text, 1 - valid - test, border) : test_begin;
-    add_piece(pieces.train, file, 0, valid_begin);
-    add_piece(pieces.valid, file, valid_begin, test_begin);
-    add_piece(pieces.test, file, test_begin, end);
-  }
-}
-
-void split_files(const std::vector<TextFile>& files, double valid, double test, Pieces& pieces) {
-  std::vector<size_t> order(files.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return std::make_pair(hash_path(files[a].file.name), a) < std::make_pair(hash_path(files[b].file.name), b);
-  });
-  const auto share = [&](double fraction) {
-    return fraction > 0
-               ? std::max<size_t>(1, static_cast<size_t>(std::llround(static_cast<double>(files.size()) * fraction)))
-               : 0;
-  };
-  const size_t valid_files = share(valid), test_files = share(test);
-  if (valid_files + test_files >= files.size())
-    throw Error(
-        fmt::format("data: split by-file holds {} of {} files out and leaves none to train on; name more files, lower "
-                    "the fractions, or use split: tail",
-                    valid_files + test_files, files.size()));
-  std::vector<int> splits(files.size(), 0);
-  for (size_t i = 0; i < valid_files + test_files; ++i) splits[order[i]] = i < valid_files ? 1 : 2;
-  for (size_t i = 0; i < files.size(); ++i)
-    add_piece(splits[i] == 0   ? pieces.train
-              : splits[i] == 1 ? pieces.valid
-                               : pieces.test,
-              files[i], 0, files[i].text.size());
-}
-
-void add_whole(const std::vector<TextFile>& files, std::vector<Piece>& pieces) {
-  for (const TextFile& file : files) add_piece(pieces, file, 0, file.text.size());
-}
-
-TextCorpus encode(const std::vector<Piece>& pieces, const Tokenizer& tokenizer, bool keep_text) {
+TextCorpus encode_to_memory(const std::vector<Piece>& pieces, const DocumentsConfig& documents,
+                            const Tokenizer& tokenizer, bool keep_text) {
   TextCorpus corpus;
-  for (const Piece& piece : pieces) {
-    const std::vector<int32_t> ids = tokenizer.encode(piece.text, piece.source->file.path);
-    TextCorpus::File file{piece.source->file.path,
-                          piece.source->file.name,
-                          corpus.size(),
-                          0,
-                          static_cast<int64_t>(piece.text.size()),
-                          keep_text ? std::string(piece.text) : std::string()};
-    corpus.tokens.insert(corpus.tokens.end(), ids.begin(), ids.end());
-    file.end = corpus.size();
-    corpus.files.push_back(std::move(file));
-  }
+  std::vector<int32_t> tokens;
+  encode(
+      pieces, documents, tokenizer, nullptr,
+      [&](const std::vector<int32_t>& ids) { tokens.insert(tokens.end(), ids.begin(), ids.end()); },
+      [&](const Piece& piece, int64_t begin, int64_t end) {
+        const auto bytes = static_cast<int64_t>(piece.end - piece.begin);
+        corpus.files.push_back(
+            {piece.source->file.path, piece.source->file.name, begin, end, bytes, {}, piece.source->file.source});
+        if (keep_text) corpus.files.back().text = [text = std::string(piece.open().view())] { return text; };
+      });
+  corpus.tokens = std::move(tokens);
   return corpus;
+}
+
+TextData load_to_memory(const TextSourceConfig& config, const FileLists& lists,
+                        std::shared_ptr<const Tokenizer> tokenizer) {
+  const auto text =
+      read_split_text(config, lists, tokenizer.get(), {must_be_utf8(config, tokenizer.get()), "", nullptr});
+  TextData data;
+  data.left_out = text->left_out;
+  data.tokenizer = tokenizer ? tokenizer : learn_tokenizer(config, text->pieces.train, nullptr);
+  data.train = encode_to_memory(text->pieces.train, config.documents, *data.tokenizer, false);
+  data.valid = encode_to_memory(text->pieces.valid, config.documents, *data.tokenizer, true);
+  data.test = encode_to_memory(text->pieces.test, config.documents, *data.tokenizer, true);
+  check_sizes(config, data.train.size(), data.valid.size());
+  describe_corpora(config, data);
+  data.fingerprint = Fingerprint().add(data.train.tokens).add(data.valid.tokens).hex();
+  return data;
 }
 
 }  // namespace
@@ -138,49 +87,84 @@ int64_t TextCorpus::bytes() const {
                          [](int64_t sum, const File& file) { return sum + file.bytes; });
 }
 
-std::string TextData::fingerprint() const { return Fingerprint().add(train.tokens).add(valid.tokens).hex(); }
+bool must_be_utf8(const TextSourceConfig& config, const Tokenizer* tokenizer) {
+  return tokenizer != nullptr ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
+}
 
-TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer) {
-  const double valid = config.valid.empty() ? config.valid_fraction : 0,
-               test = config.test.empty() ? config.test_fraction : 0;
-  if (valid + test >= 1)
-    throw ConfigError(fmt::format("data: valid_fraction {} and test_fraction {} leave no training text", valid, test));
-  if (config.overlap >= config.sequence_length)
-    throw ConfigError(
-        fmt::format("data: overlap {} must be less than sequence_length {}", config.overlap, config.sequence_length));
-  const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
+std::unique_ptr<const SplitText> read_split_text(const TextSourceConfig& config, const FileLists& lists,
+                                                 const Tokenizer* tokenizer, const ReadRule& rule) {
+  auto text = std::make_unique<SplitText>();
   BadRows bad(config.on_error, "line");
-  const auto train_files = read_files(config.train, config, utf8, bad);
-  const auto valid_files = read_files(config.valid, config, utf8, bad);
-  const auto test_files = read_files(config.test, config, utf8, bad);
+  for (size_t i = 0; i < lists.size(); ++i) text->sources[i] = read_sources(lists[i], rule, bad);
   bad.check();
-  Pieces pieces;
-  if (valid + test > 0 && config.split == TextSplit::by_file) {
-    split_files(train_files, valid, test, pieces);
-  } else {
-    const Border border = !tokenizer ? border_of(config.tokenizer)
-                                     : [&](std::string_view text, size_t at) { return tokenizer->border(text, at); };
-    split_tails(train_files, border, valid, test, pieces);
-  }
-  add_whole(valid_files, pieces.valid);
-  add_whole(test_files, pieces.test);
+  text->left_out = bad.summary();
+  Border border = tokenizer != nullptr ? border_of(*tokenizer) : border_of(config.tokenizer);
+  if (has_documents(config.documents))
+    border = [&](std::string_view all, size_t at) { return document_border(config.documents, all, at); };
+  text->pieces = split_sources(text->sources[0], {config.split, share_of(config.valid, config.valid_fraction),
+                                                  share_of(config.test, config.test_fraction), std::move(border)});
+  add_whole(text->sources[1], text->pieces.valid);
+  add_whole(text->sources[2], text->pieces.test);
+  check_marker(config.documents, text->pieces.train);
+  return text;
+}
 
-  TextData data;
-  data.left_out = bad.summary();
-  if (!tokenizer) {
-    std::vector<std::string_view> texts;
-    for (const Piece& piece : pieces.train) texts.push_back(piece.text);
-    tokenizer = make_tokenizer(config.tokenizer, texts);
+std::shared_ptr<const Tokenizer> learn_tokenizer(const TextSourceConfig& config, const std::vector<Piece>& train,
+                                                 Progress* progress) {
+  const auto* const marker = std::get_if<MarkerDocumentsConfig>(&config.documents);
+  if (marker == nullptr) return make_tokenizer(config.tokenizer, texts_of(train, progress));
+  const std::vector<Piece> parts = without(marker->text, train);
+  return make_tokenizer(config.tokenizer, texts_of(parts, progress));
+}
+
+int64_t encode(const std::vector<Piece>& pieces, const DocumentsConfig& documents, const Tokenizer& tokenizer,
+               Progress* progress, const std::function<void(const std::vector<int32_t>&)>& put,
+               const std::function<void(const Piece&, int64_t, int64_t)>& file) {
+  int64_t size = 0;
+  for (const Piece& piece : pieces) {
+    const int64_t begin = size;
+    DocumentEncoder encoder(documents, tokenizer, piece.source->file.path);
+    std::vector<int32_t> tokens;
+    const auto give = [&] {
+      size += static_cast<int64_t>(tokens.size());
+      put(tokens);
+      tokens.clear();
+    };
+    for_blocks(piece.open(progress), border_of(tokenizer), [&](std::string_view block) {
+      encoder.push(block, tokens);
+      give();
+    });
+    encoder.finish(tokens);
+    give();
+    file(piece, begin, size);
   }
-  data.tokenizer = std::move(tokenizer);
-  data.train = encode(pieces.train, *data.tokenizer, false);
-  data.valid = encode(pieces.valid, *data.tokenizer, true);
-  data.test = encode(pieces.test, *data.tokenizer, true);
-  if (valid > 0 && data.valid.size() == 0)
+  return size;
+}
+
+void describe_corpora(const TextSourceConfig& config, TextData& data) {
+  for (TextCorpus* const corpus : {&data.train, &data.valid, &data.test})
+    corpus->end_of_document = end_of_document(config.documents, *data.tokenizer);
+  data.train.sources = weighted_sources(config, data.train.files);
+}
+
+void check_sizes(const TextSourceConfig& config, int64_t train, int64_t valid) {
+  const double share = share_of(config.valid, config.valid_fraction);
+  if (share > 0 && valid == 0)
     throw Error(
-        fmt::format("data: a share of {} of the training text is no text to validate on; raise valid_fraction", valid));
-  if (data.train.size() == 0) throw Error("data: no text is left to train on; add text or lower valid_fraction");
-  return data;
+        fmt::format("data: a share of {} of the training text is no text to validate on; raise valid_fraction", share));
+  if (train == 0)
+    throw Error("data: no text is left to train on; add text, lower valid_fraction or name files to validate on");
+}
+
+TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer, const Tell& tell) {
+  ProblemText problems("data");
+  validate(config, problems);
+  if (!problems.text().empty()) throw ConfigError(problems.text());
+  const FileFilter filter{config.include, config.exclude};
+  const FileLists lists{config.weights.empty() ? list_files(config.train, filter) : list_sources(config.train, filter),
+                        list_files(config.valid, filter), list_files(config.test, filter)};
+  return is_large(config, lists) ? load_cached_text(config, lists, std::move(tokenizer), tell)
+                                 : load_to_memory(config, lists, std::move(tokenizer));
 }
 
 }  // namespace capstan

@@ -62,8 +62,7 @@ bool is_trained(const SentencePieceTokenizerConfig& config) {
   return config.model.empty() || !std::filesystem::exists(config.model);
 }
 
-std::shared_ptr<const Tokenizer> make_sentencepiece(const SentencePieceTokenizerConfig& config,
-                                                    const std::vector<std::string_view>& texts) {
+std::shared_ptr<const Tokenizer> make_sentencepiece(const SentencePieceTokenizerConfig& config, const Texts& texts) {
   if (!is_trained(config))
     return std::make_shared<SentencePieceTokenizer>(
         SentencePieceTokenizer::from_file(config.model, config.normalisation));
@@ -133,8 +132,7 @@ std::string StreamingDecoder::take(bool at_end) {
   return text;
 }
 
-std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config,
-                                                const std::vector<std::string_view>& texts) {
+std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config, const Texts& texts) {
   if (std::holds_alternative<ByteTokenizerConfig>(config)) return std::make_shared<ByteTokenizer>();
   if (const auto* chars = std::get_if<CharTokenizerConfig>(&config))
     return std::make_shared<CharTokenizer>(CharTokenizer::from_texts(texts, chars->normalisation));
@@ -147,7 +145,17 @@ std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config,
 
 bool needs_utf8(const TokenizerConfig& config) { return !std::holds_alternative<ByteTokenizerConfig>(config); }
 
-std::function<size_t(std::string_view, size_t)> border_of(const TokenizerConfig& config) {
+bool learns_from_texts(const TokenizerConfig& config) {
+  if (const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config)) return is_trained(*pieces);
+  if (const auto* word = std::get_if<WordTokenizerConfig>(&config)) return word->vocabulary.empty();
+  return std::holds_alternative<CharTokenizerConfig>(config);
+}
+
+Border border_of(const Tokenizer& tokenizer) {
+  return [&tokenizer](std::string_view text, size_t at) { return tokenizer.border(text, at); };
+}
+
+Border border_of(const TokenizerConfig& config) {
   const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config);
   if (pieces != nullptr && is_trained(*pieces)) return SentencePieceTokenizer::word_border;
   TokenizerConfig empty = config;  // the vocabulary does not matter

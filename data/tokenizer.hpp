@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include "core/schema.hpp"
 #include "data/normalisation.hpp"
+#include "data/texts.hpp"
 
 namespace capstan {
 
@@ -146,11 +146,14 @@ using TokenizerConfig =
 
 /// Gathers the vocabulary from the training texts where the kind needs one. A SentencePiece model that is trained is
 /// also written to config.model, where that names a file.
-std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config,
-                                                const std::vector<std::string_view>& texts);
+std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config, const Texts& texts);
+/// Does make_tokenizer() look at the texts?
+bool learns_from_texts(const TokenizerConfig& config);
 /// Must texts be valid UTF-8 for it?
 bool needs_utf8(const TokenizerConfig& config);
+/// Tokenizer::border() of a tokenizer, which must outlive it.
+Border border_of(const Tokenizer& tokenizer);
 /// Tokenizer::border() of the tokenizer that make_tokenizer() would make, before there is one.
-std::function<size_t(std::string_view text, size_t at)> border_of(const TokenizerConfig& config);
+Border border_of(const TokenizerConfig& config);
 
 }  // namespace capstan

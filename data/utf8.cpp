@@ -1,5 +1,7 @@
 #include "data/utf8.hpp"
 
+#include <cstring>
+
 #include "core/error.hpp"
 
 namespace capstan {
@@ -23,6 +25,18 @@ Lead lead(uint8_t byte) {
   return {};
 }
 
+/// How many bytes at the front are ASCII and no line's end, counted in eights: most texts are little else.
+size_t plain_front(std::string_view text) {
+  constexpr uint64_t ones = 0x0101010101010101, highs = 0x8080808080808080, line_ends = ones * '\n';
+  size_t at = 0;
+  for (uint64_t word = 0; at + sizeof(word) <= text.size(); at += sizeof(word)) {
+    std::memcpy(&word, text.data() + at, sizeof(word));
+    const uint64_t other = word ^ line_ends;  // a zero byte is a line's end
+    if (((word | ((other - ones) & ~other)) & highs) != 0) break;
+  }
+  return at;
+}
+
 }  // namespace
 
 Utf8Character first_character(std::string_view text) {
@@ -42,23 +56,32 @@ Utf8Character first_character(std::string_view text) {
   return {State::valid, code_point, begin.length};
 }
 
-void check_utf8(std::string_view text, const std::string& file, int64_t first_line) {
-  int64_t line = first_line, column = 1;
+void check_utf8(std::string_view text, const std::string& file, TextPlace& place) {
   for (size_t at = 0; at < text.size();) {
+    if (const size_t plain = plain_front(text.substr(at)); plain > 0) {
+      place.column += static_cast<int64_t>(plain);
+      at += plain;
+      continue;
+    }
     const Utf8Character character = first_character(text.substr(at));
     if (character.state != Utf8Character::State::valid)
       throw Error(
           fmt::format("{}:{}:{}: byte 0x{:02x} is not valid UTF-8; use the tokenizer 'byte', which reads any file, or "
                       "convert the file to UTF-8",
-                      file, line, column, static_cast<uint8_t>(text[at])));
+                      file, place.line, place.column, static_cast<uint8_t>(text[at])));
     if (text[at] == '\n') {
-      ++line;
-      column = 1;
+      ++place.line;
+      place.column = 1;
     } else {
-      ++column;
+      ++place.column;
     }
     at += character.bytes;
   }
+}
+
+void check_utf8(std::string_view text, const std::string& file, int64_t first_line) {
+  TextPlace place{first_line, 1};
+  check_utf8(text, file, place);
 }
 
 void append_utf8(std::string& text, uint32_t code_point) {

@@ -22,6 +22,14 @@ Utf8Character first_character(std::string_view text);
 /// begins with the file's line `first_line`.
 void check_utf8(std::string_view text, const std::string& file, int64_t first_line = 1);
 
+/// A place in a file, both numbers from 1.
+struct TextPlace {
+  int64_t line = 1, column = 1;
+};
+
+/// The same for a text that begins at `place`, which moves behind it: for texts that come in parts.
+void check_utf8(std::string_view text, const std::string& file, TextPlace& place);
+
 void append_utf8(std::string& text, uint32_t code_point);
 
 /// The largest position <= `at` that is not inside a character of valid UTF-8.

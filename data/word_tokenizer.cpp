@@ -57,12 +57,15 @@ WordTokenizer::WordTokenizer(const Rule& rule, std::vector<std::string> words) :
   }
 }
 
-WordTokenizer WordTokenizer::from_texts(const WordTokenizerConfig& config, const std::vector<std::string_view>& texts) {
+WordTokenizer WordTokenizer::from_texts(const WordTokenizerConfig& config, const Texts& texts) {
   const Rule rule{config.split, config.lower_case, config.normalisation};
   std::unordered_map<std::string, int64_t> counts;
-  for (const std::string_view text : texts)
-    split_words(text, rule, [&](std::string_view word) {
-      if (word != "\n") ++counts[lowered(word, config.lower_case)];
+  const WordTokenizer empty(rule, {});
+  for (size_t i = 0; i < texts.count(); ++i)
+    for_blocks(texts.open(i), border_of(empty), [&](std::string_view text) {
+      split_words(text, rule, [&](std::string_view word) {
+        if (word != "\n") ++counts[lowered(word, config.lower_case)];
+      });
     });
   counts.erase(unknown_word);
   counts.erase(end_of_line_word);

@@ -25,7 +25,7 @@ class WordTokenizer final : public Tokenizer {
   /// `words` without `<unk>` and `<eos>`. Throws std::invalid_argument for an empty, repeated or reserved word.
   WordTokenizer(const Rule& rule, std::vector<std::string> words);
   /// Words in the order of frequency, then of bytes.
-  static WordTokenizer from_texts(const WordTokenizerConfig& config, const std::vector<std::string_view>& texts);
+  static WordTokenizer from_texts(const WordTokenizerConfig& config, const Texts& texts);
   /// One word per line; `<unk>` and `<eos>` may be among them. Throws Error naming file and line.
   static WordTokenizer from_file(const WordTokenizerConfig& config);
 

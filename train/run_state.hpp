@@ -6,7 +6,7 @@
 #include <string>
 
 #include "train/config.hpp"
-#include "train/settings.hpp"
+#include "core/settings.hpp"
 
 namespace capstan {
 

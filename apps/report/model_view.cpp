@@ -89,6 +89,9 @@ void add_first_token(const RunConfig& config, Words& words) {
   words.of_token.insert(words.of_token.begin(), 0);
 }
 
+/// Begins and ends with a blank, so that it is a word of its own.
+constexpr const char* between_texts_text = " \u2016 ";
+
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 }  // namespace
@@ -112,8 +115,9 @@ Words words_of(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens) {
   int32_t previous = -1;
   bool after_blank = false;
   for (const int32_t token : tokens) {
-    const std::string piece = tokenizer.piece(token, previous);
-    previous = token;
+    const bool between_texts = token >= tokenizer.vocabulary_size();
+    const std::string piece = between_texts ? between_texts_text : tokenizer.piece(token, previous);
+    previous = between_texts ? -1 : token;
     const bool blank_first = !piece.empty() && is_blank(piece.front());
     // Tokenizers of words give " word", those of bytes and characters the blank as a token of its own.
     if (words.texts.empty() || (blank_first && piece.size() > 1) || (after_blank && !blank_first))

@@ -35,7 +35,8 @@ std::vector<int32_t> example_tokens(const RunData& data, Split split);
 /// Those of a text given by the user. Throws Error when it has none.
 std::vector<int32_t> example_tokens(const Tokenizer& tokenizer, const std::string& text);
 
-/// Words and the tokens that make them: tokens up to the next blank belong together.
+/// Words and the tokens that make them: tokens up to the next blank belong together. Ids behind the tokenizer's
+/// vocabulary, which stand between texts, are words of their own.
 struct Words {
   std::vector<std::string> texts;
   std::vector<size_t> of_token;

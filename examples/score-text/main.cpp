@@ -20,7 +20,7 @@ using namespace capstan;
 void print_bits(const SavedRun& run, const std::string& line) {
   // A language model predicts each token from those before it; the start token stands before the first one.
   std::vector<int32_t> tokens = run.tokenizer->encode(line), inputs = tokens;
-  inputs.insert(inputs.begin(), run.tokenizer->start_token());
+  inputs.insert(inputs.begin(), start_token(run));
   inputs.pop_back();
 
   Batch batch = pad_rows({inputs});

@@ -177,6 +177,10 @@ TEST_CASE("tokens belong to the words they spell") {
   CHECK(whole.texts[1] == " two\n");
   CHECK(whole.texts[2].substr(0, 5) == "three");
   CHECK(words_of(*bytes, {}).texts.empty());
+  // What stands between two texts is no token of the tokenizer.
+  const Words documents = words_of(*bytes, {256, 'a', 'b', 256, 'c'});
+  CHECK(documents.of_token == std::vector<size_t>{0, 1, 1, 2, 3});
+  CHECK(documents.texts[1] == "ab");
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ size_t described_fields() {
 }  // namespace
 
 TEST_CASE("every field is described once, with help and a default inside its limits") {
-  CHECK(described_fields<TextSourceConfig>() == 13);
+  CHECK(described_fields<TextSourceConfig>() == 17);
   CHECK(described_fields<LabelledSourceConfig>() == 18);
   CHECK(described_fields<ListOpsConfig>() == 9);
   CHECK(described_fields<AssociativeRecallConfig>() == 8);
@@ -68,6 +68,16 @@ TEST_CASE("rules that span several fields name the field") {
   CHECK(problems_of(text) == "valid_fraction;overlap;");
   text.valid = {"given"};
   CHECK(problems_of(text) == "overlap;");
+  text = TextSourceConfig();
+  text.train = {"a", "b"};
+  text.weights = {1, 0, 2};
+  text.documents = FileDocumentsConfig{};
+  CHECK(problems_of(text) == "weights;weights.1;split;");
+  text.weights = {};
+  text.valid = {"given"};
+  CHECK(problems_of(text) == "");
+  text.test_fraction = 0.1;
+  CHECK(problems_of(text) == "split;");
   LabelledSourceConfig labelled;
   CHECK(problems_of(labelled) == "");
   labelled.classes = {"a", "b"};

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "core/error.hpp"
@@ -20,10 +21,12 @@ TextSourceConfig text_config(std::vector<std::string> train) {
 /// Token i of the corpus is i, so that windows show where they come from.
 TextCorpus counting_corpus(int64_t size, const std::vector<int64_t>& file_sizes = {}) {
   TextCorpus corpus;
-  for (int64_t i = 0; i < size; ++i) corpus.tokens.push_back(static_cast<int32_t>(i));
+  std::vector<int32_t> tokens(static_cast<size_t>(size));
+  std::iota(tokens.begin(), tokens.end(), 0);
+  corpus.tokens = std::move(tokens);
   int64_t begin = 0;
   for (const int64_t file_size : file_sizes) {
-    corpus.files.push_back({"", "", begin, begin + file_size, file_size, ""});
+    corpus.files.push_back({"", "", begin, begin + file_size, file_size});
     begin += file_size;
   }
   return corpus;
@@ -51,7 +54,7 @@ TEST_CASE("tail: every file's end is held out, by bytes") {
   config.valid_fraction = 0.1;
   config.test_fraction = 0.2;
   const TextData data = load_text(config);
-  const auto text = [&](const TextCorpus& corpus) { return data.tokenizer->decode(corpus.tokens); };
+  const auto text = [&](const TextCorpus& corpus) { return data.tokenizer->decode(corpus.tokens.to_vector()); };
   CHECK(text(data.train) == "0123456abcdefghijklmn");
   CHECK(text(data.valid) == "7op");
   CHECK(text(data.test) == "89qrst");
@@ -60,7 +63,7 @@ TEST_CASE("tail: every file's end is held out, by bytes") {
   CHECK(data.valid.files[1].name == "b");
   CHECK(data.valid.files[1].begin == 1);
   CHECK(data.valid.files[1].end == 3);
-  CHECK(data.valid.files[1].text == "op");
+  CHECK(data.valid.files[1].text() == "op");
 }
 
 TEST_CASE("tail: 90/5/5 of one file are exactly its first 90, next 5 and last 5 hundredths, in that order") {
@@ -71,9 +74,9 @@ TEST_CASE("tail: 90/5/5 of one file are exactly its first 90, next 5 and last 5 
     TextSourceConfig config = text_config({folder.write("enwik", text)});
     config.valid_fraction = config.test_fraction = 0.05;
     const TextData data = load_text(config);
-    CHECK(data.tokenizer->decode(data.train.tokens) == text.substr(0, 90 * hundredth));
-    CHECK(data.tokenizer->decode(data.valid.tokens) == text.substr(90 * hundredth, 5 * hundredth));
-    CHECK(data.tokenizer->decode(data.test.tokens) == text.substr(95 * hundredth));
+    CHECK(data.tokenizer->decode(data.train.tokens.to_vector()) == text.substr(0, 90 * hundredth));
+    CHECK(data.tokenizer->decode(data.valid.tokens.to_vector()) == text.substr(90 * hundredth, 5 * hundredth));
+    CHECK(data.tokenizer->decode(data.test.tokens.to_vector()) == text.substr(95 * hundredth));
   }
 }
 
@@ -89,8 +92,9 @@ TEST_CASE("tail: no character and no word is cut") {
       const TextData data = load_text(config);
       CHECK(data.train.bytes() + data.valid.bytes() == static_cast<int64_t>(text.size()));
       CHECK(data.train.bytes() <= static_cast<int64_t>(text.size() * (1 - fraction)));
-      std::vector<int32_t> joined = data.train.tokens;
-      joined.insert(joined.end(), data.valid.tokens.begin(), data.valid.tokens.end());
+      std::vector<int32_t> joined = data.train.tokens.to_vector();
+      const std::vector<int32_t> valid = data.valid.tokens.to_vector();
+      joined.insert(joined.end(), valid.begin(), valid.end());
       CHECK(joined == data.tokenizer->encode(text));
     }
 }
@@ -125,15 +129,15 @@ TEST_CASE("given validation and test files are taken whole; the vocabulary is th
   config.test = {folder.write_gzip("test.gz", "cba")};
   config.tokenizer = CharTokenizerConfig{};
   const TextData data = load_text(config);
-  CHECK(data.train.tokens == std::vector<int32_t>{1, 2, 1, 2});
-  CHECK(data.valid.tokens == std::vector<int32_t>{1, 2, 0});
-  CHECK(data.test.tokens == std::vector<int32_t>{0, 2, 1});
+  CHECK(data.train.tokens.to_vector() == std::vector<int32_t>{1, 2, 1, 2});
+  CHECK(data.valid.tokens.to_vector() == std::vector<int32_t>{1, 2, 0});
+  CHECK(data.test.tokens.to_vector() == std::vector<int32_t>{0, 2, 1});
   const TextData again =
       load_text(text_config({folder.write("other", "bbbbbbbbbbbbb")}), data.tokenizer);  // a run's tokenizer
   CHECK(again.tokenizer == data.tokenizer);
   CHECK(again.train.tokens[0] == 2);
-  CHECK(again.fingerprint() != data.fingerprint());
-  CHECK(load_text(config).fingerprint() == data.fingerprint());
+  CHECK(again.fingerprint != data.fingerprint);
+  CHECK(load_text(config).fingerprint == data.fingerprint);
 }
 
 TEST_CASE("lines that are not UTF-8 are named together, or left out and counted") {
@@ -148,7 +152,7 @@ TEST_CASE("lines that are not UTF-8 are named together, or left out and counted"
     CHECK_MESSAGE(contains(message, part), message);
   config.on_error = OnError::skip;
   const TextData data = load_text(config);
-  CHECK(data.tokenizer->decode(data.train.tokens) == "one\nthree\nfour\n");
+  CHECK(data.tokenizer->decode(data.train.tokens.to_vector()) == "one\nthree\nfour\n");
   CHECK(data.train.bytes() == 15);
   REQUIRE(data.left_out.size() == 1);
   CHECK(contains(data.left_out[0], "data: 3 lines left out (on_error: skip), the first: "));
@@ -173,7 +177,8 @@ TEST_CASE("text that cannot be used is named with the remedy") {
       {"char", "latin.txt:1:4: byte 0xe9", [&](auto& c) { c.tokenizer = CharTokenizerConfig{}; }},
       {"word", "latin.txt:1:4: byte 0xe9", [&](auto& c) { c.tokenizer = WordTokenizerConfig{}; }},
       {"by-file of one", "leaves none to train on", [&](auto& c) { c.split = TextSplit::by_file; }},
-      {"fractions", "leave no training text", [&](auto& c) { c.valid_fraction = c.test_fraction = 0.5; }},
+      {"fractions", "data.valid_fraction: together with test_fraction it leaves no training text",
+       [&](auto& c) { c.valid_fraction = c.test_fraction = 0.5; }},
       {"overlap", "must be less than sequence_length", [&](auto& c) { c.overlap = c.sequence_length; }},
       {"blank tail", "no text to validate on; raise valid_fraction",
        [&](auto& c) {

@@ -6,7 +6,7 @@
 
 #include "core/error.hpp"
 #include "train/config.hpp"
-#include "train/settings.hpp"
+#include "core/settings.hpp"
 
 using namespace capstan;
 

@@ -1,0 +1,94 @@
+#include "data/token_row.hpp"
+
+#include <fstream>
+#include <numeric>
+
+#include "core/error.hpp"
+#include "data/fingerprint.hpp"
+#include "support.hpp"
+
+using namespace capstan;
+
+namespace {
+
+/// A file of `width` bytes a token.
+std::string write_tokens(const TemporaryFolder& folder, const std::vector<int32_t>& tokens, int width) {
+  std::string bytes;
+  for (const int32_t token : tokens)
+    for (int i = 0; i < width; ++i) bytes.push_back(static_cast<char>(token >> (8 * i)));
+  return folder.write("tokens", bytes);
+}
+
+/// Memory of this process that lies in mapped files, in bytes.
+int64_t mapped_bytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t total = 0, resident = 0, shared = 0;
+  file >> total >> resident >> shared;
+  return shared * sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace
+
+TEST_CASE("a row of tokens gives the same from memory and from files of every width") {
+  const TemporaryFolder folder;
+  struct Row {
+    int width;
+    std::vector<int32_t> tokens;
+  };
+  for (const Row& row : {Row{1, {0, 1, 127, 128, 255}}, Row{2, {0, 255, 256, 32768, 65535}},
+                         Row{4, {0, 65536, 1 << 24, 2147483647, 5}}, Row{1, {}}}) {
+    const auto size = static_cast<int64_t>(row.tokens.size());
+    const TokenRow memory(row.tokens),
+        file = TokenRow::mapped(write_tokens(folder, row.tokens, row.width), size, row.width);
+    for (const TokenRow& tokens : {memory, file}) {
+      CHECK(tokens.size() == size);
+      CHECK(tokens.to_vector() == row.tokens);
+      for (int64_t i = 0; i < size; ++i) CHECK(tokens[i] == row.tokens[static_cast<size_t>(i)]);
+      if (size > 0) CHECK(tokens.slice(1, 4) == std::vector<int32_t>(row.tokens.begin() + 1, row.tokens.begin() + 4));
+      CHECK(tokens.slice(size, size).empty());
+      CHECK_THROWS_AS(tokens.slice(0, size + 1), std::invalid_argument);
+      CHECK_THROWS_AS(tokens.slice(-1, 0), std::invalid_argument);
+      CHECK_THROWS_AS(tokens.slice(1, 0), std::invalid_argument);
+      CHECK(Fingerprint().add(tokens).hex() == Fingerprint().add(row.tokens).hex());
+    }
+  }
+  CHECK(TokenRow().size() == 0);
+  CHECK(TokenRow().to_vector().empty());
+}
+
+TEST_CASE("the width of a token is the least that holds the vocabulary") {
+  struct Row {
+    int64_t vocabulary;
+    int width;
+  };
+  for (const Row& row : {Row{2, 1}, Row{256, 1}, Row{257, 2}, Row{65536, 2}, Row{65537, 4}, Row{16777216, 4}})
+    CHECK(TokenRow::width_for(row.vocabulary) == row.width);
+}
+
+TEST_CASE("a file of tokens of another size is refused by name") {
+  const TemporaryFolder folder;
+  const std::string path = write_tokens(folder, {1, 2, 3}, 2);
+  CHECK(contains(message_of<Error>([&] { TokenRow::mapped(path, 4, 2); }), path + ": 6 bytes, where 4 tokens of 2"));
+  CHECK_THROWS_AS(TokenRow::mapped(folder.path("none"), 1, 1), Error);
+  CHECK_THROWS_AS(TokenRow::mapped(path, 2, 3), std::invalid_argument);
+}
+
+TEST_CASE("reading a mapped row from end to end, and all about, keeps little of it in memory") {
+  const TemporaryFolder folder;
+  constexpr int64_t size = 300 << 20;
+  { std::ofstream(folder.path("tokens")).put(7); }
+  std::filesystem::resize_file(folder.path("tokens"), size);
+  const TokenRow row = TokenRow::mapped(folder.path("tokens"), size, 1);
+  const int64_t before = mapped_bytes();
+  int64_t most = 0;
+  std::vector<int32_t> window(4096);
+  for (const int64_t stride : {int64_t{4096}, int64_t{4096 * 7919}})
+    for (int64_t i = 0; i < size / 4096; ++i) {
+      const int64_t begin = i * stride % size;
+      row.copy(begin, begin + 4096, window.data());
+      if (i % 64 == 0) most = std::max(most, mapped_bytes() - before);
+    }
+  CHECK(row[0] == 7);
+  CHECK(most < 100 << 20);
+  CHECK(most > 0);
+}
