@@ -8,8 +8,9 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+/// The shape of the schedule is one that does not depend on the number of steps.
 Words train(const std::string& name, Words more) {
-  more.insert(more.begin(), {"train", "--config", "lm.yaml", "--set", "name=" + name});
+  more.insert(more.begin(), {"train", "--config", "lm.yaml", "--set", "name=" + name, "train.schedule.shape=constant"});
   return more;
 }
 
