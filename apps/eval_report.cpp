@@ -24,6 +24,7 @@ std::vector<Figure> figures(const EvalReport& report) {
   std::vector<Figure> all{{"targets", static_cast<double>(report.total.targets), 0}, {"loss", report.total.loss(), 6}};
   if (report.language_model) all.push_back({"perplexity", std::exp(report.total.loss()), 3});
   if (report.bits_per_byte) all.push_back({"bits_per_byte", *report.bits_per_byte, 4});
+  if (report.word_perplexity) all.push_back({"word_perplexity", *report.word_perplexity, 3});
   all.push_back({"accuracy", report.total.accuracy(), 4});
   if (report.classification) {
     all.push_back({"macro_f1", report.classification->macro_f1(), 4});
@@ -73,6 +74,28 @@ void print_commonest_confusions(const EvalReport& report, std::ostream& out) {
                        report.classes[static_cast<size_t>(c.predicted)]);
 }
 
+/// Words between blanks, and ends of lines: what WikiText counts, with its <eos> for every line.
+int64_t count_words(const std::string& text) {
+  int64_t count = 0;
+  bool inside = false;
+  for (const char c : text) {
+    const bool blank = c == ' ' || (c >= '\t' && c <= '\r');
+    count += (c == '\n') + (!blank && !inside);
+    inside = !blank;
+  }
+  return count;
+}
+
+/// exp(nats per word): the same measure for every tokenizer. The text of a training split is not at hand.
+std::optional<double> word_perplexity(double nats, const TextCorpus& corpus) {
+  int64_t words = 0;
+  for (const TextCorpus::File& file : corpus.files) {
+    if (!file.text) return std::nullopt;
+    words += count_words(file.text());
+  }
+  return words > 0 ? std::optional<double>(std::exp(nats / static_cast<double>(words))) : std::nullopt;
+}
+
 }  // namespace
 
 EvalReport evaluate_split(const SavedRun& run, const RunData& data, Split split) {
@@ -89,8 +112,11 @@ EvalReport evaluate_split(const SavedRun& run, const RunData& data, Split split)
     report.total = result.total;
     report.classification = std::move(result.report);
   }
-  if (std::holds_alternative<TextSourceConfig>(run.config.data))
-    report.bits_per_byte = report.total.loss_sum / std::log(2.0) / static_cast<double>(data.corpus(split).bytes());
+  if (std::holds_alternative<TextSourceConfig>(run.config.data)) {
+    const TextCorpus& corpus = data.corpus(split);
+    report.bits_per_byte = report.total.loss_sum / std::log(2.0) / static_cast<double>(corpus.bytes());
+    report.word_perplexity = word_perplexity(report.total.loss_sum, corpus);
+  }
   return report;
 }
 

@@ -18,6 +18,7 @@ struct EvalReport {
   Evaluation total;
   bool language_model = false;
   std::optional<double> bits_per_byte;
+  std::optional<double> word_perplexity;  // held-out text: per word between blanks, the end of a line counting as one
   std::optional<ClassificationReport> classification;
   std::vector<std::string> classes;  // their names
 };

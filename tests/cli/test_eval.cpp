@@ -79,6 +79,21 @@ TEST_CASE("eval of a classifier: every class, the confusion matrix, and the same
       {"a format of another name", {}, {"eval", "runs/lm", "--format", "xml"}, 2, {"--format", "xml", "text, json"}});
 }
 
+TEST_CASE("the perplexity per word counts words between blanks, and the ends of lines") {
+  const Workplace place;
+  write_trained_samples(place);
+  place.write("few.txt", "the  sea and\n\n the sea\n");  // 5 words, 3 lines
+  const auto report = [&](const std::string& split, const std::string& file) {
+    return nlohmann::json::parse(
+        succeed(place, {"eval", "runs/lm", "--format", "json", "--split", split, "--set", "data.valid=[" + file + "]"})
+            .out);
+  };
+  const nlohmann::json few = report("valid", "few.txt");
+  const double nats = few.at("loss").get<double>() * few.at("targets").get<double>();
+  CHECK(nats / std::log(few.at("word_perplexity").get<double>()) == doctest::Approx(8).epsilon(1e-6));
+  CHECK_FALSE(report("train", "few.txt").contains("word_perplexity"));  // its text is not kept
+}
+
 TEST_CASE("the loss that eval prints is the one that training saw") {
   const Workplace place;
   write_trained_samples(place);
