@@ -110,7 +110,9 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
       spdlog::warn("{}; left out", error.what());
     }
   }
-  if (runs.empty()) throw Error("none of the folders is that of a run");
+  if (runs.empty())
+    throw Error(
+        "none of the folders is that of a run: give folders with a config.yaml and a metrics.jsonl, such as runs/NAME");
   std::stable_sort(runs.begin(), runs.end(), [](const RunRecord& a, const RunRecord& b) {
     if (a.best.has_value() != b.best.has_value()) return a.best.has_value();
     return a.best ? a.best->loss < b.best->loss : a.train_loss < b.train_loss;
