@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "train/config.hpp"
 #include "core/settings.hpp"
+#include "train/config.hpp"
 
 namespace capstan {
 

@@ -321,8 +321,8 @@ bool Loop::is_best(const Evaluation& result) const {
 
 std::string Loop::best_so_far() const {
   return config_.monitor == Monitor::accuracy && state_.best_accuracy
-             ? fmt::format("{:.2f} % at step {}", 100 * *state_.best_accuracy, state_.best_step)
-             : fmt::format("{:.4f} at step {}", *state_.best_loss, state_.best_step);
+             ? fmt::format("accuracy {:.2f} % at step {}", 100 * *state_.best_accuracy, state_.best_step)
+             : fmt::format("loss {:.4f} at step {}", *state_.best_loss, state_.best_step);
 }
 
 void Loop::judge(const Evaluation& result, double took) {
@@ -369,9 +369,7 @@ TrainResult Loop::finish() {
   const std::string reason = *limit();
   const bool went_on = unsaved_;
   if (unsaved_) save();
-  const std::string best = state_.best_loss
-                               ? fmt::format("; best validation {} {}", enum_name(config_.monitor), best_so_far())
-                               : std::string();
+  const std::string best = state_.best_loss ? "; best validation " + best_so_far() : std::string();
   reporter_.info(went_on ? fmt::format("finished at step {}: {}; {} of training{}", state_.step, reason,
                                        short_time(seconds()), best)
                          : fmt::format("nothing to do, this run is finished at step {}: {}{}; raise the limit to go on",

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "core/error.hpp"
-#include "train/config.hpp"
 #include "core/settings.hpp"
+#include "train/config.hpp"
 
 using namespace capstan;
 
