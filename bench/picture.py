@@ -8,13 +8,13 @@ import json
 import math
 import sys
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 420, 64, 112, 44, 48
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 400, 40, 96, 44, 54  # small, so that a phone can show the letters
 COLOURS = {"aft-simple": "#1b7f79", "aft-local": "#3a9d5d", "aft-conv": "#86a93b", "aft-full": "#b7791f", "fastformer": "#2f6fbf",
            "flash": "#7a4fc4", "gau": "#c4508b", "attention": "#d1383d"}
-LABEL_DISTANCE = 15  # at least so many pixels between two names
+LABEL_DISTANCE = 17  # at least so many pixels between two names
 
 STYLE = """
-  text { font: 12px system-ui, sans-serif; fill: #333 } .title { font-size: 15px; font-weight: 600 }
+  text { font: 14px system-ui, sans-serif; fill: #333 } .title { font-size: 16px; font-weight: 600 }
   .grid { stroke: #8884; stroke-width: 1 } .line { fill: none; stroke-width: 2.2 }
   @media (prefers-color-scheme: dark) { text { fill: #ddd } }
 """
@@ -56,7 +56,7 @@ def picture(lines):
 
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">', f"<style>{STYLE}</style>",
              "<title>Tokens per second over the length of a text, eight systems</title>",
-             f'<text class="title" x="{LEFT}" y="22">Training speed of a block, thousand tokens/s, over the length of the text</text>']
+             f'<text class="title" x="{LEFT}" y="22">Training one block: thousand tokens/s over length</text>']
     ticks = [m * 10**e for e in range(int(low) - 1, int(high) + 2) for m in (1, 2, 5) if low <= math.log10(m * 10**e) <= high]
     for tick in ticks:
         parts.append(f'<path class="grid" d="M{LEFT} {y(tick):.1f}H{WIDTH - RIGHT}"/>'

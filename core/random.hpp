@@ -38,6 +38,9 @@ class RandomStream {
   uint64_t below(uint64_t bound);
   /// Standard normal (Box-Muller). Takes one counter when the one before is used up, as it is at the start.
   double normal();
+  const RandomKey& key() const { return key_; }
+  /// The counter that is taken next.
+  uint64_t counter() const { return block_; }
   /// The stream `counters` further on, from the start of a counter.
   RandomStream skip(uint64_t counters) const { return RandomStream(key_, block_ + counters); }
 

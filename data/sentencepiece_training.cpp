@@ -123,8 +123,10 @@ std::string number_after(const std::string& message, const std::string& words) {
 [[noreturn]] void refuse(const SentencePieceTokenizerConfig& config, const std::string& message) {
   const std::string most = number_after(message, "set it to a value <= ");
   if (!most.empty())
-    throw ConfigError(fmt::format("data.tokenizer.vocabulary_size: the training text gives no {} pieces; {} at most",
-                                  config.vocabulary_size, most));
+    throw ConfigError(
+        fmt::format("data.tokenizer.vocabulary_size: the training text gives no {} pieces; set it to {} "
+                    "or less, or train on more text",
+                    config.vocabulary_size, most));
   const std::string least = number_after(message, fmt::format("{} vs ", config.vocabulary_size));
   if (!least.empty())
     throw ConfigError(fmt::format(

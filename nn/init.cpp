@@ -2,6 +2,7 @@
 #include <xtensor-blas/xlinalg.hpp>
 
 #include "core/array_xt.hpp"
+#include "core/kernels/normal.hpp"
 #include "core/parallel.hpp"
 #include "nn/scope.hpp"
 
@@ -21,8 +22,8 @@ Array filled(const Shape& shape, const Draw& draw) {
 Array normal_numbers(const Shape& shape, RandomStream& random, double stddev) {
   Array array(shape);
   parallel_for(array.size(), 4096, [&random, stddev, out = array.mutable_data()](int64_t begin, int64_t end) {
-    RandomStream part = random.skip(static_cast<uint64_t>(begin));
-    for (int64_t i = begin; i < end; ++i) out[i] = static_cast<real>(stddev * part.normal());
+    const uint64_t first = random.counter() + static_cast<uint64_t>(begin);
+    kernels::normal_numbers(out + begin, end - begin, philox_key(random.key()), first, stddev);
   });
   random = random.skip(static_cast<uint64_t>(array.size()));
   return array;

@@ -1,0 +1,16 @@
+// Normal numbers by counters.
+#pragma once
+
+#include <cstdint>
+
+#include "core/real.hpp"
+
+CAPSTAN_BEGIN
+namespace kernels {
+
+/// out[i] = stddev * the normal number that RandomStream(key, first + i) begins with, up to rounding in double; `key`
+/// is philox_key of its key. On the calling thread.
+void normal_numbers(real* out, int64_t count, uint64_t key, uint64_t first, double stddev);
+
+}  // namespace kernels
+CAPSTAN_END
