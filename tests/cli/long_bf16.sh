@@ -21,10 +21,10 @@ compare() {
   for event in train valid; do
     losses $event "runs/float32/tiny-$1/metrics.jsonl" >float32
     losses $event "runs/bf16/tiny-$1/metrics.jsonl" >bf16
-    paste float32 bf16 | awk -v system="$1" -v event=$event '
+    paste float32 bf16 | awk -v name="$1" -v event=$event '
       { off = $2 / $1 - 1; if (off < 0) off = -off; if (off > worst) worst = off; n++ }
       END {
-        printf "%-11s %s, %2d losses: last %.4f in float32, %.4f in bf16; furthest apart %.2f %%\n", system, event, n, $1, $2, 100 * worst
+        printf "%-11s %s, %2d losses: last %.4f in float32, %.4f in bf16; furthest apart %.2f %%\n", name, event, n, $1, $2, 100 * worst
         exit !(n >= 4 && worst < 0.01)
       }'
   done

@@ -218,7 +218,7 @@ TEST_CASE("normal: the numbers of the stream one by one but for rounding, on any
       furthest = std::max(furthest, std::abs(static_cast<double>(array[i]) - 0.5 * one_by_one.normal()));
     }
     CHECK(same);
-    CHECK(furthest <= (sizeof(real) == 4 ? 1.2e-7 : 1e-15));  // numbers of up to 2 and a half
+    CHECK(furthest <= (sizeof(real) == 4 ? 1.2e-7 : 4e-15));  // numbers of up to 2 and a half; the stream rounds 2 pi v
     CHECK(random.word() == one_by_one.word());
   }
   set_threads(0);
