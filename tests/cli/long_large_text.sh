@@ -27,7 +27,8 @@ set_command() {
   shift 3
   command=("$capstan" train --config "$source/configs/quickstart-lm.yaml"
     --set name="$name" "data.train=[$text]" data.include=[] data.exclude=[] data.split=tail data.tokenizer="$tokenizer"
-    data.valid_fraction=0.0002 model.width=64 train.max_minutes=0 train.steps=200 train.valid_every=200 train.log_every=100
+    data.valid_fraction=0.0002 model.width=64 model.ngram_embedding.orders=[]
+    train.max_minutes=0 train.steps=200 train.valid_every=200 train.log_every=100
     train.save_every=0 "$@")
 }
 
