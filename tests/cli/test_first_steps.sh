@@ -6,7 +6,7 @@ small_language_model() {
   cp "$source"/docs/*.md text/
   cp "$source"/core/shape.* "$source"/core/pool.* text/
   exits 0 "$capstan" train --config "$source/configs/quickstart-lm.yaml" --set name=small data.train=[text] data.include=[] \
-    data.sequence_length=64 data.overlap=16 model.width=32 model.layers.0.repeat=1 train.steps=30 train.valid_every=15 train.log_every=5
+    data.sequence_length=64 data.overlap=16 model.width=32 model.layers.0.repeat=1 model.ngram_embedding.buckets=1000 train.steps=30 train.valid_every=15 train.log_every=5
 }
 
 case_language_model() {
@@ -28,7 +28,7 @@ case_language_model() {
   cmp out first
 
   exits 0 "$capstan" train --config "$source/configs/quickstart-lm.yaml" --set name=small data.train=[text] data.include=[] \
-    data.sequence_length=64 data.overlap=16 model.width=32 model.layers.0.repeat=1 train.steps=30 train.valid_every=15 train.log_every=5
+    data.sequence_length=64 data.overlap=16 model.width=32 model.layers.0.repeat=1 model.ngram_embedding.buckets=1000 train.steps=30 train.valid_every=15 train.log_every=5
   says "finished at step 30" err
   exits 0 "$capstan" inspect runs/small
   says "aft-local" out

@@ -69,7 +69,7 @@ case_score_text() {
   example score-text
   cat "$source"/docs/*.md >text.txt
   exits 0 "$capstan" train --config "$source/configs/quickstart-lm.yaml" --set name=lm data.train=[text.txt] data.include=[] data.split=tail \
-    data.sequence_length=64 data.overlap=16 model.width=32 model.layers.0.repeat=1 train.steps=20
+    data.sequence_length=64 data.overlap=16 model.width=32 model.layers.0.repeat=1 model.ngram_embedding.buckets=1000 train.steps=20
   printf 'The gradient of a weight.\n\nqzjx vvkw\n' | score-text/score_text runs/lm >out
   test "$(wc -l <out)" -eq 2
   # Words of its own text cost it less than letters at random.
