@@ -86,11 +86,12 @@ TEST_CASE("rows that cannot be used stop a run, or are left out and told once") 
 TEST_CASE("a vocabulary that the text does not give is refused with the largest one that it gives") {
   const Workplace place;
   write_samples(place);
-  check_refused(place, {"too many pieces",
-                        {},
-                        train("lm.yaml", "{type: sentencepiece, vocabulary_size: 20000}"),
-                        2,
-                        {"data.tokenizer.vocabulary_size", "gives no 20000 pieces", " at most"}});
+  check_refused(place,
+                {"too many pieces",
+                 {},
+                 train("lm.yaml", "{type: sentencepiece, vocabulary_size: 20000}"),
+                 2,
+                 {"data.tokenizer.vocabulary_size", "gives no 20000 pieces", " or less, or train on more text"}});
 }
 
 }  // namespace
