@@ -42,7 +42,9 @@ void describe(Fields& f, NgramConfig& c) {
 }
 
 /// Of NgramEmbedding, nn/ngram_embedding.hpp.
-struct NgramEmbeddingConfig : NgramTableConfig {};
+struct NgramEmbeddingConfig : NgramTableConfig {
+  bool fresh_each_epoch = false;
+};
 
 template <class Fields>
 void describe(Fields& f, NgramEmbeddingConfig& c) {
@@ -51,6 +53,9 @@ void describe(Fields& f, NgramEmbeddingConfig& c) {
     "bytes; "
     "[] = none");
   describe_ngram_table(f, c);
+  f("fresh_each_epoch", c.fresh_each_epoch, any(),
+    "empty the table when an epoch ends: long n-grams are then believed as far as they have proved true, however often "
+    "the text is read");
 }
 
 }  // namespace capstan

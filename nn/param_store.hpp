@@ -16,6 +16,8 @@ struct ParamOptions {
   // A large table of which a step touches few rows: only those named in Param::touched are updated. Its gradient must
   // come from ops that name them, such as embedding_bag.
   bool by_rows = false;
+  // It goes back to zero when an epoch ends, and with it what an optimizer remembers of it (train/fresh_tables.hpp).
+  bool fresh_each_epoch = false;
 };
 
 struct Param {

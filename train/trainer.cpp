@@ -14,11 +14,13 @@
 #include "train/checkpoint.hpp"
 #include "train/evaluate.hpp"
 #include "train/event_file.hpp"
+#include "train/fresh_tables.hpp"
 #include "train/metrics.hpp"
 #include "train/micro_batches.hpp"
 #include "train/pace.hpp"
 #include "train/reporter.hpp"
 #include "train/run_folder.hpp"
+#include "train/run_length.hpp"
 #include "train/signals.hpp"
 
 namespace capstan {
@@ -26,19 +28,6 @@ namespace {
 
 constexpr int64_t skips_in_row_limit = 20;
 constexpr double nats_per_bit = 0.6931471805599453;
-
-int64_t steps_of_epoch(const BatchSource& source, int64_t epoch, int64_t accumulate) {
-  return (source.batches_per_epoch(epoch) + accumulate - 1) / accumulate;
-}
-
-/// Steps after which the run ends by its configuration; 0 = not known.
-int64_t total_steps(const BatchSource& source, const TrainConfig& config) {
-  if (config.epochs == 0) return config.steps;
-  int64_t total = 0;
-  for (int64_t epoch = 0; epoch < config.epochs && (config.steps == 0 || total < config.steps); ++epoch)
-    total += steps_of_epoch(source, epoch, config.accumulate);
-  return config.steps > 0 ? std::min(total, config.steps) : total;
-}
 
 class Loop {
  public:
@@ -114,6 +103,8 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
   state_.machine = this_machine(config_.precision);
   if (config_.precision == Precision::bf16 && bf16_backend() == Bf16Backend::floats)
     reporter_.warn("train.precision: bf16 is emulated here: its rounding without its speed");
+  if (has_fresh_tables(in_.params))
+    if (const auto warning = warn_of_fresh_tables(in_.train, config_)) reporter_.warn(*warning);
   resume();
   if (in_.on_ready) in_.on_ready();
   metrics_ = std::make_unique<MetricsFile>(folder_.metrics_file(), state_.step);
@@ -169,6 +160,7 @@ void Loop::step() {
   const Stopwatch watch;
   const int64_t epoch = state_.epoch;
   learning_rate_ = schedule_.rate(state_.step);
+  if (epoch > 0 && state_.batch == 0) empty_fresh_tables(in_.params, optimizer_, average_.get());
   std::optional<StepSums> sums;
   try {
     sums = accumulate_gradients();

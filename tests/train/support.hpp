@@ -63,8 +63,9 @@ inline bool contains(const std::string& text, const std::string& part) { return 
 /// ignored. In training, keep is 0 or 2 by a draw from (example, position, step), as dropout does.
 class LookupTask final : public Task {
  public:
-  LookupTask(ParamStore& params, int64_t tokens)
-      : weight_(params.add("weight", Array(Shape{tokens}, real{0.1F}), {})),
+  LookupTask(ParamStore& params, int64_t tokens, bool fresh_each_epoch)
+      : weight_(params.add("weight", Array(Shape{tokens}, real{fresh_each_epoch ? 0 : 0.1F}),
+                           {/*decay=*/true, /*gauge=*/false, /*by_rows=*/false, fresh_each_epoch})),
         bias_(params.add("bias", Array(Shape{1}, real{0}), {false})) {
     params.finalize();
   }
@@ -159,10 +160,11 @@ struct Setup {
   DrawnBatches data, held_out;
   TrainInputs inputs;
 
-  explicit Setup(const std::filesystem::path& folder, int64_t tokens = 11)
-      : task(params, tokens), inputs{task,      params, data,
-                                     &held_out, folder, {{"model", "lookup\nwidth: 11"}, {"data", "drawn"}},
-                                     1} {
+  explicit Setup(const std::filesystem::path& folder, int64_t tokens = 11, bool fresh_each_epoch = false)
+      : task(params, tokens, fresh_each_epoch), inputs{task,   params,
+                                                       data,   &held_out,
+                                                       folder, {{"model", "lookup\nwidth: 11"}, {"data", "drawn"}},
+                                                       1} {
     data.vocabulary = held_out.vocabulary = tokens;
     held_out.seed = 4;
     held_out.count = 2;

@@ -110,7 +110,7 @@ TEST_CASE("rows are split evenly and completely") {
 
 TEST_CASE("evaluation does not depend on its batches") {
   ParamStore params;
-  const LookupTask task(params, 11);
+  const LookupTask task(params, 11, false);
   DrawnBatches small, large;
   small.rows = 3;
   small.count = 8;

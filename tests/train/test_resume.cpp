@@ -61,7 +61,10 @@ void make_two_checkpoints(Setup& setup) {
 
 TEST_CASE("a run broken anywhere ends with the weights, files and metrics of an unbroken one") {
   const TemporaryFolder folder;
-  Setup unbroken(folder / "unbroken");
+  bool fresh = false;
+  SUBCASE("") {}
+  SUBCASE("a table starts again with each epoch") { fresh = true; }
+  Setup unbroken(folder / "unbroken", 11, fresh);
   train(unbroken.inputs, config_of(12));
   const std::string metrics = comparable_metrics(folder / "unbroken");
   CHECK(std::count(metrics.begin(), metrics.end(), '\n') == 7 + 4);
@@ -70,13 +73,13 @@ TEST_CASE("a run broken anywhere ends with the weights, files and metrics of an 
     CAPTURE(stop);
     const fs::path run = folder / ("broken-" + std::to_string(stop));
     {
-      Setup first(run);
+      Setup first(run, 11, fresh);
       first.task.before_loss = [&](const Context& context) {
         if (context.training && context.step == static_cast<uint64_t>(stop)) std::raise(SIGTERM);
       };
       REQUIRE(train(first.inputs, config_of(12)).interrupted);
     }
-    Setup second(run);
+    Setup second(run, 11, fresh);
     second.params.values()[0] = 99;  // must not matter
     const TrainResult result = train(second.inputs, config_of(12));
     CHECK_FALSE(result.interrupted);
