@@ -11,7 +11,7 @@ namespace capstan {
 namespace {
 
 constexpr int colours = 6, dash_patterns = 4;
-constexpr double width = 480, height = 300, left = 58, right = 12, top = 12, bottom = 46;
+constexpr double width = 480, height = 300, left = 58, right = 20, top = 12, bottom = 46;
 constexpr size_t most_points = 300;
 
 bool finite(const ChartPoint& point) { return std::isfinite(point.x) && std::isfinite(point.y); }
