@@ -8,6 +8,10 @@
 #include <mutex>
 #include <new>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace capstan {
 
 struct Buffer::Header {
@@ -37,6 +41,18 @@ size_t class_of(size_t bytes) {
   return octave * classes_per_octave + (eighth - classes_per_octave);
 }
 
+size_t class_bytes(size_t size_class) { return class_units(size_class) * alignment; }
+
+/// Opens the first `usable` bytes of a block to AddressSanitizer and closes the rest: reuse and rounding up would hide
+/// from it every access behind the bytes asked for and after they were given back.
+void mark([[maybe_unused]] Buffer::Header* block, [[maybe_unused]] size_t usable) {
+#if defined(__SANITIZE_ADDRESS__)
+  char* const data = reinterpret_cast<char*>(block) + header_bytes;
+  ASAN_UNPOISON_MEMORY_REGION(data, usable);
+  ASAN_POISON_MEMORY_REGION(data + usable, class_bytes(block->size_class) - header_bytes - usable);
+#endif
+}
+
 class Pool {
  public:
   Buffer::Header* take(size_t bytes) {
@@ -46,12 +62,15 @@ class Pool {
     stats_.peak_in_use = std::max(stats_.peak_in_use, stats_.bytes_in_use);
     highest_ = std::max(highest_, stats_.bytes_in_use);
     last_taken_[size_class] = ++takes_;
-    if (free_[size_class] == nullptr) {
+    Buffer::Header* block = free_[size_class];
+    if (block == nullptr) {
       make_room(class_bytes(size_class));
-      return from_system(size_class);
+      block = from_system(size_class);
+    } else {
+      free_[size_class] = block->next;
+      block->owners.store(1, std::memory_order_relaxed);
     }
-    Buffer::Header* block = std::exchange(free_[size_class], free_[size_class]->next);
-    block->owners.store(1, std::memory_order_relaxed);
+    mark(block, bytes);
     return block;
   }
 
@@ -59,6 +78,7 @@ class Pool {
     const std::lock_guard lock(mutex_);
     stats_.bytes_in_use -= class_bytes(block->size_class);
     block->next = std::exchange(free_[block->size_class], block);
+    mark(block, 0);
   }
 
   void trim() {
@@ -78,8 +98,6 @@ class Pool {
   }
 
  private:
-  static size_t class_bytes(size_t size_class) { return class_units(size_class) * alignment; }
-
   /// Batches of ever other lengths leave blocks of ever other classes behind. Beyond twice what was ever in use at
   /// once, the classes that nobody asked for longest go first; a fixed shape never comes here, since it misses nothing.
   void make_room(size_t bytes) {

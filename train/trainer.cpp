@@ -383,6 +383,7 @@ TrainResult Loop::interrupt() {
 TrainResult train(const TrainInputs& inputs, const TrainConfig& config) {
   check_config(config);
   const StopSignals signals;
+  const SignalThread signal_thread;
   return Loop(inputs, config).run();
 }
 

@@ -1,6 +1,7 @@
 // A task small enough to follow by hand, batches without files, and folders that vanish.
 #pragma once
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -10,11 +11,13 @@
 #include <functional>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/random.hpp"
 #include "core/tape.hpp"
 #include "models/task.hpp"
+#include "train/signals.hpp"
 #include "train/trainer.hpp"
 
 namespace capstan::testing {
@@ -57,6 +60,13 @@ inline std::string message_of(const std::function<void()>& body) {
   }
   return {};
 }
+
+/// As another process would send it; returns when the training has noticed.
+inline void send_signal(int number) {
+  kill(getpid(), number);
+  while (StopSignals::received() != number) std::this_thread::yield();
+}
+
 inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// Predicts each token's label as keep * weight[token] + bias; the loss is the squared error of labels that are not

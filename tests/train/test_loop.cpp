@@ -273,7 +273,7 @@ TEST_CASE("a signal saves and stops; the same call goes on") {
     TrainConfig config = quiet_config();
     config.steps = 10;
     setup.task.before_loss = [&](const Context& context) {
-      if (context.training && context.step == 4) std::raise(signal);
+      if (context.training && context.step == 4) send_signal(signal);
     };
     const TrainResult first = train(setup.inputs, config);
     CHECK(first.interrupted);
@@ -299,9 +299,9 @@ TEST_CASE("a second SIGINT ends the process at once, and what was saved is whole
     config.save_every = 6;
     setup.task.before_loss = [&](const Context& context) {
       if (!context.training || context.step != 6) return;
-      std::raise(SIGINT);
-      std::raise(SIGINT);
-      _exit(3);  // not reached
+      send_signal(SIGINT);
+      kill(getpid(), SIGINT);
+      for (;;) pause();
     };
     train(setup.inputs, config);
     _exit(4);

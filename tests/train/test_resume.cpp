@@ -75,7 +75,7 @@ TEST_CASE("a run broken anywhere ends with the weights, files and metrics of an 
     {
       Setup first(run, 11, fresh);
       first.task.before_loss = [&](const Context& context) {
-        if (context.training && context.step == static_cast<uint64_t>(stop)) std::raise(SIGTERM);
+        if (context.training && context.step == static_cast<uint64_t>(stop)) send_signal(SIGTERM);
       };
       REQUIRE(train(first.inputs, config_of(12)).interrupted);
     }
@@ -100,7 +100,7 @@ TEST_CASE("a signal during evaluation: the evaluation is made up for, patience c
   for (int session = 0; session < 4; ++session) {
     bool done = false;
     setup.task.before_loss = [&](const Context& context) {
-      if (!context.training && !std::exchange(done, session > 0 && !done)) std::raise(SIGUSR1);
+      if (!context.training && !std::exchange(done, session > 0 && !done)) send_signal(SIGUSR1);
     };
     if (session == 3) setup.task.before_loss = nullptr;
     const TrainResult result = train(setup.inputs, config);
