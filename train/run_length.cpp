@@ -31,8 +31,7 @@ std::optional<std::string> warn_of_fresh_tables(const BatchSource& source, const
   if (epoch == 0 || 2 * (total - before) > of_this) return {};
   return fmt::format(
       "model.ngram_embedding.fresh_each_epoch: the last epoch has {} of its {} steps only, too few to fill an n-gram "
-      "table anew: end with an "
-      "epoch, by train.epochs: {} and train.steps: 0, or by train.steps: {}",
+      "table anew: end with an epoch, by train.epochs: {} and train.steps: 0, or by train.steps: {}",
       total - before, of_this, epoch, before);
 }
 
