@@ -1,7 +1,7 @@
 #include <iostream>
 
-#include "apps/commands.hpp"
-#include "core/machine.hpp"
+#include "apps/commands/commands.hpp"
+#include "core/products/blas_info.hpp"
 
 int main(int argc, char** argv) {
   capstan::restart_with_best_settings(argv);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/tape.hpp"
+#include "core/autograd/tape.hpp"
 
 namespace capstan::bench {
 

@@ -12,11 +12,11 @@
 #include <ctime>
 
 #include "bench/measure.hpp"
-#include "core/array.hpp"
-#include "core/gemm.hpp"
-#include "core/gemm_backend.hpp"
-#include "core/machine.hpp"
-#include "core/parallel.hpp"
+#include "core/array/array.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/products/blas_info.hpp"
+#include "core/products/gemm.hpp"
+#include "core/products/gemm_backend.hpp"
 
 using namespace capstan;
 

@@ -2,17 +2,17 @@
 #include <memory>
 
 #include "bench/cases.hpp"
-#include "core/gemm.hpp"
+#include "core/base/random.hpp"
 #include "core/kernels/activation.hpp"
-#include "core/kernels/aft_scan.hpp"
 #include "core/kernels/cross_entropy.hpp"
 #include "core/kernels/elementwise.hpp"
+#include "core/kernels/mixing/aft_scan.hpp"
 #include "core/kernels/norm.hpp"
 #include "core/kernels/optimizer.hpp"
 #include "core/kernels/reduce.hpp"
 #include "core/kernels/softmax.hpp"
-#include "core/parallel.hpp"
-#include "core/random.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/products/gemm.hpp"
 
 namespace capstan::bench {
 namespace {

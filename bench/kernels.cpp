@@ -8,9 +8,9 @@
 
 #include "bench/cases.hpp"
 #include "bench/measure.hpp"
-#include "core/kernel_levels.hpp"
-#include "core/machine.hpp"
-#include "core/parallel.hpp"
+#include "core/machine/kernel_levels.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/products/blas_info.hpp"
 
 using namespace capstan;
 using bench::Cost;

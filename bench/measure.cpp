@@ -6,8 +6,8 @@
 #include <string>
 
 #include "core/kernels/simd.hpp"
-#include "core/machine_rates.hpp"
-#include "core/parallel.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/products/machine_rates.hpp"
 
 namespace capstan::bench {
 

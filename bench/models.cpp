@@ -7,9 +7,9 @@
 
 #include "bench/serve.hpp"
 #include "bench/tables.hpp"
-#include "core/kernel_levels.hpp"
-#include "core/machine.hpp"
-#include "core/parallel.hpp"
+#include "core/machine/kernel_levels.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/products/blas_info.hpp"
 
 using namespace capstan;
 

@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "bench/measure.hpp"
-#include "core/kernel_levels.hpp"
-#include "core/machine.hpp"
-#include "core/parallel.hpp"
+#include "core/machine/kernel_levels.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/products/blas_info.hpp"
 
 namespace capstan::bench {
 namespace {

@@ -6,16 +6,16 @@
 #include <utility>
 
 #include "bench/measure.hpp"
-#include "core/error.hpp"
-#include "core/gemm_backend.hpp"
-#include "core/safetensors.hpp"
-#include "core/tape.hpp"
+#include "core/autograd/tape.hpp"
+#include "core/base/error.hpp"
+#include "core/io/safetensors.hpp"
+#include "core/products/gemm_backend.hpp"
 #include "models/language_model.hpp"
 #include "models/summary.hpp"
-#include "nn/bf16_weights.hpp"
-#include "train/checkpoint.hpp"
-#include "train/micro_batches.hpp"
-#include "train/optimizer.hpp"
+#include "nn/params/bf16_weights.hpp"
+#include "train/loop/micro_batches.hpp"
+#include "train/optimizers/optimizer.hpp"
+#include "train/runs/checkpoint.hpp"
 
 namespace capstan::bench {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstdio>
 
 #include "bench/measure.hpp"
-#include "core/kernel_levels.hpp"
-#include "core/machine.hpp"
-#include "core/parallel.hpp"
+#include "core/machine/kernel_levels.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/products/blas_info.hpp"
 
 namespace capstan::bench {
 namespace {

@@ -2,7 +2,7 @@
 # The source that leads calls of the kernels to those of one level:
 #   dispatch_kernels.sh OUTPUT LEVEL_OBJECT...
 # from the names that join_kernels.sh left beside each object, lowest level first. Each kernel is one jump through a slot;
-# the slots hold the lowest level until core/kernel_levels fills them, before main.
+# the slots hold the lowest level until core/machine/kernel_levels fills them, before main.
 set -euo pipefail
 
 output=$1
@@ -24,7 +24,7 @@ for object; do suffixes+=("$(basename "$object" .o | sed 's/.*-//')"); done
 
 {
   echo "// Made by cmake/dispatch_kernels.sh."
-  echo '#include "core/kernel_levels.hpp"'
+  echo '#include "core/machine/kernel_levels.hpp"'
   echo 'asm(R"('
   echo .text
   awk '{ printf ".globl %s\n.type %s, @function\n%s: jmp *capstan_kernel_slots+%d(%%rip)\n.size %s, .-%s\n",

@@ -32,7 +32,7 @@ install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # The libraries. Headers keep their paths below include/capstan, which the targets bring as include folder, so that
-# `#include "core/array.hpp"` means the same inside and outside. Those of kernels that are made for one instruction set
+# `#include "core/array/array.hpp"` means the same inside and outside. Those of kernels that are made for one instruction set
 # stay here: no header that others may include needs them.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 set(libraries capstan_flags)
@@ -44,7 +44,7 @@ foreach(room core nn models data train apps)
     endif()
   endforeach()
   install(DIRECTORY ${room} DESTINATION ${CAPSTAN_INSTALL_HEADERS} FILES_MATCHING PATTERN "*.hpp"
-    REGEX "/kernels/(simd|[a-z]*_functions|aft_recurrence)[.]hpp$" EXCLUDE)
+    REGEX "/kernels/(mixing/)?(simd|[a-z]*_functions|aft_recurrence)[.]hpp$" EXCLUDE)
 endforeach()
 set_target_properties(capstan_flags PROPERTIES EXPORT_NAME flags)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/capstan)

@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
-#include "core/schema.hpp"
-#include "nn/block.hpp"
-#include "nn/ngram_config.hpp"
+#include "core/config/schema.hpp"
+#include "nn/blocks/block.hpp"
+#include "nn/layers/ngram_config.hpp"
 
 namespace capstan {
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 const SamplingConfig& checked(const SamplingConfig& c) {
@@ -152,4 +152,4 @@ Generated generate(const LanguageModel& model, const std::vector<int32_t>& promp
   return Generation(model, prompt, options).run();
 }
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

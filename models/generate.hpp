@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/random.hpp"
-#include "core/schema.hpp"
+#include "core/base/random.hpp"
+#include "core/config/schema.hpp"
 #include "models/language_model.hpp"
 
 namespace capstan {
@@ -31,7 +31,7 @@ void describe(Fields& f, SamplingConfig& c) {
 
 }  // namespace capstan
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 
 /// Chooses tokens; its draws are a pure function of the seed and their number. In this order: repetition penalty p
 /// (logits of tokens seen are divided by p where positive, multiplied by p elsewhere; Keskar et al. 2019, arXiv
@@ -79,4 +79,4 @@ struct Generated {
 /// logits that are not finite.
 Generated generate(const LanguageModel& model, const std::vector<int32_t>& prompt, const GenerateOptions& options = {});
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,12 +1,12 @@
 #include "models/language_model.hpp"
 
-#include "core/error.hpp"
-#include "core/ops_linear.hpp"
-#include "core/ops_loss.hpp"
-#include "core/ops_shape.hpp"
-#include "core/tape.hpp"
+#include "core/autograd/tape.hpp"
+#include "core/base/error.hpp"
+#include "core/ops/linear.hpp"
+#include "core/ops/loss.hpp"
+#include "core/ops/shape.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 
 LanguageModel::LanguageModel(const Scope& scope, const LanguageModelConfig& config, int64_t vocabulary)
     : stack_(scope, config, {vocabulary, /*causal=*/true}) {
@@ -48,4 +48,4 @@ Array LanguageModel::step(const Ids& tokens, DecodeState& state) const {
   return state.decode->linear(states.value(), output_weight());
 }
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -4,7 +4,7 @@
 #include "models/stack.hpp"
 #include "models/task.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 
 /// Next-token model. logits = states W^T with W the embedding's weight (tied) or output.weight (V, D); no bias.
 class LanguageModel final : public Task {
@@ -38,4 +38,4 @@ class LanguageModel final : public Task {
   std::unique_ptr<Linear> output_;
 };
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

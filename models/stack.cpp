@@ -2,11 +2,11 @@
 
 #include <cmath>
 
-#include "core/error.hpp"
-#include "core/ops_math.hpp"
-#include "core/tape.hpp"
+#include "core/autograd/tape.hpp"
+#include "core/base/error.hpp"
+#include "core/ops/math.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 
 void DecodeState::reset() {
   position = 0;
@@ -177,4 +177,4 @@ Var Stack::step(const Ids& tokens, DecodeState& state) const {
   return finish(x);
 }
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "models/config.hpp"
-#include "nn/block.hpp"
-#include "nn/ngram_embedding.hpp"
+#include "nn/blocks/block.hpp"
+#include "nn/layers/ngram_embedding.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 
 /// What a generation remembers between its tokens: B sequences that all stand at the same position; and from its first
 /// step on the weights, packed for decoding: make a new state when they have changed.
@@ -48,7 +48,7 @@ class Stack {
   /// than the positions the model knows.
   Var forward(const Ids& tokens, const Context& context) const;
 
-  /// What every block's mixer does with the tokens (nn/mixer.hpp). No gradients.
+  /// What every block's mixer does with the tokens (nn/mixers/mixer.hpp). No gradients.
   std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const;
 
   DecodeState make_state(int64_t batch, DecodeWeights weights = DecodeWeights::float32) const;
@@ -85,4 +85,4 @@ class Stack {
   std::unique_ptr<Norm> final_norm_;
 };
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

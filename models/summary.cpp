@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 /// "blocks.3" of "blocks.3.mixer.to_qkv.weight", "embed" of "embed.weight".
@@ -209,4 +209,4 @@ std::string to_text(const ModelSummary& summary) {
                                       scaled(summary.training_flops(), 1000));
 }
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -7,7 +7,7 @@
 #include "models/language_model.hpp"
 #include "models/text_classifier.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 
 /// One part of a model. Costs are per token.
 struct LayerSummary {
@@ -43,4 +43,4 @@ ModelSummary summarize(const TextClassifier& model, const ParamStore& store, int
 /// A table with a line per part and one of totals.
 std::string to_text(const ModelSummary& summary);
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

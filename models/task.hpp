@@ -1,11 +1,11 @@
 // What the training loop sees of a model.
 #pragma once
 
-#include "core/var.hpp"
-#include "data/batch.hpp"
-#include "nn/context.hpp"
+#include "core/autograd/var.hpp"
+#include "data/batches/batch.hpp"
+#include "nn/layers/context.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 
 /// Loss of one batch: a sum and the number of targets it runs over, kept apart so that batch size, padding,
 /// accumulation and (one day) ranks do not change the mean.
@@ -22,4 +22,4 @@ class Task {
   virtual TaskLoss loss(const Batch& batch, const Context& context) const = 0;
 };
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

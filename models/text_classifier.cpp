@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/error.hpp"
-#include "core/ops_loss.hpp"
-#include "core/ops_math.hpp"
-#include "core/ops_matmul.hpp"
-#include "core/ops_shape.hpp"
-#include "core/ops_softmax.hpp"
+#include "core/base/error.hpp"
+#include "core/ops/loss.hpp"
+#include "core/ops/math.hpp"
+#include "core/ops/matmul.hpp"
+#include "core/ops/shape.hpp"
+#include "core/ops/softmax.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 StackShape stack_shape(const TextClassifierConfig& config, int64_t vocabulary) {
@@ -169,4 +169,4 @@ TaskLoss TextClassifier::loss(const Batch& batch, const Context& context) const 
   return {loss.sum, loss.targets, loss.correct};
 }
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -3,9 +3,9 @@
 
 #include "models/stack.hpp"
 #include "models/task.hpp"
-#include "nn/ngram_features.hpp"
+#include "nn/layers/ngram_features.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 
 /// Bidirectional stack, pooled to p = sum_t a_t x_t over the valid tokens of the row's one document, then logits = H p
 /// + h. Pooling: mean a_t = 1/n; cls: a token of its own stands before the text and a_t = 1 there, 0 elsewhere (its
@@ -13,7 +13,7 @@ CAPSTAN_BEGIN
 /// a valid token has p = 0, or the state of the cls token alone. With n-grams configured, what they say is added to the
 /// logits. Parameters of the stack, head.weight (C, D),
 /// head.bias, for attention pooling.hidden.weight (D, D), pooling.hidden.bias, pooling.score.weight (1, D), and those
-/// of ngrams (nn/ngram_features.hpp).
+/// of ngrams (nn/layers/ngram_features.hpp).
 class TextClassifier final : public Task {
  public:
   /// Make it, then finalize() the store of `scope`.
@@ -62,4 +62,4 @@ class TextClassifier final : public Task {
   double label_smoothing_;
 };
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

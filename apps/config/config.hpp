@@ -1,4 +1,4 @@
-// Configuration for the apps: a struct with describe() (core/schema.hpp) is read from YAML files and overrides, written
+// Configuration for the apps: a struct with describe() (core/config/schema.hpp) is read from YAML files and overrides, written
 // back, compared and documented.
 //
 //   const auto config = load_config<RunConfig>({"base.yaml", "mine.yaml"}, {"model.layers.0.mixer.window=64"});

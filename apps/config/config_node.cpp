@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "apps/config/numbers.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace capstan {
 

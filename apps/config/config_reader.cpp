@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/config/edit_distance.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
+#include "core/text/nearest.hpp"
 
 namespace capstan {
 namespace {

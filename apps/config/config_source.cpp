@@ -8,7 +8,7 @@
 
 #include "apps/config/numbers.hpp"
 #include "apps/config/yaml_parse.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace capstan {
 namespace {

@@ -1,4 +1,4 @@
-// Which kinds of field a config struct may have (core/schema.hpp), as the visitors over describe() ask for them.
+// Which kinds of field a config struct may have (core/config/schema.hpp), as the visitors over describe() ask for them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/schema.hpp"
+#include "core/config/schema.hpp"
 
 namespace capstan {
 

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace capstan {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "apps/eval_report.hpp"
+#include "apps/runs/eval_report.hpp"
 
 namespace capstan {
 

@@ -1,6 +1,6 @@
 #include "apps/report/html.hpp"
 
-#include "data/utf8.hpp"
+#include "core/text/utf8.hpp"
 
 namespace capstan {
 namespace {

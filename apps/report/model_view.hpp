@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "apps/report/heat_map.hpp"
-#include "apps/run_data.hpp"
-#include "apps/run_model.hpp"
+#include "apps/runs/run_data.hpp"
+#include "apps/runs/run_model.hpp"
 
 namespace capstan {
 

@@ -10,7 +10,7 @@
 #include "apps/report/html.hpp"
 #include "apps/report/model_html.hpp"
 #include "apps/report/style.hpp"
-#include "apps/run_table.hpp"
+#include "apps/runs/run_table.hpp"
 
 namespace capstan {
 namespace {

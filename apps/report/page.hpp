@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/eval_report.hpp"
 #include "apps/report/model_view.hpp"
-#include "apps/run_record.hpp"
+#include "apps/runs/eval_report.hpp"
+#include "apps/runs/run_record.hpp"
 
 namespace capstan {
 

@@ -2,7 +2,7 @@
 
 #include "core/kernels/activation_functions.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 namespace {
 
@@ -124,4 +124,4 @@ void gated_backward(Activation gate, const real* pre, const real* bias, const re
 }
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-#include "core/activation.hpp"
+#include "core/kernels/activation_kind.hpp"
 #include "core/kernels/column_sums.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
 /// out = act(pre + bias).  pre, out: (rows, columns), may be the same; bias: (columns) or null.
@@ -27,4 +27,4 @@ void gated_backward(Activation gate, const real* pre, const real* bias, const re
                     ColumnSums dbias, int64_t rows, int64_t columns);
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,10 +1,10 @@
 // The activations and their derivatives on SIMD registers.
 #pragma once
 
-#include "core/activation.hpp"
+#include "core/kernels/activation_kind.hpp"
 #include "core/kernels/simd.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
 /// The value of an activation and its slope there.
@@ -117,4 +117,4 @@ void with_activation(Activation activation, const Body& body) {
 }
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/parallel.hpp"
+#include "core/machine/parallel.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 namespace {
 
@@ -46,4 +46,4 @@ void bag_scatter(real* out, const real* in, const BagPlace* places, const int64_
 }
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

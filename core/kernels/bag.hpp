@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "core/real.hpp"
+#include "core/base/real.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
 /// out[b] = factors[b] * sum of table[ids[i]] over i in [offsets[b], offsets[b + 1]);  table: (rows, width), out:
@@ -23,4 +23,4 @@ void bag_scatter(real* out, const real* in, const BagPlace* places, const int64_
                  const real* factors, int64_t width);
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

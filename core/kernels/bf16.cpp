@@ -1,6 +1,6 @@
 #include "core/kernels/bf16.hpp"
 
-#include "core/parallel.hpp"
+#include "core/machine/parallel.hpp"
 
 namespace capstan::kernels {
 namespace {

@@ -1,7 +1,7 @@
 // Floats to bf16 and back, split among the threads.
 #pragma once
 
-#include "core/bf16.hpp"
+#include "core/base/bf16.hpp"
 
 namespace capstan::kernels {
 

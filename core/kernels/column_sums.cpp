@@ -2,7 +2,7 @@
 
 #include "core/kernels/simd.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
 void column_sums(const real* in, ColumnSums out, int64_t rows, int64_t columns) {
@@ -17,4 +17,4 @@ void column_sums(const real* in, ColumnSums out, int64_t rows, int64_t columns) 
 }
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

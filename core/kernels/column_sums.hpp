@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/parallel.hpp"
-#include "core/pool.hpp"
-#include "core/real.hpp"
+#include "core/base/real.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/machine/pool.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
 /// Where column sums go: data = beta * data + sums; a null `data` wants none. With beta = 0 the old content is never
@@ -49,4 +49,4 @@ void column_sums(const real* in, ColumnSums out, int64_t rows, int64_t columns);
 inline int64_t row_grain(int64_t columns) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(columns, 1)); }
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/parallel.hpp"
+#include "core/machine/parallel.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 namespace {
 
@@ -69,4 +69,4 @@ void causal_conv_grad_taps(real* dtaps, const real* g, const real* x, const int3
 }
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -8,7 +8,7 @@
 #include "core/kernels/column_sums.hpp"
 #include "core/kernels/simd.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 namespace {
 
@@ -137,4 +137,4 @@ int64_t count_correct(const CrossEntropyPass& pass, const real* logits) {
 }
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

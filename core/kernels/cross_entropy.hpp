@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "core/real.hpp"
+#include "core/base/real.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
 struct CrossEntropyPass {
@@ -31,4 +31,4 @@ void cross_entropy_in_place(const CrossEntropyPass& pass, real* logits, real* lo
 int64_t count_correct(const CrossEntropyPass& pass, const real* logits);
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -4,7 +4,7 @@
 
 #include "core/kernels/philox.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 namespace {
 
@@ -32,4 +32,4 @@ void dropout_row(real* out, const real* in, int64_t count, const DropoutRow& row
 }
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "core/real.hpp"
+#include "core/base/real.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
 /// What decides about one row: Philox key, and the counter words that do not change along the row.
@@ -19,4 +19,4 @@ struct DropoutRow {
 void dropout_row(real* out, const real* in, int64_t count, const DropoutRow& row, uint32_t threshold, real scale);
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

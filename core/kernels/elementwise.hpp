@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "core/real.hpp"
+#include "core/base/real.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
 void fill(real* out, int64_t count, real value);
@@ -19,4 +19,4 @@ void scale(real* out, const real* in, int64_t count, real factor);
 bool all_finite(const real* in, int64_t count);
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/bf16.hpp"
+#include "core/base/bf16.hpp"
 #include "core/kernels/simd.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 namespace {
 
@@ -185,4 +185,4 @@ void row_times_matrix(const real* x, int64_t in, const real* matrix, int64_t str
 }
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

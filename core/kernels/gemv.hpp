@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "core/real.hpp"
+#include "core/base/real.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
 /// A packed weight (out, in) lies in panels of 32 outputs, zeros behind the last one: for every input the panel's
@@ -41,4 +41,4 @@ void row_times_matrix(const real* x, int64_t in, const real* matrix, int64_t str
                       real* y);
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/parallel.hpp"
+#include "core/machine/parallel.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 namespace {
 
@@ -70,4 +70,4 @@ void put_along(real* out, const real* in, const int32_t* index, int64_t outer, i
 }
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

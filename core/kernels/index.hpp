@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "core/real.hpp"
+#include "core/base/real.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
 /// out[a, i, c] = x[a, index[i], c];  x: (outer, extent, inner), index: (count), out: (outer, count, inner)
@@ -24,4 +24,4 @@ void put_along(real* out, const real* in, const int32_t* index, int64_t outer, i
                int64_t inner);
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

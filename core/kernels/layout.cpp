@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/parallel.hpp"
+#include "core/machine/parallel.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 namespace {
 
@@ -94,4 +94,4 @@ void permute(real* out, const real* in, int rank, const int64_t* extents, const 
 }
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

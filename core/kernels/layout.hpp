@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "core/real.hpp"
+#include "core/base/real.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
 /// out[r * out_stride + i] = in[r * in_stride + i] for r < rows, i < length.
@@ -16,4 +16,4 @@ void copy_blocks(real* out, int64_t out_stride, const real* in, int64_t in_strid
 void permute(real* out, const real* in, int rank, const int64_t* extents, const int64_t* strides);
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -4,7 +4,7 @@
 
 #include "core/kernels/simd.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 namespace {
 
@@ -134,4 +134,4 @@ void norm_backward(const NormPass& pass, const real* x, const real* mean, const 
 }
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -5,7 +5,7 @@
 
 #include "core/kernels/column_sums.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
 /// n = (x - mean x) / sqrt(var x + eps) when centred, else x / sqrt(mean x^2 + eps).
@@ -30,4 +30,4 @@ void norm_backward(const NormPass& pass, const real* x, const real* mean, const 
                    ColumnSums dgain, ColumnSums dbias, real* row_dots);
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -5,7 +5,7 @@
 
 #include "core/kernels/philox.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 namespace {
 
@@ -88,4 +88,4 @@ void normal_numbers(real* out, int64_t count, uint64_t key, uint64_t first, doub
 }
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "core/real.hpp"
+#include "core/base/real.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
 /// out[i] = stddev * the normal number that RandomStream(key, first + i) begins with, up to rounding in double; `key`
@@ -13,4 +13,4 @@ namespace kernels {
 void normal_numbers(real* out, int64_t count, uint64_t key, uint64_t first, double stddev);
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "core/real.hpp"
+#include "core/base/real.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
 /// Sum of in_i^2, added up in double over fixed pieces. Finite exactly when every in_i is (for float).
@@ -62,4 +62,4 @@ void lion(const UpdateBlocks& blocks, real* m, const LionStep& step);
 void moving_average(real* average, const real* values, int64_t count, double decay);
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

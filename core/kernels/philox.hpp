@@ -1,11 +1,11 @@
-// Philox 4x32-10 (Salmon et al. 2011) on many counters side by side; core/random has it for one.
+// Philox 4x32-10 (Salmon et al. 2011) on many counters side by side; core/base/random has it for one.
 #pragma once
 
 #include <cstdint>
 
-#include "core/real.hpp"
+#include "core/base/real.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
 constexpr int64_t philox_counters = 64;
@@ -33,4 +33,4 @@ inline void philox_rounds(PhiloxBlock& block, uint32_t key0, uint32_t key1) {
 }
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

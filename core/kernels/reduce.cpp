@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/parallel.hpp"
+#include "core/machine/parallel.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 namespace {
 
@@ -125,4 +125,4 @@ void cumulative_sum(real* out, const real* in, int64_t outer, int64_t middle, in
 }
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "core/real.hpp"
+#include "core/base/real.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
 /// out (outer, inner) = sum over middle. Summed in blocks, so that the rounding error grows with the square root of the
@@ -20,4 +20,4 @@ void min_middle(real* out, int32_t* where, const real* in, int64_t outer, int64_
 void cumulative_sum(real* out, const real* in, int64_t outer, int64_t middle, int64_t inner, bool reverse);
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <xsimd/xsimd.hpp>
 
-#include "core/real.hpp"
+#include "core/base/real.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels::simd {
 
 using Batch = xsimd::batch<real>;
@@ -80,4 +80,4 @@ inline real maximum(const Batch& value) {
 }
 
 }  // namespace kernels::simd
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 namespace {
 
@@ -126,4 +126,4 @@ void logsumexp_row_grad(real* dx, real g, real y, const real* x, int64_t count) 
 }
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "core/real.hpp"
+#include "core/base/real.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
 /// out_i = e^(x_i - m) / sum_j e^(x_j - m), m = max x
@@ -23,4 +23,4 @@ real logsumexp_row(const real* x, int64_t count);
 void logsumexp_row_grad(real* dx, real g, real y, const real* x, int64_t count);
 
 }  // namespace kernels
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

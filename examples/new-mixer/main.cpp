@@ -1,9 +1,9 @@
 // `capstan` with one mixer more: train, eval, generate and all the rest, from the same configurations.
 #include <memory>
 
-#include "apps/commands.hpp"
-#include "core/machine.hpp"
-#include "nn/custom_mixer.hpp"
+#include "apps/commands/commands.hpp"
+#include "core/products/blas_info.hpp"
+#include "nn/mixers/custom_mixer.hpp"
 #include "running_mean.hpp"
 
 int main(int argc, char** argv) {

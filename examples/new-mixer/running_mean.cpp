@@ -2,12 +2,12 @@
 
 #include <stdexcept>
 
-#include "core/ops_math.hpp"
-#include "core/ops_matmul.hpp"
-#include "core/ops_reduce.hpp"
-#include "core/ops_shape.hpp"
+#include "core/ops/math.hpp"
+#include "core/ops/matmul.hpp"
+#include "core/ops/reduce.hpp"
+#include "core/ops/shape.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 struct RunningMeanState final : MixerState {
@@ -85,4 +85,4 @@ MixerCost RunningMean::cost(int64_t length) const {
           /*saved_numbers=*/5 * width};
 }
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,10 +1,10 @@
 // A mixer of our own: every token sees the mean of what stands before it.
 #pragma once
 
-#include "nn/layers.hpp"
-#include "nn/mixer.hpp"
+#include "nn/layers/layers.hpp"
+#include "nn/mixers/mixer.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 
 /// y_t = W_o (sigmoid(g_t) * mean of v_s over the tokens s that t sees), with (v, g) = W x.  x: (B, T, D) -> (B, T, D).
 /// Bidirectionally a token sees its whole document, causally itself and what stands before it. Parameters to_vg.weight
@@ -27,4 +27,4 @@ class RunningMean final : public Mixer {
   Linear to_vg_, to_out_;
 };
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

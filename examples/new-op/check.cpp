@@ -1,8 +1,8 @@
 // Does the pullback of softplus agree with finite differences?
 #include <cstdio>
 
-#include "core/gradcheck.hpp"
-#include "core/ops_math.hpp"
+#include "core/autograd/gradcheck.hpp"
+#include "core/ops/math.hpp"
 #include "softplus.hpp"
 
 namespace {

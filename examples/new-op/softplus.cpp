@@ -1,9 +1,9 @@
 #include "softplus.hpp"
 
-#include "core/array_xt.hpp"
-#include "core/tape.hpp"
+#include "core/array/array_xt.hpp"
+#include "core/autograd/tape.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 
 Var softplus(const Var& x) {
   // log(1 + e^x) = max(x, 0) + log(1 + e^-|x|): the exponent is never positive, so nothing overflows.
@@ -18,4 +18,4 @@ Var softplus(const Var& x) {
   });
 }
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

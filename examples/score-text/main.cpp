@@ -7,10 +7,10 @@
 #include <iostream>
 #include <string>
 
-#include "apps/run_model.hpp"
-#include "core/machine.hpp"
-#include "core/ops_softmax.hpp"
-#include "data/batcher.hpp"
+#include "apps/runs/run_model.hpp"
+#include "core/ops/softmax.hpp"
+#include "core/products/blas_info.hpp"
+#include "data/batches/batcher.hpp"
 
 namespace {
 

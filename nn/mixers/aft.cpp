@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "core/error.hpp"
-#include "core/ops_aft.hpp"
-#include "core/ops_aft_composed.hpp"
-#include "core/ops_math.hpp"
-#include "core/ops_reduce.hpp"
-#include "core/ops_shape.hpp"
+#include "core/base/error.hpp"
+#include "core/mixing/aft.hpp"
+#include "core/mixing/aft_composed.hpp"
+#include "core/ops/math.hpp"
+#include "core/ops/reduce.hpp"
+#include "core/ops/shape.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 /// Added to the variance of a convolution kernel, so that a constant one is no 0/0.
@@ -123,4 +123,4 @@ MixerCost Aft::cost(int64_t length) const {
   return {2 * sources * (width + keys), 2 * cached * (width + keys), saved + width};
 }
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

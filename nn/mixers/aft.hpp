@@ -1,9 +1,9 @@
 // The Attention Free Transformer's mixers. Zhai et al. 2021, arXiv 2105.14103.
 #pragma once
 
-#include "core/schema.hpp"
-#include "nn/layers.hpp"
-#include "nn/mixer.hpp"
+#include "core/config/schema.hpp"
+#include "nn/layers/layers.hpp"
+#include "nn/mixers/mixer.hpp"
 
 namespace capstan {
 
@@ -90,7 +90,7 @@ void describe(Fields& f, AftConvConfig& c) {
 
 }  // namespace capstan
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 
 /// One of the four variants.  Parameters to_qkv.weight (D + K + D, D), query_bias, key_bias, value_bias, to_out;
 /// position_u and position_v (max_length, rank) or position_bias (max_length, max_length); for aft-conv kernel,
@@ -137,4 +137,4 @@ class Aft final : public Mixer {
   std::unique_ptr<Linear> to_out_;
 };
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/error.hpp"
-#include "core/kernels/aft_decode.hpp"
+#include "core/base/error.hpp"
 #include "core/kernels/elementwise.hpp"
-#include "core/parallel.hpp"
+#include "core/kernels/mixing/aft_decode.hpp"
+#include "core/machine/parallel.hpp"
 #include "nn/mixers/aft.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 struct AftDecodeState final : MixerState {
@@ -164,4 +164,4 @@ Var Aft::step(const Var& x, MixerState& mixer_state) const {
   return Var(to_out_ ? to_out_->step(y, state.decode()) : y);
 }
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -2,11 +2,11 @@
 
 #include <cmath>
 
-#include "core/error.hpp"
-#include "core/ops_attention_composed.hpp"
-#include "core/ops_shape.hpp"
+#include "core/base/error.hpp"
+#include "core/mixing/attention_composed.hpp"
+#include "core/ops/shape.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 
 MultiHeadAttention::MultiHeadAttention(const Scope& scope, const MixerShape& shape, const AttentionConfig& config)
     : shape_(shape), config_(config) {
@@ -72,4 +72,4 @@ MixerCost MultiHeadAttention::cost(int64_t length) const {
   return {2 * seen * 2 * width, 2 * t * 2 * width, 4 * width + 2 * heads};
 }
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,11 +1,11 @@
 // Multi-head attention, the Transformer's mixer. Vaswani et al. 2017, arXiv 1706.03762.
 #pragma once
 
-#include "core/ops_attention.hpp"
-#include "core/schema.hpp"
-#include "nn/layers.hpp"
-#include "nn/mixer.hpp"
-#include "nn/rotary_config.hpp"
+#include "core/config/schema.hpp"
+#include "core/mixing/attention.hpp"
+#include "nn/layers/layers.hpp"
+#include "nn/mixers/mixer.hpp"
+#include "nn/mixers/rotary_config.hpp"
 
 namespace capstan {
 
@@ -32,7 +32,7 @@ void describe(Fields& f, AttentionConfig& c) {
 
 }  // namespace capstan
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 
 /// Softmax attention with scale 1 / sqrt(D / H).  Parameters to_qkv.weight (3D, D), query_bias, key_bias, value_bias
 /// (D), to_out.
@@ -62,4 +62,4 @@ class MultiHeadAttention final : public Mixer {
   std::unique_ptr<Linear> to_out_;
 };
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,10 +1,10 @@
 // Attention token by token, from the keys and values of all tokens so far.
-#include "core/error.hpp"
-#include "core/kernels/rotary.hpp"
-#include "nn/key_value_cache.hpp"
+#include "core/base/error.hpp"
+#include "core/kernels/mixing/rotary.hpp"
 #include "nn/mixers/attention.hpp"
+#include "nn/mixers/key_value_cache.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 struct AttentionState final : MixerState {
@@ -72,4 +72,4 @@ Var MultiHeadAttention::step(const Var& x, MixerState& state) const {
   return Var(to_out_ ? to_out_->step(y, state.decode()) : y);
 }
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

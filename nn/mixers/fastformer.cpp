@@ -1,11 +1,11 @@
 #include "nn/mixers/fastformer.hpp"
 
-#include "core/error.hpp"
-#include "core/ops_fastformer_composed.hpp"
-#include "core/ops_math.hpp"
-#include "core/ops_shape.hpp"
+#include "core/base/error.hpp"
+#include "core/mixing/fastformer_composed.hpp"
+#include "core/ops/math.hpp"
+#include "core/ops/shape.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 struct FastformerDecodeState final : MixerState {
@@ -112,4 +112,4 @@ MixerCost Fastformer::cost(int64_t) const {
   return {pools, pools, saved};
 }
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

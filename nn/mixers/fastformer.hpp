@@ -1,10 +1,10 @@
 // Fastformer's mixer. Wu et al. 2021, arXiv 2108.09084.
 #pragma once
 
-#include "core/ops_fastformer.hpp"
-#include "core/schema.hpp"
-#include "nn/layers.hpp"
-#include "nn/mixer.hpp"
+#include "core/config/schema.hpp"
+#include "core/mixing/fastformer.hpp"
+#include "nn/layers/layers.hpp"
+#include "nn/mixers/mixer.hpp"
 
 namespace capstan {
 
@@ -39,9 +39,9 @@ void describe(Fields& f, FastformerConfig& c) {
 
 }  // namespace capstan
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 
-/// y = W_o (W_r u + b_r + q) + b_o with u of core/ops_fastformer.hpp.  Parameters to_qk.weight (2D, D) and bias (2D),
+/// y = W_o (W_r u + b_r + q) + b_o with u of core/mixing/fastformer.hpp.  Parameters to_qk.weight (2D, D) and bias (2D),
 /// query_logits and key_logits .weight (H, D) or, per head, (H, D/H) and .bias (H), to_r.weight (D, D) and bias,
 /// to_out.
 class Fastformer final : public Mixer {
@@ -71,4 +71,4 @@ class Fastformer final : public Mixer {
   std::unique_ptr<Linear> to_out_;
 };
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

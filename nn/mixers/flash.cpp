@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.hpp"
-#include "core/ops_attention_composed.hpp"
-#include "core/ops_math.hpp"
+#include "core/base/error.hpp"
+#include "core/mixing/attention_composed.hpp"
+#include "core/ops/math.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 GatedUnitConfig unit_config(const FlashConfig& config) {
@@ -96,4 +96,4 @@ MixerCost Flash::cost(int64_t length) const {
   return cost;
 }
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

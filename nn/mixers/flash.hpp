@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/ops_chunk_linear.hpp"
-#include "nn/gated_unit.hpp"
+#include "core/mixing/chunk_linear.hpp"
+#include "nn/mixers/gated_unit.hpp"
 
 namespace capstan {
 
@@ -30,7 +30,7 @@ void describe(Fields& f, FlashConfig& c) {
 
 }  // namespace capstan
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 
 /// (u * (V_quad + V_lin)) W_o: V_quad is attention() among the tokens of a chunk, V_lin chunk_linear_attention() on the
 /// chunks before (bidirectional: on the whole document). Parameters as GatedUnit names them; rows of gain and offset:
@@ -64,4 +64,4 @@ class Flash final : public Mixer {
   GatedUnit unit_;
 };
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

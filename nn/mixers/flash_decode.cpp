@@ -1,14 +1,14 @@
 // FLASH token by token: the state M of all full chunks and the rows of the current one.
 #include <algorithm>
 
-#include "core/error.hpp"
-#include "core/gemm.hpp"
-#include "core/kernels/attention_decode.hpp"
-#include "core/kernels/gated.hpp"
+#include "core/base/error.hpp"
 #include "core/kernels/gemv.hpp"
+#include "core/kernels/mixing/attention_decode.hpp"
+#include "core/kernels/mixing/gated.hpp"
+#include "core/products/gemm.hpp"
 #include "nn/mixers/flash.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 struct FlashDecodeState final : MixerState {
@@ -146,4 +146,4 @@ Var Flash::step(const Var& x, MixerState& mixer_state) const {
   return Var(unit_.step_output(gated, state.decode()));
 }
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,8 +1,8 @@
 #include "nn/mixers/gau.hpp"
 
-#include "core/ops_attention_composed.hpp"
+#include "core/mixing/attention_composed.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 
 Gau::Gau(const Scope& scope, const MixerShape& shape, const GauConfig& config)
     : shape_(shape),
@@ -35,4 +35,4 @@ MixerCost Gau::cost(int64_t length) const {
   return {2 * seen * (hidden + key), 2 * t * (hidden + key), 5 * hidden + 4 * key};
 }
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

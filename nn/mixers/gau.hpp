@@ -1,7 +1,7 @@
 // The gated attention unit with attention over all tokens (FLASH-Quad). Hua et al. 2022, arXiv 2202.10447.
 #pragma once
 
-#include "nn/gated_unit.hpp"
+#include "nn/mixers/gated_unit.hpp"
 
 namespace capstan {
 
@@ -20,7 +20,7 @@ void describe(Fields& f, GauConfig& c) {
 
 }  // namespace capstan
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 
 /// Parameters as GatedUnit names them; a Toeplitz bias knows max_length positions. Rows of gain and offset: query, key.
 class Gau final : public Mixer {
@@ -44,4 +44,4 @@ class Gau final : public Mixer {
   GatedUnit unit_;
 };
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,12 +1,12 @@
 // GAU token by token: the keys and values of all tokens so far, in buffers that double when they are full.
 #include <algorithm>
 
-#include "core/error.hpp"
-#include "core/kernels/attention_decode.hpp"
-#include "core/kernels/gated.hpp"
+#include "core/base/error.hpp"
+#include "core/kernels/mixing/attention_decode.hpp"
+#include "core/kernels/mixing/gated.hpp"
 #include "nn/mixers/gau.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 constexpr int64_t first_capacity = 64;
@@ -125,4 +125,4 @@ Var Gau::step(const Var& x, MixerState& mixer_state) const {
   return Var(unit_.step_output(gated, state.decode()));
 }
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

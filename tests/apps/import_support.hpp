@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "apps/commands.hpp"
+#include "apps/commands/commands.hpp"
 #include "apps/config/config.hpp"
-#include "apps/import_module.hpp"
-#include "core/array_xt.hpp"
-#include "nn/scope.hpp"
+#include "apps/imports/import_module.hpp"
+#include "core/array/array_xt.hpp"
+#include "nn/params/scope.hpp"
 #include "tests/support/compare.hpp"
-#include "train/checkpoint.hpp"
+#include "train/runs/checkpoint.hpp"
 
 namespace capstan::testing {
 

@@ -1,4 +1,4 @@
-// A config with every kind of field that core/schema.hpp allows.
+// A config with every kind of field that core/config/schema.hpp allows.
 #pragma once
 
 #include <unistd.h>
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "apps/config/config.hpp"
-#include "core/error.hpp"
-#include "core/schema.hpp"
+#include "core/base/error.hpp"
+#include "core/config/schema.hpp"
 
 namespace capstan::sample {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/config/config.hpp"
-#include "apps/run_model.hpp"
+#include "apps/runs/run_model.hpp"
 
 using namespace capstan;
 

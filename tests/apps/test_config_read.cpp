@@ -5,7 +5,7 @@
 #include <limits>
 #include <memory>
 
-#include "apps/config/edit_distance.hpp"
+#include "core/text/nearest.hpp"
 #include "sample_config.hpp"
 
 using namespace capstan;

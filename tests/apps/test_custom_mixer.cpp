@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "apps/config/config.hpp"
-#include "apps/run_config.hpp"
-#include "core/error.hpp"
+#include "apps/runs/run_config.hpp"
+#include "core/base/error.hpp"
 
 namespace capstan {
 namespace {

@@ -2,8 +2,8 @@
 // (tests/parity/README.md).
 #include <functional>
 
-#include "core/error.hpp"
-#include "nn/block.hpp"
+#include "core/base/error.hpp"
+#include "nn/blocks/block.hpp"
 #include "tests/apps/import_support.hpp"
 
 namespace capstan::testing {

@@ -1,5 +1,5 @@
 // Runs beside each other: means over seeds, curves, and records of runs whose numbers went astray.
-#include "apps/run_table.hpp"
+#include "apps/runs/run_table.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 using namespace capstan;
 

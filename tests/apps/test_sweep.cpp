@@ -1,5 +1,5 @@
 // `sweep:` in a configuration: its combinations, their names, and what is refused before anything runs.
-#include "apps/sweep.hpp"
+#include "apps/commands/sweep.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "apps/train_run.hpp"
-#include "core/error.hpp"
+#include "apps/commands/train_run.hpp"
+#include "core/base/error.hpp"
 
 using namespace capstan;
 

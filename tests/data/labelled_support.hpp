@@ -1,7 +1,7 @@
 // What the tests of labelled texts share.
 #pragma once
 
-#include "data/labelled_source.hpp"
+#include "data/labelled/labelled_source.hpp"
 #include "support.hpp"
 
 namespace capstan {

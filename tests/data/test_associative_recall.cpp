@@ -2,9 +2,9 @@
 #include <map>
 #include <set>
 
-#include "core/error.hpp"
-#include "data/associative_recall.hpp"
-#include "data/number_tokenizer.hpp"
+#include "core/base/error.hpp"
+#include "data/generated/associative_recall.hpp"
+#include "data/tokenizers/number_tokenizer.hpp"
 #include "support.hpp"
 
 using namespace capstan;

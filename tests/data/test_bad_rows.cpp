@@ -1,7 +1,7 @@
 // Rows that cannot be used, and files as they are found in the wild.
 #include <functional>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "labelled_support.hpp"
 
 using namespace capstan;

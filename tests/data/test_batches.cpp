@@ -1,8 +1,8 @@
 #include <set>
 
-#include "core/error.hpp"
-#include "core/random.hpp"
-#include "data/batcher.hpp"
+#include "core/base/error.hpp"
+#include "core/base/random.hpp"
+#include "data/batches/batcher.hpp"
 #include "support.hpp"
 
 using namespace capstan;

@@ -1,8 +1,8 @@
 // The configuration structs of this room are described completely and sensibly.
 #include <set>
 
-#include "data/batcher.hpp"
-#include "data/data_config.hpp"
+#include "data/batches/batcher.hpp"
+#include "data/sources/data_config.hpp"
 #include "support.hpp"
 
 using namespace capstan;

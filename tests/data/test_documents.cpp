@@ -1,15 +1,15 @@
 // Where documents end, in text and in tokens, and the windows that keep them apart.
-#include "data/documents.hpp"
+#include "data/text/documents.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <map>
 
-#include "core/error.hpp"
-#include "core/random.hpp"
-#include "core/segments.hpp"
-#include "data/byte_tokenizer.hpp"
-#include "data/text_windows.hpp"
+#include "core/array/segments.hpp"
+#include "core/base/error.hpp"
+#include "core/base/random.hpp"
+#include "data/text/text_windows.hpp"
+#include "data/tokenizers/byte_tokenizer.hpp"
 #include "support.hpp"
 
 using namespace capstan;

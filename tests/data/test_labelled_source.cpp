@@ -1,8 +1,8 @@
 #include <functional>
 #include <set>
 
-#include "core/error.hpp"
-#include "data/class_names.hpp"
+#include "core/base/error.hpp"
+#include "data/labelled/class_names.hpp"
 #include "labelled_support.hpp"
 
 using namespace capstan;

@@ -1,11 +1,11 @@
 #include <map>
 #include <set>
 
-#include "core/error.hpp"
-#include "data/listops.hpp"
-#include "data/listops_tokenizer.hpp"
-#include "data/table_reader.hpp"
-#include "data/text_file.hpp"
+#include "core/base/error.hpp"
+#include "data/files/text_file.hpp"
+#include "data/generated/listops.hpp"
+#include "data/labelled/table_reader.hpp"
+#include "data/tokenizers/listops_tokenizer.hpp"
 #include "support.hpp"
 
 using namespace capstan;

@@ -1,5 +1,5 @@
 // Several sources of text with weights: whose turn it is, which windows that gives, and what the files must be.
-#include "data/mixture.hpp"
+#include "data/text/mixture.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,9 @@
 #include <numeric>
 #include <set>
 
-#include "core/error.hpp"
-#include "core/random.hpp"
-#include "data/text_windows.hpp"
+#include "core/base/error.hpp"
+#include "core/base/random.hpp"
+#include "data/text/text_windows.hpp"
 #include "support.hpp"
 
 using namespace capstan;

@@ -1,8 +1,8 @@
-#include "core/random.hpp"
-#include "data/char_tokenizer.hpp"
-#include "data/normalisation.hpp"
-#include "data/utf8.hpp"
-#include "data/word_tokenizer.hpp"
+#include "core/base/random.hpp"
+#include "core/text/utf8.hpp"
+#include "data/tokenizers/char_tokenizer.hpp"
+#include "data/tokenizers/normalisation.hpp"
+#include "data/tokenizers/word_tokenizer.hpp"
 #include "support.hpp"
 
 using namespace capstan;

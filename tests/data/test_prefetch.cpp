@@ -1,10 +1,10 @@
-#include "data/prefetch.hpp"
+#include "data/batches/prefetch.hpp"
 
 #include <atomic>
 #include <chrono>
 #include <thread>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "support.hpp"
 
 using namespace capstan;

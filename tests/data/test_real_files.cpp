@@ -1,9 +1,9 @@
 // Real data sets, with the counts that ../shared/data/README.md gives.
-#include "data/char_tokenizer.hpp"
-#include "data/labelled_source.hpp"
-#include "data/text_file.hpp"
-#include "data/text_source.hpp"
-#include "data/word_tokenizer.hpp"
+#include "data/files/text_file.hpp"
+#include "data/labelled/labelled_source.hpp"
+#include "data/text/text_source.hpp"
+#include "data/tokenizers/char_tokenizer.hpp"
+#include "data/tokenizers/word_tokenizer.hpp"
 #include "support.hpp"
 
 using namespace capstan;

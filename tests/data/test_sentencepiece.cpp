@@ -7,13 +7,13 @@
 #include <sstream>
 #include <unordered_map>
 
-#include "core/error.hpp"
-#include "core/random.hpp"
-#include "data/base64.hpp"
-#include "data/sentencepiece_tokenizer.hpp"
-#include "data/sentencepiece_training.hpp"
-#include "data/text_source.hpp"
-#include "data/utf8.hpp"
+#include "core/base/error.hpp"
+#include "core/base/random.hpp"
+#include "core/text/base64.hpp"
+#include "core/text/utf8.hpp"
+#include "data/text/text_source.hpp"
+#include "data/tokenizers/sentencepiece_tokenizer.hpp"
+#include "data/tokenizers/sentencepiece_training.hpp"
 #include "support.hpp"
 
 using namespace capstan;

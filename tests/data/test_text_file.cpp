@@ -1,6 +1,6 @@
-#include "core/error.hpp"
-#include "data/file_list.hpp"
-#include "data/text_file.hpp"
+#include "core/base/error.hpp"
+#include "data/files/file_list.hpp"
+#include "data/files/text_file.hpp"
 #include "support.hpp"
 
 using namespace capstan;

@@ -4,8 +4,8 @@
 #include <numeric>
 #include <set>
 
-#include "core/error.hpp"
-#include "data/text_windows.hpp"
+#include "core/base/error.hpp"
+#include "data/text/text_windows.hpp"
 #include "support.hpp"
 
 using namespace capstan;

@@ -1,8 +1,8 @@
-#include "data/texts.hpp"
+#include "data/tokenizers/texts.hpp"
 
-#include "core/error.hpp"
-#include "data/tokenizer.hpp"
-#include "data/utf8.hpp"
+#include "core/base/error.hpp"
+#include "core/text/utf8.hpp"
+#include "data/tokenizers/tokenizer.hpp"
 #include "support.hpp"
 
 using namespace capstan;

@@ -1,8 +1,8 @@
 // Text that is tokenised to the disk is the text in memory; its tokens are found again by what they depend on.
 #include <sys/stat.h>
 
-#include "core/error.hpp"
-#include "data/texts.hpp"
+#include "core/base/error.hpp"
+#include "data/tokenizers/texts.hpp"
 #include "token_cache_support.hpp"
 
 using namespace capstan;

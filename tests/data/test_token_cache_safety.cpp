@@ -2,9 +2,9 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "core/error.hpp"
-#include "core/file.hpp"
-#include "data/texts.hpp"
+#include "core/base/error.hpp"
+#include "core/io/file.hpp"
+#include "data/tokenizers/texts.hpp"
 #include "token_cache_support.hpp"
 
 using namespace capstan;

@@ -1,10 +1,10 @@
-#include "data/token_row.hpp"
+#include "data/files/token_row.hpp"
 
 #include <fstream>
 #include <numeric>
 
-#include "core/error.hpp"
-#include "data/fingerprint.hpp"
+#include "core/base/error.hpp"
+#include "data/files/fingerprint.hpp"
 #include "support.hpp"
 
 using namespace capstan;

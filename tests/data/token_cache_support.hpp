@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "data/text_source.hpp"
+#include "data/text/text_source.hpp"
 #include "support.hpp"
 
 namespace capstan::testing {

@@ -1,9 +1,9 @@
 // Memory of a training step does not grow with the length of the texts but with the number of tokens: no system keeps
 // anything of size T x T, and aft-full, which works on one table of positions, is the exception that is named.
-#include "core/pool.hpp"
+#include "core/machine/pool.hpp"
 #include "tests/models/systems.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
@@ -37,4 +37,4 @@ TEST_CASE("activation memory per token is the same at T = 1024 and at T = 16384"
 
 }  // namespace
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,8 +1,8 @@
 // Whole models against finite differences.
-#include "core/gradcheck.hpp"
+#include "core/autograd/gradcheck.hpp"
 #include "tests/models/samples.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
@@ -93,4 +93,4 @@ TEST_CASE("gradients of every other part a configuration can ask for") {
 
 }  // namespace
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

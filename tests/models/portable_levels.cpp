@@ -1,8 +1,8 @@
 // Portable builds only: what the kernels of one level of x86-64 compute, those of the others do.
-#include "core/kernel_levels.hpp"
+#include "core/machine/kernel_levels.hpp"
 #include "tests/models/systems.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
@@ -62,4 +62,4 @@ TEST_CASE("every system gives the same at every level") {
 
 }  // namespace
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

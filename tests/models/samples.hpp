@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "core/tape.hpp"
+#include "core/autograd/tape.hpp"
 #include "models/language_model.hpp"
 #include "models/text_classifier.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/weights.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 
 /// Enough for gradients and parities; odd on purpose.
@@ -147,4 +147,4 @@ inline double descend(const Task& task, ParamStore& store, const Batch& batch, d
 }
 
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -6,7 +6,7 @@
 
 #include "tests/models/samples.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 
 struct System {
@@ -70,4 +70,4 @@ Config model_config(const System& system) {
 }
 
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,10 +1,10 @@
 // What a classifier adds to its stack: n-grams beside it, class weights, label smoothing.
 #include <cmath>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "tests/models/samples.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
@@ -102,4 +102,4 @@ TEST_CASE("a list of class weights must fit the classes") {
 
 }  // namespace
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.hpp"
-#include "core/parallel.hpp"
+#include "core/base/error.hpp"
+#include "core/machine/parallel.hpp"
 #include "tests/models/samples.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
@@ -217,4 +217,4 @@ TEST_CASE("a model refuses what it cannot decode") {
 
 }  // namespace
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "models/config.hpp"
 
 namespace capstan::testing {

@@ -4,7 +4,7 @@
 
 #include "tests/models/systems.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
@@ -112,4 +112,4 @@ TEST_CASE("text classifier: every system trains, evaluates and predicts") {
 
 }  // namespace
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,7 +1,7 @@
 // Documents packed into one row: every system gives each of them the loss, logits and gradients that it has alone.
 #include "tests/models/systems.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
@@ -116,4 +116,4 @@ TEST_CASE("the same row as one document is another matter") {
 
 }  // namespace
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -3,7 +3,7 @@
 #include "tests/models/samples.hpp"
 #include "tests/support/fixture.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
@@ -105,4 +105,4 @@ TEST_CASE("classifier: PyTorch's logits, loss and gradients") {
 
 }  // namespace
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,11 +1,11 @@
 // A profile of every system: each op says when it begins, and nothing is computed differently.
-#include "core/profile.hpp"
+#include "core/machine/profile.hpp"
 
 #include <map>
 
 #include "tests/models/systems.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
@@ -51,4 +51,4 @@ TEST_CASE("every op of every system is timed, forward and backward, and a profil
 
 }  // namespace
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

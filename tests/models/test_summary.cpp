@@ -1,10 +1,10 @@
 // The table of a model.
 #include "models/summary.hpp"
 
-#include "core/pool.hpp"
+#include "core/machine/pool.hpp"
 #include "tests/models/samples.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
@@ -92,4 +92,4 @@ TEST_CASE("activation memory is what a recorded forward pass holds") {
 
 }  // namespace
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

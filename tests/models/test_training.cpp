@@ -1,10 +1,10 @@
 // What every model must do in training beside learning (test_matrix.cpp): ignore padding, take no fresh memory,
 // recompute exactly.
-#include "core/error.hpp"
-#include "core/pool.hpp"
+#include "core/base/error.hpp"
+#include "core/machine/pool.hpp"
 #include "tests/models/samples.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
@@ -172,4 +172,4 @@ TEST_CASE("a configuration that contradicts itself is refused with its key") {
 
 }  // namespace
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

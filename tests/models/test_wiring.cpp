@@ -2,12 +2,12 @@
 // post-norm wiring of BERT that Fastformer's authors use, with their pooling.
 #include <cmath>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "models/summary.hpp"
 #include "tests/models/samples.hpp"
 #include "tests/support/arrays.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
@@ -243,4 +243,4 @@ TEST_CASE("attention pooling is a masked softmax of w . tanh(W x + b), finite wh
 
 }  // namespace
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -6,10 +6,10 @@
 #include <functional>
 #include <string>
 
-#include "core/gradcheck.hpp"
-#include "tests/nn/mixer_suite.hpp"
+#include "core/autograd/gradcheck.hpp"
+#include "tests/nn/mixers/mixer_suite.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 
 using Module = std::function<Var(const Var&)>;
@@ -40,4 +40,4 @@ inline void check_gradients(const std::string& name, ParamStore& store, const Sh
 }
 
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

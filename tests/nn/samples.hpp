@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "core/ops_aft.hpp"
-#include "tests/nn/mixer_suite.hpp"
+#include "core/mixing/aft.hpp"
+#include "tests/nn/mixers/mixer_suite.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 
 template <class Config>
@@ -67,4 +67,4 @@ class AftTileLength {
 };
 
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,10 +1,10 @@
 // The activations as compositions of primitives.
 #pragma once
 
-#include "core/activation.hpp"
-#include "core/ops_math.hpp"
+#include "core/kernels/activation_kind.hpp"
+#include "core/ops/math.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 
 inline Var apply(Activation activation, const Var& x) {
@@ -28,4 +28,4 @@ inline Var apply(Activation activation, const Var& x) {
 }
 
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "core/parallel.hpp"
-#include "core/random.hpp"
-#include "core/tape.hpp"
+#include "core/autograd/tape.hpp"
+#include "core/base/random.hpp"
+#include "core/machine/parallel.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 
 using Op = std::function<Var(const std::vector<Var>&)>;
@@ -96,4 +96,4 @@ inline void check_agreement(const std::string& name, const Op& fused, const Op& 
 }
 
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "core/array.hpp"
-#include "core/random.hpp"
+#include "core/array/array.hpp"
+#include "core/base/random.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 
 /// Draws from N(0, stddev^2), the same for the same seed.
 inline Array random_array(const Shape& shape, uint64_t seed = 1, double stddev = 0.5) {
@@ -45,4 +45,4 @@ inline bool identical(const Array& a, const Array& b) {
   return a.shape() == b.shape() && std::equal(a.data(), a.data() + a.size(), b.data());
 }
 
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "core/random.hpp"
-#include "core/var.hpp"
+#include "core/autograd/var.hpp"
+#include "core/base/random.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 
 /// Tolerance of "fused equals composed", relative to the tensor's largest entry.
@@ -38,4 +38,4 @@ inline Array normal_array(const Shape& shape, uint64_t seed, double stddev = 0.5
 }
 
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "core/safetensors.hpp"
-#include "nn/param_store.hpp"
+#include "core/io/safetensors.hpp"
+#include "nn/params/param_store.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 
 /// Largest difference from PyTorch, relative to the tensor's largest entry.
@@ -58,4 +58,4 @@ class Fixture {
 };
 
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

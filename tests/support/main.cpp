@@ -7,8 +7,8 @@
 #include <cstring>
 #include <fstream>
 
-#include "core/kernel_levels.hpp"
-#include "core/machine.hpp"
+#include "core/machine/kernel_levels.hpp"
+#include "core/products/blas_info.hpp"
 
 namespace {
 

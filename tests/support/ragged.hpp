@@ -1,10 +1,10 @@
 // Rows of every kind that a mixer must tell apart.
 #pragma once
 
-#include "core/real.hpp"
-#include "core/segments.hpp"
+#include "core/array/segments.hpp"
+#include "core/base/real.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 
 /// Right padding, left padding, two packed documents, a row of padding alone, a document of one token.
@@ -20,4 +20,4 @@ inline Segments ragged_segments(int64_t length) {
 }
 
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,10 +1,10 @@
 // Weights for tests.
 #pragma once
 
-#include "nn/param_store.hpp"
+#include "nn/params/param_store.hpp"
 #include "tests/support/compare.hpp"
 
-CAPSTAN_BEGIN
+namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 
 /// Weights of sigma 0.5 (gains around 1): at a small initialisation any error hides. Before finalize().
@@ -19,4 +19,4 @@ inline void redraw(ParamStore& store, double stddev = 0.5) {
 }
 
 }  // namespace testing
-CAPSTAN_END
+}  // namespace capstan::CAPSTAN_PRECISION

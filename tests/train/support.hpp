@@ -14,11 +14,11 @@
 #include <thread>
 #include <vector>
 
-#include "core/random.hpp"
-#include "core/tape.hpp"
+#include "core/autograd/tape.hpp"
+#include "core/base/random.hpp"
 #include "models/task.hpp"
-#include "train/signals.hpp"
-#include "train/trainer.hpp"
+#include "train/loop/signals.hpp"
+#include "train/loop/trainer.hpp"
 
 namespace capstan::testing {
 

@@ -1,8 +1,8 @@
-#include "train/batch_reader.hpp"
+#include "train/loop/batch_reader.hpp"
 
 #include <doctest/doctest.h>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 using namespace capstan;
 

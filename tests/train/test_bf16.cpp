@@ -4,13 +4,13 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "core/error.hpp"
-#include "core/gemm_backend.hpp"
-#include "core/parallel.hpp"
-#include "core/pool.hpp"
-#include "nn/bf16_weights.hpp"
+#include "core/base/error.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/machine/pool.hpp"
+#include "core/products/gemm_backend.hpp"
+#include "nn/params/bf16_weights.hpp"
 #include "tests/models/systems.hpp"
-#include "train/evaluate.hpp"
+#include "train/loop/evaluate.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;

@@ -1,5 +1,5 @@
 // TensorBoard's event files. tests/interop holds what TensorBoard's own reader says of them.
-#include "train/event_file.hpp"
+#include "train/records/event_file.hpp"
 
 #include <doctest/doctest.h>
 

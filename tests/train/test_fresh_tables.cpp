@@ -1,8 +1,8 @@
-#include "train/fresh_tables.hpp"
+#include "train/optimizers/fresh_tables.hpp"
 
 #include <doctest/doctest.h>
 
-#include "train/run_length.hpp"
+#include "train/loop/run_length.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;

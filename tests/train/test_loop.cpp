@@ -7,14 +7,14 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
-#include "core/error.hpp"
-#include "core/parallel.hpp"
-#include "core/pool.hpp"
-#include "train/checkpoint.hpp"
-#include "train/evaluate.hpp"
-#include "train/micro_batches.hpp"
-#include "train/pace.hpp"
-#include "train/reporter.hpp"
+#include "core/base/error.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/machine/pool.hpp"
+#include "train/loop/evaluate.hpp"
+#include "train/loop/micro_batches.hpp"
+#include "train/loop/pace.hpp"
+#include "train/records/reporter.hpp"
+#include "train/runs/checkpoint.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;

@@ -1,4 +1,4 @@
-#include "train/optimizer.hpp"
+#include "train/optimizers/optimizer.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,9 +6,9 @@
 #include <cmath>
 #include <functional>
 
+#include "core/base/random.hpp"
 #include "core/kernels/optimizer.hpp"
-#include "core/parallel.hpp"
-#include "core/random.hpp"
+#include "core/machine/parallel.hpp"
 
 using namespace capstan;
 

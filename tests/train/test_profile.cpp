@@ -5,7 +5,7 @@
 #include <map>
 #include <sstream>
 
-#include "train/profile_table.hpp"
+#include "train/records/profile_table.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;

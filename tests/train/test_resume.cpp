@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <csignal>
 
-#include "core/error.hpp"
-#include "core/file.hpp"
-#include "core/parallel.hpp"
-#include "train/checkpoint.hpp"
+#include "core/base/error.hpp"
+#include "core/io/file.hpp"
+#include "core/machine/parallel.hpp"
+#include "train/runs/checkpoint.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;

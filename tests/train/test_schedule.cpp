@@ -1,12 +1,12 @@
-#include "train/schedule.hpp"
+#include "train/optimizers/schedule.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "core/error.hpp"
-#include "core/settings.hpp"
-#include "train/config.hpp"
+#include "core/base/error.hpp"
+#include "core/config/settings.hpp"
+#include "train/runs/config.hpp"
 
 using namespace capstan;
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "core/gemm_backend.hpp"
-#include "core/parallel.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/products/gemm_backend.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;

@@ -1,0 +1,46 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "apps/commands/commands.hpp"
+#include "apps/commands/options.hpp"
+#include "apps/runs/run_table.hpp"
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+struct CompareOptions {
+  std::vector<std::string> runs;
+  std::string format = "text";
+};
+
+int compare(const CompareOptions& options) {
+  if (options.format != "text" && options.format != "csv")
+    throw ConfigError(fmt::format("--format: {} is none of text, csv", options.format));
+  const std::vector<RunRecord> runs = read_records(options.runs);
+  if (options.format == "csv")
+    print_csv(run_table(runs, TableStyle::programs), std::cout);
+  else
+    print_comparison(runs, std::cout);
+  return exit_done;
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& cli, const Choose& choose) {
+  CLI::App* const command =
+      cli.add_subcommand("compare", "One table of several runs: where their configurations differ, and what came out");
+  const auto options = std::make_shared<CompareOptions>();
+  command->add_option("runs", options->runs, "run folders")->required()->type_name("RUN");
+  command->add_option("--format", options->format, "text or csv")->capture_default_str();
+  command->footer(
+      "The lowest validation loss first; accuracy and \"at step\" belong to it. Runs still training are shown as far "
+      "as\n"
+      "they are. Runs that differ in their seed alone have mean and standard deviation in a second table (text only).\n"
+      "For example:  capstan compare runs/*\n"
+      "              capstan compare runs/listops/* --format csv > listops.csv");
+  command->callback([options, choose] { choose([options] { return compare(*options); }); });
+}
+
+}  // namespace capstan

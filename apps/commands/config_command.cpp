@@ -1,0 +1,57 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "apps/commands/commands.hpp"
+#include "apps/commands/options.hpp"
+#include "apps/commands/sweep.hpp"
+#include "apps/config/config.hpp"
+#include "core/base/error.hpp"
+
+namespace capstan {
+
+void add_config_command(CLI::App& cli, const Choose& choose) {
+  CLI::App* const command = cli.add_subcommand("config", "Print, check or explain a configuration");
+  command->require_subcommand(1);
+  command->footer("For example:  capstan config check --config configs/quickstart-lm.yaml --set model.width=256");
+  const auto options = std::make_shared<ConfigOptions>();
+  const auto load = [options] {
+    if (options->files.empty()) throw ConfigError("config: give a file with --config");
+    return load_run(*options);
+  };
+
+  CLI::App* const print = command->add_subcommand("print", "The whole configuration, defaults included, as YAML");
+  add_config_options(*print, *options);
+  print->callback([=] {
+    choose([=] {
+      std::cout << to_yaml(load());
+      return exit_done;
+    });
+  });
+
+  CLI::App* const check = command->add_subcommand("check", "Say what is wrong with a configuration, all of it at once");
+  add_config_options(*check, *options);
+  check->callback([=] {
+    choose([=] {
+      if (!options->files.empty() && has_sweep(*options)) {
+        const Sweep sweep = load_sweep(*options);
+        std::cout << fmt::format("{}: the configurations of {} runs are right\n", sweep.folder.filename().string(),
+                                 sweep.runs.size());
+        return exit_done;
+      }
+      std::cout << load().name << ": the configuration is right\n";
+      return exit_done;
+    });
+  });
+
+  CLI::App* const table =
+      command->add_subcommand("table", "Every key with type, default, limits and meaning, as Markdown");
+  table->callback([=] {
+    choose([] {
+      std::cout << config_table<RunConfig>();
+      return exit_done;
+    });
+  });
+}
+
+}  // namespace capstan

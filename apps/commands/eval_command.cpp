@@ -1,0 +1,137 @@
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <memory>
+
+#include "apps/commands/commands.hpp"
+#include "apps/commands/options.hpp"
+#include "apps/config/config.hpp"
+#include "apps/runs/eval_report.hpp"
+#include "apps/runs/gzip_baseline.hpp"
+#include "apps/runs/run_data.hpp"
+#include "apps/runs/run_model.hpp"
+#include "core/base/error.hpp"
+#include "core/machine/parallel.hpp"
+
+namespace capstan {
+namespace {
+
+struct EvalOptions {
+  std::string run, split = "valid", format = "text";
+  std::vector<std::string> overrides;
+  bool gzip = false;
+};
+
+/// Loss of every file of a split, each a document of its own, in nats.
+std::vector<double> loss_per_file(const SavedRun& run, const RunData& data, Split split) {
+  const auto source = data.evaluation(split, true);
+  const auto& windows = dynamic_cast<const EvaluationWindows&>(*source);
+  std::vector<double> nats(data.corpus(split).files.size());
+  for (int64_t index = 0; index < windows.batches_per_epoch(0); ++index) {
+    const Batch batch = windows.batch(0, index);
+    const Segments segments(batch.segment_ids);
+    // One row at a time: the loss of a batch is one sum, and a batch may hold windows of several files.
+    for (int64_t row = 0; row < batch.tokens.dim(0); ++row) {
+      const Batch single{batch.tokens.rows(row, row + 1), batch.segment_ids.rows(row, row + 1),
+                         batch.labels.rows(row, row + 1), batch.examples.rows(row, row + 1)};
+      Context context;
+      context.segments = Segments(single.segment_ids);
+      const TaskLoss loss = run.model->task().loss(single, context);
+      nats[static_cast<size_t>(windows.file_of(batch.examples[row]))] += static_cast<double>(loss.sum.value().item());
+    }
+  }
+  return nats;
+}
+
+/// Source code and configuration on one side, text for people on the other.
+bool is_prose(const std::string& name) {
+  if (std::filesystem::path(name).filename() == "CMakeLists.txt") return false;
+  for (const char* const ending : {".md", ".txt", ".rst", ".adoc", ".tex"})
+    if (name.size() > std::string(ending).size() &&
+        name.compare(name.size() - std::string(ending).size(), std::string::npos, ending) == 0)
+      return true;
+  return false;
+}
+
+struct Tally {
+  int64_t files = 0, bytes = 0, gzip_bytes = 0;
+  double nats = 0;
+};
+
+void print_tally(const char* name, const Tally& tally) {
+  if (tally.files == 0) return;
+  const auto bytes = static_cast<double>(tally.bytes);
+  std::cout << fmt::format("{:<8}{:>7}{:>12}{:>14.3f}{:>12.3f}\n", name, tally.files, tally.bytes,
+                           tally.nats / bytes / std::log(2.0), 8 * static_cast<double>(tally.gzip_bytes) / bytes);
+}
+
+void compare_with_gzip(const SavedRun& run, const RunData& data, Split split) {
+  const std::vector<double> nats = loss_per_file(run, data, split);
+  const std::vector<TextCorpus::File>& files = data.corpus(split).files;
+  Tally code, prose, all;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const int64_t gzip_bytes = gzip_size(files[i].text());
+    for (Tally* const tally : {is_prose(files[i].name) ? &prose : &code, &all}) {
+      ++tally->files;
+      tally->bytes += files[i].bytes;
+      tally->gzip_bytes += gzip_bytes;
+      tally->nats += nats[i];
+    }
+  }
+  std::cout << fmt::format("Held-out files, each on its own, in bits per byte:\n{:<8}{:>7}{:>12}{:>14}{:>12}\n", "",
+                           "files", "bytes", "this model", "gzip -9");
+  print_tally("code", code);
+  print_tally("prose", prose);
+  print_tally("all", all);
+}
+
+int evaluate_run(const EvalOptions& options) {
+  if (options.format != "text" && options.format != "json")
+    throw ConfigError(fmt::format("--format: {} is none of text, json", options.format));
+  SavedRun run = open_run(options.run);
+  const int64_t known = model_vocabulary(run.config, *run.tokenizer);
+  if (!options.overrides.empty())
+    run.config = load_config<RunConfig>({(run.folder / "config.yaml").string()}, options.overrides);
+  if (model_vocabulary(run.config, *run.tokenizer) > known)
+    throw ConfigError(
+        "--set: the model was trained without data.documents or data.separator and does not know the token that they "
+        "add; leave them as they were, or train a model with them");
+  set_threads(static_cast<int>(run.config.threads));
+  const Split split = split_called(options.split);
+  const RunData data(run.config, run.tokenizer, run.classes);
+  for (const std::string& line : data.left_out()) spdlog::info(line);
+  if (options.gzip) {
+    run.model->language_model();
+    compare_with_gzip(run, data, split);
+    return exit_done;
+  }
+  const EvalReport report = evaluate_split(run, data, split);
+  (options.format == "json" ? print_json : print_text)(report, std::cout);
+  return exit_done;
+}
+
+}  // namespace
+
+void add_eval_command(CLI::App& cli, const Choose& choose) {
+  CLI::App* const command =
+      cli.add_subcommand("eval", "Loss, accuracy and what belongs to them, of a trained model on a split of its data");
+  const auto options = std::make_shared<EvalOptions>();
+  command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
+  command->add_option("--split", options->split, "train, valid or test")->capture_default_str();
+  command
+      ->add_option("-s,--set", options->overrides, "another value of a key: --set data.test=[other.txt] (repeatable)")
+      ->type_name("KEY=VALUE")
+      ->expected(-1);
+  command->add_option("--format", options->format, "text, or json: everything in one line")->capture_default_str();
+  command->add_flag("--compare-gzip", options->gzip,
+                    "language models: bits per byte of every held-out file beside gzip -9, code and prose apart");
+  command->footer("For example:  capstan eval runs/quickstart-classifier --split test");
+  command->callback([options, choose] { choose([options] { return evaluate_run(*options); }); });
+}
+
+}  // namespace capstan

@@ -1,0 +1,42 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "apps/commands/commands.hpp"
+#include "apps/runs/run_table.hpp"
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+struct MetricsOptions {
+  std::string run, format = "text";
+};
+
+int show_metrics(const MetricsOptions& options) {
+  if (options.format != "text" && options.format != "csv")
+    throw ConfigError(fmt::format("--format: {} is none of text, csv", options.format));
+  const RunRecord run = read_record(options.run);
+  if (options.format == "csv")
+    print_csv(curve_table(run, TableStyle::programs), std::cout);
+  else
+    print_text(curve_table(run, TableStyle::people), std::cout);
+  return exit_done;
+}
+
+}  // namespace
+
+void add_metrics_command(CLI::App& cli, const Choose& choose) {
+  CLI::App* const command =
+      cli.add_subcommand("metrics", "One run's learning curve: losses, learning rate, speed and memory over its steps");
+  const auto options = std::make_shared<MetricsOptions>();
+  command->add_option("run", options->run, "run folder")->required()->type_name("RUN");
+  command->add_option("--format", options->format, "text or csv")->capture_default_str();
+  command->footer(
+      "A row per step that metrics.jsonl has a line for; csv leaves empty what training or validation did not tell "
+      "there.\n"
+      "For example:  capstan metrics runs/listops --format csv > listops.csv");
+  command->callback([options, choose] { choose([options] { return show_metrics(*options); }); });
+}
+
+}  // namespace capstan

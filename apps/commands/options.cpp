@@ -1,0 +1,45 @@
+#include "apps/commands/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+
+#include "apps/config/config_reader.hpp"
+#include "core/base/error.hpp"
+#include "core/machine/kernel_levels.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/products/blas_info.hpp"
+
+namespace capstan {
+
+void add_config_options(CLI::App& command, ConfigOptions& options) {
+  command.add_option("-c,--config", options.files, "YAML files; of a key that several set, the last one counts")
+      ->type_name("FILE")
+      ->expected(-1);
+  command.add_option("-s,--set", options.overrides, "one value after all files: --set train.lr=3e-4 (repeatable)")
+      ->type_name("KEY=VALUE")
+      ->expected(-1);
+}
+
+std::function<std::string(const std::string&)> number_check(const Constraint& limits) {
+  return [limits](const std::string& text) {
+    double number = NAN;
+    if (CLI::detail::lexical_cast(text, number) && std::isfinite(number) && in_range(limits, number))
+      return std::string();
+    return fmt::format("expected a number ({}), got {}", limits_text(limits), text);
+  };
+}
+
+std::vector<std::string> machine_lines() {
+  const BlasInfo blas = blas_info();
+  std::vector<std::string> lines{
+      fmt::format("machine: {} threads, SIMD {}, {} ({} kernels, {} threading), float products by {}", threads(),
+                  kernel_level(), blas.version, blas.core, blas.threading, blas.float_products)};
+  if (const std::string better = better_blas_core(); !better.empty())
+    lines.push_back(
+        fmt::format("warning: OpenBLAS uses its {} kernels where this CPU could use {}, several times faster perhaps; "
+                    "is OPENBLAS_CORETYPE set? (unset it)",
+                    blas.core, better));
+  return lines;
+}
+
+}  // namespace capstan

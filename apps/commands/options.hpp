@@ -1,0 +1,29 @@
+// Options that several subcommands share.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/config/schema.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace capstan {
+
+struct ConfigOptions {
+  std::vector<std::string> files, overrides;
+};
+/// --config FILE... and --set KEY=VALUE...
+void add_config_options(CLI::App& command, ConfigOptions& options);
+
+/// For CLI::Option::check: says what is wrong with a number, nothing when it keeps to the limits.
+std::function<std::string(const std::string&)> number_check(const Constraint& limits);
+
+/// One line about this process: threads, instruction set, BLAS; and a warning where the machine can do more than its
+/// BLAS.
+std::vector<std::string> machine_lines();
+
+}  // namespace capstan

@@ -1,0 +1,73 @@
+// `capstan man` and `capstan completion`: what other programs know of this one's command line.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "apps/commands/command_text.hpp"
+#include "apps/commands/commands.hpp"
+#include "apps/config/config.hpp"
+#include "apps/runs/run_config.hpp"
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+/// "model.layers.N.mixer(flash).chunk" -> "model.layers.0.mixer.chunk": as --set takes it, for the first entry.
+std::string key_of(const std::string& path) {
+  std::string key;
+  bool inside = false;  // of the brackets
+  for (const char c : path) {
+    if (c == '(') inside = true;
+    if (!inside) key += c;
+    if (c == ')') inside = false;
+  }
+  for (size_t at; (at = key.find(".N.")) != std::string::npos;) key[at + 1] = '0';
+  return key;
+}
+
+/// Every key that takes a value, once.
+std::vector<std::string> settable_keys() {
+  std::vector<TableRow> rows;
+  FieldTable table("", rows);
+  RunConfig config;
+  describe(table, config);
+  std::vector<std::string> keys;
+  for (const TableRow& row : rows)
+    if (row.type.find("map") == std::string::npos) keys.push_back(key_of(row.path));
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
+}
+
+}  // namespace
+
+void add_pages_commands(CLI::App& cli, const Choose& choose) {
+  CLI::App* const man = cli.add_subcommand("man", "Print the manual page");
+  man->footer("For example:  capstan man | man -l -");
+  man->callback([&cli, choose] {
+    choose([&cli] {
+      std::cout << man_page(command_text(cli));
+      return exit_done;
+    });
+  });
+
+  const auto shell = std::make_shared<std::string>();
+  CLI::App* const completion = cli.add_subcommand("completion", "Print a script that completes command lines");
+  completion->add_option("shell", *shell, "the shell it is for")
+      ->required()
+      ->type_name("bash|fish")
+      ->check([](const std::string& name) {
+        return name == "bash" || name == "fish" ? "" : fmt::format("{} is none of bash, fish", name);
+      });
+  completion->footer("For example:  . <(capstan completion bash)\n              capstan completion fish | source");
+  completion->callback([&cli, shell, choose] {
+    choose([&cli, shell] {
+      const CommandText root = command_text(cli);
+      std::cout << (*shell == "bash" ? bash_completion(root, settable_keys()) : fish_completion(root, settable_keys()));
+      return exit_done;
+    });
+  });
+}
+
+}  // namespace capstan

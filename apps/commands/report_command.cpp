@@ -1,0 +1,102 @@
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "apps/commands/commands.hpp"
+#include "apps/report/page.hpp"
+#include "core/base/error.hpp"
+#include "core/machine/parallel.hpp"
+
+namespace capstan {
+namespace {
+
+struct ReportOptions {
+  std::vector<std::string> runs;
+  std::string output, split = "valid", text;
+  bool curves_only = false;
+};
+
+/// Losses of different tasks do not belong on one axis.
+void check_one_task(const std::vector<RunRecord>& runs) {
+  const auto task = [](const RunRecord& run) { return run.config.model.index(); };
+  for (const RunRecord& run : runs)
+    if (task(run) != task(runs.front()))
+      throw ConfigError(fmt::format(
+          "report: {} is a language-model and {} a text-classifier: write one report for each kind",
+          task(run) == 0 ? run.folder : runs.front().folder, task(run) == 0 ? runs.front().folder : run.folder));
+}
+
+void check_output(const std::string& output) {
+  const std::filesystem::path path(output), folder = std::filesystem::absolute(path).parent_path();
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown))
+    throw ConfigError(fmt::format("--output: {} is a folder: give the name of a file, such as report.html", output));
+  if (!std::filesystem::is_directory(folder, unknown))
+    throw ConfigError(fmt::format("--output: there is no folder {}: create it first", folder.string()));
+}
+
+/// What needs the trained model; what goes wrong becomes a note, for the curves are worth having without it.
+void look_at_model(const ReportOptions& options, Split split, ReportedRun& reported) {
+  const auto note = [&](const std::string& missing, const std::exception& error) {
+    reported.notes.push_back(fmt::format("{}: {}", missing, error.what()));
+    spdlog::warn("{}: {}", reported.record.folder, reported.notes.back());
+  };
+  try {
+    const SavedRun run = open_run(reported.record.folder);
+    set_threads(static_cast<int>(run.config.threads));
+    std::vector<int32_t> tokens;
+    if (!options.text.empty()) tokens = example_tokens(*run.tokenizer, options.text);
+    try {
+      if (options.text.empty() || !run.model->is_language_model()) {
+        const RunData data(run.config, run.tokenizer, run.classes);
+        if (options.text.empty()) tokens = example_tokens(data, split);
+        if (!run.model->is_language_model()) reported.evaluation = evaluate_split(run, data, split);
+      }
+    } catch (const std::exception& error) {
+      note(run.model->is_language_model() ? "no example text" : "no confusion matrix", error);
+    }
+    reported.model = view_of(run, tokens);
+  } catch (const std::exception& error) {
+    note("no look into the model", error);
+  }
+}
+
+int write_report(const ReportOptions& options) {
+  const Split split = split_called(options.split);
+  check_output(options.output);
+  std::vector<RunRecord> records = read_records(options.runs);
+  check_one_task(records);
+  std::vector<ReportedRun> runs;
+  for (RunRecord& record : records) {
+    runs.push_back({std::move(record), {}, {}, {}});
+    if (!options.curves_only) look_at_model(options, split, runs.back());
+  }
+  write_whole_file(options.output, report_page(runs));
+  spdlog::info("{}: {} {}", options.output, runs.size(), runs.size() == 1 ? "run" : "runs");
+  return exit_done;
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& cli, const Choose& choose) {
+  CLI::App* const command = cli.add_subcommand(
+      "report", "One HTML page of several runs: learning curves, comparison, and what the models learnt");
+  const auto options = std::make_shared<ReportOptions>();
+  command->add_option("runs", options->runs, "run folders")->required()->type_name("RUN");
+  command->add_option("-o,--output", options->output, "the page's file")->required()->type_name("FILE");
+  command->add_option("--split", options->split, "of confusion matrix and example text: train, valid or test")
+      ->capture_default_str();
+  command->add_option("--text", options->text, "example text whose tokens the mixers weigh; else the split's first")
+      ->type_name("TEXT");
+  command->add_flag("--curves-only", options->curves_only, "leave out what needs the models and their data");
+  command->footer(
+      "The page stands alone: no script, nothing to be fetched. Classifiers get a confusion matrix; aft-full, -local "
+      "and\n"
+      "-conv show their position biases, fastformer, flash, gau and attention how they weigh an example text.\n"
+      "For example:  capstan report runs/listops/* --output listops.html");
+  command->callback([options, choose] { choose([options] { return write_report(*options); }); });
+}
+
+}  // namespace capstan

@@ -1,0 +1,156 @@
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <thread>
+
+#include "apps/commands/commands.hpp"
+#include "apps/commands/options.hpp"
+#include "apps/commands/sweep.hpp"
+#include "apps/commands/train_run.hpp"
+#include "apps/runs/run_table.hpp"
+#include "core/base/error.hpp"
+#include "core/io/file.hpp"
+#include "train/loop/signals.hpp"
+
+namespace capstan {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Signals wait while it lives.
+class SignalsHeld {
+ public:
+  SignalsHeld() {
+    sigset_t watched;
+    sigemptyset(&watched);
+    for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&watched, number);
+    sigprocmask(SIG_BLOCK, &watched, &before_);
+  }
+  ~SignalsHeld() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+/// How the process of a run ended.
+struct Ending {
+  int code = -1;  // when a signal ended it
+  int signal = 0;
+};
+
+/// The process of a run, which saves and stops when this one goes away.
+[[noreturn]] void be_the_run(const RunConfig& config, pid_t parent) {
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) ::signal(number, SIG_DFL);
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) ::_exit(exit_interrupted);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int code = run_command([&config] { return train_run(config); });
+  std::_Exit(code);  // what the parent has open is the parent's to close
+}
+
+/// A process of its own for every run: its memory is gone when it ends, its peak is its own, and if it dies the others
+/// go on. It is a plain fork, because this process has started no thread and holds no data.
+Ending run_apart(const RunConfig& config) {
+  const pid_t parent = getpid();
+  pid_t child = -1;
+  {
+    const SignalsHeld held;
+    child = ::fork();
+    if (child == 0) be_the_run(config, parent);
+  }
+  if (child < 0) throw_file_error("start a process for", (fs::path(config.folder) / config.name).string(), errno);
+  int status = 0;
+  for (bool told = false; ::waitpid(child, &status, WNOHANG) == 0;) {
+    // Ctrl-C reaches both; the second SIGINT would end the run at once, SIGTERM lets it save in any case.
+    if (StopSignals::received() != 0 && !told) told = ::kill(child, SIGTERM) == 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  if (WIFSIGNALED(status)) return {-1, WTERMSIG(status)};
+  return {WEXITSTATUS(status), 0};
+}
+
+std::string describe_ending(const Ending& ending) {
+  if (ending.signal == 0) return fmt::format("exit code {}", ending.code);
+  const char* const name = sigabbrev_np(ending.signal);
+  return fmt::format("ended by SIG{}{}", name != nullptr ? name : "?",
+                     ending.signal == SIGKILL ? ": out of memory?" : "");
+}
+
+void check_folder(const Sweep& sweep) {
+  if (fs::exists(sweep.folder / "config.yaml"))
+    throw Error(fmt::format("{}: is the folder of a single run: give the sweep another name", sweep.folder.string()));
+}
+
+void print_table(const Sweep& sweep) {
+  std::vector<std::string> folders;
+  for (const RunConfig& run : sweep.runs) {
+    const fs::path folder = sweep.folder / run.name;
+    if (fs::exists(folder / "metrics.jsonl")) folders.push_back(folder.string());
+  }
+  if (!folders.empty()) print_comparison(read_records(folders), std::cout);
+}
+
+int run_sweep(const ConfigOptions& options) {
+  const Sweep sweep = load_sweep(options, check_trainable);
+  check_folder(sweep);
+  const StopSignals signals;
+  std::vector<std::string> failed;
+  for (size_t i = 0; i < sweep.runs.size(); ++i) {
+    const RunConfig& run = sweep.runs[i];
+    const std::string place = (sweep.folder / run.name).string();
+    const std::string count = fmt::format("run {} of {}", i + 1, sweep.runs.size());
+    if (is_finished(run)) {
+      spdlog::info("{}: {} is finished", count, place);
+      continue;
+    }
+    spdlog::info("{}: {}", count, place);
+    const Ending ending = run_apart(run);
+    if (StopSignals::received() != 0 || ending.code == exit_interrupted) {
+      spdlog::info("sweep interrupted in {}; the same command goes on from there", count);
+      return exit_interrupted;
+    }
+    if (ending.code == exit_done) continue;
+    failed.push_back(fmt::format("{}: {}", place, describe_ending(ending)));
+    spdlog::error("{}: {}; the others go on", count, failed.back());
+  }
+  print_table(sweep);
+  for (const std::string& failure : failed) spdlog::error("failed: {}", failure);
+  if (!failed.empty())
+    spdlog::error("{} of {} runs failed; the same command tries them again", failed.size(), sweep.runs.size());
+  return failed.empty() ? exit_done : exit_failed;
+}
+
+}  // namespace
+
+void add_sweep_command(CLI::App& cli, const Choose& choose) {
+  CLI::App* const command =
+      cli.add_subcommand("sweep", "Train every combination of the values under the key sweep, one after the other");
+  const auto options = std::make_shared<ConfigOptions>();
+  add_config_options(*command, *options);
+  command->get_option("--config")->required();
+  command->footer(
+      "sweep: {train.lr: [1e-3, 3e-3], seed: [1, 2, 3]} makes six runs in <folder>/<name>/, such as lr=1e-3,seed=1.\n"
+      "All are checked before the first one starts. The same command again skips those that are finished and goes on\n"
+      "with the others; at the end it prints their table, which capstan compare prints again. A run that fails leaves\n"
+      "the others alone; the exit code is then 1.\n"
+      "For example:  capstan sweep --config configs/quickstart-classifier.yaml --set name=rates "
+      "\"sweep.train.lr=[1e-3, "
+      "3e-3]\"");
+  command->callback([options, choose] { choose([options] { return run_sweep(*options); }); });
+}
+
+}  // namespace capstan

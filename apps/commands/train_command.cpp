@@ -1,0 +1,47 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "apps/commands/commands.hpp"
+#include "apps/commands/options.hpp"
+#include "apps/commands/sweep.hpp"
+#include "apps/commands/train_run.hpp"
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+struct TrainOptions {
+  ConfigOptions config;
+  TrainRunOptions run;
+};
+
+}  // namespace
+
+void add_train_command(CLI::App& cli, const Choose& choose) {
+  CLI::App* const command = cli.add_subcommand("train", "Train a model; the same command again goes on where it ended");
+  const auto options = std::make_shared<TrainOptions>();
+  add_config_options(*command, options->config);
+  command->get_option("--config")->required();
+  command
+      ->add_option("--resume-from", options->run.resume_from,
+                   "a checkpoint's folder to go on from, instead of the last one")
+      ->type_name("FOLDER");
+  command
+      ->add_option(
+          "--profile", options->run.profile_steps,
+          fmt::format("print where the time of so many steps goes, per operation, on standard output ({} steps "
+                      "warm up before); training then goes on and computes the same as without",
+                      profile_warmup))
+      ->type_name("[STEPS]")
+      ->expected(0, 1)
+      ->default_str("20")
+      ->check(number_check(at_least(1)));
+  command->footer(
+      "All that a run makes lies in <folder>/<name>: config.yaml, metrics.jsonl, train.log, checkpoints/.\n"
+      "For example:  capstan train --config configs/quickstart-lm.yaml --set name=mine train.steps=500");
+  command->callback([options, choose] {
+    choose([options] { return train_run(load_run(options->config, check_trainable), options->run); });
+  });
+}
+
+}  // namespace capstan

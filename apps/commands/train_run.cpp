@@ -1,0 +1,89 @@
+#include "apps/commands/train_run.hpp"
+
+#include <iostream>
+
+#include "apps/commands/commands.hpp"
+#include "apps/commands/options.hpp"
+#include "apps/config/config.hpp"
+#include "apps/runs/run_data.hpp"
+#include "apps/runs/run_model.hpp"
+#include "core/base/error.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/products/machine_rates.hpp"
+#include "train/loop/trainer.hpp"
+#include "train/records/profile_table.hpp"
+#include "train/records/step_profiler.hpp"
+#include "train/runs/checkpoint.hpp"
+
+namespace capstan {
+namespace {
+
+void print_profile(const Profile& profile) {
+  ProductRate product;
+  product.measure();  // the first one touches the memory
+  const MachineRates machine{triad_rate(16 << 20), product.measure()};
+  std::cout << to_text(profile, machine);
+  flush_output();
+}
+
+std::vector<std::string> preamble(const RunConfig& config, const RunData& data, const RunModel& model) {
+  std::vector<std::string> lines = machine_lines();
+  for (const std::string& line : data.description()) lines.push_back(line);
+  const auto* text = std::get_if<TextSourceConfig>(&config.data);
+  const auto* recall = std::get_if<AssociativeRecallConfig>(&config.data);
+  const ModelSummary summary = model.summary(text != nullptr     ? text->sequence_length
+                                             : recall != nullptr ? recall->length
+                                                                 : model.position_limit().value_or(512));
+  lines.push_back("model:\n" + to_text(summary));
+  return lines;
+}
+
+}  // namespace
+
+void check_trainable(const RunConfig& config, Problems& problems) {
+  const std::string obstacle = precision_obstacle(config.train);
+  if (!obstacle.empty()) problems.add("train.precision", obstacle);
+}
+
+int train_run(const RunConfig& config, const TrainRunOptions& options) {
+  set_threads(static_cast<int>(config.threads));
+  const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
+  const RunData data(config, nullptr, {});
+  RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
+  model.balance_classes(data.class_counts());
+
+  const std::unique_ptr<BatchSource> valid = data.has(Split::valid) ? data.evaluation(Split::valid) : nullptr;
+  TrainInputs inputs{model.task(),
+                     model.params(),
+                     data.training(),
+                     valid.get(),
+                     folder,
+                     {{"model", to_yaml(config.model)},
+                      {"data", data.identity()},
+                      {"tokenizer", identity_of(data.tokenizer())},
+                      {"classes", identity_of(data.classes())}},
+                     static_cast<uint64_t>(config.seed)};
+  if (!options.resume_from.empty()) inputs.resume_from = options.resume_from;
+  inputs.preamble = preamble(config, data, model);
+  inputs.on_ready = [&] { write_run_files(folder, config, data.tokenizer(), data.classes()); };
+  StepProfiler profiler(profile_warmup, options.profile_steps, print_profile);
+  if (options.profile_steps > 0) inputs.profiler = &profiler;
+  const TrainResult result = train(inputs, config.train);
+  if (options.profile_steps > 0) profiler.finish();
+  return result.interrupted ? exit_interrupted : exit_done;
+}
+
+bool is_finished(const RunConfig& config) {
+  const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
+  try {
+    if (!diff_configs(load_config<RunConfig>({(folder / "config.yaml").string()}), config).empty()) return false;
+    const auto last = Checkpoints(folder / "checkpoints").last();
+    if (!last) return false;
+    const RunState state = read_state(*last);
+    return reached_limit(config.train, state, state.seconds) && state.validated_step == state.step;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace capstan

@@ -1,0 +1,53 @@
+// What the importers of published modules share: for apps/import_*.cpp only.
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/imports/import_module.hpp"
+#include "core/base/error.hpp"
+
+namespace capstan {
+
+/// Takes tensors out of a file by name and checks that none is left over.
+class Import {
+ public:
+  Import(const SafetensorsFile& file, std::string prefix) : file_(file), prefix_(std::move(prefix)) {}
+
+  bool has(const std::string& name) const { return file_.find(prefix_ + name) != nullptr; }
+
+  /// The tensor; throws Error unless it has this shape (-1: any extent).
+  const FileTensor& take(const std::string& name, const std::vector<int64_t>& shape) {
+    const FileTensor& tensor = file_.at(prefix_ + name);
+    bool fits = tensor.shape.size() == shape.size();
+    for (size_t axis = 0; fits && axis < shape.size(); ++axis)
+      fits = shape[axis] == -1 || shape[axis] == tensor.shape[axis];
+    if (!fits)
+      throw Error(fmt::format("{}: {} has shape {}, which does not fit the other tensors of the module", file_.path(),
+                              tensor.name, to_string(Shape(tensor.shape))));
+    taken_.insert(tensor.name);
+    return tensor;
+  }
+
+  void check_nothing_left() const {
+    for (const FileTensor& tensor : file_.tensors())
+      if (tensor.name.rfind(prefix_, 0) == 0 && taken_.count(tensor.name) == 0)
+        throw Error(fmt::format("{}: {} does not belong to the module; choose the module's own tensors with --prefix",
+                                file_.path(), tensor.name));
+  }
+
+ private:
+  const SafetensorsFile& file_;
+  std::string prefix_;
+  std::set<std::string> taken_;
+};
+
+/// Fastformer's module, alone or with the projection behind it (see import_module).
+ImportedModule import_fastformer(Import& import);
+/// FLASH-pytorch's modules (see import_module).
+ImportedModule import_gau(Import& import, const ImportHints& hints);
+ImportedModule import_flash(Import& import, const ImportHints& hints);
+
+}  // namespace capstan

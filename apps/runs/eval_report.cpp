@@ -1,0 +1,158 @@
+#include "apps/runs/eval_report.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace capstan {
+namespace {
+
+/// More classes than this would not fit beside each other.
+constexpr int64_t widest_confusion = 20;
+/// Of more classes, so many of the commonest confusions are named.
+constexpr size_t named_confusions = 15;
+
+struct Figure {
+  const char* name;
+  double value;
+  int digits;
+};
+
+std::vector<Figure> figures(const EvalReport& report) {
+  std::vector<Figure> all{{"targets", static_cast<double>(report.total.targets), 0}, {"loss", report.total.loss(), 6}};
+  if (report.language_model) all.push_back({"perplexity", std::exp(report.total.loss()), 3});
+  if (report.bits_per_byte) all.push_back({"bits_per_byte", *report.bits_per_byte, 4});
+  if (report.word_perplexity) all.push_back({"word_perplexity", *report.word_perplexity, 3});
+  all.push_back({"accuracy", report.total.accuracy(), 4});
+  if (report.classification) {
+    all.push_back({"macro_f1", report.classification->macro_f1(), 4});
+    all.push_back({"calibration_error", report.classification->calibration_error(), 4});
+  }
+  return all;
+}
+
+size_t name_width(const EvalReport& report) {
+  size_t width = 5;  // "class"
+  for (const std::string& name : report.classes) width = std::max(width, name.size());
+  return width;
+}
+
+void print_classes(const EvalReport& report, std::ostream& out) {
+  const ClassificationReport& r = *report.classification;
+  const size_t width = name_width(report);
+  out << fmt::format("\n{:<{}}{:>11}{:>9}{:>9}{:>10}\n", "class", width, "precision", "recall", "f1", "examples");
+  for (int64_t c = 0; c < r.classes(); ++c)
+    out << fmt::format("{:<{}}{:>11.4f}{:>9.4f}{:>9.4f}{:>10}\n", report.classes[static_cast<size_t>(c)], width,
+                       r.precision(c), r.recall(c), r.f1(c), r.of_class(c));
+}
+
+void print_confusion(const EvalReport& report, std::ostream& out) {
+  const ClassificationReport& r = *report.classification;
+  const size_t width = name_width(report);
+  out << "\nconfusion: a row is a true class, a column what it was taken for\n" << std::string(width, ' ');
+  const auto column_width = [&](int64_t c) {
+    return std::max<size_t>(report.classes[static_cast<size_t>(c)].size(), 6);
+  };
+  for (int64_t c = 0; c < r.classes(); ++c)
+    out << fmt::format("  {:>{}}", report.classes[static_cast<size_t>(c)], column_width(c));
+  out << '\n';
+  for (int64_t truth = 0; truth < r.classes(); ++truth) {
+    out << fmt::format("{:<{}}", report.classes[static_cast<size_t>(truth)], width);
+    for (int64_t c = 0; c < r.classes(); ++c) out << fmt::format("  {:>{}}", r.count(truth, c), column_width(c));
+    out << '\n';
+  }
+}
+
+void print_commonest_confusions(const EvalReport& report, std::ostream& out) {
+  const ClassificationReport& r = *report.classification;
+  const std::vector<Confusion> all = commonest_confusions(r, named_confusions);
+  if (!all.empty()) out << "\ncommonest confusions\n";
+  for (const Confusion& c : all)
+    out << fmt::format("{:>6}  {} taken for {}\n", c.count, report.classes[static_cast<size_t>(c.truth)],
+                       report.classes[static_cast<size_t>(c.predicted)]);
+}
+
+/// Words between blanks, and ends of lines: what WikiText counts, with its <eos> for every line.
+int64_t count_words(const std::string& text) {
+  int64_t count = 0;
+  bool inside = false;
+  for (const char c : text) {
+    const bool blank = c == ' ' || (c >= '\t' && c <= '\r');
+    count += (c == '\n') + (!blank && !inside);
+    inside = !blank;
+  }
+  return count;
+}
+
+/// exp(nats per word): the same measure for every tokenizer. The text of a training split is not at hand.
+std::optional<double> word_perplexity(double nats, const TextCorpus& corpus) {
+  int64_t words = 0;
+  for (const TextCorpus::File& file : corpus.files) {
+    if (!file.text) return std::nullopt;
+    words += count_words(file.text());
+  }
+  return words > 0 ? std::optional<double>(std::exp(nats / static_cast<double>(words))) : std::nullopt;
+}
+
+}  // namespace
+
+EvalReport evaluate_split(const SavedRun& run, const RunData& data, Split split) {
+  EvalReport report;
+  report.split = to_string(split);
+  report.classes = run.classes;
+  const auto source = data.evaluation(split);
+  if (run.model->is_language_model()) {
+    report.language_model = true;
+    report.total = *evaluate(run.model->task(), *source);
+  } else {
+    ClassifierEvaluation result =
+        evaluate_classifier(run.model->text_classifier(), static_cast<int64_t>(run.classes.size()), *source);
+    report.total = result.total;
+    report.classification = std::move(result.report);
+  }
+  if (std::holds_alternative<TextSourceConfig>(run.config.data)) {
+    const TextCorpus& corpus = data.corpus(split);
+    report.bits_per_byte = report.total.loss_sum / std::log(2.0) / static_cast<double>(corpus.bytes());
+    report.word_perplexity = word_perplexity(report.total.loss_sum, corpus);
+  }
+  return report;
+}
+
+void print_text(const EvalReport& report, std::ostream& out) {
+  out << fmt::format("split {}\n", report.split);
+  for (const Figure& figure : figures(report))
+    out << fmt::format("{} {:.{}f}\n", figure.name, figure.value, figure.digits);
+  if (!report.classification) return;
+  print_classes(report, out);
+  if (report.classification->classes() <= widest_confusion)
+    print_confusion(report, out);
+  else
+    print_commonest_confusions(report, out);
+}
+
+void print_json(const EvalReport& report, std::ostream& out) {
+  nlohmann::ordered_json json{{"split", report.split}};
+  for (const Figure& figure : figures(report))
+    if (figure.digits == 0)
+      json[figure.name] = static_cast<int64_t>(figure.value);
+    else
+      json[figure.name] = figure.value;
+  if (report.classification) {
+    const ClassificationReport& r = *report.classification;
+    for (int64_t truth = 0; truth < r.classes(); ++truth) {
+      json["classes"].push_back({{"class", report.classes[static_cast<size_t>(truth)]},
+                                 {"precision", r.precision(truth)},
+                                 {"recall", r.recall(truth)},
+                                 {"f1", r.f1(truth)},
+                                 {"examples", r.of_class(truth)}});
+      nlohmann::ordered_json row;
+      for (int64_t predicted = 0; predicted < r.classes(); ++predicted) row.push_back(r.count(truth, predicted));
+      json["confusion"].push_back(row);
+    }
+  }
+  out << json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace capstan

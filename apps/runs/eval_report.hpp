@@ -1,0 +1,32 @@
+// What `capstan eval` prints: figures, one per line, and for classifiers a table of the classes; or all of it as JSON.
+#pragma once
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "apps/runs/run_data.hpp"
+#include "apps/runs/run_model.hpp"
+#include "train/loop/classification_report.hpp"
+#include "train/loop/evaluate.hpp"
+
+namespace capstan {
+
+struct EvalReport {
+  std::string split;
+  Evaluation total;
+  bool language_model = false;
+  std::optional<double> bits_per_byte;
+  std::optional<double> word_perplexity;  // held-out text: per word between blanks, the end of a line counting as one
+  std::optional<ClassificationReport> classification;
+  std::vector<std::string> classes;  // their names
+};
+
+EvalReport evaluate_split(const SavedRun& run, const RunData& data, Split split);
+
+void print_text(const EvalReport& report, std::ostream& out);
+/// One object on one line: the figures by the names of print_text, the classes, and "confusion" (rows: true class).
+void print_json(const EvalReport& report, std::ostream& out);
+
+}  // namespace capstan

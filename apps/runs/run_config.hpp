@@ -1,0 +1,41 @@
+// The whole configuration of a run.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "core/config/schema.hpp"
+#include "data/sources/data_config.hpp"
+#include "models/config.hpp"
+#include "train/runs/config.hpp"
+
+namespace capstan {
+
+/// YAML: model: {type: language-model, ...}.
+using TaskConfig = std::variant<LanguageModelConfig, TextClassifierConfig>;
+
+struct RunConfig {
+  std::string name;
+  std::string folder = "runs";
+  int64_t seed = 1;
+  int64_t threads = 0;
+  SourceConfig data;
+  TaskConfig model;
+  TrainConfig train;
+};
+
+template <class Fields>
+void describe(Fields& f, RunConfig& c) {
+  f("name", c.name, not_empty(), "name of the run: everything it makes lies in <folder>/<name>");
+  f("folder", c.folder, not_empty(), "folder of all runs");
+  f("seed", c.seed, at_least(0), "of initial weights, order of examples and dropout");
+  f("threads", c.threads, between(0, 1024), "threads; 0 = one per physical core");
+  f("data", c.data, any(), "what is learnt from");
+  f("model", c.model, any(), "what learns");
+  f("train", c.train, any(), "how it learns");
+}
+
+/// Rules that join data, model and training.
+void validate(const RunConfig& config, Problems& problems);
+
+}  // namespace capstan

@@ -1,0 +1,162 @@
+#include "apps/runs/run_record.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "apps/config/config.hpp"
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// A number of an event; NAN where it has none (JSON knows no NAN and writes null).
+double number(const nlohmann::json& event, const char* key) {
+  const auto value = event.find(key);
+  return value != event.end() && value->is_number() ? value->get<double>() : NAN;
+}
+
+int64_t whole(const nlohmann::json& event, const char* key) {
+  const auto value = event.find(key);
+  return value != event.end() && value->is_number_integer() ? value->get<int64_t>() : 0;
+}
+
+void add_event(const nlohmann::json& event, RunRecord& run) {
+  const auto kind = event.find("event");
+  run.step = std::max(run.step, whole(event, "step"));
+  if (kind == event.end()) return;
+  if (*kind == "train") {
+    run.train.push_back({whole(event, "step"), whole(event, "epoch"), whole(event, "tokens"), number(event, "seconds"),
+                         number(event, "loss"), number(event, "lr"), number(event, "grad_norm"),
+                         number(event, "tokens_per_second"), whole(event, "rss_bytes"),
+                         whole(event, "peak_rss_bytes")});
+  } else if (*kind == "valid") {
+    run.valid.push_back({whole(event, "step"), number(event, "seconds"), number(event, "loss"), number(event, "bits"),
+                         number(event, "accuracy")});
+    if (const auto best = event.find("best"); best != event.end() && *best == true) run.best = run.valid.back();
+  }
+}
+
+void sum_up(RunRecord& run) {
+  std::vector<double> speeds;
+  for (const TrainPoint& point : run.train) {
+    if (std::isfinite(point.seconds)) run.seconds = point.seconds;
+    if (std::isfinite(point.loss)) run.train_loss = point.loss;
+    if (std::isfinite(point.tokens_per_second)) speeds.push_back(point.tokens_per_second);
+    run.peak_rss_bytes = std::max(run.peak_rss_bytes, point.peak_rss_bytes);
+  }
+  run.tokens_per_second = median(std::move(speeds));
+}
+
+using Leaves = std::vector<std::pair<std::string, std::string>>;
+
+void add_leaves(const ConfigNode& node, const std::string& path, Leaves& out) {
+  if (node.kind == NodeKind::map) {
+    for (const ConfigNode& child : node.children) add_leaves(child, join_path(path, child.key), out);
+  } else if (node.kind == NodeKind::list) {
+    out.emplace_back(path, fmt::format("{} {}", node.children.size(), node.children.size() == 1 ? "entry" : "entries"));
+    for (size_t i = 0; i < node.children.size(); ++i)
+      add_leaves(node.children[i], join_path(path, std::to_string(i)), out);
+  } else {
+    out.emplace_back(path, write_flow(node));
+  }
+}
+
+/// Do `name` and `path` end alike, at a dot of the path?
+bool ends_with_name(const std::string& path, const std::string& name) {
+  if (path.size() < name.size() || path.compare(path.size() - name.size(), name.size(), name) != 0) return false;
+  return path.size() == name.size() || path[path.size() - name.size() - 1] == '.';
+}
+
+}  // namespace
+
+RunRecord read_record(const std::filesystem::path& folder) {
+  const auto config = folder / "config.yaml", metrics = folder / "metrics.jsonl";
+  if (!std::filesystem::exists(config))
+    throw Error(
+        fmt::format("{}: there is no config.yaml here: give the folder of a run, such as runs/NAME", folder.string()));
+  RunRecord run;
+  run.folder = folder.string();
+  run.config = load_config<RunConfig>({config.string()});
+  std::ifstream file(metrics);
+  for (std::string line; std::getline(file, line);) {
+    const nlohmann::json event = nlohmann::json::parse(line, nullptr, false);
+    // The last line may be half there: the run may be training now.
+    if (event.is_object()) add_event(event, run);
+  }
+  if (run.step == 0) throw Error(fmt::format("{}: tells of no step: has the run trained yet?", metrics.string()));
+  sum_up(run);
+  return run;
+}
+
+std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
+  std::vector<RunRecord> runs;
+  for (const std::string& folder : folders) {
+    std::error_code unknown;
+    if (folders.size() > 1 && std::filesystem::is_regular_file(folder, unknown)) continue;
+    try {
+      runs.push_back(read_record(folder));
+    } catch (const Error& error) {
+      spdlog::warn("{}; left out", error.what());
+    }
+  }
+  if (runs.empty())
+    throw Error(
+        "none of the folders is that of a run: give folders with a config.yaml and a metrics.jsonl, such as runs/NAME");
+  std::stable_sort(runs.begin(), runs.end(), [](const RunRecord& a, const RunRecord& b) {
+    if (a.best.has_value() != b.best.has_value()) return a.best.has_value();
+    return a.best ? a.best->loss < b.best->loss : a.train_loss < b.train_loss;
+  });
+  return runs;
+}
+
+std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs) {
+  std::vector<Leaves> all(runs.size());
+  for (size_t i = 0; i < runs.size(); ++i) add_leaves(to_node(runs[i].config), "", all[i]);
+  std::vector<DifferingKey> keys;
+  for (const auto& [path, value] : all.empty() ? Leaves{} : all.front()) {
+    if (path == "name" || path == "folder") continue;  // the folder stands in every row
+    DifferingKey key{path, "", {}};
+    for (const Leaves& leaves : all) {
+      const auto leaf =
+          std::find_if(leaves.begin(), leaves.end(), [&path = path](const auto& l) { return l.first == path; });
+      if (leaf != leaves.end()) key.values.push_back(leaf->second);
+    }
+    const bool everywhere = key.values.size() == runs.size();
+    if (everywhere && std::any_of(key.values.begin(), key.values.end(),
+                                  [&](const std::string& v) { return v != key.values.front(); }))
+      keys.push_back(std::move(key));
+  }
+  std::vector<std::string> paths;
+  for (const DifferingKey& key : keys) paths.push_back(key.path);
+  const std::vector<std::string> names = short_names(paths);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i].short_name = names[i];
+  return keys;
+}
+
+std::vector<std::string> short_names(const std::vector<std::string>& paths) {
+  std::vector<std::string> names = paths;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const std::string& path = paths[i];
+    for (size_t dot = path.rfind('.'); dot != std::string::npos && dot > 0; dot = path.rfind('.', dot - 1)) {
+      const std::string name = path.substr(dot + 1);
+      const auto ends = [&](const std::string& other) { return ends_with_name(other, name); };
+      if (name == "type" || std::count_if(paths.begin(), paths.end(), ends) != 1) continue;
+      names[i] = name;
+      break;
+    }
+  }
+  return names;
+}
+
+}  // namespace capstan

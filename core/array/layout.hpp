@@ -1,0 +1,22 @@
+// Arrays rearranged: what the ops that move elements, and their pullbacks, are made of.
+#pragma once
+
+#include <vector>
+
+#include "core/array/array.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// Axis i of the result is axis order[i] of x; `order` must be a permutation of the axes.
+Array permuted_axes(const Array& x, const std::vector<int>& order);
+std::vector<int> inverse_order(const std::vector<int>& order);
+
+/// x repeated to `shape`, to which it must broadcast.
+Array broadcasted(const Array& x, const Shape& shape);
+
+/// Entries [begin, end) of `axis`; shares x's buffer where they are contiguous in it.
+Array sliced(const Array& x, int axis, int64_t begin, int64_t end);
+/// Writes `part` to the entries of `axis` from `begin` on.
+void put_slice(Array& x, int axis, int64_t begin, const Array& part);
+
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,46 @@
+#include "core/array/segments.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/error.hpp"
+
+namespace capstan {
+
+Segments::Segments(const Ids& ids) : ids_(ids), positions_(ids.shape()) {
+  check(ids.rank() == 2, "segments: ids must be (B, T), got {}", ids.shape());
+  int32_t* const positions = positions_.mutable_data();
+  for (int64_t row = 0; row < batch(); ++row) {
+    const int32_t* const id = ids_.data() + row * length();
+    std::set<int32_t> seen;
+    for (int64_t begin = 0, end; begin < length(); begin = end) {
+      check(id[begin] >= 0, "segments: id {} at row {}, token {} is negative", id[begin], row, begin);
+      end = begin + 1;
+      while (end < length() && id[end] == id[begin]) ++end;
+      const bool padding = id[begin] == 0;
+      for (int64_t t = begin; t < end; ++t)
+        positions[row * length() + t] = padding ? 0 : static_cast<int32_t>(t - begin);
+      if (padding) continue;
+      check(seen.insert(id[begin]).second,
+            "segments: document {} of row {} is not contiguous: it starts again at token {}", id[begin], row, begin);
+      spans_.push_back({row, begin, end});
+      longest_ = std::max(longest_, end - begin);
+      valid_ += end - begin;
+    }
+  }
+}
+
+Segments Segments::full(int64_t batch, int64_t length) { return Segments(Ids(Shape{batch, length}, 1)); }
+
+Segments Segments::from_lengths(const std::vector<int64_t>& lengths, int64_t length) {
+  const int64_t batch = static_cast<int64_t>(lengths.size());
+  Ids ids(Shape{batch, length});
+  int32_t* id = ids.mutable_data();
+  for (const int64_t valid : lengths) {
+    check(valid >= 0 && valid <= length, "segments: {} valid tokens in rows of {}", valid, length);
+    for (int64_t t = 0; t < length; ++t) *id++ = t < valid ? 1 : 0;
+  }
+  return Segments(ids);
+}
+
+}  // namespace capstan

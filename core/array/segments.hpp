@@ -1,0 +1,51 @@
+// Which tokens may see each other.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/array/array.hpp"
+
+namespace capstan {
+
+/// Segment ids (B, T): 0 = padding, every other number one document. A key is visible when its segment is the query's
+/// (and, when causal, not later); a token of padding sees nothing and is seen by nobody. Every document is one
+/// contiguous run of its row, so several may be packed into a row, and positions restart with each of them.
+class Segments {
+ public:
+  /// One document: tokens [begin, end) of row `row`.
+  struct Span {
+    int64_t row, begin, end;
+    int64_t length() const { return end - begin; }
+  };
+
+  Segments() = default;
+  /// Throws std::invalid_argument when the ids are not (B, T), are negative, or a document is not contiguous.
+  explicit Segments(const Ids& ids);
+  /// B rows of T tokens, each one document.
+  static Segments full(int64_t batch, int64_t length);
+  /// Rows of T tokens, row b holding one document of lengths[b] tokens followed by padding.
+  static Segments from_lengths(const std::vector<int64_t>& lengths, int64_t length);
+
+  int64_t batch() const { return ids_.dim(0); }
+  int64_t length() const { return ids_.dim(1); }
+  const Ids& ids() const { return ids_; }
+  /// Position of every token within its document, (B, T); 0 for padding.
+  const Ids& positions() const { return positions_; }
+  const std::vector<Span>& spans() const { return spans_; }
+  int64_t longest() const { return longest_; }
+  /// Number of tokens that are not padding.
+  int64_t valid() const { return valid_; }
+  /// No padding anywhere?
+  bool all_valid() const { return valid_ == ids_.size(); }
+  bool is_valid(int64_t row, int64_t t) const { return ids_[row * length() + t] != 0; }
+
+ private:
+  Ids ids_{Shape{0, 0}};
+  Ids positions_{Shape{0, 0}};
+  std::vector<Span> spans_;
+  int64_t longest_ = 0;
+  int64_t valid_ = 0;
+};
+
+}  // namespace capstan

@@ -1,0 +1,216 @@
+#include "core/autograd/gradcheck.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/base/error.hpp"
+#include "core/base/random.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace {
+
+using Leaves = std::vector<std::pair<std::string, Var>>;
+
+/// sum(R * y) with R ~ N(0, 1), the same for every call.
+class Projection {
+ public:
+  explicit Projection(uint64_t seed) : seed_(seed) {}
+
+  double operator()(const Array& y) {
+    const Array& weights = weights_for(y.shape());
+    double sum = 0;
+    for (int64_t i = 0; i < y.size(); ++i) sum += static_cast<double>(weights[i]) * static_cast<double>(y[i]);
+    return sum;
+  }
+
+  /// A plain sum would not see errors that cancel within a row, as those of a softmax do.
+  const Array& weights_for(const Shape& shape) {
+    if (!made_ || weights_.shape() != shape) {
+      RandomStream random(random_key(seed_, "gradcheck projection"));
+      weights_ = Array(shape);
+      real* const out = weights_.mutable_data();
+      for (int64_t i = 0; i < weights_.size(); ++i) out[i] = static_cast<real>(random.normal());
+      made_ = true;
+    }
+    return weights_;
+  }
+
+ private:
+  uint64_t seed_;
+  bool made_ = false;
+  Array weights_;
+};
+
+std::string place(const Shape& shape, int64_t index) {
+  std::string text;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    text = std::to_string(index % shape[axis]) + (text.empty() ? "" : ",") + text;
+    index /= shape[axis];
+  }
+  return "[" + text + "]";
+}
+
+/// The entries of a tensor of `size` that are checked: all, or a fixed random choice in increasing order.
+std::vector<int64_t> chosen_entries(int64_t size, const GradcheckOptions& options, size_t leaf) {
+  const bool all = options.samples == 0 || size <= options.samples;
+  std::vector<int64_t> entries(static_cast<size_t>(all ? size : options.samples));
+  std::iota(entries.begin(), entries.end(), 0);
+  if (all) return entries;
+  const RandomKey key = random_key(options.seed, "gradcheck samples");
+  for (int64_t& entry : entries)
+    entry = static_cast<int64_t>(permuted(static_cast<uint64_t>(entry), static_cast<uint64_t>(size), key, leaf));
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
+/// Gradients of all leaves; a leaf that received none has zeros.
+std::vector<Array> analytic_gradients(const std::function<Var()>& f, const Leaves& leaves, Projection& projection) {
+  for (const auto& [name, leaf] : leaves) {
+    check(leaf.needs_grad(), "gradcheck: {} is not a leaf that collects a gradient", name);
+    leaf.clear_grad();
+  }
+  TapeScope scope;
+  const Var y = f();
+  if (y.needs_grad()) scope.tape().backward(std::vector<Var>{y}, {projection.weights_for(y.shape())});
+  std::vector<Array> gradients;
+  for (const auto& [name, leaf] : leaves) {
+    gradients.push_back(leaf.has_grad() ? leaf.grad().clone() : Array::zeros(leaf.shape()));
+    leaf.clear_grad();
+  }
+  return gradients;
+}
+
+/// Central difference of the projected f along one entry of a leaf.
+double numeric_gradient(const std::function<Var()>& f, const Var& leaf, const Array& original, int64_t entry,
+                        double step, Projection& projection) {
+  const auto value_at = [&](double shift) {
+    Array moved = original.clone();
+    moved.mutable_data()[entry] += static_cast<real>(shift);
+    leaf.assign(moved);
+    return projection(f().value());
+  };
+  // The step that was really taken, after rounding.
+  const double above = static_cast<double>(static_cast<real>(original[entry] + static_cast<real>(step)));
+  const double below = static_cast<double>(static_cast<real>(original[entry] - static_cast<real>(step)));
+  const double difference = value_at(step) - value_at(-step);
+  return difference / (above - below);
+}
+
+/// The worst entry of one tensor.
+struct Comparison {
+  double worst = -1, largest = 0;  // of |analytic - numeric|, of |numeric|
+  std::string text;
+};
+
+Comparison compare(const std::function<Var()>& f, const std::string& name, const Var& leaf, const Array& gradient,
+                   const std::vector<int64_t>& entries, const GradcheckOptions& options, Projection& projection) {
+  Comparison result;
+  const Array original = leaf.value().clone();
+  for (const int64_t entry : entries) {
+    const double analytic = static_cast<double>(gradient[entry]);
+    const double numeric = numeric_gradient(f, leaf, original, entry, options.step, projection);
+    const double error = std::fabs(analytic - numeric);
+    result.largest = std::max(result.largest, std::fabs(numeric));
+    if (std::isnan(result.worst) || error <= result.worst) continue;  // NaN is worst of all
+    result.worst = error;
+    result.text =
+        fmt::format("{} {}: analytic {:.6g}, numeric {:.6g}", name, place(leaf.shape(), entry), analytic, numeric);
+  }
+  leaf.assign(original);
+  return result;
+}
+
+/// Gauge leaves against the largest gradient of all others.
+void check_gauge(const Leaves& leaves, const std::vector<Array>& gradients, const std::vector<bool>& gauge,
+                 GradcheckReport& report) {
+  const auto largest = [](const Array& array) {
+    double result = 0;
+    for (int64_t i = 0; i < array.size(); ++i) {
+      const double magnitude = std::fabs(static_cast<double>(array[i]));
+      result = magnitude > result || std::isnan(magnitude) ? magnitude : result;
+    }
+    return result;
+  };
+  double others = 0;
+  for (size_t i = 0; i < leaves.size(); ++i)
+    if (!gauge[i]) others = std::max(others, largest(gradients[i]));
+  const double limit = (sizeof(real) == 8 ? 1e-9 : 1e-4) * others;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (!gauge[i] || largest(gradients[i]) <= limit) continue;
+    report.ok = false;
+    report.worst = fmt::format("{} is a gauge parameter but has a gradient of {:.6g}, with {:.6g} elsewhere",
+                               leaves[i].first, largest(gradients[i]), others);
+  }
+}
+
+std::vector<bool> gauge_flags(const Leaves& leaves, const std::vector<std::string>& names) {
+  std::vector<bool> flags(leaves.size(), false);
+  for (const std::string& name : names) {
+    const auto leaf =
+        std::find_if(leaves.begin(), leaves.end(), [&](const auto& entry) { return entry.first == name; });
+    check(leaf != leaves.end(), "gradcheck: there is no leaf called {}", name);
+    flags[static_cast<size_t>(leaf - leaves.begin())] = true;
+  }
+  return flags;
+}
+
+Array drawn(const Shape& shape, const GradcheckOptions& options, RandomStream& random) {
+  Array array(shape);
+  real* const out = array.mutable_data();
+  for (int64_t i = 0; i < array.size(); ++i) {
+    double value;
+    do value = options.stddev * random.normal();
+    while (std::fabs(value - options.away.point) < options.away.distance);
+    out[i] = static_cast<real>(value);
+  }
+  return array;
+}
+
+}  // namespace
+
+GradcheckReport gradcheck(const std::function<Var()>& f, const Leaves& leaves, const GradcheckOptions& options) {
+  Projection projection(options.seed);
+  const std::vector<bool> gauge = gauge_flags(leaves, options.gauge);
+  const std::vector<Array> gradients = analytic_gradients(f, leaves, projection);
+  const TapePause pause;
+  GradcheckReport report;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (gauge[i]) continue;
+    const auto& [name, leaf] = leaves[i];
+    const Comparison result =
+        compare(f, name, leaf, gradients[i], chosen_entries(leaf.size(), options, i), options, projection);
+    if (result.text.empty()) continue;  // no entries
+    const double error = result.worst / std::max(result.largest, options.floor / options.tolerance);
+    const bool passes = error <= options.tolerance;
+    const bool worse = report.worst.empty() || error > report.error || (report.ok && !passes);
+    if (worse && (report.ok || !passes)) {
+      report.worst = result.text;
+      report.error = error;
+    }
+    report.ok = report.ok && passes;
+  }
+  check_gauge(leaves, gradients, gauge, report);
+  return report;
+}
+
+GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Array>& inputs,
+                          const GradcheckOptions& options) {
+  Leaves leaves;
+  std::vector<Var> vars;
+  for (const Array& input : inputs) {
+    vars.push_back(Var::leaf(input));
+    leaves.emplace_back("input " + std::to_string(vars.size() - 1), vars.back());
+  }
+  return gradcheck([&] { return f(vars); }, leaves, options);
+}
+
+GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Shape>& inputs,
+                          const GradcheckOptions& options) {
+  RandomStream random(random_key(options.seed, "gradcheck inputs"));
+  std::vector<Array> values;
+  for (const Shape& shape : inputs) values.push_back(drawn(shape, options, random));
+  return gradcheck(f, values, options);
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

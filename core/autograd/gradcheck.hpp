@@ -1,0 +1,49 @@
+// Do gradients agree with finite differences? For ops, modules and whole models; meant for double.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/autograd/tape.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// Drawn values keep at least this distance from a point where the function has a kink.
+struct Away {
+  double point = 0;
+  double distance = 0;
+};
+
+struct GradcheckOptions {
+  double step = sizeof(real) == 8 ? 1e-5 : 1e-2;       // of the central difference
+  double tolerance = sizeof(real) == 8 ? 1e-6 : 2e-2;  // of max |analytic - numeric| / max |numeric|, per tensor
+  double floor = sizeof(real) == 8 ? 1e-9 : 1e-3;      // a difference below this passes: tensors whose gradient is 0
+  double stddev = 0.5;                                 // of drawn values
+  Away away = {};
+  int64_t samples = 0;  // entries checked per tensor, a fixed random choice; 0: all
+  uint64_t seed = 1;    // of values, projection and choice
+  std::vector<std::string> gauge =
+      {};  // leaves whose gradient is 0 by mathematics: |analytic| <= 1e-9 max over the others
+};
+
+struct GradcheckReport {
+  bool ok = true;
+  std::string worst;  // "input 0 [1,0,3]: analytic 0.1234, numeric 0.1301"
+  double error = 0;   // the largest |analytic - numeric| / max |numeric| of any tensor
+};
+
+/// Compares the gradients of sum(R * f(inputs)), R fixed and random, with central differences, for every input. The
+/// inputs are drawn from N(0, stddev^2), or given. A tensor passes when max |analytic - numeric| <= tolerance * max
+/// |numeric|. An exception of f passes through.
+GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Shape>& inputs,
+                          const GradcheckOptions& options = {});
+GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Array>& inputs,
+                          const GradcheckOptions& options = {});
+/// The same for a function of leaves that exist already (the parameters of a module and the inputs of the test): they
+/// are perturbed in place and restored; the gradients they hold are lost.
+GradcheckReport gradcheck(const std::function<Var()>& f, const std::vector<std::pair<std::string, Var>>& leaves,
+                          const GradcheckOptions& options = {});
+
+}  // namespace capstan::CAPSTAN_PRECISION

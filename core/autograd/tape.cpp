@@ -1,0 +1,264 @@
+#include "core/autograd/tape.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "core/array/broadcast.hpp"
+#include "core/base/error.hpp"
+#include "core/kernels/elementwise.hpp"
+#include "core/machine/profile.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace {
+
+thread_local Tape* active_tape = nullptr;
+
+void check_finite(const Array& array, const char* op, const char* what) {
+  if (!kernels::all_finite(array.data(), array.size()))
+    throw std::domain_error(fmt::format("{}: {} of shape {} is not finite", op, what, array.shape()));
+}
+
+int64_t bytes_of(const Array& array) { return array.size() * static_cast<int64_t>(sizeof(real)); }
+
+int64_t bytes_of(const std::vector<Var>& inputs) {
+  int64_t sum = 0;
+  for (const Var& input : inputs)
+    if (input) sum += bytes_of(input.value());
+  return sum;
+}
+
+int64_t bytes_of(const std::vector<Array>& arrays) {
+  int64_t sum = 0;
+  for (const Array& array : arrays) sum += bytes_of(array);
+  return sum;
+}
+
+/// What a pullback writes; a block that is added into is read as well.
+int64_t bytes_of(const Grads& grads, const std::vector<std::shared_ptr<GradSlot>>& inputs) {
+  int64_t sum = 0;
+  for (size_t i = 0; i < grads.size(); ++i) {
+    if (grads[i].has_value()) sum += bytes_of(grads[i].value());
+    if (grads[i].is_accumulated()) sum += 2 * bytes_of(inputs[i]->grad);
+  }
+  return sum;
+}
+
+/// Tells the profile whose value is made now.
+void name_op(const char* op, int64_t value_bytes, const std::vector<Var>& inputs) {
+  if (Profile::active() != nullptr) ProfileSpan::name_innermost(op, Pass::forward, bytes_of(inputs) + value_bytes);
+}
+
+}  // namespace
+
+Var::Var(Array value) : node_(std::make_shared<Node>(Node{std::move(value), nullptr})) {}
+
+Var Var::leaf(Array value) {
+  Var var(std::move(value));
+  var.node_->slot = std::make_shared<GradSlot>();
+  var.node_->slot->shape = var.shape();
+  return var;
+}
+
+const Array& Var::grad() const {
+  if (!has_grad()) throw std::logic_error("var: no gradient has arrived at shape " + to_string(shape()));
+  return node_->slot->grad;
+}
+
+void Var::clear_grad() const {
+  GradSlot& slot = *node_->slot;
+  if (slot.in_place) {
+    kernels::fill(slot.grad.shared_data(), slot.grad.size(), real{0});
+  } else {
+    slot.grad = Array();
+    slot.has_grad = false;
+  }
+}
+
+void Var::bind(Array value, Array grad) const {
+  check(value.shape() == shape() && grad.shape() == shape(), "var: bind of {} and {} to shape {}", value.shape(),
+        grad.shape(), shape());
+  node_->value = std::move(value);
+  GradSlot& slot = *node_->slot;
+  slot.grad = std::move(grad);
+  slot.has_grad = slot.in_place = true;
+}
+
+void Var::assign(Array value) const {
+  check(value.shape() == shape(), "var: assign of {} to shape {}", value.shape(), shape());
+  if (node_->slot != nullptr && node_->slot->in_place) {
+    kernels::copy(node_->value.shared_data(), value.data(), value.size());
+  } else {
+    node_->value = std::move(value);
+  }
+}
+
+real* Needs::block(size_t input) const {
+  const auto& slot = inputs_[input];
+  return slot != nullptr && slot->in_place ? slot->grad.shared_data() : nullptr;
+}
+
+Tape* Tape::active() { return active_tape; }
+
+bool recording(const std::vector<Var>& inputs) {
+  if (active_tape == nullptr) return false;
+  for (const Var& input : inputs)
+    if (input.needs_grad()) return true;
+  return false;
+}
+
+std::vector<Var> Tape::record(Tape* tape, const char* op, std::vector<Array> values, const std::vector<Var>& inputs,
+                              MultiPullback pullback) {
+  name_op(op, bytes_of(values), inputs);
+  std::vector<Var> outputs;
+  outputs.reserve(values.size());
+  for (Array& value : values) {
+    if (tape != nullptr && tape->options_.checked) check_finite(value, op, "the value");
+    outputs.push_back(tape != nullptr ? Var::leaf(std::move(value)) : Var(std::move(value)));
+  }
+  if (tape == nullptr) return outputs;
+  Record record{op, {}, {}, std::move(pullback), Profile::active() != nullptr ? bytes_of(inputs) : 0};
+  for (const Var& input : inputs) record.inputs.push_back(input.slot());
+  for (const Var& output : outputs) record.outputs.push_back(output.slot());
+  tape->records_.push_back(std::move(record));
+  return outputs;
+}
+
+namespace {
+
+MultiPullback single(Pullback pullback) {
+  return [pullback = std::move(pullback)](std::vector<Array> dys, const Needs& needs) {
+    return pullback(std::move(dys.front()), needs);
+  };
+}
+
+}  // namespace
+
+std::vector<Var> make_vars(const char* op, std::vector<Array> values, const std::vector<Var>& inputs,
+                           MultiPullback pullback) {
+  return Tape::record(recording(inputs) ? active_tape : nullptr, op, std::move(values), inputs, std::move(pullback));
+}
+
+Var make_var(const char* op, Array value, const std::vector<Var>& inputs, Pullback pullback) {
+  if (!recording(inputs)) {
+    name_op(op, bytes_of(value), inputs);
+    return Var(std::move(value));
+  }
+  return Tape::record(active_tape, op, {std::move(value)}, inputs, single(std::move(pullback))).front();
+}
+
+Var make_var_always(const char* op, Array value, const std::vector<Var>& inputs, Pullback pullback) {
+  return Tape::record(active_tape, op, {std::move(value)}, inputs, single(std::move(pullback))).front();
+}
+
+void Tape::backward(const Var& loss, real scale) {
+  check(loss.size() == 1, "backward: the loss must be a scalar, got shape {}", loss.shape());
+  backward(std::vector<Var>{loss}, {Array(loss.shape(), scale)});
+}
+
+void Tape::backward(const std::vector<Var>& outputs, std::vector<Array> grads) {
+  check(outputs.size() == grads.size(), "backward: {} outputs but {} gradients", outputs.size(), grads.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    check(outputs[i].needs_grad(), "backward: output {} of shape {} does not depend on anything recorded", i,
+          outputs[i].shape());
+    deliver(Record{"backward", {outputs[i].slot()}, {}, nullptr, 0}, 0, std::move(grads[i]));
+  }
+  run();
+}
+
+void Tape::run() {
+  // Ops inside pullbacks (recomputation) open their own tape; nothing may be recorded on this one meanwhile.
+  const TapePause pause;
+  while (!records_.empty()) {
+    Record record = std::move(records_.back());
+    records_.pop_back();
+    pull(std::move(record));
+  }
+}
+
+void Tape::pull(Record record) const {
+  std::vector<Array> dys;
+  bool reached = false;
+  for (const auto& output : record.outputs) {
+    reached = reached || output->has_grad;
+    dys.push_back(std::move(output->grad));
+    output->grad = Array();
+    output->has_grad = false;
+  }
+  if (!reached) return;
+  Grads grads = call_pullback(record, std::move(dys));
+  record.pullback = nullptr;  // frees what it saved before the gradients are added up
+  if (grads.size() != record.inputs.size())
+    throw std::logic_error(fmt::format("{}: the pullback returned {} gradients for {} inputs", record.op, grads.size(),
+                                       record.inputs.size()));
+  for (size_t input = 0; input < grads.size(); ++input) deliver(record, input, std::move(grads[input]));
+}
+
+Grads Tape::call_pullback(const Record& record, std::vector<Array> dys) {
+  ProfileSpan span(record.op, Pass::backward);
+  if (!span) return record.pullback(std::move(dys), Needs(record.inputs));
+  span.add_traffic(record.input_bytes + bytes_of(dys));
+  Grads grads = record.pullback(std::move(dys), Needs(record.inputs));
+  if (grads.size() == record.inputs.size()) span.add_traffic(bytes_of(grads, record.inputs));
+  return grads;
+}
+
+void Tape::deliver(const Record& record, size_t input, Grad grad) const {
+  if (record.inputs[input] == nullptr || !grad.has_value()) return;
+  GradSlot& slot = *record.inputs[input];
+  if (options_.checked) check_finite(grad.value(), record.op, "a gradient");
+  Array value = grad.take();
+  const bool sums = value.shape() != slot.shape, adds = slot.in_place || slot.has_grad;
+  const ProfileSpan span;
+  if (span && (sums || adds)) {
+    const int64_t sum = slot.shape.size() * static_cast<int64_t>(sizeof(real));
+    ProfileSpan::name_innermost("sum of gradients", Pass::backward,
+                                (sums ? bytes_of(value) + sum : 0) + (adds ? 3 * sum : 0));
+  }
+  if (sums) value = sum_to(value, slot.shape, record.op);
+  if (slot.in_place) {
+    kernels::add_into(slot.grad.shared_data(), value.data(), value.size());
+  } else if (!slot.has_grad) {
+    slot.grad = std::move(value);
+  } else {
+    // The kept gradient may be shared with another slot (add hands one array to both inputs): then it is copied first.
+    if (!slot.grad.unique()) slot.grad = slot.grad.clone();
+    kernels::add_into(slot.grad.mutable_data(), value.data(), value.size());
+  }
+  slot.has_grad = true;
+}
+
+TapeScope::TapeScope(TapeOptions options) : tape_(options), previous_(active_tape) { active_tape = &tape_; }
+TapeScope::~TapeScope() { active_tape = previous_; }
+
+TapePause::TapePause() : previous_(active_tape) { active_tape = nullptr; }
+TapePause::~TapePause() { active_tape = previous_; }
+
+Var recompute(const std::function<Var(const std::vector<Var>&)>& body, const std::vector<Var>& inputs) {
+  const ProfileSpan span;
+  std::vector<Var> detached;
+  for (const Var& input : inputs) detached.emplace_back(input.value());
+  Array value;
+  {
+    const TapePause pause;
+    value = body(detached).value();
+  }
+  declare_traffic(0);  // the ops inside count theirs
+  if (active_tape == nullptr) return Var(std::move(value));
+  const TapeOptions options = active_tape->options();
+  return make_var_always("recompute", std::move(value), inputs,
+                         [body, detached, options](const Array& dy, const Needs& needs) {
+                           std::vector<Var> leaves;
+                           for (size_t i = 0; i < detached.size(); ++i)
+                             leaves.push_back(needs[i] ? Var::leaf(detached[i].value()) : detached[i]);
+                           TapeScope scope(options);
+                           const Var output = body(leaves);
+                           if (output.needs_grad()) scope.tape().backward(std::vector<Var>{output}, {dy});
+                           declare_traffic(0);
+                           Grads grads(leaves.size());
+                           for (size_t i = 0; i < leaves.size(); ++i)
+                             if (leaves[i].has_grad()) grads[i] = leaves[i].grad();
+                           return grads;
+                         });
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

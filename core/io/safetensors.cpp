@@ -1,0 +1,293 @@
+#include "core/io/safetensors.hpp"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* checksum_key = "xxh3_128";
+constexpr const char* metadata_key = "__metadata__";
+constexpr uint64_t header_limit = 100'000'000;  // as the format's reference reader
+constexpr size_t length_bytes = 8;
+constexpr size_t alignment = 64;
+
+struct DTypeInfo {
+  DType dtype;
+  const char* name;
+  int64_t bytes;
+};
+constexpr DTypeInfo dtypes[] = {{DType::f64, "F64", 8},     {DType::f32, "F32", 4}, {DType::f16, "F16", 2},
+                                {DType::bf16, "BF16", 2},   {DType::i64, "I64", 8}, {DType::i32, "I32", 4},
+                                {DType::i16, "I16", 2},     {DType::i8, "I8", 1},   {DType::u8, "U8", 1},
+                                {DType::boolean, "BOOL", 1}};
+
+const DTypeInfo& info(DType dtype) {
+  return *std::find_if(std::begin(dtypes), std::end(dtypes),
+                       [&](const DTypeInfo& entry) { return entry.dtype == dtype; });
+}
+
+float from_bits(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+float half_to_float(uint16_t half) {
+  const uint32_t sign = (half & 0x8000u) << 16, exponent = (half >> 10) & 31u, mantissa = half & 1023u;
+  if (exponent == 31) return from_bits(sign | 0x7f800000u | mantissa << 13);
+  if (exponent != 0) return from_bits(sign | (exponent + 112) << 23 | mantissa << 13);
+  const float value = static_cast<float>(mantissa) * 0x1p-24f;  // subnormal
+  return sign != 0 ? -value : value;
+}
+
+template <class Stored, class T, class Convert>
+void convert(const FileTensor& tensor, T* out, const Convert& to_number) {
+  for (int64_t i = 0; i < tensor.size; ++i) {
+    Stored stored;  // the file need not align its data
+    std::memcpy(&stored, tensor.bytes + static_cast<size_t>(i) * sizeof(stored), sizeof(stored));
+    out[i] = static_cast<T>(to_number(stored));
+  }
+}
+
+template <class T>
+void copy_numbers(const FileTensor& tensor, T* out) {
+  const auto same = [](auto stored) { return stored; };
+  switch (tensor.dtype) {
+    case DType::f64:
+      return convert<double>(tensor, out, same);
+    case DType::f32:
+      return convert<float>(tensor, out, same);
+    case DType::f16:
+      return convert<uint16_t>(tensor, out, half_to_float);
+    case DType::bf16:
+      return convert<uint16_t>(tensor, out, [](uint16_t bits) { return from_bits(uint32_t{bits} << 16); });
+    case DType::i64:
+      return convert<int64_t>(tensor, out, same);
+    case DType::i32:
+      return convert<int32_t>(tensor, out, same);
+    case DType::i16:
+      return convert<int16_t>(tensor, out, same);
+    case DType::i8:
+      return convert<int8_t>(tensor, out, same);
+    case DType::u8:
+      return convert<uint8_t>(tensor, out, same);
+    case DType::boolean:
+      return convert<uint8_t>(tensor, out, [](uint8_t stored) { return stored != 0; });
+  }
+}
+
+[[noreturn]] void damaged(const std::string& path, const std::string& what) {
+  throw Error(fmt::format("{}: {}: the file is damaged or not a safetensors file; use another copy of it", path, what));
+}
+
+/// Parses the header; duplicate keys and deep nesting, which the JSON library lets pass, are refused.
+json parse_header(const std::string& path, const char* begin, const char* end) {
+  std::vector<std::set<std::string>> open_objects;
+  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
+    if (depth > 4) damaged(path, "the header is nested too deeply");
+    if (event == json::parse_event_t::object_start) open_objects.emplace_back();
+    if (event == json::parse_event_t::object_end) open_objects.pop_back();
+    if (event == json::parse_event_t::key && !open_objects.back().insert(parsed.get<std::string>()).second)
+      damaged(path, fmt::format("\"{}\" occurs twice in the header", parsed.get<std::string>()));
+    return true;
+  };
+  try {
+    return json::parse(begin, end, watch);
+  } catch (const json::exception&) {
+    damaged(path, "the header is not valid JSON");
+  }
+}
+
+uint64_t count_at(const std::string& path, const std::string& name, const json& list, size_t index) {
+  if (!list[index].is_number_unsigned())
+    damaged(path, fmt::format("tensor {}: expected whole numbers, got {}", name, list.dump()));
+  return list[index].get<uint64_t>();
+}
+
+FileTensor parse_tensor(const std::string& path, const std::string& name, const json& entry, const unsigned char* data,
+                        uint64_t data_size) {
+  const auto is_list = [&](const char* key) { return entry.contains(key) && entry[key].is_array(); };
+  if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string() || !is_list("shape") ||
+      !is_list("data_offsets") || entry["data_offsets"].size() != 2)
+    damaged(path, fmt::format("tensor {}: needs dtype, shape and two data_offsets", name));
+  FileTensor tensor;
+  tensor.name = name;
+  const std::string dtype = entry["dtype"].get<std::string>();
+  const auto* const known =
+      std::find_if(std::begin(dtypes), std::end(dtypes), [&](const DTypeInfo& d) { return dtype == d.name; });
+  if (known == std::end(dtypes)) throw Error(fmt::format("{}: tensor {}: unknown dtype \"{}\"", path, name, dtype));
+  tensor.dtype = known->dtype;
+
+  uint64_t size = 1;
+  for (size_t axis = 0; axis < entry["shape"].size(); ++axis) {
+    const uint64_t extent = count_at(path, name, entry["shape"], axis);
+    if (extent > (uint64_t{1} << 48) || __builtin_mul_overflow(size, extent, &size) || size > (uint64_t{1} << 48))
+      damaged(path, fmt::format("tensor {}: shape {} is too large", name, entry["shape"].dump()));
+    tensor.shape.push_back(static_cast<int64_t>(extent));
+  }
+  tensor.size = static_cast<int64_t>(size);
+  const uint64_t begin = count_at(path, name, entry["data_offsets"], 0),
+                 end = count_at(path, name, entry["data_offsets"], 1);
+  if (begin > end || end > data_size)
+    damaged(path, fmt::format("tensor {}: its data [{}, {}) lies outside the {} bytes there are", name, begin, end,
+                              data_size));
+  if (end - begin != size * static_cast<uint64_t>(known->bytes))
+    damaged(path, fmt::format("tensor {}: {} of shape {} does not fill {} bytes", name, dtype, entry["shape"].dump(),
+                              end - begin));
+  tensor.bytes = data + begin;
+  return tensor;
+}
+
+void check_tiling(const std::string& path, const std::vector<FileTensor>& tensors, const unsigned char* data,
+                  uint64_t data_size) {
+  std::vector<const FileTensor*> order;
+  for (const FileTensor& tensor : tensors) order.push_back(&tensor);
+  const auto bytes = [](const FileTensor& tensor) { return tensor.size * byte_size(tensor.dtype); };
+  std::sort(order.begin(), order.end(), [&](const FileTensor* a, const FileTensor* b) {
+    return std::make_pair(a->bytes, bytes(*a)) < std::make_pair(b->bytes, bytes(*b));
+  });
+  const unsigned char* next = data;
+  for (const FileTensor* tensor : order) {
+    if (tensor->bytes != next)
+      damaged(path, fmt::format("tensor {}: its data {} the tensor before it", tensor->name,
+                                tensor->bytes < next ? "overlaps" : "leaves a gap behind"));
+    next += bytes(*tensor);
+  }
+  if (next != data + data_size) damaged(path, fmt::format("{} bytes behind the last tensor", data + data_size - next));
+}
+
+/// Hash of everything in the file but the hash itself.
+class Checksum {
+ public:
+  explicit Checksum(const json& header) : state_(XXH3_createState(), &XXH3_freeState) {
+    XXH3_128bits_reset(state_.get());
+    const std::string text = header.dump(-1, ' ', false, json::error_handler_t::replace);
+    add(text.data(), text.size());
+  }
+  void add(const void* bytes, size_t count) { XXH3_128bits_update(state_.get(), bytes, count); }
+  std::string text() const {
+    const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
+    return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  }
+
+ private:
+  std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state_;
+};
+
+void verify_checksum(const std::string& path, json header, const unsigned char* data, uint64_t data_size) {
+  if (!header.contains(metadata_key) || !header[metadata_key].contains(checksum_key)) return;
+  const std::string expected = header[metadata_key][checksum_key].get<std::string>();
+  header[metadata_key].erase(checksum_key);
+  Checksum checksum(header);
+  checksum.add(data, data_size);
+  if (checksum.text() != expected)
+    throw Error(
+        fmt::format("{}: the content does not match its checksum: the file is damaged (bits changed after it was "
+                    "written), or another program rewrote it and kept the metadata key {}",
+                    path, checksum_key));
+}
+
+}  // namespace
+
+const char* to_string(DType dtype) { return info(dtype).name; }
+int64_t byte_size(DType dtype) { return info(dtype).bytes; }
+
+std::vector<double> FileTensor::to_doubles() const {
+  std::vector<double> values(static_cast<size_t>(size));
+  copy_to(values.data());
+  return values;
+}
+
+std::vector<float> FileTensor::to_floats() const {
+  std::vector<float> values(static_cast<size_t>(size));
+  copy_to(values.data());
+  return values;
+}
+
+void FileTensor::copy_to(float* out) const { copy_numbers(*this, out); }
+void FileTensor::copy_to(double* out) const { copy_numbers(*this, out); }
+
+SafetensorsFile::SafetensorsFile(const std::string& path) : file_(std::make_shared<MappedFile>(path)) {
+  if (file_->size() < length_bytes) damaged(path, fmt::format("only {} bytes", file_->size()));
+  uint64_t header_size = 0;
+  for (size_t i = 0; i < length_bytes; ++i) header_size |= uint64_t{file_->data()[i]} << (8 * i);
+  if (header_size > header_limit) damaged(path, fmt::format("a header of {} bytes is announced", header_size));
+  if (header_size > file_->size() - length_bytes) damaged(path, "it ends inside the header");
+
+  const char* const text = reinterpret_cast<const char*>(file_->data() + length_bytes);
+  const json header = parse_header(path, text, text + header_size);
+  if (!header.is_object()) damaged(path, "the header is not a JSON object");
+  const unsigned char* const data = file_->data() + length_bytes + header_size;
+  const uint64_t data_size = file_->size() - length_bytes - header_size;
+  for (const auto& [name, entry] : header.items()) {
+    if (name != metadata_key) {
+      tensors_.push_back(parse_tensor(path, name, entry, data, data_size));
+      continue;
+    }
+    if (!entry.is_object()) damaged(path, "__metadata__ is not an object");
+    for (const auto& [key, value] : entry.items()) {
+      if (!value.is_string()) damaged(path, fmt::format("__metadata__: {} is not a string", key));
+      metadata_[key] = value.get<std::string>();
+    }
+  }
+  check_tiling(path, tensors_, data, data_size);
+  verify_checksum(path, header, data, data_size);
+}
+
+const FileTensor* SafetensorsFile::find(const std::string& name) const {
+  const auto at =
+      std::lower_bound(tensors_.begin(), tensors_.end(), name,
+                       [](const FileTensor& tensor, const std::string& wanted) { return tensor.name < wanted; });
+  return at != tensors_.end() && at->name == name ? &*at : nullptr;
+}
+
+const FileTensor& SafetensorsFile::at(const std::string& name) const {
+  const FileTensor* const tensor = find(name);
+  if (tensor == nullptr) throw Error(fmt::format("{}: there is no tensor {}", path(), name));
+  return *tensor;
+}
+
+void write_safetensors(const std::string& path, std::vector<TensorToWrite> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  std::sort(tensors.begin(), tensors.end(), [](const TensorToWrite& a, const TensorToWrite& b) {
+    return std::make_pair(-byte_size(a.dtype), a.name) < std::make_pair(-byte_size(b.dtype), b.name);
+  });
+  json header;
+  header[metadata_key] = metadata;
+  int64_t offset = 0;
+  std::vector<size_t> sizes;
+  for (const TensorToWrite& tensor : tensors) {
+    check(tensor.name != metadata_key && !header.contains(tensor.name), "safetensors: two tensors called {}",
+          tensor.name);
+    int64_t bytes = byte_size(tensor.dtype);
+    for (const int64_t extent : tensor.shape) bytes *= extent;
+    sizes.push_back(static_cast<size_t>(bytes));
+    header[tensor.name] = {
+        {"dtype", to_string(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + bytes}}};
+    offset += bytes;
+  }
+  Checksum checksum(header);
+  for (size_t i = 0; i < tensors.size(); ++i) checksum.add(tensors[i].bytes, sizes[i]);
+  header[metadata_key][checksum_key] = checksum.text();
+
+  std::string text = header.dump();
+  text.append((alignment - (length_bytes + text.size()) % alignment) % alignment, ' ');
+  std::string length(length_bytes, '\0');
+  for (size_t i = 0; i < length_bytes; ++i) length[i] = static_cast<char>(text.size() >> (8 * i) & 255);
+  FileWriter file(path);
+  file.write(length + text);
+  for (size_t i = 0; i < tensors.size(); ++i) file.write(tensors[i].bytes, sizes[i]);
+  file.sync();
+  file.close();
+}
+
+}  // namespace capstan

@@ -1,0 +1,71 @@
+// Tensors by name in a file of the public safetensors format: 8 bytes of little-endian header length, a JSON header
+// {"name": {"dtype", "shape", "data_offsets"}, "__metadata__": {...}}, then the raw data. Independent of `real`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/io/file.hpp"
+
+namespace capstan {
+
+enum class DType { f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean };
+/// As the format spells it: "F32".
+const char* to_string(DType dtype);
+int64_t byte_size(DType dtype);
+
+/// One tensor of an open file. Refers to the file's memory.
+struct FileTensor {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<int64_t> shape;
+  const unsigned char* bytes = nullptr;
+  int64_t size = 0;  // numbers
+
+  std::vector<double> to_doubles() const;
+  std::vector<float> to_floats() const;
+  /// Converts into `out`, which has room for `size` numbers.
+  void copy_to(float* out) const;
+  void copy_to(double* out) const;
+};
+
+/// An open file; strictly checked on opening: throws Error naming the file and the tensor for a truncated file, a bad
+/// header, duplicate names, offsets that overlap, leave gaps or lie outside, a shape that does not fit its bytes, and,
+/// where the file carries a checksum (ours do), for content that differs from what was written.
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(const std::string& path);
+
+  const std::string& path() const { return file_->path(); }
+  /// In order of their names.
+  const std::vector<FileTensor>& tensors() const { return tensors_; }
+  /// Null when there is none of this name.
+  const FileTensor* find(const std::string& name) const;
+  /// Throws Error when there is none of this name.
+  const FileTensor& at(const std::string& name) const;
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+
+ private:
+  std::shared_ptr<MappedFile> file_;
+  std::vector<FileTensor> tensors_;
+  std::map<std::string, std::string> metadata_;
+};
+
+/// One tensor to be written; `bytes` must stay valid until then.
+struct TensorToWrite {
+  std::string name;
+  DType dtype;
+  std::vector<int64_t> shape;
+  const void* bytes;
+};
+inline DType dtype_of(const float*) { return DType::f32; }
+inline DType dtype_of(const double*) { return DType::f64; }
+
+/// Writes and syncs the file, with a checksum (XXH3-128 of header and data) under the metadata key "xxh3_128".
+void write_safetensors(const std::string& path, std::vector<TensorToWrite> tensors,
+                       const std::map<std::string, std::string>& metadata = {});
+
+}  // namespace capstan

@@ -1,0 +1,54 @@
+// AFT-simple over one document: channels in SIMD lanes, time outermost.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/real.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace kernels {
+
+/// q|k|v of `length` tokens: pointers to the first channel of the first token, `stride` numbers from token to token.
+struct AftInput {
+  const real *q, *k, *v;
+  int64_t stride;
+};
+
+/// Gradients in the same layout as AftInput.
+struct AftGradient {
+  real *q, *k, *v;
+  int64_t stride;
+};
+
+/// The recurrent state of one channel is (m, D, R): running maximum of the keys, sum of e^(K - m), weighted average of
+/// the values. m and D have a number per key, R one per channel; channels may share a key.
+struct AftState {
+  real *maximum, *weight, *average;
+};
+/// The state before the first token.
+void aft_state_clear(const AftState& state, int64_t keys, int64_t channels);
+
+/// Causal: continues `state`, with a key per channel, over `length` tokens: a gated moving average, one exp per key,
+///   m' = max(m, K),  D' = e^(m - m') D + e^(K - m'),  g = e^(K - m') / D',  R' = R + g (V - R),  Y = sigmoid(Q) R'.
+/// D >= 1 from the first token on, so there is no epsilon and no 0/0. Row t of `y` has `y_stride` numbers between
+/// tokens; g and R are written to `gate` and `average` (same stride) unless null.
+void aft_scan(const AftInput& in, int64_t length, int64_t channels, const AftState& state, real* y, int64_t y_stride,
+              real* gate, real* average);
+
+/// Pullback of aft_scan from a cleared state, without any exp of keys: with H = dY sigmoid(Q), from the last token
+/// back,
+///   B_t = H_t + (1 - g_{t+1}) B_{t+1},  C_t = H_t R_t + (1 - g_{t+1}) C_{t+1},  dV = g B,  dK = g (V B - C).
+void aft_scan_backward(const AftInput& in, int64_t length, int64_t channels, const real* dy, const real* gate,
+                       const real* average, int64_t y_stride, const AftGradient& out);
+
+/// Bidirectional: average_c = sum_t softmax_t(K)_tc V_tc and logsum_c = log sum_t e^K_tc, both `channels` numbers.
+void aft_pool(const AftInput& in, int64_t length, int64_t channels, real* logsum, real* average);
+/// Y_t = sigmoid(Q_t) average.
+void aft_pool_apply(const AftInput& in, int64_t length, int64_t channels, const real* average, real* y,
+                    int64_t y_stride);
+/// Pullback of both: with p = e^(K - logsum) and S = sum_t dY sigmoid(Q):  dV = p S,  dK = p (V - average) S.
+void aft_pool_backward(const AftInput& in, int64_t length, int64_t channels, const real* dy, int64_t y_stride,
+                       const real* logsum, const real* average, const AftGradient& out);
+
+}  // namespace kernels
+}  // namespace capstan::CAPSTAN_PRECISION

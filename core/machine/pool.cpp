@@ -1,0 +1,175 @@
+#include "core/machine/pool.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace capstan {
+
+struct Buffer::Header {
+  std::atomic<int64_t> owners;
+  size_t size_class;
+  Header* next;  // while the block waits in its free list
+};
+
+namespace {
+
+constexpr size_t alignment = 64;
+constexpr size_t header_bytes = alignment;
+static_assert(sizeof(Buffer::Header) <= header_bytes);
+constexpr size_t huge_page = size_t{2} << 20;
+constexpr size_t classes_per_octave = 8;
+constexpr size_t class_count = 64 * classes_per_octave;
+
+/// Class k holds (8 + k % 8) << (k / 8) units of 64 bytes: steps of at most one eighth, so at most 12.5 % is wasted.
+size_t class_units(size_t size_class) {
+  return (classes_per_octave + size_class % classes_per_octave) << (size_class / classes_per_octave);
+}
+
+size_t class_of(size_t bytes) {
+  const size_t units = std::max<size_t>((bytes + alignment - 1) / alignment, classes_per_octave);
+  const size_t octave = 63 - static_cast<size_t>(__builtin_clzll(units)) - 3;  // units >> octave lies in [8, 16)
+  const size_t eighth = (units + (size_t{1} << octave) - 1) >> octave;         // rounded up, may reach 16
+  return octave * classes_per_octave + (eighth - classes_per_octave);
+}
+
+size_t class_bytes(size_t size_class) { return class_units(size_class) * alignment; }
+
+/// Opens the first `usable` bytes of a block to AddressSanitizer and closes the rest: reuse and rounding up would hide
+/// from it every access behind the bytes asked for and after they were given back.
+void mark([[maybe_unused]] Buffer::Header* block, [[maybe_unused]] size_t usable) {
+#if defined(__SANITIZE_ADDRESS__)
+  char* const data = reinterpret_cast<char*>(block) + header_bytes;
+  ASAN_UNPOISON_MEMORY_REGION(data, usable);
+  ASAN_POISON_MEMORY_REGION(data + usable, class_bytes(block->size_class) - header_bytes - usable);
+#endif
+}
+
+class Pool {
+ public:
+  Buffer::Header* take(size_t bytes) {
+    const size_t size_class = class_of(bytes + header_bytes);
+    const std::lock_guard lock(mutex_);
+    stats_.bytes_in_use += class_bytes(size_class);
+    stats_.peak_in_use = std::max(stats_.peak_in_use, stats_.bytes_in_use);
+    highest_ = std::max(highest_, stats_.bytes_in_use);
+    last_taken_[size_class] = ++takes_;
+    Buffer::Header* block = free_[size_class];
+    if (block == nullptr) {
+      make_room(class_bytes(size_class));
+      block = from_system(size_class);
+    } else {
+      free_[size_class] = block->next;
+      block->owners.store(1, std::memory_order_relaxed);
+    }
+    mark(block, bytes);
+    return block;
+  }
+
+  void give(Buffer::Header* block) {
+    const std::lock_guard lock(mutex_);
+    stats_.bytes_in_use -= class_bytes(block->size_class);
+    block->next = std::exchange(free_[block->size_class], block);
+    mark(block, 0);
+  }
+
+  void trim() {
+    const std::lock_guard lock(mutex_);
+    for (size_t size_class = 0; size_class < class_count; ++size_class)
+      while (free_[size_class] != nullptr) drop(size_class);
+  }
+
+  PoolStats stats() {
+    const std::lock_guard lock(mutex_);
+    return stats_;
+  }
+
+  void reset_peak() {
+    const std::lock_guard lock(mutex_);
+    stats_.peak_in_use = stats_.bytes_in_use;
+  }
+
+ private:
+  /// Batches of ever other lengths leave blocks of ever other classes behind. Beyond twice what was ever in use at
+  /// once, the classes that nobody asked for longest go first; a fixed shape never comes here, since it misses nothing.
+  void make_room(size_t bytes) {
+    while (stats_.bytes_reserved + bytes > 2 * highest_) {
+      size_t oldest = class_count;
+      for (size_t size_class = 0; size_class < class_count; ++size_class)
+        if (free_[size_class] != nullptr && (oldest == class_count || last_taken_[size_class] < last_taken_[oldest]))
+          oldest = size_class;
+      if (oldest == class_count) return;
+      drop(oldest);
+    }
+  }
+
+  /// Returns one waiting block to the system.
+  void drop(size_t size_class) {
+    Buffer::Header* const block = std::exchange(free_[size_class], free_[size_class]->next);
+    stats_.bytes_reserved -= class_bytes(size_class);
+    std::free(block);
+  }
+
+  Buffer::Header* from_system(size_t size_class) {
+    const size_t bytes = class_bytes(size_class);
+    const bool large = bytes >= 2 * huge_page;
+    void* memory =
+        std::aligned_alloc(large ? huge_page : alignment, large ? (bytes + huge_page - 1) & ~(huge_page - 1) : bytes);
+    if (memory == nullptr) {
+      stats_.bytes_in_use -= bytes;
+      throw std::bad_alloc();
+    }
+    // Only the first touch profits (eight times cheaper); in the steady state page size makes no difference.
+    if (large) madvise(memory, bytes, MADV_HUGEPAGE);
+    ++stats_.misses;
+    stats_.bytes_reserved += bytes;
+    return new (memory) Buffer::Header{{1}, size_class, nullptr};
+  }
+
+  std::mutex mutex_;
+  std::array<Buffer::Header*, class_count> free_{};
+  std::array<uint64_t, class_count> last_taken_{};  // number of the last take
+  uint64_t takes_ = 0;
+  size_t highest_ = 0;  // bytes ever in use at once
+  PoolStats stats_;
+};
+
+/// Never destroyed: arrays in static storage may outlive any other static object.
+Pool& instance() {
+  static Pool* const pool = new Pool;
+  return *pool;
+}
+
+}  // namespace
+
+namespace pool {
+
+PoolStats stats() { return instance().stats(); }
+void reset_peak() { instance().reset_peak(); }
+void trim() { instance().trim(); }
+
+}  // namespace pool
+
+Buffer::Buffer(size_t bytes) : header_(instance().take(bytes)) {}
+
+void* Buffer::data() const { return reinterpret_cast<char*>(header_) + header_bytes; }
+
+bool Buffer::unique() const { return header_ != nullptr && header_->owners.load(std::memory_order_acquire) == 1; }
+
+void Buffer::retain() noexcept {
+  if (header_ != nullptr) header_->owners.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Buffer::release() noexcept {
+  if (header_ != nullptr && header_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) instance().give(header_);
+}
+
+}  // namespace capstan

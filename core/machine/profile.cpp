@@ -1,0 +1,121 @@
+#include "core/machine/profile.hpp"
+
+#include <string_view>
+
+#include "core/base/error.hpp"
+#include "core/machine/parallel.hpp"
+
+namespace capstan {
+namespace {
+
+thread_local Profile* active_profile = nullptr;
+
+int64_t nanoseconds_of(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+}
+
+}  // namespace
+
+Profile* Profile::active() { return active_profile; }
+
+int64_t Profile::nanoseconds() const {
+  int64_t sum = 0;
+  for (const ProfileRow& r : rows_) sum += r.nanoseconds;
+  return sum;
+}
+
+ProfileRow& Profile::row(const char* name, Pass pass) {
+  for (ProfileRow& r : rows_)
+    if (r.pass == pass && std::string_view(r.name) == name) return r;
+  return rows_.emplace_back(ProfileRow{name, pass});
+}
+
+/// Whatever was spent since the last call belongs to the innermost span.
+void Profile::charge() {
+  const Clock::time_point now = Clock::now();
+  const int64_t flops = ProductSpan::flops_.load(std::memory_order_relaxed);
+  if (!frames_.empty()) {
+    frames_.back().nanoseconds += nanoseconds_of(now - mark_);
+    frames_.back().flops += flops - flops_mark_;
+  }
+  mark_ = now;
+  flops_mark_ = flops;
+}
+
+void Profile::enter(const char* name, Pass pass) {
+  charge();
+  frames_.push_back({name, pass});
+}
+
+void Profile::leave() {
+  charge();
+  const Frame frame = frames_.back();
+  frames_.pop_back();
+  const auto add_to = [&frame](auto& target) {
+    target.nanoseconds += frame.nanoseconds;
+    target.products += frame.products;
+    target.bytes += frame.bytes;
+    target.flops += frame.flops;
+  };
+  if (frame.name == nullptr) return add_to(frames_.back());
+  ProfileRow& named = row(frame.name, frame.pass);
+  ++named.calls;
+  add_to(named);
+}
+
+ProfiledStep::ProfiledStep(Profile* profile) : profile_(profile) {
+  if (profile_ == nullptr) return;
+  check(!ProductSpan::counting_.exchange(true), "profile: another step is being profiled");
+  active_profile = profile_;
+  profile_->enter(Profile::outside, Pass::none);
+}
+
+ProfiledStep::~ProfiledStep() {
+  if (profile_ == nullptr) return;
+  profile_->leave();
+  ++profile_->steps_;
+  active_profile = nullptr;
+  ProductSpan::counting_ = false;
+}
+
+void ProfileSpan::add_traffic(int64_t bytes) {
+  if (profile_ != nullptr && !profile_->frames_.back().declared) profile_->frames_.back().bytes += bytes;
+}
+
+void ProfileSpan::name_innermost(const char* name, Pass pass, int64_t bytes) {
+  Profile* const profile = Profile::active();
+  if (profile == nullptr) return;
+  Profile::Frame& frame = profile->frames_.back();
+  if (frame.name == nullptr) {
+    frame.name = name;
+    frame.pass = pass;
+    if (!frame.declared) frame.bytes += bytes;
+  } else {
+    ProfileRow& row = profile->row(name, pass);
+    ++row.calls;
+    row.bytes += bytes;
+  }
+}
+
+void declare_traffic(int64_t bytes) {
+  Profile* const profile = Profile::active();
+  if (profile == nullptr) return;
+  profile->frames_.back().bytes = bytes;
+  profile->frames_.back().declared = true;
+}
+
+void ProductSpan::begin(int64_t flops) {
+  flops_.fetch_add(flops, std::memory_order_relaxed);
+  if (in_parallel()) return;
+  profile_ = Profile::active();
+  if (profile_ == nullptr) return;
+  ++profile_->product_depth_;
+  start_ = Profile::Clock::now();
+}
+
+void ProductSpan::end() {
+  if (--profile_->product_depth_ == 0)
+    profile_->frames_.back().products += nanoseconds_of(Profile::Clock::now() - start_);
+}
+
+}  // namespace capstan

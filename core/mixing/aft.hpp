@@ -1,0 +1,33 @@
+// Attention Free Transformer: the fused, linear-memory ops. Zhai et al. 2021, arXiv 2105.14103.
+//
+// All take the packed projection q|k|v and compute, per channel c,
+//   R_tc = sum_{s visible to t} e^(K_sc + w_ts) V_sc / sum_{s visible to t} e^(K_sc + w_ts),   Y_t = sigmoid(Q_t) R_t.
+// A token of padding sees nothing: its Y is 0 and it gets no gradient. Nothing of size T x T is stored.
+#pragma once
+
+#include "core/array/segments.hpp"
+#include "core/autograd/tape.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// AFT-simple, w = 0.  qkv: (B, T, 3D) -> (B, T, D).  Causal: saves the gate g and the average R (2 B T D numbers);
+/// bidirectional: two numbers per document and channel.
+Var aft_simple(const Var& qkv, const Segments& segments, bool causal);
+
+/// w_ts = u_t . v_s inside the window (|t - s| < window; 0 = no limit), 0 outside it; positions count within documents.
+/// u, v: (N, rank) with N >= the longest document. qkv: (B, T, 3D) -> (B, T, D). Saves R and the denominators.
+/// AFT-full (window 0) and AFT-local.
+Var aft_factorised(const Var& qkv, const Var& u, const Var& v, const Segments& segments, bool causal, int64_t window);
+
+/// The same with a dense w: (N, N), read only inside the window.
+Var aft_dense(const Var& qkv, const Var& w, const Segments& segments, bool causal, int64_t window);
+
+/// AFT-conv: w_ts = taps[h, t - s + centre] for the H heads h of contiguous channels; K has one channel per head.
+/// taps: (H, window) for lags 0 ... window - 1 when causal, (H, 2 window - 1) for t - s = -(window - 1) ... window - 1
+/// otherwise; w = 0 outside.  qkv: (B, T, D + H + D) -> (B, T, D).
+Var aft_conv(const Var& qkv, const Var& taps, const Segments& segments, bool causal);
+
+/// Tile lengths of the three ops above, for tests; 0 = chosen by the op.
+void set_aft_tile(int64_t length);
+
+}  // namespace capstan::CAPSTAN_PRECISION

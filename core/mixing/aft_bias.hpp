@@ -1,0 +1,40 @@
+// The position biases w_ts of AFT, produced and differentiated tile by tile. Internal to the AFT ops.
+#pragma once
+
+#include <memory>
+
+#include "core/autograd/tape.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// Targets [t0, t1) and the sources [s0, s1) that are taken one by one; positions within a document.
+struct AftTile {
+  int64_t t0, t1, s0, s1;
+  int64_t targets() const { return t1 - t0; }
+  int64_t sources() const { return s1 - s0; }
+};
+
+class AftBias {
+ public:
+  virtual ~AftBias() = default;
+  /// Number of different matrices: 1 for all channels, or one per head.
+  virtual int64_t heads() const { return 1; }
+  /// Whether w_ts depends on t - s alone, so that tiles of one form have the same weights.
+  virtual bool shift_invariant() const { return false; }
+  /// w_ts of head `head` into out[(t - t0) * stride + (s - s0)]; entries outside the window are left for the caller to
+  /// set.
+  virtual void logits(const AftTile& tile, int64_t head, real* out, int64_t stride) const = 0;
+  /// Takes the gradient of those numbers, 0 outside the window; of a shift-invariant bias summed over tiles of one
+  /// form.
+  virtual void add_gradient(const AftTile& tile, int64_t head, const real* dlogits, int64_t stride) = 0;
+  /// Gradients of the parameters, in the order of the op's inputs after qkv.
+  virtual Grads take_gradients() = 0;
+};
+
+/// `needs` selects the gradients to be prepared; null for the forward pass. Inputs are numbered from 1 (0 is qkv).
+std::unique_ptr<AftBias> factorised_bias(const Array& u, const Array& v, const Needs* needs);
+std::unique_ptr<AftBias> dense_bias(const Array& w, const Needs* needs);
+/// `centre`: the tap of t - s = 0.
+std::unique_ptr<AftBias> tap_bias(const Array& taps, int64_t centre, const Needs* needs);
+
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,35 @@
+// The global, linear part of mixed chunk attention. Hua et al. 2022 (FLASH), arXiv 2202.10447.
+#pragma once
+
+#include "core/array/segments.hpp"
+#include "core/autograd/tape.hpp"
+
+namespace capstan {
+
+/// What the sum over visible keys is divided by: their number; chunk * the number of their chunks (the paper's
+/// appendix: a ragged last chunk counts in full); a constant.
+enum class ChunkNormaliser { counted, chunks, constant };
+
+struct ChunkLinearOptions {
+  int64_t chunk = 256;  // tokens; chunks begin at position 0 of every document, the last one may be shorter
+  bool causal = false;
+  ChunkNormaliser normaliser = ChunkNormaliser::counted;
+  double constant = 1;  // for ChunkNormaliser::constant
+};
+
+}  // namespace capstan
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// 1 / n for the queries of chunk `index` of a document of `length` tokens; 0 where they see no key.
+real chunk_linear_scale(const ChunkLinearOptions& options, int64_t index, int64_t length);
+
+/// O_i = q_i . M / n with M = sum of k_j^T v_j over the keys that i sees: causal those of all strictly earlier chunks
+/// of its document (the first chunk gives 0), bidirectional those of the whole document. Padding gives 0 and gets no
+/// gradient.  q, k: (B, T, Z), v: (B, T, E) -> (B, T, E).  Saves q, k and v only: the pullback runs the state M
+/// (Z, E) forward again for dq and its mirror image N backward for dk and dv. Throws std::invalid_argument naming the
+/// shapes.
+Var chunk_linear_attention(const Var& q, const Var& k, const Var& v, const Segments& segments,
+                           const ChunkLinearOptions& options);
+
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,77 @@
+#include "core/ops/bag.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "core/base/error.hpp"
+#include "core/kernels/bag.hpp"
+#include "core/kernels/elementwise.hpp"
+#include "core/machine/profile.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace {
+
+/// Every place of every id, those of one row side by side and in the order of their bags.
+struct PlacesByRow {
+  std::vector<kernels::BagPlace> places;
+  std::vector<int64_t> runs;  // where each row's places begin, and the end
+
+  explicit PlacesByRow(const Bags& bags) {
+    places.reserve(bags.ids.size());
+    for (int64_t bag = 0; bag < bags.count(); ++bag)
+      for (int64_t i = bags.offsets[static_cast<size_t>(bag)]; i < bags.offsets[static_cast<size_t>(bag) + 1]; ++i)
+        places.push_back({bags.ids[static_cast<size_t>(i)], static_cast<int32_t>(bag)});
+    std::sort(places.begin(), places.end(), [](const kernels::BagPlace& a, const kernels::BagPlace& b) {
+      return a.row != b.row ? a.row < b.row : a.bag < b.bag;
+    });
+    for (size_t i = 0; i < places.size(); ++i)
+      if (i == 0 || places[i].row != places[i - 1].row) runs.push_back(static_cast<int64_t>(i));
+    runs.push_back(static_cast<int64_t>(places.size()));
+  }
+
+  int64_t rows() const { return static_cast<int64_t>(runs.size()) - 1; }
+  int64_t row(int64_t run) const { return places[static_cast<size_t>(runs[static_cast<size_t>(run)])].row; }
+};
+
+/// `touched` may be null.
+Grad scattered(const Bags& bags, const Array& g, const Shape& table, real* block, TouchedRows* touched) {
+  const PlacesByRow sorted(bags);
+  const auto scatter = [&](real* out) {
+    kernels::bag_scatter(out, g.data(), sorted.places.data(), sorted.runs.data(), sorted.rows(), bags.factors.data(),
+                         table[1]);
+  };
+  if (touched != nullptr)
+    for (int64_t run = 0; run < sorted.rows(); ++run) touched->add(sorted.row(run));
+  if (block == nullptr) {
+    Array dtable = Array::zeros(table);
+    scatter(dtable.mutable_data());
+    return dtable;
+  }
+  declare_traffic((g.size() + 2 * sorted.rows() * table[1]) * static_cast<int64_t>(sizeof(real)));
+  scatter(block);
+  return Grad::accumulated();
+}
+
+}  // namespace
+
+Var embedding_bag(const Var& table, Bags bags, const std::shared_ptr<TouchedRows>& touched) {
+  const ProfileSpan span;
+  check(table.rank() == 2, "embedding_bag: the table must be (V, D), got {}", table.shape());
+  check(bags.offsets.size() == bags.factors.size() + 1 && bags.offsets.back() == static_cast<int64_t>(bags.ids.size()),
+        "embedding_bag: {} offsets for {} bags of {} ids", bags.offsets.size(), bags.count(), bags.ids.size());
+  for (size_t i = 0; i < bags.ids.size(); ++i)
+    check(bags.ids[i] >= 0 && bags.ids[i] < table.dim(0), "embedding_bag: id {} at {} is outside [0, {})", bags.ids[i],
+          i, table.dim(0));
+  Array y(Shape{bags.count(), table.dim(1)});
+  kernels::bag_sums(y.mutable_data(), table.value().data(), bags.ids.data(), bags.offsets.data(), bags.factors.data(),
+                    bags.count(), table.dim(1));
+  declare_traffic((static_cast<int64_t>(bags.ids.size()) * table.dim(1) + y.size()) *
+                  static_cast<int64_t>(sizeof(real)));
+  const auto saved = std::make_shared<const Bags>(std::move(bags));
+  return make_var("embedding_bag", std::move(y), {table},
+                  [saved, touched, shape = table.shape()](const Array& g, const Needs& needs) -> Grads {
+                    return {scattered(*saved, g, shape, needs.block(0), touched.get())};
+                  });
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

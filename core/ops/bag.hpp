@@ -1,0 +1,31 @@
+// Bags of table rows: sums of embeddings, of which a large table gets a sparse gradient.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/array/touched_rows.hpp"
+#include "core/autograd/tape.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// Bag b holds ids[offsets[b]] ... ids[offsets[b + 1] - 1]; its sum is multiplied by factors[b].
+struct Bags {
+  std::vector<int32_t> ids;
+  std::vector<int64_t> offsets = {0};
+  std::vector<real> factors;
+  int64_t count() const { return static_cast<int64_t>(factors.size()); }
+  /// Closes the bag of the ids added since the last one.
+  void close(real factor) {
+    offsets.push_back(static_cast<int64_t>(ids.size()));
+    factors.push_back(factor);
+  }
+};
+
+/// y[b] = factors[b] * sum of table[id] over bag b; an empty bag gives 0.  table: (V, D) -> (B, D).
+/// dtable[v] = sum of factors[b] g[b] over the places where id v stands. In a parameter's block only the rows that are
+/// named are read or written, and the pullback adds them to `touched`, unless it is null. Throws std::invalid_argument
+/// for an id outside the table.
+Var embedding_bag(const Var& table, Bags bags, const std::shared_ptr<TouchedRows>& touched = nullptr);
+
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,75 @@
+#include "core/ops/dropout.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.hpp"
+#include "core/kernels/dropout.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/machine/profile.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace {
+
+/// The mask of one call, ready to be laid over x and, later, over the gradient.
+struct Mask {
+  DropoutOptions options;
+  int64_t rows, length, channels;  // rows = B * length
+  uint32_t threshold;
+  real scale;
+};
+
+Mask make_mask(const Shape& x, const DropoutOptions& options) {
+  check(options.rate >= 0 && options.rate < 1, "dropout: rate {} is outside [0, 1)", options.rate);
+  check(x.rank() >= 2, "dropout: need (B, T, ...) or (B, D), got {}", x);
+  const int64_t batch = x[0], length = x.rank() == 2 ? 1 : x[1];
+  check(options.examples.shape() == Shape{batch}, "dropout: examples {} for x {}", options.examples.shape(), x);
+  check(options.positions.empty() || options.positions.size() == batch * length, "dropout: positions {} for x {}",
+        options.positions.shape(), x);
+  const double threshold = std::min(std::round(options.rate * 4294967296.0), 4294967295.0);
+  return {options,
+          batch * length,
+          length,
+          x.product(x.rank() == 2 ? 1 : 2, x.rank()),
+          static_cast<uint32_t>(threshold),
+          static_cast<real>(1 / (1 - options.rate))};
+}
+
+void lay_over(const Mask& mask, const real* in, real* out) {
+  const uint64_t key = philox_key(mask.options.key);
+  const auto step = static_cast<uint32_t>(mask.options.step);
+  const Ids &examples = mask.options.examples, &positions = mask.options.positions;
+  const int64_t grain = 1 + 2048 / std::max<int64_t>(mask.channels, 1);  // ten rounds of Philox make a number dear
+  parallel_for(mask.rows, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const auto example = static_cast<uint32_t>(examples[row / mask.length]);
+      const auto position = static_cast<uint32_t>(positions.empty() ? row % mask.length : positions[row]);
+      const kernels::DropoutRow counters{
+          {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)}, example, position, step};
+      const int64_t at = row * mask.channels;
+      kernels::dropout_row(out + at, in + at, mask.channels, counters, mask.threshold, mask.scale);
+    }
+  });
+}
+
+Array masked(const Array& x, const Mask& mask) {
+  Array y(x.shape());
+  lay_over(mask, x.data(), y.mutable_data());
+  return y;
+}
+
+}  // namespace
+
+void apply_dropout(const Shape& x, const DropoutOptions& options, const real* in, real* out) {
+  lay_over(make_mask(x, options), in, out);
+}
+
+Var dropout(const Var& x, const DropoutOptions& options) {
+  if (options.rate == 0) return x;
+  const ProfileSpan span;
+  const Mask mask = make_mask(x.shape(), options);
+  return make_var("dropout", masked(x.value(), mask), {x},
+                  [mask](const Array& g, const Needs&) -> Grads { return {masked(g, mask)}; });
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

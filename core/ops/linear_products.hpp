@@ -1,0 +1,59 @@
+// The three matrix products of an affine map, for the ops that contain one.
+#pragma once
+
+#include "core/array/array.hpp"
+#include "core/autograd/grad_sink.hpp"
+#include "core/products/gemm.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// Sizes of x: (..., in) -> y: (..., out), the leading axes viewed as rows.
+struct LinearSizes {
+  int64_t rows, in, out;
+};
+
+/// Checks x, weight (out, in) and bias (out) or undefined. Throws std::invalid_argument naming `op` and the shapes.
+LinearSizes linear_sizes(const Shape& x, const Shape& weight, const Var& bias, const char* op);
+
+/// A matrix as the products of one affine map take it: its numbers as they are; or bf16 ones, to which the weight was
+/// rounded beforehand (nn/params/bf16_weights.hpp) and everything it is multiplied with is rounded here. One Factor serves all
+/// products of its matrix, the pullback's too; the numbers it was made from are not kept unless they are used.
+class Factor {
+ public:
+  /// A weight: its bf16 copy where it has one, else its value.
+  explicit Factor(const Var& weight) : value_(weight.value()), data_(value_.data()), rounded_(weight.bf16()) {
+    if (is_bf16()) value_ = Array();
+  }
+  /// What is multiplied with `weight`.
+  Factor(Array x, const Factor& weight);
+  /// The same, of `count` numbers that must outlive the Factor.
+  Factor(const real* x, int64_t count, const Factor& weight);
+
+  bool is_bf16() const { return !rounded_.empty(); }
+  const real* data() const { return data_; }            // where it is not bf16
+  const Bf16* bf16() const { return rounded_.data(); }  // where it is
+
+ private:
+  Array value_;
+  const real* data_ = nullptr;
+  Bf16Array rounded_;
+};
+
+/// y = x W^T (+ b unless null)
+void multiply_rows(const Factor& x, const Factor& weight, const real* bias, real* y, const LinearSizes& sizes);
+/// y += x W^T
+void add_rows(const Factor& x, const Factor& weight, real* y, const LinearSizes& sizes);
+/// dx = dy W
+void input_grad(const Factor& dy, const Factor& weight, real* dx, const LinearSizes& sizes);
+/// dx = dy W, of shape `x`.
+Array input_grad(const Factor& dy, const Factor& weight, const Shape& x, const LinearSizes& sizes);
+/// dW = dy^T x + beta * dW, with beta 0 or 1
+void weight_grad(const Factor& dy, const Factor& x, real* dweight, real beta, const LinearSizes& sizes);
+/// dW = dy^T x, into the block of input `input` where it has one; nothing where it needs none.
+Grad weight_grad(const Factor& dy, const Factor& x, const LinearSizes& sizes, const Needs& needs, size_t input);
+
+/// Takes `array` itself where nobody else holds it, so that a result may be written over what it is made from; else
+/// makes a new one of its shape and leaves `array` alone.
+Array take_or_make(Array& array);
+
+}  // namespace capstan::CAPSTAN_PRECISION

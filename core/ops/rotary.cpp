@@ -1,0 +1,46 @@
+#include "core/ops/rotary.hpp"
+
+#include "core/base/error.hpp"
+#include "core/kernels/mixing/rotary.hpp"
+#include "core/machine/profile.hpp"
+#include "core/ops/linear_products.hpp"
+#include "core/ops/rotary_tables.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+int64_t rotary_pairs(const RotaryOptions& options, int64_t width) {
+  check(options.base > 0, "rotary: the base must be positive, got {}", options.base);
+  const int64_t dims = options.dims == 0 ? width : options.dims;
+  check(dims > 0 && dims % 2 == 0 && dims <= width, "rotary: cannot rotate {} of {} features: an even number is needed",
+        dims, width);
+  return dims / 2;
+}
+
+Var rotary(const Var& x, const Ids& positions, const RotaryOptions& options) {
+  const ProfileSpan span;
+  check(x.rank() == 3 || x.rank() == 4, "rotary: x must be (B, T, D) or (B, T, H, D), got shape {}", x.shape());
+  check(positions.shape() == Shape{x.dim(0), x.dim(1)}, "rotary: positions {} do not fit x {}", positions.shape(),
+        x.shape());
+  const int64_t pairs = rotary_pairs(options, x.dim(-1)), heads = x.rank() == 4 ? x.dim(2) : 1;
+  check(options.heads >= 0 && options.heads <= heads, "rotary: cannot rotate {} of {} heads", options.heads, heads);
+  const RotaryTables tables = rotary_tables(positions, pairs, options.base);
+  const kernels::RotaryPass pass{positions.size(),
+                                 heads,
+                                 x.dim(-1),
+                                 pairs,
+                                 options.pairs == RotaryPairs::interleaved,
+                                 tables.cosine.data(),
+                                 tables.sine.data(),
+                                 tables.rows.data(),
+                                 options.heads};
+  Array y(x.shape());
+  kernels::rotate(pass, false, x.value().data(), y.mutable_data());
+  return make_var("rotary", std::move(y), {x}, [tables, pass](Array dy, const Needs&) -> Grads {
+    const real* dy_data = dy.data();
+    Array dx = take_or_make(dy);
+    kernels::rotate(pass, true, dy_data, dx.mutable_data());
+    return {std::move(dx)};
+  });
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,174 @@
+#include "core/ops/shape.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "core/array/layout.hpp"
+#include "core/base/error.hpp"
+#include "core/kernels/elementwise.hpp"
+#include "core/kernels/layout.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/machine/profile.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace {
+
+int checked_axis(const char* op, const Shape& shape, int axis) {
+  check(axis >= -shape.rank() && axis < shape.rank(), "{}: axis {} is outside shape {}", op, axis, shape);
+  return shape.normalize_axis(axis);
+}
+
+/// "2, -1, 3".
+template <class T>
+std::string listed(const std::vector<T>& numbers) {
+  std::string text;
+  for (const T number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
+  return text;
+}
+
+Array reversed(const Array& x, int axis) {
+  Array y(x.shape());
+  const int64_t inner = x.shape().product(axis + 1, x.rank()), length = x.dim(axis);
+  // Block `length - 1` first: a negative stride does what is needed.
+  for (int64_t outer = 0; length > 0 && outer < x.shape().product(0, axis); ++outer) {
+    const int64_t at = outer * length * inner;
+    kernels::copy_blocks(y.mutable_data() + at, inner, x.data() + at + (length - 1) * inner, -inner, length, inner);
+  }
+  return y;
+}
+
+}  // namespace
+
+Var reshape(const Var& x, const std::vector<int64_t>& extents) {
+  const ProfileSpan span;
+  std::vector<int64_t> result = extents;
+  const auto open = std::find(result.begin(), result.end(), -1);
+  if (open != result.end()) {
+    int64_t known = 1;
+    for (auto extent = result.begin(); extent != result.end(); ++extent) {
+      check(extent == open || *extent >= 0, "reshape: extents ({}) of {}: only one may be -1, and none less",
+            listed(extents), x.shape());
+      if (extent != open) known *= *extent;
+    }
+    check(known > 0 && x.size() % known == 0, "reshape: {} does not fit ({})", x.shape(), listed(extents));
+    *open = x.size() / known;
+  }
+  declare_traffic(0);
+  return make_var("reshape", x.value().reshape(Shape(result)), {x},
+                  [shape = x.shape()](const Array& g, const Needs&) -> Grads {
+                    declare_traffic(0);
+                    return {g.reshape(shape)};
+                  });
+}
+
+Var transpose(const Var& x, const std::vector<int>& order) {
+  const ProfileSpan span;
+  std::vector<int> sorted = order, axes(static_cast<size_t>(x.rank()));
+  std::sort(sorted.begin(), sorted.end());
+  std::iota(axes.begin(), axes.end(), 0);
+  check(sorted == axes, "transpose: ({}) is not an order of the axes of {}", listed(order), x.shape());
+  return make_var(
+      "transpose", permuted_axes(x.value(), order), {x},
+      [inverse = inverse_order(order)](const Array& g, const Needs&) -> Grads { return {permuted_axes(g, inverse)}; });
+}
+
+Var transpose(const Var& x) {
+  check(x.rank() >= 2, "transpose: need rank >= 2, got shape {}", x.shape());
+  std::vector<int> order(static_cast<size_t>(x.rank()));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return transpose(x, order);
+}
+
+Var slice(const Var& x, int axis, int64_t begin, int64_t end) {
+  const ProfileSpan span;
+  const int a = checked_axis("slice", x.shape(), axis);
+  check(begin >= 0 && begin <= end && end <= x.dim(a), "slice: [{}, {}) is outside axis {} of shape {}", begin, end, a,
+        x.shape());
+  declare_traffic(2 * x.size() / std::max<int64_t>(x.dim(a), 1) * (end - begin) * static_cast<int64_t>(sizeof(real)));
+  return make_var("slice", sliced(x.value(), a, begin, end), {x},
+                  [shape = x.shape(), a, begin](const Array& g, const Needs&) -> Grads {
+                    Array dx(shape);
+                    kernels::fill(dx.mutable_data(), dx.size(), 0);
+                    put_slice(dx, a, begin, g);
+                    return {dx};
+                  });
+}
+
+Var concatenate(const std::vector<Var>& parts, int axis) {
+  const ProfileSpan span;
+  check(!parts.empty(), "concatenate: there are no parts");
+  const Shape& first = parts.front().shape();
+  const int a = checked_axis("concatenate", first, axis);
+  int64_t extent = 0;
+  for (const Var& part : parts) {
+    check(part.rank() == first.rank() && part.shape().with(a, 0) == first.with(a, 0),
+          "concatenate: shapes {} and {} differ in more than axis {}", first, part.shape(), a);
+    extent += part.dim(a);
+  }
+  Array y(first.with(a, extent));
+  std::vector<int64_t> sizes;
+  int64_t at = 0;
+  for (const Var& part : parts) {
+    put_slice(y, a, at, part.value());
+    sizes.push_back(part.dim(a));
+    at += part.dim(a);
+  }
+  return make_var("concatenate", std::move(y), parts, [a, sizes](const Array& g, const Needs& needs) {
+    Grads grads(sizes.size());
+    int64_t begin = 0;
+    for (size_t i = 0; i < sizes.size(); begin += sizes[i++])
+      if (needs[i]) grads[i] = sliced(g, a, begin, begin + sizes[i]);
+    return grads;
+  });
+}
+
+std::vector<Var> split(const Var& x, int axis, const std::vector<int64_t>& sizes) {
+  const ProfileSpan span;
+  const int a = checked_axis("split", x.shape(), axis);
+  int64_t total = 0;
+  for (const int64_t size : sizes) {
+    check(size >= 0, "split: a piece of {} entries", size);
+    total += size;
+  }
+  check(total == x.dim(a), "split: pieces ({}) do not add up to axis {} of shape {}", listed(sizes), a, x.shape());
+  std::vector<Array> pieces;
+  int64_t at = 0;
+  for (const int64_t size : sizes) {
+    pieces.push_back(sliced(x.value(), a, at, at + size));
+    at += size;
+  }
+  return make_vars("split", std::move(pieces), {x},
+                   [a, sizes, shape = x.shape()](const std::vector<Array>& gs, const Needs&) -> Grads {
+                     Array dx(shape);
+                     // An output that was not used has an empty gradient: its piece stays 0.
+                     bool complete = true;
+                     for (size_t i = 0; i < sizes.size(); ++i) complete = complete && (!gs[i].empty() || sizes[i] == 0);
+                     if (!complete) kernels::fill(dx.mutable_data(), dx.size(), 0);
+                     int64_t begin = 0;
+                     for (size_t i = 0; i < sizes.size(); begin += sizes[i++])
+                       if (!gs[i].empty()) put_slice(dx, a, begin, gs[i]);
+                     return {dx};
+                   });
+}
+
+Var broadcast_to(const Var& x, const Shape& shape) {
+  const ProfileSpan span;
+  check(broadcast_shapes(x.shape(), shape, "broadcast_to") == shape, "broadcast_to: {} does not broadcast to {}",
+        x.shape(), shape);
+  // The tape sums g over the broadcast axes.
+  return make_var("broadcast_to", broadcasted(x.value(), shape), {x}, [](const Array& g, const Needs&) -> Grads {
+    declare_traffic(0);
+    return {g};
+  });
+}
+
+Var flip(const Var& x, int axis) {
+  const ProfileSpan span;
+  const int a = checked_axis("flip", x.shape(), axis);
+  return make_var("flip", reversed(x.value(), a), {x},
+                  [a](const Array& g, const Needs&) -> Grads { return {reversed(g, a)}; });
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

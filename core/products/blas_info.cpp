@@ -1,0 +1,90 @@
+#include "core/products/blas_info.hpp"
+
+#include <cblas.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "core/base/error.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/products/gemm_backend.hpp"
+
+namespace capstan {
+namespace {
+
+/// Hardware threads that share a core gain nothing in GEMM-bound work, so only one of each is counted.
+int physical_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+    return static_cast<int>(std::thread::hardware_concurrency());
+  std::set<std::string> cores;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    std::ifstream siblings(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu));
+    std::string line;
+    if (!std::getline(siblings, line)) line = std::to_string(cpu);
+    cores.insert(line);
+  }
+  return std::max(1, static_cast<int>(cores.size()));
+}
+
+int& thread_setting() {
+  static int setting = physical_cores();
+  return setting;
+}
+
+}  // namespace
+
+void set_threads(int threads) {
+  check(threads >= 0, "threads: {} is negative", threads);
+  thread_setting() = threads == 0 ? physical_cores() : threads;
+}
+
+int threads() { return thread_setting(); }
+
+BlasInfo blas_info() {
+  static const char* const threading[] = {"serial", "pthread", "openmp"};
+  std::string version = openblas_get_config();
+  version = version.substr(0, version.find(' ', version.find(' ') + 1));
+  const std::string onednn = "oneDNN " + onednn_version();
+  const std::string float_products = gemm_backend() == GemmBackend::onednn ? onednn : "OpenBLAS";
+  return {openblas_get_corename(), threading[openblas_get_parallel()], version, float_products,
+          bf16_backend() == Bf16Backend::onednn ? onednn : float_products + ", in floats"};
+}
+
+std::string better_blas_core() {
+  const auto is_one_of = [core = std::string(openblas_get_corename())](std::initializer_list<const char*> cores) {
+    return std::find(cores.begin(), cores.end(), core) != cores.end();
+  };
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (avx512) return is_one_of({"SkylakeX", "Cooperlake", "SapphireRapids"}) ? "" : "SkylakeX";
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return !avx2 || is_one_of({"Haswell", "Zen", "SkylakeX", "Cooperlake", "SapphireRapids"}) ? "" : "Haswell";
+}
+
+void restart_with_best_settings(char** argv) {
+  constexpr const char* marker = "CAPSTAN_RESTARTED";
+  if (std::getenv(marker) != nullptr) {
+    unsetenv(marker);  // not for the programs that this one starts
+    return;
+  }
+  bool changed = false;
+  const auto set = [&changed](const char* name, const std::string& value) {
+    if (std::getenv(name) != nullptr || value.empty()) return;
+    changed = setenv(name, value.c_str(), 0) == 0 || changed;
+  };
+  set("OPENBLAS_CORETYPE", better_blas_core());
+  // About 20 microseconds: longer than the gaps between the parallel regions of a step.
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) set("GOMP_SPINCOUNT", "5000");
+  if (!changed || setenv(marker, "1", 1) != 0) return;
+  execv("/proc/self/exe", argv);
+}
+
+}  // namespace capstan

@@ -1,0 +1,39 @@
+// Matrix products. One interface, two libraries behind it (core/products/gemm_backend.hpp); rows are split among our own threads
+// and each piece runs single-threaded inside, which reaches a higher share of the machine's rate than a library's own
+// threading.
+#pragma once
+
+#include <cstdint>
+
+#include "core/array/array.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+enum class Transpose { no, yes };
+
+/// A row-major matrix operand: `data` with `stride` numbers from one stored row to the next, taken transposed or not.
+template <class T>
+struct MatrixOf {
+  const T* data;
+  int64_t stride;
+  Transpose transpose = Transpose::no;
+};
+using MatrixView = MatrixOf<real>;
+using Bf16View = MatrixOf<Bf16>;
+
+/// C (m, n) = alpha * A (m, k) * B (k, n) + beta * C; with beta = 0 the old content of C is never read. Splits the
+/// longer side of C among the threads; inside a parallel region runs on the calling thread alone.
+void gemm(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView& b, real* c, int64_t c_stride,
+          real alpha = 1, real beta = 0);
+
+/// C = A B + beta * C of bf16 numbers, multiplied and added in floats; beta is 0 or 1. Throws std::invalid_argument
+/// otherwise.
+void gemm(int64_t m, int64_t n, int64_t k, const Bf16View& a, const Bf16View& b, float* c, int64_t c_stride,
+          float beta = 0);
+
+/// `batch` products whose operands lie a_step, b_step and c_step numbers apart (0 shares an operand).
+void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixView& a, int64_t a_step,
+                  const MatrixView& b, int64_t b_step, real* c, int64_t c_stride, int64_t c_step, real alpha = 1,
+                  real beta = 0);
+
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,160 @@
+#include "core/products/gemm_backend.hpp"
+
+#include <cblas.h>
+#include <omp.h>
+
+#include "core/base/bf16.hpp"
+#include "core/base/error.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/products/onednn_bf16.hpp"
+
+#ifdef CAPSTAN_ONEDNN
+#include <oneapi/dnnl/dnnl.h>
+#endif
+
+namespace capstan {
+namespace {
+
+#ifdef CAPSTAN_ONEDNN
+constexpr bool has_onednn = true;
+#else
+constexpr bool has_onednn = false;
+#endif
+
+GemmBackend& backend_setting() {
+  static GemmBackend setting = has_onednn ? GemmBackend::onednn : GemmBackend::openblas;
+  return setting;
+}
+
+Bf16Backend& bf16_setting() {
+  static Bf16Backend setting = bf16_obstacle().empty() ? Bf16Backend::onednn : Bf16Backend::floats;
+  return setting;
+}
+
+/// Outside a parallel region both libraries would take all threads that OpenMP offers.
+class OneThread {
+ public:
+  OneThread() : before_(in_parallel() ? 1 : omp_get_max_threads()) {
+    if (before_ > 1) omp_set_num_threads(1);
+  }
+  ~OneThread() {
+    if (before_ > 1) omp_set_num_threads(before_);
+  }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+template <class T, class Function>
+void call_blas(const Product<T>& p, Function cblas_gemm) {
+  cblas_gemm(CblasRowMajor, p.a_transposed ? CblasTrans : CblasNoTrans, p.b_transposed ? CblasTrans : CblasNoTrans,
+             static_cast<blasint>(p.m), static_cast<blasint>(p.n), static_cast<blasint>(p.k), p.alpha, p.a,
+             static_cast<blasint>(p.a_stride), p.b, static_cast<blasint>(p.b_stride), p.beta, p.c,
+             static_cast<blasint>(p.c_stride));
+}
+
+/// The stored matrix, row after row without gaps.
+ArrayOf<float> widened(const Bf16* data, int64_t rows, int64_t columns, int64_t stride) {
+  ArrayOf<float> result(Shape{rows, columns});
+  float* to = result.mutable_data();
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column) *to++ = to_float(data[row * stride + column]);
+  return result;
+}
+
+void multiply_as_floats(const Bf16Product& p) {
+  const int64_t a_columns = p.a_transposed ? p.m : p.k, b_columns = p.b_transposed ? p.k : p.n;
+  const ArrayOf<float> a = widened(p.a, p.a_transposed ? p.k : p.m, a_columns, p.a_stride);
+  const ArrayOf<float> b = widened(p.b, p.b_transposed ? p.n : p.k, b_columns, p.b_stride);
+  multiply(Product<float>{p.m, p.n, p.k, a.data(), a_columns, p.a_transposed, b.data(), b_columns, p.b_transposed, p.c,
+                          p.c_stride, 1, p.accumulate ? 1.0f : 0.0f});
+}
+
+#ifdef CAPSTAN_ONEDNN
+/// Measured (docs/performance.md, "Matrix products").
+bool openblas_is_faster(const Product<float>& p) {
+  const int64_t work = p.m * p.n * p.k;
+  // A call of oneDNN costs about 0.4 microseconds.
+  if (work < 32 * 1024) return true;
+  // OpenBLAS has kernels that multiply small matrices where they lie; they do badly where only B is transposed.
+  const bool only_b_transposed = p.b_transposed && !p.a_transposed;
+  if (!only_b_transposed && p.n <= 128 && work <= 1'000'000) return true;
+  // The forward product of a wide layer, which starts from the bias.
+  if (only_b_transposed && p.beta != 0 && p.m >= 512 && p.n >= 1024) return true;
+  // oneDNN packs a transposed A slowly when its rows lie a multiple of 1 KB apart, and a narrow B does not outweigh it:
+  // weight gradients of layers with 1024 outputs or more.
+  return p.a_transposed && p.a_stride >= 1024 && p.a_stride % 256 == 0 && p.k > 512 && p.n < 1024;
+}
+
+void call_onednn(const Product<float>& p) {
+  const dnnl_status_t status = dnnl_sgemm(p.a_transposed ? 'T' : 'N', p.b_transposed ? 'T' : 'N', p.m, p.n, p.k,
+                                          p.alpha, p.a, p.a_stride, p.b, p.b_stride, p.beta, p.c, p.c_stride);
+  check(status == dnnl_success, "gemm: oneDNN refuses a product ({}, {}) x ({}, {}): status {}", p.m, p.k, p.k, p.n,
+        static_cast<int>(status));
+}
+#endif
+
+}  // namespace
+
+GemmBackend gemm_backend() { return backend_setting(); }
+
+void set_gemm_backend(GemmBackend backend) {
+  check(has_onednn || backend == GemmBackend::openblas, "set_gemm_backend: this build has no oneDNN");
+  backend_setting() = backend;
+}
+
+std::string onednn_version() {
+#ifdef CAPSTAN_ONEDNN
+  const dnnl_version_t* const version = dnnl_version();
+  return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
+#else
+  return "";
+#endif
+}
+
+std::string bf16_obstacle() {
+  if (!has_onednn)
+    return "this build has no oneDNN, which does such products: install libdnnl-dev and build again, or use float32";
+  if (!onednn_uses_bf16_instructions())
+    return "this CPU has no instructions for it (oneDNN looks for AVX512_BF16 or AMX): use float32";
+  return "";
+}
+
+Bf16Backend bf16_backend() { return bf16_setting(); }
+
+void set_bf16_backend(Bf16Backend backend) {
+  check(backend == Bf16Backend::floats || onednn_multiplies_bf16(),
+        "set_bf16_backend: this build has no oneDNN, or it refuses products of bf16 on this CPU");
+  bf16_setting() = backend;
+}
+
+bool onednn_multiplies_bf16() {
+  // Whether the CPU will do is seen from any product.
+  const Bf16 one[1] = {to_bf16(1)};
+  float result[1];
+  const OneThread one_thread;
+  return onednn_multiply({1, 1, 1, one, 1, false, one, 1, false, result, 1, false});
+}
+
+void multiply(const Product<float>& product) {
+  const OneThread one_thread;
+#ifdef CAPSTAN_ONEDNN
+  if (gemm_backend() == GemmBackend::onednn && !openblas_is_faster(product)) return call_onednn(product);
+#endif
+  call_blas(product, cblas_sgemm);
+}
+
+void multiply(const Product<double>& product) {
+  const OneThread one_thread;
+  call_blas(product, cblas_dgemm);
+}
+
+void multiply(const Bf16Product& product) {
+  const OneThread one_thread;
+  if (bf16_backend() == Bf16Backend::onednn && onednn_multiply(product)) return;
+  multiply_as_floats(product);
+}
+
+}  // namespace capstan

@@ -1,0 +1,53 @@
+#include "core/products/machine_rates.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "core/machine/parallel.hpp"
+#include "core/products/gemm.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace {
+
+template <class Work>
+double seconds_of(const Work& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+ProductRate::ProductRate(int64_t size)
+    : size_(size),
+      a_(static_cast<size_t>(size * size), real(0.5)),
+      b_(static_cast<size_t>(size * size), real(0.25)),
+      c_(static_cast<size_t>(size * size)) {}
+
+double ProductRate::measure() {
+  const double seconds = seconds_of([&] {
+    gemm(size_, size_, size_, {a_.data(), size_}, {b_.data(), size_}, c_.data(), size_);
+  });
+  const auto n = static_cast<double>(size_);
+  return 2 * n * n * n / seconds;
+}
+
+double triad_rate(int64_t count) {
+  const auto size = static_cast<size_t>(count);
+  const std::vector<real> b(size, real(0.5)), c(size, real(0.25));
+  std::vector<real> a(size);
+  std::array<double, 5> rates{};
+  for (double& rate : rates) {
+    const double seconds = seconds_of([&] {
+      parallel_for(count, 1, [out = a.data(), left = b.data(), right = c.data()](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) out[i] = left[i] + real(3) * right[i];
+      });
+    });
+    rate = 3.0 * static_cast<double>(size * sizeof(real)) / seconds;
+  }
+  std::sort(rates.begin(), rates.end());
+  return rates[rates.size() / 2];
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

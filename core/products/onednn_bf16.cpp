@@ -1,0 +1,112 @@
+#include "core/products/onednn_bf16.hpp"
+
+#ifdef CAPSTAN_ONEDNN
+
+#include <array>
+#include <map>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
+
+namespace capstan {
+namespace {
+
+using dnnl::memory;
+
+const dnnl::engine& engine() {
+  static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  return cpu;
+}
+
+memory::desc matrix(int64_t rows, int64_t columns, int64_t stride, bool transposed, memory::data_type type) {
+  return {{rows, columns}, type, transposed ? memory::dims{1, stride} : memory::dims{stride, 1}};
+}
+
+memory without_data(const memory::desc& description) { return {description, engine(), nullptr}; }
+
+/// A product ready to run on any numbers of its shape.
+class Prepared {
+ public:
+  explicit Prepared(const Bf16Product& p)
+      : Prepared(matrix(p.m, p.k, p.a_stride, p.a_transposed, memory::data_type::bf16),
+                 matrix(p.k, p.n, p.b_stride, p.b_transposed, memory::data_type::bf16),
+                 matrix(p.m, p.n, p.c_stride, false, memory::data_type::f32), p.accumulate) {}
+
+  void run(const Bf16Product& p, const dnnl::stream& stream) {
+    a_.set_data_handle(const_cast<Bf16*>(p.a));
+    b_.set_data_handle(const_cast<Bf16*>(p.b));
+    c_.set_data_handle(p.c);
+    product_.execute(stream, {{DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, c_}});
+  }
+
+ private:
+  Prepared(const memory::desc& a, const memory::desc& b, const memory::desc& c, bool accumulate)
+      : a_(without_data(a)), b_(without_data(b)), c_(without_data(c)) {
+    dnnl::primitive_attr attributes;
+    if (accumulate) {
+      dnnl::post_ops add;
+      add.append_sum();
+      attributes.set_post_ops(add);
+    }
+    product_ = dnnl::matmul({dnnl::matmul::desc(a, b, c), attributes, engine()});
+  }
+
+  memory a_, b_, c_;
+  dnnl::matmul product_;
+};
+
+/// Those of one thread. Training meets the same few dozen shapes in every step; texts of many lengths would bring ever
+/// new ones, so now and then all are forgotten.
+class PreparedProducts {
+ public:
+  bool run(const Bf16Product& p) {
+    std::optional<Prepared>& prepared = find(p);
+    if (prepared) prepared->run(p, stream_);
+    return prepared.has_value();
+  }
+
+ private:
+  using Key = std::array<int64_t, 9>;
+  static constexpr size_t most = 512;
+
+  /// Empty where oneDNN has no kernel.
+  std::optional<Prepared>& find(const Bf16Product& p) {
+    const Key key{p.m, p.n, p.k, p.a_stride, p.a_transposed, p.b_stride, p.b_transposed, p.c_stride, p.accumulate};
+    const auto found = products_.find(key);
+    if (found != products_.end()) return found->second;
+    if (products_.size() == most) products_.clear();
+    std::optional<Prepared>& made = products_[key];
+    try {
+      made.emplace(p);
+    } catch (const dnnl::error& error) {
+      if (error.status != dnnl_unimplemented) throw;
+    }
+    return made;
+  }
+
+  std::map<Key, std::optional<Prepared>> products_;
+  dnnl::stream stream_{engine()};
+};
+
+}  // namespace
+
+bool onednn_uses_bf16_instructions() {
+  return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
+}
+
+bool onednn_multiply(const Bf16Product& product) {
+  thread_local PreparedProducts products;
+  return products.run(product);
+}
+
+}  // namespace capstan
+
+#else
+
+namespace capstan {
+
+bool onednn_uses_bf16_instructions() { return false; }
+bool onednn_multiply(const Bf16Product&) { return false; }
+
+}  // namespace capstan
+
+#endif

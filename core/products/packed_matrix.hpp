@@ -1,0 +1,60 @@
+// A weight matrix as decoding reads it.
+#pragma once
+
+#include <vector>
+
+#include "core/array/array.hpp"
+#include "core/kernels/activation_kind.hpp"
+
+namespace capstan {
+
+/// How decoding stores weights: as they are, or rounded to bf16 (8 bits of mantissa), half the bytes to read for every
+/// token. Sums and states are float32 either way.
+enum class DecodeWeights { float32, bf16 };
+
+inline std::vector<EnumName<DecodeWeights>> enum_names(DecodeWeights) {
+  return {{DecodeWeights::float32, "float32"}, {DecodeWeights::bf16, "bf16"}};
+}
+
+}  // namespace capstan
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// Where packed matrices lie, one behind the other: large blocks get huge pages, single matrices below 4 MB would not,
+/// and weights that no cache holds are read up to a seventh faster from those.
+class PackedMemory {
+ public:
+  struct Place {
+    Buffer block;  // held by its matrices, too
+    size_t offset;
+    void* data() const { return static_cast<char*>(block.data()) + offset; }
+  };
+  Place take(size_t bytes);
+
+ private:
+  Buffer block_;
+  size_t used_ = 0, size_ = 0;
+};
+
+/// weight (out, in), packed for products with a few rows: a copy, which no later change of the weight reaches.
+class PackedMatrix {
+ public:
+  /// Throws std::invalid_argument for a weight that is not a matrix.
+  PackedMatrix(const Array& weight, DecodeWeights storage, PackedMemory& memory);
+
+  int64_t in() const { return in_; }
+  int64_t out() const { return out_; }
+  /// y = act(x W^T + bias).  x: (rows, in), bias: (out) or null, y: (rows, out). Equal bits for any number of threads.
+  void multiply(const real* x, int64_t rows, const real* bias, Activation activation, real* y) const;
+
+ private:
+  /// body(pointer to the packed weights) with the type that belongs to the storage.
+  template <class Body>
+  void with_weights(const Body& body) const;
+
+  DecodeWeights storage_;
+  int64_t out_, in_;
+  PackedMemory::Place packed_;
+};
+
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,112 @@
+#include "core/text/utf8.hpp"
+
+#include <cstring>
+
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+struct Lead {
+  size_t length = 0;                // 0: no sequence begins with this byte
+  uint8_t low = 0x80, high = 0xbf;  // limits of the second byte; they exclude overlong forms and surrogates
+};
+
+Lead lead(uint8_t byte) {
+  if (byte < 0x80) return {1};
+  if (byte < 0xc2) return {};
+  if (byte < 0xe0) return {2};
+  if (byte == 0xe0) return {3, 0xa0, 0xbf};
+  if (byte == 0xed) return {3, 0x80, 0x9f};
+  if (byte < 0xf0) return {3};
+  if (byte == 0xf0) return {4, 0x90, 0xbf};
+  if (byte < 0xf4) return {4};
+  if (byte == 0xf4) return {4, 0x80, 0x8f};
+  return {};
+}
+
+/// How many bytes at the front are ASCII and no line's end, counted in eights: most texts are little else.
+size_t plain_front(std::string_view text) {
+  constexpr uint64_t ones = 0x0101010101010101, highs = 0x8080808080808080, line_ends = ones * '\n';
+  size_t at = 0;
+  for (uint64_t word = 0; at + sizeof(word) <= text.size(); at += sizeof(word)) {
+    std::memcpy(&word, text.data() + at, sizeof(word));
+    const uint64_t other = word ^ line_ends;  // a zero byte is a line's end
+    if (((word | ((other - ones) & ~other)) & highs) != 0) break;
+  }
+  return at;
+}
+
+}  // namespace
+
+Utf8Character first_character(std::string_view text) {
+  check(!text.empty(), "utf8: the text is empty");
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  using State = Utf8Character::State;
+  const Lead begin = lead(byte(0));
+  if (begin.length == 0) return {State::invalid, 0, 1};
+  if (begin.length == 1) return {State::valid, byte(0), 1};
+  uint32_t code_point = byte(0) & (0x7fu >> begin.length);
+  for (size_t i = 1; i < begin.length; ++i) {
+    if (i == text.size()) return {State::cut_off, 0, i};
+    const uint8_t low = i == 1 ? begin.low : 0x80, high = i == 1 ? begin.high : 0xbf;
+    if (byte(i) < low || byte(i) > high) return {State::invalid, 0, i};
+    code_point = (code_point << 6) | (byte(i) & 0x3f);
+  }
+  return {State::valid, code_point, begin.length};
+}
+
+void check_utf8(std::string_view text, const std::string& file, TextPlace& place) {
+  for (size_t at = 0; at < text.size();) {
+    if (const size_t plain = plain_front(text.substr(at)); plain > 0) {
+      place.column += static_cast<int64_t>(plain);
+      at += plain;
+      continue;
+    }
+    const Utf8Character character = first_character(text.substr(at));
+    if (character.state != Utf8Character::State::valid)
+      throw Error(
+          fmt::format("{}:{}:{}: byte 0x{:02x} is not valid UTF-8; use the tokenizer 'byte', which reads any file, or "
+                      "convert the file to UTF-8",
+                      file, place.line, place.column, static_cast<uint8_t>(text[at])));
+    if (text[at] == '\n') {
+      ++place.line;
+      place.column = 1;
+    } else {
+      ++place.column;
+    }
+    at += character.bytes;
+  }
+}
+
+void check_utf8(std::string_view text, const std::string& file, int64_t first_line) {
+  TextPlace place{first_line, 1};
+  check_utf8(text, file, place);
+}
+
+void append_utf8(std::string& text, uint32_t code_point) {
+  const auto put = [&](uint32_t byte) { text.push_back(static_cast<char>(byte)); };
+  if (code_point < 0x80) {
+    put(code_point);
+  } else if (code_point < 0x800) {
+    put(0xc0 | (code_point >> 6));
+    put(0x80 | (code_point & 0x3f));
+  } else if (code_point < 0x10000) {
+    put(0xe0 | (code_point >> 12));
+    put(0x80 | ((code_point >> 6) & 0x3f));
+    put(0x80 | (code_point & 0x3f));
+  } else {
+    put(0xf0 | (code_point >> 18));
+    put(0x80 | ((code_point >> 12) & 0x3f));
+    put(0x80 | ((code_point >> 6) & 0x3f));
+    put(0x80 | (code_point & 0x3f));
+  }
+}
+
+size_t character_border(std::string_view text, size_t at) {
+  if (at >= text.size()) return text.size();
+  while (at > 0 && (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80) --at;
+  return at;
+}
+
+}  // namespace capstan

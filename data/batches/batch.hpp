@@ -1,0 +1,19 @@
+// What the data side hands to the model side.
+#pragma once
+
+#include "core/array/array.hpp"
+
+namespace capstan {
+
+/// Target of a position whose loss is not counted.
+constexpr int32_t ignored_target = -1;
+
+/// B examples padded to T tokens.
+struct Batch {
+  Ids tokens;       // (B, T); padding holds token 0
+  Ids segment_ids;  // (B, T): 0 = padding, otherwise the document (Segments)
+  Ids labels;       // language model: (B, T), the next token or ignored_target; classifier: (B)
+  Ids examples;     // (B): index of each example in its epoch's order
+};
+
+}  // namespace capstan

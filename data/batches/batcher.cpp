@@ -1,0 +1,118 @@
+#include "data/batches/batcher.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+constexpr int64_t batches_per_chunk = 64;
+
+void check_index(int64_t index, int64_t batches) {
+  check(index >= 0 && index < batches, "batch: index {} is outside an epoch of {} batches", index, batches);
+}
+
+/// names[i]: what Batch::examples says of row i.
+Batch labelled_batch(const ExampleSet& examples, const std::vector<int64_t>& rows, const std::vector<int64_t>& names) {
+  std::vector<std::vector<int32_t>> tokens;
+  std::vector<int32_t> labels;
+  for (const int64_t row : rows) {
+    tokens.emplace_back(examples.tokens(row), examples.tokens(row) + examples.length(row));
+    labels.push_back(examples.label(row));
+  }
+  Batch batch = pad_rows(tokens);
+  const auto count = static_cast<int64_t>(rows.size());
+  batch.labels = Ids(Shape{count}, labels);
+  batch.examples = Ids(Shape{count}, std::vector<int32_t>(names.begin(), names.end()));
+  return batch;
+}
+
+std::vector<int64_t> entries(const BatchPlan& plan, int64_t index) {
+  check_index(index, plan.batches());
+  const auto begin = plan.order.begin() + plan.starts[static_cast<size_t>(index)];
+  const auto end = plan.order.begin() + plan.starts[static_cast<size_t>(index) + 1];
+  return {begin, end};
+}
+
+}  // namespace
+
+Batch pad_rows(const std::vector<std::vector<int32_t>>& rows) {
+  size_t longest = 0;
+  for (const auto& row : rows) longest = std::max(longest, row.size());
+  const Shape shape{static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest)};
+  Batch batch;
+  batch.tokens = Ids::zeros(shape);
+  batch.segment_ids = Ids::zeros(shape);
+  int32_t* tokens = batch.tokens.mutable_data();
+  int32_t* segments = batch.segment_ids.mutable_data();
+  for (const auto& row : rows) {
+    std::copy(row.begin(), row.end(), tokens);
+    std::fill_n(segments, row.size(), 1);
+    tokens += longest;
+    segments += longest;
+  }
+  return batch;
+}
+
+BucketedBatches::BucketedBatches(const ExampleSet& examples, const BatchConfig& config, uint64_t seed)
+    : examples_(examples),
+      config_(config),
+      example_key_(random_key(seed, "order of examples")),
+      batch_key_(random_key(seed, "order of batches")) {
+  check(examples.size() > 0, "batches: there are no examples");
+}
+
+int64_t BucketedBatches::example(int64_t epoch, int64_t place) const {
+  return static_cast<int64_t>(permuted(static_cast<uint64_t>(place), static_cast<uint64_t>(examples_.size()),
+                                       example_key_, static_cast<uint64_t>(epoch)));
+}
+
+std::shared_ptr<const BatchPlan> BucketedBatches::plan(int64_t epoch) const {
+  const std::lock_guard lock(mutex_);
+  if (epoch == planned_epoch_) return plan_;
+  const int64_t count = examples_.size();
+  std::vector<int64_t> lengths(static_cast<size_t>(count));  // by place in the epoch's order
+  for (int64_t place = 0; place < count; ++place)
+    lengths[static_cast<size_t>(place)] = examples_.length(example(epoch, place));
+  const auto length = [&](int64_t place) { return lengths[static_cast<size_t>(place)]; };
+
+  int64_t chunk = batches_per_chunk * config_.batch_size;
+  if (config_.batch_tokens > 0)
+    chunk = batches_per_chunk * std::max<int64_t>(1, config_.batch_tokens * count / examples_.token_count());
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  for (int64_t begin = 0; begin < count; begin += chunk)
+    std::stable_sort(order.begin() + begin, order.begin() + std::min(count, begin + chunk),
+                     [&](int64_t a, int64_t b) { return length(a) < length(b); });
+  plan_ = std::make_shared<const BatchPlan>(cut_batches(std::move(order), config_, length));
+  planned_epoch_ = epoch;
+  return plan_;
+}
+
+Batch BucketedBatches::batch(int64_t epoch, int64_t index) const {
+  const auto current = plan(epoch);
+  check_index(index, current->batches());
+  const uint64_t shuffled = permuted(static_cast<uint64_t>(index), static_cast<uint64_t>(current->batches()),
+                                     batch_key_, static_cast<uint64_t>(epoch));
+  const std::vector<int64_t> places = entries(*current, static_cast<int64_t>(shuffled));
+  std::vector<int64_t> rows;
+  for (const int64_t place : places) rows.push_back(example(epoch, place));
+  return labelled_batch(examples_, rows, places);
+}
+
+OrderedBatches::OrderedBatches(const ExampleSet& examples, const BatchConfig& config) : examples_(examples) {
+  const auto length = [&](int64_t example) { return examples.length(example); };
+  std::vector<int64_t> order(static_cast<size_t>(examples.size()));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return length(a) > length(b); });
+  plan_ = cut_batches(std::move(order), config, length);
+}
+
+Batch OrderedBatches::batch(int64_t, int64_t index) const {
+  const std::vector<int64_t> rows = entries(plan_, index);
+  return labelled_batch(examples_, rows, rows);
+}
+
+}  // namespace capstan

@@ -1,0 +1,110 @@
+// Batches as pure functions of (seed, epoch, index): a training run resumes by storing the last two.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/base/random.hpp"
+#include "core/config/schema.hpp"
+#include "data/batches/batch.hpp"
+#include "data/batches/example_set.hpp"
+
+namespace capstan {
+
+struct BatchConfig {
+  int64_t batch_size = 32;
+  int64_t batch_tokens = 0;
+};
+template <class Fields>
+void describe(Fields& f, BatchConfig& c) {
+  f("batch_size", c.batch_size, at_least(1), "examples per batch");
+  f("batch_tokens", c.batch_tokens, at_least(0),
+    "instead of batch_size: as many examples as give at most so many tokens, padding included");
+}
+
+/// Whatever was asked before, batch(e, i) is the same. Safe to call from several threads.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+  virtual int64_t examples_per_epoch() const = 0;
+  virtual int64_t batches_per_epoch(int64_t epoch) const = 0;
+  /// Throws std::invalid_argument for an index outside the epoch.
+  virtual Batch batch(int64_t epoch, int64_t index) const = 0;
+};
+
+/// How an epoch is cut: batch i holds order[starts[i]] ... order[starts[i + 1] - 1].
+struct BatchPlan {
+  std::vector<int64_t> order;
+  std::vector<int64_t> starts{0};
+  int64_t batches() const { return static_cast<int64_t>(starts.size()) - 1; }
+};
+
+/// Cuts `order` one batch after the other; length(entry) is the number of tokens of an entry of `order`.
+template <class Length>
+BatchPlan cut_batches(std::vector<int64_t> order, const BatchConfig& config, const Length& length) {
+  BatchPlan plan;
+  int64_t longest = 0, begin = 0;
+  const auto count = static_cast<int64_t>(order.size());
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t tokens = length(order[static_cast<size_t>(i)]), widened = tokens > longest ? tokens : longest;
+    const bool full =
+        config.batch_tokens > 0 ? (i - begin + 1) * widened > config.batch_tokens : i - begin >= config.batch_size;
+    if (full && i > begin) {
+      plan.starts.push_back(i);
+      begin = i;
+      longest = tokens;
+    } else {
+      longest = widened;
+    }
+  }
+  if (count > 0) plan.starts.push_back(count);
+  plan.order = std::move(order);
+  return plan;
+}
+
+/// Training batches of labelled examples with little padding: the epoch's examples are permuted, sorted by length
+/// within chunks of 64 batches, cut, and the batches permuted. Every example is in exactly one batch of an epoch.
+/// Batch::examples = the place of the example in the permuted order.
+class BucketedBatches final : public BatchSource {
+ public:
+  /// `examples` must outlive it. Throws std::invalid_argument when there are none.
+  BucketedBatches(const ExampleSet& examples, const BatchConfig& config, uint64_t seed);
+
+  int64_t examples_per_epoch() const override { return examples_.size(); }
+  int64_t batches_per_epoch(int64_t epoch) const override { return plan(epoch)->batches(); }
+  Batch batch(int64_t epoch, int64_t index) const override;
+  /// The example at a place of an epoch's order.
+  int64_t example(int64_t epoch, int64_t place) const;
+
+ private:
+  std::shared_ptr<const BatchPlan> plan(int64_t epoch) const;
+
+  const ExampleSet& examples_;
+  BatchConfig config_;
+  RandomKey example_key_, batch_key_;
+  mutable std::mutex mutex_;  // the plan of the epoch asked for last
+  mutable int64_t planned_epoch_ = -1;
+  mutable std::shared_ptr<const BatchPlan> plan_;
+};
+
+/// Evaluation batches: every example once, the longest first. Batch::examples = the example's own index.
+class OrderedBatches final : public BatchSource {
+ public:
+  /// `examples` must outlive it.
+  OrderedBatches(const ExampleSet& examples, const BatchConfig& config);
+
+  int64_t examples_per_epoch() const override { return examples_.size(); }
+  int64_t batches_per_epoch(int64_t) const override { return plan_.batches(); }
+  Batch batch(int64_t epoch, int64_t index) const override;
+
+ private:
+  const ExampleSet& examples_;
+  BatchPlan plan_;
+};
+
+/// (rows.size(), longest row) with tokens, segment ids 1 for tokens and 0 for padding; labels are left to the caller.
+Batch pad_rows(const std::vector<std::vector<int32_t>>& rows);
+
+}  // namespace capstan

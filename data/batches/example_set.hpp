@@ -1,0 +1,49 @@
+// What every source of labelled examples makes, and what batches are cut from.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/tokenizers/tokenizer.hpp"
+
+namespace capstan {
+
+/// Token sequences of different lengths, end to end, each with a label.
+class ExampleSet {
+ public:
+  int64_t size() const { return static_cast<int64_t>(labels_.size()); }
+  int64_t length(int64_t example) const { return offset(example + 1) - offset(example); }
+  const int32_t* tokens(int64_t example) const { return tokens_.data() + offset(example); }
+  int32_t label(int64_t example) const { return labels_[static_cast<size_t>(example)]; }
+  int64_t token_count() const { return static_cast<int64_t>(tokens_.size()); }
+  int64_t longest() const;
+  /// Examples of each of `classes` labels.
+  std::vector<int64_t> class_counts(int64_t classes) const;
+
+  /// Throws std::invalid_argument for an example without tokens.
+  void add(const std::vector<int32_t>& tokens, int32_t label);
+  ExampleSet subset(const std::vector<int64_t>& examples) const;
+  /// XXH3-128 over tokens and labels.
+  std::string fingerprint() const;
+
+ private:
+  int64_t offset(int64_t example) const { return offsets_[static_cast<size_t>(example)]; }
+
+  std::vector<int32_t> tokens_;
+  std::vector<int64_t> offsets_{0};
+  std::vector<int32_t> labels_;
+};
+
+/// A classification task. `test` is empty where the configuration names none.
+struct ClassificationData {
+  std::vector<std::string> classes;  // names, by label
+  std::shared_ptr<const Tokenizer> tokenizer;
+  ExampleSet train, valid, test;
+  std::vector<std::string> left_out;  // what was left out, a line each
+  /// Over what training sees and is judged by: tokens and labels of train and valid, and the classes.
+  std::string fingerprint() const;
+};
+
+}  // namespace capstan

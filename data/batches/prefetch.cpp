@@ -1,0 +1,75 @@
+#include "data/batches/prefetch.hpp"
+
+#include "core/base/error.hpp"
+
+namespace capstan {
+
+Prefetcher::Prefetcher(const BatchSource& source, const Options& options)
+    : source_(source),
+      epoch_(options.epoch),
+      index_(options.index),
+      end_epoch_(options.end_epoch),
+      depth_(static_cast<size_t>(options.depth)) {
+  check(options.epoch >= 0 && options.index >= 0 && options.depth >= 0, "prefetch: negative epoch, index or depth");
+  if (depth_ > 0) thread_ = std::thread([this] { run(); });
+}
+
+Prefetcher::~Prefetcher() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::optional<Prefetcher::Prepared> Prefetcher::make() {
+  while (epoch_ < end_epoch_) {
+    const int64_t batches = source_.batches_per_epoch(epoch_);
+    check(batches > 0, "prefetch: epoch {} has no batches", epoch_);
+    if (index_ < batches) {
+      Prepared prepared{epoch_, index_, source_.batch(epoch_, index_)};
+      ++index_;
+      return prepared;
+    }
+    ++epoch_;
+    index_ = 0;
+  }
+  return std::nullopt;
+}
+
+void Prefetcher::run() {
+  for (;;) {
+    std::optional<Prepared> prepared;
+    std::exception_ptr failure;
+    try {
+      prepared = make();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return stopping_ || ready_.size() < depth_; });
+    if (stopping_) return;
+    if (prepared) ready_.push_back(std::move(*prepared));
+    failure_ = failure;
+    finished_ = !prepared;
+    changed_.notify_all();
+    if (finished_) return;
+  }
+}
+
+std::optional<Prefetcher::Prepared> Prefetcher::next() {
+  if (depth_ == 0) return make();
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !ready_.empty() || finished_; });
+  if (ready_.empty()) {  // batches made before the failure are handed out first
+    if (failure_) std::rethrow_exception(failure_);
+    return std::nullopt;
+  }
+  Prepared prepared = std::move(ready_.front());
+  ready_.pop_front();
+  changed_.notify_all();
+  return prepared;
+}
+
+}  // namespace capstan

@@ -1,0 +1,56 @@
+// Prepares the next batches in a thread of its own.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "data/batches/batcher.hpp"
+
+namespace capstan {
+
+/// Goes through the batches of a source in order, from (epoch, index) on and from one epoch into the next.
+class Prefetcher {
+ public:
+  struct Options {
+    int64_t epoch = 0, index = 0;  // the first batch; an index at the end of its epoch is the next epoch's first
+    int64_t end_epoch = std::numeric_limits<int64_t>::max();
+    int64_t depth = 2;  // batches ready at most; 0: no thread, batches are made when they are asked for
+  };
+  struct Prepared {
+    int64_t epoch = 0, index = 0;
+    Batch batch;
+  };
+
+  /// `source` must outlive it.
+  Prefetcher(const BatchSource& source, const Options& options);
+  ~Prefetcher();
+  Prefetcher(const Prefetcher&) = delete;
+  Prefetcher& operator=(const Prefetcher&) = delete;
+
+  /// The next batch; none once end_epoch is reached. Throws what the source threw.
+  std::optional<Prepared> next();
+
+ private:
+  std::optional<Prepared> make();
+  void run();
+
+  const BatchSource& source_;
+  int64_t epoch_, index_;  // the batch to be made next; touched by the thread alone while it runs
+  const int64_t end_epoch_;
+  const size_t depth_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Prepared> ready_;
+  std::exception_ptr failure_;
+  bool finished_ = false, stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace capstan

@@ -1,0 +1,53 @@
+// What to do about the rows of data files that cannot be used.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/config/schema.hpp"
+
+namespace capstan {
+
+enum class OnError { stop, skip };
+inline std::vector<EnumName<OnError>> enum_names(OnError) { return {{OnError::stop, "stop"}, {OnError::skip, "skip"}}; }
+
+/// Gathers what is wrong with rows while the others are read, so that all of it can be told at once.
+class BadRows {
+ public:
+  /// What a row is called: row, line.
+  explicit BadRows(OnError rule, std::string noun = "row") : rule_(rule), noun_(std::move(noun)) {}
+
+  /// `problem`: "file:line: what is wrong".
+  void add(const std::string& problem);
+  /// Runs `read`; an Error that it throws makes a bad row, unless it is a ConfigError. False for a bad row.
+  template <class Read>
+  bool guard(const Read& read) {
+    try {
+      read();
+      return true;
+    } catch (const ConfigError&) {
+      throw;
+    } catch (const Error& problem) {
+      add(problem.what());
+      return false;
+    }
+  }
+
+  int64_t count() const { return count_; }
+  /// Throws Error with the first problems and the count of all, unless bad rows are to be skipped.
+  void check() const;
+  /// What was skipped, in one line; none when nothing was.
+  std::vector<std::string> summary() const;
+
+ private:
+  std::string counted() const;
+
+  OnError rule_;
+  std::string noun_;
+  int64_t count_ = 0;
+  std::vector<std::string> first_;
+};
+
+}  // namespace capstan

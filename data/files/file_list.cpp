@@ -1,0 +1,166 @@
+#include "data/files/file_list.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <map>
+
+#include "core/base/error.hpp"
+#include "data/files/text_file.hpp"
+
+namespace capstan {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> parts_of(std::string_view path) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at <= path.size();) {
+    const size_t end = std::min(path.find('/', at), path.size());
+    if (end > at) parts.emplace_back(path.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+bool has_wildcard(std::string_view text) { return text.find_first_of("*?[") != std::string_view::npos; }
+
+/// reachable[j]: the path's parts so far can be matched by the first j parts of the pattern. No backtracking, so no
+/// pattern is slow.
+bool parts_match(const std::vector<std::string>& path, const std::vector<std::string>& pattern) {
+  std::vector<bool> reachable(pattern.size() + 1, false);
+  reachable[0] = true;
+  const auto skip_any = [&](std::vector<bool>& at) {  // `**` may stand for no folder at all
+    for (size_t j = 0; j < pattern.size(); ++j)
+      if (at[j] && pattern[j] == "**") at[j + 1] = true;
+  };
+  skip_any(reachable);
+  for (const std::string& part : path) {
+    std::vector<bool> next(pattern.size() + 1, false);
+    for (size_t j = 0; j < pattern.size(); ++j) {
+      if (!reachable[j]) continue;
+      if (pattern[j] == "**")
+        next[j] = true;
+      else if (fnmatch(pattern[j].c_str(), part.c_str(), FNM_NOESCAPE) == 0)
+        next[j + 1] = true;
+    }
+    skip_any(next);
+    reachable = std::move(next);
+  }
+  return reachable[pattern.size()];
+}
+
+/// An include or exclude pattern: see FileFilter.
+bool selects(const std::string& pattern, const std::string& name) {
+  if (pattern.find('/') != std::string::npos) return matches_pattern(name, pattern);
+  const std::vector<std::string> parts = parts_of(name);
+  return !parts.empty() && matches_pattern(parts.back(), pattern);
+}
+
+bool selects_any(const std::vector<std::string>& patterns, const std::string& name) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& p) { return selects(p, name); });
+}
+
+/// Calls visit(path, name) for every file below `folder`. Links to folders are not followed, so there are no circles.
+void walk(const fs::path& folder, const FileFilter& filter,
+          const std::function<void(const fs::path&, const std::string&)>& visit) {
+  std::error_code problem;
+  for (auto entry = fs::recursive_directory_iterator(folder, problem);
+       !problem && entry != fs::recursive_directory_iterator(); entry.increment(problem)) {
+    const std::string name = entry->path().lexically_relative(folder).generic_string();
+    std::error_code unknown;
+    const bool is_folder = entry->is_directory(unknown);
+    const bool hidden = entry->path().filename().string().front() == '.';
+    if (hidden || selects_any(filter.exclude, name)) {
+      if (is_folder) entry.disable_recursion_pending();
+      continue;
+    }
+    if (entry->is_regular_file(unknown) && (filter.include.empty() || selects_any(filter.include, name)))
+      visit(entry->path(), name);
+  }
+  if (problem) throw Error(fmt::format("{}: cannot be read: {}", folder.string(), problem.message()));
+}
+
+bool is_text(const fs::path& path) {
+  std::error_code problem;
+  return fs::file_size(path, problem) > 0 && !problem && !looks_binary(path.string());
+}
+
+void add_folder(std::vector<FoundFile>& found, const std::string& path, const FileFilter& filter) {
+  const size_t before = found.size();
+  walk(path, filter, [&](const fs::path& file, const std::string& name) {
+    if (is_text(file)) found.push_back({file.string(), name});
+  });
+  if (found.size() > before) return;
+  throw Error(fmt::format("{}: the folder holds no text{}", path,
+                          filter.include.empty() && filter.exclude.empty()
+                              ? " (hidden, empty and binary files are left out)"
+                              : " that include and exclude let through"));
+}
+
+void add_pattern(std::vector<FoundFile>& found, const std::string& pattern, const FileFilter& filter) {
+  std::vector<std::string> rest = parts_of(pattern);
+  fs::path base = pattern.front() == '/' ? "/" : "";
+  while (!has_wildcard(rest.front())) {
+    base /= rest.front();
+    rest.erase(rest.begin());
+  }
+  const fs::path folder = base.empty() ? fs::path(".") : base;
+  std::error_code problem;
+  if (!fs::is_directory(folder, problem))
+    throw Error(fmt::format("{}: there is no folder {}", pattern, folder.string()));
+  const size_t before = found.size();
+  walk(folder, filter, [&](const fs::path& file, const std::string& name) {
+    if (parts_match(parts_of(name), rest) && is_text(file)) found.push_back({(base / name).string(), name});
+  });
+  if (found.size() == before) throw Error(fmt::format("{}: no text file matches", pattern));
+}
+
+}  // namespace
+
+bool matches_pattern(std::string_view path, std::string_view pattern) {
+  return parts_match(parts_of(path), parts_of(pattern));
+}
+
+std::vector<FoundFile> list_files(const std::vector<std::string>& paths, const FileFilter& filter) {
+  std::vector<FoundFile> found;
+  for (const std::string& path : paths) {
+    std::error_code problem;
+    const auto status = fs::status(path, problem);
+    if (fs::is_directory(status))
+      add_folder(found, path, filter);
+    else if (!fs::exists(status) && has_wildcard(path))
+      add_pattern(found, path, filter);
+    else if (!fs::exists(status))
+      throw Error(fmt::format("{}: no such file or folder; check the path (the program runs in {})", path,
+                              fs::current_path(problem).string()));
+    else
+      found.push_back({path, fs::path(path).filename().string()});
+  }
+  std::sort(found.begin(), found.end(), [](const FoundFile& a, const FoundFile& b) { return a.path < b.path; });
+  const auto same = [](const FoundFile& a, const FoundFile& b) { return a.path == b.path; };
+  found.erase(std::unique(found.begin(), found.end(), same), found.end());
+  return found;
+}
+
+std::vector<FoundFile> list_sources(const std::vector<std::string>& paths, const FileFilter& filter) {
+  std::vector<FoundFile> found;
+  std::map<std::string, size_t> source_of;  // by what the path leads to, whatever it is written like
+  for (size_t source = 0; source < paths.size(); ++source)
+    for (FoundFile& file : list_files({paths[source]}, filter)) {
+      std::error_code problem;
+      const auto [known, is_new] = source_of.emplace(fs::canonical(file.path, problem).string(), source);
+      if (!is_new && known->second != source)
+        throw Error(
+            fmt::format("{}: belongs to two sources, {} and {}; each text has one weight: take it out of one "
+                        "of them",
+                        file.path, paths[known->second], paths[source]));
+      file.source = source;
+      found.push_back(std::move(file));
+    }
+  return found;
+}
+
+}  // namespace capstan

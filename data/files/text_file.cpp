@@ -1,0 +1,164 @@
+#include "data/files/text_file.hpp"
+
+#include <zlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+constexpr size_t packed_block = 1 << 18;
+
+bool has_ending(const std::string& path, const std::string& ending) {
+  return path.size() > ending.size() && path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
+}
+
+bool is_gzip_name(const std::string& path) { return has_ending(path, ".gz"); }
+bool is_zstd_name(const std::string& path) { return has_ending(path, ".zst"); }
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+  void operator()(gzFile_s* file) const { gzclose_r(file); }
+};
+struct FreeStream {
+  void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
+};
+using PlainFile = std::unique_ptr<std::FILE, CloseFile>;
+
+PlainFile open_plain(const std::string& path) {
+  PlainFile file(std::fopen(path.c_str(), "rb"));
+  if (!file) throw Error(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+  return file;
+}
+
+/// Fewer than `size` bytes at the end of the file only.
+size_t read_block(std::FILE* file, void* block_begin, size_t size, const std::string& path) {
+  const size_t got = std::fread(block_begin, 1, size, file);
+  if (got < size && std::ferror(file)) throw Error(fmt::format("{}: reading failed: {}", path, std::strerror(errno)));
+  return got;
+}
+
+void check_readable(const std::string& path) {
+  std::error_code problem;
+  const auto status = std::filesystem::status(path, problem);
+  if (!std::filesystem::exists(status))
+    throw Error(fmt::format("{}: no such file; check the path (the program runs in {})", path,
+                            std::filesystem::current_path(problem).string()));
+  if (std::filesystem::is_directory(status)) throw Error(fmt::format("{}: is a folder, a file is needed here", path));
+}
+
+using Take = std::function<bool(std::string_view)>;
+
+void read_plain(const std::string& path, size_t block, const Take& take) {
+  const PlainFile file = open_plain(path);
+  std::string text(block, '\0');
+  for (size_t got = block; got == block;) {
+    got = read_block(file.get(), text.data(), block, path);
+    if (got > 0 && !take({text.data(), got})) return;
+  }
+}
+
+void read_gzip(const std::string& path, size_t block, const Take& take) {
+  const std::unique_ptr<gzFile_s, CloseFile> file(gzopen(path.c_str(), "rb"));
+  if (!file) throw Error(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+  gzbuffer(file.get(), packed_block);
+  std::string text(block, '\0');
+  for (size_t size = block; size == block;) {
+    const int got = gzread(file.get(), text.data(), static_cast<unsigned>(block));
+    int state = Z_OK;
+    const char* message = gzerror(file.get(), &state);
+    if (state == Z_BUF_ERROR)  // a short read, so it must be looked at before `got`
+      throw Error(fmt::format("{}: the gzip file ends too early; it was not copied or packed in full", path));
+    if (got < 0) throw Error(fmt::format("{}: damaged gzip file ({})", path, message));
+    if (gzdirect(file.get()) != 0 && got > 0)
+      throw Error(fmt::format("{}: is not a gzip file; take .gz off its name if it is plain text", path));
+    size = static_cast<size_t>(got);
+    if (got > 0 && !take({text.data(), size})) return;
+  }
+}
+
+/// The file may hold several frames.
+void read_zstd(const std::string& path, size_t block, const Take& take) {
+  const PlainFile file = open_plain(path);
+  const std::unique_ptr<ZSTD_DStream, FreeStream> stream(ZSTD_createDStream());
+  ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax, ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound);
+  std::string packed(packed_block, '\0'), text(block, '\0');
+  ZSTD_inBuffer in{packed.data(), 0, 0};
+  size_t missing = 0;                       // bytes that the frame still needs; 0 between frames
+  bool was_full = false, had_text = false;  // full: the stream may hold more of the frame than there was room for
+  while (true) {
+    if (in.pos == in.size && (missing == 0 || !was_full)) {
+      in = {packed.data(), read_block(file.get(), packed.data(), packed.size(), path), 0};
+      if (in.size == 0 && missing > 0)
+        throw Error(fmt::format("{}: the zstd file ends too early; it was not copied or packed in full", path));
+      if (in.size == 0) return;
+    }
+    ZSTD_outBuffer out{text.data(), block, 0};
+    missing = ZSTD_decompressStream(stream.get(), &out, &in);
+    was_full = out.pos == block;
+    if (ZSTD_isError(missing) && ZSTD_getErrorCode(missing) == ZSTD_error_prefix_unknown && !had_text)
+      throw Error(fmt::format("{}: is not a zstd file; take .zst off its name if it is plain text", path));
+    if (ZSTD_isError(missing)) throw Error(fmt::format("{}: damaged zstd file ({})", path, ZSTD_getErrorName(missing)));
+    had_text = had_text || out.pos > 0;
+    if (out.pos > 0 && !take({text.data(), out.pos})) return;
+  }
+}
+
+}  // namespace
+
+void read_blocks(const std::string& path, size_t block, const Take& take) {
+  check_readable(path);
+  if (is_gzip_name(path))
+    read_gzip(path, block, take);
+  else if (is_zstd_name(path))
+    read_zstd(path, block, take);
+  else
+    read_plain(path, block, take);
+}
+
+std::string read_text_file(const std::string& path) {
+  std::string text;
+  read_blocks(path, packed_block, [&](std::string_view part) {
+    text += part;
+    return true;
+  });
+  if (text.empty()) throw empty_file(path);
+  return text;
+}
+
+Error empty_file(const std::string& path) { return Error(fmt::format("{}: the file is empty", path)); }
+
+bool is_packed_name(const std::string& path) { return is_gzip_name(path) || is_zstd_name(path); }
+
+std::string unpacked_name(const std::string& path) {
+  if (is_gzip_name(path)) return path.substr(0, path.size() - 3);
+  return is_zstd_name(path) ? path.substr(0, path.size() - 4) : path;
+}
+
+bool looks_binary(const std::string& path) {
+  bool found = false;
+  read_blocks(path, 8192, [&](std::string_view front) {
+    found = front.find('\0') != std::string_view::npos;
+    return false;
+  });
+  return found;
+}
+
+bool Lines::next(Line& line) {
+  if (rest_.empty()) return false;
+  const size_t end = rest_.find('\n');
+  line.text = rest_.substr(0, end);
+  line.number = ++number_;
+  rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+  if (!line.text.empty() && line.text.back() == '\r') line.text.remove_suffix(1);
+  return true;
+}
+
+}  // namespace capstan

@@ -1,0 +1,78 @@
+#include "data/files/token_row.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "core/base/error.hpp"
+#include "core/io/file.hpp"
+
+namespace capstan {
+
+/// Pages that were read count as memory of the process until they are given back, so all of them are from time to time:
+/// they mostly stay in the system's cache, and the few that are read again soon cost a fault each.
+struct TokenRow::Mapping {
+  MappedFile file;
+  int width;
+  mutable std::atomic<size_t> touched{0};
+
+  Mapping(const std::string& path, int token_width) : file(path), width(token_width) {}
+
+  void note(size_t bytes) const {
+    constexpr size_t around = 1 << 18, most = 1 << 26;  // a fault also maps what lies near it in the system's cache
+    if (touched.fetch_add(bytes + around) + bytes + around < most) return;
+    touched = 0;
+    file.release(0, file.size());
+  }
+};
+
+TokenRow::TokenRow(std::vector<int32_t> tokens)
+    : size_(static_cast<int64_t>(tokens.size())),
+      memory_(std::make_shared<const std::vector<int32_t>>(std::move(tokens))) {}
+
+TokenRow TokenRow::mapped(const std::string& path, int64_t size, int width) {
+  check(size >= 0 && (width == 1 || width == 2 || width == 4), "token row: {} tokens of {} bytes", size, width);
+  TokenRow row;
+  row.size_ = size;
+  const auto mapping = std::make_shared<Mapping>(path, width);
+  if (mapping->file.size() != static_cast<size_t>(size) * static_cast<size_t>(width))
+    throw Error(fmt::format("{}: {} bytes, where {} tokens of {} bytes should be; remove the folder it lies in", path,
+                            mapping->file.size(), size, width));
+  mapping->file.expect_jumps();
+  row.mapping_ = mapping;
+  return row;
+}
+
+int TokenRow::width_for(int64_t vocabulary) { return vocabulary <= 1 << 8 ? 1 : vocabulary <= 1 << 16 ? 2 : 4; }
+
+int32_t TokenRow::operator[](int64_t place) const {
+  int32_t token;
+  copy(place, place + 1, &token);
+  return token;
+}
+
+void TokenRow::copy(int64_t begin, int64_t end, int32_t* to) const {
+  check(begin >= 0 && begin <= end && end <= size_, "token row: [{}, {}) is outside of {} tokens", begin, end, size_);
+  if (memory_) {
+    std::copy(memory_->begin() + begin, memory_->begin() + end, to);
+  } else if (begin < end) {
+    const auto count = static_cast<size_t>(end - begin), width = static_cast<size_t>(mapping_->width);
+    const unsigned char* const from = mapping_->file.data() + static_cast<size_t>(begin) * width;
+    if (width == 1)
+      std::copy_n(from, count, to);
+    else if (width == 2)
+      std::copy_n(reinterpret_cast<const uint16_t*>(from), count, to);
+    else
+      std::memcpy(to, from, count * width);
+    mapping_->note(count * width);
+  }
+}
+
+std::vector<int32_t> TokenRow::slice(int64_t begin, int64_t end) const {
+  check(begin <= end, "token row: [{}, {}) is no range", begin, end);
+  std::vector<int32_t> tokens(static_cast<size_t>(end - begin));
+  copy(begin, end, tokens.data());
+  return tokens;
+}
+
+}  // namespace capstan

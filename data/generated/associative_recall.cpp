@@ -1,0 +1,116 @@
+#include "data/generated/associative_recall.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <unordered_set>
+
+#include "core/base/error.hpp"
+#include "core/base/random.hpp"
+#include "data/files/fingerprint.hpp"
+
+namespace capstan {
+namespace {
+
+/// `count` distinct numbers of [first, first + range), uniform; range is at least twice the count or so.
+std::vector<int32_t> distinct(int64_t count, int64_t first, int64_t range, RandomStream& random) {
+  std::vector<int32_t> numbers;
+  std::unordered_set<uint64_t> seen;
+  while (static_cast<int64_t>(numbers.size()) < count) {
+    const uint64_t drawn = random.below(static_cast<uint64_t>(range));
+    if (seen.insert(drawn).second) numbers.push_back(static_cast<int32_t>(first + static_cast<int64_t>(drawn)));
+  }
+  return numbers;
+}
+
+/// `count` indices drawn one after the other without replacement, each with a chance in proportion to its weight among
+/// those left: the order of exponential waiting times with these rates (Efraimidis and Spirakis 2006).
+std::vector<int64_t> weighted_draws(const std::vector<double>& weights, int64_t count, RandomStream& random) {
+  std::vector<double> waits;
+  for (const double weight : weights) waits.push_back(-std::log1p(-random.uniform()) / weight);
+  std::vector<int64_t> order(weights.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::partial_sort(order.begin(), order.begin() + count, order.end(), [&](int64_t a, int64_t b) {
+    return waits[static_cast<size_t>(a)] < waits[static_cast<size_t>(b)];
+  });
+  order.resize(static_cast<size_t>(count));
+  return order;
+}
+
+}  // namespace
+
+void validate(const AssociativeRecallConfig& c, Problems& problems) {
+  if (c.length % 2 != 0)
+    problems.add("length", fmt::format("{} is odd: questions stand at every other place", c.length));
+  if (c.pairs > c.length / 4)
+    problems.add("pairs",
+                 fmt::format("{} pairs and their questions need a length of at least {}", c.pairs, 4 * c.pairs));
+  if (c.vocabulary <= c.length)
+    problems.add("vocabulary", fmt::format("must be more than the length ({}), is {}", c.length, c.vocabulary));
+}
+
+AssociativeRecall::AssociativeRecall(const AssociativeRecallConfig& config) : config_(config) {
+  ProblemText problems("associative-recall");
+  validate(config, problems);
+  if (!problems.text().empty()) throw ConfigError(problems.text());
+  for (int64_t slot = 0; slot < config.length / 2 - config.pairs; ++slot)
+    slot_weights_.push_back(std::pow(static_cast<double>(slot + 1), config.power - 1));
+}
+
+RecallExample AssociativeRecall::example(std::string_view split, int64_t index) const {
+  const RandomKey key = random_key(static_cast<uint64_t>(config_.seed), fmt::format("associative recall/{}", split));
+  // Far more room than one sequence can use, so that sequences do not share random numbers.
+  RandomStream random(key, static_cast<uint64_t>(index) << 32);
+  const int64_t half = config_.vocabulary / 2, pairs = config_.pairs;
+  const std::vector<int32_t> keys = distinct(pairs, 1, half - 1, random),
+                             values = distinct(pairs, half, config_.vocabulary - half, random);
+  const std::vector<int64_t> slots = weighted_draws(slot_weights_, pairs, random);
+  const auto length = static_cast<size_t>(config_.length);
+  RecallExample example{std::vector<int32_t>(length, 0), std::vector<int32_t>(length, ignored_target)};
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const auto question = static_cast<size_t>(2 * (pairs + slots[i]));
+    example.tokens[2 * i] = example.tokens[question] = keys[i];
+    example.tokens[2 * i + 1] = example.labels[question] = values[i];
+  }
+  return example;
+}
+
+std::string AssociativeRecall::fingerprint() const {
+  Fingerprint all;
+  all.add(std::vector<int64_t>{config_.train, config_.valid});
+  for (const char* const split : {"train", "valid"})
+    for (int64_t index = 0; index < 16; ++index) {
+      const RecallExample some = example(split, index);
+      all.add(some.tokens).add(some.labels);
+    }
+  return all.hex();
+}
+
+RecallBatches::RecallBatches(const AssociativeRecallConfig& config, std::string split, int64_t count,
+                             const BatchConfig& batches, std::optional<uint64_t> order_seed)
+    : recall_(config), split_(std::move(split)), count_(count), order_seed_(order_seed) {
+  rows_ = batches.batch_tokens > 0 ? std::max<int64_t>(1, batches.batch_tokens / config.length) : batches.batch_size;
+}
+
+Batch RecallBatches::batch(int64_t epoch, int64_t index) const {
+  check(index >= 0 && index < batches_per_epoch(epoch), "batch: index {} is outside an epoch of {} batches", index,
+        batches_per_epoch(epoch));
+  const int64_t begin = index * rows_, rows = std::min(count_ - begin, rows_), length = recall_.config().length;
+  const Shape shape{rows, length};
+  Batch batch{Ids(shape), Ids(shape, 1), Ids(shape), Ids(Shape{rows})};
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t place = begin + row;
+    const int64_t number =
+        order_seed_ ? static_cast<int64_t>(permuted(static_cast<uint64_t>(place), static_cast<uint64_t>(count_),
+                                                    random_key(*order_seed_, "order of examples"),
+                                                    static_cast<uint64_t>(epoch)))
+                    : place;
+    const RecallExample example = recall_.example(split_, number);
+    std::copy(example.tokens.begin(), example.tokens.end(), batch.tokens.mutable_data() + row * length);
+    std::copy(example.labels.begin(), example.labels.end(), batch.labels.mutable_data() + row * length);
+    batch.examples.mutable_data()[row] = static_cast<int32_t>(place);
+  }
+  return batch;
+}
+
+}  // namespace capstan

@@ -1,0 +1,86 @@
+// Multi-query associative recall (MQAR; Arora et al. 2023, arXiv 2312.04927), for language models: pairs of keys and
+// values, then every key again, whose value is to be recalled.
+//   k1 v1 k2 v2 0 0 k2 0 k1 0 0 0   ->   at k2: v2, at k1: v1
+// Generated, so that it needs no file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/config/schema.hpp"
+#include "data/batches/batcher.hpp"
+
+namespace capstan {
+
+struct AssociativeRecallConfig {
+  static constexpr const char* type_name = "associative-recall";
+  int64_t vocabulary = 8192;
+  int64_t length = 64;
+  int64_t pairs = 4;
+  int64_t train = 100000, valid = 3000, test = 3000;
+  double power = 0.01;
+  int64_t seed = 0;
+};
+template <class Fields>
+void describe(Fields& f, AssociativeRecallConfig& c) {
+  f("vocabulary", c.vocabulary, between(4, 16777216),
+    "tokens: 0 is the filler, the rest of the lower half are keys, the upper half are values; more than length");
+  f("length", c.length, between(4, 16777216), "tokens per sequence, an even number; at least 4 * pairs");
+  f("pairs", c.pairs, at_least(1), "keys with their values in a sequence");
+  f("train", c.train, at_least(1), "number of training sequences");
+  f("valid", c.valid, at_least(1), "number of validation sequences");
+  f("test", c.test, at_least(0), "number of test sequences");
+  f("power", c.power, greater(0),
+    "the g-th slot behind the pairs is asked with a chance like g^(power - 1): below 1 most questions come early");
+  f("seed", c.seed, at_least(0), "the sequences are a function of this seed, not of the run's");
+}
+
+void validate(const AssociativeRecallConfig& c, Problems& problems);
+
+/// One sequence. labels: the value where a key is asked, else ignored_target.
+struct RecallExample {
+  std::vector<int32_t> tokens, labels;
+};
+
+/// Makes the sequences. With D pairs, N tokens and V the vocabulary: keys are distinct numbers of [1, V/2), values of
+/// [V/2, V), uniform; the first 2D tokens are k_1 v_1 ... k_D v_D. The slots are the places 2D, 2D + 2, ..., N - 2; D
+/// of them are drawn without replacement, slot g = 0, 1, ... with a chance in proportion to (g + 1)^(power - 1), and
+/// the i-th one drawn gets k_i and asks for v_i. Everything else is 0.
+class AssociativeRecall {
+ public:
+  /// Throws ConfigError for a configuration that contradicts itself.
+  explicit AssociativeRecall(const AssociativeRecallConfig& config);
+
+  /// A pure function of (seed, split, index); splits share no random numbers.
+  RecallExample example(std::string_view split, int64_t index) const;
+  const AssociativeRecallConfig& config() const { return config_; }
+  /// Tells whether this is still what a run began with: settings of training and validation, and some sequences.
+  std::string fingerprint() const;
+
+ private:
+  AssociativeRecallConfig config_;
+  std::vector<double> slot_weights_;
+};
+
+/// Batches of one split. `order_seed`: an epoch visits the sequences in permuted order, as Batch::examples; without it
+/// one after the other.
+class RecallBatches final : public BatchSource {
+ public:
+  RecallBatches(const AssociativeRecallConfig& config, std::string split, int64_t count, const BatchConfig& batches,
+                std::optional<uint64_t> order_seed);
+
+  int64_t examples_per_epoch() const override { return count_; }
+  int64_t batches_per_epoch(int64_t) const override { return (count_ + rows_ - 1) / rows_; }
+  Batch batch(int64_t epoch, int64_t index) const override;
+
+ private:
+  AssociativeRecall recall_;
+  std::string split_;
+  int64_t count_, rows_;
+  std::optional<uint64_t> order_seed_;
+};
+
+}  // namespace capstan

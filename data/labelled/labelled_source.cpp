@@ -1,0 +1,217 @@
+#include "data/labelled/labelled_source.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/base/error.hpp"
+#include "core/base/random.hpp"
+#include "core/text/utf8.hpp"
+#include "data/files/file_list.hpp"
+#include "data/files/name_list.hpp"
+#include "data/files/text_file.hpp"
+#include "data/labelled/class_names.hpp"
+
+namespace capstan {
+namespace {
+
+/// A row and where it stands.
+struct Source {
+  LabelledText row;
+  std::shared_ptr<const std::string> file;
+  int32_t label = 0;
+  std::string place() const { return fmt::format("{}:{}", *file, row.line); }
+};
+
+std::string trimmed(const std::string& text) {
+  const size_t begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t");
+  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
+}
+
+/// The classes that the configuration names; empty when it names none.
+std::vector<std::string> named_classes(const LabelledSourceConfig& config) {
+  return config.classes_file.empty() ? config.classes : ClassNames::from_file(config.classes_file).names();
+}
+
+/// Every file below `paths` is a text; its label is the folder that it lies in, one below the path.
+std::vector<Source> read_folders(const std::vector<std::string>& paths, const LabelledSourceConfig& config, bool utf8,
+                                 BadRows& bad) {
+  const std::vector<std::string> wanted = named_classes(config);
+  std::vector<Source> sources;
+  for (const FoundFile& found : list_files(paths)) {
+    const size_t slash = found.name.find('/');
+    if (slash == std::string::npos)
+      throw Error(
+          fmt::format("{}: lies in no class's folder: with format: folders, give the folder that holds one folder per "
+                      "class (such as train with pos and neg in it)",
+                      found.path));
+    const std::string label = found.name.substr(0, slash);
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), label) == wanted.end()) continue;
+    std::string text = read_text_file(found.path);
+    if (utf8 && !bad.guard([&] { check_utf8(text, found.path); })) continue;
+    sources.push_back({{label, std::move(text), 1}, std::make_shared<const std::string>(found.path)});
+  }
+  if (sources.empty() && !paths.empty())
+    throw Error(fmt::format("{}: holds no folder called {}", listed(paths), listed(wanted, " or ")));
+  return sources;
+}
+
+std::vector<Source> read_rows(const std::vector<std::string>& paths, const LabelledSourceConfig& config, bool utf8,
+                              BadRows& bad) {
+  if (config.format == TableFormat::folders) return read_folders(paths, config, utf8, bad);
+  std::vector<Source> sources;
+  for (const FoundFile& found : list_files(paths)) {
+    const std::string content = read_text_file(found.path);
+    const int64_t bad_before = bad.count();
+    auto rows = read_table(content, found.path, config.format,
+                           {config.header, config.label_column, config.text_columns}, bad, utf8);
+    const auto file = std::make_shared<const std::string>(found.path);
+    if (rows.empty() && bad.count() == bad_before) throw Error(fmt::format("{}: holds no examples", found.path));
+    for (LabelledText& row : rows) {
+      row.label = trimmed(row.label);
+      sources.push_back({std::move(row), file});
+    }
+  }
+  return sources;
+}
+
+ClassNames class_names(const LabelledSourceConfig& config, const std::vector<Source>& train) {
+  if (!config.classes.empty() && !config.classes_file.empty())
+    throw ConfigError("data: give either classes or classes_file, not both");
+  if (!config.classes.empty()) return ClassNames::from_list(config.classes, "data: classes", config.first_label);
+  if (!config.classes_file.empty()) return ClassNames::from_file(config.classes_file, config.first_label);
+  std::vector<std::string> labels;
+  for (const Source& source : train) labels.push_back(source.row.label);
+  return ClassNames::gather(labels, listed(config.train));
+}
+
+void set_labels(std::vector<Source>& sources, const ClassNames& classes, BadRows& bad) {
+  const auto unknown = [&](Source& source) {
+    return !bad.guard([&] { source.label = classes.index_of(source.row.label, source.place()); });
+  };
+  sources.erase(std::remove_if(sources.begin(), sources.end(), unknown), sources.end());
+}
+
+void check_several_classes(const std::vector<Source>& train) {
+  const auto same = [&](const Source& source) { return source.label == train.front().label; };
+  if (std::all_of(train.begin(), train.end(), same))
+    throw Error(fmt::format(
+        "{}: all {} examples have the label '{}'; a classifier needs at least two classes (is label_column right?)",
+        *train.front().file, train.size(), train.front().row.label));
+}
+
+/// Moves a share of every class from train to the result; both keep their order.
+std::vector<Source> hold_out(std::vector<Source>& train, int64_t classes, double fraction, int64_t seed) {
+  std::vector<std::vector<size_t>> by_class(static_cast<size_t>(classes));
+  for (size_t i = 0; i < train.size(); ++i) by_class[static_cast<size_t>(train[i].label)].push_back(i);
+  std::vector<bool> held(train.size(), false);
+  for (size_t c = 0; c < by_class.size(); ++c) {
+    const size_t count = by_class[c].size();
+    if (count < 2) continue;
+    const auto share = static_cast<size_t>(std::llround(static_cast<double>(count) * fraction));
+    const RandomKey key = random_key(static_cast<uint64_t>(seed), fmt::format("held-out examples of class {}", c));
+    for (size_t i = 0; i < std::clamp<size_t>(share, 1, count - 1); ++i)
+      held[by_class[c][permuted(i, count, key, 0)]] = true;
+  }
+  std::vector<Source> kept, valid;
+  for (size_t i = 0; i < train.size(); ++i) (held[i] ? valid : kept).push_back(std::move(train[i]));
+  train = std::move(kept);
+  return valid;
+}
+
+/// Lengths of at most `limit` tokens in all, made by shortening the longest first.
+std::vector<size_t> shortened(std::vector<size_t> lengths, size_t limit) {
+  size_t total = std::accumulate(lengths.begin(), lengths.end(), size_t{0});
+  for (; total > limit; --total) --*std::max_element(lengths.begin(), lengths.end());
+  return lengths;
+}
+
+ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer, const LabelledSourceConfig& config,
+                  BadRows& bad, int64_t& empty) {
+  ExampleSet examples;
+  for (const Source& source : sources)
+    bad.guard([&] {
+      const auto columns =
+          config.separator ? source.row.columns() : std::vector<std::string_view>{std::string_view(source.row.text)};
+      const std::vector<int32_t> ids = encode_text(columns, tokenizer, config, source.place());
+      if (!ids.empty())
+        examples.add(ids, source.label);
+      else if (config.skip_empty)
+        ++empty;
+      else
+        throw Error(fmt::format("{}: the text is empty; set skip_empty: true to leave such rows out", source.place()));
+    });
+  return examples;
+}
+
+}  // namespace
+
+std::vector<int32_t> encode_text(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer,
+                                 const LabelledSourceConfig& config, const std::string& place) {
+  std::vector<std::vector<int32_t>> parts;
+  std::vector<size_t> lengths;
+  for (const std::string_view column : columns) {
+    parts.push_back(tokenizer.encode(column, place));
+    lengths.push_back(parts.back().size());
+  }
+  const size_t words = std::accumulate(lengths.begin(), lengths.end(), size_t{0}), separators = parts.size() - 1;
+  if (words == 0) return {};
+  const auto limit = static_cast<size_t>(config.max_length);
+  if (limit > 0 && words + separators > limit) {
+    if (config.truncate == Truncate::error)
+      throw Error(
+          fmt::format("{}: the text has {} tokens, more than max_length = {}; raise max_length (and what the model can "
+                      "take), or set truncate to head or tail",
+                      place, words + separators, limit));
+    lengths = shortened(std::move(lengths), limit > separators ? limit - separators : 0);
+  }
+  std::vector<int32_t> ids;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) ids.push_back(static_cast<int32_t>(tokenizer.vocabulary_size()));
+    const auto first =
+        config.truncate == Truncate::tail ? parts[i].end() - static_cast<int64_t>(lengths[i]) : parts[i].begin();
+    ids.insert(ids.end(), first, first + static_cast<int64_t>(lengths[i]));
+  }
+  return ids;
+}
+
+ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer) {
+  const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
+  BadRows bad(config.on_error, config.format == TableFormat::folders ? "file" : "row");
+  std::vector<Source> train = read_rows(config.train, config, utf8, bad),
+                      valid = read_rows(config.valid, config, utf8, bad),
+                      test = read_rows(config.test, config, utf8, bad);
+  if (config.train.empty()) throw ConfigError("data: train names no file");
+  const auto check_train = [&](bool any_left) {
+    bad.check();
+    if (!any_left) throw Error(fmt::format("{}: no row has any text that can be used", listed(config.train)));
+  };
+  const bool named = !config.classes.empty() || !config.classes_file.empty();
+  if (!named || train.empty()) check_train(!train.empty());  // with names, the labels are looked at first
+  const ClassNames classes = class_names(config, train);
+  for (auto* split : {&train, &valid, &test}) set_labels(*split, classes, bad);
+  check_train(!train.empty());
+  check_several_classes(train);
+  const auto class_count = static_cast<int64_t>(classes.names().size());
+  if (config.valid.empty() && config.valid_fraction > 0)
+    valid = hold_out(train, class_count, config.valid_fraction, config.split_seed);
+
+  ClassificationData data;
+  data.classes = classes.names();
+  if (!tokenizer) {
+    std::vector<std::string_view> texts;
+    for (const Source& source : train) texts.push_back(source.row.text);
+    tokenizer = make_tokenizer(config.tokenizer, texts);
+  }
+  data.tokenizer = std::move(tokenizer);
+  int64_t empty = 0;
+  data.train = encode(train, *data.tokenizer, config, bad, empty);
+  data.valid = encode(valid, *data.tokenizer, config, bad, empty);
+  data.test = encode(test, *data.tokenizer, config, bad, empty);
+  check_train(data.train.size() > 0);
+  data.left_out = bad.summary();
+  if (empty > 0) data.left_out.push_back(fmt::format("data: {} texts without any token left out (skip_empty)", empty));
+  return data;
+}
+
+}  // namespace capstan

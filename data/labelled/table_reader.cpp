@@ -1,0 +1,226 @@
+#include "data/labelled/table_reader.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.hpp"
+#include "core/text/utf8.hpp"
+#include "data/files/name_list.hpp"
+#include "data/files/text_file.hpp"
+
+namespace capstan {
+namespace {
+
+std::optional<int64_t> integer(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// Columns of TSV and CSV, found by the header if there is one.
+class Columns {
+ public:
+  Columns(const ColumnChoice& choice, const std::string& file, TableFormat format)
+      : choice_(choice), file_(file), format_(format) {
+    if (!choice.header) choose({});
+  }
+
+  bool chosen() const { return chosen_; }
+
+  void choose(const std::vector<std::string>& header) {
+    label_ = number(choice_.label.value_or("1"), header);
+    for (const std::string& column : choice_.text) text_.push_back(number(column, header));
+    if (text_.empty()) text_.push_back(-1);
+    chosen_ = true;
+  }
+
+  LabelledText row(const std::vector<std::string>& fields, int64_t line) const {
+    const size_t label = place(label_, fields.size());
+    bool fits = label < fields.size();
+    LabelledText result{fits ? fields[label] : "", "", line};
+    for (size_t i = 0; i < text_.size() && fits; ++i) {
+      const size_t at = place(text_[i], fields.size());
+      fits = at < fields.size() && at != label;
+      if (fits) result.add_column(fields[at], i == 0);
+    }
+    if (fits) return result;
+    std::vector<std::string> text_names;
+    for (const int64_t column : text_) text_names.push_back(std::to_string(column));
+    throw Error(fmt::format(
+        "{}:{}: too few columns: found {}, but the label is column {} and the text column {}; columns are separated "
+        "by {} (format {}); choose others with label_column and text_columns",
+        file_, line, fields.size(), label_, listed(text_names, " and "),
+        format_ == TableFormat::tsv ? "tabs" : "commas", enum_name(format_)));
+  }
+
+ private:
+  static size_t place(int64_t column, size_t columns) {
+    const int64_t at = column > 0 ? column - 1 : static_cast<int64_t>(columns) + column;
+    return at < 0 ? columns : static_cast<size_t>(at);
+  }
+
+  int64_t number(const std::string& column, const std::vector<std::string>& header) const {
+    const auto found = std::find(header.begin(), header.end(), column);
+    if (found != header.end()) return found - header.begin() + 1;
+    const auto value = integer(column);
+    if (value && *value != 0) return *value;
+    if (!choice_.header)
+      throw ConfigError(
+          fmt::format("data: column '{}' is neither a number from 1 nor, without header: true, a name", column));
+    throw Error(fmt::format("{}:1: no column is called '{}'; the header has: {}", file_, column, listed(header)));
+  }
+
+  const ColumnChoice& choice_;
+  const std::string& file_;
+  TableFormat format_;
+  bool chosen_ = false;
+  int64_t label_ = 1;
+  std::vector<int64_t> text_;
+};
+
+std::vector<std::string> tsv_fields(std::string_view line) {
+  std::vector<std::string> fields;
+  for (size_t at = 0; at <= line.size();) {
+    const size_t end = std::min(line.find('\t', at), line.size());
+    fields.emplace_back(line.substr(at, end - at));
+    at = end + 1;
+  }
+  return fields;
+}
+
+/// Where a file comes from, and what is done with what cannot be read of it.
+struct TableFile {
+  std::string_view content;
+  const std::string& name;
+  const ColumnChoice& choice;
+  BadRows& bad;
+  bool utf8;
+};
+
+std::vector<LabelledText> read_tsv(const TableFile& file) {
+  std::vector<LabelledText> rows;
+  Columns columns(file.choice, file.name, TableFormat::tsv);
+  Lines lines(file.content);
+  for (Line line; lines.next(line);) {
+    if (line.text.empty()) continue;
+    if (!columns.chosen()) {
+      columns.choose(tsv_fields(line.text));
+      continue;
+    }
+    file.bad.guard([&] {
+      if (file.utf8) check_utf8(line.text, file.name, line.number);
+      rows.push_back(columns.row(tsv_fields(line.text), line.number));
+    });
+  }
+  return rows;
+}
+
+std::vector<LabelledText> read_csv(const TableFile& file) {
+  std::vector<LabelledText> rows;
+  Columns columns(file.choice, file.name, TableFormat::csv);
+  CsvReader reader(file.content, file.name);
+  CsvRecord record;
+  bool more = true;
+  const auto is_empty_line = [&] { return record.fields.size() == 1 && record.fields[0].empty(); };
+  while (!columns.chosen() && (more = reader.next(record)))
+    if (!is_empty_line()) columns.choose(record.fields);
+  while (more) {
+    if (!file.bad.guard([&] { more = reader.next(record); })) {
+      reader.skip_line();
+      continue;
+    }
+    if (!more || is_empty_line()) continue;
+    file.bad.guard([&] {
+      if (file.utf8) check_utf8(record.text, file.name, record.line);
+      rows.push_back(columns.row(record.fields, record.line));
+    });
+  }
+  return rows;
+}
+
+std::string json_field(const nlohmann::json& object, const std::string& key, bool integers, const std::string& place) {
+  const auto found = object.find(key);
+  if (found == object.end()) {
+    std::vector<std::string> keys;
+    for (const auto& item : object.items()) keys.push_back(item.key());
+    throw Error(fmt::format("{}: no key '{}'; found: {}; choose others with label_column and text_columns", place, key,
+                            listed(keys)));
+  }
+  if (found->is_string()) return found->get<std::string>();
+  if (integers && found->is_number_integer()) return found->dump();
+  throw Error(fmt::format("{}: '{}' must be {}, found {}", place, key, integers ? "a string or an integer" : "a string",
+                          found->dump()));
+}
+
+LabelledText read_json(const Line& line, const std::string& file, const ColumnChoice& choice) {
+  const std::vector<std::string> keys = choice.text.empty() ? std::vector<std::string>{"text"} : choice.text;
+  const std::string place = fmt::format("{}:{}", file, line.number);
+  nlohmann::json object;
+  try {
+    object = nlohmann::json::parse(line.text);
+  } catch (const nlohmann::json::exception& problem) {
+    const std::string what = problem.what();  // "[json.exception.parse_error.101] parse error at ..."
+    throw Error(fmt::format("{}: not JSON: {}", place, what.substr(what.find("] ") + 2)));
+  }
+  if (!object.is_object())
+    throw Error(fmt::format("{}: every line must be a JSON object such as {{\"label\": 1, \"text\": \"...\"}}", place));
+  LabelledText row{json_field(object, choice.label.value_or("label"), true, place), "", line.number};
+  for (size_t i = 0; i < keys.size(); ++i) row.add_column(json_field(object, keys[i], false, place), i == 0);
+  return row;
+}
+
+std::vector<LabelledText> read_jsonl(const TableFile& file) {
+  std::vector<LabelledText> rows;
+  Lines lines(file.content);
+  for (Line line; lines.next(line);)
+    if (line.text.find_first_not_of(" \t") != std::string_view::npos)
+      file.bad.guard([&] { rows.push_back(read_json(line, file.name, file.choice)); });
+  return rows;
+}
+
+}  // namespace
+
+std::vector<std::string_view> LabelledText::columns() const {
+  std::vector<std::string_view> result;
+  const std::string_view whole = text;
+  size_t begin = 0;
+  for (const size_t border : borders) {
+    result.push_back(whole.substr(begin, border - 1 - begin));
+    begin = border;
+  }
+  result.push_back(whole.substr(begin));
+  return result;
+}
+
+TableFormat format_of(const std::string& path) {
+  const std::string name = unpacked_name(path);
+  const auto ends_with = [&](std::string_view end) {
+    return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
+  };
+  if (ends_with(".tsv")) return TableFormat::tsv;
+  if (ends_with(".csv")) return TableFormat::csv;
+  if (ends_with(".jsonl") || ends_with(".ndjson")) return TableFormat::jsonl;
+  throw Error(fmt::format("{}: the name does not tell the format (.tsv, .csv, .jsonl); set format", path));
+}
+
+std::vector<LabelledText> read_table(std::string_view content, const std::string& file, TableFormat format,
+                                     const ColumnChoice& columns, BadRows& bad, bool utf8) {
+  if (content.substr(0, 3) == "\xef\xbb\xbf") content.remove_prefix(3);  // a byte order mark, as spreadsheets write it
+  const TableFile table{content, file, columns, bad, utf8};
+  switch (format == TableFormat::by_name ? format_of(file) : format) {
+    case TableFormat::csv:
+      return read_csv(table);
+    case TableFormat::jsonl:
+      return read_jsonl(table);
+    case TableFormat::tsv:
+      return read_tsv(table);
+    case TableFormat::by_name:
+    case TableFormat::folders:
+      break;
+  }
+  throw std::invalid_argument(fmt::format("read_table: {} is no table", file));
+}
+
+}  // namespace capstan

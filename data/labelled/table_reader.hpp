@@ -1,0 +1,81 @@
+// Rows of TSV, CSV and JSONL files.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/config/schema.hpp"
+#include "data/files/bad_rows.hpp"
+
+namespace capstan {
+
+/// by_name ("auto"): by the ending of the file's name, before .gz or .zst. folders: no table, but one text per file in
+/// a folder per class.
+enum class TableFormat { by_name, tsv, csv, jsonl, folders };
+inline std::vector<EnumName<TableFormat>> enum_names(TableFormat) {
+  return {{TableFormat::by_name, "auto"},
+          {TableFormat::tsv, "tsv"},
+          {TableFormat::csv, "csv"},
+          {TableFormat::jsonl, "jsonl"},
+          {TableFormat::folders, "folders"}};
+}
+
+/// Throws Error when the name does not tell.
+TableFormat format_of(const std::string& path);
+
+/// Which columns hold what: a number from 1 (-1 is the last column, -2 the one before), a name of the header, or a key
+/// of JSONL.
+struct ColumnChoice {
+  bool header = false;
+  std::optional<std::string> label;  // otherwise column 1, or "label"
+  std::vector<std::string> text;     // otherwise the last column, or "text"; several are joined by a blank
+};
+
+struct LabelledText {
+  std::string label, text;
+  int64_t line = 0;                  // where the row begins
+  std::vector<size_t> borders = {};  // in `text`: where each of its columns but the first begins, behind the blank
+
+  void add_column(const std::string& column, bool first) {
+    if (!first) {
+      text += ' ';
+      borders.push_back(text.size());
+    }
+    text += column;
+  }
+  /// The columns that the text was joined from.
+  std::vector<std::string_view> columns() const;
+};
+
+/// All rows of a file's content; empty lines are left out. TSV knows no quoting. CSV is RFC 4180: fields in double
+/// quotes may hold commas, line ends and doubled quotes. Rows that cannot be read, with `utf8` also those that are not
+/// UTF-8, go to `bad`; a header that cannot be used is thrown as Error.
+std::vector<LabelledText> read_table(std::string_view content, const std::string& file, TableFormat format,
+                                     const ColumnChoice& columns, BadRows& bad, bool utf8 = false);
+
+struct CsvRecord {
+  std::vector<std::string> fields;
+  std::string_view text;  // as it stands in the file
+  int64_t line = 0;
+};
+
+class CsvReader {
+ public:
+  CsvReader(std::string_view content, std::string file) : rest_(content), file_(std::move(file)) {}
+  /// False at the end. Throws Error for an open quote and for text after a closing one.
+  bool next(CsvRecord& record);
+  /// After an Error: goes on with the line after the one that it names.
+  void skip_line();
+
+ private:
+  std::string quoted_field();
+
+  std::string_view rest_;
+  std::string file_;
+  int64_t line_ = 1;
+};
+
+}  // namespace capstan

@@ -1,0 +1,197 @@
+#include <algorithm>
+
+#include "core/base/error.hpp"
+#include "core/config/settings.hpp"
+#include "data/files/fingerprint.hpp"
+#include "data/text/text_key.hpp"
+#include "data/text/text_loading.hpp"
+#include "data/text/token_cache.hpp"
+
+namespace capstan {
+namespace {
+
+/// Raise it when the same key would stand for other tokens or another form of the files.
+constexpr const char* version = "capstan tokens 1";
+
+/// What is made of a text depends on its files, in their order, and on how they are split.
+std::string key_of_text(const TextSourceConfig& config, const FileLists& lists, const Tell& tell) {
+  Fingerprint key;
+  key.add(version);
+  for (const auto& files : lists) key.add(files.empty() ? "" : key_of_content(files, config.cache + "/contents", tell));
+  const Settings settings = settings_of(config);
+  for (const char* const name : {"split", "valid_fraction", "test_fraction", "on_error", "documents"})
+    key.add(settings.at(name));
+  if (const auto marker = settings.find("documents.text"); marker != settings.end()) key.add(marker->second);
+  return key.hex();
+}
+
+std::string state_of(const FileLists& lists) {
+  Fingerprint state;
+  for (const auto& files : lists) state.add(state_of_files(files));
+  return state.hex();
+}
+
+/// A tokenizer that is learnt from a text depends on its settings besides.
+std::string key_of_tokenizer(const TextSourceConfig& config) {
+  Fingerprint key;
+  for (const auto& [name, value] : settings_of(config))
+    if (name.rfind("tokenizer", 0) == 0) key.add(name).add(value);
+  return key.hex();
+}
+
+/// May the learnt tokenizer be one that an earlier run has saved? A file that the user wants besides would not be
+/// written.
+bool may_be_saved(const TokenizerConfig& config) {
+  const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config);
+  return pieces == nullptr || pieces->model.empty();
+}
+
+/// The text of a piece that was tokenised before, read once more.
+std::string text_again(OnError on_error, bool utf8, const FoundFile& file, const TokenCache& cache,
+                       const TokenIndex::File& piece) {
+  const TokenCacheWriter writer(cache, nullptr);
+  BadRows bad(on_error, "line");
+  const std::vector<SourceText> sources = read_sources({file}, {utf8, writer.scratch(), nullptr}, bad);
+  const auto begin = static_cast<size_t>(piece.text_begin), end = static_cast<size_t>(piece.text_end);
+  if (end > sources[0].size) throw Error(fmt::format("{}: the file has changed since it was tokenised", file.path));
+  return std::string(sources[0].open(begin, end).view());
+}
+
+/// Where a piece comes from: the list, and the place in it.
+std::pair<size_t, size_t> place_of(const Piece& piece, const SplitText& text) {
+  for (size_t list = 0; list < text.sources.size(); ++list) {
+    const auto& sources = text.sources[list];
+    if (piece.source >= sources.data() && piece.source < sources.data() + sources.size())
+      return {list, static_cast<size_t>(piece.source - sources.data())};
+  }
+  throw std::logic_error("a piece of no text");
+}
+
+class CachedText {
+ public:
+  CachedText(const TextSourceConfig& config, const FileLists& lists, std::shared_ptr<const Tokenizer> tokenizer,
+             const Tell& tell)
+      : config_(config),
+        lists_(lists),
+        tell_(tell),
+        state_(state_of(lists)),
+        cache_(config.cache + "/" + key_of_text(config, lists, tell)),
+        tokenizer_key_(key_of_tokenizer(config)),
+        tokenizer_(std::move(tokenizer)) {
+    if (!tokenizer_ && !learns_from_texts(config.tokenizer)) tokenizer_ = make_tokenizer(config.tokenizer, {});
+  }
+
+  TextData load() {
+    if (auto index = find(nullptr)) return data(*index);
+    const TokenCacheWriter writer(cache_, tell_);
+    auto index = find(tell_);  // another process may have made them meanwhile
+    return data(index ? *index : build(writer));
+  }
+
+ private:
+  std::optional<TokenIndex> find(const Tell& about_damage) {
+    if (!tokenizer_ && may_be_saved(config_.tokenizer)) tokenizer_ = cache_.find_tokenizer(tokenizer_key_);
+    auto index = tokenizer_ ? cache_.find(*tokenizer_, about_damage) : std::nullopt;
+    if (index && tell_) tell_(fmt::format("data: tokens from {}", cache_.tokens_folder(*tokenizer_)));
+    return index;
+  }
+
+  TokenIndex build(const TokenCacheWriter& writer) {
+    if (tell_) tell_(fmt::format("data: tokenising the text, once, into {}", cache_.folder()));
+    size_t bytes = 0;
+    for (const auto& files : lists_) bytes += size_of_text(files);
+    Progress checking(tell_, "data: checking the text", bytes);
+    const auto text = read_split_text(config_, lists_, tokenizer_.get(),
+                                      {must_be_utf8(config_, tokenizer_.get()), writer.scratch(), &checking});
+    checking.finish();
+    if (!tokenizer_) {
+      learn(text->pieces.train, writer);
+      if (auto index = find(tell_)) return *index;
+    }
+    TokenIndex index = write_tokens(*text, writer.tokens());
+    if (state_of(lists_) != state_)
+      throw Error("data: the text changed while it was tokenised; run again when its files are complete");
+    writer.save(index, *tokenizer_);
+    return index;
+  }
+
+  void learn(const std::vector<Piece>& pieces, const TokenCacheWriter& writer) {
+    Progress progress(tell_, "data: learning the tokenizer", 0);
+    tokenizer_ = learn_tokenizer(config_, pieces, &progress);
+    progress.finish();
+    if (state_of(lists_) == state_ && may_be_saved(config_.tokenizer))
+      writer.save_tokenizer(*tokenizer_, tokenizer_key_);
+  }
+
+  TokenIndex write_tokens(const SplitText& text, const std::string& folder) const {
+    TokenIndex index;
+    index.width = TokenRow::width_for(vocabulary_size(config_, *tokenizer_));
+    index.left_out = text.left_out;
+    const std::array<const std::vector<Piece>*, 3> splits{&text.pieces.train, &text.pieces.valid, &text.pieces.test};
+    size_t bytes = 0;
+    for (const auto* pieces : splits) bytes += bytes_of(*pieces);
+    Progress progress(tell_, "data: tokenising", bytes);
+    std::array<TokenRow, 3> rows;
+    for (size_t i = 0; i < splits.size(); ++i) {
+      const std::string path = fmt::format("{}/{}.tokens", folder, split_names[i]);
+      TokenIndex::Split& split = index.splits[i];
+      TokenWriter writer(path, index.width);
+      split.size = encode(
+          *splits[i], config_.documents, *tokenizer_, &progress,
+          [&](const std::vector<int32_t>& tokens) { writer.add(tokens); },
+          [&](const Piece& piece, int64_t begin, int64_t end) {
+            const auto [list, number] = place_of(piece, text);
+            split.files.push_back(
+                {list, number, begin, end, static_cast<int64_t>(piece.begin), static_cast<int64_t>(piece.end)});
+          });
+      split.checksum = writer.finish();
+      rows[i] = TokenRow::mapped(path, split.size, index.width);
+    }
+    progress.finish();
+    check_sizes(config_, rows[0].size(), rows[1].size());
+    index.fingerprint = Fingerprint().add(rows[0]).add(rows[1]).hex();
+    return index;
+  }
+
+  TextData data(const TokenIndex& index) const {
+    TextData data;
+    data.tokenizer = tokenizer_;
+    data.left_out = index.left_out;
+    data.fingerprint = index.fingerprint;
+    const std::string folder = cache_.tokens_folder(*tokenizer_);
+    const std::array<TextCorpus*, 3> corpora{&data.train, &data.valid, &data.test};
+    for (size_t i = 0; i < corpora.size(); ++i) {
+      const TokenIndex::Split& split = index.splits[i];
+      corpora[i]->tokens =
+          TokenRow::mapped(fmt::format("{}/{}.tokens", folder, split_names[i]), split.size, index.width);
+      for (const TokenIndex::File& piece : split.files) {
+        const FoundFile& file = lists_[piece.list].at(piece.number);
+        corpora[i]->files.push_back(
+            {file.path, file.name, piece.begin, piece.end, piece.text_end - piece.text_begin, {}, file.source});
+        if (i == 0) continue;
+        corpora[i]->files.back().text = [on_error = config_.on_error, utf8 = tokenizer_->needs_utf8(), file,
+                                         cache = cache_,
+                                         piece] { return text_again(on_error, utf8, file, cache, piece); };
+      }
+    }
+    describe_corpora(config_, data);
+    return data;
+  }
+
+  const TextSourceConfig& config_;
+  const FileLists& lists_;
+  const Tell& tell_;
+  std::string state_;  // of the files, before they were first read
+  TokenCache cache_;
+  std::string tokenizer_key_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+};
+
+}  // namespace
+
+TextData load_cached_text(const TextSourceConfig& config, const FileLists& lists,
+                          std::shared_ptr<const Tokenizer> tokenizer, const Tell& tell) {
+  return CachedText(config, lists, std::move(tokenizer), tell).load();
+}
+
+}  // namespace capstan

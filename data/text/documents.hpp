@@ -1,0 +1,120 @@
+// Where a document ends and the next one begins, in text and in tokens.
+//
+// With documents, the text between two of them is not encoded. Instead every document is followed by one token, the end
+// of a document, whose id is the one behind the tokenizer's vocabulary, so that tokenizers need not know of it. A row
+// of tokens then tells its documents by itself, wherever it is cut.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/config/schema.hpp"
+#include "data/batches/batch.hpp"
+#include "data/tokenizers/tokenizer.hpp"
+
+namespace capstan {
+
+struct NoDocumentsConfig {
+  static constexpr const char* type_name = "none";
+};
+template <class Fields>
+void describe(Fields&, NoDocumentsConfig&) {}
+
+struct FileDocumentsConfig {
+  static constexpr const char* type_name = "file";
+};
+template <class Fields>
+void describe(Fields&, FileDocumentsConfig&) {}
+
+struct LineDocumentsConfig {
+  static constexpr const char* type_name = "line";
+};
+template <class Fields>
+void describe(Fields&, LineDocumentsConfig&) {}
+
+struct BlankLineDocumentsConfig {
+  static constexpr const char* type_name = "blank-line";
+};
+template <class Fields>
+void describe(Fields&, BlankLineDocumentsConfig&) {}
+
+struct MarkerDocumentsConfig {
+  static constexpr const char* type_name = "marker";
+  std::string text = "<|endoftext|>";
+};
+template <class Fields>
+void describe(Fields& f, MarkerDocumentsConfig& c) {
+  f("text", c.text, not_empty(), "what stands between two documents, in a line of its own or within one");
+}
+
+/// YAML: documents: line, or documents: {type: marker, text: "<s>"}. The end of a file is the end of a document in all
+/// of them but `none`.
+using DocumentsConfig = std::variant<NoDocumentsConfig, FileDocumentsConfig, LineDocumentsConfig,
+                                     BlankLineDocumentsConfig, MarkerDocumentsConfig>;
+
+inline bool has_documents(const DocumentsConfig& config) { return !std::holds_alternative<NoDocumentsConfig>(config); }
+
+/// The token behind every document; none without documents.
+std::optional<int32_t> end_of_document(const DocumentsConfig& config, const Tokenizer& tokenizer);
+
+/// A position <= `at`, as near as possible, where a document ends, the text between it and the next one included; 0
+/// when there is none.
+size_t document_border(const DocumentsConfig& config, std::string_view text, size_t at);
+
+/// Cuts a text that comes in pieces into documents. Blank lines before and behind a document are not part of it, nor is
+/// the end of its last line; a document of nothing else is none. What it gives does not depend on the pieces.
+class DocumentCutter {
+ public:
+  /// A part of a document; with the last one, which may be empty, the document ends. Parts are cut where the border
+  /// allows it.
+  using Visit = std::function<void(std::string_view part, bool last)>;
+
+  /// border: Tokenizer::border().
+  DocumentCutter(const DocumentsConfig& config, Border border) : config_(config), border_(std::move(border)) {}
+
+  /// Keeps the end of the text back where it may belong to what stands between documents.
+  void push(std::string_view text, const Visit& visit);
+  /// The file ends.
+  void finish(const Visit& visit);
+
+ private:
+  void end_document(std::string_view text, const Visit& visit);
+  size_t certain(std::string_view text) const;
+
+  DocumentsConfig config_;
+  Border border_;
+  std::string kept_;
+  bool open_ = false;  // a part of the document has been given
+};
+
+/// The tokens of a text that comes in pieces, every document followed by end_of_document(); without documents, those of
+/// the pieces.
+class DocumentEncoder {
+ public:
+  /// `tokenizer` must outlive it. file: what errors call the text.
+  DocumentEncoder(const DocumentsConfig& config, const Tokenizer& tokenizer, std::string file);
+
+  /// Adds to `ids` the tokens that are certain by now.
+  void push(std::string_view text, std::vector<int32_t>& ids);
+  /// The file ends.
+  void finish(std::vector<int32_t>& ids);
+
+ private:
+  DocumentCutter::Visit adding_to(std::vector<int32_t>& ids) const;
+
+  const Tokenizer& tokenizer_;
+  std::string file_;
+  std::optional<int32_t> end_;
+  DocumentCutter cutter_;
+};
+
+/// Gives the documents of every row segment ids of their own, 1, 2, ...: a token `end_of_document` is the first one of
+/// the document behind it, which is predicted from there. Padding stays padding.
+void number_documents(Batch& batch, int32_t end_of_document);
+
+}  // namespace capstan

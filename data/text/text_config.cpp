@@ -1,0 +1,40 @@
+#include <cmath>
+
+#include "core/base/error.hpp"
+#include "data/text/text_source.hpp"
+
+namespace capstan {
+namespace {
+
+void check_weights(const TextSourceConfig& c, Problems& problems) {
+  if (c.weights.empty()) return;
+  if (c.weights.size() != c.train.size())
+    problems.add("weights", fmt::format("there are {} weights for {} entries of train; give one for each, or none",
+                                        c.weights.size(), c.train.size()));
+  for (size_t i = 0; i < c.weights.size(); ++i)
+    if (!(c.weights[i] > 0) || !std::isfinite(c.weights[i]))
+      problems.add(
+          fmt::format("weights.{}", i),
+          fmt::format("must be a number greater than 0, not {}; to leave text out, take its entry out of train",
+                      c.weights[i]));
+}
+
+void check_split(const TextSourceConfig& c, Problems& problems) {
+  const bool held_out = (c.valid.empty() && c.valid_fraction > 0) || (c.test.empty() && c.test_fraction > 0);
+  if (held_out && c.split == TextSplit::tail && std::holds_alternative<FileDocumentsConfig>(c.documents))
+    problems.add("split",
+                 "tail would cut every file in two, and with documents: file each is one document; use split: "
+                 "by-file, or name files for valid and test");
+}
+
+}  // namespace
+
+void validate(const TextSourceConfig& c, Problems& problems) {
+  const double held_out = (c.valid.empty() ? c.valid_fraction : 0) + (c.test.empty() ? c.test_fraction : 0);
+  if (held_out >= 1) problems.add("valid_fraction", "together with test_fraction it leaves no training text");
+  if (c.overlap >= c.sequence_length) problems.add("overlap", "must be less than sequence_length");
+  check_weights(c, problems);
+  check_split(c, problems);
+}
+
+}  // namespace capstan

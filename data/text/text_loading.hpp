@@ -1,0 +1,50 @@
+// The steps that load_text() is made of, whether the tokens end in memory or on the disk.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/text/text_source.hpp"
+#include "data/text/text_split.hpp"
+
+namespace capstan {
+
+/// The files of data.train, data.valid and data.test.
+using FileLists = std::array<std::vector<FoundFile>, 3>;
+
+/// Text as it lies in its files, cut into splits. Pieces point into the sources.
+struct SplitText {
+  std::array<std::vector<SourceText>, 3> sources;
+  Pieces pieces;
+  std::vector<std::string> left_out;
+};
+
+/// `tokenizer` may be null: then the cuts are those of config.tokenizer.
+std::unique_ptr<const SplitText> read_split_text(const TextSourceConfig& config, const FileLists& lists,
+                                                 const Tokenizer* tokenizer, const ReadRule& rule);
+bool must_be_utf8(const TextSourceConfig& config, const Tokenizer* tokenizer);
+
+/// Made from the training text where config.tokenizer needs that.
+std::shared_ptr<const Tokenizer> learn_tokenizer(const TextSourceConfig& config, const std::vector<Piece>& train,
+                                                 Progress* progress);
+
+/// Calls put(tokens) for one block after the other, and file(piece, begin, end) for each piece with the range of its
+/// tokens. Returns the number of tokens.
+int64_t encode(const std::vector<Piece>& pieces, const DocumentsConfig& documents, const Tokenizer& tokenizer,
+               Progress* progress, const std::function<void(const std::vector<int32_t>&)>& put,
+               const std::function<void(const Piece&, int64_t, int64_t)>& file);
+
+/// Throws Error when a split that training needs has no tokens.
+void check_sizes(const TextSourceConfig& config, int64_t train, int64_t valid);
+
+/// Fills in what the corpora's tokens and files tell with the configuration: documents and sources.
+void describe_corpora(const TextSourceConfig& config, TextData& data);
+
+/// load_text() by way of config.cache.
+TextData load_cached_text(const TextSourceConfig& config, const FileLists& lists,
+                          std::shared_ptr<const Tokenizer> tokenizer, const Tell& tell);
+
+}  // namespace capstan

@@ -1,0 +1,204 @@
+#include "data/text/text_split.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+
+#include "core/base/error.hpp"
+#include "core/base/random.hpp"
+#include "core/text/utf8.hpp"
+#include "data/files/text_file.hpp"
+
+namespace capstan {
+namespace {
+
+/// Checks text [begin, end) part by part, so that a line may be as long as the memory is small.
+void check_line(const Text& text, size_t begin, size_t end, const std::string& path, int64_t number) {
+  TextPlace place{number, 1};
+  while (begin < end) {
+    const std::string_view rest = text.view().substr(begin, end - begin);
+    const size_t border = character_border(rest, text_block), size = border > 0 ? border : rest.size();
+    check_utf8(rest.substr(0, size), path, place);
+    if (begin + size < end) text.release(begin, begin + size);
+    begin += size;
+  }
+}
+
+/// Calls keep(begin, end) for what is left between lines that are not UTF-8; never, when all lines are.
+template <class Keep>
+void leave_out_bad_lines(const Text& text, const std::string& path, BadRows& bad, const Keep& keep) {
+  const size_t size = text.view().size();
+  size_t kept = 0, passed = 0;
+  int64_t number = 1;
+  for (size_t at = 0, end = 0; at < size; at = end, ++number) {
+    end = std::min(find(text, "\n", at), size - 1) + 1;
+    if (!bad.guard([&] { check_line(text, at, end, path, number); })) {
+      keep(kept, at);
+      kept = end;
+    }
+    if (end - passed >= text_block || end == size) {
+      text.pass(passed, end);
+      passed = end;
+    }
+  }
+  if (kept > 0) keep(kept, size);
+}
+
+void read_to_memory(SourceText& source, bool utf8, BadRows& bad) {
+  source.text = read_text_file(source.file.path);
+  if (utf8) {
+    std::string left;
+    bool changed = false;
+    leave_out_bad_lines(Text(source.text), source.file.path, bad, [&](size_t begin, size_t end) {
+      left += source.text.substr(begin, end - begin);
+      changed = true;
+    });
+    if (changed) source.text = std::move(left);
+  }
+  source.size = source.text.size();
+}
+
+void unpack(const std::string& from, const std::string& to) {
+  FileWriter file(to);
+  read_blocks(from, text_block, [&](std::string_view part) {
+    file.write(part);
+    return true;
+  });
+  file.close();
+}
+
+void read_to_files(SourceText& source, const ReadRule& rule, const std::string& copy, BadRows& bad) {
+  source.path = is_packed_name(source.file.path) ? copy : source.file.path;
+  if (source.path == copy) unpack(source.file.path, copy);
+  source.size = std::filesystem::file_size(source.path);
+  if (source.size == 0) throw empty_file(source.file.path);
+  if (!rule.utf8) return;
+  std::unique_ptr<FileWriter> left;
+  size_t left_size = 0;
+  const Text text = source.open(0, source.size, rule.progress);
+  leave_out_bad_lines(text, source.file.path, bad, [&](size_t begin, size_t end) {
+    if (!left) left = std::make_unique<FileWriter>(copy + "-valid");
+    left_size += end - begin;
+    for (size_t at = begin; at < end; at += text_block) {
+      const size_t size = std::min(text_block, end - at);
+      left->write(text.view().substr(at, size));
+      text.release(at, at + size);
+    }
+  });
+  if (!left) return;
+  left->close();
+  source.path = copy + "-valid";
+  source.size = left_size;
+}
+
+/// The last place at or before a share of the text where it may be cut.
+size_t cut_position(std::string_view text, double share, const Border& border) {
+  // 1 - 0.05 - 0.05 is a little less than 0.9: a product just below a whole number is that number.
+  constexpr double rounding = 1e-12;
+  return border(text, static_cast<size_t>(std::floor(static_cast<double>(text.size()) * share * (1 + rounding))));
+}
+
+void add_piece(std::vector<Piece>& pieces, const SourceText& file, size_t begin, size_t end) {
+  if (end > begin) pieces.push_back({&file, begin, end});
+}
+
+void split_tails(const std::vector<SourceText>& files, const SplitRule& rule, Pieces& pieces) {
+  for (const SourceText& file : files) {
+    const Text text = file.open(0, file.size);
+    const size_t end = file.size;
+    const size_t test_begin = rule.test > 0 ? cut_position(text.view(), 1 - rule.test, rule.border) : end;
+    const size_t valid_begin =
+        rule.valid > 0 ? cut_position(text.view(), 1 - rule.valid - rule.test, rule.border) : test_begin;
+    add_piece(pieces.train, file, 0, valid_begin);
+    add_piece(pieces.valid, file, valid_begin, test_begin);
+    add_piece(pieces.test, file, test_begin, end);
+  }
+}
+
+void split_files(const std::vector<SourceText>& files, const SplitRule& rule, Pieces& pieces) {
+  std::vector<size_t> order(files.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::make_pair(hash_path(files[a].file.name), a) < std::make_pair(hash_path(files[b].file.name), b);
+  });
+  const auto share = [&](double fraction) {
+    return fraction > 0
+               ? std::max<size_t>(1, static_cast<size_t>(std::llround(static_cast<double>(files.size()) * fraction)))
+               : 0;
+  };
+  const size_t valid_files = share(rule.valid), test_files = share(rule.test);
+  if (valid_files + test_files >= files.size())
+    throw Error(
+        fmt::format("data: split by-file holds {} of {} files out and leaves none to train on; name more files, lower "
+                    "the fractions, or use split: tail",
+                    valid_files + test_files, files.size()));
+  std::vector<int> splits(files.size(), 0);
+  for (size_t i = 0; i < valid_files + test_files; ++i) splits[order[i]] = i < valid_files ? 1 : 2;
+  for (size_t i = 0; i < files.size(); ++i)
+    add_piece(splits[i] == 0 ? pieces.train : splits[i] == 1 ? pieces.valid : pieces.test, files[i], 0, files[i].size);
+}
+
+}  // namespace
+
+Text SourceText::open(size_t begin, size_t end, Progress* progress) const {
+  if (path.empty()) return Text(std::string_view(text).substr(begin, end - begin));
+  const auto mapped = std::make_shared<const MappedFile>(path);
+  if (mapped->size() < size) throw Error(fmt::format("{}: the file became shorter while it was read: run again", path));
+  return Text(mapped, begin, end, progress);
+}
+
+std::vector<SourceText> read_sources(const std::vector<FoundFile>& files, const ReadRule& rule, BadRows& bad) {
+  std::vector<SourceText> sources;
+  for (const FoundFile& file : files) {
+    SourceText& source = sources.emplace_back();
+    source.file = file;
+    if (rule.copies.empty())
+      read_to_memory(source, rule.utf8, bad);
+    else
+      read_to_files(source, rule, fmt::format("{}/{}", rule.copies, sources.size()), bad);
+  }
+  return sources;
+}
+
+Pieces split_sources(const std::vector<SourceText>& files, const SplitRule& rule) {
+  Pieces pieces;
+  if (rule.valid + rule.test > 0 && rule.split == TextSplit::by_file)
+    split_files(files, rule, pieces);
+  else
+    split_tails(files, rule, pieces);
+  return pieces;
+}
+
+void add_whole(const std::vector<SourceText>& files, std::vector<Piece>& pieces) {
+  for (const SourceText& file : files) add_piece(pieces, file, 0, file.size);
+}
+
+Texts texts_of(const std::vector<Piece>& pieces, Progress* progress) {
+  return Texts(pieces.size(), static_cast<int64_t>(bytes_of(pieces)),
+               [&pieces, progress](size_t i) { return pieces[i].open(progress); });
+}
+
+std::vector<Piece> without(std::string_view marker, const std::vector<Piece>& pieces) {
+  std::vector<Piece> parts;
+  for (const Piece& piece : pieces) {
+    const Text text = piece.open();
+    size_t begin = piece.begin;
+    const auto add = [&](size_t end) {
+      if (end > begin) parts.push_back({piece.source, begin, end});
+    };
+    for (size_t at = find(text, marker, 0); at != std::string_view::npos; at = find(text, marker, at + marker.size())) {
+      add(piece.begin + at);
+      begin = piece.begin + at + marker.size();
+    }
+    add(piece.end);
+  }
+  return parts;
+}
+
+size_t bytes_of(const std::vector<Piece>& pieces) {
+  return std::accumulate(pieces.begin(), pieces.end(), size_t{0},
+                         [](size_t sum, const Piece& piece) { return sum + (piece.end - piece.begin); });
+}
+
+}  // namespace capstan

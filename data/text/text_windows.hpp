@@ -1,0 +1,103 @@
+// Windows of a row of tokens, for training and for evaluation of language models. The label of a position is the token
+// after its own.
+#pragma once
+
+#include "data/batches/batcher.hpp"
+#include "data/text/mixture.hpp"
+#include "data/text/text_source.hpp"
+
+namespace capstan {
+
+/// Examples of sequence_length + 1 tokens. `contiguous`: an epoch draws an offset in [0, sequence_length), cuts the
+/// text from there into windows that share no label, and visits each of them once in permuted order; what is left over
+/// at the two ends, less than two windows, differs from epoch to epoch. `random`: as many windows, from anywhere.
+/// Batch::examples = the place in the epoch's order. Where the corpus has documents, each of them is a segment of its
+/// own, and one that a window cuts is two of them.
+///
+/// A corpus with sources is cut source by source, and an epoch has as many windows as all of them have together. A
+/// Mixture deals these to the sources by their weights; a source of n windows whose turn it is for the k-th time since
+/// the first epoch began gives window k mod n of its own epoch floor(k / n).
+class TrainingWindows final : public BatchSource {
+ public:
+  struct Options {
+    int64_t sequence_length = 256;
+    WindowRule rule = WindowRule::contiguous;
+    uint64_t seed = 0;
+  };
+  /// What an epoch takes of a source: so many windows, which pass through its text so many times.
+  struct Share {
+    int64_t windows;
+    double passes;
+  };
+
+  /// `corpus` must outlive it. Throws Error when the text, or that of a source, is shorter than one window, and when a
+  /// weight is too small for a single window.
+  TrainingWindows(const TextCorpus& corpus, const Options& options, const BatchConfig& batches);
+
+  int64_t examples_per_epoch() const override { return mixture_.places(); }
+  int64_t batches_per_epoch(int64_t) const override { return (mixture_.places() + rows_ - 1) / rows_; }
+  Batch batch(int64_t epoch, int64_t index) const override;
+  /// First token of the window at a place of an epoch's order.
+  int64_t window_begin(int64_t epoch, int64_t place) const;
+  /// Of the corpus's i-th source.
+  Share share(size_t source) const;
+
+ private:
+  /// Tokens [begin, end), whose windows have an order of their own.
+  struct Stretch {
+    int64_t begin, end, windows, offsets;
+    std::string name;  // in the keys of its random numbers
+  };
+  static std::vector<Stretch> cut(const TextCorpus& corpus, const Options& options);
+  /// text: what an error calls it.
+  static Stretch make_stretch(int64_t begin, int64_t end, int64_t length, const std::string& text);
+  static Mixture mix(const TextCorpus& corpus, const std::vector<Stretch>& stretches);
+  int64_t window_begin(const Stretch& stretch, int64_t epoch, int64_t place) const;
+
+  const TextCorpus& corpus_;
+  Options options_;
+  std::vector<Stretch> stretches_;  // of each source; without sources, the whole corpus
+  Mixture mixture_;
+  int64_t rows_;
+};
+
+/// Every token of a split is the label of exactly one position, the first one after the start token. With `per_file`
+/// each file is a text of its own, so that its loss can be summed; otherwise the split is one text. Windows after a
+/// text's first repeat the last `overlap` tokens as context, without counting them. Where the corpus has documents, a
+/// window begins with a document and ends with another one or the same, so that each document of at most
+/// sequence_length tokens has the loss that it has alone; only within longer ones are there windows that repeat. The
+/// longest windows come first; Batch::examples = the number of the window in text order.
+class EvaluationWindows final : public BatchSource {
+ public:
+  struct Options {
+    int64_t sequence_length = 256;
+    int32_t start_token = 0;
+    int64_t overlap = 0;
+    bool per_file = false;
+  };
+
+  /// `corpus` must outlive it. Throws std::invalid_argument unless 0 <= overlap < sequence_length.
+  EvaluationWindows(const TextCorpus& corpus, const Options& options, const BatchConfig& batches);
+
+  int64_t examples_per_epoch() const override { return static_cast<int64_t>(windows_.size()); }
+  int64_t batches_per_epoch(int64_t) const override { return plan_.batches(); }
+  Batch batch(int64_t epoch, int64_t index) const override;
+  /// Index into TextCorpus::files of the file that a window belongs to; -1 unless `per_file`.
+  int64_t file_of(int64_t window) const { return windows_.at(static_cast<size_t>(window)).file; }
+
+ private:
+  /// Labels are tokens [begin, end); those before `counted` are context only.
+  struct Window {
+    int64_t file, text_begin, begin, counted, end;
+  };
+  void add_text(int64_t file, int64_t begin, int64_t end);
+  /// Behind the last document that ends within tokens [begin, end); `end` when none does.
+  int64_t border_within(int64_t begin, int64_t end) const;
+
+  const TextCorpus& corpus_;
+  Options options_;
+  std::vector<Window> windows_;
+  BatchPlan plan_;
+};
+
+}  // namespace capstan

@@ -1,0 +1,111 @@
+// Rows of tokens on the disk, made once from a text:
+//   <folder>/<key of the text>/                          everything made from one text
+//     .lock                                              held while something is made
+//     .partial/                                          what is being made; rubbish once nobody holds the lock
+//     tokenizer-<key of its settings>.json               a tokenizer learnt from the text
+//     <fingerprint of the tokenizer>/index.json          see TokenIndex
+//                                    train.tokens, valid.tokens, test.tokens   see TokenRow::mapped
+// A folder of tokens gets its name when all of it is on the disk, so it is there in full or not at all.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/io/file.hpp"
+#include "data/files/fingerprint.hpp"
+#include "data/files/progress.hpp"
+#include "data/tokenizers/tokenizer.hpp"
+
+namespace capstan {
+
+/// What index.json says.
+struct TokenIndex {
+  struct File {
+    size_t list = 0, number = 0;           // data.train, valid or test; the place in it
+    int64_t begin = 0, end = 0;            // its tokens
+    int64_t text_begin = 0, text_end = 0;  // its bytes within the file's usable text
+  };
+  struct Split {
+    int64_t size = 0;
+    std::string checksum;  // XXH3-128 of its .tokens file
+    std::vector<File> files;
+  };
+  int width = 1;            // bytes per token
+  std::string fingerprint;  // TextData::fingerprint()
+  std::vector<std::string> left_out;
+  std::array<Split, 3> splits;  // train, valid, test
+};
+
+extern const std::array<const char*, 3> split_names;
+
+/// Writes a .tokens file.
+class TokenWriter {
+ public:
+  TokenWriter(const std::string& path, int width) : file_(path), width_(width) {}
+  void add(const std::vector<int32_t>& tokens);
+  /// The tokens are on the disk. Returns the checksum.
+  std::string finish();
+
+ private:
+  FileWriter file_;
+  int width_;
+  std::string bytes_;
+  Fingerprint checksum_;
+};
+
+/// What was made from one text.
+class TokenCache {
+ public:
+  explicit TokenCache(std::string folder) : folder_(std::move(folder)) {}
+
+  /// The saved tokenizer of some settings; null when there is none or it is damaged.
+  std::shared_ptr<const Tokenizer> find_tokenizer(const std::string& settings_key) const;
+  /// The index of a tokenizer's tokens, whose files were read and are undamaged. Nothing when there are none, or, with
+  /// a line about it, when they are damaged.
+  std::optional<TokenIndex> find(const Tokenizer& tokenizer, const Tell& tell) const;
+  std::string tokens_folder(const Tokenizer& tokenizer) const { return folder_ + "/" + tokenizer.fingerprint(); }
+  const std::string& folder() const { return folder_; }
+
+ private:
+  std::string folder_;
+};
+
+/// Held by one process at a time; released by the system, however the process ends.
+class FolderLock {
+ public:
+  /// Waits for a process that holds it, with a line about it.
+  FolderLock(const std::string& folder, const Tell& tell);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int descriptor_ = -1;
+};
+
+/// The right to make something from a text, which one process has at a time. Takes with it, in the end, whatever is not
+/// finished.
+class TokenCacheWriter {
+ public:
+  TokenCacheWriter(const TokenCache& cache, const Tell& tell);
+  ~TokenCacheWriter();
+  TokenCacheWriter(const TokenCacheWriter&) = delete;
+  TokenCacheWriter& operator=(const TokenCacheWriter&) = delete;
+
+  /// Empty folders: for what need not stay, and for the tokens.
+  std::string scratch() const { return partial_ + "/texts"; }
+  std::string tokens() const { return partial_ + "/tokens"; }
+  void save_tokenizer(const Tokenizer& tokenizer, const std::string& settings_key) const;
+  /// Makes the folder tokens() that of the tokenizer.
+  void save(const TokenIndex& index, const Tokenizer& tokenizer) const;
+
+ private:
+  const TokenCache& cache_;
+  FolderLock lock_;
+  std::string partial_;
+};
+
+}  // namespace capstan

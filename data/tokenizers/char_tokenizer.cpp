@@ -1,0 +1,79 @@
+#include "data/tokenizers/char_tokenizer.hpp"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/base/error.hpp"
+#include "core/text/utf8.hpp"
+#include "data/tokenizers/normalisation_json.hpp"
+
+namespace capstan {
+
+namespace {
+
+template <class Visit>
+void each_code_point(std::string_view text, const Normalisation& normalisation, const Visit& visit) {
+  std::string changed;
+  if (!changes_nothing(normalisation)) text = changed = normalised(text, normalisation);
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Character character = first_character(text.substr(at));
+    visit(character.code_point);
+    at += character.bytes;
+  }
+}
+
+}  // namespace
+
+CharTokenizer::CharTokenizer(std::vector<uint32_t> code_points, const Normalisation& normalisation)
+    : code_points_(std::move(code_points)), normalisation_(normalisation) {
+  for (size_t i = 0; i < code_points_.size(); ++i) {
+    check(i == 0 || code_points_[i - 1] < code_points_[i], "char tokenizer: code points do not ascend at U+{:04X}",
+          code_points_[i]);
+    ids_[code_points_[i]] = static_cast<int32_t>(i) + 1;
+  }
+}
+
+CharTokenizer CharTokenizer::from_texts(const Texts& texts, const Normalisation& normalisation) {
+  const CharTokenizer empty({}, normalisation);
+  std::set<uint32_t> found;
+  for (size_t i = 0; i < texts.count(); ++i) {
+    TextPlace place;
+    for_blocks(texts.open(i), border_of(empty), [&](std::string_view text) {
+      check_utf8(text, "text", place);
+      each_code_point(text, normalisation, [&](uint32_t point) { found.insert(point); });
+    });
+  }
+  return CharTokenizer({found.begin(), found.end()}, normalisation);
+}
+
+int32_t CharTokenizer::id_of(uint32_t code_point) const {
+  const auto found = ids_.find(code_point);
+  return found == ids_.end() ? unknown : found->second;
+}
+
+std::vector<int32_t> CharTokenizer::encode(std::string_view text, const std::string& file) const {
+  check_utf8(text, file);
+  std::vector<int32_t> ids;
+  ids.reserve(text.size());
+  each_code_point(text, normalisation_, [&](uint32_t point) { ids.push_back(id_of(point)); });
+  return ids;
+}
+
+std::string CharTokenizer::piece(int32_t id, int32_t) const {
+  check_id(id);
+  std::string text;
+  append_utf8(text, id == unknown ? 0xfffd : code_points_[static_cast<size_t>(id) - 1]);
+  return text;
+}
+
+size_t CharTokenizer::border(std::string_view text, size_t at) const {
+  return normalisation_.form == NormalForm::none ? character_border(text, at) : normalisation_border(text, at);
+}
+
+std::string CharTokenizer::to_json() const {
+  nlohmann::json json{{"kind", kind()}, {"code_points", code_points_}};
+  add_to_json(normalisation_, json);
+  return json.dump();
+}
+
+}  // namespace capstan

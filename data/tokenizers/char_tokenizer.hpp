@@ -1,0 +1,37 @@
+#pragma once
+
+#include <unordered_map>
+
+#include "data/tokenizers/tokenizer.hpp"
+
+namespace capstan {
+
+/// One id per Unicode code point of the normalised training text, in the order of the code points; id 0 is every other
+/// one.
+class CharTokenizer final : public Tokenizer {
+ public:
+  static constexpr int32_t unknown = 0;
+
+  /// Throws std::invalid_argument unless the code points ascend strictly.
+  explicit CharTokenizer(std::vector<uint32_t> code_points, const Normalisation& normalisation = {});
+  static CharTokenizer from_texts(const Texts& texts, const Normalisation& normalisation = {});
+
+  std::string kind() const override { return "char"; }
+  int64_t vocabulary_size() const override { return static_cast<int64_t>(code_points_.size()) + 1; }
+  std::vector<int32_t> encode(std::string_view text, const std::string& file = "text") const override;
+  /// The unknown id is shown as U+FFFD.
+  std::string piece(int32_t id, int32_t previous) const override;
+  bool needs_utf8() const override { return true; }
+  size_t border(std::string_view text, size_t at) const override;
+  int32_t start_token() const override { return id_of('\n'); }
+  std::string to_json() const override;
+
+ private:
+  int32_t id_of(uint32_t code_point) const;
+
+  std::vector<uint32_t> code_points_;
+  Normalisation normalisation_;
+  std::unordered_map<uint32_t, int32_t> ids_;
+};
+
+}  // namespace capstan

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "data/tokenizers/tokenizer.hpp"
+
+namespace capstan {
+
+/// The 15 tokens of ListOps: ids 0-9 are the digits, then `[MIN [MAX [MED [SM ]`. Parentheses, which only group, are
+/// left out; `X` is read as `]`.
+class ListOpsTokenizer final : public Tokenizer {
+ public:
+  static constexpr int32_t minimum = 10, maximum = 11, median = 12, sum_modulo_ten = 13, end = 14;
+  static constexpr int64_t size = 15;
+
+  std::string kind() const override { return "listops"; }
+  int64_t vocabulary_size() const override { return size; }
+  /// Throws Error at a word that is none of the tokens.
+  std::vector<int32_t> encode(std::string_view text, const std::string& file = "text") const override;
+  std::string piece(int32_t id, int32_t previous) const override;
+  bool needs_utf8() const override { return false; }
+  size_t border(std::string_view text, size_t at) const override;
+  int32_t start_token() const override { return end; }
+  std::string to_json() const override;
+};
+
+}  // namespace capstan

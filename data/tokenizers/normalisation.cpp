@@ -1,0 +1,63 @@
+#include "data/tokenizers/normalisation.hpp"
+
+#include <utf8proc.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+bool is_ascii(char c) { return static_cast<uint8_t>(c) < 0x80; }
+
+utf8proc_option_t options_of(const Normalisation& rule) {
+  int options = UTF8PROC_STABLE;
+  if (rule.form != NormalForm::none) options |= UTF8PROC_COMPOSE;
+  if (rule.form == NormalForm::nfkc) options |= UTF8PROC_COMPAT;
+  if (rule.case_fold) options |= UTF8PROC_CASEFOLD;
+  return static_cast<utf8proc_option_t>(options);
+}
+
+void append_mapped(std::string& result, std::string_view text, utf8proc_option_t options) {
+  struct Free {
+    void operator()(utf8proc_uint8_t* bytes) const { std::free(bytes); }
+  };
+  utf8proc_uint8_t* mapped = nullptr;
+  const utf8proc_ssize_t size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                             static_cast<utf8proc_ssize_t>(text.size()), &mapped, options);
+  const std::unique_ptr<utf8proc_uint8_t, Free> owner(mapped);
+  if (size < 0) throw Error(fmt::format("the text cannot be normalised: {}", utf8proc_errmsg(size)));
+  result.append(reinterpret_cast<const char*>(mapped), static_cast<size_t>(size));
+}
+
+}  // namespace
+
+std::string normalised(std::string_view text, const Normalisation& rule) {
+  std::string result;
+  result.reserve(text.size());
+  const utf8proc_option_t options = options_of(rule);
+  for (size_t at = 0; at < text.size();) {
+    // An ASCII character may only change with what is not ASCII behind it: "e" and an accent.
+    const bool alone = is_ascii(text[at]) && (at + 1 == text.size() || is_ascii(text[at + 1]));
+    if (alone) {
+      const char c = text[at++];
+      result.push_back(rule.case_fold && c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+      continue;
+    }
+    size_t end = at + 1;
+    while (end < text.size() && !is_ascii(text[end])) ++end;
+    append_mapped(result, text.substr(at, end - at), options);
+    at = end;
+  }
+  return result;
+}
+
+size_t normalisation_border(std::string_view text, size_t at) {
+  if (at >= text.size()) return text.size();
+  while (at > 0 && !is_ascii(text[at])) --at;
+  return at;
+}
+
+}  // namespace capstan

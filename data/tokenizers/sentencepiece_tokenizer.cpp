@@ -1,0 +1,161 @@
+#include "data/tokenizers/sentencepiece_tokenizer.hpp"
+
+#include <sentencepiece_processor.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "core/base/error.hpp"
+#include "core/text/base64.hpp"
+#include "core/text/utf8.hpp"
+#include "data/files/text_file.hpp"
+#include "data/tokenizers/normalisation_json.hpp"
+
+namespace capstan {
+namespace {
+
+const std::string blank_mark = "\xe2\x96\x81";  // U+2581: a blank, inside of SentencePiece
+
+/// Longer lines are cut where a word begins: encoding takes some hundred bytes of memory per character.
+constexpr size_t longest_part = 1 << 16;
+
+void check_status(const sentencepiece::util::Status& status, const std::string& origin) {
+  if (!status.ok())
+    throw Error(
+        fmt::format("{}: not a SentencePiece model, or a damaged one ({}); use another copy of it, or another "
+                    "name to have one trained",
+                    origin, status.message()));
+}
+
+std::string with_blanks(std::string piece) {
+  for (size_t at = piece.find(blank_mark); at != std::string::npos; at = piece.find(blank_mark, at))
+    piece.replace(at, blank_mark.size(), " ");
+  return piece;
+}
+
+/// Does a blank follow something else in a piece?
+bool reaches_across_words(const std::string& piece) {
+  const size_t first = piece.find_first_not_of(' ');
+  return first != std::string::npos && piece.find(' ', first) != std::string::npos;
+}
+
+bool begins_word(std::string_view text, size_t at) { return text[at] == ' ' && text[at - 1] != ' '; }
+
+}  // namespace
+
+SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const Normalisation& normalisation,
+                                               const std::string& origin)
+    : model_(std::move(model)),
+      normalisation_(normalisation),
+      processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
+  check_status(processor_->LoadFromSerializedProto(model_), origin);
+  learn_pieces();
+  learn_manners();
+}
+
+SentencePieceTokenizer::~SentencePieceTokenizer() = default;
+SentencePieceTokenizer::SentencePieceTokenizer(SentencePieceTokenizer&&) noexcept = default;
+
+SentencePieceTokenizer SentencePieceTokenizer::from_file(const std::string& path, const Normalisation& normalisation) {
+  return SentencePieceTokenizer(read_text_file(path), normalisation, path);
+}
+
+void SentencePieceTokenizer::learn_pieces() {
+  const auto& model = *processor_;
+  const int newline = model.PieceToId("\n"), newline_byte = model.PieceToId("<0x0A>");
+  end_of_line_ = newline != model.unk_id()        ? newline
+                 : newline_byte != model.unk_id() ? newline_byte
+                 : model.eos_id() >= 0            ? model.eos_id()
+                                                  : model.unk_id();
+  for (int id = 0; id < model.GetPieceSize(); ++id) {
+    const std::string& piece = model.IdToPiece(id);
+    if (id == end_of_line_)
+      pieces_.emplace_back("\n");
+    else if (model.IsUnknown(id))
+      pieces_.emplace_back("\xef\xbf\xbd");
+    else if (model.IsControl(id))
+      pieces_.emplace_back();
+    else if (model.IsByte(id))  // "<0x41>"
+      pieces_.emplace_back(1, static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16)));
+    else
+      pieces_.push_back(with_blanks(piece));
+  }
+}
+
+/// The processor tells its settings only by what it does.
+void SentencePieceTokenizer::learn_manners() {
+  const auto back_and_forth = [this](std::string_view text) {
+    std::vector<int32_t> ids;
+    encode_part(text, ids);
+    std::string all;
+    for (const int32_t id : ids) all += pieces_[static_cast<size_t>(id)];
+    return all;
+  };
+  const std::string a = back_and_forth("a");  // U+FFFD where the model does not know it
+  invents_blank_ = a[0] == ' ';
+  by_words_ = back_and_forth(" a  a ") == " " + a + "  " + a + " " &&
+              processor_->PieceToId(blank_mark) != processor_->unk_id() &&
+              std::none_of(pieces_.begin(), pieces_.end(), reaches_across_words);
+}
+
+void SentencePieceTokenizer::encode_part(std::string_view part, std::vector<int32_t>& ids) const {
+  std::vector<int> found;
+  const auto status = processor_->Encode({part.data(), part.size()}, &found);
+  if (!status.ok()) throw Error(fmt::format("SentencePiece cannot encode a text: {}", status.message()));
+  ids.insert(ids.end(), found.begin(), found.end());
+}
+
+void SentencePieceTokenizer::encode_line(std::string_view line, std::vector<int32_t>& ids) const {
+  const size_t least = by_words_ ? 1 : longest_part;
+  while (!line.empty()) {
+    size_t end = std::min(least, line.size());
+    while (end < line.size() && !begins_word(line, end)) ++end;
+    encode_part(line.substr(0, end), ids);
+    if (end < line.size() && invents_blank_) ++end;  // the next part's invented blank is this one
+    line.remove_prefix(end);
+  }
+}
+
+std::vector<int32_t> SentencePieceTokenizer::encode(std::string_view text, const std::string& file) const {
+  check_utf8(text, file);
+  std::string changed;
+  if (!changes_nothing(normalisation_)) text = changed = normalised(text, normalisation_);
+  std::vector<int32_t> ids;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    encode_line(text.substr(0, end), ids);
+    if (end < text.size()) ids.push_back(end_of_line_);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return ids;
+}
+
+std::string SentencePieceTokenizer::piece(int32_t id, int32_t previous) const {
+  check_id(id);
+  const std::string& text = pieces_[static_cast<size_t>(id)];
+  const bool first_of_line = previous < 0 || previous == end_of_line_;
+  return invents_blank_ && first_of_line && !text.empty() && text[0] == ' ' ? text.substr(1) : text;
+}
+
+size_t SentencePieceTokenizer::word_border(std::string_view text, size_t at) {
+  if (at >= text.size()) return text.size();
+  const auto is_ascii = [](char c) { return static_cast<uint8_t>(c) < 0x80; };  // others may be blanks in nfkc
+  while (at > 0 && text[at] != '\n' && text[at - 1] != '\n' && !(begins_word(text, at) && is_ascii(text[at - 1]))) --at;
+  return at;
+}
+
+size_t SentencePieceTokenizer::border(std::string_view text, size_t at) const {
+  if (by_words_) return word_border(text, at);
+  if (at >= text.size()) return text.size();
+  while (at > 0 && text[at] != '\n' && text[at - 1] != '\n') --at;
+  return at;
+}
+
+std::string SentencePieceTokenizer::to_json() const {
+  nlohmann::json json{{"kind", kind()}, {"model", to_base64(model_)}};
+  add_to_json(normalisation_, json);
+  return json.dump();
+}
+
+}  // namespace capstan

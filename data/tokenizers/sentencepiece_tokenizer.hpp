@@ -1,0 +1,62 @@
+// Pieces of words, by Google's SentencePiece (Kudo and Richardson, 2018, arXiv 1808.06226).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/tokenizers/tokenizer.hpp"
+
+namespace sentencepiece {
+class SentencePieceProcessor;
+}
+
+namespace capstan {
+
+/// The ids of a SentencePiece model. Each line of a text is encoded on its own, as SentencePiece trains, and followed
+/// by the token of a line's end: the model's "\n", its byte 0x0A, its `</s>` or, if it has none of them, its unknown
+/// token.
+///
+/// Models that train_sentencepiece() makes invent no blank before a line, keep every blank and have a byte for whatever
+/// has no piece, so that decoding gives the text back (but U+2581, which stands for the blank inside of SentencePiece,
+/// comes back as a blank). Their pieces never reach across the beginning of a word, and a line is encoded word by word:
+/// the same ids wherever a text is cut.
+class SentencePieceTokenizer final : public Tokenizer {
+ public:
+  /// `model`: the content of a .model file. Throws Error "<origin>: ..." when it is none.
+  SentencePieceTokenizer(std::string model, const Normalisation& normalisation, const std::string& origin);
+  /// Throws Error naming the file when it is missing or no model.
+  static SentencePieceTokenizer from_file(const std::string& path, const Normalisation& normalisation);
+  ~SentencePieceTokenizer() override;
+  SentencePieceTokenizer(SentencePieceTokenizer&&) noexcept;
+
+  std::string kind() const override { return "sentencepiece"; }
+  int64_t vocabulary_size() const override { return static_cast<int64_t>(pieces_.size()); }
+  std::vector<int32_t> encode(std::string_view text, const std::string& file = "text") const override;
+  /// A byte's token is that byte, the unknown one is shown as U+FFFD, `<s>` and its like as nothing.
+  std::string piece(int32_t id, int32_t previous) const override;
+  bool needs_utf8() const override { return true; }
+  size_t border(std::string_view text, size_t at) const override;
+  int32_t start_token() const override { return end_of_line_; }
+  std::string to_json() const override;
+
+  /// border() of the models that train_sentencepiece() makes: before a word's blanks, before and after a line's end.
+  static size_t word_border(std::string_view text, size_t at);
+
+ private:
+  void learn_pieces();
+  void learn_manners();
+  void encode_line(std::string_view line, std::vector<int32_t>& ids) const;
+  void encode_part(std::string_view part, std::vector<int32_t>& ids) const;
+
+  std::string model_;
+  Normalisation normalisation_;
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
+  std::vector<std::string> pieces_;  // as text
+  int32_t end_of_line_ = 0;
+  bool invents_blank_ = false;  // the model puts a blank before every text
+  bool by_words_ = false;       // pieces reach across no word's beginning, and no blank is lost or invented
+};
+
+}  // namespace capstan

@@ -1,0 +1,73 @@
+// Texts of any size, read block by block.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/io/file.hpp"
+#include "data/files/progress.hpp"
+
+namespace capstan {
+
+/// Bytes that are worked on at a time.
+constexpr size_t text_block = size_t{1} << 20;
+
+/// A text that is read from front to back, in memory or in a mapped file.
+class Text {
+ public:
+  /// Whoever owns the text must outlive this.
+  explicit Text(std::string_view text) : view_(text) {}
+  /// Bytes [begin, end) of a file. `progress` may be null.
+  Text(std::shared_ptr<const MappedFile> file, size_t begin, size_t end, Progress* progress);
+
+  std::string_view view() const { return view_; }
+  /// The pages of a file that hold bytes [begin, end) of the text need not stay in memory.
+  void release(size_t begin, size_t end) const;
+  /// The work on bytes [begin, end) is done: releases them and tells the progress.
+  void pass(size_t begin, size_t end) const;
+
+ private:
+  std::string_view view_;
+  std::shared_ptr<const MappedFile> file_;
+  size_t offset_ = 0;
+  Progress* progress_ = nullptr;
+};
+
+/// Several texts, each of which may be opened as often as needed.
+class Texts {
+ public:
+  using Open = std::function<Text(size_t)>;
+
+  Texts() = default;
+  /// In memory; whoever owns them must outlive this.
+  Texts(std::vector<std::string_view> texts);
+  Texts(std::initializer_list<std::string_view> texts) : Texts(std::vector<std::string_view>(texts)) {}
+  /// `open(i)` gives the i-th of `count` texts, which have `bytes` bytes together.
+  Texts(size_t count, int64_t bytes, Open open) : count_(count), bytes_(bytes), open_(std::move(open)) {}
+
+  size_t count() const { return count_; }
+  int64_t bytes() const { return bytes_; }
+  Text open(size_t i) const { return open_(i); }
+
+ private:
+  size_t count_ = 0;
+  int64_t bytes_ = 0;
+  Open open_;
+};
+
+/// Where `sought` (not longer than text_block) first stands at or behind `at`, or npos. Releases what it passes.
+size_t find(const Text& text, std::string_view sought, size_t at);
+
+/// Where a text may be cut: Tokenizer::border().
+using Border = std::function<size_t(std::string_view text, size_t at)>;
+
+/// Calls visit(block) for one block of a text after the other, and passes it. Blocks have about `size` bytes and end
+/// at a border, at a line's end where one is near; longer ones only where the text has no border.
+void for_blocks(const Text& text, const Border& border, const std::function<void(std::string_view)>& visit,
+                size_t size = text_block);
+
+}  // namespace capstan

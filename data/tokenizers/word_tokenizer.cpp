@@ -1,0 +1,141 @@
+#include "data/tokenizers/word_tokenizer.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.hpp"
+#include "core/text/utf8.hpp"
+#include "data/files/text_file.hpp"
+#include "data/tokenizers/normalisation_json.hpp"
+
+namespace capstan {
+namespace {
+
+const std::string unknown_word = "<unk>", end_of_line_word = "<eos>";
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || static_cast<uint8_t>(c) >= 0x80;
+}
+
+/// Calls visit(word) for every word of the normalised text, visit("\n") for every line's end.
+void split_words(std::string_view text, const WordTokenizer::Rule& rule,
+                 const std::function<void(std::string_view)>& visit) {
+  std::string changed;
+  if (!changes_nothing(rule.normalisation)) text = changed = normalised(text, rule.normalisation);
+  const auto continues = [&rule](char c) {
+    return rule.split == WordSplit::blanks ? !is_blank(c) && c != '\n' : is_letter_or_digit(c);
+  };
+  for (size_t at = 0; at < text.size();) {
+    if (is_blank(text[at])) {
+      ++at;
+      continue;
+    }
+    size_t end = at + 1;
+    if (continues(text[at]))
+      while (end < text.size() && continues(text[end])) ++end;
+    visit(text.substr(at, end - at));
+    at = end;
+  }
+}
+
+std::string lowered(std::string_view word, bool lower_case) {
+  std::string result(word);
+  if (lower_case)
+    for (char& c : result)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return result;
+}
+
+}  // namespace
+
+WordTokenizer::WordTokenizer(const Rule& rule, std::vector<std::string> words) : rule_(rule), words_(std::move(words)) {
+  words_.insert(words_.begin(), {unknown_word, end_of_line_word});
+  for (size_t i = 0; i < words_.size(); ++i) {
+    check(!words_[i].empty(), "word tokenizer: word {} is empty", i);
+    check(ids_.emplace(words_[i], static_cast<int32_t>(i)).second, "word tokenizer: '{}' occurs twice", words_[i]);
+  }
+}
+
+WordTokenizer WordTokenizer::from_texts(const WordTokenizerConfig& config, const Texts& texts) {
+  const Rule rule{config.split, config.lower_case, config.normalisation};
+  std::unordered_map<std::string, int64_t> counts;
+  const WordTokenizer empty(rule, {});
+  for (size_t i = 0; i < texts.count(); ++i)
+    for_blocks(texts.open(i), border_of(empty), [&](std::string_view text) {
+      split_words(text, rule, [&](std::string_view word) {
+        if (word != "\n") ++counts[lowered(word, config.lower_case)];
+      });
+    });
+  counts.erase(unknown_word);
+  counts.erase(end_of_line_word);
+  std::vector<std::pair<int64_t, std::string>> ordered;
+  for (const auto& [word, count] : counts)
+    if (count >= config.min_count) ordered.emplace_back(-count, word);
+  std::sort(ordered.begin(), ordered.end());
+  if (config.max_size > 0) {
+    const auto room = static_cast<size_t>(std::max<int64_t>(config.max_size - 2, 0));
+    ordered.resize(std::min(ordered.size(), room));
+  }
+  std::vector<std::string> words;
+  for (auto& entry : ordered) words.push_back(std::move(entry.second));
+  return WordTokenizer(rule, std::move(words));
+}
+
+WordTokenizer WordTokenizer::from_file(const WordTokenizerConfig& config) {
+  const std::string text = read_text_file(config.vocabulary);
+  check_utf8(text, config.vocabulary);
+  std::vector<std::string> words;
+  std::unordered_map<std::string, int64_t> seen;
+  Lines lines(text);
+  for (Line line; lines.next(line);) {
+    if (line.text.empty()) continue;
+    if (line.text.find_first_of(" \t") != std::string_view::npos)
+      throw Error(fmt::format("{}:{}: '{}' is more than one word; a vocabulary file has one word per line",
+                              config.vocabulary, line.number, line.text));
+    const std::string word(line.text);
+    const auto [found, added] = seen.emplace(word, line.number);
+    if (!added)
+      throw Error(fmt::format("{}:{}: the word '{}' stands in line {} already; remove one of them", config.vocabulary,
+                              line.number, word, found->second));
+    if (word != unknown_word && word != end_of_line_word) words.push_back(word);
+  }
+  return WordTokenizer({config.split, config.lower_case, config.normalisation}, std::move(words));
+}
+
+std::vector<int32_t> WordTokenizer::encode(std::string_view text, const std::string& file) const {
+  check_utf8(text, file);
+  std::vector<int32_t> ids;
+  split_words(text, rule_, [&](std::string_view word) {
+    if (word == "\n") {
+      ids.push_back(end_of_line);
+      return;
+    }
+    const auto found = ids_.find(lowered(word, rule_.lower_case));
+    ids.push_back(found == ids_.end() ? unknown : found->second);
+  });
+  return ids;
+}
+
+std::string WordTokenizer::piece(int32_t id, int32_t previous) const {
+  check_id(id);
+  if (id == end_of_line) return "\n";
+  const bool first_of_line = previous < 0 || previous == end_of_line;
+  return (first_of_line ? "" : " ") + words_[static_cast<size_t>(id)];
+}
+
+size_t WordTokenizer::border(std::string_view text, size_t at) const {
+  if (at >= text.size()) return text.size();
+  while (at > 0 && !is_blank(text[at - 1]) && text[at - 1] != '\n') --at;
+  return at;
+}
+
+std::string WordTokenizer::to_json() const {
+  const std::vector<std::string> words(words_.begin() + 2, words_.end());
+  nlohmann::json json{
+      {"kind", kind()}, {"split", enum_name(rule_.split)}, {"lower_case", rule_.lower_case}, {"words", words}};
+  add_to_json(rule_.normalisation, json);
+  return json.dump();
+}
+
+}  // namespace capstan

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+#include <unordered_map>
+
+#include "data/tokenizers/tokenizer.hpp"
+
+namespace capstan {
+
+/// One id per word of a vocabulary: 0 is `<unk>`, every word outside the vocabulary; 1 is `<eos>`, a line's end; then
+/// the words, the most frequent first. Both may also stand in a text as words (WikiText has `<unk>`).
+///
+/// Split `blanks`: words stand between blanks (space, tab, CR). Split `words`: a run of ASCII letters and digits and of
+/// characters beyond ASCII is a word, every other character that is not blank is one on its own ("don't!" = don ' t !).
+class WordTokenizer final : public Tokenizer {
+ public:
+  static constexpr int32_t unknown = 0, end_of_line = 1;
+
+  struct Rule {
+    WordSplit split = WordSplit::blanks;
+    bool lower_case = false;
+    Normalisation normalisation = {};
+  };
+
+  /// `words` without `<unk>` and `<eos>`. Throws std::invalid_argument for an empty, repeated or reserved word.
+  WordTokenizer(const Rule& rule, std::vector<std::string> words);
+  /// Words in the order of frequency, then of bytes.
+  static WordTokenizer from_texts(const WordTokenizerConfig& config, const Texts& texts);
+  /// One word per line; `<unk>` and `<eos>` may be among them. Throws Error naming file and line.
+  static WordTokenizer from_file(const WordTokenizerConfig& config);
+
+  std::string kind() const override { return "word"; }
+  int64_t vocabulary_size() const override { return static_cast<int64_t>(words_.size()); }
+  /// Empty lines and the end of a text without '\n' add no token of their own beyond one `<eos>` per '\n'.
+  std::vector<int32_t> encode(std::string_view text, const std::string& file = "text") const override;
+  /// Words are joined by one blank, lines by '\n'.
+  std::string piece(int32_t id, int32_t previous) const override;
+  bool needs_utf8() const override { return true; }
+  size_t border(std::string_view text, size_t at) const override;
+  int32_t start_token() const override { return end_of_line; }
+  std::string to_json() const override;
+  /// All words in the order of their ids.
+  const std::vector<std::string>& words() const { return words_; }
+
+ private:
+  Rule rule_;
+  std::vector<std::string> words_;
+  std::unordered_map<std::string, int32_t> ids_;
+};
+
+}  // namespace capstan

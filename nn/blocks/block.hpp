@@ -1,0 +1,84 @@
+// Residual blocks: a mixer and a feed-forward network around the stream of activations.
+#pragma once
+
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "nn/layers/layers.hpp"
+#include "nn/mixers/aft.hpp"
+#include "nn/mixers/attention.hpp"
+#include "nn/mixers/custom_mixer.hpp"
+#include "nn/mixers/fastformer.hpp"
+#include "nn/mixers/flash.hpp"
+#include "nn/mixers/gau.hpp"
+#include "nn/mixers/mixer.hpp"
+
+namespace capstan {
+
+/// Every system that can mix tokens. A case that make_mixer does not handle does not compile.
+using MixerConfig = std::variant<AftLocalConfig, AftSimpleConfig, AftFullConfig, AftConvConfig, GauConfig,
+                                 FastformerConfig, AttentionConfig, FlashConfig, CustomMixerConfig>;
+
+enum class NormPlacement { pre, post };
+
+inline std::vector<EnumName<NormPlacement>> enum_names(NormPlacement) {
+  return {{NormPlacement::pre, "pre"}, {NormPlacement::post, "post"}};
+}
+
+/// One kind of block, used `repeat` times in a row.
+struct LayerConfig {
+  MixerConfig mixer;
+  FeedForwardConfig feed_forward;
+  NormConfig norm;
+  NormPlacement norm_placement = NormPlacement::pre;
+  int64_t repeat = 1;
+};
+
+template <class Fields>
+void describe(Fields& f, LayerConfig& c) {
+  f("mixer", c.mixer, any(), "what lets tokens see each other");
+  f("feed_forward", c.feed_forward, any(), "the network behind the mixer");
+  f("norm", c.norm, any(), "normalisation of both parts");
+  f("norm_placement", c.norm_placement, any(), "pre: x + f(norm(x)); post: norm(x + f(x))");
+  f("repeat", c.repeat, at_least(1), "how many such layers follow each other");
+}
+
+}  // namespace capstan
+
+namespace capstan::CAPSTAN_PRECISION {
+
+std::unique_ptr<Mixer> make_mixer(const Scope& scope, const MixerShape& shape, const MixerConfig& config);
+
+/// The YAML name of a mixer's type; of a custom one the name it was registered under. Lives as long as `config`.
+const char* mixer_name(const MixerConfig& config);
+
+/// (B, T, D) -> (B, T, D).  pre: x + drop(mixer(norm(x))), then x + drop(feed_forward(norm(x))); post: the norm is
+/// taken of the sum instead. Parameters mixer_norm, mixer, feed_forward_norm, feed_forward.
+class Block {
+ public:
+  Block(const Scope& scope, const MixerShape& shape, const LayerConfig& config, double dropout);
+
+  Var forward(const Var& x, const Context& context) const;
+  std::unique_ptr<MixerState> make_state(int64_t batch) const { return mixer_->make_state(batch); }
+  Var prefill(const Var& x, MixerState& state) const;
+  Var step(const Var& x, MixerState& state) const;
+  const Mixer& mixer() const { return *mixer_; }
+  /// Of its mixer, for the block's input.
+  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const;
+
+ private:
+  /// The wiring, with `mix` and `feed` standing for the way mixer and feed-forward network are used.
+  template <class Mix, class Feed>
+  Var wire(const Var& x, const Context& context, const Mix& mix, const Feed& feed) const;
+
+  NormPlacement placement_;
+  std::unique_ptr<Mixer> mixer_;
+  Norm mixer_norm_;
+  Dropout mixer_dropout_;
+  std::unique_ptr<Norm> feed_forward_norm_;
+  std::unique_ptr<FeedForward> feed_forward_;
+  Dropout feed_forward_dropout_;
+};
+
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,21 @@
+// What travels beside the activations through every forward call.
+#pragma once
+
+#include "core/array/segments.hpp"
+#include "core/base/random.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// Visibility of tokens, train or evaluation, and the counters of randomness. Explicit: modules have no mode and no
+/// state.
+struct Context {
+  Segments segments;      // of the batch (B, T)
+  bool training = false;  // dropout on?
+  uint64_t step = 0;      // of the optimizer; part of every dropout counter
+  Ids examples = {};      // (B): index of each row's example in the epoch's order; empty where dropout is off
+
+  /// Evaluation of B rows of T visible tokens.
+  static Context evaluation(int64_t batch, int64_t length) { return {Segments::full(batch, length)}; }
+};
+
+}  // namespace capstan::CAPSTAN_PRECISION

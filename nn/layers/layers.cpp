@@ -1,0 +1,115 @@
+#include "nn/layers/layers.hpp"
+
+#include <cmath>
+
+#include "core/base/error.hpp"
+#include "core/kernels/activation.hpp"
+#include "core/ops/dropout.hpp"
+#include "core/ops/feed_forward.hpp"
+#include "core/ops/index.hpp"
+#include "core/ops/norm.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+Linear::Linear(const Scope& scope, const LinearConfig& config)
+    : weight_(scope.param("weight", {config.out, config.in}, init::lecun_normal(config.init_gain))) {
+  if (config.bias) bias_ = scope.param("bias", {config.out}, init::zeros(), {/*decay=*/false});
+}
+
+Embedding::Embedding(const Scope& scope, const EmbeddingConfig& config)
+    : weight_(scope.param("weight", {config.count, config.width}, init::normal(config.stddev), {config.decay})) {}
+
+Var Embedding::operator()(const Ids& ids) const { return embedding(weight_, ids); }
+
+Norm::Norm(const Scope& scope, const NormConfig& config, int64_t width) : config_(config) {
+  if (config.type == NormKind::none) return;
+  const Shape shape{config.type == NormKind::scale ? 1 : width};
+  gain_ = scope.param("gain", shape, init::ones(), {/*decay=*/false});
+  if (config.type == NormKind::layer) bias_ = scope.param("bias", shape, init::zeros(), {/*decay=*/false});
+}
+
+Var Norm::operator()(const Var& x) const {
+  switch (config_.type) {
+    case NormKind::layer:
+      return layer_norm(x, gain_, bias_, config_.eps);
+    case NormKind::rms:
+      return rms_norm(x, gain_, config_.eps);
+    case NormKind::scale:
+      return scale_norm(x, gain_, config_.eps);
+    case NormKind::none:
+      return x;
+  }
+  throw std::logic_error("norm: unknown type");
+}
+
+Var Dropout::operator()(const Var& x, const Context& context) const {
+  if (!context.training || rate_ == 0) return x;
+  return dropout(x, {rate_, key_, context.step, context.examples});
+}
+
+namespace {
+
+bool is_gated(FeedForwardKind kind) {
+  return kind == FeedForwardKind::glu || kind == FeedForwardKind::swiglu || kind == FeedForwardKind::geglu;
+}
+
+Activation activation_of(FeedForwardKind kind) {
+  switch (kind) {
+    case FeedForwardKind::relu:
+      return Activation::relu;
+    case FeedForwardKind::squared_relu:
+      return Activation::squared_relu;
+    case FeedForwardKind::gelu:
+    case FeedForwardKind::geglu:
+      return Activation::gelu;
+    case FeedForwardKind::silu:
+    case FeedForwardKind::swiglu:
+      return Activation::silu;
+    case FeedForwardKind::glu:
+      return Activation::sigmoid;
+    case FeedForwardKind::none:
+      break;
+  }
+  throw std::logic_error("feed_forward: type none has no activation");
+}
+
+int64_t hidden_width(const FeedForwardConfig& config, int64_t width) {
+  return std::max<int64_t>(1, std::llround(config.expansion * static_cast<double>(width)));
+}
+
+}  // namespace
+
+FeedForward::FeedForward(const Scope& scope, const FeedForwardConfig& config, int64_t width, double init_gain)
+    : config_(config),
+      hidden_(hidden_width(config, width)),
+      up_(scope / "up", {width, is_gated(config.type) ? 2 * hidden_ : hidden_, config.bias}),
+      down_(scope / "down", {hidden_, width, config.bias, init_gain}) {}
+
+Var FeedForward::operator()(const Var& x) const {
+  const auto op = is_gated(config_.type) ? gated_feed_forward : feed_forward;
+  return op(x, up_.weight(), up_.bias(), down_.weight(), down_.bias(), activation_of(config_.type), {});
+}
+
+Array FeedForward::step(const Array& x, DecodeContext& decode) const {
+  const Activation activation = activation_of(config_.type);
+  if (!is_gated(config_.type)) return down_.step(up_.step(x, decode, activation), decode);
+  const Array pre = up_.step(x, decode);
+  Array hidden(x.shape().with(-1, hidden_));
+  kernels::gated_forward(activation, pre.data(), nullptr, hidden.mutable_data(), hidden.size() / hidden_, hidden_);
+  return down_.step(hidden, decode);
+}
+
+Array sinusoidal_positions(const Ids& positions, int64_t width) {
+  Array table(positions.shape().append(width));
+  real* out = table.mutable_data();
+  for (int64_t i = 0; i < positions.size(); ++i) {
+    for (int64_t c = 0; c < width; ++c) {
+      const double angle =
+          positions[i] * std::pow(10000.0, -static_cast<double>(c / 2 * 2) / static_cast<double>(width));
+      *out++ = static_cast<real>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+  }
+  return table;
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

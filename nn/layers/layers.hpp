@@ -1,0 +1,143 @@
+// The layers that every block is built from.
+#pragma once
+
+#include "core/config/schema.hpp"
+#include "core/kernels/activation_kind.hpp"
+#include "core/ops/linear.hpp"
+#include "nn/layers/context.hpp"
+#include "nn/layers/decode_context.hpp"
+#include "nn/params/scope.hpp"
+
+namespace capstan {
+
+enum class NormKind { layer, rms, scale, none };
+
+inline std::vector<EnumName<NormKind>> enum_names(NormKind) {
+  return {{NormKind::layer, "layer"}, {NormKind::rms, "rms"}, {NormKind::scale, "scale"}, {NormKind::none, "none"}};
+}
+
+struct NormConfig {
+  NormKind type = NormKind::layer;
+  double eps = 1e-5;
+};
+
+template <class Fields>
+void describe(Fields& f, NormConfig& c) {
+  f("type", c.type, any(), "layer (mean and variance), rms (root mean square), scale (rms with one gain) or none");
+  f("eps", c.eps, greater(0), "added to the variance or mean square");
+}
+
+enum class FeedForwardKind { none, relu, squared_relu, gelu, silu, glu, swiglu, geglu };
+
+inline std::vector<EnumName<FeedForwardKind>> enum_names(FeedForwardKind) {
+  return {{FeedForwardKind::none, "none"},
+          {FeedForwardKind::relu, "relu"},
+          {FeedForwardKind::squared_relu, "squared-relu"},
+          {FeedForwardKind::gelu, "gelu"},
+          {FeedForwardKind::silu, "silu"},
+          {FeedForwardKind::glu, "glu"},
+          {FeedForwardKind::swiglu, "swiglu"},
+          {FeedForwardKind::geglu, "geglu"}};
+}
+
+struct FeedForwardConfig {
+  FeedForwardKind type = FeedForwardKind::gelu;
+  double expansion = 4;
+  bool bias = true;
+};
+
+template <class Fields>
+void describe(Fields& f, FeedForwardConfig& c) {
+  f("type", c.type, any(), "activation; glu, swiglu and geglu are gated (two up-projections)");
+  f("expansion", c.expansion, greater(0), "hidden width over the model's width");
+  f("bias", c.bias, any(), "biases of both projections");
+}
+
+}  // namespace capstan
+
+namespace capstan::CAPSTAN_PRECISION {
+
+struct LinearConfig {
+  int64_t in, out;
+  bool bias = true;
+  double init_gain = 1;  // the weight starts as N(0, init_gain^2 / in)
+};
+
+/// (..., in) -> (..., out). Parameters weight (out, in) and bias (out).
+class Linear {
+ public:
+  Linear(const Scope& scope, const LinearConfig& config);
+  Var operator()(const Var& x, Activation activation = Activation::none) const {
+    return linear(x, weight_, bias_, activation);
+  }
+  /// The same while decoding.
+  Array step(const Array& x, DecodeContext& decode, Activation activation = Activation::none) const {
+    return decode.linear(x, weight_, bias_, activation);
+  }
+  const Var& weight() const { return weight_; }
+  const Var& bias() const { return bias_; }
+
+ private:
+  Var weight_, bias_;
+};
+
+struct EmbeddingConfig {
+  int64_t count, width;
+  double stddev = 0.02;
+  bool decay = true;
+};
+
+/// ids (...) -> (..., width). Parameter weight (count, width).
+class Embedding {
+ public:
+  Embedding(const Scope& scope, const EmbeddingConfig& config);
+  Var operator()(const Ids& ids) const;
+  const Var& weight() const { return weight_; }
+
+ private:
+  Var weight_;
+};
+
+/// Normalises the last axis. Parameters gain and, for `layer`, bias; `none` passes x through and has none.
+class Norm {
+ public:
+  Norm(const Scope& scope, const NormConfig& config, int64_t width);
+  Var operator()(const Var& x) const;
+
+ private:
+  NormConfig config_;
+  Var gain_, bias_;
+};
+
+/// Zeroes a share of the numbers while training; which ones is a pure function of seed, path, example, position and
+/// step.
+class Dropout {
+ public:
+  Dropout(const Scope& scope, double rate) : key_(scope.random_key()), rate_(rate) {}
+  Var operator()(const Var& x, const Context& context) const;
+
+ private:
+  RandomKey key_;
+  double rate_;
+};
+
+/// (..., width) -> (..., width) through a hidden layer. Parameters up.weight, up.bias, down.weight, down.bias; gated
+/// kinds have the gate's half of `up` first.
+class FeedForward {
+ public:
+  FeedForward(const Scope& scope, const FeedForwardConfig& config, int64_t width, double init_gain);
+  Var operator()(const Var& x) const;
+  /// The same while decoding.
+  Array step(const Array& x, DecodeContext& decode) const;
+  int64_t hidden() const { return hidden_; }
+
+ private:
+  FeedForwardConfig config_;
+  int64_t hidden_;
+  Linear up_, down_;
+};
+
+/// sin and cos of p / 10000^(2i/D), halves interleaved: (count, width) angles in double. Vaswani et al. 2017.
+Array sinusoidal_positions(const Ids& positions, int64_t width);
+
+}  // namespace capstan::CAPSTAN_PRECISION

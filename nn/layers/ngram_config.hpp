@@ -1,0 +1,61 @@
+// What the two uses of hashed n-grams have in common: a table, the orders looked up in it, and the hash.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/config/schema.hpp"
+
+namespace capstan {
+
+struct NgramTableConfig {
+  std::vector<int64_t> orders = {};  // none: no n-grams
+  int64_t buckets = 200000;
+  int64_t width = 64;
+  double scale = 10;
+  double dropout = 0;
+};
+
+template <class Fields>
+void describe_ngram_table(Fields& f, NgramTableConfig& c) {
+  f("buckets", c.buckets, between(1, 2147483647), "rows of their table; n-grams are hashed to them");
+  f("width", c.width, between(1, 65536), "numbers per row");
+  f("scale", c.scale, greater(0),
+    "factor of the sum (which is divided by the root of its length): how fast the table learns beside the rest");
+  f("dropout", c.dropout, between_below(0, 1), "share of the n-grams left out while training");
+}
+
+void validate(const NgramTableConfig& config, Problems& problems);
+
+/// The bucket of an n-gram: a stable hash of its tokens and their number.
+int32_t ngram_bucket(const int32_t* tokens, int64_t order, int64_t buckets);
+
+/// Of NgramFeatures, nn/layers/ngram_features.hpp.
+struct NgramConfig : NgramTableConfig {};
+
+template <class Fields>
+void describe(Fields& f, NgramConfig& c) {
+  f("orders", c.orders, any(),
+    "lengths of the n-grams whose embeddings go, summed over the text, to the logits on a way of their own: [1, 2] for "
+    "tokens and pairs; [] = none");
+  describe_ngram_table(f, c);
+}
+
+/// Of NgramEmbedding, nn/layers/ngram_embedding.hpp.
+struct NgramEmbeddingConfig : NgramTableConfig {
+  bool fresh_each_epoch = false;
+};
+
+template <class Fields>
+void describe(Fields& f, NgramEmbeddingConfig& c) {
+  f("orders", c.orders, any(),
+    "lengths of the n-grams ending at a token whose embeddings are added to the token's own: [2, 3, 4, 5, 6] for "
+    "bytes; "
+    "[] = none");
+  describe_ngram_table(f, c);
+  f("fresh_each_epoch", c.fresh_each_epoch, any(),
+    "empty the table when an epoch ends: long n-grams are then believed as far as they have proved true, however often "
+    "the text is read");
+}
+
+}  // namespace capstan

@@ -1,0 +1,70 @@
+#include "nn/layers/ngram_embedding.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.hpp"
+#include "core/ops/shape.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+NgramEmbedding::NgramEmbedding(const Scope& scope, const NgramEmbeddingConfig& config, int64_t model_width)
+    : config_(config),
+      longest_(config.orders.empty() ? 1 : *std::max_element(config.orders.begin(), config.orders.end())),
+      key_((scope / "dropout").random_key()),
+      table_(scope.param("table", {config.buckets, config.width}, init::zeros(),
+                         {/*decay=*/true, /*gauge=*/false, /*by_rows=*/true, config.fresh_each_epoch})),
+      touched_(scope.store().find((scope / "table").path()).touched),
+      output_(scope / "output", {config.width, model_width, /*bias=*/false}) {
+  check(!config.orders.empty(), "ngram_embedding: there are no orders");
+}
+
+void NgramEmbedding::add_ending(Bags& bags, const int32_t* end, int64_t available) const {
+  for (const int64_t order : config_.orders)
+    if (order <= available) bags.ids.push_back(ngram_bucket(end - order, order, config_.buckets));
+}
+
+Var NgramEmbedding::embedded(Bags bags, const std::vector<int64_t>& shape) const {
+  return reshape(output_(embedding_bag(table_, std::move(bags), touched_)), shape);
+}
+
+Var NgramEmbedding::operator()(const Ids& tokens, const Context& context) const {
+  check(tokens.shape() == context.segments.ids().shape(),
+        "ngram_embedding: tokens {} and segment ids {} differ in shape", tokens.shape(),
+        context.segments.ids().shape());
+  const bool drops = context.training && config_.dropout > 0;
+  const auto threshold = static_cast<uint64_t>(std::ldexp(config_.dropout, 32));
+  const double kept = drops ? 1 - config_.dropout : 1;
+  const auto factor = static_cast<real>(config_.scale / kept / std::sqrt(static_cast<double>(config_.orders.size())));
+  Bags bags;
+  const Ids& positions = context.segments.positions();
+  for (int64_t row = 0; row < tokens.dim(0); ++row) {
+    const auto example = context.examples.empty() ? 0u : static_cast<uint32_t>(context.examples[row]);
+    for (int64_t t = 0; t < tokens.dim(1); ++t, bags.close(factor)) {
+      if (!context.segments.is_valid(row, t)) continue;
+      const int64_t at = row * tokens.dim(1) + t, position = positions[at];
+      const size_t first = bags.ids.size();
+      add_ending(bags, tokens.data() + at + 1, position + 1);
+      if (!drops) continue;
+      size_t kept_ids = first;
+      for (size_t i = first; i < bags.ids.size(); ++i)
+        if (random_words(key_, example, static_cast<uint32_t>(position), static_cast<uint32_t>(i - first),
+                         static_cast<uint32_t>(context.step))[0] >= threshold)
+          bags.ids[kept_ids++] = bags.ids[i];
+      bags.ids.resize(kept_ids);
+    }
+  }
+  return embedded(std::move(bags), {tokens.dim(0), tokens.dim(1), output_.weight().dim(0)});
+}
+
+Var NgramEmbedding::last(const std::vector<std::vector<int32_t>>& recent) const {
+  const auto factor = static_cast<real>(config_.scale / std::sqrt(static_cast<double>(config_.orders.size())));
+  Bags bags;
+  for (const std::vector<int32_t>& tokens : recent) {
+    add_ending(bags, tokens.data() + tokens.size(), static_cast<int64_t>(tokens.size()));
+    bags.close(factor);
+  }
+  return embedded(std::move(bags), {static_cast<int64_t>(recent.size()), output_.weight().dim(0)});
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,44 @@
+// Hashed n-grams as part of a token's embedding: what the last few tokens say together, looked up instead of computed.
+// After the hash n-gram embeddings of Pagnoni et al. 2024 (Byte Latent Transformer, arXiv 2412.09871, section 3.2.1).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/ops/bag.hpp"
+#include "nn/layers/layers.hpp"
+#include "nn/layers/ngram_config.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// e(t) = W q(t),  q(t) = scale / sqrt(number of orders) * sum over orders n of table[bucket of tokens t - n + 1 ...
+/// t]. An n-gram that would begin before the document is left out, so nothing later than t and nothing of another
+/// document has a part in e(t). Beside the paper: the orders share one table, and its rows may be narrower than the
+/// model. Parameters table (buckets, width), which starts at zero and is updated by rows, and output.weight (D, width).
+class NgramEmbedding {
+ public:
+  NgramEmbedding(const Scope& scope, const NgramEmbeddingConfig& config, int64_t model_width);
+
+  /// tokens: (B, T) -> (B, T, D); 0 at padding.
+  Var operator()(const Ids& tokens, const Context& context) const;
+  /// What decoding has to remember: the tokens before the next one that reach into its n-grams.
+  int64_t memory() const { return longest_ - 1; }
+  /// recent: for each of B sequences the last tokens of its text, the newest last, at most memory() + 1 of them.
+  /// Gives the embeddings of the newest, (B, D).
+  Var last(const std::vector<std::vector<int32_t>>& recent) const;
+
+ private:
+  /// Adds the n-grams that end with the last of `available` tokens.
+  void add_ending(Bags& bags, const int32_t* end, int64_t available) const;
+  Var embedded(Bags bags, const std::vector<int64_t>& shape) const;
+
+  NgramEmbeddingConfig config_;
+  int64_t longest_;
+  RandomKey key_;  // of dropout
+  Var table_;
+  std::shared_ptr<TouchedRows> touched_;
+  Linear output_;
+};
+
+}  // namespace capstan::CAPSTAN_PRECISION

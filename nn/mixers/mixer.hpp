@@ -1,0 +1,81 @@
+// What every mixer offers: the part of a block that lets tokens see each other.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/autograd/var.hpp"
+#include "nn/layers/context.hpp"
+#include "nn/layers/decode_context.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// What a mixer remembers between the tokens of a generation. Belongs to the use, not to the module.
+class MixerState {
+ public:
+  virtual ~MixerState() = default;
+  /// Back to the first position.
+  virtual void reset() = 0;
+  /// Numbers held per sequence once `position` tokens were seen.
+  virtual int64_t numbers(int64_t position) const = 0;
+
+  /// What steps multiply with; the states of a model share one.
+  DecodeContext& decode() const { return *decode_; }
+  void share(std::shared_ptr<DecodeContext> decode) { decode_ = std::move(decode); }
+
+ private:
+  std::shared_ptr<DecodeContext> decode_ = std::make_shared<DecodeContext>();
+};
+
+/// Cost of one mixer, beyond what its parameters' products cost.
+struct MixerCost {
+  double mixing_flops = 0;   // per token and forward pass
+  double decode_flops = 0;   // of one step at position `length`
+  double saved_numbers = 0;  // kept per token for the pullback, projections included
+};
+
+/// What a mixer must know of the model around it.
+struct MixerShape {
+  int64_t width = 0;
+  int64_t max_length = 0;  // longest document; positions past it do not exist
+  bool causal = false;
+  double output_gain = 1;  // scale of the initial output projection (1 / sqrt(2 layers) in deep pre-norm stacks)
+};
+
+/// What a mixer does with a text, to be looked at. values: (B, H, T, T): what token t (row) takes of token s (column)
+/// in each of H heads; 0 where it sees nothing.
+struct MixingWeights {
+  std::string name;  // "attention", "query pool"
+  Array values;
+};
+
+class Mixer {
+ public:
+  virtual ~Mixer() = default;
+
+  /// x: (B, T, D) -> (B, T, D). Tokens see what context.segments and the mixer's causality let them see.
+  virtual Var forward(const Var& x, const Context& context) const = 0;
+
+  /// State for `batch` sequences. Throws std::logic_error for a bidirectional mixer.
+  virtual std::unique_ptr<MixerState> make_state(int64_t batch) const = 0;
+  /// As forward over B sequences of T visible tokens, and leaves in `state` (fresh or reset) what step needs. T may be
+  /// 0.
+  virtual Var prefill(const Var& x, MixerState& state) const = 0;
+  /// The next token of every sequence.  x: (B, D) -> (B, D). Equals the last row of forward over all tokens so far.
+  virtual Var step(const Var& x, MixerState& state) const = 0;
+
+  virtual MixerCost cost(int64_t length) const = 0;
+
+  /// For pictures and tables, by the composed forms of the ops: T x T numbers a head. The weights with which the tokens
+  /// of x (as in forward) are averaged where these depend on the text; empty for a mixer without such matrices.
+  virtual std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const;
+  /// The learned bias w_ts that position alone gives source s (column) for target t (row) in a document of `length`
+  /// tokens, (H, T, T) with H = 1 when all features share it; an empty Array for a mixer without one.
+  virtual Array position_bias(int64_t length) const;
+};
+
+inline std::vector<MixingWeights> Mixer::mixing_weights(const Var&, const Context&) const { return {}; }
+inline Array Mixer::position_bias(int64_t) const { return {}; }
+
+}  // namespace capstan::CAPSTAN_PRECISION

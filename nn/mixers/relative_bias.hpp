@@ -1,0 +1,62 @@
+// Attention biases that depend on the distance of two tokens only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/config/schema.hpp"
+#include "core/ops/rotary.hpp"
+#include "nn/params/scope.hpp"
+
+namespace capstan {
+
+enum class RelativeBiasKind { none, toeplitz, rotary, t5 };
+
+inline std::vector<EnumName<RelativeBiasKind>> enum_names(RelativeBiasKind) {
+  return {{RelativeBiasKind::none, "none"},
+          {RelativeBiasKind::toeplitz, "toeplitz"},
+          {RelativeBiasKind::rotary, "rotary"},
+          {RelativeBiasKind::t5, "t5"}};
+}
+
+}  // namespace capstan
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// The row of T5's bias table for a query `distance` tokens behind its key (negative: before it). Causal: 32 buckets of
+/// distances from 0; else 16 for keys up to the query and 16 for later ones. The first half of them holds one distance
+/// each, the others grow logarithmically up to 128, the last takes all that is beyond. Raffel et al. 2020.
+int64_t t5_bucket(int64_t distance, bool causal);
+
+struct RelativeBiasConfig {
+  RelativeBiasKind kind = RelativeBiasKind::none;
+  int64_t max_length = 0;  // toeplitz: positions known (a chunk's where attention stays inside chunks)
+  int64_t key_dim = 0;     // rotary: numbers in a and c, even
+  bool causal = false;     // t5: how distances fall into buckets
+  double t5_scale = 1;     // t5: factor of the table
+  RotaryOptions rotary = {};
+};
+
+/// b_(i-j) for query i and key j; one head.
+///   toeplitz  parameter `table` (2 max_length - 1): any number for each distance; throws past max_length;
+///   rotary    parameters `a`, `c` (key_dim): (RoPE_i a) . (RoPE_j c), at any length; O(N key_dim);
+///   t5        parameter `buckets` (32): t5_scale * buckets[t5_bucket(i - j)], at any length.
+class RelativeBias {
+ public:
+  RelativeBias() = default;  // none
+  RelativeBias(const Scope& scope, const RelativeBiasConfig& config);
+
+  explicit operator bool() const { return config_.kind != RelativeBiasKind::none; }
+  /// (1, 2 N - 1) for N positions, entry N - 1 + i - j; undefined for kind none and for N = 0. Throws
+  /// std::invalid_argument for more positions than a Toeplitz table knows.
+  Var for_length(int64_t length) const;
+
+ private:
+  Var from_rotary(int64_t length) const;
+  Var from_buckets(int64_t length) const;
+
+  RelativeBiasConfig config_;
+  Var table_, a_, c_;
+};
+
+}  // namespace capstan::CAPSTAN_PRECISION

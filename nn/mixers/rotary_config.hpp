@@ -1,0 +1,30 @@
+// Rotary positions as a part of a mixer's configuration. Su et al. 2021, arXiv 2104.09864.
+#pragma once
+
+#include "core/ops/rotary.hpp"
+
+namespace capstan {
+
+struct RotaryConfig {
+  bool enabled = true;
+  int64_t dims = 0;
+  double base = 10000;
+  RotaryPairs pairs = RotaryPairs::halves;
+
+  RotaryOptions options() const { return {base, dims, pairs}; }
+};
+
+/// The keys rotary, rotary_dims, rotary_base and rotary_pairs of the mixer that has it.
+template <class Fields>
+void describe_rotary(Fields& f, RotaryConfig& c) {
+  f("rotary", c.enabled, any(),
+    "turn queries and keys by their positions, so that distances are known at any length (else give the model "
+    "positions)");
+  f("rotary_dims", c.dims, at_least(0), "features that turn, an even number; 0: all of them (FLASH-pytorch: 32)");
+  f("rotary_base", c.base, greater(0),
+    "larger: slower turns, which tell larger distances apart (pair i of n turns by base^(-i/n) per position)");
+  f("rotary_pairs", c.pairs, any(),
+    "features that turn together: halves (i, i + n; most public weights) or interleaved (2i, 2i + 1; the paper)");
+}
+
+}  // namespace capstan

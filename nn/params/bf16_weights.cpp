@@ -1,0 +1,37 @@
+#include "nn/params/bf16_weights.hpp"
+
+#include <stdexcept>
+#include <type_traits>
+
+#include "core/kernels/bf16.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace {
+
+/// A template, so that the call vanishes where `real` is double.
+template <class T>
+Bf16Array rounded(const T* values, int64_t count) {
+  Bf16Array copy(Shape{count});
+  if constexpr (std::is_same_v<T, float>)
+    kernels::round_to_bf16(copy.mutable_data(), values, count);
+  else
+    throw std::logic_error("bf16_weights: bf16 is for models of floats");
+  return copy;
+}
+
+}  // namespace
+
+Bf16Weights::Bf16Weights(const ParamStore& params) : params_(params) {
+  if (!params.finalized()) throw std::logic_error("bf16_weights: the parameters are not finalized");
+  for (const Param& param : params.params())
+    if (!param.var.bf16().empty()) throw std::logic_error("bf16_weights: " + param.name + " has a copy already");
+  const Bf16Array block = rounded(params.values(), params.dense_size());
+  for (const Param& param : params.params())
+    if (!param.options.by_rows) param.var.set_bf16(block.view(param.offset, param.var.shape()));
+}
+
+Bf16Weights::~Bf16Weights() {
+  for (const Param& param : params_.params()) param.var.set_bf16(Bf16Array());
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,93 @@
+#include "nn/params/param_store.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "core/base/error.hpp"
+#include "core/kernels/elementwise.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+Var ParamStore::add(const std::string& name, Array initial, const ParamOptions& options) {
+  if (finalized_) throw std::logic_error("params: " + name + " was made after finalize()");
+  for (const Param& param : params_)
+    if (param.name == name) throw std::logic_error("params: there are two parameters called " + name);
+  check(!options.by_rows || initial.rank() == 2, "params: {} of shape {} has no rows", name, initial.shape());
+  params_.push_back({name, Var::leaf(std::move(initial)), options});
+  if (options.by_rows) params_.back().touched = std::make_shared<TouchedRows>(params_.back().var.dim(0));
+  return params_.back().var;
+}
+
+void ParamStore::alias(const std::string& name, const std::string& target) {
+  find(target);
+  aliases_.emplace_back(name, target);
+}
+
+void ParamStore::finalize() {
+  if (finalized_) throw std::logic_error("params: finalize() was called twice");
+  constexpr int64_t granule = 64 / sizeof(real);
+  int64_t size = 0;
+  const auto place = [&](const auto& chosen) {
+    for (Param& param : params_) {
+      if (!chosen(param.options)) continue;
+      param.offset = size;
+      size += (param.var.size() + granule - 1) / granule * granule;
+    }
+    return size;
+  };
+  decay_size_ = place([](const ParamOptions& options) { return !options.by_rows && options.decay; });
+  dense_size_ = place([](const ParamOptions& options) { return !options.by_rows && !options.decay; });
+  place([](const ParamOptions& options) { return options.by_rows; });
+  values_ = Array::zeros(Shape{size});
+  grads_ = Array::zeros(Shape{size});
+  for (const Param& param : params_) {
+    kernels::copy(values_.shared_data() + param.offset, param.var.value().data(), param.var.size());
+    param.var.bind(values_.view(param.offset, param.var.shape()), grads_.view(param.offset, param.var.shape()));
+  }
+  finalized_ = true;
+}
+
+namespace {
+
+/// Number of leading characters two names share: enough to find the neighbour of a misspelt path.
+size_t common_prefix(const std::string& a, const std::string& b) {
+  return static_cast<size_t>(
+      std::mismatch(a.begin(), a.begin() + static_cast<long>(std::min(a.size(), b.size())), b.begin()).first -
+      a.begin());
+}
+
+}  // namespace
+
+const Param& ParamStore::find(const std::string& name) const {
+  const Param* nearest = nullptr;
+  for (const Param& param : params_) {
+    if (param.name == name) return param;
+    if (nearest == nullptr || common_prefix(param.name, name) > common_prefix(nearest->name, name)) nearest = &param;
+  }
+  throw Error(
+      fmt::format("params: there is no parameter {}{}", name, nearest ? "; the nearest is " + nearest->name : ""));
+}
+
+int64_t ParamStore::count() const {
+  int64_t count = 0;
+  for (const Param& param : params_) count += param.var.size();
+  return count;
+}
+
+void ParamStore::clear_grads() {
+  kernels::fill(grads_.shared_data(), dense_size_, real{0});
+  for (const Param& param : params_) {
+    if (param.touched == nullptr) continue;
+    const int64_t width = param.var.dim(1);
+    for (const int64_t row : param.touched->rows())
+      kernels::fill(grads_.shared_data() + param.offset + row * width, width, real{0});
+  }
+  grads_are_zero();
+}
+
+void ParamStore::grads_are_zero() {
+  for (const Param& param : params_)
+    if (param.touched != nullptr) param.touched->clear();
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,78 @@
+// All parameters of a model, by name, in flat blocks.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/array/touched_rows.hpp"
+#include "core/autograd/var.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+struct ParamOptions {
+  bool decay = true;   // does weight decay apply? (matrices yes; biases, gains and embeddings of positions no)
+  bool gauge = false;  // its gradient is zero by mathematics (a key bias under softmax)
+  // A large table of which a step touches few rows: only those named in Param::touched are updated. Its gradient must
+  // come from ops that name them, such as embedding_bag.
+  bool by_rows = false;
+  // It goes back to zero when an epoch ends, and with it what an optimizer remembers of it (train/optimizers/fresh_tables.hpp).
+  bool fresh_each_epoch = false;
+};
+
+struct Param {
+  std::string name;  // "blocks.3.mixer.to_qkv.weight"
+  Var var;
+  ParamOptions options;
+  int64_t offset = 0;                              // into the flat blocks, set by finalize()
+  std::shared_ptr<TouchedRows> touched = nullptr;  // by_rows: the rows whose gradients may differ from zero
+};
+
+/// Parameters can only be made through a Scope, which adds them here; so each has a name and none is forgotten.
+class ParamStore {
+ public:
+  ParamStore() = default;
+  ParamStore(const ParamStore&) = delete;
+  ParamStore& operator=(const ParamStore&) = delete;
+
+  /// Adds a leaf with this initial value. Throws std::logic_error for a name that exists or after finalize().
+  Var add(const std::string& name, Array initial, const ParamOptions& options);
+  /// Records that `name` is another name of the parameter called `target`. It is stored once.
+  void alias(const std::string& name, const std::string& target);
+
+  /// Moves all values and all gradients into two flat, 64-byte-aligned blocks: decayed parameters, the others, then
+  /// tables that are updated by rows. Every parameter starts at a multiple of 64 bytes; the gaps stay zero. No
+  /// parameter can be added afterwards.
+  void finalize();
+  bool finalized() const { return finalized_; }
+
+  /// In order of their creation.
+  const std::vector<Param>& params() const { return params_; }
+  /// Throws Error naming the nearest known name when there is no such parameter.
+  const Param& find(const std::string& name) const;
+  const std::vector<std::pair<std::string, std::string>>& aliases() const { return aliases_; }
+  /// Numbers that are trained: the gaps are not counted.
+  int64_t count() const;
+
+  /// The flat blocks, `flat_size()` numbers each; [0, decay_size()) belongs to parameters with weight decay, and from
+  /// dense_size() on stand the tables that are updated by rows.
+  int64_t flat_size() const { return values_.size(); }
+  int64_t dense_size() const { return dense_size_; }
+  int64_t decay_size() const { return decay_size_; }
+  real* values() { return values_.shared_data(); }
+  const real* values() const { return values_.data(); }
+  real* grads() { return grads_.shared_data(); }
+  const real* grads() const { return grads_.data(); }
+  void clear_grads();
+  /// All gradients are zero again, set so by whoever used them.
+  void grads_are_zero();
+
+ private:
+  std::vector<Param> params_;
+  std::vector<std::pair<std::string, std::string>> aliases_;
+  Array values_, grads_;
+  int64_t decay_size_ = 0, dense_size_ = 0;
+  bool finalized_ = false;
+};
+
+}  // namespace capstan::CAPSTAN_PRECISION

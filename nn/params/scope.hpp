@@ -1,0 +1,60 @@
+// Where a module gets its parameters from.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/base/random.hpp"
+#include "nn/params/param_store.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// Makes an initial value of the given shape; the draws are a pure function of the run's seed and the parameter's path.
+using Init = std::function<Array(const Shape& shape, RandomStream& random)>;
+
+namespace init {
+
+Init constant(double value);
+inline Init zeros() { return constant(0); }
+inline Init ones() { return constant(1); }
+Init normal(double stddev);
+Init uniform(double low, double high);
+/// Normal with stddev gain/sqrt(in), for a weight of shape (out, in). LeCun et al. 1998.
+Init lecun_normal(double gain = 1);
+/// Uniform with limit sqrt(6/(in + out)), for a weight of shape (out, in). Glorot and Bengio 2010.
+Init glorot_uniform();
+/// Rows (or columns, whichever is shorter) orthonormal, times `gain`. Saxe et al. 2013.
+Init orthogonal(double gain);
+
+}  // namespace init
+
+/// A path into a ParamStore plus the seed of the initialisers: `scope / "mixer"` is the scope of a part.
+class Scope {
+ public:
+  Scope(ParamStore& store, uint64_t seed) : store_(&store), seed_(seed) {}
+  Scope operator/(const std::string& part) const;
+  Scope operator/(int64_t index) const { return *this / std::to_string(index); }
+  const std::string& path() const { return path_; }
+  /// This place without parameters of its own: those of `original`, under the same names, are used. They are stored
+  /// once, and the names here are recorded as aliases; random keys (dropout) are this place's own.
+  Scope sharing(const Scope& original) const;
+  /// Weights (parameters called "weight": of linear layers and embeddings) start as N(0, stddev^2), whatever their
+  /// module would choose.
+  Scope with_weights(double stddev) const;
+
+  /// A parameter called <path>.<name>. Throws std::invalid_argument where a shared one has another shape.
+  Var param(const std::string& name, const Shape& shape, const Init& init, const ParamOptions& options = {}) const;
+  /// The key of this place's own random numbers (dropout).
+  RandomKey random_key() const { return capstan::random_key(seed_, path_); }
+  ParamStore& store() const { return *store_; }
+
+ private:
+  ParamStore* store_;
+  uint64_t seed_;
+  std::string path_;
+  std::string shared_from_, shared_to_;  // paths: what is made below the first stands below the second
+  std::optional<double> weight_stddev_;
+};
+
+}  // namespace capstan::CAPSTAN_PRECISION

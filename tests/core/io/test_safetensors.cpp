@@ -1,0 +1,192 @@
+#include "core/io/safetensors.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "core/base/error.hpp"
+#include "core/base/random.hpp"
+
+using namespace capstan;
+
+namespace {
+
+struct ScratchFile {
+  std::string path =
+      (std::filesystem::temp_directory_path() / ("capstan-safetensors-" + std::to_string(getpid()))).string();
+  ~ScratchFile() { std::filesystem::remove(path); }
+  void put(const std::string& content) const { std::ofstream(path, std::ios::binary) << content; }
+  std::string get() const {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+};
+
+/// A file with this header and data.
+std::string file_of(const std::string& header, const std::string& data = "") {
+  std::string length(8, '\0');
+  for (size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(header.size() >> (8 * i) & 255);
+  return length + header + data;
+}
+
+std::string error_of(const std::string& content) {
+  const ScratchFile file;
+  file.put(content);
+  try {
+    SafetensorsFile{file.path};
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()).find(file.path) != std::string::npos);
+    return error.what();
+  }
+  return "";
+}
+
+std::string example_content() {
+  const ScratchFile file;
+  const std::vector<float> a = {1, -2, 3.5F, 0, 1e-30F, 7};
+  const std::vector<double> b = {0.1, 0.2};
+  const std::vector<int32_t> c = {-1, 1 << 30};
+  write_safetensors(
+      file.path,
+      {{"a", DType::f32, {2, 3}, a.data()}, {"b", DType::f64, {2}, b.data()}, {"c", DType::i32, {2, 1}, c.data()}},
+      {{"note", "x"}});
+  return file.get();
+}
+
+}  // namespace
+
+TEST_CASE("safetensors: what was written is read") {
+  const ScratchFile file;
+  file.put(example_content());
+  const SafetensorsFile read(file.path);
+  REQUIRE(read.tensors().size() == 3);
+  CHECK(read.at("a").shape == std::vector<int64_t>{2, 3});
+  CHECK(read.at("a").to_floats() == std::vector<float>{1, -2, 3.5F, 0, 1e-30F, 7});
+  CHECK(read.at("b").to_doubles() == std::vector<double>{0.1, 0.2});
+  CHECK(read.at("c").to_doubles() == std::vector<double>{-1, 1 << 30});
+  CHECK(read.metadata().at("note") == "x");
+  CHECK(read.find("d") == nullptr);
+  CHECK_THROWS_AS(read.at("d"), Error);
+}
+
+TEST_CASE("safetensors: half precisions, unaligned data, and files without a checksum") {
+  const std::string data("\x00\x3c\x00\xc0\x01\x00\x00\x7c\x80\x3f\x49\x40",
+                         12);  // 1, -2, 2^-24, inf; bf16 1, 3.140625
+  const ScratchFile file;
+  file.put(file_of(
+      R"({"h":{"dtype":"F16","shape":[4],"data_offsets":[0,8]},"b":{"dtype":"BF16","shape":[2],"data_offsets":[8,12]}})",
+      data));
+  const SafetensorsFile read(file.path);
+  CHECK(read.at("h").to_doubles() == std::vector<double>{1, -2, std::ldexp(1.0, -24), HUGE_VAL});
+  CHECK(read.at("b").to_doubles() == std::vector<double>{1, 3.140625});
+}
+
+TEST_CASE("safetensors: a scalar and an empty tensor") {
+  const ScratchFile file;
+  const float x = 5;
+  write_safetensors(file.path, {{"s", DType::f32, {}, &x}, {"e", DType::f32, {0, 3}, nullptr}});
+  const SafetensorsFile read(file.path);
+  CHECK(read.at("s").to_floats() == std::vector<float>{5});
+  CHECK(read.at("e").size == 0);
+}
+
+TEST_CASE("safetensors: damaged files are named with the tensor") {
+  struct Case {
+    const char* header;
+    const char* expected;
+  };
+  for (
+      const Case& c : {
+          Case{R"({"t":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})", "not valid JSON"},
+          Case{R"([1])", "not a JSON object"},
+          Case{
+              R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"t":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+              "\"t\" occurs twice"},
+          Case{R"({"t":{"dtype":"F33","shape":[2],"data_offsets":[0,8]}})", "tensor t: unknown dtype \"F33\""},
+          Case{R"({"t":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", "tensor t: F32 of shape [3]"},
+          Case{R"({"t":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}})", "tensor t: its data [0, 12) lies outside"},
+          Case{R"({"t":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", "tensor t: its data [8, 0)"},
+          Case{R"({"t":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", "tensor t: expected whole numbers"},
+          Case{R"({"t":{"dtype":"F32","shape":[2.5],"data_offsets":[0,8]}})", "tensor t: expected whole numbers"},
+          Case{R"({"t":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}})", "tensor t: shape"},
+          Case{R"({"t":{"dtype":"F32","shape":[2]}})", "tensor t: needs dtype"},
+          Case{R"({"t":7})", "tensor t: needs dtype"},
+          Case{
+              R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"t":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+              "tensor t: its data overlaps"},
+          Case{R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", "tensor t: its data leaves a gap"},
+          Case{R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "4 bytes behind the last tensor"},
+          Case{R"({"__metadata__":{"k":1},"t":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", "k is not a string"},
+          Case{R"({"__metadata__":{"k":[[[[[[1]]]]]]}})", "nested too deeply"},
+      }) {
+    CAPTURE(c.header);
+    const std::string error = error_of(file_of(c.header, "12345678"));
+    CHECK_MESSAGE(error.find(c.expected) != std::string::npos, "got: ", error);
+  }
+  CHECK(error_of("").find("only 0 bytes") != std::string::npos);
+  CHECK(error_of(std::string(8, '\xff')).find("announced") != std::string::npos);
+  CHECK(error_of(file_of("{}").substr(0, 9)).find("ends inside the header") != std::string::npos);
+  CHECK_THROWS_AS(SafetensorsFile("/nowhere/x.safetensors"), Error);
+  CHECK_THROWS_AS(SafetensorsFile("/"), Error);
+}
+
+TEST_CASE("safetensors: a flipped bit anywhere, or a cut anywhere, is noticed") {
+  const std::string whole = example_content();
+  REQUIRE(error_of(whole).empty());
+  int unnoticed = 0;
+  for (size_t byte = 0; byte < whole.size(); ++byte) {
+    std::string flipped = whole;
+    flipped[byte] = static_cast<char>(flipped[byte] ^ (1 << byte % 8));
+    if (error_of(flipped).empty()) ++unnoticed;
+  }
+  // What may pass: the checksum's own key misspelt (8 letters), and spaces behind the header turned into other white
+  // space.
+  CHECK(unnoticed <= 10);
+  for (size_t length = 0; length < whole.size(); ++length) CHECK_FALSE(error_of(whole.substr(0, length)).empty());
+}
+
+TEST_CASE("safetensors: random damage ends in success or an Error") {
+  const std::string whole = example_content();
+  RandomStream random({1, 2});
+  int failures = 0;
+  for (int round = 0; round < 6000; ++round) {
+    std::string mutated = whole;
+    for (uint64_t edits = 1 + random.below(4); edits > 0; --edits) {
+      const size_t at = random.below(mutated.size());
+      switch (random.below(4)) {
+        case 0:
+          mutated[at] = static_cast<char>(random.below(256));
+          break;
+        case 1:
+          mutated.erase(at, random.below(8));
+          break;
+        case 2:
+          mutated.insert(at, mutated.substr(random.below(mutated.size()), random.below(16)));
+          break;
+        default:
+          mutated[at] = "{}[]\",:0919-e "[random.below(14)];
+          break;
+      }
+      if (mutated.empty()) mutated = "x";
+    }
+    // Half of them without a checksum, so that the checks behind it are reached.
+    if (round % 2 == 0)
+      if (const size_t key = mutated.find("xxh3_128"); key != std::string::npos) mutated[key] = 'y';
+    const ScratchFile file;
+    file.put(mutated);
+    try {
+      const SafetensorsFile read(file.path);
+      for (const FileTensor& tensor : read.tensors())
+        CHECK(static_cast<int64_t>(tensor.to_doubles().size()) == tensor.size);
+    } catch (const Error&) {
+      ++failures;
+    }
+  }
+  CHECK(failures > 3000);
+}

@@ -1,0 +1,153 @@
+// Ops whose weights have bf16 copies: values and gradients near those without, and equal where nothing is rounded.
+#include <doctest/doctest.h>
+
+#include "core/autograd/tape.hpp"
+#include "core/kernels/bf16.hpp"
+#include "core/mixing/fastformer.hpp"
+#include "core/ops/feed_forward.hpp"
+#include "core/ops/gated_linear.hpp"
+#include "core/ops/linear.hpp"
+#include "core/ops/loss.hpp"
+#include "support/compare.hpp"
+
+using namespace capstan;
+using namespace capstan::testing;
+
+namespace {
+
+constexpr int64_t batch = 3, length = 40, in = 70, out = 52;
+const Shape x_shape{batch, length, in};
+
+Bf16Array rounded(const Array& x) {
+  Bf16Array result(x.shape());
+  kernels::round_to_bf16(result.mutable_data(), x.data(), x.size());
+  return result;
+}
+
+/// x as bf16 holds it.
+Array representable(const Array& x) {
+  const Bf16Array bf16 = rounded(x);
+  Array result(x.shape());
+  kernels::widen_bf16(result.mutable_data(), bf16.data(), bf16.size());
+  return result;
+}
+
+Ids targets() {
+  Ids ids(Shape{batch, length});
+  for (int64_t i = 0; i < ids.size(); ++i) ids.mutable_data()[i] = static_cast<int32_t>(i * 7 % out);
+  return ids;
+}
+
+struct OpCase {
+  std::string name;
+  std::vector<Shape> inputs;    // those of weights are the matrices that products are made with
+  std::vector<size_t> weights;  // which of them
+  std::function<Var(const std::vector<Var>&)> op;
+};
+
+std::vector<OpCase> op_cases() {
+  const auto forward = [](Activation activation, bool gated) {
+    return [=](const std::vector<Var>& v) {
+      return (gated ? gated_feed_forward : feed_forward)(v[0], v[1], v[2], v[3], v[4], activation, {});
+    };
+  };
+  std::vector<OpCase> cases = {
+      {"linear", {x_shape, {out, in}, {out}}, {1}, [](auto& v) { return linear(v[0], v[1], v[2]); }},
+      {"linear without bias", {x_shape, {out, in}}, {1}, [](auto& v) { return linear(v[0], v[1]); }},
+      {"linear, gelu",
+       {x_shape, {out, in}, {out}},
+       {1},
+       [](auto& v) { return linear(v[0], v[1], v[2], Activation::gelu); }},
+      {"feed_forward", {x_shape, {out, in}, {out}, {in, out}, {in}}, {1, 3}, forward(Activation::gelu, false)},
+      {"gated_feed_forward",
+       {x_shape, {2 * out, in}, {2 * out}, {in, out}, {in}},
+       {1, 3},
+       forward(Activation::silu, true)},
+      {"gated_linear",
+       {x_shape, x_shape, {out, in}, {out}},
+       {2},
+       [](auto& v) { return gated_linear(v[0], v[1], v[2], v[3]); }},
+      {"linear_cross_entropy",
+       {x_shape, {out, in}},
+       {1},
+       [](auto& v) {
+         CrossEntropyOptions options;
+         options.chunk_rows = 50;
+         return linear_cross_entropy(v[0], v[1], Var(), targets(), options).sum;
+       }},
+  };
+  cases.push_back(
+      {"fastformer", {{batch, length, 2 * in}, {5, in}, {5, in}, {in, in}, {in}}, {3}, [](auto& v) {
+         return fastformer(v[0], {v[1], v[2], Var(), Var(), v[3], v[4]}, Segments::full(batch, length), true);
+       }});
+  return cases;
+}
+
+/// The value, then the gradient of every input.
+std::vector<Array> results(const OpCase& c, bool bf16, Array (*prepare)(const Array&)) {
+  std::vector<Var> inputs;
+  for (size_t i = 0; i < c.inputs.size(); ++i) inputs.push_back(Var::leaf(prepare(normal_array(c.inputs[i], 10 + i))));
+  if (bf16)
+    for (const size_t i : c.weights) inputs[i].set_bf16(rounded(inputs[i].value()));
+  TapeScope tape;
+  const Var y = c.op(inputs);
+  std::vector<Array> all{y.value()};
+  tape.tape().backward({y}, {prepare(normal_array(y.shape(), 5))});
+  for (const Var& input : inputs) all.push_back(input.grad());
+  return all;
+}
+
+Array as_it_is(const Array& x) { return x; }
+
+}  // namespace
+
+TEST_CASE("in bf16 values and gradients stay within 1 % of the largest entry, and are not those of float32") {
+  for (const OpCase& c : op_cases()) {
+    const auto expected = results(c, false, as_it_is), got = results(c, true, as_it_is);
+    double largest = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const double error = relative_error(got[i], expected[i]);
+      CHECK_MESSAGE(error < 0.01, c.name << (i == 0 ? ": value" : ": gradient ") << i << ": " << error);
+      largest = std::max(largest, error);
+    }
+    CHECK_MESSAGE(largest > 1e-4, c.name << " was not done in bf16");
+  }
+}
+
+TEST_CASE("numbers that bf16 holds are multiplied without any loss") {
+  const std::vector<OpCase> cases = op_cases();
+  for (const OpCase& c : {cases[0], cases[1]}) {
+    const auto expected = results(c, false, representable), got = results(c, true, representable);
+    for (size_t i = 0; i < expected.size(); ++i)
+      CHECK_MESSAGE(relative_error(got[i], expected[i]) < 2e-6, c.name << " " << i);
+  }
+}
+
+TEST_CASE("a pullback that saved rounded rows does not keep the float rows") {
+  const Array x = normal_array({64, in}, 1);
+  const Var weight = Var::leaf(normal_array({out, in}, 2));
+  for (const bool bf16 : {false, true}) {
+    if (bf16) weight.set_bf16(rounded(weight.value()));
+    TapeScope tape;
+    Array rows = x.clone();
+    const Var y = linear(Var(rows), weight);
+    CHECK(rows.unique() == bf16);
+  }
+}
+
+TEST_CASE("a recomputed op is done in bf16 both times") {
+  const Var weight = Var::leaf(normal_array({out, in}, 2));
+  weight.set_bf16(rounded(weight.value()));
+  const auto run = [&](bool again) {
+    const auto body = [&](const std::vector<Var>& v) { return linear(v[0], weight, Var(), Activation::gelu); };
+    const Var x = Var::leaf(normal_array(x_shape, 1));
+    TapeScope tape;
+    const Var y = again ? recompute(body, {x}) : body({x});
+    tape.tape().backward({y}, {normal_array(y.shape(), 5)});
+    const std::vector<Array> all{y.value(), x.grad(), weight.grad()};
+    weight.clear_grad();
+    return all;
+  };
+  const auto expected = run(false), got = run(true);
+  for (size_t i = 0; i < expected.size(); ++i) CHECK(relative_error(got[i], expected[i]) == 0);
+}

@@ -1,0 +1,158 @@
+// Products with packed weights: against three loops on the weights, or on the weights rounded to bf16.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "core/kernels/activation.hpp"
+#include "core/kernels/gemv.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/products/packed_matrix.hpp"
+#include "tests/support/compare.hpp"
+
+using namespace capstan;
+using namespace capstan::testing;
+
+namespace {
+
+/// The nearest number of 8 significant bits, ties to even.
+real rounded(real x) {
+  int exponent = 0;
+  const double fraction = std::frexp(static_cast<double>(x), &exponent);
+  return static_cast<real>(std::ldexp(std::nearbyint(std::ldexp(fraction, 8)), exponent - 8));
+}
+
+Array stored(const Array& weight, DecodeWeights storage) {
+  Array copy = weight.clone();
+  for (int64_t i = 0; storage == DecodeWeights::bf16 && i < copy.size(); ++i) copy.mutable_data()[i] = rounded(copy[i]);
+  return copy;
+}
+
+/// x W^T + bias, summed in double.
+Array reference(const Array& x, const Array& weight, const Array& bias) {
+  const int64_t rows = x.dim(0), in = x.dim(1), out = weight.dim(0);
+  Array y(Shape{rows, out});
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t o = 0; o < out; ++o) {
+      double sum = bias.empty() ? 0 : static_cast<double>(bias[o]);
+      for (int64_t k = 0; k < in; ++k)
+        sum += static_cast<double>(x[row * in + k]) * static_cast<double>(weight[o * in + k]);
+      y.mutable_data()[row * out + o] = static_cast<real>(sum);
+    }
+  }
+  return y;
+}
+
+Array product(const PackedMatrix& matrix, const Array& x, const Array& bias, Activation activation) {
+  Array y(Shape{x.dim(0), matrix.out()}, std::numeric_limits<real>::quiet_NaN());
+  matrix.multiply(x.data(), x.dim(0), bias.empty() ? nullptr : bias.data(), activation, y.mutable_data());
+  return y;
+}
+
+/// What becomes of one weight.
+real through_bf16(real weight) {
+  PackedMemory memory;
+  const PackedMatrix matrix(Array(Shape{1, 1}, weight), DecodeWeights::bf16, memory);
+  return product(matrix, Array(Shape{1, 1}, real{1}), Array(), Activation::none)[0];
+}
+
+}  // namespace
+
+TEST_CASE("packed products agree with three loops: storages, ragged sizes, rows, bias, one and two threads") {
+  for (const auto& storage : enum_names(DecodeWeights{})) {
+    for (const int64_t out : {1, 16, 31, 32, 33, 100, 517}) {
+      for (const int64_t in : {1, 3, 8, 65, 300}) {
+        const Array weight = normal_array({out, in}, 1), bias = normal_array({out}, 2);
+        const Array used = stored(weight, storage.value);
+        for (const int64_t rows : {1, 2, 3, 4, 7}) {
+          const Array x = normal_array({rows, in}, 3);
+          for (const bool biased : {false, true}) {
+            const Array b = biased ? bias : Array(), expected = reference(x, used, b);
+            Array one_thread;
+            for (const int count : {1, 2}) {
+              set_threads(count);
+              PackedMemory memory;
+              const Array y = product(PackedMatrix(weight, storage.value, memory), x, b, Activation::none);
+              INFO(storage.name, " ", out, " x ", in, ", rows ", rows, ", bias ", biased, ", threads ", count);
+              CHECK(relative_error(y, expected, 0.1) <= fused_tolerance);
+              if (count == 1) one_thread = y;
+              CHECK(y.to_vector() == one_thread.to_vector());
+            }
+          }
+        }
+      }
+    }
+  }
+  set_threads(0);
+}
+
+TEST_CASE("packed products apply every activation to all outputs") {
+  const Array weight = normal_array({517, 65}, 1), bias = normal_array({517}, 2), x = normal_array({3, 65}, 3);
+  const Array pre = reference(x, weight, bias);
+  PackedMemory memory;
+  for (const auto& activation : enum_names(Activation{})) {
+    Array expected(pre.shape());
+    kernels::activation_forward(activation.value, pre.data(), nullptr, expected.mutable_data(), 3, 517);
+    const Array y = product(PackedMatrix(weight, DecodeWeights::float32, memory), x, bias, activation.value);
+    CHECK_MESSAGE(relative_error(y, expected) <= fused_tolerance, activation.name);
+  }
+}
+
+TEST_CASE("bf16 rounds to nearest, ties to even, and keeps what is not a number") {
+  const real ulp = std::ldexp(real{1}, -7);  // of bf16 numbers from 1 to 2
+  CHECK(through_bf16(1) == 1);
+  CHECK(through_bf16(1 + ulp / 2) == 1);
+  CHECK(through_bf16(1 + ulp * real(0.51)) == 1 + ulp);
+  CHECK(through_bf16(1 + ulp * real(1.5)) == 1 + 2 * ulp);
+  CHECK(through_bf16(-(1 + ulp * real(0.49))) == -1);
+  CHECK(through_bf16(2 - ulp / 4) == 2);
+  const real infinity = std::numeric_limits<real>::infinity();
+  CHECK(through_bf16(infinity) == infinity);
+  CHECK(through_bf16(-infinity) == -infinity);
+  CHECK(std::isnan(through_bf16(std::numeric_limits<real>::quiet_NaN())));
+}
+
+TEST_CASE("a packed matrix is a copy, and a vector is none") {
+  Array weight = Array::zeros(Shape{2, 2});
+  PackedMemory memory;
+  const PackedMatrix matrix(weight, DecodeWeights::float32, memory);
+  weight.shared_data()[0] = 5;
+  CHECK(product(matrix, Array(Shape{1, 2}, real{1}), Array(), Activation::none)[0] == 0);
+  CHECK_THROWS_AS(PackedMatrix(Array::zeros(Shape{4}), DecodeWeights::float32, memory), std::invalid_argument);
+}
+
+TEST_CASE("places of packed memory are aligned and apart, also past the end of a block, and outlive it") {
+  std::vector<PackedMemory::Place> places;
+  const size_t sizes[] = {1, 64, 100, size_t{9} << 20, size_t{9} << 20, size_t{40} << 20, 7};
+  {
+    PackedMemory memory;
+    for (const size_t size : sizes) places.push_back(memory.take(size));
+  }
+  for (size_t i = 0; i < places.size(); ++i) std::memset(places[i].data(), static_cast<int>(i), sizes[i]);
+  for (size_t i = 0; i < places.size(); ++i) {
+    const auto* const bytes = static_cast<const char*>(places[i].data());
+    CHECK(reinterpret_cast<uintptr_t>(bytes) % 64 == 0);
+    CHECK(std::all_of(bytes, bytes + sizes[i], [&](char byte) { return byte == static_cast<char>(i); }));
+  }
+}
+
+TEST_CASE("a row times a matrix agrees with two loops") {
+  for (const int64_t in : {1, 7, 128}) {
+    for (const int64_t columns : {1, 15, 64, 150}) {
+      const int64_t stride = columns + 3;
+      const Array x = normal_array({in}, 1), matrix = normal_array({in, stride}, 2),
+                  before = normal_array({columns}, 3);
+      Array y = before.clone(), expected(Shape{columns});
+      kernels::row_times_matrix(x.data(), in, matrix.data(), stride, columns, real(0.25), y.mutable_data());
+      for (int64_t c = 0; c < columns; ++c) {
+        double sum = 0;
+        for (int64_t k = 0; k < in; ++k) sum += static_cast<double>(x[k]) * static_cast<double>(matrix[k * stride + c]);
+        expected.mutable_data()[c] = static_cast<real>(static_cast<double>(before[c]) + 0.25 * sum);
+      }
+      CHECK_MESSAGE(relative_error(y, expected, 0.1) <= fused_tolerance, in, " x ", columns);
+    }
+  }
+}

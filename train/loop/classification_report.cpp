@@ -1,0 +1,118 @@
+#include "train/loop/classification_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/autograd/tape.hpp"
+#include "core/base/error.hpp"
+#include "core/ops/loss.hpp"
+#include "core/ops/softmax.hpp"
+#include "data/batches/prefetch.hpp"
+
+namespace capstan {
+namespace {
+
+double quotient(double part, int64_t whole) { return whole > 0 ? part / static_cast<double>(whole) : 0; }
+
+}  // namespace
+
+ClassificationReport::ClassificationReport(int64_t classes)
+    : classes_(classes), counts_(static_cast<size_t>(classes * classes)) {
+  check(classes > 0, "classification report: {} classes", classes);
+}
+
+void ClassificationReport::add(const float* probabilities, int64_t truth) {
+  check(truth >= 0 && truth < classes_, "classification report: class {} of {}", truth, classes_);
+  const int64_t predicted = std::max_element(probabilities, probabilities + classes_) - probabilities;
+  const double confidence = probabilities[predicted];
+  ++examples_;
+  ++counts_[static_cast<size_t>(truth * classes_ + predicted)];
+  const auto bin = std::clamp<int64_t>(static_cast<int64_t>(confidence * bin_count), 0, bin_count - 1);
+  Bin& entry = bins_[static_cast<size_t>(bin)];
+  ++entry.examples;
+  entry.correct += predicted == truth ? 1 : 0;
+  entry.confidence += confidence;
+}
+
+int64_t ClassificationReport::of_class(int64_t truth) const {
+  int64_t sum = 0;
+  for (int64_t predicted = 0; predicted < classes_; ++predicted) sum += count(truth, predicted);
+  return sum;
+}
+
+int64_t ClassificationReport::predicted_as(int64_t predicted) const {
+  int64_t sum = 0;
+  for (int64_t truth = 0; truth < classes_; ++truth) sum += count(truth, predicted);
+  return sum;
+}
+
+double ClassificationReport::accuracy() const {
+  int64_t correct = 0;
+  for (int64_t c = 0; c < classes_; ++c) correct += count(c, c);
+  return quotient(static_cast<double>(correct), examples_);
+}
+
+double ClassificationReport::precision(int64_t c) const {
+  return quotient(static_cast<double>(count(c, c)), predicted_as(c));
+}
+
+double ClassificationReport::recall(int64_t c) const { return quotient(static_cast<double>(count(c, c)), of_class(c)); }
+
+double ClassificationReport::f1(int64_t c) const {
+  return quotient(2 * static_cast<double>(count(c, c)), of_class(c) + predicted_as(c));
+}
+
+double ClassificationReport::macro_f1() const {
+  double sum = 0;
+  int64_t occurring = 0;
+  for (int64_t c = 0; c < classes_; ++c) {
+    if (of_class(c) + predicted_as(c) == 0) continue;
+    sum += f1(c);
+    ++occurring;
+  }
+  return quotient(sum, occurring);
+}
+
+double ClassificationReport::calibration_error() const {
+  double sum = 0;
+  for (const Bin& bin : bins_) sum += std::abs(static_cast<double>(bin.correct) - bin.confidence);
+  return quotient(sum, examples_);
+}
+
+std::vector<Confusion> commonest_confusions(const ClassificationReport& report, size_t limit) {
+  std::vector<Confusion> all;
+  for (int64_t truth = 0; truth < report.classes(); ++truth)
+    for (int64_t predicted = 0; predicted < report.classes(); ++predicted)
+      if (truth != predicted && report.count(truth, predicted) > 0)
+        all.push_back({report.count(truth, predicted), truth, predicted});
+  std::stable_sort(all.begin(), all.end(), [](const Confusion& a, const Confusion& b) { return a.count > b.count; });
+  if (all.size() > limit) all.resize(limit);
+  return all;
+}
+
+ClassifierEvaluation evaluate_classifier(const TextClassifier& classifier, int64_t classes, const BatchSource& split) {
+  const TapePause no_tape;
+  ClassifierEvaluation result{{}, ClassificationReport(classes)};
+  CrossEntropyOptions options;
+  options.ignored = ignored_target;
+  options.count_correct = true;
+  Prefetcher::Options one_epoch;
+  one_epoch.end_epoch = 1;
+  Prefetcher batches(split, one_epoch);
+  while (const auto prepared = batches.next()) {
+    const Batch& batch = prepared->batch;
+    const Var logits = classifier.logits(batch.tokens, Context{Segments(batch.segment_ids)});
+    const CrossEntropy loss = softmax_cross_entropy(logits, batch.labels, options);
+    result.total.loss_sum += static_cast<double>(loss.sum.value().item());
+    result.total.targets += loss.targets;
+    result.total.correct += loss.correct;
+    const Array probabilities = softmax(logits).value();
+    for (int64_t row = 0; row < batch.labels.size(); ++row)
+      if (batch.labels[row] != ignored_target)
+        result.report.add(probabilities.data() + row * classes, batch.labels[row]);
+  }
+  if (result.total.targets == 0) throw Error("evaluation: the data holds no example: give more examples");
+  return result;
+}
+
+}  // namespace capstan

@@ -1,0 +1,71 @@
+// What a classifier got right and wrong on a split, class by class.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "data/batches/batcher.hpp"
+#include "models/text_classifier.hpp"
+#include "train/loop/evaluate.hpp"
+
+namespace capstan {
+
+/// Counts of (true class, predicted class), and how far the probabilities can be trusted. Quotients without a case to
+/// count (a class never predicted has no precision) are 0.
+class ClassificationReport {
+ public:
+  explicit ClassificationReport(int64_t classes);
+
+  /// One example: its probabilities, one per class, and the class it has.
+  void add(const float* probabilities, int64_t truth);
+
+  int64_t classes() const { return classes_; }
+  int64_t examples() const { return examples_; }
+  int64_t count(int64_t truth, int64_t predicted) const {
+    return counts_[static_cast<size_t>(truth * classes_ + predicted)];
+  }
+  int64_t of_class(int64_t truth) const;
+  int64_t predicted_as(int64_t predicted) const;
+
+  double accuracy() const;
+  /// Of the examples labelled `c`, the share that are of class c.
+  double precision(int64_t c) const;
+  /// Of the examples of class `c`, the share that were labelled so.
+  double recall(int64_t c) const;
+  /// Harmonic mean of the two.
+  double f1(int64_t c) const;
+  /// Mean of f1 over the classes that occur, in the data or among the predictions.
+  double macro_f1() const;
+  /// Expected calibration error: mean distance between the highest probability and the accuracy, over 15 bins of equal
+  /// width weighted by their examples (Guo et al. 2017, eq. 3).
+  double calibration_error() const;
+
+ private:
+  static constexpr int64_t bin_count = 15;
+  struct Bin {
+    int64_t examples = 0, correct = 0;
+    double confidence = 0;  // summed
+  };
+
+  int64_t classes_, examples_ = 0;
+  std::vector<int64_t> counts_;  // (classes, classes)
+  std::array<Bin, bin_count> bins_{};
+};
+
+/// Examples of class `truth` that were taken for another.
+struct Confusion {
+  int64_t count, truth, predicted;
+};
+/// The commonest first, at most `limit`.
+std::vector<Confusion> commonest_confusions(const ClassificationReport& report, size_t limit);
+
+struct ClassifierEvaluation {
+  Evaluation total;
+  ClassificationReport report;
+};
+
+/// evaluate() for a classifier of `classes` classes, with the report. Throws Error when there is no example.
+ClassifierEvaluation evaluate_classifier(const TextClassifier& classifier, int64_t classes, const BatchSource& split);
+
+}  // namespace capstan

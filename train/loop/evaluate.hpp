@@ -1,0 +1,28 @@
+// Loss and accuracy over a whole split.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "data/batches/batcher.hpp"
+#include "models/task.hpp"
+
+namespace capstan {
+
+/// Sums over all targets of a split, so that no mean depends on how it was cut into batches.
+struct Evaluation {
+  double loss_sum = 0;  // nats
+  int64_t targets = 0;
+  int64_t correct = 0;
+  double loss() const { return loss_sum / static_cast<double>(targets > 0 ? targets : 1); }
+  double bits() const { return loss() / 0.6931471805599453; }
+  double accuracy() const { return static_cast<double>(correct) / static_cast<double>(targets > 0 ? targets : 1); }
+};
+
+/// Runs `task` over epoch 0 of `split`. Empty when `stop` said yes before the end. Throws Error when there is no
+/// target.
+std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
+                                   const std::function<bool()>& stop = {});
+
+}  // namespace capstan

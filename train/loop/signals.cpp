@@ -1,0 +1,76 @@
+#include "train/loop/signals.hpp"
+
+#include <atomic>
+
+#include "core/machine/parallel.hpp"
+
+namespace capstan {
+namespace {
+
+constexpr int watched[] = {SIGINT, SIGTERM, SIGUSR1};
+std::atomic<int> received_signal = 0;
+static_assert(std::atomic<int>::is_always_lock_free);  // a handler may write it
+
+extern "C" void note_signal(int number) {
+  if (number == SIGINT && received_signal == SIGINT) {
+    std::signal(SIGINT, SIG_DFL);
+    std::raise(SIGINT);
+    return;
+  }
+  received_signal = number;
+}
+
+/// All but those that a thread brings upon itself.
+sigset_t signals_from_outside() {
+  sigset_t set;
+  sigfillset(&set);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPIPE}) sigdelset(&set, own);
+  return set;
+}
+
+/// For the calling thread and those of parallel_for.
+void mask_signals(const sigset_t& mask) {
+  parallel_for(threads(), 1, [&](int64_t, int64_t) { pthread_sigmask(SIG_SETMASK, &mask, nullptr); });
+}
+
+}  // namespace
+
+StopSignals::StopSignals() {
+  received_signal = 0;
+  struct sigaction action {};
+  action.sa_handler = note_signal;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  for (int i = 0; i < 3; ++i) sigaction(watched[i], &action, &previous_[i]);
+}
+
+StopSignals::~StopSignals() {
+  for (int i = 0; i < 3; ++i) sigaction(watched[i], &previous_[i], nullptr);
+}
+
+int StopSignals::received() { return received_signal; }
+
+SignalThread::SignalThread() {
+  const sigset_t outside = signals_from_outside();
+  pthread_sigmask(SIG_BLOCK, &outside, &before_);
+  try {
+    thread_ = std::thread([this] {
+      pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+      done_.get_future().wait();
+    });
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    throw;
+  }
+  sigset_t mask;
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  mask_signals(mask);
+}
+
+SignalThread::~SignalThread() {
+  done_.set_value();
+  thread_.join();
+  mask_signals(before_);
+}
+
+}  // namespace capstan

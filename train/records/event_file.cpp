@@ -1,0 +1,221 @@
+#include "train/records/event_file.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* name_begin = "events.out.tfevents.";
+constexpr size_t header_bytes = 12, footer_bytes = 4;
+
+/// Of the reversed polynomial 0x82F63B78.
+const std::array<uint32_t, 256>& crc_table() {
+  static const std::array<uint32_t, 256> table = [] {
+    std::array<uint32_t, 256> made{};
+    for (uint32_t byte = 0; byte < 256; ++byte) {
+      uint32_t crc = byte;
+      for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ ((crc & 1) != 0 ? 0x82F63B78u : 0u);
+      made[byte] = crc;
+    }
+    return made;
+  }();
+  return table;
+}
+
+template <class T>
+void append_number(std::string& out, T value) {
+  char bytes[sizeof(T)];
+  std::memcpy(bytes, &value, sizeof(T));  // x86 is little endian
+  out.append(bytes, sizeof(T));
+}
+
+template <class T>
+T number_at(std::string_view text, size_t at) {
+  T value;
+  std::memcpy(&value, text.data() + at, sizeof(T));
+  return value;
+}
+
+// Protocol buffers: a field is a key (number and kind) and its value.
+enum class Wire : uint32_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
+
+void append_varint(std::string& out, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
+  out += static_cast<char>(value);
+}
+
+void append_key(std::string& out, uint32_t field, Wire wire) {
+  append_varint(out, field << 3 | static_cast<uint32_t>(wire));
+}
+
+void append_bytes(std::string& out, uint32_t field, std::string_view bytes) {
+  append_key(out, field, Wire::bytes);
+  append_varint(out, bytes.size());
+  out += bytes;
+}
+
+std::optional<uint64_t> take_varint(std::string_view& data) {
+  uint64_t value = 0;
+  for (unsigned shift = 0; shift < 64 && !data.empty(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(data.front());
+    data.remove_prefix(1);
+    value |= uint64_t{byte & 0x7Fu} << shift;
+    if (byte < 0x80) return value;
+  }
+  return std::nullopt;
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+std::string event_head(double wall_time, int64_t step) {
+  std::string out;
+  append_key(out, 1, Wire::fixed64);
+  append_number(out, wall_time);
+  append_key(out, 2, Wire::varint);
+  append_varint(out, static_cast<uint64_t>(step));
+  return out;
+}
+
+/// Cuts what earlier sessions wrote about steps after `step`.
+void cut_files(const fs::path& folder, int64_t step) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename().string().rfind(name_begin, 0) != 0 || entry.file_size() == 0) continue;
+    const auto [size, keep] = [&] {
+      const MappedFile file(entry.path().string());
+      return std::make_pair(file.size(), events_until({reinterpret_cast<const char*>(file.data()), file.size()}, step));
+    }();
+    if (keep < size) truncate_file(entry.path().string(), keep);
+  }
+}
+
+/// TensorBoard reads the files of a folder in the order of their names: by the time of their beginning, then by step.
+std::string file_name(const std::string& folder, int64_t step) {
+  char host[256] = "host";
+  gethostname(host, sizeof(host) - 1);
+  return (fs::path(folder) / fmt::format("{}{:010}.{}.{:012}", name_begin, static_cast<int64_t>(now()), host, step))
+      .string();
+}
+
+}  // namespace
+
+uint32_t crc32c(std::string_view bytes) {
+  uint32_t crc = 0xFFFFFFFFu;
+  for (const char byte : bytes) crc = crc >> 8 ^ crc_table()[(crc ^ static_cast<unsigned char>(byte)) & 0xFF];
+  return ~crc;
+}
+
+uint32_t masked_crc32c(std::string_view bytes) {
+  const uint32_t crc = crc32c(bytes);
+  return (crc >> 15 | crc << 17) + 0xA282EAD8u;
+}
+
+std::string framed(std::string_view data) {
+  std::string out;
+  append_number(out, static_cast<uint64_t>(data.size()));
+  append_number(out, masked_crc32c(out));
+  out += data;
+  append_number(out, masked_crc32c(data));
+  return out;
+}
+
+std::string scalar_event(double wall_time, int64_t step, const std::vector<Scalar>& scalars) {
+  std::string summary;
+  for (const Scalar& scalar : scalars) {
+    std::string value;
+    append_bytes(value, 1, scalar.tag);
+    append_key(value, 2, Wire::fixed32);
+    append_number(value, scalar.value);
+    append_bytes(summary, 1, value);
+  }
+  std::string event = event_head(wall_time, step);
+  append_bytes(event, 5, summary);
+  return event;
+}
+
+std::optional<int64_t> step_of_event(std::string_view data) {
+  while (const std::optional<uint64_t> key = take_varint(data)) {
+    const auto wire = static_cast<Wire>(*key & 7);
+    if (wire == Wire::varint) {
+      const std::optional<uint64_t> value = take_varint(data);
+      if (value && *key >> 3 == 2) return static_cast<int64_t>(*value);
+      if (!value) return std::nullopt;
+      continue;
+    }
+    const std::optional<uint64_t> size = wire == Wire::fixed64   ? std::optional<uint64_t>(8)
+                                         : wire == Wire::fixed32 ? std::optional<uint64_t>(4)
+                                         : wire == Wire::bytes   ? take_varint(data)
+                                                                 : std::nullopt;
+    if (!size || *size > data.size()) return std::nullopt;
+    data.remove_prefix(*size);
+  }
+  return std::nullopt;
+}
+
+size_t events_until(std::string_view content, int64_t step) {
+  size_t length = 0;
+  while (content.size() - length >= header_bytes + footer_bytes) {
+    const std::string_view rest = content.substr(length);
+    const auto size = number_at<uint64_t>(rest, 0);
+    if (number_at<uint32_t>(rest, 8) != masked_crc32c(rest.substr(0, 8)) ||
+        size > rest.size() - header_bytes - footer_bytes)
+      break;
+    const std::string_view data = rest.substr(header_bytes, size);
+    if (number_at<uint32_t>(rest, header_bytes + size) != masked_crc32c(data)) break;
+    if (step_of_event(data).value_or(0) > step) break;
+    length += header_bytes + size + footer_bytes;
+  }
+  return length;
+}
+
+EventFile::EventFile(std::string folder, int64_t step) : folder_(std::move(folder)), step_(step) {
+  cut_files(folder_, step_);
+}
+
+void EventFile::begin() {
+  file_.emplace(file_name(folder_, step_));
+  std::string version;
+  append_key(version, 1, Wire::fixed64);
+  append_number(version, now());
+  append_bytes(version, 3, "brain.Event:2");
+  file_->write(framed(version));
+  if (step_ == 0) return;
+  constexpr uint64_t started = 1;
+  std::string log, start = event_head(now(), step_ + 1);
+  append_key(log, 1, Wire::varint);
+  append_varint(log, started);
+  append_bytes(start, 7, log);
+  file_->write(framed(start));
+}
+
+void EventFile::add(const nlohmann::json& line) {
+  static constexpr struct {
+    const char *event, *key, *tag;
+  } known[] = {{"train", "loss", "train/loss"},
+               {"train", "lr", "train/learning_rate"},
+               {"train", "grad_norm", "train/gradient_norm"},
+               {"train", "tokens_per_second", "train/tokens_per_second"},
+               {"valid", "loss", "valid/loss"},
+               {"valid", "bits", "valid/bits"},
+               {"valid", "accuracy", "valid/accuracy"}};
+  std::vector<Scalar> scalars;
+  for (const auto& [event, key, tag] : known) {
+    if (line.at("event") != event) continue;
+    const auto value = line.find(key);
+    if (value != line.end() && value->is_number()) scalars.push_back({tag, value->get<float>()});
+  }
+  if (scalars.empty()) return;
+  if (!file_) begin();
+  file_->write(framed(scalar_event(now(), line.at("step").get<int64_t>(), scalars)));
+}
+
+}  // namespace capstan

@@ -1,0 +1,138 @@
+#include "train/records/reporter.hpp"
+
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+
+#include "core/io/file.hpp"
+
+namespace capstan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// stderr with a bar in its last line, which gives way to log lines.
+class ConsoleSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  void show(const std::string& bar) {
+    bar_ = bar;
+    std::fprintf(stderr, "\r\033[K%s", bar_.c_str());
+    std::fflush(stderr);
+  }
+  void clear() {
+    if (!bar_.empty()) std::fputs("\r\033[K", stderr);
+    bar_.clear();
+    std::fflush(stderr);
+  }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    if (!bar_.empty()) std::fputs("\r\033[K", stderr);
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    std::fputs(bar_.c_str(), stderr);
+  }
+  void flush_() override { std::fflush(stderr); }
+
+ private:
+  std::string bar_;
+};
+
+std::string draw_bar(double done) {
+  constexpr int width = 20;
+  const int full = static_cast<int>(std::clamp(done, 0.0, 1.0) * width);
+  return fmt::format("[{}{}] {:3.0f}% ", std::string(static_cast<size_t>(full), '='),
+                     std::string(static_cast<size_t>(width - full), ' '), 100 * done);
+}
+
+}  // namespace
+
+struct Reporter::Sinks {
+  bool bar = false, plain = false;
+  std::shared_ptr<ConsoleSink> console = std::make_shared<ConsoleSink>();
+  std::unique_ptr<spdlog::logger> logger, file;
+  Clock::time_point shown = Clock::now();
+};
+
+Reporter::Reporter(ProgressMode mode, const std::string& log_file) : sinks_(std::make_unique<Sinks>()) {
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  sinks_->bar = mode == ProgressMode::bar || (mode == ProgressMode::automatic && terminal);
+  sinks_->plain = !sinks_->bar && mode != ProgressMode::none;
+  if (mode == ProgressMode::none) sinks_->console->set_level(spdlog::level::warn);
+  std::shared_ptr<spdlog::sinks::sink> file;
+  try {
+    file = std::make_shared<spdlog::sinks::basic_file_sink_st>(log_file);
+  } catch (const spdlog::spdlog_ex&) {
+    throw_file_error("write", log_file, errno);
+  }
+  sinks_->logger = std::make_unique<spdlog::logger>("train", spdlog::sinks_init_list{sinks_->console, file});
+  sinks_->file = std::make_unique<spdlog::logger>("train", file);
+  for (spdlog::logger* logger : {sinks_->logger.get(), sinks_->file.get()}) {
+    logger->set_pattern("[%Y-%m-%d %H:%M:%S] %v");
+    logger->flush_on(spdlog::level::info);
+    logger->set_error_handler([](const std::string&) {});  // a full disk: the next checkpoint reports it properly
+  }
+}
+
+Reporter::~Reporter() { sinks_->console->clear(); }
+
+void Reporter::info(const std::string& line) { sinks_->logger->info(line); }
+void Reporter::warn(const std::string& line) { sinks_->logger->warn("warning: " + line); }
+
+void Reporter::status(const std::string& line) {
+  (sinks_->plain ? *sinks_->logger : *sinks_->file).info(line);
+  if (sinks_->plain) sinks_->shown = Clock::now();
+}
+
+bool Reporter::tick_due() const {
+  const auto silence = Clock::now() - sinks_->shown;
+  return sinks_->bar ? silence >= std::chrono::milliseconds(200) : sinks_->plain && silence >= std::chrono::seconds(30);
+}
+
+void Reporter::show_tick(double done, const std::string& line) {
+  sinks_->shown = Clock::now();
+  if (sinks_->bar) {
+    sinks_->console->show(draw_bar(done) + line);
+  } else {
+    sinks_->logger->info(line);
+  }
+}
+
+std::string short_count(double count) {
+  if (count >= 1e9) return fmt::format("{:.2f}G", count / 1e9);
+  if (count >= 1e6) return fmt::format("{:.2f}M", count / 1e6);
+  if (count >= 1e3) return fmt::format("{:.1f}k", count / 1e3);
+  return fmt::format("{:.0f}", count);
+}
+
+std::string short_time(double seconds) {
+  const int64_t s = static_cast<int64_t>(std::clamp(seconds, 0.0, 1e9) + 0.5);
+  if (s < 60) return fmt::format("{}s", s);
+  if (s < 3600) return fmt::format("{}m{:02}s", s / 60, s % 60);
+  if (s < 86400) return fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
+  return fmt::format("{}d{:02}h", s / 86400, s / 3600 % 24);
+}
+
+int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t total = 0, resident = 0;
+  file >> total >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+int64_t peak_resident_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+}  // namespace capstan

@@ -1,0 +1,44 @@
+// What a run tells: lines on stderr and in train.log, and a bar with the time left on a terminal.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "train/runs/config.hpp"
+
+namespace capstan {
+
+class Reporter {
+ public:
+  /// Appends to `log_file`. `mode` none keeps stderr free of everything but warnings.
+  Reporter(ProgressMode mode, const std::string& log_file);
+  ~Reporter();
+
+  void info(const std::string& line);
+  void warn(const std::string& line);
+  /// The line of a logged step: to the file, and to stderr unless a bar is there.
+  void status(const std::string& line);
+  /// Called at every step: moves the bar (several times per second at most), or prints a line where none came for half
+  /// a minute. `line` is only called when it is needed.
+  template <class Line>
+  void tick(double done, const Line& line) {
+    if (tick_due()) show_tick(done, line());
+  }
+
+ private:
+  struct Sinks;
+  bool tick_due() const;
+  void show_tick(double done, const std::string& line);
+
+  std::unique_ptr<Sinks> sinks_;
+};
+
+/// "12.3k", "4.56M".
+std::string short_count(double count);
+/// "2m10s", "3h04m".
+std::string short_time(double seconds);
+/// Memory of this process in bytes, now and at its peak.
+int64_t resident_bytes();
+int64_t peak_resident_bytes();
+
+}  // namespace capstan

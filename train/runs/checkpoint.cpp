@@ -1,0 +1,268 @@
+#include "train/runs/checkpoint.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/io/file.hpp"
+#include "core/io/safetensors.hpp"
+
+namespace capstan {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* model_name = "model.safetensors";
+constexpr const char* optimizer_name = "optimizer.safetensors";
+constexpr const char* state_name = "state.json";
+constexpr const char* step_prefix = "step-";
+constexpr const char* unfinished_prefix = ".unfinished-";
+constexpr const char* replaced_prefix = ".replaced-";
+constexpr const char* trained_suffix = ".trained";
+
+bool starts_with(const std::string& text, const std::string& start) {
+  return text.compare(0, start.size(), start) == 0;
+}
+
+/// Step of a folder called step-N; -1 for any other name.
+int64_t step_of(const std::string& name) {
+  const std::string digits = starts_with(name, step_prefix) ? name.substr(std::string(step_prefix).size()) : "";
+  if (digits.empty() || digits.size() > 18 || digits.find_first_not_of("0123456789") != std::string::npos) return -1;
+  return std::stoll(digits);
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  if (error && error.value() != ENOENT) throw_file_error("list", folder.string(), error.value());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// One tensor per parameter, out of a block laid out like the store's.
+void add_tensors(std::vector<TensorToWrite>& tensors, const ParamStore& params, const real* block,
+                 const std::string& suffix) {
+  for (const Param& param : params.params())
+    tensors.push_back({param.name + suffix, dtype_of(block), param.var.shape().to_vector(), block + param.offset});
+}
+
+std::string shape_text(const std::vector<int64_t>& extents) {
+  std::string text;
+  for (const int64_t extent : extents) text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  return "(" + text + ")";
+}
+
+void read_tensors(const SafetensorsFile& file, const ParamStore& params, real* block, const std::string& suffix) {
+  for (const Param& param : params.params()) {
+    const FileTensor* const tensor = file.find(param.name + suffix);
+    if (tensor == nullptr)
+      throw Error(fmt::format("{}: there is no tensor {}: the file belongs to another configuration", file.path(),
+                              param.name + suffix));
+    if (tensor->shape != param.var.shape().to_vector())
+      throw Error(fmt::format("{}: tensor {} is {}, this configuration needs {}", file.path(), tensor->name,
+                              shape_text(tensor->shape), param.var.shape()));
+    tensor->copy_to(block + param.offset);
+  }
+}
+
+void refuse_unknown(const SafetensorsFile& file, const ParamStore& params, const std::vector<std::string>& suffixes) {
+  std::set<std::string> known;
+  for (const Param& param : params.params())
+    for (const std::string& suffix : suffixes) known.insert(param.name + suffix);
+  for (const FileTensor& tensor : file.tensors())
+    if (known.count(tensor.name) == 0)
+      throw Error(fmt::format("{}: tensor {} has no place in this configuration", file.path(), tensor.name));
+}
+
+void write_text(const fs::path& path, const std::string& text) {
+  FileWriter file(path.string());
+  file.write(text);
+  file.sync();
+  file.close();
+}
+
+void load_optimizer(const fs::path& checkpoint, const RunParts& parts) {
+  const SafetensorsFile file((checkpoint / optimizer_name).string());
+  std::vector<std::string> suffixes;
+  for (Optimizer::State& state : parts.optimizer.states()) {
+    suffixes.push_back("." + state.name);
+    read_tensors(file, parts.params, state.block.shared_data(), suffixes.back());
+  }
+  if (parts.average != nullptr) {
+    // So far the store holds the averaged weights, out of model.safetensors.
+    std::copy_n(parts.params.values(), parts.params.flat_size(), parts.average->block());
+    suffixes.push_back(trained_suffix);
+    read_tensors(file, parts.params, parts.params.values(), trained_suffix);
+  }
+  refuse_unknown(file, parts.params, suffixes);
+}
+
+/// Are all files of a checkpoint there and undamaged?
+bool is_whole(const fs::path& checkpoint) {
+  try {
+    SafetensorsFile((checkpoint / model_name).string());
+    SafetensorsFile((checkpoint / optimizer_name).string());
+    read_state(checkpoint);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+RunState read_state(const fs::path& checkpoint) {
+  const MappedFile file((checkpoint / state_name).string());
+  return run_state_from_json({reinterpret_cast<const char*>(file.data()), file.size()}, file.path());
+}
+
+void load_model(const std::string& path, ParamStore& params) {
+  const SafetensorsFile file(path);
+  read_tensors(file, params, params.values(), "");
+  refuse_unknown(file, params, {""});
+}
+
+std::string find_model_file(const fs::path& where) {
+  std::error_code error;
+  if (fs::is_regular_file(where, error)) return where.string();
+  for (const fs::path& candidate :
+       {where / model_name, where / "checkpoints" / "best" / model_name, where / "checkpoints" / "last" / model_name})
+    if (fs::is_regular_file(candidate, error)) return candidate.string();
+  throw Error(fmt::format("{}: there is no model here: give a run folder, a checkpoint's folder or a .safetensors file",
+                          where.string()));
+}
+
+void Checkpoints::recover() {
+  make_folders(folder_.string());
+  for (const std::string& name : names_in(folder_)) {
+    if (starts_with(name, unfinished_prefix) || name == ".last.tmp" || name == ".best.tmp")
+      remove_tree((folder_ / name).string());
+    if (!starts_with(name, replaced_prefix)) continue;
+    const fs::path original = folder_ / name.substr(std::string(replaced_prefix).size());
+    if (fs::exists(original)) {
+      remove_tree((folder_ / name).string());
+    } else {
+      rename_path((folder_ / name).string(), original.string());
+    }
+  }
+}
+
+std::vector<int64_t> Checkpoints::steps() const {
+  std::vector<int64_t> steps;
+  for (const std::string& name : names_in(folder_))
+    if (step_of(name) >= 0) steps.push_back(step_of(name));
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+std::optional<fs::path> Checkpoints::last() const {
+  const fs::path link = folder_ / "last";
+  std::error_code error;
+  if (fs::is_symlink(link, error)) {
+    const fs::path target = folder_ / fs::read_symlink(link);
+    if (fs::is_directory(target, error)) return target;
+    throw Error(
+        fmt::format("{} leads to {}, which is not there; {}", link.string(), target.string(), whole_ones(target)));
+  }
+  // Without a link: nothing was saved, or the very first save was killed just before its link.
+  const std::vector<int64_t> all = steps();
+  if (all.empty()) return std::nullopt;
+  return of_step(all.back());
+}
+
+std::string Checkpoints::whole_ones(const fs::path& but) const {
+  std::string found;
+  for (const int64_t step : steps())
+    if (of_step(step) != but && is_whole(of_step(step))) found += (found.empty() ? "" : ", ") + of_step(step).string();
+  return found.empty()
+             ? fmt::format("no other checkpoint is whole: remove {} to start over", folder_.string())
+             : fmt::format("whole checkpoints: {}; continue with --resume-from one of them, or remove {} to start over",
+                           found, folder_.string());
+}
+
+void Checkpoints::write_files(const fs::path& folder, const RunParts& parts) const {
+  make_folders(folder.string());
+  nlohmann::json aliases = nlohmann::json::object();
+  for (const auto& [name, target] : parts.params.aliases()) aliases[name] = target;
+  std::vector<TensorToWrite> model, optimizer;
+  add_tensors(model, parts.params, parts.average != nullptr ? parts.average->block() : parts.params.values(), "");
+  for (const Optimizer::State& state : parts.optimizer.states())
+    add_tensors(optimizer, parts.params, state.block.data(), "." + state.name);
+  if (parts.average != nullptr) add_tensors(optimizer, parts.params, parts.params.values(), trained_suffix);
+  write_safetensors((folder / model_name).string(), model,
+                    {{"format", "capstan"}, {"step", std::to_string(parts.state.step)}, {"aliases", aliases.dump()}});
+  write_safetensors((folder / optimizer_name).string(), optimizer, {{"step", std::to_string(parts.state.step)}});
+  write_text(folder / state_name, to_json(parts.state));
+  sync_folder(folder.string());
+}
+
+void Checkpoints::save(const RunParts& parts, bool best, int64_t keep_last) {
+  const std::string name = step_prefix + std::to_string(parts.state.step);
+  const fs::path unfinished = folder_ / (unfinished_prefix + name), replaced = folder_ / (replaced_prefix + name);
+  const fs::path target = folder_ / name;
+  try {
+    write_files(unfinished, parts);
+  } catch (const Error&) {
+    std::error_code ignored;  // the first failure is the one to report
+    fs::remove_all(unfinished, ignored);
+    throw;
+  }
+  if (fs::exists(target)) rename_path(target.string(), replaced.string());
+  rename_path(unfinished.string(), target.string());
+  sync_folder(folder_.string());
+  // `best` first: a kill in between then leaves `last` at a state that comes past this step again.
+  if (best) replace_link((folder_ / "best").string(), name);
+  replace_link((folder_ / "last").string(), name);
+  sync_folder(folder_.string());
+  remove_tree(replaced.string());
+  prune(parts.state.step, keep_last);
+}
+
+void Checkpoints::prune(int64_t current, int64_t keep_last) {
+  std::error_code error;
+  const int64_t best = step_of(fs::read_symlink(folder_ / "best", error).filename().string());
+  std::vector<int64_t> old = steps();
+  // Later steps come from a run that was taken back to an earlier checkpoint; they are not ours to judge.
+  old.erase(std::upper_bound(old.begin(), old.end(), current), old.end());
+  for (size_t i = 0; i + static_cast<size_t>(keep_last) < old.size(); ++i) {
+    if (old[i] == best || old[i] == current) continue;
+    // Under a hidden name first, so that a kill never leaves half a checkpoint under its own.
+    const fs::path hidden = folder_ / (unfinished_prefix + std::string("old-") + std::to_string(old[i]));
+    rename_path(of_step(old[i]).string(), hidden.string());
+    remove_tree(hidden.string());
+  }
+}
+
+void Checkpoints::load(const fs::path& checkpoint, const RunParts& parts,
+                       const std::function<void(const RunState&)>& accept) const {
+  RunState state;
+  try {
+    state = read_state(checkpoint);
+    SafetensorsFile((checkpoint / model_name).string());
+    SafetensorsFile((checkpoint / optimizer_name).string());
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}; {}", error.what(), whole_ones(checkpoint)));
+  }
+  // Undamaged: what differs from here on is the configuration.
+  if (accept) accept(state);
+  load_model((checkpoint / model_name).string(), parts.params);
+  load_optimizer(checkpoint, parts);
+  parts.optimizer.set_steps(state.optimizer_step);
+  parts.state = std::move(state);
+}
+
+void Checkpoints::repair_best(const RunState& state) {
+  const fs::path link = folder_ / "best";
+  std::error_code error;
+  const bool dangling = fs::is_symlink(link, error) && !fs::exists(link, error);
+  if (!state.best_loss || !fs::is_directory(of_step(state.best_step), error)) {
+    if (dangling) remove_tree(link.string());
+    return;
+  }
+  if (dangling || !fs::is_symlink(link, error))
+    replace_link(link.string(), of_step(state.best_step).filename().string());
+}
+
+}  // namespace capstan

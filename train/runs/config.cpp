@@ -1,0 +1,37 @@
+#include "train/runs/config.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "core/base/error.hpp"
+#include "core/products/gemm_backend.hpp"
+
+namespace capstan {
+
+void validate(const TrainConfig& config, Problems& problems) {
+  if (config.steps == 0 && config.epochs == 0 && config.max_minutes == 0 && config.patience == 0)
+    problems.add("", "training would never end: set train.steps, train.epochs, train.max_minutes or train.patience");
+  if (config.patience > 0 && config.valid_every == 0)
+    problems.add("patience", "needs evaluations: set train.valid_every");
+  const std::string schedule = schedule_problem(config.schedule, config.steps + config.epochs > 0);
+  if (!schedule.empty()) problems.add("schedule", schedule);
+}
+
+std::string precision_obstacle(const TrainConfig& config) {
+  if (config.precision != Precision::bf16) return "";
+  const std::string obstacle = bf16_obstacle();
+  const char* const wish = std::getenv("CAPSTAN_BF16");
+  if (obstacle.empty() || (wish != nullptr && std::strcmp(wish, "emulate") == 0)) return "";
+  return fmt::format(
+      "no bf16 here: {} (CAPSTAN_BF16=emulate in the environment tries its rounding all the same, without its speed)",
+      obstacle);
+}
+
+void check_config(const TrainConfig& config) {
+  ProblemText problems("train");
+  validate(config, problems);
+  if (const std::string obstacle = precision_obstacle(config); !obstacle.empty()) problems.add("precision", obstacle);
+  if (!problems.text().empty()) throw ConfigError(problems.text());
+}
+
+}  // namespace capstan

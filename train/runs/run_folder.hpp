@@ -1,0 +1,30 @@
+// The folder of a run while a process trains in it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "train/runs/checkpoint.hpp"
+
+namespace capstan {
+
+/// Creates the folder, makes sure that no other process trains in it, and clears up after a killed one.
+class RunFolder {
+ public:
+  /// Throws Error when the folder cannot be written or another process holds it.
+  explicit RunFolder(std::filesystem::path folder);
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+
+  std::string metrics_file() const { return (folder_ / "metrics.jsonl").string(); }
+  std::string log_file() const { return (folder_ / "train.log").string(); }
+  Checkpoints& checkpoints() { return checkpoints_; }
+
+ private:
+  std::filesystem::path folder_;
+  Checkpoints checkpoints_;
+  int lock_ = -1;  // released by the system, however the process ends
+};
+
+}  // namespace capstan

@@ -1,0 +1,154 @@
+#include "train/runs/run_state.hpp"
+
+#include <xxhash.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/machine/kernel_levels.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/products/blas_info.hpp"
+
+namespace capstan {
+namespace {
+
+using nlohmann::json;
+
+std::string checksum(const json& content) {
+  const std::string text = content.dump();
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+/// The one list of fields; f(name, field) for each.
+template <class State, class Visit>
+void for_fields(State& s, const Visit& f) {
+  f("step", s.step);
+  f("epoch", s.epoch);
+  f("batch", s.batch);
+  f("optimizer_step", s.optimizer_step);
+  f("tokens", s.tokens);
+  f("skipped", s.skipped);
+  f("skipped_in_row", s.skipped_in_row);
+  f("best_step", s.best_step);
+  f("stalled", s.stalled);
+  f("validated_step", s.validated_step);
+  f("seconds", s.seconds);
+  f("window_loss", s.window_loss);
+  f("window_targets", s.window_targets);
+  f("seed", s.seed);
+  f("identity", s.identity);
+  f("settings", s.settings);
+  f("machine", s.machine);
+}
+
+std::string first_difference(const std::string& saved, const std::string& now) {
+  std::istringstream a(saved), b(now);
+  for (;;) {
+    std::string was, is;
+    const bool more_a = static_cast<bool>(std::getline(a, was)), more_b = static_cast<bool>(std::getline(b, is));
+    if (!more_a && !more_b) return "";
+    if (!more_a || !more_b || was != is)
+      return fmt::format("was \"{}\", is now \"{}\"", more_a ? was : "(nothing)", more_b ? is : "(nothing)");
+  }
+}
+
+void check_identity(const Identity& saved, const Identity& now, const std::string& folder) {
+  std::string differences;
+  const auto note = [&](const std::string& name, const std::string& what) {
+    differences += fmt::format("{}another {}: {}", differences.empty() ? "" : "; and with ", name, what);
+  };
+  for (const auto& [name, text] : saved) {
+    const auto found = now.find(name);
+    if (found == now.end())
+      note(name, "it is not given now");
+    else if (found->second != text)
+      note(name, first_difference(text, found->second));
+  }
+  for (const auto& [name, text] : now)
+    if (saved.count(name) == 0) note(name, "it had none");
+  if (differences.empty()) return;
+  throw Error(fmt::format("{} holds a run with {}; continue with what it was begun with, or choose another run folder",
+                          folder, differences));
+}
+
+}  // namespace
+
+std::optional<std::string> reached_limit(const TrainConfig& config, const RunState& state, double seconds) {
+  if (config.steps > 0 && state.step >= config.steps) return fmt::format("all {} steps are done", config.steps);
+  if (config.epochs > 0 && state.epoch >= config.epochs) return fmt::format("all {} epochs are done", config.epochs);
+  if (config.patience > 0 && state.stalled >= config.patience)
+    return fmt::format("no better validation {} in {} evaluations", enum_name(config.monitor), state.stalled);
+  if (config.max_minutes > 0 && seconds >= 60 * config.max_minutes)
+    return fmt::format("the time limit of {} minutes is reached", config.max_minutes);
+  return std::nullopt;
+}
+
+std::string to_json(const RunState& state) {
+  json content;
+  for_fields(state, [&](const char* name, const auto& field) { content[name] = field; });
+  content["best_loss"] = state.best_loss ? json(*state.best_loss) : json(nullptr);
+  content["best_accuracy"] = state.best_accuracy ? json(*state.best_accuracy) : json(nullptr);
+  return json{{"state", content}, {"xxh3_128", checksum(content)}}.dump(2) + "\n";
+}
+
+RunState run_state_from_json(const std::string& text, const std::string& path) {
+  try {
+    const json file = json::parse(text);
+    const json& content = file.at("state");
+    if (file.at("xxh3_128").get<std::string>() != checksum(content))
+      throw Error(fmt::format(
+          "{}: the content does not match its checksum: the file is damaged; use another checkpoint", path));
+    RunState state;
+    for_fields(state, [&](const char* name, auto& field) { content.at(name).get_to(field); });
+    if (!content.at("best_loss").is_null()) state.best_loss = content["best_loss"].get<double>();
+    // Checkpoints of the first versions do not have it.
+    if (content.contains("best_accuracy") && !content["best_accuracy"].is_null())
+      state.best_accuracy = content["best_accuracy"].get<double>();
+    return state;
+  } catch (const json::exception&) {
+    throw Error(fmt::format("{}: the file is damaged: not the JSON of a run's state; use another checkpoint", path));
+  }
+}
+
+Settings this_machine(Precision precision) {
+  const BlasInfo blas = blas_info();
+  Settings machine{{"threads", std::to_string(threads())},
+                   {"SIMD", kernel_level()},
+                   {"BLAS", blas.version + ", " + blas.threading},
+                   {"BLAS core", blas.core},
+                   {"float products", blas.float_products}};
+  if (precision == Precision::bf16) machine["bf16 products"] = blas.bf16_products;
+  return machine;
+}
+
+void check_resumable(const RunState& saved, const RunState& now, const std::string& folder) {
+  check_identity(saved.identity, now.identity, folder);
+  const auto check_same = [&](const std::string& name, const std::string& was, const std::string& is) {
+    if (was != is)
+      throw Error(
+          fmt::format("{} holds a run with another {}: was {}, is now {}; use that one, or choose another run folder",
+                      folder, name, was, is));
+  };
+  check_same("seed", std::to_string(saved.seed), std::to_string(now.seed));
+  const auto setting = [](const RunState& state, const char* key) {
+    const auto found = state.settings.find(key);
+    return found == state.settings.end() ? std::string("absent") : found->second;
+  };
+  for (const char* const key : {"batch_size", "batch_tokens", "optimizer"})
+    check_same(fmt::format("train.{}", key), setting(saved, key), setting(now, key));
+  const auto averaged = [&](const RunState& state) { return setting(state, "ema_decay") == "0" ? "off" : "on"; };
+  check_same("train.ema_decay", averaged(saved), averaged(now));
+}
+
+std::vector<std::string> changes(const Settings& saved, const Settings& now) {
+  std::vector<std::string> lines;
+  for (const auto& [key, value] : now) {
+    const auto was = saved.find(key);
+    if (was != saved.end() && was->second != value)
+      lines.push_back(fmt::format("{} was {}, is now {}", key, was->second, value));
+  }
+  return lines;
+}
+
+}  // namespace capstan
