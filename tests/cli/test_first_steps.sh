@@ -1,10 +1,10 @@
-# What the README shows, at a small size: train, eval, generate, predict, inspect; and scripts/install-deps.sh.
+# The commands of README.md and docs/tutorial.md on small data: train, eval, generate, predict, inspect; and scripts/install-deps.sh.
 . "$(dirname "$0")/support.sh"
 
 small_language_model() {
   mkdir text
   cp "$source"/docs/*.md text/
-  cp "$source"/core/shape.* "$source"/core/pool.* text/
+  cp "$source"/core/array/shape.* "$source"/core/machine/pool.* text/
   exits 0 "$capstan" train --config "$source/configs/quickstart-lm.yaml" --set name=small data.train=[text] data.include=[] \
     data.sequence_length=64 data.overlap=16 model.width=32 model.layers.0.repeat=1 model.ngram_embedding.buckets=1000 train.steps=30 train.valid_every=15 train.log_every=5
 }
