@@ -8,6 +8,7 @@ capstan=${CAPSTAN_PROGRAM:-$source/build/release/capstan}
 # skip WHY...
 skip() {
   echo "skipped: $*"
+  echo "$*" >"$reason"
   exit 77
 }
 
@@ -31,11 +32,12 @@ exits() {
 }
 
 run_cases() {
-  local passed=0 failed=0 skipped=0 name folder code
+  local passed=0 failed=0 skipped=() name folder code reason
   if [ ! -x "$capstan" ]; then
     echo "$capstan is absent: build it first"
     exit 1
   fi
+  reason=$(mktemp)  # for skip
   for name in $(declare -F | sed -n 's/^declare -f \(case_.*\)/\1/p'); do
     folder=$(mktemp -d)
     (
@@ -47,14 +49,18 @@ run_cases() {
     rm -rf "$folder"
     case $code in
       0) passed=$((passed + 1)) ;;
-      77) skipped=$((skipped + 1)) ;;
+      77) skipped+=("$name: $(<"$reason")") ;;
       *)
         failed=$((failed + 1))
         echo "FAILED: $name"
         ;;
     esac
   done
-  echo "$passed passed, $failed failed, $skipped skipped"
-  if [ -n "${CAPSTAN_TEST_COUNTS:-}" ]; then echo "$passed $failed $skipped" >"$CAPSTAN_TEST_COUNTS"; fi
+  rm "$reason"
+  echo "$passed passed, $failed failed, ${#skipped[@]} skipped"
+  # As the C++ test programs do (tests/support/main.cpp).
+  if [ -n "${CAPSTAN_TEST_COUNTS:-}" ]; then
+    printf '%s\n' "$passed $failed ${#skipped[@]}" "${skipped[@]}" >"$CAPSTAN_TEST_COUNTS"
+  fi
   [ "$failed" -eq 0 ]
 }

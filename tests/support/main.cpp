@@ -1,34 +1,54 @@
-// main() of every test program, and the count of its test cases that scripts/run-tests.sh sums up.
+// main() of every test program, and the record of its test cases that scripts/run-tests.sh sums up.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "core/machine/kernel_levels.hpp"
 #include "core/products/blas_info.hpp"
 
 namespace {
 
-void write_counts(int passed, int failed, int skipped) {
+constexpr const char* skip_mark = "skipped: ";
+
+/// Writes "<passed> <failed> <skipped>" to the file that CAPSTAN_TEST_COUNTS names, then a line "<case>: <reason>" for each
+/// skipped case.
+void write_counts(int passed, int failed, const std::vector<std::string>& skipped) {
   const char* path = std::getenv("CAPSTAN_TEST_COUNTS");
-  if (path != nullptr) std::ofstream(path) << passed << ' ' << failed << ' ' << skipped << '\n';
+  if (path == nullptr) return;
+  std::ofstream file(path);
+  file << passed << ' ' << failed << ' ' << skipped.size() << '\n';
+  for (const std::string& line : skipped) file << line << '\n';
 }
 
-/// At the end of a run writes "<passed> <failed> <skipped>" to the file that CAPSTAN_TEST_COUNTS names. A test case is
-/// skipped when it says so, or part of it does: MESSAGE("skipped: why").
+/// Counts test cases and collects the reasons of skipped ones. A test case is skipped when it says so, or part of it does:
+/// MESSAGE("skipped: why"). A case that fails counts as failed, whatever it skipped.
 class Counter final : public doctest::IReporter {
  public:
   explicit Counter(const doctest::ContextOptions&) {}
 
-  void test_case_start(const doctest::TestCaseData&) override { skips_ = false; }
+  void test_case_start(const doctest::TestCaseData& test) override {
+    name_ = test.m_name;
+    reasons_.clear();
+  }
   void log_message(const doctest::MessageData& message) override {
-    skips_ = skips_ || std::strncmp(message.m_string.c_str(), "skipped: ", 9) == 0;
+    const std::string text = message.m_string.c_str();
+    if (text.rfind(skip_mark, 0) != 0) return;
+    const std::string reason = text.substr(std::char_traits<char>::length(skip_mark));
+    if (reasons_.find(reason) == std::string::npos) reasons_ += (reasons_.empty() ? "" : "; ") + reason;
   }
   void test_case_end(const doctest::CurrentTestCaseStats& stats) override {
-    ++(!stats.testCaseSuccess ? failed_ : skips_ ? skipped_ : passed_);
+    if (!stats.testCaseSuccess) {
+      ++failed_;
+    } else if (reasons_.empty()) {
+      ++passed_;
+    } else {
+      skipped_.push_back(name_ + ": " + reasons_);
+    }
   }
   void test_run_end(const doctest::TestRunStats&) override { write_counts(passed_, failed_, skipped_); }
 
@@ -42,8 +62,9 @@ class Counter final : public doctest::IReporter {
   void test_case_skipped(const doctest::TestCaseData&) override {}
 
  private:
-  bool skips_ = false;
-  int passed_ = 0, failed_ = 0, skipped_ = 0;
+  std::string name_, reasons_;  // of the current case; the reasons are joined by "; "
+  std::vector<std::string> skipped_;
+  int passed_ = 0, failed_ = 0;
 };
 
 REGISTER_LISTENER("counter", 1, Counter);
@@ -55,7 +76,7 @@ int main(int argc, char** argv) {
   const char* level = std::getenv("CAPSTAN_CPU");
   if (level != nullptr && !capstan::cpu_has_level(level)) {
     std::fprintf(stderr, "skipped: this CPU has no %s\n", level);
-    write_counts(0, 0, 1);
+    write_counts(0, 0, {std::string("all cases: this CPU has no ") + level});
     return 0;
   }
   return doctest::Context(argc, argv).run();
