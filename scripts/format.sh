@@ -4,10 +4,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if ! command -v clang-format >/dev/null; then
-  echo "format.sh: clang-format is missing: install the package clang-format" >&2
+  echo "format.sh: clang-format is missing: scripts/install-deps.sh test installs it" >&2
   exit 1
 fi
-mode=(-i)
-if [ "${1:-}" = --check ]; then mode=(--dry-run --Werror); fi
-find apps bench core data examples models nn tests train \( -name '*.cpp' -o -name '*.hpp' \) -print0 2>/dev/null |
-  xargs -0 clang-format "${mode[@]}"
+sources() { find apps bench core data examples models nn tests train \( -name '*.cpp' -o -name '*.hpp' \) -print0; }
+format() { sources | xargs -0 -P 2 -n 32 clang-format "$@"; }
+if [ "${1:-}" != --check ]; then
+  format -i
+elif ! format --dry-run --Werror; then
+  echo "format.sh: not formatted as .clang-format asks; scripts/format.sh changes the files" >&2
+  exit 1
+fi

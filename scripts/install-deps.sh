@@ -1,7 +1,16 @@
 #!/bin/bash
-# Installs what Capstan is built from: Debian 12 packages, nothing else. As root, or through sudo.
-# Does nothing when all of them are there.
+# Installs Debian 12 packages, as root or through sudo. Does nothing when all of them are installed.
+#   scripts/install-deps.sh          what Capstan and its tests are built from
+#   scripts/install-deps.sh test     also clang-format, for the format check of scripts/test.sh
+#   scripts/install-deps.sh develop  also clang-tidy (scripts/lint.sh) and doxygen (target docs), for developers
 set -euo pipefail
+
+purpose=${1:-build}
+case $purpose in build | test | develop) ;; *)
+  sed -n '2,5s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+  ;;
+esac
 
 packages=(
   g++ cmake ninja-build ccache       # the tools
@@ -16,6 +25,8 @@ packages=(
   libxxhash-dev                      # fingerprints
   doctest-dev                        # tests
 )
+if [ "$purpose" != build ]; then packages+=(clang-format); fi
+if [ "$purpose" = develop ]; then packages+=(clang-tidy doxygen); fi
 
 missing=()
 for package in "${packages[@]}"; do

@@ -1,5 +1,5 @@
 # scripts/run-tests.sh on build folders made up for the purpose: the sum, what was skipped, and everything that must not pass
-# for success.
+# for success; and which rooms scripts/test.sh --fast takes for changed.
 . "$(dirname "$0")/support.sh"
 
 # add NAME COMMAND: a test of the folder build; the command finds its file of counts in $counts
@@ -96,6 +96,54 @@ case_no_tests_at_all_fail() {
   mkdir build
   touch build/CTestTestfile.cmake
   run 1
+}
+
+# A repository with the branches main and mine, and a file in three rooms.
+repository() {
+  command -v git >/dev/null || skip "git is not installed"
+  mkdir -p scripts core tests/core nn docs
+  cp "$source"/scripts/{changed-files,test}.sh scripts/
+  touch core/a.cpp nn/a.cpp docs/a.md
+  git init -q -b main
+  git config user.name test
+  git config user.email test@localhost
+  git add .
+  git commit -qm first
+  git switch -qc mine
+}
+
+case_changed_files_are_those_of_the_branch_and_of_the_working_tree() {
+  repository
+  echo 1 >nn/a.cpp
+  git commit -qam second
+  touch core/new.cpp
+  rm docs/a.md
+  scripts/changed-files.sh | diff - <(printf 'core/new.cpp\nnn/a.cpp\n')
+}
+
+case_fast_needs_a_room() {
+  repository
+  exits 2 scripts/test.sh --fast
+  says "no room has changed files; name one: core nn models data train apps" err
+  exits 2 scripts/test.sh --fast core kitchen
+  says "kitchen is no room" err
+  exits 2 scripts/test.sh core
+  says "scripts/test.sh --fast [ROOM...]" err
+}
+
+case_fast_finds_the_changed_rooms_and_names_what_it_does_not_test() {
+  repository
+  touch tests/core/new.cpp scripts/new.sh
+  echo 1 >nn/a.cpp
+  echo 1 >docs/a.md
+  # Tools that build nothing: what is of interest is said before.
+  mkdir bin
+  printf '#!/bin/sh\nexit 3\n' | tee bin/cmake >bin/ctest
+  chmod +x bin/*
+  printf '%s\n' /bin /out /err >.git/info/exclude
+  PATH=$PWD/bin:$PATH exits 3 scripts/test.sh --fast
+  says "rooms: core nn" out
+  says "--fast does not test these changed files; scripts/test.sh does: scripts/new.sh" err
 }
 
 run_cases
