@@ -33,7 +33,8 @@ install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # The libraries. Headers keep their paths below include/capstan, which the targets bring as include folder, so that
 # `#include "core/array/array.hpp"` means the same inside and outside. Those of kernels that are made for one instruction set
-# stay here: no header that others may include needs them.
+# are private: no header that others may include needs them.
+set(CAPSTAN_PRIVATE_HEADERS "/kernels/(mixing/)?(simd|[a-z]*_functions|aft_recurrence)[.]hpp$")
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 set(libraries capstan_flags)
 foreach(room core nn models data train apps)
@@ -44,7 +45,7 @@ foreach(room core nn models data train apps)
     endif()
   endforeach()
   install(DIRECTORY ${room} DESTINATION ${CAPSTAN_INSTALL_HEADERS} FILES_MATCHING PATTERN "*.hpp"
-    REGEX "/kernels/(mixing/)?(simd|[a-z]*_functions|aft_recurrence)[.]hpp$" EXCLUDE)
+    REGEX ${CAPSTAN_PRIVATE_HEADERS} EXCLUDE)
 endforeach()
 set_target_properties(capstan_flags PROPERTIES EXPORT_NAME flags)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/capstan)
@@ -62,4 +63,5 @@ install(FILES ${generated}/capstan-config.cmake ${generated}/capstan-config-vers
   cmake/instruction_set.cmake DESTINATION ${package})
 unset(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME)
 
+include(cmake/doxygen.cmake)
 include(cmake/debian.cmake)
