@@ -1,18 +1,22 @@
 #!/bin/bash
-# What takes too long for every change: the whole suite under AddressSanitizer and UndefinedBehaviorSanitizer (any report
-# fails the test that caused it), then the tests labelled `long` with the release build, a training run killed ten times among them,
-# and the portable build: all tests with the best kernels, those of core and nn with the kernels of each level.
+# What takes too long for every change: clang-tidy over all files (scripts/lint.sh --all); the whole suite under AddressSanitizer and
+# UndefinedBehaviorSanitizer (any report fails the test that caused it); the tests labelled `long` with the release build, a training
+# run killed ten times among them; and the portable build: all tests with the best kernels, those of core and nn with the kernels of
+# each level.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-scripts/install-deps.sh
+scripts/install-deps.sh develop
+status=0
+echo "== lint"
+scripts/lint.sh --all || status=1
+
 cmake --preset asan
 cmake --build --preset asan
 # Without detect_stack_use_after_return: the stack that GCC 12 puts in its place is aligned to 32 bytes, and 512-bit registers that are
 # spilled to it end the program (seen in transpose_block of core/kernels/mixing/attention_tile.cpp).
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:check_initialization_order=1
 export UBSAN_OPTIONS=print_stacktrace=1
-status=0
 echo "== sanitizers"
 scripts/run-tests.sh build/asan -LE long || status=1
 
