@@ -1,8 +1,8 @@
 #!/bin/bash
-# What takes too long for every change: clang-tidy over all files (scripts/lint.sh --all); the whole suite under AddressSanitizer and
-# UndefinedBehaviorSanitizer (any report fails the test that caused it); the tests labelled `long` with the release build, a training
-# run killed ten times among them; and the portable build: all tests with the best kernels, those of core and nn with the kernels of
-# each level.
+# What takes too long for every change: clang-tidy over all files (scripts/lint.sh --all); the API documentation; the whole suite under
+# AddressSanitizer and UndefinedBehaviorSanitizer (any report fails the test that caused it); the tests labelled `long` with the release
+# build, a training run killed ten times among them; and the portable build: all tests with the best kernels, those of core and nn
+# with the kernels of each level.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,6 +10,10 @@ scripts/install-deps.sh develop
 status=0
 echo "== lint"
 scripts/lint.sh --all || status=1
+
+cmake --preset release
+echo "== API documentation"
+cmake --build --preset release --target docs || status=1
 
 cmake --preset asan
 cmake --build --preset asan
@@ -20,7 +24,6 @@ export UBSAN_OPTIONS=print_stacktrace=1
 echo "== sanitizers"
 scripts/run-tests.sh build/asan -LE long || status=1
 
-cmake --preset release
 cmake --build --preset release
 echo "== long tests"
 scripts/run-tests.sh build/release -L long || status=1
