@@ -1,7 +1,6 @@
 #include "core/mixing/aft.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <functional>
 
 #include "core/base/error.hpp"
@@ -11,11 +10,9 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-std::atomic<int64_t> forced_tile{0};
-
 /// A tile reads window - 1 sources beyond its targets: short tiles repeat them, long ones multiply zeros.
-int64_t tile_length(int64_t window) {
-  if (forced_tile > 0) return forced_tile;
+int64_t tile_length(const AftOptions& options, int64_t window) {
+  if (options.tile != 0) return options.tile;
   return window == 0 ? 128 : std::clamp<int64_t>((window + 31) / 32 * 32, 64, 128);
 }
 
@@ -23,6 +20,7 @@ using MakeBias = std::function<std::unique_ptr<AftBias>(const Needs*)>;
 
 Var tiled(const char* op, const std::vector<Var>& inputs, const AftLayout& layout, const MakeBias& make_bias) {
   const ProfileSpan span;
+  check(layout.tile > 0, "{}: tile {} is negative", op, layout.tile);
   const Array& qkv = inputs.front().value();
   const int64_t batch = layout.segments.batch(), length = layout.segments.length();
   check(qkv.rank() == 3 && qkv.dim(0) == batch && qkv.dim(1) == length && qkv.dim(2) == layout.stride(),
@@ -46,35 +44,35 @@ void check_window(const char* op, int64_t window) { check(window >= 0, "{}: wind
 
 }  // namespace
 
-void set_aft_tile(int64_t length) { forced_tile = length; }
-
-Var aft_factorised(const Var& qkv, const Var& u, const Var& v, const Segments& segments, bool causal, int64_t window) {
+Var aft_factorised(const Var& qkv, const Var& u, const Var& v, const Segments& segments, bool causal, int64_t window,
+                   const AftOptions& options) {
   check(u.rank() == 2 && u.shape() == v.shape(), "aft_factorised: u {} and v {} are not both (N, rank)", u.shape(),
         v.shape());
   check(u.dim(0) >= segments.longest(), "aft_factorised: a document of {} tokens, but positions for {} only",
         segments.longest(), u.dim(0));
   check_window("aft_factorised", window);
-  const AftLayout layout{segments, qkv.dim(-1) / 3, 0, causal, window, tile_length(window)};
+  const AftLayout layout{segments, qkv.dim(-1) / 3, 0, causal, window, tile_length(options, window)};
   return tiled("aft_factorised", {qkv, u, v}, layout,
                [u = u.value(), v = v.value()](const Needs* needs) { return factorised_bias(u, v, needs); });
 }
 
-Var aft_dense(const Var& qkv, const Var& w, const Segments& segments, bool causal, int64_t window) {
+Var aft_dense(const Var& qkv, const Var& w, const Segments& segments, bool causal, int64_t window,
+              const AftOptions& options) {
   check(w.rank() == 2 && w.dim(0) == w.dim(1), "aft_dense: w {} is not (N, N)", w.shape());
   check(w.dim(0) >= segments.longest(), "aft_dense: a document of {} tokens, but positions for {} only",
         segments.longest(), w.dim(0));
   check_window("aft_dense", window);
-  const AftLayout layout{segments, qkv.dim(-1) / 3, 0, causal, window, tile_length(window)};
+  const AftLayout layout{segments, qkv.dim(-1) / 3, 0, causal, window, tile_length(options, window)};
   return tiled("aft_dense", {qkv, w}, layout, [w = w.value()](const Needs* needs) { return dense_bias(w, needs); });
 }
 
-Var aft_conv(const Var& qkv, const Var& taps, const Segments& segments, bool causal) {
+Var aft_conv(const Var& qkv, const Var& taps, const Segments& segments, bool causal, const AftOptions& options) {
   check(taps.rank() == 2 && taps.dim(1) >= 1 && (causal || taps.dim(1) % 2 == 1),
         "aft_conv: taps {} are not (H, window) causal or (H, 2 window - 1) bidirectional", taps.shape());
   const int64_t heads = taps.dim(0), window = causal ? taps.dim(1) : (taps.dim(1) + 1) / 2;
   const int64_t width = (qkv.dim(-1) - heads) / 2;
   check(width % heads == 0, "aft_conv: width {} is not a multiple of {} heads", width, heads);
-  const AftLayout layout{segments, width, heads, causal, window, tile_length(window)};
+  const AftLayout layout{segments, width, heads, causal, window, tile_length(options, window)};
   return tiled("aft_conv", {qkv, taps}, layout, [taps = taps.value(), causal, window](const Needs* needs) {
     return tap_bias(taps, causal ? 0 : window - 1, needs);
   });

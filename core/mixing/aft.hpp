@@ -14,20 +14,23 @@ namespace capstan::CAPSTAN_PRECISION {
 /// bidirectional: two numbers per document and channel.
 Var aft_simple(const Var& qkv, const Segments& segments, bool causal);
 
+struct AftOptions {
+  int64_t tile = 0;  // targets of a tile; 0: chosen by the op. Changes rounding only.
+};
+
 /// w_ts = u_t . v_s inside the window (|t - s| < window; 0 = no limit), 0 outside it; positions count within documents.
 /// u, v: (N, rank) with N >= the longest document. qkv: (B, T, 3D) -> (B, T, D). Saves R and the denominators.
 /// AFT-full (window 0) and AFT-local.
-Var aft_factorised(const Var& qkv, const Var& u, const Var& v, const Segments& segments, bool causal, int64_t window);
+Var aft_factorised(const Var& qkv, const Var& u, const Var& v, const Segments& segments, bool causal, int64_t window,
+                   const AftOptions& options = {});
 
 /// The same with a dense w: (N, N), read only inside the window.
-Var aft_dense(const Var& qkv, const Var& w, const Segments& segments, bool causal, int64_t window);
+Var aft_dense(const Var& qkv, const Var& w, const Segments& segments, bool causal, int64_t window,
+              const AftOptions& options = {});
 
 /// AFT-conv: w_ts = taps[h, t - s + centre] for the H heads h of contiguous channels; K has one channel per head.
 /// taps: (H, window) for lags 0 ... window - 1 when causal, (H, 2 window - 1) for t - s = -(window - 1) ... window - 1
 /// otherwise; w = 0 outside.  qkv: (B, T, D + H + D) -> (B, T, D).
-Var aft_conv(const Var& qkv, const Var& taps, const Segments& segments, bool causal);
-
-/// Tile lengths of the three ops above, for tests; 0 = chosen by the op.
-void set_aft_tile(int64_t length);
+Var aft_conv(const Var& qkv, const Var& taps, const Segments& segments, bool causal, const AftOptions& options = {});
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,7 +1,6 @@
 #include "core/mixing/attention.hpp"
 
 #include <algorithm>
-#include <atomic>
 
 #include "core/array/segments_fill.hpp"
 #include "core/autograd/grad_sink.hpp"
@@ -12,12 +11,11 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-std::atomic<int64_t> forced_tile{0};
-
 void check_options(const char* op, const Segments& segments, const AttentionOptions& options) {
   const Shape tokens = segments.ids().shape();
   const auto fits = [&](const Array& factor) { return factor.empty() || factor.shape() == tokens; };
   check(options.chunk >= 0, "{}: chunk {} is negative", op, options.chunk);
+  check(options.tile >= 0, "{}: tile {} is negative", op, options.tile);
   check(fits(options.row_scale) && fits(options.output_scale),
         "{}: row_scale {} or output_scale {} does not fit segments {}", op, options.row_scale.shape(),
         options.output_scale.shape(), tokens);
@@ -51,7 +49,7 @@ void check_packed(const Var& qkv, const Segments& segments, const AttentionOptio
 
 /// Square tiles of this size make products that run at the machine's rate from the first-level cache, without packing;
 /// longer ones would compute more above the diagonal.
-int64_t tile_length() { return forced_tile > 0 ? forced_tile.load() : 64; }
+int64_t tile_length(const AttentionOptions& options) { return options.tile > 0 ? options.tile : 64; }
 
 /// Room for what the pullback needs of a softmax; empty where none is needed.
 Array make_statistics(const std::vector<Var>& inputs, const AttentionLayout& layout) {
@@ -74,8 +72,6 @@ void run_backward(const AttentionLayout& layout, const AttentionInputs& inputs, 
 
 }  // namespace
 
-void set_attention_tile(int64_t length) { forced_tile = length; }
-
 Array visible_counts(const Segments& segments, bool causal, int64_t chunk) {
   const int64_t length = segments.length();
   Array counts = Array::zeros(segments.ids().shape());
@@ -95,7 +91,7 @@ Var attention(const Var& q, const Var& k, const Var& v, const Var& bias, const S
   const ProfileSpan span;
   check_inputs(q, k, v, bias, segments, options);
   const int64_t heads = options.heads;
-  const AttentionLayout layout{segments, options, q.dim(2) / heads, v.dim(2) / heads, tile_length()};
+  const AttentionLayout layout{segments, options, q.dim(2) / heads, v.dim(2) / heads, tile_length(options)};
   const std::vector<Var> inputs{q, k, v, bias};
   Array output(v.shape()), statistics = make_statistics(inputs, layout);
   const auto rows = [](const Array& x) { return TokenRows<const real>{x.data(), x.dim(2)}; };
@@ -123,7 +119,7 @@ Var attention_packed(const Var& qkv, const Segments& segments, const AttentionOp
   const ProfileSpan span;
   check_packed(qkv, segments, options);
   const int64_t width = qkv.dim(2) / 3, head = width / options.heads;
-  const AttentionLayout layout{segments, options, head, head, tile_length()};
+  const AttentionLayout layout{segments, options, head, head, tile_length(options)};
   Array output(Shape{qkv.dim(0), qkv.dim(1), width}), statistics = make_statistics({qkv}, layout);
   const auto arguments = [width](const real* x) {
     return AttentionInputs{{x, 3 * width}, {x + width, 3 * width}, {x + 2 * width, 3 * width}, Array()};

@@ -9,8 +9,9 @@
 
 #include <vector>
 
+#include "core/array/segments.hpp"
 #include "core/kernels/mixing/attention_tile.hpp"
-#include "core/mixing/attention.hpp"
+#include "core/mixing/attention_options.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 

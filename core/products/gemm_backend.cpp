@@ -3,6 +3,7 @@
 #include <cblas.h>
 #include <omp.h>
 
+#include "core/array/array.hpp"
 #include "core/base/bf16.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"

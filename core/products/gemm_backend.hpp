@@ -2,10 +2,9 @@
 // bf16 oneDNN alone.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
-#include "core/array/array.hpp"
+#include "core/products/product.hpp"
 
 namespace capstan {
 
@@ -18,21 +17,6 @@ GemmBackend gemm_backend();
 void set_gemm_backend(GemmBackend backend);
 /// "2.6.3"; empty in a build without oneDNN.
 std::string onednn_version();
-
-/// C (m, n) = alpha * op(A) op(B) + beta * C, row-major, k numbers deep; with beta = 0 C is not read. m, n, k > 0.
-template <class T>
-struct Product {
-  int64_t m, n, k;
-  const T* a;
-  int64_t a_stride;
-  bool a_transposed;
-  const T* b;
-  int64_t b_stride;
-  bool b_transposed;
-  T* c;
-  int64_t c_stride;
-  T alpha, beta;
-};
 
 /// Who computes products of bf16 numbers.
 enum class Bf16Backend {
@@ -50,20 +34,6 @@ Bf16Backend bf16_backend();
 void set_bf16_backend(Bf16Backend backend);
 /// Can set_bf16_backend(onednn) succeed?
 bool onednn_multiplies_bf16();
-
-/// C (m, n) = op(A) op(B), or C + op(A) op(B), in floats: products of two bf16 numbers are exact, sums are rounded.
-struct Bf16Product {
-  int64_t m, n, k;
-  const Bf16* a;
-  int64_t a_stride;
-  bool a_transposed;
-  const Bf16* b;
-  int64_t b_stride;
-  bool b_transposed;
-  float* c;
-  int64_t c_stride;
-  bool accumulate;
-};
 
 /// On the calling thread alone. Which library computes a product depends on its shape and strides, never on its
 /// numbers.

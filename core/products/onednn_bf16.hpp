@@ -1,7 +1,7 @@
 // oneDNN's matrix products of bf16 numbers, behind core/gemm_backend.
 #pragma once
 
-#include "core/products/gemm_backend.hpp"
+#include "core/products/product.hpp"
 
 namespace capstan {
 

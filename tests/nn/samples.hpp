@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "core/mixing/aft.hpp"
 #include "tests/nn/mixers/mixer_suite.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -56,15 +55,6 @@ inline std::vector<MixerCase> mixer_cases() {
           {"conv a head per channel", conv_config(2, width, bare), 2, true, false},
           {"conv window 19, all biases, no output projection", conv_config(19, 7, published), 19, true, false}};
 }
-
-/// Cuts AFT's tiles at `length` targets while it lives.
-class AftTileLength {
- public:
-  explicit AftTileLength(int64_t length) { set_aft_tile(length); }
-  ~AftTileLength() { set_aft_tile(0); }
-  AftTileLength(const AftTileLength&) = delete;
-  AftTileLength& operator=(const AftTileLength&) = delete;
-};
 
 }  // namespace testing
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -2,7 +2,7 @@
 // in registers.
 #pragma once
 
-#include "core/kernels/mixing/aft_scan.hpp"
+#include "core/kernels/mixing/aft_state.hpp"
 #include "core/kernels/simd.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

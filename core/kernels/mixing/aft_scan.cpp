@@ -12,14 +12,6 @@ using simd::Batch;
 
 }  // namespace
 
-void aft_state_clear(const AftState& state, int64_t keys, int64_t channels) {
-  for (int64_t key = 0; key < keys; ++key) {
-    state.maximum[key] = std::numeric_limits<real>::lowest();
-    state.weight[key] = 0;
-  }
-  for (int64_t c = 0; c < channels; ++c) state.average[c] = 0;
-}
-
 void aft_scan(const AftInput& in, int64_t length, int64_t channels, const AftState& state, real* y, int64_t y_stride,
               real* gate, real* average) {
   simd::sweep_groups<aft_group_size>(channels, [&](auto group) {

@@ -1,32 +1,10 @@
 // AFT-simple over one document: channels in SIMD lanes, time outermost.
 #pragma once
 
-#include <cstdint>
-
-#include "core/base/real.hpp"
+#include "core/kernels/mixing/aft_state.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
-
-/// q|k|v of `length` tokens: pointers to the first channel of the first token, `stride` numbers from token to token.
-struct AftInput {
-  const real *q, *k, *v;
-  int64_t stride;
-};
-
-/// Gradients in the same layout as AftInput.
-struct AftGradient {
-  real *q, *k, *v;
-  int64_t stride;
-};
-
-/// The recurrent state of one channel is (m, D, R): running maximum of the keys, sum of e^(K - m), weighted average of
-/// the values. m and D have a number per key, R one per channel; channels may share a key.
-struct AftState {
-  real *maximum, *weight, *average;
-};
-/// The state before the first token.
-void aft_state_clear(const AftState& state, int64_t keys, int64_t channels);
 
 /// Causal: continues `state`, with a key per channel, over `length` tokens: a gated moving average, one exp per key,
 ///   m' = max(m, K),  D' = e^(m - m') D + e^(K - m'),  g = e^(K - m') / D',  R' = R + g (V - R),  Y = sigmoid(Q) R'.

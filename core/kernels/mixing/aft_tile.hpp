@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "core/kernels/mixing/aft_scan.hpp"
+#include "core/kernels/mixing/aft_state.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {

@@ -21,8 +21,9 @@ struct AftCase {
   std::function<Var(const std::vector<Var>&, const Segments&)> fused, composed;
 };
 
-/// All ops and options for documents of up to `longest` tokens.  width: D.
-inline std::vector<AftCase> aft_cases(int64_t width, int64_t longest) {
+/// All ops and options for documents of up to `longest` tokens.  width: D.  tile: targets of a tile.
+inline std::vector<AftCase> aft_cases(int64_t width, int64_t longest, int64_t tile = 0) {
+  const AftOptions options{tile};
   std::vector<AftCase> cases;
   for (const bool causal : {true, false}) {
     const std::string direction = causal ? " causal" : " bidirectional";
@@ -34,21 +35,22 @@ inline std::vector<AftCase> aft_cases(int64_t width, int64_t longest) {
                      [=](const auto& in, const Segments& s) { return aft_simple_composed(in[0], s, causal); }});
     for (const int64_t window : {0, 1, 5}) {
       const std::string suffix = direction + " window " + std::to_string(window);
-      cases.push_back(
-          {"factorised" + suffix,
-           3 * width,
-           {{longest + 2, 3}, {longest + 2, 3}},
-           causal,
-           [=](const auto& in, const Segments& s) { return aft_factorised(in[0], in[1], in[2], s, causal, window); },
-           [=](const auto& in, const Segments& s) {
-             return aft_factorised_composed(in[0], in[1], in[2], s, causal, window);
-           }});
+      cases.push_back({"factorised" + suffix,
+                       3 * width,
+                       {{longest + 2, 3}, {longest + 2, 3}},
+                       causal,
+                       [=](const auto& in, const Segments& s) {
+                         return aft_factorised(in[0], in[1], in[2], s, causal, window, options);
+                       },
+                       [=](const auto& in, const Segments& s) {
+                         return aft_factorised_composed(in[0], in[1], in[2], s, causal, window);
+                       }});
       cases.push_back(
           {"dense" + suffix,
            3 * width,
            {{longest + 2, longest + 2}},
            causal,
-           [=](const auto& in, const Segments& s) { return aft_dense(in[0], in[1], s, causal, window); },
+           [=](const auto& in, const Segments& s) { return aft_dense(in[0], in[1], s, causal, window, options); },
            [=](const auto& in, const Segments& s) { return aft_dense_composed(in[0], in[1], s, causal, window); }});
     }
     for (const int64_t heads : {int64_t{1}, int64_t{5}}) {
@@ -57,7 +59,7 @@ inline std::vector<AftCase> aft_cases(int64_t width, int64_t longest) {
                        2 * width + heads,
                        {{heads, causal ? window : 2 * window - 1}},
                        causal,
-                       [=](const auto& in, const Segments& s) { return aft_conv(in[0], in[1], s, causal); },
+                       [=](const auto& in, const Segments& s) { return aft_conv(in[0], in[1], s, causal, options); },
                        [=](const auto& in, const Segments& s) { return aft_conv_composed(in[0], in[1], s, causal); }});
     }
   }

@@ -18,6 +18,7 @@ struct AttentionCase {
   bool causal;
   int64_t chunk, heads;
   bool biased, scaled;
+  int64_t tile = 0;
 
   std::string name() const {
     return std::string(enum_name(kernel)) + (causal ? ", causal" : ", bidirectional") + ", chunk " +
@@ -32,6 +33,7 @@ struct AttentionCase {
     options.causal = causal;
     options.chunk = chunk;
     options.scale = 0.6;
+    options.tile = tile;
     if (scaled) {
       options.row_scale = normal_array(segments.ids().shape(), 31, 1);
       options.output_scale = normal_array(segments.ids().shape(), 32, 1);
@@ -54,8 +56,8 @@ struct AttentionCase {
   }
 };
 
-/// Every combination.
-inline std::vector<AttentionCase> attention_cases() {
+/// Every combination, in tiles of `tile` queries.
+inline std::vector<AttentionCase> attention_cases(int64_t tile = 0) {
   std::vector<AttentionCase> cases;
   for (const auto& kernel : enum_names(AttentionKernel{}))
     for (const bool causal : {true, false})
@@ -63,18 +65,9 @@ inline std::vector<AttentionCase> attention_cases() {
         for (const int64_t heads : {1, 3})
           for (const bool biased : {true, false})
             for (const bool scaled : {true, false})
-              cases.push_back({kernel.value, causal, chunk, heads, biased, scaled});
+              cases.push_back({kernel.value, causal, chunk, heads, biased, scaled, tile});
   return cases;
 }
-
-/// Square tiles of this length while it lives.
-class AttentionTileLength {
- public:
-  explicit AttentionTileLength(int64_t length) { set_attention_tile(length); }
-  ~AttentionTileLength() { set_attention_tile(0); }
-  AttentionTileLength(const AttentionTileLength&) = delete;
-  AttentionTileLength& operator=(const AttentionTileLength&) = delete;
-};
 
 }  // namespace testing
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -11,9 +11,8 @@ TEST_CASE("AFT ops: gradients match finite differences, with padding and packed 
   const int64_t width = 35, length = 13;
   // Tiles of 5 are each of their own form; of 2, aft_conv has several in a row that share their weights.
   for (const auto& [tile, count] : {std::pair<int64_t, int>{5, 1}, {5, 2}, {2, 2}}) {
-    set_aft_tile(tile);
     set_threads(count);
-    for (const AftCase& c : aft_cases(width, length)) {
+    for (const AftCase& c : aft_cases(width, length, tile)) {
       std::vector<Shape> shapes{{4, length, c.packed}};
       shapes.insert(shapes.end(), c.parameters.begin(), c.parameters.end());
       GradcheckOptions options;
@@ -24,5 +23,4 @@ TEST_CASE("AFT ops: gradients match finite differences, with padding and packed 
     }
   }
   set_threads(0);
-  set_aft_tile(0);
 }

@@ -20,10 +20,9 @@ void check_gradients(const AttentionCase& c, const Segments& segments, int64_t s
 }  // namespace
 
 TEST_CASE("attention: gradients match finite differences, every option, past the borders of tiles") {
-  const AttentionTileLength tile(4);
   for (const int count : {1, 2}) {
     const Threads threads_used(count);
-    for (const AttentionCase& c : attention_cases()) check_gradients(c, ragged_segments(13), 25);
+    for (const AttentionCase& c : attention_cases(/*tile=*/4)) check_gradients(c, ragged_segments(13), 25);
   }
 }
 

@@ -104,9 +104,8 @@ std::vector<MixerCase> gradient_cases() {
   return cases;
 }
 
-TEST_CASE("AFT: all variants and options, both directions, padding and packed documents, past the borders of tiles") {
+TEST_CASE("AFT: all variants and options, both directions, padding and packed documents") {
   const Threads one(1);  // thousands of tiny passes
-  const AftTileLength tile(5);
   const Context context{ragged_segments(13)};
   for (const bool causal : {true, false}) {
     for (const MixerCase& c : gradient_cases()) {

@@ -59,27 +59,26 @@ std::set<int64_t> splits(int64_t window, const std::vector<int64_t>& borders, in
   return result;
 }
 
-struct Tiling {
-  int64_t tile;  // 0: the op's own choice
+struct Sequence {
   int64_t length;
   std::vector<int64_t> borders;
 };
 
-const std::vector<Tiling> tilings{{8, 61, {8, 24}}, {0, 150, {64, 128}}};
+const std::vector<Sequence> sequences{{61, {8, 24}}, {150, {64, 128}}};
 
 /// Mixers that work at any length are told a longest one of 11, which must not matter.
-void check_aft_decode(const MixerCase& c, const Tiling& tiling, const Keys* keys = nullptr) {
-  const AftTileLength tile(tiling.tile);
-  const auto built = built_mixer(c.config, /*causal=*/true, c.any_length ? 11 : tiling.length);
+void check_aft_decode(const MixerCase& c, const Sequence& sequence, const Keys* keys = nullptr) {
+  const auto built = built_mixer(c.config, /*causal=*/true, c.any_length ? 11 : sequence.length);
   if (keys != nullptr) assign_keys(*built.store, *keys);
   built.store->finalize();
-  const Array x = exact_inputs(tiling.length);
-  const Array y = built.module->forward(Var(x), Context::evaluation(batch, tiling.length)).value();
+  const Array x = exact_inputs(sequence.length);
+  const Array y = built.module->forward(Var(x), Context::evaluation(batch, sequence.length)).value();
   const auto state = built.module->make_state(batch);
-  for (const int64_t prefilled : splits(c.border, tiling.borders, tiling.length)) {
+  for (const int64_t prefilled : splits(c.border, sequence.borders, sequence.length)) {
     state->reset();
     const double error = relative_error(decoded(*built.module, x, prefilled, *state), y, 1);
-    CHECK_MESSAGE(error <= layer_tolerance, c.name, ", tile ", tiling.tile, ", prefill of ", prefilled, ": ", error);
+    CHECK_MESSAGE(error <= layer_tolerance, c.name, ", length ", sequence.length, ", prefill of ", prefilled, ": ",
+                  error);
   }
 }
 
@@ -87,19 +86,19 @@ TEST_CASE("decode equals forward for every variant, from every kind of prefill, 
   for (const int count : {1, 2}) {
     const Threads threads_used(count);
     for (const MixerCase& c : mixer_cases())
-      for (const Tiling& tiling : tilings) check_aft_decode(c, tiling);
+      for (const Sequence& sequence : sequences) check_aft_decode(c, sequence);
   }
 }
 
 TEST_CASE("decode equals forward, and is finite, with keys up to +-10^4 and with keys close together out there") {
-  Array features = exact_inputs(tilings[0].length);
+  Array features = exact_inputs(sequences[0].length);
   for (int64_t i = 0; i < features.size(); i += width) features.mutable_data()[i] = 0;
   const double spread = largest(features);
   for (const Keys& keys :
        {Keys{"up to 30", 30 / spread, 0}, Keys{"up to 100", 100 / spread, 0}, Keys{"up to 10^4", 1e4 / spread, 0},
         Keys{"around 10^4", 4, 1e4}, Keys{"around -10^4", 4, -1e4}}) {
     INFO("keys " << keys.name);
-    for (const MixerCase& c : mixer_cases()) check_aft_decode(c, tilings[0], &keys);
+    for (const MixerCase& c : mixer_cases()) check_aft_decode(c, sequences[0], &keys);
   }
 }
 

@@ -1,0 +1,52 @@
+#include "core/autograd/var.hpp"
+
+#include <stdexcept>
+
+#include "core/base/error.hpp"
+#include "core/kernels/elementwise.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+Var::Var(Array value) : node_(std::make_shared<Node>(Node{std::move(value), nullptr})) {}
+
+Var Var::leaf(Array value) {
+  Var var(std::move(value));
+  var.node_->slot = std::make_shared<GradSlot>();
+  var.node_->slot->shape = var.shape();
+  return var;
+}
+
+const Array& Var::grad() const {
+  if (!has_grad()) throw std::logic_error("var: no gradient has arrived at shape " + to_string(shape()));
+  return node_->slot->grad;
+}
+
+void Var::clear_grad() const {
+  GradSlot& slot = *node_->slot;
+  if (slot.in_place) {
+    kernels::fill(slot.grad.shared_data(), slot.grad.size(), real{0});
+  } else {
+    slot.grad = Array();
+    slot.has_grad = false;
+  }
+}
+
+void Var::bind(Array value, Array grad) const {
+  check(value.shape() == shape() && grad.shape() == shape(), "var: bind of {} and {} to shape {}", value.shape(),
+        grad.shape(), shape());
+  node_->value = std::move(value);
+  GradSlot& slot = *node_->slot;
+  slot.grad = std::move(grad);
+  slot.has_grad = slot.in_place = true;
+}
+
+void Var::assign(Array value) const {
+  check(value.shape() == shape(), "var: assign of {} to shape {}", value.shape(), shape());
+  if (node_->slot != nullptr && node_->slot->in_place) {
+    kernels::copy(node_->value.shared_data(), value.data(), value.size());
+  } else {
+    node_->value = std::move(value);
+  }
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION
