@@ -1,46 +1,15 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <new>
 
+#include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/kernel_levels.hpp"
-#include "core/text/nearest.hpp"
 
 namespace capstan {
-namespace {
-
-/// Says what is wrong with the command line. Where a command is missing or unknown, CLI11 says only that one is
-/// required.
-int refuse(CLI::App& root, const CLI::ParseError& error) {
-  CLI::App* app = &root;
-  std::string name = root.get_name();
-  while (!app->get_subcommands().empty()) {
-    app = app->get_subcommands().front();
-    name += " " + app->get_name();
-  }
-  std::vector<std::string> commands;
-  for (const CLI::App* command : app->get_subcommands([](const CLI::App*) { return true; }))
-    commands.push_back(command->get_name());
-  const std::vector<std::string> rest = root.remaining(true);
-  if (commands.empty() || (!rest.empty() && rest.front().rfind('-', 0) == 0)) {
-    std::cerr << fmt::format("error: {}\n{} --help tells what it takes\n",
-                             rest.empty() ? error.what() : "unknown: " + rest.front(), name);
-  } else if (rest.empty()) {
-    std::cerr << root.help();
-  } else {
-    const std::string meant = nearest(rest.front(), commands);
-    std::cerr << fmt::format("error: {}: there is no such command{}\n{} --help lists them\n", rest.front(),
-                             meant.empty() ? "" : fmt::format(", did you mean {}?", meant), name);
-  }
-  return exit_wrong_usage;
-}
-
-}  // namespace
-
 void flush_output() {
   if (!std::cout.flush()) throw Error("standard output: writing failed: is the disk full, or its reader gone?");
 }
@@ -68,7 +37,7 @@ int run_command_line(int argc, char** argv) {
   spdlog::set_default_logger(
       std::make_shared<spdlog::logger>("capstan", std::make_shared<spdlog::sinks::stderr_color_sink_st>()));
   spdlog::set_pattern("%^%l%$: %v");
-  CLI::App cli{"Trains, compares and serves attention-free and linear-cost text models.", "capstan"};
+  CommandParser cli{"Trains, compares and serves attention-free and linear-cost text models.", "capstan"};
   cli.set_version_flag("--version", "capstan " CAPSTAN_VERSION, "Print the version");
   cli.require_subcommand(1);
   cli.footer(
@@ -90,11 +59,7 @@ int run_command_line(int argc, char** argv) {
   add_report_command(cli, choose);
   add_config_command(cli, choose);
   add_pages_commands(cli, choose);
-  try {
-    cli.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return error.get_exit_code() == 0 ? cli.exit(error) : refuse(cli, error);
-  }
+  if (const auto code = cli.parse(argc, argv)) return *code;
   return run_command(chosen);
 }
 

@@ -5,10 +5,6 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace capstan {
 
 /// An option or, where it has no names, an argument known by its place.
@@ -26,9 +22,6 @@ struct CommandText {
   std::vector<OptionText> options, arguments;
   std::vector<CommandText> commands;
 };
-
-/// The command and everything below it, in the order of --help.
-CommandText command_text(const CLI::App& app, const std::string& prefix = "");
 
 /// The command itself, then all below it.
 std::vector<const CommandText*> all_commands(const CommandText& root);

@@ -3,11 +3,9 @@
 
 #include <functional>
 
-namespace CLI {
-class App;
-}
-
 namespace capstan {
+
+class CommandParser;
 
 constexpr int exit_done = 0, exit_failed = 1, exit_wrong_usage = 2, exit_interrupted = 75;
 
@@ -16,19 +14,19 @@ using Command = std::function<int()>;
 /// Called with the command that the line names.
 using Choose = std::function<void(Command)>;
 
-void add_train_command(CLI::App& cli, const Choose& choose);
-void add_sweep_command(CLI::App& cli, const Choose& choose);
-void add_eval_command(CLI::App& cli, const Choose& choose);
-void add_predict_command(CLI::App& cli, const Choose& choose);
-void add_generate_command(CLI::App& cli, const Choose& choose);
-void add_inspect_command(CLI::App& cli, const Choose& choose);
-void add_import_command(CLI::App& cli, const Choose& choose);
-void add_compare_command(CLI::App& cli, const Choose& choose);
-void add_metrics_command(CLI::App& cli, const Choose& choose);
-void add_report_command(CLI::App& cli, const Choose& choose);
-void add_config_command(CLI::App& cli, const Choose& choose);
+void add_train_command(CommandParser& cli, const Choose& choose);
+void add_sweep_command(CommandParser& cli, const Choose& choose);
+void add_eval_command(CommandParser& cli, const Choose& choose);
+void add_predict_command(CommandParser& cli, const Choose& choose);
+void add_generate_command(CommandParser& cli, const Choose& choose);
+void add_inspect_command(CommandParser& cli, const Choose& choose);
+void add_import_command(CommandParser& cli, const Choose& choose);
+void add_compare_command(CommandParser& cli, const Choose& choose);
+void add_metrics_command(CommandParser& cli, const Choose& choose);
+void add_report_command(CommandParser& cli, const Choose& choose);
+void add_config_command(CommandParser& cli, const Choose& choose);
 /// man and completion; they describe all commands of `cli`.
-void add_pages_commands(CLI::App& cli, const Choose& choose);
+void add_pages_commands(CommandParser& cli, const Choose& choose);
 
 /// Throws Error when standard output does not take what was written to it (a full disk).
 void flush_output();

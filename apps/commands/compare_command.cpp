@@ -1,7 +1,7 @@
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
+#include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/options.hpp"
 #include "apps/runs/run_table.hpp"
@@ -28,8 +28,8 @@ int compare(const CompareOptions& options) {
 
 }  // namespace
 
-void add_compare_command(CLI::App& cli, const Choose& choose) {
-  CLI::App* const command =
+void add_compare_command(CommandParser& cli, const Choose& choose) {
+  CommandParser* const command =
       cli.add_subcommand("compare", "One table of several runs: where their configurations differ, and what came out");
   const auto options = std::make_shared<CompareOptions>();
   command->add_option("runs", options->runs, "run folders")->required()->type_name("RUN");

@@ -1,7 +1,7 @@
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
+#include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/options.hpp"
 #include "apps/commands/sweep.hpp"
@@ -10,8 +10,8 @@
 
 namespace capstan {
 
-void add_config_command(CLI::App& cli, const Choose& choose) {
-  CLI::App* const command = cli.add_subcommand("config", "Print, check or explain a configuration");
+void add_config_command(CommandParser& cli, const Choose& choose) {
+  CommandParser* const command = cli.add_subcommand("config", "Print, check or explain a configuration");
   command->require_subcommand(1);
   command->footer("For example:  capstan config check --config configs/quickstart-lm.yaml --set model.width=256");
   const auto options = std::make_shared<ConfigOptions>();
@@ -20,7 +20,7 @@ void add_config_command(CLI::App& cli, const Choose& choose) {
     return load_run(*options);
   };
 
-  CLI::App* const print = command->add_subcommand("print", "The whole configuration, defaults included, as YAML");
+  CommandParser* const print = command->add_subcommand("print", "The whole configuration, defaults included, as YAML");
   add_config_options(*print, *options);
   print->callback([=] {
     choose([=] {
@@ -29,7 +29,7 @@ void add_config_command(CLI::App& cli, const Choose& choose) {
     });
   });
 
-  CLI::App* const check = command->add_subcommand("check", "Say what is wrong with a configuration, all of it at once");
+  CommandParser* const check = command->add_subcommand("check", "Say what is wrong with a configuration, all of it at once");
   add_config_options(*check, *options);
   check->callback([=] {
     choose([=] {
@@ -44,7 +44,7 @@ void add_config_command(CLI::App& cli, const Choose& choose) {
     });
   });
 
-  CLI::App* const table =
+  CommandParser* const table =
       command->add_subcommand("table", "Every key with type, default, limits and meaning, as Markdown");
   table->callback([=] {
     choose([] {

@@ -1,6 +1,5 @@
 #include <spdlog/spdlog.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -8,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/options.hpp"
 #include "apps/config/config.hpp"
@@ -117,8 +117,8 @@ int evaluate_run(const EvalOptions& options) {
 
 }  // namespace
 
-void add_eval_command(CLI::App& cli, const Choose& choose) {
-  CLI::App* const command =
+void add_eval_command(CommandParser& cli, const Choose& choose) {
+  CommandParser* const command =
       cli.add_subcommand("eval", "Loss, accuracy and what belongs to them, of a trained model on a split of its data");
   const auto options = std::make_shared<EvalOptions>();
   command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");

@@ -1,9 +1,9 @@
 #include <spdlog/spdlog.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
+#include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/options.hpp"
 #include "apps/runs/run_model.hpp"
@@ -102,8 +102,8 @@ int generate_text(const GenerateCommandOptions& options) {
 
 }  // namespace
 
-void add_generate_command(CLI::App& cli, const Choose& choose) {
-  CLI::App* const command = cli.add_subcommand("generate", "Write text with a trained language model");
+void add_generate_command(CommandParser& cli, const Choose& choose) {
+  CommandParser* const command = cli.add_subcommand("generate", "Write text with a trained language model");
   const auto options = std::make_shared<GenerateCommandOptions>();
   SamplingConfig& sampling = options->sampling;
   command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
@@ -134,7 +134,7 @@ void add_generate_command(CLI::App& cli, const Choose& choose) {
                    "how new tokens read the weights: float32, or bf16 (rounded to 8 bits of mantissa: half the memory "
                    "to read, less time per token)")
       ->capture_default_str()
-      ->check(CLI::IsMember(weight_names()));
+      ->one_of(weight_names());
   command->add_option("--stop", options->stop, "text that ends the output, not shown (repeatable)")->type_name("TEXT");
   command->add_flag("--no-slide", options->no_slide,
                     "stop at the model's last position instead of going on from the last half");

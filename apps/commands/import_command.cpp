@@ -1,7 +1,7 @@
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
+#include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/options.hpp"
 #include "apps/config/config.hpp"
@@ -53,8 +53,8 @@ int import_weights(const ImportOptions& options) {
 
 }  // namespace
 
-void add_import_command(CLI::App& cli, const Choose& choose) {
-  CLI::App* const command =
+void add_import_command(CommandParser& cli, const Choose& choose) {
+  CommandParser* const command =
       cli.add_subcommand("import", "Turn weights of a published PyTorch module into a Capstan mixer's");
   const auto options = std::make_shared<ImportOptions>();
   command->add_option("file", options->file, "safetensors file with the module's state dict")

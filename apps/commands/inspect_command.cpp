@@ -1,9 +1,9 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 
+#include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/options.hpp"
 #include "apps/config/config.hpp"
@@ -75,8 +75,8 @@ int inspect(const InspectOptions& options) {
 
 }  // namespace
 
-void add_inspect_command(CLI::App& cli, const Choose& choose) {
-  CLI::App* const command = cli.add_subcommand("inspect", "Parameters, cost and state of a model; tensors of a file");
+void add_inspect_command(CommandParser& cli, const Choose& choose) {
+  CommandParser* const command = cli.add_subcommand("inspect", "Parameters, cost and state of a model; tensors of a file");
   const auto options = std::make_shared<InspectOptions>();
   command
       ->add_option(

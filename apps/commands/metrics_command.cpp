@@ -1,7 +1,7 @@
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
+#include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/runs/run_table.hpp"
 #include "core/base/error.hpp"
@@ -26,8 +26,8 @@ int show_metrics(const MetricsOptions& options) {
 
 }  // namespace
 
-void add_metrics_command(CLI::App& cli, const Choose& choose) {
-  CLI::App* const command =
+void add_metrics_command(CommandParser& cli, const Choose& choose) {
+  CommandParser* const command =
       cli.add_subcommand("metrics", "One run's learning curve: losses, learning rate, speed and memory over its steps");
   const auto options = std::make_shared<MetricsOptions>();
   command->add_option("run", options->run, "run folder")->required()->type_name("RUN");

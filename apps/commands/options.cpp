@@ -1,8 +1,9 @@
 #include "apps/commands/options.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cmath>
+#include <cstdlib>
 
+#include "apps/commands/command_parser.hpp"
 #include "apps/config/config_reader.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/kernel_levels.hpp"
@@ -11,20 +12,23 @@
 
 namespace capstan {
 
-void add_config_options(CLI::App& command, ConfigOptions& options) {
-  command.add_option("-c,--config", options.files, "YAML files; of a key that several set, the last one counts")
-      ->type_name("FILE")
-      ->expected(-1);
+CommandOption* add_config_options(CommandParser& command, ConfigOptions& options) {
+  CommandOption* const files =
+      command.add_option("-c,--config", options.files, "YAML files; of a key that several set, the last one counts")
+          ->type_name("FILE")
+          ->expected(-1);
   command.add_option("-s,--set", options.overrides, "one value after all files: --set train.lr=3e-4 (repeatable)")
       ->type_name("KEY=VALUE")
       ->expected(-1);
+  return files;
 }
 
 std::function<std::string(const std::string&)> number_check(const Constraint& limits) {
   return [limits](const std::string& text) {
-    double number = NAN;
-    if (CLI::detail::lexical_cast(text, number) && std::isfinite(number) && in_range(limits, number))
-      return std::string();
+    char* end = nullptr;  // the number must be all of the text, as the parser that stores it wants it
+    const auto number = static_cast<double>(std::strtold(text.c_str(), &end));
+    const bool whole = !text.empty() && end == text.c_str() + text.size();
+    if (whole && std::isfinite(number) && in_range(limits, number)) return std::string();
     return fmt::format("expected a number ({}), got {}", limits_text(limits), text);
   };
 }

@@ -7,19 +7,18 @@
 
 #include "core/config/schema.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace capstan {
+
+class CommandOption;
+class CommandParser;
 
 struct ConfigOptions {
   std::vector<std::string> files, overrides;
 };
-/// --config FILE... and --set KEY=VALUE...
-void add_config_options(CLI::App& command, ConfigOptions& options);
+/// --config FILE... and --set KEY=VALUE... Returns the option --config.
+CommandOption* add_config_options(CommandParser& command, ConfigOptions& options);
 
-/// For CLI::Option::check: says what is wrong with a number, nothing when it keeps to the limits.
+/// For CommandOption::check: says what is wrong with a number, nothing when it keeps to the limits.
 std::function<std::string(const std::string&)> number_check(const Constraint& limits);
 
 /// One line about this process: threads, instruction set, BLAS; and a warning where the machine can do more than its

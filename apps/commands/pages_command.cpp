@@ -1,9 +1,9 @@
 // `capstan man` and `capstan completion`: what other programs know of this one's command line.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <memory>
 
+#include "apps/commands/command_parser.hpp"
 #include "apps/commands/command_text.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/config/config.hpp"
@@ -28,12 +28,8 @@ std::string key_of(const std::string& path) {
 
 /// Every key that takes a value, once.
 std::vector<std::string> settable_keys() {
-  std::vector<TableRow> rows;
-  FieldTable table("", rows);
-  RunConfig config;
-  describe(table, config);
   std::vector<std::string> keys;
-  for (const TableRow& row : rows)
+  for (const TableRow& row : config_rows<RunConfig>())
     if (row.type.find("map") == std::string::npos) keys.push_back(key_of(row.path));
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
@@ -42,18 +38,18 @@ std::vector<std::string> settable_keys() {
 
 }  // namespace
 
-void add_pages_commands(CLI::App& cli, const Choose& choose) {
-  CLI::App* const man = cli.add_subcommand("man", "Print the manual page");
+void add_pages_commands(CommandParser& cli, const Choose& choose) {
+  CommandParser* const man = cli.add_subcommand("man", "Print the manual page");
   man->footer("For example:  capstan man | man -l -");
   man->callback([&cli, choose] {
     choose([&cli] {
-      std::cout << man_page(command_text(cli));
+      std::cout << man_page(cli.text());
       return exit_done;
     });
   });
 
   const auto shell = std::make_shared<std::string>();
-  CLI::App* const completion = cli.add_subcommand("completion", "Print a script that completes command lines");
+  CommandParser* const completion = cli.add_subcommand("completion", "Print a script that completes command lines");
   completion->add_option("shell", *shell, "the shell it is for")
       ->required()
       ->type_name("bash|fish")
@@ -63,7 +59,7 @@ void add_pages_commands(CLI::App& cli, const Choose& choose) {
   completion->footer("For example:  . <(capstan completion bash)\n              capstan completion fish | source");
   completion->callback([&cli, shell, choose] {
     choose([&cli, shell] {
-      const CommandText root = command_text(cli);
+      const CommandText root = cli.text();
       std::cout << (*shell == "bash" ? bash_completion(root, settable_keys()) : fish_completion(root, settable_keys()));
       return exit_done;
     });

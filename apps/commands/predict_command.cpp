@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
@@ -7,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/options.hpp"
 #include "apps/runs/run_model.hpp"
@@ -147,8 +147,8 @@ int predict(const PredictOptions& options) {
 
 }  // namespace
 
-void add_predict_command(CLI::App& cli, const Choose& choose) {
-  CLI::App* const command = cli.add_subcommand("predict", "Label texts, one per line, with a trained classifier");
+void add_predict_command(CommandParser& cli, const Choose& choose) {
+  CommandParser* const command = cli.add_subcommand("predict", "Label texts, one per line, with a trained classifier");
   const auto options = std::make_shared<PredictOptions>();
   command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
   command->add_option("file", options->file, "texts, one per line; - is standard input")

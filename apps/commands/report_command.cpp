@@ -1,9 +1,9 @@
 #include <spdlog/spdlog.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 
+#include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/report/page.hpp"
 #include "core/base/error.hpp"
@@ -80,8 +80,8 @@ int write_report(const ReportOptions& options) {
 
 }  // namespace
 
-void add_report_command(CLI::App& cli, const Choose& choose) {
-  CLI::App* const command = cli.add_subcommand(
+void add_report_command(CommandParser& cli, const Choose& choose) {
+  CommandParser* const command = cli.add_subcommand(
       "report", "One HTML page of several runs: learning curves, comparison, and what the models learnt");
   const auto options = std::make_shared<ReportOptions>();
   command->add_option("runs", options->runs, "run folders")->required()->type_name("RUN");

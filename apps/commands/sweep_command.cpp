@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -13,6 +12,7 @@
 #include <memory>
 #include <thread>
 
+#include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/options.hpp"
 #include "apps/commands/sweep.hpp"
@@ -136,12 +136,11 @@ int run_sweep(const ConfigOptions& options) {
 
 }  // namespace
 
-void add_sweep_command(CLI::App& cli, const Choose& choose) {
-  CLI::App* const command =
+void add_sweep_command(CommandParser& cli, const Choose& choose) {
+  CommandParser* const command =
       cli.add_subcommand("sweep", "Train every combination of the values under the key sweep, one after the other");
   const auto options = std::make_shared<ConfigOptions>();
-  add_config_options(*command, *options);
-  command->get_option("--config")->required();
+  add_config_options(*command, *options)->required();
   command->footer(
       "sweep: {train.lr: [1e-3, 3e-3], seed: [1, 2, 3]} makes six runs in <folder>/<name>/, such as lr=1e-3,seed=1.\n"
       "All are checked before the first one starts. The same command again skips those that are finished and goes on\n"

@@ -1,6 +1,6 @@
-#include <CLI/CLI.hpp>
 #include <memory>
 
+#include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/options.hpp"
 #include "apps/commands/sweep.hpp"
@@ -17,11 +17,10 @@ struct TrainOptions {
 
 }  // namespace
 
-void add_train_command(CLI::App& cli, const Choose& choose) {
-  CLI::App* const command = cli.add_subcommand("train", "Train a model; the same command again goes on where it ended");
+void add_train_command(CommandParser& cli, const Choose& choose) {
+  CommandParser* const command = cli.add_subcommand("train", "Train a model; the same command again goes on where it ended");
   const auto options = std::make_shared<TrainOptions>();
-  add_config_options(*command, options->config);
-  command->get_option("--config")->required();
+  add_config_options(*command, options->config)->required();
   command
       ->add_option("--resume-from", options->run.resume_from,
                    "a checkpoint's folder to go on from, instead of the last one")

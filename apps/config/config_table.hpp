@@ -96,14 +96,19 @@ class FieldTable {
   std::vector<TableRow>& rows_;
 };
 
-/// Markdown of all keys of C: key, type, default, limits, meaning.
+/// All keys of C.
 template <class C>
-std::string config_table(const C& defaults = {}) {
+std::vector<TableRow> config_rows(C defaults = {}) {
   std::vector<TableRow> rows;
   FieldTable table("", rows);
-  C copy = defaults;
-  describe(table, copy);
-  return markdown_table(rows);
+  describe(table, defaults);
+  return rows;
+}
+
+/// Markdown of all keys of C: key, type, default, limits, meaning.
+template <class C>
+std::string config_table() {
+  return markdown_table(config_rows<C>());
 }
 
 }  // namespace capstan

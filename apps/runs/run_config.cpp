@@ -59,4 +59,10 @@ void validate(const RunConfig& config, Problems& problems) {
     problems.add("data.overlap", fmt::format("must be below data.sequence_length ({})", source->sequence_length));
 }
 
+template ConfigNode to_node(const RunConfig&);
+template ConfigNode to_node(const TaskConfig&);
+template ConfigNode to_node(const MixerConfig&);
+template void read_value(const ConfigNode&, const Spot&, const Constraint&, RunConfig&);
+template std::vector<TableRow> config_rows(RunConfig);
+
 }  // namespace capstan

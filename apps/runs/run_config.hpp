@@ -4,6 +4,7 @@
 #include <string>
 #include <variant>
 
+#include "apps/config/config.hpp"
 #include "core/config/schema.hpp"
 #include "data/sources/data_config.hpp"
 #include "models/config.hpp"
@@ -37,5 +38,12 @@ void describe(Fields& f, RunConfig& c) {
 
 /// Rules that join data, model and training.
 void validate(const RunConfig& config, Problems& problems);
+
+// What reads, writes and documents all of these structs takes the compiler 10 s: it is compiled in run_config.cpp only.
+extern template ConfigNode to_node(const RunConfig&);
+extern template ConfigNode to_node(const TaskConfig&);
+extern template ConfigNode to_node(const MixerConfig&);
+extern template void read_value(const ConfigNode&, const Spot&, const Constraint&, RunConfig&);
+extern template std::vector<TableRow> config_rows(RunConfig);
 
 }  // namespace capstan
