@@ -1,8 +1,8 @@
 // What the training loop sees of a model.
 #pragma once
 
+#include "core/array/batch.hpp"
 #include "core/autograd/var.hpp"
-#include "data/batches/batch.hpp"
 #include "nn/layers/context.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -6,9 +6,9 @@
 #include <mutex>
 #include <vector>
 
+#include "core/array/batch.hpp"
 #include "core/base/random.hpp"
 #include "core/config/schema.hpp"
-#include "data/batches/batch.hpp"
 #include "data/batches/example_set.hpp"
 
 namespace capstan {

@@ -13,8 +13,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/array/batch.hpp"
 #include "core/config/schema.hpp"
-#include "data/batches/batch.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 
 namespace capstan {

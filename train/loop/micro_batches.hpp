@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/array/batch.hpp"
 #include "core/autograd/tape.hpp"
-#include "data/batches/batch.hpp"
 #include "models/task.hpp"
 
 namespace capstan {
