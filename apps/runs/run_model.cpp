@@ -6,6 +6,7 @@
 #include "apps/config/config.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
+#include "data/tokenizers/tokenizer_kinds.hpp"
 #include "train/runs/checkpoint.hpp"
 
 namespace capstan {
@@ -146,7 +147,7 @@ SavedRun open_run(const fs::path& where) {
   run.folder = run_folder_of(where);
   run.config = load_config<RunConfig>({(run.folder / "config.yaml").string()});
   const fs::path tokenizer = run.folder / "tokenizer.json";
-  run.tokenizer = Tokenizer::from_json(read_file(tokenizer), tokenizer.string());
+  run.tokenizer = tokenizer_from_json(read_file(tokenizer), tokenizer.string());
   if (std::holds_alternative<TextClassifierConfig>(run.config.model)) {
     std::istringstream names(read_file(run.folder / "classes.txt"));
     for (std::string name; std::getline(names, name);) run.classes.push_back(name);

@@ -10,7 +10,7 @@
 #include "core/config/schema.hpp"
 #include "data/batches/example_set.hpp"
 #include "data/labelled/table_reader.hpp"
-#include "data/tokenizers/tokenizer.hpp"
+#include "data/tokenizers/tokenizer_kinds.hpp"
 
 namespace capstan {
 

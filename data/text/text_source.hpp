@@ -13,7 +13,7 @@
 #include "data/files/token_row.hpp"
 #include "data/text/documents.hpp"
 #include "data/text/text_split.hpp"
-#include "data/tokenizers/tokenizer.hpp"
+#include "data/tokenizers/tokenizer_kinds.hpp"
 
 namespace capstan {
 

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
-#include "data/tokenizers/texts.hpp"
+#include "data/tokenizers/tokenizer_kinds.hpp"
 
 namespace capstan {
 
@@ -109,7 +109,7 @@ std::shared_ptr<const Tokenizer> TokenCache::find_tokenizer(const std::string& s
   const std::string path = fmt::format("{}/tokenizer-{}.json", folder_, settings_key);
   if (!std::filesystem::exists(path)) return nullptr;
   try {
-    return Tokenizer::from_json(unsealed(path), path);
+    return tokenizer_from_json(unsealed(path), path);
   } catch (const Error&) {
     return nullptr;  // it is learnt again, and is the same
   }

@@ -4,6 +4,12 @@
 
 namespace capstan {
 
+struct ByteTokenizerConfig {
+  static constexpr const char* type_name = "byte";
+};
+template <class Fields>
+void describe(Fields&, ByteTokenizerConfig&) {}
+
 /// 256 ids, the values of the bytes. Reads anything.
 class ByteTokenizer final : public Tokenizer {
  public:

@@ -2,9 +2,20 @@
 
 #include <unordered_map>
 
+#include "core/config/schema.hpp"
+#include "data/tokenizers/normalisation.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 
 namespace capstan {
+
+struct CharTokenizerConfig {
+  static constexpr const char* type_name = "char";
+  Normalisation normalisation = {};
+};
+template <class Fields>
+void describe(Fields& f, CharTokenizerConfig& c) {
+  describe_normalisation(f, c.normalisation);
+}
 
 /// One id per Unicode code point of the normalised training text, in the order of the code points; id 0 is every other
 /// one.

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/config/schema.hpp"
+#include "data/tokenizers/normalisation.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 
 namespace sentencepiece {
@@ -13,6 +15,37 @@ class SentencePieceProcessor;
 }
 
 namespace capstan {
+
+enum class SentencePieceType { bpe, unigram };
+inline std::vector<EnumName<SentencePieceType>> enum_names(SentencePieceType) {
+  return {{SentencePieceType::bpe, "bpe"}, {SentencePieceType::unigram, "unigram"}};
+}
+
+struct SentencePieceTokenizerConfig {
+  static constexpr const char* type_name = "sentencepiece";
+  SentencePieceType model_type = SentencePieceType::bpe;
+  int64_t vocabulary_size = 8000;
+  std::string model;
+  bool byte_fallback = true;
+  double character_coverage = 0.9995;
+  int64_t training_bytes = 10000000;
+  Normalisation normalisation = {};
+};
+template <class Fields>
+void describe(Fields& f, SentencePieceTokenizerConfig& c) {
+  f("model_type", c.model_type, any(), "how pieces are learnt: bpe (merging frequent pairs) or unigram");
+  f("vocabulary_size", c.vocabulary_size, between(4, 16777216), "pieces to learn, all others included");
+  f("model", c.model, any(),
+    "a SentencePiece .model file to use as it is: besides, only normalise and case_fold count. Where there is no such "
+    "file, the model that is learnt is put there");
+  f("byte_fallback", c.byte_fallback, any(),
+    "what has no piece is written as its bytes, 256 pieces; otherwise it is one unknown piece");
+  f("character_coverage", c.character_coverage, between(0.98, 1),
+    "share of the training text whose characters become pieces; lower leaves out rare ones");
+  f("training_bytes", c.training_bytes, at_least(1000),
+    "learn from so much of the training text at most, taken evenly from all of it");
+  describe_normalisation(f, c.normalisation);
+}
 
 /// The ids of a SentencePiece model. Each line of a text is encoded on its own, as SentencePiece trains, and followed
 /// by the token of a line's end: the model's "\n", its byte 0x0A, its `</s>` or, if it has none of them, its unknown

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "data/tokenizers/tokenizer.hpp"
+#include "data/tokenizers/sentencepiece_tokenizer.hpp"
 
 namespace capstan {
 

@@ -5,16 +5,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
-#include "core/config/schema.hpp"
-#include "data/tokenizers/normalisation.hpp"
 #include "data/tokenizers/texts.hpp"
 
 namespace capstan {
 
-/// Immutable once made. Kinds: byte, char, word, sentencepiece, listops, number.
+/// Immutable once made. Its kinds are listed in tokenizer_kinds.hpp.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -36,10 +33,8 @@ class Tokenizer {
   /// The token that stands before a text's first one, so that every token of the text is predicted: a line's end.
   virtual int32_t start_token() const = 0;
 
-  /// One JSON document that from_json() makes the same tokenizer of.
+  /// One JSON document from which tokenizer_from_json() makes the same tokenizer.
   virtual std::string to_json() const = 0;
-  /// Throws Error naming `file` when it is none.
-  static std::shared_ptr<const Tokenizer> from_json(const std::string& json, const std::string& file = "tokenizer");
   /// XXH3-128 of to_json().
   std::string fingerprint() const;
 
@@ -66,94 +61,7 @@ class StreamingDecoder {
   std::string pending_;
 };
 
-struct ByteTokenizerConfig {
-  static constexpr const char* type_name = "byte";
-};
-template <class Fields>
-void describe(Fields&, ByteTokenizerConfig&) {}
-
-struct CharTokenizerConfig {
-  static constexpr const char* type_name = "char";
-  Normalisation normalisation = {};
-};
-template <class Fields>
-void describe(Fields& f, CharTokenizerConfig& c) {
-  describe_normalisation(f, c.normalisation);
-}
-
-/// How WordTokenizer cuts a line into words.
-enum class WordSplit { blanks, words };
-inline std::vector<EnumName<WordSplit>> enum_names(WordSplit) {
-  return {{WordSplit::blanks, "blanks"}, {WordSplit::words, "words"}};
-}
-
-struct WordTokenizerConfig {
-  static constexpr const char* type_name = "word";
-  WordSplit split = WordSplit::blanks;
-  bool lower_case = false;
-  int64_t max_size = 0;
-  int64_t min_count = 1;
-  std::string vocabulary;
-  Normalisation normalisation = {};
-};
-template <class Fields>
-void describe(Fields& f, WordTokenizerConfig& c) {
-  f("split", c.split, any(),
-    "blanks: words stand between blanks, as in WikiText; words: runs of letters and digits, every other character "
-    "alone");
-  f("lower_case", c.lower_case, any(), "turn A-Z into a-z first, and leave other letters alone (case_fold: all)");
-  f("max_size", c.max_size, at_least(0),
-    "keep at most so many words, the most frequent ones, <unk> and <eos> included; 0 = all");
-  f("min_count", c.min_count, at_least(1), "keep words that occur at least so often");
-  f("vocabulary", c.vocabulary, any(),
-    "file with one word per line, instead of gathering the words of the training text");
-  describe_normalisation(f, c.normalisation);
-}
-
-enum class SentencePieceType { bpe, unigram };
-inline std::vector<EnumName<SentencePieceType>> enum_names(SentencePieceType) {
-  return {{SentencePieceType::bpe, "bpe"}, {SentencePieceType::unigram, "unigram"}};
-}
-
-struct SentencePieceTokenizerConfig {
-  static constexpr const char* type_name = "sentencepiece";
-  SentencePieceType model_type = SentencePieceType::bpe;
-  int64_t vocabulary_size = 8000;
-  std::string model;
-  bool byte_fallback = true;
-  double character_coverage = 0.9995;
-  int64_t training_bytes = 10000000;
-  Normalisation normalisation = {};
-};
-template <class Fields>
-void describe(Fields& f, SentencePieceTokenizerConfig& c) {
-  f("model_type", c.model_type, any(), "how pieces are learnt: bpe (merging frequent pairs) or unigram");
-  f("vocabulary_size", c.vocabulary_size, between(4, 16777216), "pieces to learn, all others included");
-  f("model", c.model, any(),
-    "a SentencePiece .model file to use as it is: besides, only normalise and case_fold count. Where there is no such "
-    "file, the model that is learnt is put there");
-  f("byte_fallback", c.byte_fallback, any(),
-    "what has no piece is written as its bytes, 256 pieces; otherwise it is one unknown piece");
-  f("character_coverage", c.character_coverage, between(0.98, 1),
-    "share of the training text whose characters become pieces; lower leaves out rare ones");
-  f("training_bytes", c.training_bytes, at_least(1000),
-    "learn from so much of the training text at most, taken evenly from all of it");
-  describe_normalisation(f, c.normalisation);
-}
-
-using TokenizerConfig =
-    std::variant<ByteTokenizerConfig, CharTokenizerConfig, WordTokenizerConfig, SentencePieceTokenizerConfig>;
-
-/// Gathers the vocabulary from the training texts where the kind needs one. A SentencePiece model that is trained is
-/// also written to config.model, where that names a file.
-std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config, const Texts& texts);
-/// Does make_tokenizer() look at the texts?
-bool learns_from_texts(const TokenizerConfig& config);
-/// Must texts be valid UTF-8 for it?
-bool needs_utf8(const TokenizerConfig& config);
 /// Tokenizer::border() of a tokenizer, which must outlive it.
 Border border_of(const Tokenizer& tokenizer);
-/// Tokenizer::border() of the tokenizer that make_tokenizer() would make, before there is one.
-Border border_of(const TokenizerConfig& config);
 
 }  // namespace capstan

@@ -3,9 +3,40 @@
 #include <functional>
 #include <unordered_map>
 
+#include "core/config/schema.hpp"
+#include "data/tokenizers/normalisation.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 
 namespace capstan {
+
+/// How WordTokenizer cuts a line into words.
+enum class WordSplit { blanks, words };
+inline std::vector<EnumName<WordSplit>> enum_names(WordSplit) {
+  return {{WordSplit::blanks, "blanks"}, {WordSplit::words, "words"}};
+}
+
+struct WordTokenizerConfig {
+  static constexpr const char* type_name = "word";
+  WordSplit split = WordSplit::blanks;
+  bool lower_case = false;
+  int64_t max_size = 0;
+  int64_t min_count = 1;
+  std::string vocabulary;
+  Normalisation normalisation = {};
+};
+template <class Fields>
+void describe(Fields& f, WordTokenizerConfig& c) {
+  f("split", c.split, any(),
+    "blanks: words stand between blanks, as in WikiText; words: runs of letters and digits, every other character "
+    "alone");
+  f("lower_case", c.lower_case, any(), "turn A-Z into a-z first, and leave other letters alone (case_fold: all)");
+  f("max_size", c.max_size, at_least(0),
+    "keep at most so many words, the most frequent ones, <unk> and <eos> included; 0 = all");
+  f("min_count", c.min_count, at_least(1), "keep words that occur at least so often");
+  f("vocabulary", c.vocabulary, any(),
+    "file with one word per line, instead of gathering the words of the training text");
+  describe_normalisation(f, c.normalisation);
+}
 
 /// One id per word of a vocabulary: 0 is `<unk>`, every word outside the vocabulary; 1 is `<eos>`, a line's end; then
 /// the words, the most frequent first. Both may also stand in a text as words (WikiText has `<unk>`).

@@ -12,8 +12,8 @@
 #include "core/text/base64.hpp"
 #include "core/text/utf8.hpp"
 #include "data/text/text_source.hpp"
-#include "data/tokenizers/sentencepiece_tokenizer.hpp"
 #include "data/tokenizers/sentencepiece_training.hpp"
+#include "data/tokenizers/tokenizer_kinds.hpp"
 #include "support.hpp"
 
 using namespace capstan;
@@ -142,7 +142,7 @@ TEST_CASE("sentencepiece: any text comes back, character by character, and token
     for (const std::string& text : texts) {
       const std::vector<int32_t> ids = tokenizer->encode(text);
       CHECK(tokenizer->decode(ids) == text);
-      CHECK(Tokenizer::from_json(tokenizer->to_json())->encode(text) == ids);
+      CHECK(tokenizer_from_json(tokenizer->to_json())->encode(text) == ids);
       StreamingDecoder decoder(tokenizer);
       std::string shown;
       for (const int32_t id : ids) {
@@ -287,7 +287,7 @@ TEST_CASE("sentencepiece: normalisation comes first, and is frozen with the mode
   SentencePieceTokenizerConfig config = config_of(SentencePieceType::unigram, 290);
   config.normalisation = {NormalForm::nfkc, true};
   const auto tokenizer = make_tokenizer(config, {story(1, 3000)});
-  const auto copy = Tokenizer::from_json(tokenizer->to_json());
+  const auto copy = tokenizer_from_json(tokenizer->to_json());
   CHECK(copy->decode(copy->encode("GE\xef\xac\x81 e\xcc\x81")) == "gefi \xc3\xa9");
   CHECK(copy->fingerprint() == tokenizer->fingerprint());
 }
@@ -343,7 +343,7 @@ TEST_CASE("sentencepiece: what cannot be trained or read says why and what to do
   for (const char* json :
        {R"({"kind": "sentencepiece"})", R"({"kind": "sentencepiece", "model": "*"})",
         R"({"kind": "sentencepiece", "model": ""})", R"({"kind": "sentencepiece", "model": "Zm9v"})"})
-    CHECK_THROWS_AS(Tokenizer::from_json(json), Error);
+    CHECK_THROWS_AS(tokenizer_from_json(json), Error);
 }
 
 TEST_CASE("sentencepiece: odd little texts neither end the process nor lose a character") {

@@ -2,7 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/text/utf8.hpp"
-#include "data/tokenizers/tokenizer.hpp"
+#include "data/tokenizers/tokenizer_kinds.hpp"
 #include "support.hpp"
 
 using namespace capstan;

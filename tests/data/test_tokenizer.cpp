@@ -1,11 +1,9 @@
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
 #include "core/text/utf8.hpp"
-#include "data/tokenizers/byte_tokenizer.hpp"
-#include "data/tokenizers/char_tokenizer.hpp"
 #include "data/tokenizers/listops_tokenizer.hpp"
 #include "data/tokenizers/number_tokenizer.hpp"
-#include "data/tokenizers/word_tokenizer.hpp"
+#include "data/tokenizers/tokenizer_kinds.hpp"
 #include "support.hpp"
 
 using namespace capstan;
@@ -32,7 +30,7 @@ std::string random_bytes(uint64_t seed, int count) {
 }
 
 std::shared_ptr<const Tokenizer> copy_by_json(const Tokenizer& tokenizer) {
-  return Tokenizer::from_json(tokenizer.to_json());
+  return tokenizer_from_json(tokenizer.to_json());
 }
 
 }  // namespace
@@ -164,7 +162,7 @@ TEST_CASE("every tokenizer survives its JSON, and only equal ones have equal fin
                            "{\"kind\": \"number\", \"size\": 0}", "{\"kind\": \"char\", \"code_points\": [5, 5]}",
                            "{\"kind\": \"word\", \"split\": \"x\", \"lower_case\": true, \"words\": []}",
                            "{\"kind\": \"word\", \"split\": \"blanks\", \"lower_case\": true, \"words\": [\"<unk>\"]}"})
-    CHECK_THROWS_AS(Tokenizer::from_json(json), Error);
+    CHECK_THROWS_AS(tokenizer_from_json(json), Error);
 }
 
 TEST_CASE("the streaming decoder never shows half a character") {

@@ -1,0 +1,116 @@
+#include "data/tokenizers/tokenizer_kinds.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.hpp"
+#include "core/io/file.hpp"
+#include "core/text/base64.hpp"
+#include "data/tokenizers/listops_tokenizer.hpp"
+#include "data/tokenizers/normalisation_json.hpp"
+#include "data/tokenizers/number_tokenizer.hpp"
+#include "data/tokenizers/sentencepiece_training.hpp"
+
+namespace capstan {
+namespace {
+
+WordSplit word_split(const std::string& name) {
+  for (const auto& entry : enum_names(WordSplit{}))
+    if (entry.name == name) return entry.value;
+  throw Error(fmt::format("unknown word split '{}'", name));
+}
+
+std::shared_ptr<const Tokenizer> tokenizer_from(const nlohmann::json& json) {
+  const auto kind = json.at("kind").get<std::string>();
+  if (kind == "byte") return std::make_shared<ByteTokenizer>();
+  if (kind == "listops") return std::make_shared<ListOpsTokenizer>();
+  if (kind == "number") return std::make_shared<NumberTokenizer>(json.at("size").get<int64_t>());
+  const Normalisation normalisation = normalisation_from(json);
+  if (kind == "char")
+    return std::make_shared<CharTokenizer>(json.at("code_points").get<std::vector<uint32_t>>(), normalisation);
+  if (kind == "word") {
+    const WordTokenizer::Rule rule{word_split(json.at("split").get<std::string>()), json.at("lower_case").get<bool>(),
+                                   normalisation};
+    return std::make_shared<WordTokenizer>(rule, json.at("words").get<std::vector<std::string>>());
+  }
+  if (kind == "sentencepiece")
+    return std::make_shared<SentencePieceTokenizer>(from_base64(json.at("model").get<std::string>()), normalisation,
+                                                    "model");
+  throw Error(fmt::format("unknown kind '{}' (known: byte, char, word, sentencepiece, listops, number)", kind));
+}
+
+/// The file is there in full or not at all, whoever else may be writing it.
+void write_model(const std::string& path, const std::string& model) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (!folder.empty()) make_folders(folder);
+  const std::string unfinished = fmt::format("{}.{}.tmp", path, getpid());
+  FileWriter file(unfinished);
+  file.write(model);
+  file.close();
+  rename_path(unfinished, path);
+}
+
+bool is_trained(const SentencePieceTokenizerConfig& config) {
+  return config.model.empty() || !std::filesystem::exists(config.model);
+}
+
+std::shared_ptr<const Tokenizer> make_sentencepiece(const SentencePieceTokenizerConfig& config, const Texts& texts) {
+  if (!is_trained(config))
+    return std::make_shared<SentencePieceTokenizer>(
+        SentencePieceTokenizer::from_file(config.model, config.normalisation));
+  std::string model = train_sentencepiece(config, texts);
+  if (!config.model.empty()) write_model(config.model, model);
+  return std::make_shared<SentencePieceTokenizer>(std::move(model), config.normalisation, "the model just trained");
+}
+
+}  // namespace
+
+std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config, const Texts& texts) {
+  if (std::holds_alternative<ByteTokenizerConfig>(config)) return std::make_shared<ByteTokenizer>();
+  if (const auto* chars = std::get_if<CharTokenizerConfig>(&config))
+    return std::make_shared<CharTokenizer>(CharTokenizer::from_texts(texts, chars->normalisation));
+  if (const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config))
+    return make_sentencepiece(*pieces, texts);
+  const auto& word = std::get<WordTokenizerConfig>(config);
+  return std::make_shared<WordTokenizer>(word.vocabulary.empty() ? WordTokenizer::from_texts(word, texts)
+                                                                 : WordTokenizer::from_file(word));
+}
+
+std::shared_ptr<const Tokenizer> tokenizer_from_json(const std::string& json, const std::string& file) {
+  const auto damaged = [&](const std::string& what) {
+    return Error(
+        fmt::format("{}: {}: the file is damaged or not a saved tokenizer; use another copy of it", file, what));
+  };
+  try {
+    return tokenizer_from(nlohmann::json::parse(json));
+  } catch (const nlohmann::json::parse_error& problem) {
+    throw damaged(fmt::format("not JSON from byte {} on", problem.byte));
+  } catch (const nlohmann::json::exception&) {
+    throw damaged("a key is missing or of another type");
+  } catch (const std::invalid_argument& problem) {
+    throw damaged(problem.what());
+  } catch (const Error& problem) {
+    throw damaged(problem.what());
+  }
+}
+
+bool needs_utf8(const TokenizerConfig& config) { return !std::holds_alternative<ByteTokenizerConfig>(config); }
+
+bool learns_from_texts(const TokenizerConfig& config) {
+  if (const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config)) return is_trained(*pieces);
+  if (const auto* word = std::get_if<WordTokenizerConfig>(&config)) return word->vocabulary.empty();
+  return std::holds_alternative<CharTokenizerConfig>(config);
+}
+
+Border border_of(const TokenizerConfig& config) {
+  const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config);
+  if (pieces != nullptr && is_trained(*pieces)) return SentencePieceTokenizer::word_border;
+  TokenizerConfig empty = config;  // the vocabulary does not matter
+  if (auto* word = std::get_if<WordTokenizerConfig>(&empty)) word->vocabulary.clear();
+  return
+      [tokenizer = make_tokenizer(empty, {})](std::string_view text, size_t at) { return tokenizer->border(text, at); };
+}
+
+}  // namespace capstan

@@ -1,0 +1,32 @@
+// All kinds of tokenizer: made from a configuration, or read back from a file.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "data/tokenizers/byte_tokenizer.hpp"
+#include "data/tokenizers/char_tokenizer.hpp"
+#include "data/tokenizers/sentencepiece_tokenizer.hpp"
+#include "data/tokenizers/word_tokenizer.hpp"
+
+namespace capstan {
+
+/// The kinds that a configuration may choose. Generated data uses ListOpsTokenizer and NumberTokenizer besides.
+using TokenizerConfig =
+    std::variant<ByteTokenizerConfig, CharTokenizerConfig, WordTokenizerConfig, SentencePieceTokenizerConfig>;
+
+/// Gathers the vocabulary from the training texts where the kind needs one. A SentencePiece model that is trained is
+/// also written to config.model, where that names a file.
+std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config, const Texts& texts);
+/// Reads what Tokenizer::to_json() wrote. Throws Error naming `file` for anything else.
+std::shared_ptr<const Tokenizer> tokenizer_from_json(const std::string& json, const std::string& file = "tokenizer");
+
+/// Does make_tokenizer() read the texts?
+bool learns_from_texts(const TokenizerConfig& config);
+/// Must texts be valid UTF-8?
+bool needs_utf8(const TokenizerConfig& config);
+/// Tokenizer::border() of the tokenizer that make_tokenizer() would make, before it is made.
+Border border_of(const TokenizerConfig& config);
+
+}  // namespace capstan
