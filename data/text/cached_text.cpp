@@ -1,10 +1,11 @@
+#include "data/text/cached_text.hpp"
+
 #include <algorithm>
 
 #include "core/base/error.hpp"
 #include "core/config/settings.hpp"
 #include "data/files/fingerprint.hpp"
 #include "data/text/text_key.hpp"
-#include "data/text/text_loading.hpp"
 #include "data/text/token_cache.hpp"
 
 namespace capstan {

@@ -1,7 +1,8 @@
+#include "data/text/text_config.hpp"
+
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "data/text/text_source.hpp"
 
 namespace capstan {
 namespace {

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "data/text/text_source.hpp"
+#include "data/text/text_config.hpp"
+#include "data/text/text_corpus.hpp"
 #include "data/text/text_split.hpp"
 
 namespace capstan {
@@ -42,9 +43,5 @@ void check_sizes(const TextSourceConfig& config, int64_t train, int64_t valid);
 
 /// Fills in what the corpora's tokens and files tell with the configuration: documents and sources.
 void describe_corpora(const TextSourceConfig& config, TextData& data);
-
-/// load_text() by way of config.cache.
-TextData load_cached_text(const TextSourceConfig& config, const FileLists& lists,
-                          std::shared_ptr<const Tokenizer> tokenizer, const Tell& tell);
 
 }  // namespace capstan

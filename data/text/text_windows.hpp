@@ -4,7 +4,8 @@
 
 #include "data/batches/batcher.hpp"
 #include "data/text/mixture.hpp"
-#include "data/text/text_source.hpp"
+#include "data/text/text_config.hpp"
+#include "data/text/text_corpus.hpp"
 
 namespace capstan {
 

@@ -1,0 +1,81 @@
+// What a configuration says of text for language models.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/config/schema.hpp"
+#include "data/files/bad_rows.hpp"
+#include "data/text/documents.hpp"
+#include "data/text/text_split.hpp"
+#include "data/tokenizers/tokenizer_kinds.hpp"
+
+namespace capstan {
+
+/// Which windows of the training text make an epoch.
+enum class WindowRule { contiguous, random };
+inline std::vector<EnumName<WindowRule>> enum_names(WindowRule) {
+  return {{WindowRule::contiguous, "contiguous"}, {WindowRule::random, "random"}};
+}
+
+struct TextSourceConfig {
+  static constexpr const char* type_name = "text";
+  std::vector<std::string> train, valid, test;
+  std::vector<double> weights;
+  std::vector<std::string> include, exclude;
+  TextSplit split = TextSplit::tail;
+  double valid_fraction = 0.1, test_fraction = 0;
+  int64_t sequence_length = 256;
+  WindowRule windows = WindowRule::contiguous;
+  int64_t overlap = 0;
+  DocumentsConfig documents = NoDocumentsConfig{};
+  OnError on_error = OnError::stop;
+  std::string cache = "runs/.cache";
+  int64_t cache_above_mb = 64;
+  TokenizerConfig tokenizer = ByteTokenizerConfig{};
+};
+template <class Fields>
+void describe(Fields& f, TextSourceConfig& c) {
+  f("train", c.train, not_empty(), "files, patterns (docs/**/*.md) and folders to train on; .gz and .zst are unpacked");
+  f("valid", c.valid, any(), "the same for validation; without it, valid_fraction of the training text is held out");
+  f("test", c.test, any(), "the same for the test; without it, test_fraction of the training text is held out");
+  f("weights", c.weights, any(),
+    "one per entry of train: the share of training windows drawn from each, whatever its size; [] = all text alike. An "
+    "epoch has as many windows as without weights, and every entry goes on where it was in the epoch before");
+  f("include", c.include, any(), "in folders and patterns, take only files like these: [\"*.cpp\", \"docs/**/*.md\"]");
+  f("exclude", c.exclude, any(), "in folders and patterns, leave out files and folders like these");
+  f("split", c.split, any(),
+    "tail: hold out the end of every file; by-file: hold out whole files, chosen by a hash of their path");
+  f("valid_fraction", c.valid_fraction, between_below(0, 1), "share held out for validation");
+  f("test_fraction", c.test_fraction, between_below(0, 1), "share held out for the test");
+  f("sequence_length", c.sequence_length, at_least(1), "tokens per example");
+  f("windows", c.windows, any(),
+    "contiguous: an epoch visits the text once, cut at another offset each time; random: windows from anywhere");
+  f("overlap", c.overlap, at_least(0), "in evaluation, so many tokens of the window before are given again as context");
+  f("documents", c.documents, any(),
+    "what is one document, from which no token sees another one: none (all text runs on), file, line, blank-line (what "
+    "stands between blank lines) or marker. Each is followed by a token of its own, behind the tokenizer's vocabulary");
+  f("on_error", c.on_error, any(),
+    "at lines that are not UTF-8, which all tokenizers but byte need: stop, or skip (leave them out and count them)");
+  f("cache", c.cache, any(),
+    "folder where the tokens of large texts are kept, so that they are made once and need no memory; empty: nowhere, "
+    "all text is held in memory");
+  f("cache_above_mb", c.cache_above_mb, at_least(0),
+    "text of more than so many million bytes is large; packed files count fourfold");
+  f("tokenizer", c.tokenizer, any(), "byte, char, word or sentencepiece");
+}
+
+/// Ids that the model must know: the tokenizer's and, behind them, the end of a document where there are documents.
+inline int64_t vocabulary_size(const TextSourceConfig& config, const Tokenizer& tokenizer) {
+  return tokenizer.vocabulary_size() + (has_documents(config.documents) ? 1 : 0);
+}
+/// The token before a text's first one: the end of the document before it, or the tokenizer's start_token().
+inline int32_t start_token(const TextSourceConfig& config, const Tokenizer& tokenizer) {
+  return end_of_document(config.documents, tokenizer).value_or(tokenizer.start_token());
+}
+
+/// load_text() repeats these checks for configurations made in code.
+void validate(const TextSourceConfig& c, Problems& problems);
+
+}  // namespace capstan

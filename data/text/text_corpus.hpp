@@ -1,0 +1,47 @@
+// Text as one long row of tokens per split.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/files/token_row.hpp"
+#include "data/tokenizers/tokenizer.hpp"
+
+namespace capstan {
+
+/// The tokens of one split.
+struct TextCorpus {
+  struct File {
+    std::string path, name;      // name: below the folder it was found in
+    int64_t begin = 0, end = 0;  // its tokens
+    int64_t bytes = 0;
+    std::function<std::string()> text = {};  // reads it; held-out splits only, for measures on it (compression, say)
+    size_t source = 0;                       // index into `sources`, where there are weights
+  };
+  /// An entry of data.train with a weight.
+  struct Source {
+    std::string name;
+    double weight = 1;
+    int64_t begin = 0, end = 0;  // its tokens
+  };
+  TokenRow tokens;
+  std::vector<File> files;
+  std::optional<int32_t> end_of_document;  // the token behind every document, where the text has documents
+  std::vector<Source> sources;             // of training text with weights, one behind the other; otherwise empty
+
+  int64_t size() const { return tokens.size(); }
+  int64_t bytes() const;
+};
+
+struct TextData {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  TextCorpus train, valid, test;
+  std::vector<std::string> left_out;  // what was left out, a line each
+  std::string fingerprint;            // XXH3-128 over the tokens of train and valid
+};
+
+}  // namespace capstan
