@@ -1,4 +1,4 @@
-#include "apps/imports/import_tensors.hpp"
+#include "apps/imports/import_fastformer.hpp"
 
 namespace capstan {
 namespace {

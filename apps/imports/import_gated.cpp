@@ -1,7 +1,6 @@
-// GAU and FLASH of the common PyTorch port (FLASH-pytorch).
-#include <cmath>
+#include "apps/imports/import_gated.hpp"
 
-#include "apps/imports/import_tensors.hpp"
+#include <cmath>
 
 namespace capstan {
 namespace {

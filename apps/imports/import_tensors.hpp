@@ -1,4 +1,4 @@
-// What the importers of published modules share: for apps/import_*.cpp only.
+// The tensors of a published module, taken one by one: for the importers of apps/imports only.
 #pragma once
 
 #include <set>
@@ -6,8 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "apps/imports/import_module.hpp"
+#include "core/array/shape.hpp"
 #include "core/base/error.hpp"
+#include "core/io/safetensors.hpp"
 
 namespace capstan {
 
@@ -43,11 +44,5 @@ class Import {
   std::string prefix_;
   std::set<std::string> taken_;
 };
-
-/// Fastformer's module, alone or with the projection behind it (see import_module).
-ImportedModule import_fastformer(Import& import);
-/// FLASH-pytorch's modules (see import_module).
-ImportedModule import_gau(Import& import, const ImportHints& hints);
-ImportedModule import_flash(Import& import, const ImportHints& hints);
 
 }  // namespace capstan

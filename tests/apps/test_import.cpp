@@ -4,6 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "nn/blocks/block.hpp"
+#include "nn/mixers/make_mixer.hpp"
 #include "tests/apps/import_support.hpp"
 
 namespace capstan::testing {
@@ -84,7 +85,7 @@ TEST_CASE("Fastformer's imported weights compute what the public module computes
   }
 }
 
-TEST_CASE("an import can be told what stands before the names, here and there") {
+TEST_CASE("an import can be told what precedes the names, in the file and in the model") {
   const ImportFolder folder;
   const SafetensorsFile original(fixture("public_aft_full"));
   std::vector<std::vector<float>> values;
@@ -102,9 +103,9 @@ TEST_CASE("an import can be told what stands before the names, here and there") 
   const SafetensorsFile file(folder / "out.safetensors");
   CHECK(file.find("blocks.2.mixer.to_qkv.weight") != nullptr);
   CHECK(file.tensors().size() == 5);
-  // A module of other names beside it, and names that are not behind the prefix.
+  // A module of other names beside it, and names that do not follow the prefix.
   CHECK_THROWS_WITH_AS(import_module(SafetensorsFile(folder / "whole.safetensors"), "", {}),
-                       doctest::Contains("--prefix names what stands before"), Error);
+                       doctest::Contains("--prefix gives what precedes"), Error);
 }
 
 TEST_CASE("a file that is not quite the module is refused, and the tensor named") {
