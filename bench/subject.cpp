@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "bench/measure.hpp"
@@ -24,13 +25,18 @@ constexpr int64_t vocabulary = 256;
 constexpr int64_t head_width = 64;  // of attention
 constexpr double learning_rate = 1e-4, clip = 1;
 
-template <size_t... Index>
-std::vector<MixerConfig> default_mixers(std::index_sequence<Index...>) {
-  return {MixerConfig(std::variant_alternative_t<Index, MixerConfig>{})...};
+template <class... Configs>
+std::vector<MixerConfig> all_mixers(const std::variant<Configs...>*) {
+  return {MixerConfig(Configs{})...};
 }
-/// All but the last, which stands for mixers from outside.
+/// With their defaults; without the one that is for mixers of other programs.
 std::vector<MixerConfig> default_mixers() {
-  return default_mixers(std::make_index_sequence<std::variant_size_v<MixerConfig> - 1>{});
+  std::vector<MixerConfig> mixers = all_mixers(static_cast<const MixerConfig*>(nullptr));
+  mixers.erase(
+      std::remove_if(mixers.begin(), mixers.end(),
+                     [](const MixerConfig& mixer) { return std::holds_alternative<CustomMixerConfig>(mixer); }),
+      mixers.end());
+  return mixers;
 }
 
 MixerConfig mixer_called(const std::string& name) {
@@ -40,7 +46,10 @@ MixerConfig mixer_called(const std::string& name) {
 }
 
 /// Gated units take the place of attention and of half a feed-forward network: two of them are a Transformer layer.
-bool is_gated_unit(const std::string& system) { return system == "gau" || system == "flash"; }
+bool is_gated_unit(const MixerConfig& config) {
+  return std::visit([](const auto& mixer) { return std::is_base_of_v<GatedUnitConfig, std::decay_t<decltype(mixer)>>; },
+                    config);
+}
 
 LanguageModelConfig model_config(const Setup& setup) {
   LanguageModelConfig config;
@@ -51,7 +60,7 @@ LanguageModelConfig model_config(const Setup& setup) {
   layer.mixer = mixer_called(setup.system);
   if (auto* const attention = std::get_if<AttentionConfig>(&layer.mixer)) attention->heads = setup.width / head_width;
   layer.repeat = setup.layers;
-  if (is_gated_unit(setup.system)) {
+  if (is_gated_unit(layer.mixer)) {
     layer.repeat *= 2;
     layer.feed_forward.type = FeedForwardKind::none;
   }

@@ -37,10 +37,10 @@ LayerSummary& row(ModelSummary& summary, const std::string& name) {
 /// Numbers per token that a block keeps for its pullbacks: the inputs of its norms and of their branches (the same
 /// where there is no norm), what the mixer keeps, and the raw hidden layer of the feed-forward network. `owner`: the
 /// block whose parameters it uses.
-double saved_numbers(const std::string& owner, const LayerConfig& config, const Block& block, const ParamStore& store,
-                     double width, int64_t length) {
+double saved_elements(const std::string& owner, const LayerConfig& config, const Block& block, const ParamStore& store,
+                      double width, int64_t length) {
   const double inputs = (config.norm.type == NormKind::none ? 1 : 2) * width;
-  double saved = block.mixer().cost(length).saved_numbers + inputs;
+  double saved = block.mixer().cost(length).saved_elements + inputs;
   for (const Param& param : store.params())
     if (param.name == owner + ".feed_forward.up.weight") saved += inputs + static_cast<double>(param.var.dim(0));
   return saved;
@@ -75,15 +75,15 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
   for (size_t i = 0; i < configs.size(); ++i) {
     const Block& block = stack.blocks()[i];
     LayerSummary& layer = row(summary, fmt::format("blocks.{}", i));
-    layer.mixer = mixer_name(configs[i].mixer);
+    layer.mixer = mixer_label(configs[i].mixer);
     const MixerCost cost = block.mixer().cost(length);
     layer.flops += cost.mixing_flops;
     layer.decode_flops += cost.decode_flops;
     const std::string owner = stack.config().share_layers ? "blocks.0" : layer.name;
     const double saved =
-        stack.config().recompute ? width : saved_numbers(owner, configs[i], block, store, width, length);
+        stack.config().recompute ? width : saved_elements(owner, configs[i], block, store, width, length);
     layer.activation_bytes = saved * sizeof(real);
-    if (summary.decodes) layer.state_bytes = block.make_state(1)->numbers(length) * static_cast<int64_t>(sizeof(real));
+    if (summary.decodes) layer.state_bytes = block.make_state(1)->elements(length) * static_cast<int64_t>(sizeof(real));
   }
   const NgramEmbeddingConfig& ngrams = stack.config().ngram_embedding;
   if (!ngrams.orders.empty()) {

@@ -12,7 +12,7 @@ namespace capstan::CAPSTAN_PRECISION {
 /// One part of a model. Costs are per token.
 struct LayerSummary {
   std::string name;   // "blocks.0"
-  std::string mixer;  // "aft-local"; empty for other parts
+  std::string mixer;  // "aft-local", as mixer_label() says; empty for other parts
   int64_t parameters = 0;
   double flops = 0;             // forward pass
   double decode_flops = 0;      // one step of a generation at position `length`

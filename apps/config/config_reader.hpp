@@ -101,7 +101,7 @@ void read_struct(const ConfigNode& map, const Spot& spot, const char* type, T& v
   const std::size_t problems_before = spot.problems.size();
   FieldReader reader(map, spot, type);
   describe(reader, value);
-  reader.report_unknown_keys();
+  if (knows_all_keys(value)) reader.report_unknown_keys();
   if constexpr (HasValidate<T>::value) {
     if (spot.problems.size() == problems_before) {  // or it would judge values that nobody chose
       ProblemsBelow problems(map, spot);

@@ -15,16 +15,6 @@ const ModelConfig& model_of(const RunConfig& config) {
   return std::visit([](const auto& model) -> const ModelConfig& { return model; }, config.model);
 }
 
-/// Positions of a layer's bias that are worth a picture: what lies outside a window is 0.
-int64_t shown_positions(const MixerConfig& mixer, int64_t max_length) {
-  int64_t wanted = 0;
-  if (std::holds_alternative<AftFullConfig>(mixer)) wanted = max_length;
-  if (const auto* const local = std::get_if<AftLocalConfig>(&mixer))
-    wanted = std::min(max_length, std::max<int64_t>(32, 4 * local->window));
-  if (const auto* const conv = std::get_if<AftConvConfig>(&mixer)) wanted = std::max<int64_t>(32, 3 * conv->window);
-  return std::min(wanted, most_positions);
-}
-
 /// values: (heads, T, T).
 std::vector<HeatMap> maps_of(const Array& values, bool causal) {
   const auto heads = static_cast<size_t>(values.dim(0)), length = static_cast<size_t>(values.dim(1));
@@ -57,11 +47,10 @@ std::vector<std::vector<float>> word_weights(const Array& values, const Words& w
 WeightsView view_of_weights(const MixingWeights& weights, const Words& words, bool causal) {
   const Array& values = weights.values;
   const Array heads = values.reshape(Shape{values.dim(1), values.dim(2), values.dim(3)});
-  const bool pools = weights.name.find("pool") != std::string::npos;
   WeightsView view{weights.name, {}, {}};
   // Without causality every token sees the same pool: a map would be one row over and over.
-  if (!pools || causal) view.maps = maps_of(heads, causal);
-  if (pools) view.words = word_weights(heads, words);
+  if (!weights.pool || causal) view.maps = maps_of(heads, causal);
+  if (weights.pool) view.words = word_weights(heads, words);
   return view;
 }
 
@@ -145,8 +134,7 @@ ModelView view_of(const SavedRun& run, std::vector<int32_t> tokens) {
   const std::vector<LayerConfig> layers = expanded_layers(config);
   ModelView view{words.texts, {}, 0};
   for (size_t i = 0; i < layers.size(); ++i) {
-    const int64_t positions = shown_positions(layers[i].mixer, config.max_length);
-    const Array bias = positions > 0 ? model.stack().blocks()[i].mixer().position_bias(positions) : Array();
+    const Array bias = model.stack().blocks()[i].mixer().position_bias(most_positions);
     LayerView layer = view_of_layer(bias, weights[i], words, model.is_language_model());
     if (layer.position_bias.empty() && layer.weights.empty()) continue;
     layer.name = fmt::format("layer {}: {}", i + 1, mixer_name(layers[i].mixer));

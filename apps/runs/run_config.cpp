@@ -1,7 +1,5 @@
 #include "apps/runs/run_config.hpp"
 
-#include <algorithm>
-
 #include "core/base/error.hpp"
 
 namespace capstan {
@@ -25,13 +23,6 @@ std::pair<int64_t, const char*> longest_example(const SourceConfig& data) {
   return {std::get<ListOpsConfig>(data).max_length - 1, "max_length"};
 }
 
-void check_registered(const CustomMixerConfig& mixer, size_t layer, Problems& problems) {
-  const std::vector<std::string> names = registered_mixers();
-  if (std::find(names.begin(), names.end(), mixer.name) == names.end())
-    problems.add(fmt::format("model.layers.{}.mixer.name", layer),
-                 fmt::format("this program has no mixer \"{}\" of its own (nn/mixers/custom_mixer.hpp)", mixer.name));
-}
-
 }  // namespace
 
 void validate(const RunConfig& config, Problems& problems) {
@@ -42,9 +33,6 @@ void validate(const RunConfig& config, Problems& problems) {
                                           type_of(config.data)));
   if (!tokens_only && is_language_model(config))
     problems.add("data.type", "a language-model needs data of type text or associative-recall");
-  const std::vector<LayerConfig>& layers = model_of(config).layers;
-  for (size_t i = 0; i < layers.size(); ++i)
-    if (const auto* custom = std::get_if<CustomMixerConfig>(&layers[i].mixer)) check_registered(*custom, i, problems);
   if (const auto limit = position_limit(model_of(config))) {
     const auto [length, key] = longest_example(config.data);
     if (length == 0)

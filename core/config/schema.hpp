@@ -51,6 +51,13 @@ class Problems {
   virtual void add(const std::string& path, const std::string& message) = 0;
 };
 
+/// Whether describe() visits every key the struct may have; if not, a reader accepts other keys, too. An overload beside
+/// a struct's describe() may say no.
+template <class Config>
+bool knows_all_keys(const Config&) {
+  return true;
+}
+
 /// Problems as one text, a line "section.path: message" each: for configurations that did not come through a reader.
 class ProblemText final : public Problems {
  public:

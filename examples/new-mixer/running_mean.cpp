@@ -16,7 +16,7 @@ struct RunningMeanState final : MixerState {
     sum = Array::zeros(sum.shape());
     seen = 0;
   }
-  int64_t numbers(int64_t) const override { return sum.dim(1); }
+  int64_t elements(int64_t) const override { return sum.dim(1); }
 
   Array sum;  // (B, D) of v over the tokens seen
   int64_t seen = 0;
@@ -82,7 +82,7 @@ Var RunningMean::step(const Var& x, MixerState& mixer_state) const {
 MixerCost RunningMean::cost(int64_t length) const {
   const double width = static_cast<double>(shape_.width);
   return {/*mixing_flops=*/2 * width * static_cast<double>(length), /*decode_flops=*/3 * width,
-          /*saved_numbers=*/5 * width};
+          /*saved_elements=*/5 * width};
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,34 +1,9 @@
 #include "nn/blocks/block.hpp"
 
 #include "core/ops/math.hpp"
+#include "nn/mixers/make_mixer.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
-
-std::unique_ptr<Mixer> make_mixer(const Scope& scope, const MixerShape& shape, const MixerConfig& config) {
-  struct Make {
-    const Scope& scope;
-    const MixerShape& shape;
-    std::unique_ptr<Mixer> operator()(const AftSimpleConfig& c) const { return std::make_unique<Aft>(scope, shape, c); }
-    std::unique_ptr<Mixer> operator()(const AftFullConfig& c) const { return std::make_unique<Aft>(scope, shape, c); }
-    std::unique_ptr<Mixer> operator()(const AftLocalConfig& c) const { return std::make_unique<Aft>(scope, shape, c); }
-    std::unique_ptr<Mixer> operator()(const AftConvConfig& c) const { return std::make_unique<Aft>(scope, shape, c); }
-    std::unique_ptr<Mixer> operator()(const GauConfig& c) const { return std::make_unique<Gau>(scope, shape, c); }
-    std::unique_ptr<Mixer> operator()(const FlashConfig& c) const { return std::make_unique<Flash>(scope, shape, c); }
-    std::unique_ptr<Mixer> operator()(const FastformerConfig& c) const {
-      return std::make_unique<Fastformer>(scope, shape, c);
-    }
-    std::unique_ptr<Mixer> operator()(const AttentionConfig& c) const {
-      return std::make_unique<MultiHeadAttention>(scope, shape, c);
-    }
-    std::unique_ptr<Mixer> operator()(const CustomMixerConfig& c) const { return make_custom_mixer(scope, shape, c); }
-  };
-  return std::visit(Make{scope, shape}, config);
-}
-
-const char* mixer_name(const MixerConfig& config) {
-  if (const auto* custom = std::get_if<CustomMixerConfig>(&config)) return custom->name.c_str();
-  return std::visit([](const auto& c) { return std::decay_t<decltype(c)>::type_name; }, config);
-}
 
 Block::Block(const Scope& scope, const MixerShape& shape, const LayerConfig& config, double dropout)
     : placement_(config.norm_placement),

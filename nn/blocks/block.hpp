@@ -2,23 +2,13 @@
 #pragma once
 
 #include <memory>
-#include <variant>
 #include <vector>
 
 #include "nn/layers/layers.hpp"
-#include "nn/mixers/aft.hpp"
-#include "nn/mixers/attention.hpp"
-#include "nn/mixers/custom_mixer.hpp"
-#include "nn/mixers/fastformer.hpp"
-#include "nn/mixers/flash.hpp"
-#include "nn/mixers/gau.hpp"
 #include "nn/mixers/mixer.hpp"
+#include "nn/mixers/mixer_config.hpp"
 
 namespace capstan {
-
-/// Every system that can mix tokens. A case that make_mixer does not handle does not compile.
-using MixerConfig = std::variant<AftLocalConfig, AftSimpleConfig, AftFullConfig, AftConvConfig, GauConfig,
-                                 FastformerConfig, AttentionConfig, FlashConfig, CustomMixerConfig>;
 
 enum class NormPlacement { pre, post };
 
@@ -38,20 +28,15 @@ struct LayerConfig {
 template <class Fields>
 void describe(Fields& f, LayerConfig& c) {
   f("mixer", c.mixer, any(), "what lets tokens see each other");
-  f("feed_forward", c.feed_forward, any(), "the network behind the mixer");
+  f("feed_forward", c.feed_forward, any(), "the network after the mixer");
   f("norm", c.norm, any(), "normalisation of both parts");
   f("norm_placement", c.norm_placement, any(), "pre: x + f(norm(x)); post: norm(x + f(x))");
-  f("repeat", c.repeat, at_least(1), "how many such layers follow each other");
+  f("repeat", c.repeat, at_least(1), "how many such layers in a row");
 }
 
 }  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
-
-std::unique_ptr<Mixer> make_mixer(const Scope& scope, const MixerShape& shape, const MixerConfig& config);
-
-/// The YAML name of a mixer's type; of a custom one the name it was registered under. Lives as long as `config`.
-const char* mixer_name(const MixerConfig& config);
 
 /// (B, T, D) -> (B, T, D).  pre: x + drop(mixer(norm(x))), then x + drop(feed_forward(norm(x))); post: the norm is
 /// taken of the sum instead. Parameters mixer_norm, mixer, feed_forward_norm, feed_forward.

@@ -96,7 +96,15 @@ Var Aft::mix(const Var& qkv, const Segments& segments) const {
 
 Var Aft::forward(const Var& x, const Context& context) const { return output(mix(project(x), context.segments)); }
 
-Array Aft::position_bias(int64_t length) const {
+int64_t Aft::shown_positions(int64_t longest) const {
+  constexpr int64_t least = 32;  // a smaller picture shows no shape
+  if (bias_ == Bias::taps) return std::min(longest, std::max(least, 3 * window_));
+  const int64_t known = std::min(longest, shape_.max_length);
+  return window_ == 0 ? known : std::min(known, std::max(least, 4 * window_));  // 0 outside the window
+}
+
+Array Aft::position_bias(int64_t longest) const {
+  const int64_t length = shown_positions(longest);
   const Segments document = Segments::full(1, length);
   const Shape one_head{1, length, length};
   switch (bias_) {
@@ -121,6 +129,19 @@ MixerCost Aft::cost(int64_t length) const {
   const double sources = window_ == 0 && shape_.causal ? reach / 2 : reach;
   const double cached = std::min(t, static_cast<double>(cached_tokens()));
   return {2 * sources * (width + keys), 2 * cached * (width + keys), saved + width};
+}
+
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AftSimpleConfig& config) {
+  return std::make_unique<Aft>(scope, shape, config);
+}
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AftFullConfig& config) {
+  return std::make_unique<Aft>(scope, shape, config);
+}
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AftLocalConfig& config) {
+  return std::make_unique<Aft>(scope, shape, config);
+}
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AftConvConfig& config) {
+  return std::make_unique<Aft>(scope, shape, config);
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -4,6 +4,7 @@
 #include "core/config/schema.hpp"
 #include "nn/layers/layers.hpp"
 #include "nn/mixers/mixer.hpp"
+#include "nn/mixers/mixer_rules.hpp"
 
 namespace capstan {
 
@@ -30,6 +31,7 @@ void describe_projections(Fields& f, AftProjections& c) {
 /// w = 0: every key counts by its content alone. O(T D) time, O(D) decode state.
 struct AftSimpleConfig : AftProjections {
   static constexpr const char* type_name = "aft-simple";
+  bool knows_positions() const { return false; }
 };
 
 template <class Fields>
@@ -43,6 +45,8 @@ struct AftFullConfig : AftProjections {
   PositionBias position_bias = PositionBias::factorised;
   int64_t rank = 64;
   double position_stddev = 0.1;
+
+  bool knows_positions() const { return true; }
 };
 
 template <class Fields>
@@ -65,6 +69,8 @@ struct AftLocalConfig : AftProjections {
   PositionBias position_bias = PositionBias::factorised;
   int64_t rank = 64;
   double position_stddev = 0.1;
+
+  bool knows_positions() const { return true; }
 };
 
 template <class Fields>
@@ -79,6 +85,8 @@ struct AftConvConfig : AftProjections {
   static constexpr const char* type_name = "aft-conv";
   int64_t window = 32;
   int64_t heads = 4;
+
+  bool knows_positions() const { return false; }
 };
 
 template <class Fields>
@@ -86,6 +94,9 @@ void describe(Fields& f, AftConvConfig& c) {
   f("window", c.window, at_least(2), "taps per head: lags below the window (to both sides when bidirectional)");
   f("heads", c.heads, at_least(1), "keys per token, each shared by width / heads channels; divides the width");
   describe_projections(f, c);
+}
+inline void validate(const AftConvConfig& c, const ModelShape& model, Problems& problems) {
+  check_heads(c.heads, model, problems);
 }
 
 }  // namespace capstan
@@ -108,7 +119,7 @@ class Aft final : public Mixer {
   Var prefill(const Var& x, MixerState& state) const override;
   Var step(const Var& x, MixerState& state) const override;
   MixerCost cost(int64_t length) const override;
-  Array position_bias(int64_t length) const override;
+  Array position_bias(int64_t longest) const override;
 
  private:
   enum class Bias { none, factorised, dense, taps };
@@ -122,6 +133,8 @@ class Aft final : public Mixer {
   Var project(const Var& x) const { return linear(x, qkv_weight_, packed_bias()); }
   Var mix(const Var& qkv, const Segments& segments) const;
   Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
+  /// Positions that show the whole bias: what is outside a window is 0.
+  int64_t shown_positions(int64_t longest) const;
   /// (heads, taps), reparametrised.
   Var taps() const;
   /// Tokens whose keys and values a decode state holds.
@@ -136,5 +149,10 @@ class Aft final : public Mixer {
   Var position_u_, position_v_, position_bias_, kernel_, kernel_gain_, kernel_bias_;
   std::unique_ptr<Linear> to_out_;
 };
+
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AftSimpleConfig& config);
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AftFullConfig& config);
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AftLocalConfig& config);
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AftConvConfig& config);
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -29,7 +29,7 @@ struct AftDecodeState final : MixerState {
   }
 
   int64_t batch() const { return maximum.dim(0); }
-  int64_t numbers(int64_t seen) const override {
+  int64_t elements(int64_t seen) const override {
     return 2 * maximum.dim(1) + average.dim(1) + std::min(seen, capacity) * (maximum.dim(1) + average.dim(1));
   }
 

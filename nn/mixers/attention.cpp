@@ -72,4 +72,8 @@ MixerCost MultiHeadAttention::cost(int64_t length) const {
   return {2 * seen * 2 * width, 2 * t * 2 * width, 4 * width + 2 * heads};
 }
 
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AttentionConfig& config) {
+  return std::make_unique<MultiHeadAttention>(scope, shape, config);
+}
+
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -5,6 +5,7 @@
 #include "core/mixing/attention.hpp"
 #include "nn/layers/layers.hpp"
 #include "nn/mixers/mixer.hpp"
+#include "nn/mixers/mixer_rules.hpp"
 #include "nn/mixers/rotary_config.hpp"
 
 namespace capstan {
@@ -18,6 +19,8 @@ struct AttentionConfig {
   bool bias = false;      // biases of query, value and output projection
   bool key_bias = false;  // without rotary positions a gauge parameter: it cancels in the softmax
   bool output_projection = true;
+
+  bool knows_positions() const { return false; }
 };
 
 template <class Fields>
@@ -28,6 +31,10 @@ void describe(Fields& f, AttentionConfig& c) {
   f("key_bias", c.key_bias, any(),
     "bias of the key: changes nothing without rotary (it cancels), for published weights only");
   f("output_projection", c.output_projection, any(), "a linear map behind the mixer");
+}
+inline void validate(const AttentionConfig& c, const ModelShape& model, Problems& problems) {
+  check_heads(c.heads, model, problems);
+  if (c.heads >= 1 && model.width % c.heads == 0) check_rotary(c.rotary, model.width / c.heads, problems);
 }
 
 }  // namespace capstan
@@ -61,5 +68,7 @@ class MultiHeadAttention final : public Mixer {
   Var qkv_weight_, query_bias_, key_bias_, value_bias_;
   std::unique_ptr<Linear> to_out_;
 };
+
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AttentionConfig& config);
 
 }  // namespace capstan::CAPSTAN_PRECISION

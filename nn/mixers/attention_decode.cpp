@@ -11,7 +11,7 @@ struct AttentionState final : MixerState {
   AttentionState(int64_t batch, int64_t width_, int64_t heads_)
       : width(width_), heads(heads_), cache(batch, width_, width_) {}
   void reset() override { cache.clear(); }
-  int64_t numbers(int64_t position) const override { return 2 * width * position; }
+  int64_t elements(int64_t position) const override { return 2 * width * position; }
 
   int64_t width, heads;
   KeyValueCache cache;

@@ -14,26 +14,31 @@ std::map<std::string, MixerMaker>& makers() {
 
 }  // namespace
 
-void register_mixer(const std::string& name, MixerMaker make) {
+void register_mixer(const std::string& name, CustomMixerOptions options, MixerMaker make) {
   check(!name.empty() && make != nullptr, "register_mixer: a mixer needs a name and a function that makes it");
   check(makers().emplace(name, std::move(make)).second, "register_mixer: there is a mixer \"{}\" already", name);
+  set_custom_options(name, std::move(options));
 }
 
-std::vector<std::string> registered_mixers() {
-  std::vector<std::string> names;
-  for (const auto& [name, make] : makers()) names.push_back(name);
-  return names;
+void register_mixer(const std::string& name,
+                    std::function<std::unique_ptr<Mixer>(const Scope& scope, const MixerShape& shape)> make) {
+  MixerMaker ignoring_options;
+  if (make != nullptr)
+    ignoring_options = [make = std::move(make)](const Scope& scope, const MixerShape& shape, const AnyConfig&) {
+      return make(scope, shape);
+    };
+  register_mixer(name, CustomMixerOptions{}, std::move(ignoring_options));
 }
 
-std::unique_ptr<Mixer> make_custom_mixer(const Scope& scope, const MixerShape& shape, const CustomMixerConfig& config) {
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const CustomMixerConfig& config) {
   const auto found = makers().find(config.name);
   if (found == makers().end()) {
     std::string known;
-    for (const std::string& name : registered_mixers()) known += (known.empty() ? "" : ", ") + name;
+    for (const auto& [name, maker] : makers()) known += (known.empty() ? "" : ", ") + name;
     throw ConfigError(fmt::format("mixer: no custom mixer \"{}\" was registered by this program (registered: {})",
                                   config.name, known.empty() ? "none" : known));
   }
-  return found->second(scope, shape);
+  return found->second(scope, shape, options_of(config));
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

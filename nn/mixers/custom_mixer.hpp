@@ -1,45 +1,53 @@
-// Mixers that a program brings along: registered by name before a model is made, then used like any other. With its own
+// Mixers that a program adds by name before it makes a model; from then on they are used like any other. With its own
 // main() such a program has everything that `capstan` has (docs/library.md):
 //
-//   register_mixer("mine", [](const Scope& scope, const MixerShape& shape) { return std::make_unique<Mine>(scope,
-//   shape); }); return run_command_line(argc, argv);  // YAML: mixer: {type: custom, name: mine}
+//   register_mixer<MineConfig>();             // YAML: mixer: {type: custom, name: mine, heads: 8}
+//   return run_command_line(argc, argv);
+//
+// MineConfig and its mixer are written as those of the library are (docs/adding.md).
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
-#include "core/config/schema.hpp"
+#include "nn/mixers/custom_mixer_config.hpp"
 #include "nn/mixers/mixer.hpp"
+#include "nn/mixers/mixer_interface.hpp"
 #include "nn/params/scope.hpp"
-
-namespace capstan {
-
-struct CustomMixerConfig {
-  static constexpr const char* type_name = "custom";
-  std::string name;
-};
-
-template <class Fields>
-void describe(Fields& f, CustomMixerConfig& c) {
-  f("name", c.name, not_empty(), "the name under which a program that uses Capstan as a library registered its mixer");
-}
-
-}  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// Its parameters are made through `scope`. A mixer that has parameters for every position knows shape.max_length of
+/// Its parameters are made through `scope`. A mixer that has parameters for every position has shape.max_length of
 /// them, and throws Error for a longer document.
-using MixerMaker = std::function<std::unique_ptr<Mixer>(const Scope& scope, const MixerShape& shape)>;
+using MixerMaker =
+    std::function<std::unique_ptr<Mixer>(const Scope& scope, const MixerShape& shape, const AnyConfig& options)>;
 
 /// Before the first model is made, from one thread. Throws std::invalid_argument for an empty name and for one that
 /// exists.
-void register_mixer(const std::string& name, MixerMaker make);
-/// In alphabetical order.
-std::vector<std::string> registered_mixers();
-/// Throws ConfigError with the names there are when there is no such mixer.
-std::unique_ptr<Mixer> make_custom_mixer(const Scope& scope, const MixerShape& shape, const CustomMixerConfig& config);
+void register_mixer(const std::string& name, CustomMixerOptions options, MixerMaker make);
+
+/// A mixer without options.
+void register_mixer(const std::string& name,
+                    std::function<std::unique_ptr<Mixer>(const Scope& scope, const MixerShape& shape)> make);
+
+/// A mixer whose options are a config struct: its describe(), validate(), knows_positions() and make() are used as those
+/// of the library's mixers are.
+template <class Config>
+void register_mixer(const std::string& name = Config::type_name) {
+  static_assert(is_mixer_config<Config>());
+  CustomMixerOptions options{AnyConfig::of(Config{}),
+                             [](const AnyConfig& config, const ModelShape& model, Problems& problems) {
+                               validate_config(config.as<Config>(), model, problems);
+                             },
+                             [](const AnyConfig& config) { return config.as<Config>().knows_positions(); }};
+  register_mixer(name, std::move(options), [](const Scope& scope, const MixerShape& shape, const AnyConfig& config) {
+    return make(scope, shape, config.as<Config>());
+  });
+}
+
+/// Throws ConfigError with the registered names when there is no such mixer.
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const CustomMixerConfig& config);
 
 }  // namespace capstan::CAPSTAN_PRECISION

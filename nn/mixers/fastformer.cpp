@@ -14,7 +14,7 @@ struct FastformerDecodeState final : MixerState {
     pools.reset();
     position = 0;
   }
-  int64_t numbers(int64_t) const override { return 2 * (pools.query.average.dim(1) + 2 * pools.query.maximum.dim(1)); }
+  int64_t elements(int64_t) const override { return 2 * (pools.query.average.dim(1) + 2 * pools.query.maximum.dim(1)); }
   int64_t batch() const { return pools.query.average.dim(0); }
 
   FastformerState pools;
@@ -102,7 +102,7 @@ Var Fastformer::step(const Var& x, MixerState& mixer_state) const {
 
 std::vector<MixingWeights> Fastformer::mixing_weights(const Var& x, const Context& context) const {
   const FastformerPoolWeights pools = fastformer_pool_weights(to_qk_(x), weights(), context.segments, shape_.causal);
-  return {{"query pool", pools.query.value()}, {"key pool", pools.key.value()}};
+  return {{"query pool", pools.query.value(), /*pool=*/true}, {"key pool", pools.key.value(), /*pool=*/true}};
 }
 
 MixerCost Fastformer::cost(int64_t) const {
@@ -110,6 +110,10 @@ MixerCost Fastformer::cost(int64_t) const {
   const double pools = 2 * (3 * width + width) + width;  // two averages, two products, the query added
   const double saved = 2 * width + 2 * heads + (config_.output_projection ? width : 0);
   return {pools, pools, saved};
+}
+
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const FastformerConfig& config) {
+  return std::make_unique<Fastformer>(scope, shape, config);
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -5,6 +5,7 @@
 #include "core/mixing/fastformer.hpp"
 #include "nn/layers/layers.hpp"
 #include "nn/mixers/mixer.hpp"
+#include "nn/mixers/mixer_rules.hpp"
 
 namespace capstan {
 
@@ -24,6 +25,8 @@ struct FastformerConfig {
   bool bias = false;
   bool logit_bias = false;  // gauge parameters: they cancel in the softmax. For published weights
   bool output_projection = true;
+
+  bool knows_positions() const { return false; }
 };
 
 template <class Fields>
@@ -35,6 +38,9 @@ void describe(Fields& f, FastformerConfig& c) {
   f("logit_bias", c.logit_bias, any(),
     "biases of the logits: change nothing (they cancel), for published weights only");
   f("output_projection", c.output_projection, any(), "a linear map behind the mixer");
+}
+inline void validate(const FastformerConfig& c, const ModelShape& model, Problems& problems) {
+  check_heads(c.heads, model, problems);
 }
 
 }  // namespace capstan
@@ -70,5 +76,7 @@ class Fastformer final : public Mixer {
   Logits query_logits_, key_logits_;
   std::unique_ptr<Linear> to_out_;
 };
+
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const FastformerConfig& config);
 
 }  // namespace capstan::CAPSTAN_PRECISION

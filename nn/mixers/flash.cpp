@@ -86,14 +86,18 @@ MixerCost Flash::cost(int64_t length) const {
   if (config_.local) {
     cost.mixing_flops += 2 * (key + hidden) * (shape_.causal ? seen / 2 : seen);
     cost.decode_flops += 2 * (key + hidden) * seen;
-    cost.saved_numbers += 2 * key;
+    cost.saved_elements += 2 * key;
   }
   if (config_.global && (!shape_.causal || length > config_.chunk)) {
     cost.mixing_flops += 4 * key * hidden;  // into the state and out of it
     cost.decode_flops += 4 * key * hidden;
   }
-  if (config_.global) cost.saved_numbers += 2 * key;
+  if (config_.global) cost.saved_elements += 2 * key;
   return cost;
+}
+
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const FlashConfig& config) {
+  return std::make_unique<Flash>(scope, shape, config);
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

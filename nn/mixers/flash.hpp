@@ -18,6 +18,8 @@ struct FlashConfig : GatedUnitConfig {
   int64_t chunk = 256;
   bool local = true;
   bool global = true;
+
+  bool knows_positions() const { return false; }  // a Toeplitz bias knows the positions of a chunk
 };
 
 template <class Fields>
@@ -26,6 +28,12 @@ void describe(Fields& f, FlashConfig& c) {
   f("local", c.local, any(), "the quadratic part inside chunks; off for ablation");
   f("global", c.global, any(), "the linear part across chunks; off for ablation");
   describe_unit(f, c);
+}
+inline void validate(const FlashConfig& c, const ModelShape& model, Problems& problems) {
+  validate(static_cast<const GatedUnitConfig&>(c), model, problems);
+  if (c.chunk < 1) problems.add("chunk", "a chunk needs at least one token");
+  if (!c.local && !c.global)
+    problems.add("local", "neither the local nor the global part is on: nothing would be mixed");
 }
 
 }  // namespace capstan
@@ -63,5 +71,7 @@ class Flash final : public Mixer {
   ChunkLinearOptions linear_;
   GatedUnit unit_;
 };
+
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const FlashConfig& config);
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -27,7 +27,7 @@ struct FlashDecodeState final : MixerState {
   }
 
   void reset() override { position = 0; }
-  int64_t numbers(int64_t seen) const override {
+  int64_t elements(int64_t seen) const override {
     const int64_t row_numbers = hidden + (local ? key_dim : 0) + (global ? key_dim : 0);
     return (global && seen >= chunk ? key_dim * hidden : 0) + std::min(seen, chunk) * row_numbers;
   }

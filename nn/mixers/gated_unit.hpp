@@ -9,6 +9,7 @@
 #include "nn/layers/layers.hpp"
 #include "nn/mixers/gated_kernel.hpp"
 #include "nn/mixers/mixer.hpp"
+#include "nn/mixers/mixer_rules.hpp"
 #include "nn/mixers/relative_bias.hpp"
 #include "nn/mixers/rotary_config.hpp"
 
@@ -47,6 +48,13 @@ void describe_unit(Fields& f, GatedUnitConfig& c) {
   f("bias", c.bias, any(), "biases of both projections");
   f("init", c.init, any(),
     "lecun (activations of size one) or paper (N(0, 0.02) everywhere: near the identity, slow to start)");
+}
+/// Serves every mixer made of such a unit.
+inline void validate(const GatedUnitConfig& c, const ModelShape&, Problems& problems) {
+  if (const char* const problem = kernel_problem(c)) problems.add("logits", problem);
+  check_rotary(c.rotary, c.key_dim, problems);
+  if (c.position_bias == RelativeBiasKind::rotary && c.key_dim % 2 != 0)
+    problems.add("key_dim", "the position bias rotary needs an even number");
 }
 
 }  // namespace capstan

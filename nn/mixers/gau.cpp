@@ -35,4 +35,8 @@ MixerCost Gau::cost(int64_t length) const {
   return {2 * seen * (hidden + key), 2 * t * (hidden + key), 5 * hidden + 4 * key};
 }
 
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const GauConfig& config) {
+  return std::make_unique<Gau>(scope, shape, config);
+}
+
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -10,6 +10,8 @@ namespace capstan {
 struct GauConfig : GatedUnitConfig {
   static constexpr const char* type_name = "gau";
   int64_t paper_length = 512;
+
+  bool knows_positions() const { return position_bias == RelativeBiasKind::toeplitz; }
 };
 
 template <class Fields>
@@ -43,5 +45,7 @@ class Gau final : public Mixer {
   GauConfig config_;
   GatedUnit unit_;
 };
+
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const GauConfig& config);
 
 }  // namespace capstan::CAPSTAN_PRECISION

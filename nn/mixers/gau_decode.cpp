@@ -16,7 +16,7 @@ struct GauDecodeState final : MixerState {
       : batch(batch_), key_width(key_width_), value_width(value_width_) {}
 
   void reset() override { position = 0; }
-  int64_t numbers(int64_t seen) const override { return seen * (key_width + value_width); }
+  int64_t elements(int64_t seen) const override { return seen * (key_width + value_width); }
 
   int64_t batch, key_width, value_width;
   int64_t position = 0, capacity = 0;

@@ -17,8 +17,8 @@ class MixerState {
   virtual ~MixerState() = default;
   /// Back to the first position.
   virtual void reset() = 0;
-  /// Numbers held per sequence once `position` tokens were seen.
-  virtual int64_t numbers(int64_t position) const = 0;
+  /// Elements held per sequence after `position` tokens.
+  virtual int64_t elements(int64_t position) const = 0;
 
   /// What steps multiply with; the states of a model share one.
   DecodeContext& decode() const { return *decode_; }
@@ -30,9 +30,9 @@ class MixerState {
 
 /// Cost of one mixer, beyond what its parameters' products cost.
 struct MixerCost {
-  double mixing_flops = 0;   // per token and forward pass
-  double decode_flops = 0;   // of one step at position `length`
-  double saved_numbers = 0;  // kept per token for the pullback, projections included
+  double mixing_flops = 0;    // per token and forward pass
+  double decode_flops = 0;    // of one step at position `length`
+  double saved_elements = 0;  // kept per token for the pullback, projections included
 };
 
 /// What a mixer must know of the model around it.
@@ -48,6 +48,7 @@ struct MixerShape {
 struct MixingWeights {
   std::string name;  // "attention", "query pool"
   Array values;
+  bool pool = false;  // the text as a whole is pooled: in both directions all rows are the same
 };
 
 class Mixer {
@@ -67,12 +68,12 @@ class Mixer {
 
   virtual MixerCost cost(int64_t length) const = 0;
 
-  /// For pictures and tables, by the composed forms of the ops: T x T numbers a head. The weights with which the tokens
+  /// For pictures and tables, by the composed forms of the ops: T x T elements a head. The weights with which the tokens
   /// of x (as in forward) are averaged where these depend on the text; empty for a mixer without such matrices.
   virtual std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const;
-  /// The learned bias w_ts that position alone gives source s (column) for target t (row) in a document of `length`
-  /// tokens, (H, T, T) with H = 1 when all features share it; an empty Array for a mixer without one.
-  virtual Array position_bias(int64_t length) const;
+  /// The learned bias w_ts that position alone gives source s (column) for target t (row), (H, T, T) with H = 1 when all
+  /// features share it; T is `longest`, or less where that many positions show all of it. Empty without such a bias.
+  virtual Array position_bias(int64_t longest) const;
 };
 
 inline std::vector<MixingWeights> Mixer::mixing_weights(const Var&, const Context&) const { return {}; }

@@ -27,4 +27,7 @@ void describe_rotary(Fields& f, RotaryConfig& c) {
     "features that turn together: halves (i, i + n; most public weights) or interleaved (2i, 2i + 1; the paper)");
 }
 
+/// Adds a problem of the key `rotary_dims` unless so many of `features` features can be turned.
+void check_rotary(const RotaryConfig& config, int64_t features, Problems& problems);
+
 }  // namespace capstan

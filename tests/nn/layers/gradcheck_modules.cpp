@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "core/ops/math.hpp"
+#include "nn/mixers/make_mixer.hpp"
 #include "tests/nn/module_gradients.hpp"
 #include "tests/nn/samples.hpp"
 #include "tests/support/agreement.hpp"

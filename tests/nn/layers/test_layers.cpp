@@ -7,6 +7,7 @@
 #include "core/ops/norm.hpp"
 #include "core/ops/shape.hpp"
 #include "nn/blocks/block.hpp"
+#include "nn/mixers/make_mixer.hpp"
 #include "tests/nn/samples.hpp"
 #include "tests/support/activations.hpp"
 #include "tests/support/agreement.hpp"
@@ -97,7 +98,7 @@ TEST_CASE("every mixer has a name and can be made") {
   for (const auto& [config, name] : mixers) {
     CHECK(mixer_name(config) == name);
     ParamStore store;
-    CHECK(make_mixer(Scope(store, 1), {8, 16, true, 1}, config)->cost(16).saved_numbers > 0);
+    CHECK(make_mixer(Scope(store, 1), {8, 16, true, 1}, config)->cost(16).saved_elements > 0);
   }
   ParamStore store;
   CHECK_THROWS_WITH_AS(make_mixer(Scope(store, 1), {9, 16, true, 1}, AftConvConfig{}),

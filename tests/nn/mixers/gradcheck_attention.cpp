@@ -1,4 +1,5 @@
 // Multi-head attention against finite differences: input and all parameters, options crossed, both directions.
+#include "nn/mixers/make_mixer.hpp"
 #include "tests/nn/mixers/attention_cases.hpp"
 #include "tests/nn/module_gradients.hpp"
 

@@ -9,6 +9,7 @@
 
 #include "core/autograd/tape.hpp"
 #include "nn/blocks/block.hpp"
+#include "nn/mixers/make_mixer.hpp"
 #include "tests/support/agreement.hpp"
 #include "tests/support/arrays.hpp"
 #include "tests/support/ragged.hpp"

@@ -120,14 +120,14 @@ TEST_CASE("the state's size is what the table of complexities says") {
     const auto state = built.module->make_state(1);
     // (m, D) per key and R per channel, and K, V of the window: 3d and (3 + 2s)d where every channel has a key.
     const int64_t running = 2 * c.keys + width, per_token = c.keys + width;
-    CHECK(state->numbers(0) == running);
+    CHECK(state->elements(0) == running);
     for (const int64_t seen : {c.window, c.window + 1, int64_t{256}, longest})
-      CHECK(state->numbers(seen) == running + c.window * per_token);
-    if (c.window > 1) CHECK(state->numbers(c.window - 1) == running + (c.window - 1) * per_token);
+      CHECK(state->elements(seen) == running + c.window * per_token);
+    if (c.window > 1) CHECK(state->elements(c.window - 1) == running + (c.window - 1) * per_token);
   }
   const auto full = built_mixer(full_config(PositionBias::factorised, plain), true, longest);
   const auto state = full.module->make_state(1);
-  for (const int64_t seen : {int64_t{0}, int64_t{256}, longest}) CHECK(state->numbers(seen) == (3 + 2 * seen) * width);
+  for (const int64_t seen : {int64_t{0}, int64_t{256}, longest}) CHECK(state->elements(seen) == (3 + 2 * seen) * width);
 }
 
 TEST_CASE("bidirectional mixers refuse to decode") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "core/ops/math.hpp"
+#include "nn/mixers/make_mixer.hpp"
 #include "tests/nn/samples.hpp"
 #include "tests/support/agreement.hpp"
 #include "tests/support/arrays.hpp"

@@ -117,8 +117,8 @@ TEST_CASE("what attention costs and holds") {
   const MixerCost cost = built.module->cost(100);
   CHECK(cost.mixing_flops == 100 * 2 * width);  // 2 products of 2 flops over half the tokens
   CHECK(cost.decode_flops == 100 * 4 * width);
-  CHECK(cost.saved_numbers == 4 * width + 2 * 5);
-  CHECK(built.module->make_state(3)->numbers(100) == 200 * width);
+  CHECK(cost.saved_elements == 4 * width + 2 * 5);
+  CHECK(built.module->make_state(3)->elements(100) == 200 * width);
 }
 
 TEST_CASE("a cache of keys and values keeps what it holds while it grows, and starts anew when cleared") {

@@ -6,6 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/ops/math.hpp"
 #include "nn/blocks/block.hpp"
+#include "nn/mixers/make_mixer.hpp"
 #include "tests/support/arrays.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -28,7 +28,7 @@ TEST_CASE("fastformer's state holds 2 (D + 2H) numbers at any position") {
     const auto built = built_mixer(c.config, true, 10);
     const int64_t heads = std::get<FastformerConfig>(c.config).heads;
     const auto state = built.module->make_state(1);
-    for (const int64_t seen : {0, 1, 4096}) CHECK(state->numbers(seen) == 2 * (width + 2 * heads));
+    for (const int64_t seen : {0, 1, 4096}) CHECK(state->elements(seen) == 2 * (width + 2 * heads));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "nn/mixers/flash.hpp"
+#include "nn/mixers/make_mixer.hpp"
 #include "tests/nn/mixers/flash_cases.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -195,14 +196,14 @@ TEST_CASE("FLASH's decode state does not grow with the text") {
   const FlashConfig config = flash_config(16);
   const auto state = built_mixer(config, true, 8).module->make_state(1);
   const int64_t rows = 16 * (2 * 10 + 67), sums = 10 * 67;
-  CHECK(state->numbers(0) == 0);
-  CHECK(state->numbers(5) == 5 * (2 * 10 + 67));
-  for (const int64_t seen : {16, 17, 4096}) CHECK(state->numbers(seen) == rows + sums);
+  CHECK(state->elements(0) == 0);
+  CHECK(state->elements(5) == 5 * (2 * 10 + 67));
+  for (const int64_t seen : {16, 17, 4096}) CHECK(state->elements(seen) == rows + sums);
   FlashConfig local = config, global = config;
   local.global = false;
   global.local = false;
-  CHECK(built_mixer(local, true, 8).module->make_state(1)->numbers(4096) == 16 * (10 + 67));
-  CHECK(built_mixer(global, true, 8).module->make_state(1)->numbers(4096) == 16 * (10 + 67) + sums);
+  CHECK(built_mixer(local, true, 8).module->make_state(1)->elements(4096) == 16 * (10 + 67));
+  CHECK(built_mixer(global, true, 8).module->make_state(1)->elements(4096) == 16 * (10 + 67) + sums);
 }
 
 TEST_CASE("FLASH decodes hundreds of tokens past its max_length, with a Toeplitz bias of the chunk") {
@@ -232,7 +233,7 @@ TEST_CASE("FLASH's cost per token is that of its chunk and its state, at any len
   CHECK(cost.mixing_flops == 16 * (10 + 67) + 4 * 10 * 67);
   CHECK(cost.decode_flops == 2 * 16 * (10 + 67) + 4 * 10 * 67);
   CHECK(built.module->cost(16384).mixing_flops == cost.mixing_flops);
-  CHECK(built.module->cost(16384).saved_numbers == cost.saved_numbers);
+  CHECK(built.module->cost(16384).saved_elements == cost.saved_elements);
   CHECK(built.module->cost(16).decode_flops == 2 * 16 * (10 + 67));
 }
 

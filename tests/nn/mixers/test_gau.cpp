@@ -6,6 +6,7 @@
 
 #include "core/machine/pool.hpp"
 #include "nn/mixers/gau.hpp"
+#include "nn/mixers/make_mixer.hpp"
 #include "tests/nn/mixers/gau_cases.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -220,7 +221,7 @@ TEST_CASE("GAU's cost: what a recorded forward pass keeps per token, at any leng
     const Var y = mixer->forward(x, context);
     const double kept =
         static_cast<double>(pool::stats().bytes_in_use - before) / sizeof(real) - static_cast<double>(y.size());
-    const double predicted = 8192 * mixer->cost(length).saved_numbers;
+    const double predicted = 8192 * mixer->cost(length).saved_elements;
     // The pool's size classes take up to an eighth more.
     CHECK_MESSAGE(std::abs(kept / predicted - 1.05) < 0.1, length, " tokens: ", kept, " numbers, ", predicted,
                   " predicted");
@@ -255,7 +256,7 @@ TEST_CASE("GAU decodes past its first buffers, and says what a state holds") {
     state->reset();
     CHECK(relative_error(decoded(*built.module, x, prefilled, *state), y, 1) <= layer_tolerance);
   }
-  CHECK(state->numbers(300) == 300 * (10 + 67));
+  CHECK(state->elements(300) == 300 * (10 + 67));
   CHECK_THROWS_WITH_AS(built.module->prefill(Var(x), *state),
                        "gau: prefill needs a fresh state, this one has seen 300 tokens", std::invalid_argument);
   config.position_bias = RelativeBiasKind::toeplitz;

@@ -11,6 +11,7 @@
 #include "core/ops/norm.hpp"
 #include "core/ops/rotary.hpp"
 #include "core/ops/shape.hpp"
+#include "nn/mixers/make_mixer.hpp"
 #include "tests/nn/samples.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

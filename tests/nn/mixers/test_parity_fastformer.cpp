@@ -3,6 +3,7 @@
 
 #include "core/autograd/tape.hpp"
 #include "nn/blocks/block.hpp"
+#include "nn/mixers/make_mixer.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/fixture.hpp"
 

@@ -1,0 +1,91 @@
+// A described struct whose type is known only where it is made: the options of a part that a program registers by name.
+#pragma once
+
+#include <any>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/config/schema.hpp"
+
+namespace capstan {
+
+/// A field of such a struct. Enums are visited as text whose choices are their spellings.
+using AnyField = std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<std::int64_t>*,
+                              std::optional<double>*, std::optional<std::string>*, std::vector<std::int64_t>*,
+                              std::vector<double>*, std::vector<std::string>*>;
+
+/// Takes one field of describe(): name, field, limits, help.
+using AnyFieldVisitor =
+    std::function<void(const char* name, AnyField field, const Constraint& constraint, const char* help)>;
+
+/// The visitor over describe() that hands each field to an AnyFieldVisitor.
+class AnyFieldCaller {
+ public:
+  explicit AnyFieldCaller(const AnyFieldVisitor& visit) : visit_(visit) {}
+
+  template <class T>
+  void operator()(const char* name, T& field, const Constraint& constraint, const char* help) {
+    if constexpr (std::is_enum_v<T>) {
+      Constraint spellings = constraint;
+      for (const auto& entry : enum_names(field)) spellings.choices.emplace_back(entry.name);
+      std::string spelling = enum_name(field);
+      visit_(name, &spelling, spellings, help);
+      for (const auto& entry : enum_names(field))
+        if (spelling == entry.name) field = entry.value;
+    } else {
+      static_assert(std::is_constructible_v<AnyField, T*>,
+                    "an option of a registered part is bool, int64_t, double, std::string or an enum, or an optional "
+                    "or a vector of int64_t, double or std::string");
+      visit_(name, AnyField(&field), constraint, help);
+    }
+  }
+
+ private:
+  const AnyFieldVisitor& visit_;
+};
+
+/// Holds a copy of any struct with describe() whose fields are those of AnyField; empty: a struct without fields.
+class AnyConfig {
+ public:
+  AnyConfig() = default;
+  template <class Config>
+  static AnyConfig of(Config config) {
+    AnyConfig any;
+    any.value_ = std::move(config);
+    any.visit_ = [](std::any& value, const AnyFieldVisitor& visit) {
+      AnyFieldCaller fields(visit);
+      describe(fields, *std::any_cast<Config>(&value));
+    };
+    return any;
+  }
+
+  bool same_type(const AnyConfig& other) const { return value_.type() == other.value_.type(); }
+  /// The struct. Throws std::bad_any_cast unless it is a Config.
+  template <class Config>
+  const Config& as() const {
+    return std::any_cast<const Config&>(value_);
+  }
+  void for_each_field(const AnyFieldVisitor& visit) {
+    if (visit_ != nullptr) visit_(value_, visit);
+  }
+
+ private:
+  std::any value_;
+  void (*visit_)(std::any& value, const AnyFieldVisitor& visit) = nullptr;
+};
+
+/// The fields of the struct it holds, as if they were written here.
+template <class Fields>
+void describe(Fields& f, AnyConfig& c) {
+  c.for_each_field([&f](const char* name, AnyField field, const Constraint& constraint, const char* help) {
+    std::visit([&](auto* value) { f(name, *value, constraint, help); }, field);
+  });
+}
+
+}  // namespace capstan
