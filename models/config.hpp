@@ -42,16 +42,17 @@ void describe_model(Fields& f, ModelConfig& c) {
   f("layers", c.layers, not_empty(), "the blocks, first to last");
   f("positions", c.positions, any(), "added to the embeddings: none, learned, or sinusoidal (no longest length)");
   f("ngram_embedding", c.ngram_embedding, any(),
-    "hashed n-grams of the last tokens, added to the embeddings: cheap knowledge of what often stands together");
+    "hashed n-grams of the last tokens, added to the embeddings: a cheap way to learn which tokens often occur "
+    "together");
   f("dropout", c.dropout, between_below(0, 1),
-    "share zeroed behind the embedding and in every residual branch while training");
-  f("final_norm", c.final_norm, any(), "normalisation behind the last block (left out when that block is post-norm)");
+    "share of elements zeroed while training, after the embedding and in every residual branch");
+  f("final_norm", c.final_norm, any(), "normalisation after the last block (left out when that block is post-norm)");
   f("embedding_norm", c.embedding_norm, any(), "normalise the embeddings too, as final_norm does");
   f("share_layers", c.share_layers, any(),
     "all blocks use the first one's parameters (Fastformer's paper); `layers` then has one entry, with `repeat`");
   f("init_stddev", c.init_stddev, greater(0),
-    "standard deviation of all initial weights of linear layers and embeddings (0.02 in BERT); without it each layer's "
-    "own, by its fan-in");
+    "standard deviation of all initial weights of linear layers and embeddings (0.02 in BERT); without it by each "
+    "layer's fan-in");
   f("recompute", c.recompute, any(),
     "keep only the input of each block and compute the block again in the backward pass");
 }
@@ -61,7 +62,8 @@ void validate(const ModelConfig& config, Problems& problems);
 /// Throws ConfigError with all problems under `model.`; for configurations that did not come through a reader.
 void check_config(const ModelConfig& config);
 
-/// The longest document this model can read, where it knows one: learned positions, aft-full and aft-local.
+/// The longest document the model can read, if there is a limit: learned positions, or a mixer with parameters for
+/// every position.
 std::optional<int64_t> position_limit(const ModelConfig& config);
 /// Blocks with `repeat` written out.
 std::vector<LayerConfig> expanded_layers(const ModelConfig& config);
@@ -84,7 +86,7 @@ inline std::vector<EnumName<Pooling>> enum_names(Pooling) {
 }
 
 /// What the loss of an example of class c is multiplied by while training: 1; N / (C n_c), with n_c of the N training
-/// examples in class c of C; or a number per class.
+/// examples in class c of C; or one given for each class.
 struct EqualClasses {
   static constexpr const char* type_name = "equal";
 };
@@ -122,7 +124,7 @@ void describe(Fields& f, TextClassifierConfig& c) {
   describe_model(f, c);
   f("pooling", c.pooling, any(),
     "tokens to one vector: mean, cls (a learned first token), attention (learned weights)");
-  f("ngrams", c.ngrams, any(), "hashed n-grams of the text as features beside the blocks");
+  f("ngrams", c.ngrams, any(), "hashed n-grams of the text as features in addition to the blocks");
   f("class_weights", c.class_weights, any(),
     "what the loss of an example is multiplied by while training: equal, balanced (by the number of training examples "
     "of its class), listed. Evaluation reports the loss without weights");

@@ -57,7 +57,7 @@ int32_t Sampler::choose(const Array& logits) {
   std::partial_sort(order.begin(), order.begin() + static_cast<long>(kept), order.end(), likelier);
   order.resize(kept);
 
-  // Distances from the largest score: no temperature makes them overflow.
+  // Differences from the largest score, which overflow at no temperature.
   const double top = scores[static_cast<size_t>(order[0])];
   std::vector<double> cumulative;
   double total = 0;
@@ -119,7 +119,7 @@ class Generation {
     return std::move(out_);
   }
 
-  /// Reads the window from its beginning; its last half where it does not fit.
+  /// Reads the window from its beginning, or its last half if it does not fit.
   Array read_window() {
     const auto limit = model_.position_limit();
     if (limit && static_cast<int64_t>(window_.size()) > *limit) {

@@ -25,7 +25,7 @@ void describe(Fields& f, SamplingConfig& c) {
   f("temperature", c.temperature, at_least(0), "divides the logits; 0 = always the likeliest token");
   f("top_k", c.top_k, at_least(0), "choose among this many likeliest tokens; 0 = all");
   f("top_p", c.top_p, between(0, 1), "choose among the likeliest tokens that together have this probability; 1 = all");
-  f("repetition_penalty", c.repetition_penalty, greater(0), "makes tokens seen before less likely; 1 = off");
+  f("repetition_penalty", c.repetition_penalty, greater(0), "makes tokens that occurred already less likely; 1 = off");
   f("seed", c.seed, at_least(0), "the same seed gives the same text");
 }
 
@@ -33,7 +33,7 @@ void describe(Fields& f, SamplingConfig& c) {
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// Chooses tokens; its draws are a pure function of the seed and their number. In this order: repetition penalty p
+/// Chooses tokens. Draw n is a pure function of the seed and n. In this order: repetition penalty p
 /// (logits of tokens seen are divided by p where positive, multiplied by p elsewhere; Keskar et al. 2019, arXiv
 /// 1909.05858), temperature, top-k, top-p (the fewest likeliest tokens whose probability reaches p; Holtzman et al.
 /// 2020, arXiv 1904.09751). Among equal logits the lower id comes first. Throws std::invalid_argument for settings out
@@ -44,7 +44,7 @@ class Sampler {
 
   /// Counts `token` as seen.
   void see(int32_t token);
-  /// logits: V numbers. Throws Error when one is not finite.
+  /// logits: V elements. Throws Error when one is not finite.
   int32_t choose(const Array& logits);
 
  private:
@@ -61,7 +61,7 @@ struct GenerateOptions {
   int64_t max_tokens = 256;                        // new tokens at most; < 0: no limit
   std::optional<int32_t> stop_token = {};          // ends the text and is not part of it
   bool slide = true;                               // past the longest position: go on from the last half of the window
-  std::function<bool(int32_t)> on_token = {};      // called with every new token; false ends the text behind it
+  std::function<bool(int32_t)> on_token = {};      // called with every new token; false ends the text after it
   std::function<void()> on_slide = {};             // called once, at the first slide
 };
 
@@ -73,8 +73,8 @@ struct Generated {
   bool slid = false;
 };
 
-/// Continues `prompt`. Models without a longest position go on for ever; others read the last half of their window
-/// again whenever it is full (also for a prompt that is longer than it), or stop with GenerateEnd::window. Throws Error
+/// Continues `prompt`. A model without a position limit goes on for any length. Another reads the last half of its
+/// window again when the window is full, also for a longer prompt, or stops with GenerateEnd::window. Throws Error
 /// for an empty prompt, a token outside the vocabulary, a prompt longer than the window when it may not slide, and
 /// logits that are not finite.
 Generated generate(const LanguageModel& model, const std::vector<int32_t>& prompt, const GenerateOptions& options = {});

@@ -1,4 +1,4 @@
-// Autoregressive language model: predicts every token from those before it.
+// Autoregressive language model: predicts every token from the preceding ones.
 #pragma once
 
 #include "models/stack.hpp"
@@ -17,11 +17,11 @@ class LanguageModel final : public Task {
   /// batch.labels: (B, T), the next token or ignored_target. The logits of the whole batch never exist at once.
   TaskLoss loss(const Batch& batch, const Context& context) const override;
 
-  /// Decoding; no gradients. Every sequence of a state stands at the same position.
+  /// Decoding; no gradients. All sequences of a state are at the same position.
   DecodeState make_state(int64_t batch, DecodeWeights weights = DecodeWeights::float32) const {
     return stack_.make_state(batch, weights);
   }
-  /// tokens: (B, T), T >= 1 -> logits behind the last one, (B, V). `state` is fresh or reset.
+  /// tokens: (B, T), T >= 1 -> logits of the token after the last one, (B, V). `state` is fresh or reset.
   Array prefill(const Ids& tokens, DecodeState& state) const;
   /// tokens: (B) -> logits of their successors, (B, V). Throws Error past position_limit().
   Array step(const Ids& tokens, DecodeState& state) const;

@@ -16,7 +16,7 @@ void DecodeState::reset() {
 
 namespace {
 
-/// The configuration, once it has been found sound.
+/// The configuration, after checking it.
 const ModelConfig& checked(const ModelConfig& config, const StackShape& shape) {
   check_config(config);
   check(config.width > 0 && config.max_length > 0 && shape.vocabulary > 0,
@@ -38,7 +38,7 @@ Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& sh
       dropout_(outer / "embed_dropout", config.dropout) {
   const Scope scope = model_scope(outer, config);
   const int64_t longest = config.max_length + shape.extra_length;
-  // Not the scope of init_stddev: how the table learns goes by the weights behind it.
+  // Without init_stddev: how fast the table learns depends on the weights that follow it.
   if (!config.ngram_embedding.orders.empty())
     ngrams_ = std::make_unique<NgramEmbedding>(outer / "ngram_embedding", config.ngram_embedding, config.width);
   if (config.positions == Positions::learned)

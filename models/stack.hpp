@@ -11,8 +11,8 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// What a generation remembers between its tokens: B sequences that all stand at the same position; and from its first
-/// step on the weights, packed for decoding: make a new state when they have changed.
+/// What a generation remembers between its tokens: B sequences, all at the same position, and from the first step on the
+/// weights, packed for decoding. Make a new state when weights have changed.
 struct DecodeState {
   int64_t batch = 0;
   int64_t position = 0;                      // tokens seen
@@ -24,7 +24,7 @@ struct DecodeState {
   void reset();
 };
 
-/// What a stack must know beyond its configuration.
+/// What a stack needs in addition to its configuration.
 struct StackShape {
   int64_t vocabulary = 0;
   bool causal = false;
@@ -38,8 +38,8 @@ Scope model_scope(const Scope& scope, const ModelConfig& config);
 /// Positions count within documents. With sinusoidal positions the embedding is multiplied by sqrt(D) (Vaswani et al.
 /// 2017, section 3.4); they are not trained. A stack whose last block is post-norm has no final norm. The last
 /// projections of pre-norm blocks start scaled by 1 / sqrt(2 blocks). Parameters embed.weight (V, D), ngram_embedding,
-/// positions.weight (max_length, D), embed_norm, blocks.N, final_norm; with share_layers, those of blocks.0 are every
-/// block's. Throws ConfigError for a configuration that contradicts itself.
+/// positions.weight (max_length, D), embed_norm, blocks.N, final_norm; with share_layers every block uses those of
+/// blocks.0. Throws ConfigError for a configuration that contradicts itself.
 class Stack {
  public:
   Stack(const Scope& scope, const ModelConfig& config, const StackShape& shape);
@@ -48,7 +48,7 @@ class Stack {
   /// than the positions the model knows.
   Var forward(const Ids& tokens, const Context& context) const;
 
-  /// What every block's mixer does with the tokens (nn/mixers/mixer.hpp). No gradients.
+  /// The mixing weights of every block (nn/mixers/mixer.hpp). No gradients.
   std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const;
 
   DecodeState make_state(int64_t batch, DecodeWeights weights = DecodeWeights::float32) const;
@@ -61,14 +61,14 @@ class Stack {
   const StackShape& shape() const { return shape_; }
   const Var& embedding_weight() const { return embed_.weight(); }
   const std::vector<Block>& blocks() const { return blocks_; }
-  /// Longest document this stack can read, where it knows one.
+  /// The longest document the stack can read, if there is a limit.
   std::optional<int64_t> position_limit() const;
 
  private:
   /// Embedding and what follows it up to the first block. positions: shape of the tokens; ngrams: null without them.
   Var embed(const Ids& tokens, const Ids& positions, const Var& ngrams, const Context& context) const;
   Var embed(const Ids& tokens, const Context& context) const;
-  /// The tokens join the state's recent ones.
+  /// Adds the tokens to the state's recent ones.
   void remember(const Ids& tokens, DecodeState& state) const;
   void check_tokens(const Ids& tokens, const Context& context) const;
   Var finish(const Var& x) const { return final_norm_ ? (*final_norm_)(x) : x; }

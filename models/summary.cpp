@@ -34,7 +34,7 @@ LayerSummary& row(ModelSummary& summary, const std::string& name) {
   return summary.layers.back();
 }
 
-/// Numbers per token that a block keeps for its pullbacks: the inputs of its norms and of their branches (the same
+/// Elements per token that a block keeps for its pullbacks: the inputs of its norms and of their branches (the same
 /// where there is no norm), what the mixer keeps, and the raw hidden layer of the feed-forward network. `owner`: the
 /// block whose parameters it uses.
 double saved_elements(const std::string& owner, const LayerConfig& config, const Block& block, const ParamStore& store,
@@ -46,7 +46,7 @@ double saved_elements(const std::string& owner, const LayerConfig& config, const
   return saved;
 }
 
-/// Blocks that use `param` under a name of their own: it counts once as a parameter, but is multiplied with in each.
+/// Blocks that share `param`: it counts once as a parameter, but its product counts in each of them.
 void add_shared_uses(ModelSummary& summary, const ParamStore& store, const Param& param) {
   for (const auto& [name, target] : store.aliases()) {
     if (target != param.name || name.compare(0, 7, "blocks.") != 0) continue;
@@ -97,7 +97,7 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
   return summary;
 }
 
-/// The sum of one number over all parts.
+/// The sum of one member over all parts.
 template <class Number>
 Number total_of(const std::vector<LayerSummary>& layers, Number LayerSummary::*number) {
   Number total = 0;
@@ -175,7 +175,7 @@ Cells cells_of(const LayerSummary& layer, bool decodes) {
   return cells;
 }
 
-/// Names to the left, numbers to the right.
+/// Names left-aligned, figures right-aligned.
 std::string aligned(const std::vector<Cells>& table) {
   std::vector<size_t> widths(table[0].size(), 0);
   for (const Cells& line : table)

@@ -1,4 +1,4 @@
-// What a model is made of and what it costs: the table of `capstan inspect`.
+// The parts of a model and their cost: the table of `capstan inspect`.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct LayerSummary {
 };
 
 struct ModelSummary {
-  int64_t length = 0;  // tokens per document that the costs are worked out for
+  int64_t length = 0;  // tokens per document that the costs are for
   bool decodes = false;
   std::vector<LayerSummary> layers;
 
@@ -35,8 +35,8 @@ struct ModelSummary {
   bool recompute = false;
 };
 
-/// Costs at documents of `length` tokens: 2 FLOPs per weight of a matrix product and what mixing takes. An estimate of
-/// activation memory from what the ops keep.
+/// Costs for documents of `length` tokens: 2 FLOPs per weight of a matrix product, and what mixing takes. Activation
+/// memory is an estimate from what the ops keep.
 ModelSummary summarize(const LanguageModel& model, const ParamStore& store, int64_t length);
 ModelSummary summarize(const TextClassifier& model, const ParamStore& store, int64_t length);
 

@@ -1,4 +1,4 @@
-// What the training loop sees of a model.
+// The interface of a model to the training loop.
 #pragma once
 
 #include "core/array/batch.hpp"

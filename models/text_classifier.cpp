@@ -32,7 +32,7 @@ struct Prefixed {
   Segments segments;
 };
 
-/// (B, T) -> (B, T + 1): `token` stands before the first valid token of every row, or first in a row of padding.
+/// (B, T) -> (B, T + 1): with `token` in front of the first valid token of every row, or first in a row of padding.
 Prefixed prefix(const Ids& tokens, const Segments& segments, int32_t token) {
   const int64_t batch = segments.batch(), length = segments.length();
   std::vector<int64_t> begins(static_cast<size_t>(batch), 0);
@@ -78,7 +78,7 @@ TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& c
       balanced_(std::holds_alternative<BalancedClasses>(config.class_weights)),
       label_smoothing_(config.label_smoothing) {
   check(classes > 0, "text_classifier: {} classes", classes);
-  // Not the scope of init_stddev: how the table learns goes by the weights behind it.
+  // Without init_stddev: how fast the table learns depends on the weights that follow it.
   if (!config.ngrams.orders.empty())
     ngrams_ = std::make_unique<NgramFeatures>(scope / "ngrams", config.ngrams, classes);
   if (const auto* listed = std::get_if<ListedWeights>(&config.class_weights)) {
@@ -161,7 +161,8 @@ TaskLoss TextClassifier::loss(const Batch& batch, const Context& context) const 
   options.ignored = ignored_target;
   options.count_correct = !context.training;
   if (context.training) {
-    check(!balanced_ || !class_weights_.empty(), "text_classifier: balanced class weights before balance()");
+    check(!balanced_ || !class_weights_.empty(),
+          "text_classifier: class_weights balanced needs balance() to be called before training");
     options.class_weights = class_weights_;
     options.label_smoothing = label_smoothing_;
   }

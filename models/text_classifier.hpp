@@ -8,11 +8,10 @@
 namespace capstan::CAPSTAN_PRECISION {
 
 /// Bidirectional stack, pooled to p = sum_t a_t x_t over the valid tokens of the row's one document, then logits = H p
-/// + h. Pooling: mean a_t = 1/n; cls: a token of its own stands before the text and a_t = 1 there, 0 elsewhere (its
+/// + h. Pooling: mean a_t = 1/n; cls: an extra token precedes the text, a_t = 1 there and 0 elsewhere (its
 /// embedding is the last row of embed.weight, (V + 1, D)); attention: a = softmax(w . tanh(W x_t + b)). A text without
-/// a valid token has p = 0, or the state of the cls token alone. With n-grams configured, what they say is added to the
-/// logits. Parameters of the stack, head.weight (C, D),
-/// head.bias, for attention pooling.hidden.weight (D, D), pooling.hidden.bias, pooling.score.weight (1, D), and those
+/// a valid token has p = 0, or the state of the cls token alone. With n-grams configured, their logits are added.
+/// Parameters of the stack, head.weight (C, D), head.bias, for attention pooling.hidden.weight (D, D), pooling.hidden.bias, pooling.score.weight (1, D), and those
 /// of ngrams (nn/layers/ngram_features.hpp).
 class TextClassifier final : public Task {
  public:
@@ -25,11 +24,11 @@ class TextClassifier final : public Task {
   /// configured; their number is not weighted.
   TaskLoss loss(const Batch& batch, const Context& context) const override;
 
-  /// For class weights that are `balanced`: the training examples of each class. A class without examples counts as if
-  /// it did not exist. To be called before training with such weights; without effect for others.
+  /// For class weights that are `balanced`: the training examples of each class. A class without examples is
+  /// left out of the balance. Call it before training with such weights; it has no effect on other kinds.
   void balance(const std::vector<int64_t>& class_counts);
 
-  /// Of every block; with pooling cls there is one token more, first in every text.
+  /// Of every block; with pooling cls each text has one more token, its first.
   std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const;
 
   int64_t vocabulary() const { return vocabulary_; }
@@ -37,7 +36,7 @@ class TextClassifier final : public Task {
   Pooling pooling() const { return pooling_; }
   const NgramConfig& ngrams() const { return ngram_config_; }
   const Stack& stack() const { return stack_; }
-  /// Longest text this model can read, where it knows one.
+  /// The longest text the model can read, if there is a limit.
   std::optional<int64_t> position_limit() const;
 
  private:

@@ -1,6 +1,4 @@
-// `capstan` with one mixer more: train, eval, generate and all the rest, from the same configurations.
-#include <memory>
-
+// `capstan` with one more mixer: train, eval, generate and all other commands, from the same configurations.
 #include "apps/commands/commands.hpp"
 #include "core/products/blas_info.hpp"
 #include "nn/mixers/custom_mixer.hpp"
@@ -12,9 +10,7 @@ int main(int argc, char** argv) {
   // exist.
   restart_with_best_settings(argv);
 
-  // From here on `mixer: {type: custom, name: running-mean}` is ours, in every layer that asks for it.
-  register_mixer("running-mean", [](const Scope& scope, const MixerShape& shape) {
-    return std::make_unique<RunningMean>(scope, shape);
-  });
+  // From here on a configuration may say `mixer: {type: custom, name: running-mean, expansion: 2}`.
+  register_mixer<RunningMeanConfig>();
   return run_command_line(argc, argv);
 }

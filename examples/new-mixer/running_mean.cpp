@@ -6,6 +6,7 @@
 #include "core/ops/matmul.hpp"
 #include "core/ops/reduce.hpp"
 #include "core/ops/shape.hpp"
+#include "nn/layers/layers.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -22,8 +23,8 @@ struct RunningMeanState final : MixerState {
   int64_t seen = 0;
 };
 
-/// (B, T, T): entry (t, s) is 1 / (number of tokens that t sees) where t sees s, else 0. What is padding, and where a
-/// document ends, is told by the spans: a mixer that keeps to them can be trained on packed documents as well.
+/// (B, T, T): entry (t, s) is 1 / (number of tokens that t sees) where t sees s, else 0. The spans are the documents of
+/// each row, without padding: a mixer that keeps to them can be trained on packed documents as well.
 Array averaging_weights(const Segments& segments, bool causal) {
   const int64_t length = segments.length();
   Array weights = Array::zeros({segments.batch(), length, length});
@@ -38,41 +39,59 @@ Array averaging_weights(const Segments& segments, bool causal) {
   return weights;
 }
 
-}  // namespace
+class RunningMean final : public Mixer {
+ public:
+  RunningMean(const Scope& scope, const MixerShape& shape, const RunningMeanConfig& config);
+
+  Var forward(const Var& x, const Context& context) const override;
+
+  // Generation, token by token: the state holds the sum so far, so a step costs the same at any position.
+  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
+  Var prefill(const Var& x, MixerState& state) const override;
+  Var step(const Var& x, MixerState& state) const override;
+
+  MixerCost cost(int64_t length) const override;
+
+ private:
+  MixerShape shape_;
+  int64_t hidden_;  // E
+  Linear to_vg_, to_out_;
+};
 
 // Every parameter is made through the scope, which names it: blocks.0.mixer.to_vg.weight. The last projection starts
-// with the gain that the model asks for, so that deep stacks stay calm.
-RunningMean::RunningMean(const Scope& scope, const MixerShape& shape)
+// with the gain that the model asks for, which keeps the activations of deep stacks at their size.
+RunningMean::RunningMean(const Scope& scope, const MixerShape& shape, const RunningMeanConfig& config)
     : shape_(shape),
-      to_vg_(scope / "to_vg", {shape.width, 2 * shape.width}),
-      to_out_(scope / "to_out", {shape.width, shape.width, /*bias=*/true, shape.output_gain}) {}
+      hidden_(config.expansion * shape.width),
+      to_vg_(scope / "to_vg", {shape.width, 2 * hidden_}),
+      to_out_(scope / "to_out", {hidden_, shape.width, /*bias=*/true, shape.output_gain}) {}
 
-// Written with the library's operations, so the gradient is there already.
+// Written with the library's operations, which have their gradients.
 Var RunningMean::forward(const Var& x, const Context& context) const {
-  const std::vector<Var> vg = split(to_vg_(x), -1, {shape_.width, shape_.width});
+  const std::vector<Var> vg = split(to_vg_(x), -1, {hidden_, hidden_});
   const Var mean = matmul(Var(averaging_weights(context.segments, shape_.causal)), vg[0]);
   return to_out_(sigmoid(vg[1]) * mean);
 }
 
 std::unique_ptr<MixerState> RunningMean::make_state(int64_t batch) const {
   if (!shape_.causal) throw std::logic_error("running-mean: a bidirectional mixer does not decode");
-  return std::make_unique<RunningMeanState>(batch, shape_.width);
+  return std::make_unique<RunningMeanState>(batch, hidden_);
 }
 
-// As forward, and leaves in the state what step needs. A generation may begin with no token at all.
+// As forward, and fills the state with what step needs. A generation may begin with no token at all.
 Var RunningMean::prefill(const Var& x, MixerState& mixer_state) const {
   auto& state = dynamic_cast<RunningMeanState&>(mixer_state);
   const int64_t batch = x.dim(0), length = x.dim(1);
   if (length == 0) return x;
   state.seen = length;
-  state.sum = sum(slice(to_vg_(x), -1, 0, shape_.width), {1}).value();
+  state.sum = sum(slice(to_vg_(x), -1, 0, hidden_), {1}).value();
   return forward(x, Context::evaluation(batch, length));
 }
 
 Var RunningMean::step(const Var& x, MixerState& mixer_state) const {
   auto& state = dynamic_cast<RunningMeanState&>(mixer_state);
   // Linear::step multiplies with weights that are packed once for the whole generation.
-  const std::vector<Var> vg = split(Var(to_vg_.step(x.value(), state.decode())), -1, {shape_.width, shape_.width});
+  const std::vector<Var> vg = split(Var(to_vg_.step(x.value(), state.decode())), -1, {hidden_, hidden_});
   state.sum = (Var(state.sum) + vg[0]).value();
   const Var mean = Var(state.sum) / static_cast<double>(++state.seen);
   return Var(to_out_.step((sigmoid(vg[1]) * mean).value(), state.decode()));
@@ -80,9 +99,15 @@ Var RunningMean::step(const Var& x, MixerState& mixer_state) const {
 
 // For the table of `inspect`: beyond the products with the parameters, which are counted there.
 MixerCost RunningMean::cost(int64_t length) const {
-  const double width = static_cast<double>(shape_.width);
-  return {/*mixing_flops=*/2 * width * static_cast<double>(length), /*decode_flops=*/3 * width,
-          /*saved_elements=*/5 * width};
+  const double hidden = static_cast<double>(hidden_);
+  return {/*mixing_flops=*/2 * hidden * static_cast<double>(length), /*decode_flops=*/3 * hidden,
+          /*saved_elements=*/5 * hidden};
+}
+
+}  // namespace
+
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const RunningMeanConfig& config) {
+  return std::make_unique<RunningMean>(scope, shape, config);
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

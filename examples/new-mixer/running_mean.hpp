@@ -1,30 +1,36 @@
-// A mixer of our own: every token sees the mean of what stands before it.
+// A mixer of our own: every token sees the mean of the tokens up to it.
 #pragma once
 
-#include "nn/layers/layers.hpp"
+#include <memory>
+
+#include "core/config/schema.hpp"
 #include "nn/mixers/mixer.hpp"
+#include "nn/params/scope.hpp"
+
+namespace capstan {
+
+/// Its options in a configuration: `mixer: {type: custom, name: running-mean, expansion: 2}`.
+struct RunningMeanConfig {
+  static constexpr const char* type_name = "running-mean";
+  int64_t expansion = 1;
+
+  /// It has no parameters per position, so documents may have any length.
+  bool knows_positions() const { return false; }
+};
+
+/// The name, limits and help of every option. Unknown keys, values past the limits and --set are handled from here.
+template <class Fields>
+void describe(Fields& f, RunningMeanConfig& c) {
+  f("expansion", c.expansion, between(1, 16), "features of the averaged values over the model's width");
+}
+
+}  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
 
 /// y_t = W_o (sigmoid(g_t) * mean of v_s over the tokens s that t sees), with (v, g) = W x.  x: (B, T, D) -> (B, T, D).
-/// Bidirectionally a token sees its whole document, causally itself and what stands before it. Parameters to_vg.weight
-/// (2D, D), to_out.weight (D, D) and biases.
-class RunningMean final : public Mixer {
- public:
-  RunningMean(const Scope& scope, const MixerShape& shape);
-
-  Var forward(const Var& x, const Context& context) const override;
-
-  // Generation, token by token: the state holds the sum so far, so a step costs the same at any position.
-  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
-  Var prefill(const Var& x, MixerState& state) const override;
-  Var step(const Var& x, MixerState& state) const override;
-
-  MixerCost cost(int64_t length) const override;
-
- private:
-  MixerShape shape_;
-  Linear to_vg_, to_out_;
-};
+/// Causally a token sees itself and the preceding ones, bidirectionally its whole document. Parameters to_vg.weight
+/// (2E, D), to_out.weight (D, E) and biases, with E = expansion D.
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const RunningMeanConfig& config);
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,4 +1,4 @@
-// Residual blocks: a mixer and a feed-forward network around the stream of activations.
+// Residual blocks: a mixer and a feed-forward network, each added to the stream of activations.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ struct LayerConfig {
 
 template <class Fields>
 void describe(Fields& f, LayerConfig& c) {
-  f("mixer", c.mixer, any(), "what lets tokens see each other");
+  f("mixer", c.mixer, any(), "how tokens exchange information");
   f("feed_forward", c.feed_forward, any(), "the network after the mixer");
   f("norm", c.norm, any(), "normalisation of both parts");
   f("norm_placement", c.norm_placement, any(), "pre: x + f(norm(x)); post: norm(x + f(x))");
@@ -53,7 +53,7 @@ class Block {
   std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const;
 
  private:
-  /// The wiring, with `mix` and `feed` standing for the way mixer and feed-forward network are used.
+  /// The wiring, with `mix` and `feed` as the calls of mixer and feed-forward network.
   template <class Mix, class Feed>
   Var wire(const Var& x, const Context& context, const Mix& mix, const Feed& feed) const;
 

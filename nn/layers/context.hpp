@@ -1,4 +1,4 @@
-// What travels beside the activations through every forward call.
+// What every forward call gets in addition to the activations.
 #pragma once
 
 #include "core/array/segments.hpp"
@@ -6,8 +6,7 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// Visibility of tokens, train or evaluation, and the counters of randomness. Explicit: modules have no mode and no
-/// state.
+/// Visibility of tokens, training or evaluation, and the counters of randomness. Modules have no mode and no state.
 struct Context {
   Segments segments;      // of the batch (B, T)
   bool training = false;  // dropout on?

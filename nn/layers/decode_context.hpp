@@ -9,8 +9,8 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// The weights of a model, packed for decoding, and the angles of the current position. It packs a weight when a step
-/// first multiplies by it and keeps that copy: make a new one when weights have changed. Not for two threads at once.
+/// The weights of a model, packed for decoding, and the angles of the current position. A weight is packed when a step
+/// first multiplies by it, and the copy is kept: make a new DecodeContext when weights have changed. For one thread.
 class DecodeContext {
  public:
   explicit DecodeContext(DecodeWeights storage = DecodeWeights::float32) : storage_(storage) {}
@@ -19,12 +19,12 @@ class DecodeContext {
   /// the shapes.
   Array linear(const Array& x, const Var& weight, const Var& bias = Var(), Activation activation = Activation::none);
 
-  /// As rotary_tables(); layers that ask for the same one after the other share them.
+  /// As rotary_tables(); consecutive layers that ask for the same tables share them.
   const RotaryTables& rotary(const Ids& positions, int64_t pairs, double base);
 
  private:
   struct Packed {
-    Array weight;  // held, so that no other array takes its place in memory
+    Array weight;  // kept alive, so that no other array gets its address
     PackedMatrix matrix;
   };
   struct Angles {

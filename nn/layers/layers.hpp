@@ -109,7 +109,7 @@ class Norm {
   Var gain_, bias_;
 };
 
-/// Zeroes a share of the numbers while training; which ones is a pure function of seed, path, example, position and
+/// Zeroes a share of the elements while training. Which ones is a pure function of seed, path, example, position and
 /// step.
 class Dropout {
  public:

@@ -22,7 +22,7 @@ void validate(const NgramTableConfig& config, Problems& problems) {
     if (order < 1 || order > 16)
       problems.add(fmt::format("orders.{}", i), fmt::format("an n-gram has from 1 to 16 tokens, not {}", order));
     if (std::count(config.orders.begin(), config.orders.end(), order) > 1)
-      problems.add(fmt::format("orders.{}", i), fmt::format("{} is there twice", order));
+      problems.add(fmt::format("orders.{}", i), fmt::format("{} is listed twice", order));
   }
 }
 

@@ -19,9 +19,9 @@ struct NgramTableConfig {
 template <class Fields>
 void describe_ngram_table(Fields& f, NgramTableConfig& c) {
   f("buckets", c.buckets, between(1, 2147483647), "rows of their table; n-grams are hashed to them");
-  f("width", c.width, between(1, 65536), "numbers per row");
+  f("width", c.width, between(1, 65536), "elements per row");
   f("scale", c.scale, greater(0),
-    "factor of the sum (which is divided by the root of its length): how fast the table learns beside the rest");
+    "factor of the sum (which is divided by the root of its length): how fast the table learns compared with the rest");
   f("dropout", c.dropout, between_below(0, 1), "share of the n-grams left out while training");
 }
 
@@ -36,8 +36,8 @@ struct NgramConfig : NgramTableConfig {};
 template <class Fields>
 void describe(Fields& f, NgramConfig& c) {
   f("orders", c.orders, any(),
-    "lengths of the n-grams whose embeddings go, summed over the text, to the logits on a way of their own: [1, 2] for "
-    "tokens and pairs; [] = none");
+    "lengths of the n-grams whose embeddings, summed over the text, are added to the logits: [1, 2] for tokens and "
+    "pairs; [] = none");
   describe_ngram_table(f, c);
 }
 
@@ -54,8 +54,8 @@ void describe(Fields& f, NgramEmbeddingConfig& c) {
     "[] = none");
   describe_ngram_table(f, c);
   f("fresh_each_epoch", c.fresh_each_epoch, any(),
-    "empty the table when an epoch ends: long n-grams are then believed as far as they have proved true, however often "
-    "the text is read");
+    "empty the table when an epoch ends, so that long n-grams count only as far as they predicted the text within the "
+    "epoch, however many epochs there are");
 }
 
 }  // namespace capstan

@@ -1,4 +1,4 @@
-// Hashed n-grams as part of a token's embedding: what the last few tokens say together, looked up instead of computed.
+// Hashed n-grams as part of a token's embedding: the last few tokens together are looked up in a table.
 // After the hash n-gram embeddings of Pagnoni et al. 2024 (Byte Latent Transformer, arXiv 2412.09871, section 3.2.1).
 #pragma once
 
@@ -13,19 +13,18 @@
 namespace capstan::CAPSTAN_PRECISION {
 
 /// e(t) = W q(t),  q(t) = scale / sqrt(number of orders) * sum over orders n of table[bucket of tokens t - n + 1 ...
-/// t]. An n-gram that would begin before the document is left out, so nothing later than t and nothing of another
-/// document has a part in e(t). Beside the paper: the orders share one table, and its rows may be narrower than the
-/// model. Parameters table (buckets, width), which starts at zero and is updated by rows, and output.weight (D, width).
+/// t]. An n-gram that would begin before the document is left out, so that e(t) depends on no token after t and on no
+/// other document. Unlike the paper, the orders share one table, whose rows may be narrower than the model. Parameters table (buckets, width), which starts at zero and is updated by rows, and output.weight (D, width).
 class NgramEmbedding {
  public:
   NgramEmbedding(const Scope& scope, const NgramEmbeddingConfig& config, int64_t model_width);
 
   /// tokens: (B, T) -> (B, T, D); 0 at padding.
   Var operator()(const Ids& tokens, const Context& context) const;
-  /// What decoding has to remember: the tokens before the next one that reach into its n-grams.
+  /// Tokens that decoding has to remember: those that are part of the next token's n-grams.
   int64_t memory() const { return longest_ - 1; }
-  /// recent: for each of B sequences the last tokens of its text, the newest last, at most memory() + 1 of them.
-  /// Gives the embeddings of the newest, (B, D).
+  /// The embedding of the newest token of each of B sequences, (B, D). recent: the last tokens of each sequence, the
+  /// newest last, at most memory() + 1 of them.
   Var last(const std::vector<std::vector<int32_t>>& recent) const;
 
  private:

@@ -12,7 +12,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-/// Added to the variance of a convolution kernel, so that a constant one is no 0/0.
+/// Added to the variance of a convolution kernel, so that a constant one does not give 0 / 0.
 constexpr double kernel_eps = 1e-5;
 
 }  // namespace
@@ -119,6 +119,8 @@ Array Aft::position_bias(int64_t longest) const {
   }
   throw std::logic_error("aft: unknown position bias");
 }
+
+int64_t Aft::cached_tokens() const { return bias_ == Bias::none ? 0 : window_ == 0 ? shape_.max_length : window_; }
 
 MixerCost Aft::cost(int64_t length) const {
   const double width = static_cast<double>(shape_.width), keys = static_cast<double>(keys_),

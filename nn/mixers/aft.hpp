@@ -1,4 +1,4 @@
-// The Attention Free Transformer's mixers. Zhai et al. 2021, arXiv 2105.14103.
+// The mixers of the Attention Free Transformer. Zhai et al. 2021, arXiv 2105.14103.
 #pragma once
 
 #include "core/config/schema.hpp"
@@ -25,7 +25,7 @@ template <class Fields>
 void describe_projections(Fields& f, AftProjections& c) {
   f("bias", c.bias, any(), "biases of query, value and output projection");
   f("key_bias", c.key_bias, any(), "bias of the key: changes nothing (it cancels), for published weights only");
-  f("output_projection", c.output_projection, any(), "a linear map behind the mixer");
+  f("output_projection", c.output_projection, any(), "a linear map after the mixer");
 }
 
 /// w = 0: every key counts by its content alone. O(T D) time, O(D) decode state.

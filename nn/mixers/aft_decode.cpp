@@ -72,8 +72,6 @@ std::unique_ptr<MixerState> Aft::make_state(int64_t batch) const {
   return std::make_unique<AftDecodeState>(batch, shape_.width, keys_, cached_tokens());
 }
 
-int64_t Aft::cached_tokens() const { return bias_ == Bias::none ? 0 : window_ == 0 ? shape_.max_length : window_; }
-
 Var Aft::prefill(const Var& x, MixerState& mixer_state) const {
   const int64_t width = shape_.width;
   AftDecodeState& state = decode_state(mixer_state, keys_, width, cached_tokens());

@@ -68,7 +68,7 @@ MixerCost MultiHeadAttention::cost(int64_t length) const {
   const double width = static_cast<double>(shape_.width), heads = static_cast<double>(config_.heads),
                t = static_cast<double>(length);
   const double seen = shape_.causal ? t / 2 : t;
-  // q|k|v, what the heads give, and two numbers per head of the softmax.
+  // q|k|v, the heads' outputs, and two elements per head for the softmax.
   return {2 * seen * 2 * width, 2 * t * 2 * width, 4 * width + 2 * heads};
 }
 

@@ -10,7 +10,7 @@
 
 namespace capstan {
 
-/// Every token takes a weighted mean of the values it may see, weighted by how well its query agrees with their keys.
+/// Each token gets the mean of the values it may see, weighted by how well its query matches their keys.
 /// O(T^2 D) time, O(T D) memory and decode state.
 struct AttentionConfig {
   static constexpr const char* type_name = "attention";
@@ -25,12 +25,12 @@ struct AttentionConfig {
 
 template <class Fields>
 void describe(Fields& f, AttentionConfig& c) {
-  f("heads", c.heads, at_least(1), "searches side by side, each in width / heads features; divides the width");
+  f("heads", c.heads, at_least(1), "attention heads, each of width / heads features; divides the width");
   describe_rotary(f, c.rotary);
   f("bias", c.bias, any(), "biases of query, value and output projection");
   f("key_bias", c.key_bias, any(),
     "bias of the key: changes nothing without rotary (it cancels), for published weights only");
-  f("output_projection", c.output_projection, any(), "a linear map behind the mixer");
+  f("output_projection", c.output_projection, any(), "a linear map after the mixer");
 }
 inline void validate(const AttentionConfig& c, const ModelShape& model, Problems& problems) {
   check_heads(c.heads, model, problems);

@@ -37,7 +37,7 @@ void describe(Fields& f, FastformerConfig& c) {
   f("bias", c.bias, any(), "biases of query, key, to_r and output projection");
   f("logit_bias", c.logit_bias, any(),
     "biases of the logits: change nothing (they cancel), for published weights only");
-  f("output_projection", c.output_projection, any(), "a linear map behind the mixer");
+  f("output_projection", c.output_projection, any(), "a linear map after the mixer");
 }
 inline void validate(const FastformerConfig& c, const ModelShape& model, Problems& problems) {
   check_heads(c.heads, model, problems);

@@ -40,9 +40,9 @@ inline void validate(const FlashConfig& c, const ModelShape& model, Problems& pr
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// (u * (V_quad + V_lin)) W_o: V_quad is attention() among the tokens of a chunk, V_lin chunk_linear_attention() on the
-/// chunks before (bidirectional: on the whole document). Parameters as GatedUnit names them; rows of gain and offset:
-/// quad_q, quad_k, lin_q, lin_k, without those of a part that is off. No position is the last one.
+/// (u * (V_quad + V_lin)) W_o: V_quad is attention() among the tokens of a chunk, V_lin chunk_linear_attention() over
+/// the preceding chunks (bidirectional: over the whole document). Parameters as GatedUnit names them; rows of gain and offset:
+/// quad_q, quad_k, lin_q, lin_k, without those of a part that is off. Documents may have any length.
 class Flash final : public Mixer {
  public:
   /// Throws std::invalid_argument when both parts are off.

@@ -56,7 +56,7 @@ struct FlashDecodeState final : MixerState {
   int64_t batch, hidden, key_dim, chunk, position = 0;
   bool local, global;
   Array quad_keys, lin_keys, values;  // (B, C, Z), (B, C, Z), (B, C, E): rows of the current chunk
-  Array sums;                         // (B, Z, E): M of the chunks before it; undefined while there is none
+  Array sums;                         // (B, Z, E): M of the full chunks; undefined while there is none
   Array bias;                         // (C): entry C - 1 - d is b_d
 };
 

@@ -1,5 +1,5 @@
-// How gated attention makes weights of the products of queries and keys: kernel, form of the logits, normaliser. The
-// published forms are not interchangeable between checkpoints.
+// How gated attention turns products of queries and keys into weights: kernel, form of the logits, normaliser. A
+// checkpoint needs the form it was trained with.
 #pragma once
 
 #include <string>
@@ -64,7 +64,7 @@ struct KernelScales {
   double logit, bias, output;
 };
 
-/// Where and on how many keys a gated kernel works.
+/// The sizes that the scales of a gated kernel depend on.
 struct GatedKernelShape {
   int64_t key_dim;
   bool causal;

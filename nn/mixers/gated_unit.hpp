@@ -16,7 +16,7 @@
 namespace capstan {
 
 /// How a gated unit starts. With `paper` all matrices, biases of position and gains are N(0, 0.02): queries and keys
-/// are next to nothing, so that layers pass their input through and need many steps to wake up; meant for large models.
+/// are close to zero, so that layers start near the identity and need many steps to learn; meant for large models.
 /// `lecun` keeps activations of size one: matrices N(0, 1 / in), gains 1 (of FLASH's global part less).
 enum class GatedInit { lecun, paper };
 
@@ -61,7 +61,7 @@ inline void validate(const GatedUnitConfig& c, const ModelShape&, Problems& prob
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// What a unit must know besides its configuration.
+/// What a unit needs in addition to its configuration.
 struct GatedUnitShape {
   std::vector<double> gains;   // with `lecun`, of the views of the shared features, 2 for each attention
   GatedKernelShape attention;  // the quadratic one

@@ -7,7 +7,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-/// Multiply-adds below which a second thread costs more than it brings.
+/// Multiply-adds below which a second thread costs more than it saves.
 constexpr int64_t serial_work = 1 << 16;
 
 /// The first `count` tokens of every sequence of (B, capacity, width), in an array with room for `capacity`.

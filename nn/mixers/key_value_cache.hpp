@@ -1,4 +1,4 @@
-// The keys and values that decoding by attention looks back on.
+// The keys and values of past tokens, for decoding by attention.
 #pragma once
 
 #include "core/array/array.hpp"
@@ -6,7 +6,7 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// What one query per sequence and head is to do with the cache.
+/// How one query per sequence and head attends to the cache.
 struct CacheQuery {
   AttentionKernel kernel = AttentionKernel::softmax;
   int64_t heads = 1;
@@ -17,7 +17,7 @@ struct CacheQuery {
 /// Keys and values of the last tokens of B sequences that advance together; grows by doubling.
 class KeyValueCache {
  public:
-  /// key_width, value_width: numbers per token, all heads together.
+  /// key_width, value_width: elements per token, all heads together.
   KeyValueCache(int64_t batch, int64_t key_width, int64_t value_width)
       : batch_(batch), key_width_(key_width), value_width_(value_width) {}
 
@@ -26,11 +26,11 @@ class KeyValueCache {
   /// Tokens held of every sequence.
   int64_t count() const { return count_; }
 
-  /// Adds `tokens` tokens to every sequence: token t of sequence b stands at keys + (b tokens + t) key_stride, its
-  /// value likewise.
+  /// Adds `tokens` tokens to every sequence: token t of sequence b has its key at
+  /// keys + (b tokens + t) key_stride, its value likewise.
   void append(const real* keys, int64_t key_stride, const real* values, int64_t value_stride, int64_t tokens);
 
-  /// y = the query's attention over all tokens held. q: row b at q + b q_stride, H Z numbers; y: (B, H E).
+  /// y = the query's attention over all tokens held. q: row b at q + b q_stride, H Z elements; y: (B, H E).
   void attend(const CacheQuery& query, const real* q, int64_t q_stride, real* y) const;
 
  private:

@@ -1,4 +1,4 @@
-// What every mixer offers: the part of a block that lets tokens see each other.
+// The interface of a mixer: the part of a block through which tokens exchange information.
 #pragma once
 
 #include <memory>
@@ -35,7 +35,7 @@ struct MixerCost {
   double saved_elements = 0;  // kept per token for the pullback, projections included
 };
 
-/// What a mixer must know of the model around it.
+/// What a mixer knows of the model around it.
 struct MixerShape {
   int64_t width = 0;
   int64_t max_length = 0;  // longest document; positions past it do not exist
@@ -43,12 +43,12 @@ struct MixerShape {
   double output_gain = 1;  // scale of the initial output projection (1 / sqrt(2 layers) in deep pre-norm stacks)
 };
 
-/// What a mixer does with a text, to be looked at. values: (B, H, T, T): what token t (row) takes of token s (column)
-/// in each of H heads; 0 where it sees nothing.
+/// How a mixer weights the tokens of a text, for display. values: (B, H, T, T), the weight of token s (column) for
+/// token t (row) in each of H heads; 0 where t does not see s.
 struct MixingWeights {
   std::string name;  // "attention", "query pool"
   Array values;
-  bool pool = false;  // the text as a whole is pooled: in both directions all rows are the same
+  bool pool = false;  // weights of a pool over the text: without causality all rows are the same
 };
 
 class Mixer {
@@ -60,8 +60,7 @@ class Mixer {
 
   /// State for `batch` sequences. Throws std::logic_error for a bidirectional mixer.
   virtual std::unique_ptr<MixerState> make_state(int64_t batch) const = 0;
-  /// As forward over B sequences of T visible tokens, and leaves in `state` (fresh or reset) what step needs. T may be
-  /// 0.
+  /// As forward over B sequences of T visible tokens, T >= 0; fills `state` (fresh or reset) with what step needs.
   virtual Var prefill(const Var& x, MixerState& state) const = 0;
   /// The next token of every sequence.  x: (B, D) -> (B, D). Equals the last row of forward over all tokens so far.
   virtual Var step(const Var& x, MixerState& state) const = 0;

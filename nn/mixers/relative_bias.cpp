@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t t5_buckets = 32, t5_longest = 128;
 
-/// The first or second numbers of all pairs, (pairs).
+/// The first or the second elements of all pairs, (pairs).
 Var half_of_pairs(const Var& x, RotaryPairs form, int64_t half) {
   const int64_t pairs = x.size() / 2;
   if (form == RotaryPairs::halves) return slice(x, 0, half * pairs, (half + 1) * pairs);

@@ -18,13 +18,15 @@ struct RotaryConfig {
 template <class Fields>
 void describe_rotary(Fields& f, RotaryConfig& c) {
   f("rotary", c.enabled, any(),
-    "turn queries and keys by their positions, so that distances are known at any length (else give the model "
-    "positions)");
-  f("rotary_dims", c.dims, at_least(0), "features that turn, an even number; 0: all of them (FLASH-pytorch: 32)");
+    "rotate queries and keys by their positions, so that attention depends on distances, at any length; without it "
+    "give the model `positions`");
+  f("rotary_dims", c.dims, at_least(0),
+    "features that are rotated, an even number; 0: all of them (FLASH-pytorch: 32)");
   f("rotary_base", c.base, greater(0),
-    "larger: slower turns, which tell larger distances apart (pair i of n turns by base^(-i/n) per position)");
+    "base of the frequencies: pair i of n turns by base^(-i/n) per position, so a larger base tells larger distances "
+    "apart");
   f("rotary_pairs", c.pairs, any(),
-    "features that turn together: halves (i, i + n; most public weights) or interleaved (2i, 2i + 1; the paper)");
+    "features rotated together: halves (i, i + n; most public weights) or interleaved (2i, 2i + 1; the paper)");
 }
 
 /// Adds a problem of the key `rotary_dims` unless so many of `features` features can be turned.

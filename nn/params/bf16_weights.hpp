@@ -1,14 +1,14 @@
-// Training in bf16: the parameters' copies that make products bf16.
+// Training in bf16: the bf16 copies of the parameters.
 #pragma once
 
 #include "nn/params/param_store.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// While it lives, every parameter of the store has a bf16 copy of its value at the time, and all products of affine
-/// maps with such a weight, forward and in pullbacks, are done in bf16 (core/ops/linear_products.hpp): make one for each
-/// training step, around the forward passes and their pullbacks, and let it go before the weights change. Everything
-/// else, the parameters and their gradients included, stays float.
+/// While it exists, every parameter of the store has a bf16 copy of the value it had when this was made. Products of
+/// affine maps with such a weight, forward and in pullbacks, are computed in bf16 (core/ops/linear_products.hpp).
+/// Everything else stays float, including parameters and their gradients. Make one for each training step, around the
+/// forward passes and their pullbacks, and destroy it before the weights change.
 class Bf16Weights {
  public:
   /// The store must be finalized. Throws std::logic_error otherwise, or where `real` is double, or where copies exist.

@@ -18,7 +18,7 @@ Array filled(const Shape& shape, const Draw& draw) {
   return array;
 }
 
-/// A counter for each number, so that threads can begin anywhere: drawing is most of the time of making a small model.
+/// One counter per element, so that threads can start anywhere: drawing takes most of the time of making a small model.
 Array normal_numbers(const Shape& shape, RandomStream& random, double stddev) {
   Array array(shape);
   parallel_for(array.size(), 4096, [&random, stddev, out = array.mutable_data()](int64_t begin, int64_t end) {

@@ -49,7 +49,7 @@ void ParamStore::finalize() {
 
 namespace {
 
-/// Number of leading characters two names share: enough to find the neighbour of a misspelt path.
+/// Number of leading characters that two names share: enough to find the nearest name of a misspelt path.
 size_t common_prefix(const std::string& a, const std::string& b) {
   return static_cast<size_t>(
       std::mismatch(a.begin(), a.begin() + static_cast<long>(std::min(a.size(), b.size())), b.begin()).first -

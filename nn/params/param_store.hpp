@@ -13,10 +13,10 @@ namespace capstan::CAPSTAN_PRECISION {
 struct ParamOptions {
   bool decay = true;   // does weight decay apply? (matrices yes; biases, gains and embeddings of positions no)
   bool gauge = false;  // its gradient is zero by mathematics (a key bias under softmax)
-  // A large table of which a step touches few rows: only those named in Param::touched are updated. Its gradient must
-  // come from ops that name them, such as embedding_bag.
+  // A large table of which a step uses few rows: only the rows listed in Param::touched are updated. Its gradient must
+  // come from ops that list them, such as embedding_bag.
   bool by_rows = false;
-  // It goes back to zero when an epoch ends, and with it what an optimizer remembers of it (train/optimizers/fresh_tables.hpp).
+  // The table and its optimizer state are set to zero when an epoch ends (train/optimizers/fresh_tables.hpp).
   bool fresh_each_epoch = false;
 };
 
@@ -28,7 +28,7 @@ struct Param {
   std::shared_ptr<TouchedRows> touched = nullptr;  // by_rows: the rows whose gradients may differ from zero
 };
 
-/// Parameters can only be made through a Scope, which adds them here; so each has a name and none is forgotten.
+/// Parameters are made through a Scope only, which adds them here, so that each has a name and none is left out.
 class ParamStore {
  public:
   ParamStore() = default;
@@ -46,16 +46,16 @@ class ParamStore {
   void finalize();
   bool finalized() const { return finalized_; }
 
-  /// In order of their creation.
+  /// In the order in which they were made.
   const std::vector<Param>& params() const { return params_; }
   /// Throws Error naming the nearest known name when there is no such parameter.
   const Param& find(const std::string& name) const;
   const std::vector<std::pair<std::string, std::string>>& aliases() const { return aliases_; }
-  /// Numbers that are trained: the gaps are not counted.
+  /// Trainable elements, without the gaps.
   int64_t count() const;
 
-  /// The flat blocks, `flat_size()` numbers each; [0, decay_size()) belongs to parameters with weight decay, and from
-  /// dense_size() on stand the tables that are updated by rows.
+  /// The flat blocks, `flat_size()` elements each. [0, decay_size()) are parameters with weight decay; tables that are
+  /// updated by rows start at dense_size().
   int64_t flat_size() const { return values_.size(); }
   int64_t dense_size() const { return dense_size_; }
   int64_t decay_size() const { return decay_size_; }
@@ -64,7 +64,7 @@ class ParamStore {
   real* grads() { return grads_.shared_data(); }
   const real* grads() const { return grads_.data(); }
   void clear_grads();
-  /// All gradients are zero again, set so by whoever used them.
+  /// Records that the caller has set all gradients to zero.
   void grads_are_zero();
 
  private:

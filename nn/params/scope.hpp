@@ -29,23 +29,23 @@ Init orthogonal(double gain);
 
 }  // namespace init
 
-/// A path into a ParamStore plus the seed of the initialisers: `scope / "mixer"` is the scope of a part.
+/// A path in a ParamStore and the seed of the initialisers: `scope / "mixer"` is the scope of a part.
 class Scope {
  public:
   Scope(ParamStore& store, uint64_t seed) : store_(&store), seed_(seed) {}
   Scope operator/(const std::string& part) const;
   Scope operator/(int64_t index) const { return *this / std::to_string(index); }
   const std::string& path() const { return path_; }
-  /// This place without parameters of its own: those of `original`, under the same names, are used. They are stored
-  /// once, and the names here are recorded as aliases; random keys (dropout) are this place's own.
+  /// This path with the parameters of `original` instead of its own. They are stored once; the names here are recorded
+  /// as aliases. Random keys (dropout) belong to this path.
   Scope sharing(const Scope& original) const;
-  /// Weights (parameters called "weight": of linear layers and embeddings) start as N(0, stddev^2), whatever their
-  /// module would choose.
+  /// Weights (parameters called "weight": of linear layers and embeddings) start as N(0, stddev^2) instead of
+  /// their module's own initial values.
   Scope with_weights(double stddev) const;
 
   /// A parameter called <path>.<name>. Throws std::invalid_argument where a shared one has another shape.
   Var param(const std::string& name, const Shape& shape, const Init& init, const ParamOptions& options = {}) const;
-  /// The key of this place's own random numbers (dropout).
+  /// The key of the random numbers drawn at this path (dropout).
   RandomKey random_key() const { return capstan::random_key(seed_, path_); }
   ParamStore& store() const { return *store_; }
 
@@ -53,7 +53,7 @@ class Scope {
   ParamStore* store_;
   uint64_t seed_;
   std::string path_;
-  std::string shared_from_, shared_to_;  // paths: what is made below the first stands below the second
+  std::string shared_from_, shared_to_;  // paths: a name below the first is an alias of the name below the second
   std::optional<double> weight_stddev_;
 };
 

@@ -60,6 +60,14 @@ case_new_mixer() {
   loss=$(sed -n 's/.*best validation loss \([0-9.]*\) .*/\1/p' err | tail -n 1)
   test "$(echo "$loss" | cut -d. -f1)" -lt 4
   exits 0 new-mixer/my_capstan generate runs/running-mean --prompt "The " --tokens 20 --temperature 0
+  # Its option is read, shown, saved and refused like any other key.
+  exits 0 new-mixer/my_capstan inspect runs/running-mean
+  says "running-mean (expansion 2)" out
+  grep -A 1 "name: running-mean" runs/running-mean/config.yaml | grep -q "expansion: 2"
+  exits 0 new-mixer/my_capstan config print --config sources/running-mean.yaml --set model.layers.1.mixer.expansion=3
+  says "expansion: 3" out
+  exits 2 new-mixer/my_capstan config check --config sources/running-mean.yaml --set model.layers.1.mixer.expansoin=3
+  says "did you mean expansion?" err
   # A program without the mixer says so.
   exits 2 "$prefix/bin/capstan" inspect runs/running-mean
   says 'this program has no mixer "running-mean" of its own' err

@@ -176,7 +176,7 @@ TEST_CASE("n-grams: what cannot be is refused") {
   ProblemText problems("model.ngrams");
   validate(config_of({0, 2, 2, 17}), problems);
   for (const char* const part :
-       {"orders.0: an n-gram has from 1 to 16 tokens, not 0", "orders.1: 2 is there twice", "orders.3: an n-gram"})
+       {"orders.0: an n-gram has from 1 to 16 tokens, not 0", "orders.1: 2 is listed twice", "orders.3: an n-gram"})
     CHECK(problems.text().find(part) != std::string::npos);
   const Built built(config_of({1}));
   CHECK_THROWS_AS(built(Ids({1, 4}, 1), Context::evaluation(1, 5)), std::invalid_argument);

@@ -46,8 +46,59 @@ TEST_CASE("a registered mixer is made by its name, with parameters of its own") 
   for (int64_t i = 0; i < x.size(); ++i) CHECK(y[i] == 4 * x[i]);  // x + 3 x
 }
 
+enum class Sign { plus, minus };
+
+std::vector<EnumName<Sign>> enum_names(Sign) { return {{Sign::plus, "plus"}, {Sign::minus, "minus"}}; }
+
+/// The config of a Gain, as a mixer of the library has one.
+struct GainConfig {
+  static constexpr const char* type_name = "test-gain-options";
+  double start = 2;
+  Sign sign = Sign::plus;
+  int64_t heads = 1;
+
+  bool knows_positions() const { return heads > 2; }
+};
+
+template <class Fields>
+void describe(Fields& f, GainConfig& c) {
+  f("start", c.start, greater(0), "initial gain");
+  f("sign", c.sign, any(), "of the gain");
+  f("heads", c.heads, at_least(1), "divides the width");
+}
+void validate(const GainConfig& c, const ModelShape& model, Problems& problems) {
+  check_heads(c.heads, model, problems);
+}
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape&, const GainConfig& c) {
+  return std::make_unique<Gain>(scope, c.sign == Sign::plus ? c.start : -c.start);
+}
+
+double gain_of(const CustomMixerConfig& config) {
+  ParamStore store;
+  make_mixer(Scope(store, 1), {4, 4}, config);
+  return store.params()[0].var.value()[0];
+}
+
+TEST_CASE("a registered mixer with a config struct: its options, its rules and what it knows are its own") {
+  register_mixer<GainConfig>();
+  CustomMixerConfig config{"test-gain-options"};
+  CHECK(gain_of(config) == 2);  // without options its defaults
+  config.options = AnyConfig::of(GainConfig{3, Sign::minus, 3});
+  CHECK(gain_of(config) == -3);
+  CHECK(mixer_name(config) == std::string("test-gain-options"));
+  CHECK(mixer_label(config) == "test-gain-options (heads 3, sign minus, start 3)");
+  CHECK(knows_positions(MixerConfig(config)));
+  ProblemText problems("mixer");
+  validate_mixer(config, {4, 16}, problems);
+  CHECK(problems.text() == "mixer.heads: 3 heads do not divide the width 4");
+  config.name = "test-gain-unknown";
+  ProblemText unknown("mixer");
+  validate_mixer(config, {4, 16}, unknown);
+  CHECK(unknown.text().rfind("mixer.name: this program has no mixer \"test-gain-unknown\" of its own", 0) == 0);
+}
+
 TEST_CASE("what a registration must keep to") {
-  const MixerMaker make = [](const Scope& scope, const MixerShape&) { return std::make_unique<Gain>(scope, 1); };
+  const auto make = [](const Scope& scope, const MixerShape&) { return std::make_unique<Gain>(scope, 1); };
   register_mixer("test-twice", make);
   CHECK_THROWS_WITH_AS(register_mixer("test-twice", make), "register_mixer: there is a mixer \"test-twice\" already",
                        std::invalid_argument);
