@@ -51,8 +51,8 @@ class Problems {
   virtual void add(const std::string& path, const std::string& message) = 0;
 };
 
-/// Whether describe() visits every key the struct may have; if not, a reader accepts other keys, too. An overload beside
-/// a struct's describe() may say no.
+/// Whether describe() visits every key the struct may have. If not, a reader accepts other keys as well. A struct may
+/// have an overload of its own.
 template <class Config>
 bool knows_all_keys(const Config&) {
   return true;

@@ -38,12 +38,12 @@ AnyConfig options_of(const CustomMixerConfig& config);
 template <class Fields>
 void describe(Fields& f, CustomMixerConfig& c) {
   f("name", c.name, not_empty(),
-    "the name under which a program that uses Capstan as a library registered its mixer; that mixer's options are keys "
-    "beside it");
+    "the name under which a program that uses Capstan as a library registered its mixer; the mixer's options are "
+    "further keys");
   c.options = options_of(c);  // a reader has just set the name
   describe(f, c.options);
 }
-/// Of a mixer that is not registered the keys are unknown: then its name is the problem, not they.
+/// No for a mixer that is not registered: only its name is reported then, not its keys.
 inline bool knows_all_keys(const CustomMixerConfig& c) { return find_custom_options(c.name) != nullptr; }
 /// Adds a problem when there is no such mixer, and those that the mixer's own validate() finds.
 void validate(const CustomMixerConfig& config, const ModelShape& model, Problems& problems);

@@ -1,4 +1,4 @@
-// What a mixer's config struct must have beside it, checked by the compiler.
+// What a mixer's config struct must have, and what must be declared with it, checked by the compiler.
 #pragma once
 
 #include <memory>

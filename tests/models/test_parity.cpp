@@ -57,7 +57,7 @@ TEST_CASE("language model: PyTorch's logits, loss and gradients") {
   const Batch batch = batch_of(fixture);
   const Segments segments(batch.segment_ids);
   Array logits = built.model->logits(batch.tokens, {segments}).value().clone();
-  for (int64_t token = 0; token < batch.tokens.size(); ++token)  // nobody may ask for those of padding
+  for (int64_t token = 0; token < batch.tokens.size(); ++token)  // those of padding must not be read
     if (segments.ids()[token] == 0) std::fill_n(logits.mutable_data() + token * logits.dim(2), logits.dim(2), real{0});
   CHECK(relative_error(logits, fixture.array("logits")) <= parity_tolerance);
   check_gradients(fixture, *built.model, *built.store);

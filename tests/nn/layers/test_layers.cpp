@@ -24,7 +24,7 @@ Array mask(const Dropout& dropout, const std::vector<int32_t>& examples, int64_t
   return dropout(Var(Array({batch, length, width}, real{1})), context).value();
 }
 
-TEST_CASE("dropout: which numbers vanish depends on example, position, channel, step and path only") {
+TEST_CASE("dropout: which elements become zero depends on example, position, channel, step and path only") {
   ParamStore store;
   const Scope scope(store, 3);
   const Dropout dropout(scope / "a", 0.3);

@@ -10,7 +10,7 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
-/// AFT alone: no biases, no projection behind it, so that outputs are sigmoid(Q) times an average of values.
+/// AFT alone: no biases, no projection after it, so that outputs are sigmoid(Q) times an average of values.
 std::vector<MixerCase> bare_cases() {
   const auto factorised = PositionBias::factorised, dense = PositionBias::dense;
   return {{"simple", with_projections(AftSimpleConfig{}, bare)},

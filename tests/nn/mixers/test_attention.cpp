@@ -127,7 +127,7 @@ TEST_CASE("a cache of keys and values keeps what it holds while it grows, and st
   for (int64_t t = 0; t < 70; ++t) {
     const Array k = normal_array({2, 5}, static_cast<uint64_t>(t)),
                 v = normal_array({2, 2}, 100 + static_cast<uint64_t>(t));
-    cache.append(k.data() + 1, 5, v.data(), 2, 1);  // keys stand inside wider rows
+    cache.append(k.data() + 1, 5, v.data(), 2, 1);  // keys are part of wider rows
     keys.insert(keys.end(), k.data() + 1, k.data() + 4);
     values.insert(values.end(), v.data(), v.data() + 2);
     CHECK(cache.count() == t + 1);

@@ -23,7 +23,7 @@ TEST_CASE("fastformer does what every mixer must") {
   for (const MixerCase& c : fastformer_cases()) check_mixer(c);
 }
 
-TEST_CASE("fastformer's state holds 2 (D + 2H) numbers at any position") {
+TEST_CASE("fastformer's state holds 2 (D + 2H) elements at any position") {
   for (const MixerCase& c : fastformer_cases()) {
     const auto built = built_mixer(c.config, true, 10);
     const int64_t heads = std::get<FastformerConfig>(c.config).heads;

@@ -1,4 +1,4 @@
-// The gated attention unit: what every mixer must do, its normalisers, and what went wrong elsewhere. Gradients stand
+// The gated attention unit: what every mixer must do, its normalisers, and what went wrong elsewhere. Gradients are
 // in gradcheck_gau.cpp, PyTorch's numbers in test_parity_gau.cpp.
 #include <doctest/doctest.h>
 
@@ -223,7 +223,7 @@ TEST_CASE("GAU's cost: what a recorded forward pass keeps per token, at any leng
         static_cast<double>(pool::stats().bytes_in_use - before) / sizeof(real) - static_cast<double>(y.size());
     const double predicted = 8192 * mixer->cost(length).saved_elements;
     // The pool's size classes take up to an eighth more.
-    CHECK_MESSAGE(std::abs(kept / predicted - 1.05) < 0.1, length, " tokens: ", kept, " numbers, ", predicted,
+    CHECK_MESSAGE(std::abs(kept / predicted - 1.05) < 0.1, length, " tokens: ", kept, " elements, ", predicted,
                   " predicted");
   }
 }

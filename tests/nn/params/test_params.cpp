@@ -70,7 +70,7 @@ std::vector<bool> occupied(const ParamStore& store) {
   for (const Param& param : store.params())
     for (int64_t i = 0; i < param.var.size(); ++i) {
       const size_t at = static_cast<size_t>(param.offset + i);
-      CHECK_FALSE(flags[at]);  // nobody else's
+      CHECK_FALSE(flags[at]);  // no other parameter's
       flags[at] = true;
     }
   return flags;
@@ -101,7 +101,7 @@ TEST_CASE("finalize() lays all parameters out flat: aligned, decayed ones first,
   }
 }
 
-TEST_CASE("tables that are updated by rows stand behind the other parameters") {
+TEST_CASE("tables that are updated by rows follow the other parameters") {
   ParamStore store;
   store.add("table", Array(Shape{7, 5}, real{2}), {true, false, /*by_rows=*/true});
   store.add("full", Array(Shape{64}, real{1}), {});
