@@ -5,6 +5,7 @@
 #include "core/base/error.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/kernels/mixing/aft_decode.hpp"
+#include "core/kernels/mixing/aft_scan.hpp"
 #include "core/machine/parallel.hpp"
 #include "nn/mixers/aft.hpp"
 
