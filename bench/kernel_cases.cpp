@@ -10,7 +10,6 @@
 #include "core/kernels/norm.hpp"
 #include "core/kernels/optimizer.hpp"
 #include "core/kernels/reduce.hpp"
-#include "core/kernels/softmax.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
 
@@ -106,15 +105,7 @@ void add_aft_scan(std::vector<KernelCase>& cases) {
                    }});
 }
 
-void add_softmax(std::vector<KernelCase>& cases) {
-  const float* const x = scratch({rows, length});
-  float* const y = scratch({rows, length});
-  cases.push_back({"softmax rows", {traffic(2, rows * length)}, [=] {
-                     parallel_for(rows, 1, [=](int64_t begin, int64_t end) {
-                       for (int64_t row = begin; row < end; ++row)
-                         kernels::softmax_row(y + row * length, x + row * length, nullptr, length);
-                     });
-                   }});
+void add_cross_entropy(std::vector<KernelCase>& cases) {
   float *const logits = scratch({rows, vocabulary}), *const loss = scratch({rows});
   static const std::vector<int32_t> targets(static_cast<size_t>(rows), 65);
   const kernels::CrossEntropyPass pass{rows, vocabulary, targets.data(), -1, 0};
@@ -136,11 +127,8 @@ void add_flat_passes(std::vector<KernelCase>& cases) {
   cases.push_back({"copy", {traffic(2, parameters)}, [=] { kernels::copy(grads, values, parameters); }});
   cases.push_back({"add into", {traffic(3, parameters)}, [=] { kernels::add_into(grads, values, parameters); }});
   const float* const x = scratch({rows, width});
-  float *const sums = scratch({width}), *const running = scratch({rows, width});
+  float* const sums = scratch({width});
   cases.push_back({"column sums", {traffic(1, rows * width)}, [=] { kernels::column_sums(x, {sums}, rows, width); }});
-  cases.push_back({"cumulative sum over time", {traffic(2, rows * width)}, [=] {
-                     kernels::cumulative_sum(running, x, batch, length, width, false);
-                   }});
 }
 
 }  // namespace
@@ -163,7 +151,7 @@ std::vector<KernelCase> kernel_cases() {
   add_norms(cases);
   add_activations(cases);
   add_aft_scan(cases);
-  add_softmax(cases);
+  add_cross_entropy(cases);
   add_flat_passes(cases);
   return cases;
 }

@@ -1,5 +1,11 @@
-// xtensor on Arrays. Heavy: include it in source files only. Never keep `auto x = a + b` past its statement (the
-// operands dangle); xt::sum and friends want xt::evaluation_strategy::immediate.
+// Arrays and xtensor: an Array shows itself as an xtensor view, and any xtensor expression makes an Array.
+//
+//   const auto k = as_xtensor<2>(keys);                           // (T, D), no copy
+//   Array weights = make_array(xt::exp(k - xt::amax(k)()));       // evaluates
+//
+// Heavy: include it in source files only. Never keep `auto x = a + b` past its statement (the operands dangle); xt::sum
+// and its kind recompute their operand for every element read: pass xt::evaluation_strategy::immediate, or evaluate
+// into an xt::xtensor first. One thread; element-wise ops in parallel are in core/array/rows_xt.hpp.
 #pragma once
 
 #include <xtensor/xadapt.hpp>
@@ -15,14 +21,6 @@
 
 namespace capstan {
 
-/// A read-only xtensor view of an Array, of dynamic rank.
-template <class T>
-auto as_xarray(const ArrayOf<T>& array) {
-  const auto extents = array.shape().to_vector();
-  return xt::adapt(array.data(), static_cast<size_t>(array.size()), xt::no_ownership(),
-                   std::vector<size_t>(extents.begin(), extents.end()));
-}
-
 /// Extents of `shape` for a container of fixed rank. Throws std::invalid_argument when the rank differs: xtensor would
 /// write past the end instead.
 template <size_t Rank>
@@ -33,30 +31,43 @@ std::array<size_t, Rank> fixed_extents(const Shape& shape) {
   return extents;
 }
 
-/// A read-only view of fixed rank: cheaper to make and to loop over.
+/// A read-only view of an Array, of dynamic rank.
+template <class T>
+auto as_xtensor(const ArrayOf<T>& array) {
+  const auto extents = array.shape().to_vector();
+  return xt::adapt(array.data(), static_cast<size_t>(array.size()), xt::no_ownership(),
+                   std::vector<size_t>(extents.begin(), extents.end()));
+}
+
+/// A read-only view of fixed rank: cheaper to make, to compile and to loop over. Throws std::invalid_argument for an
+/// Array of another rank.
 template <size_t Rank, class T>
 auto as_xtensor(const ArrayOf<T>& array) {
   return xt::adapt(array.data(), static_cast<size_t>(array.size()), xt::no_ownership(),
                    fixed_extents<Rank>(array.shape()));
 }
 
-/// A writable view of fixed rank, for the maker of an Array.
-template <size_t Rank, class T>
-auto as_mutable_xtensor(ArrayOf<T>& array) {
-  return xt::adapt(array.mutable_data(), static_cast<size_t>(array.size()), xt::no_ownership(),
-                   fixed_extents<Rank>(array.shape()));
+/// `count` contiguous elements as an xtensor of rank 1; writable where `data` is.
+template <class T>
+auto as_row(T* data, int64_t count) {
+  const auto extent = static_cast<size_t>(count);
+  return xt::adapt(data, extent, xt::no_ownership(), std::array<size_t, 1>{extent});
 }
 
-/// An Array from any xtensor expression or container.
-template <class T, class E>
-ArrayOf<T> make_array(const xt::xexpression<E>& expression) {
+}  // namespace capstan
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// An Array from any xtensor expression or container; elements become `real` (true and false: 1 and 0).
+template <class E>
+Array make_array(const xt::xexpression<E>& expression) {
   const E& e = expression.derived_cast();
-  std::vector<int64_t> extents(e.shape().begin(), e.shape().end());
-  ArrayOf<T> array{Shape(extents)};
+  const std::vector<int64_t> extents(e.shape().begin(), e.shape().end());
+  Array array{Shape(extents)};
   auto target = xt::adapt(array.mutable_data(), static_cast<size_t>(array.size()), xt::no_ownership(),
                           std::vector<size_t>(extents.begin(), extents.end()));
   xt::noalias(target) = e;
   return array;
 }
 
-}  // namespace capstan
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,71 +1,46 @@
-// xtensor expressions along rows: element-wise ops are written as expressions, vectorised by xsimd, over operands of
-// rank 1. Heavy: include it in source files only.
+// Element-wise ops as xtensor expressions, in parallel and with broadcasting. Heavy: include it in source files only.
 #pragma once
+
+#include <functional>
+#include <utility>
 
 #include "core/array/array_xt.hpp"
 #include "core/array/rows.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// `count` contiguous numbers as an xtensor of rank 1.
-template <class T>
-auto as_row(T* data, int64_t count) {
-  const auto extent = static_cast<size_t>(count);
-  return xt::adapt(data, extent, xt::no_ownership(), std::array<size_t, 1>{extent});
+/// row = expression, element by element, for operands that are rows of the same length or scalars. `xt::noalias` does
+/// the same, but compiles a loop for strided operands as well, which costs more than all the rest of an op's source.
+template <class Row, class E>
+void assign_row(Row& row, const E& expression) {
+  xt::linear_assigner<xt::xassign_traits<Row, E>::simd_assign()>::run(row, expression);
 }
 
-/// out = f(x), f from an expression to an expression.
-template <class F>
-Array map(const Array& x, const F& f) {
-  Array out(x.shape());
-  real* const y = out.mutable_data();
-  const RowPlan plan = plan_rows(x.shape(), {x.shape()});
-  parallel_rows(plan, [&](int64_t at, const RowPlan::Offsets&, int64_t count) {
-    const auto input = as_row(x.data() + at, count);
-    auto output = as_row(y + at, count);
-    xt::noalias(output) = f(input);
-  });
-  return out;
-}
+/// Contiguous pieces of the operands, in order.
+using RowOperands = std::array<const real*, RowPlan::max_operands>;
+/// Writes `count` elements of the result.
+using RowFunction = std::function<void(real* out, const RowOperands& in, int64_t count)>;
 
-/// out = f(g, x) for two arrays of one shape; written into g where it is the caller's alone.
-template <class F>
-Array zip(Array g, const Array& x, const F& f) {
-  const real* const left = g.data();
-  Array out = g.unique() ? std::move(g) : Array(x.shape());
-  real* const y = out.mutable_data();
-  const RowPlan plan = plan_rows(x.shape(), {x.shape()});
-  parallel_rows(plan, [&](int64_t at, const RowPlan::Offsets&, int64_t count) {
-    const auto a = as_row(left + at, count);
-    const auto b = as_row(x.data() + at, count);
-    auto output = as_row(y + at, count);
-    xt::noalias(output) = f(a, b);
-  });
-  return out;
-}
+/// The loop of elementwise(): calls `row` for every piece of the result, on all threads. An operand that has one value
+/// along a row is given as a short piece that repeats it. Throws std::invalid_argument, beginning with `op`, where the
+/// shapes do not broadcast.
+Array compute_rows(const char* op, Array first, std::initializer_list<const Array*> others, const RowFunction& row);
 
-/// out = f(a, b) with broadcasting; along a row each operand is an expression or a number.
-template <class F>
-Array combine(const char* op, const Array& a, const Array& b, const F& f) {
-  Array out(broadcast_shapes(a.shape(), b.shape(), op));
-  real* const y = out.mutable_data();
-  const RowPlan plan = plan_rows(out.shape(), {a.shape(), b.shape()});
-  parallel_rows(plan, [&](int64_t at, const RowPlan::Offsets& offsets, int64_t count) {
-    const real* const left = a.data() + offsets[0];
-    const real* const right = b.data() + offsets[1];
-    auto output = as_row(y + at, count);
-    if (plan.step[0] == 0) {
-      const auto vector = as_row(right, count);
-      xt::noalias(output) = f(*left, vector);
-    } else if (plan.step[1] == 0) {
-      const auto vector = as_row(left, count);
-      xt::noalias(output) = f(vector, *right);
+/// f(first, others...) element by element; up to three operands, which broadcast as in NumPy.  f: from xtensor
+/// expressions of rank 1, one for each operand, to an expression of the same size. The result is written over `first`
+/// where that is the only handle on its buffer, so a pullback moves its gradient in.
+template <class F, class... Others>
+Array elementwise(const char* op, const F& f, Array first, const Others&... others) {
+  return compute_rows(op, std::move(first), {&others...}, [&f](real* out, const RowOperands& in, int64_t count) {
+    auto y = as_row(out, count);
+    if constexpr (sizeof...(Others) == 0) {
+      assign_row(y, f(as_row(in[0], count)));
+    } else if constexpr (sizeof...(Others) == 1) {
+      assign_row(y, f(as_row(in[0], count), as_row(in[1], count)));
     } else {
-      const auto first = as_row(left, count), second = as_row(right, count);
-      xt::noalias(output) = f(first, second);
+      assign_row(y, f(as_row(in[0], count), as_row(in[1], count), as_row(in[2], count)));
     }
   });
-  return out;
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

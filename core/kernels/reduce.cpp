@@ -8,11 +8,11 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 namespace {
 
-constexpr int64_t grain = 16384;  // numbers; below it a second thread costs more than it brings
+constexpr int64_t grain = 16384;  // elements; below it a second thread costs more than it brings
 constexpr int64_t block = 512;    // terms summed in working precision before they join the rest
 constexpr int64_t columns = 64;   // handled together where the reduced axis is not the last
 
-/// Pieces for parallel_for of units that each touch `size` numbers.
+/// Pieces for parallel_for of units that each touch `size` elements.
 int64_t unit_grain(int64_t size) { return 1 + grain / std::max<int64_t>(size, 1); }
 
 real sum_run(const real* in, int64_t count) {
@@ -109,19 +109,6 @@ void max_middle(real* out, int32_t* where, const real* in, int64_t outer, int64_
 
 void min_middle(real* out, int32_t* where, const real* in, int64_t outer, int64_t middle, int64_t inner) {
   best_middle(out, where, in, outer, middle, inner, [](real a, real b) { return a < b; });
-}
-
-void cumulative_sum(real* out, const real* in, int64_t outer, int64_t middle, int64_t inner, bool reverse) {
-  column_blocks(outer, middle, inner, [&](int64_t o, int64_t first, int64_t width) {
-    double total[columns] = {};
-    for (int64_t step = 0; step < middle; ++step) {
-      const int64_t at = (o * middle + (reverse ? middle - 1 - step : step)) * inner + first;
-      for (int64_t i = 0; i < width; ++i) {
-        total[i] += in[at + i];
-        out[at + i] = static_cast<real>(total[i]);
-      }
-    }
-  });
 }
 
 }  // namespace kernels

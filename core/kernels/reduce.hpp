@@ -1,4 +1,4 @@
-// Reductions and scans of (outer, middle, inner) blocks along `middle`. Results do not depend on the number of threads.
+// Reductions of (outer, middle, inner) blocks along `middle`. Results do not depend on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,6 @@ void sum_middle(real* out, const real* in, int64_t outer, int64_t middle, int64_
 /// out (outer, inner) = the largest (smallest) over middle, `where` its first index. NaN wins. middle >= 1.
 void max_middle(real* out, int32_t* where, const real* in, int64_t outer, int64_t middle, int64_t inner);
 void min_middle(real* out, int32_t* where, const real* in, int64_t outer, int64_t middle, int64_t inner);
-
-/// out[o, m, i] = sum of in[o, 0..m, i], or of in[o, m.., i] when `reverse`; accumulated in double.
-void cumulative_sum(real* out, const real* in, int64_t outer, int64_t middle, int64_t inner, bool reverse);
 
 }  // namespace kernels
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,74 +1,39 @@
 #include "core/ops/math.hpp"
 
 #include "core/array/rows_xt.hpp"
-#include "core/base/error.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-Array product(const Array& a, const Array& b, const char* op) {
-  return combine(op, a, b, [](const auto& x, const auto& y) { return x * y; });
-}
-Array quotient(const Array& a, const Array& b, const char* op) {
-  return combine(op, a, b, [](const auto& x, const auto& y) { return x / y; });
-}
-Array negative(const Array& x) {
-  return map(x, [](const auto& v) { return -v; });
+Array product(Array a, const Array& b, const char* op) {
+  return elementwise(
+      op, [](const auto& u, const auto& v) { return u * v; }, std::move(a), b);
 }
 
-/// out = f(a, b) number by number, with broadcasting: for comparisons, which xtensor does not vectorise as numbers. It
-/// is called with each step known at compile time.
-template <class F>
-Array compare(const char* op, const Array& a, const Array& b, const F& f) {
-  Array out(broadcast_shapes(a.shape(), b.shape(), op));
-  real* const y = out.mutable_data();
-  const RowPlan plan = plan_rows(out.shape(), {a.shape(), b.shape()});
-  parallel_rows(plan, [&](int64_t at, const RowPlan::Offsets& offsets, int64_t count) {
-    const real* const left = a.data() + offsets[0];
-    const real* const right = b.data() + offsets[1];
-    real* const row = y + at;
-    if (plan.step[0] == 0) {
-      const real value = *left;
-      for (int64_t i = 0; i < count; ++i) row[i] = f(value, right[i]);
-    } else if (plan.step[1] == 0) {
-      const real value = *right;
-      for (int64_t i = 0; i < count; ++i) row[i] = f(left[i], value);
-    } else {
-      for (int64_t i = 0; i < count; ++i) row[i] = f(left[i], right[i]);
-    }
-  });
-  return out;
+Array quotient(Array a, const Array& b, const char* op) {
+  return elementwise(
+      op, [](const auto& u, const auto& v) { return u / v; }, std::move(a), b);
 }
 
-/// mask ? a : b with broadcasting; a missing operand is 0.
-Array select(const Shape& shape, const Array& mask, const Array* a, const Array* b) {
-  static const real zero = 0;
-  Array out(shape);
-  real* const y = out.mutable_data();
-  const RowPlan plan = plan_rows(shape, {mask.shape(), a ? a->shape() : Shape{}, b ? b->shape() : Shape{}});
-  const bool contiguous = plan.step[0] == 1 && plan.step[1] == 1 && plan.step[2] == 1 && a && b;
-  const auto step = plan.step;
-  parallel_rows(plan, [&](int64_t at, const RowPlan::Offsets& offsets, int64_t count) {
-    const real* const m = mask.data() + offsets[0];
-    const real* const left = a ? a->data() + offsets[1] : &zero;
-    const real* const right = b ? b->data() + offsets[2] : &zero;
-    const int64_t left_step = a ? step[1] : 0, right_step = b ? step[2] : 0;
-    real* const row = y + at;
-    if (contiguous) {
-      for (int64_t i = 0; i < count; ++i) row[i] = m[i] != 0 ? left[i] : right[i];
-    } else {
-      for (int64_t i = 0; i < count; ++i) row[i] = m[i * step[0]] != 0 ? left[i * left_step] : right[i * right_step];
-    }
-  });
-  return out;
+Array negative(Array x, const char* op) {
+  return elementwise(
+      op, [](const auto& v) { return -v; }, std::move(x));
 }
 
-/// The pullback of a choice between a and b: g where `mask` is not 0 goes to a, the rest to b.
-Grads choice_grads(const Array& g, const Array& mask, bool needs_a, bool needs_b) {
+/// mask ? a : b.
+Array chosen(const Array& mask, const Array& a, const Array& b, const char* op) {
+  return elementwise(
+      op, [](const auto& m, const auto& u, const auto& v) { return xt::where(xt::not_equal(m, real(0)), u, v); }, mask,
+      a, b);
+}
+
+/// The pullback of a choice between a and b: g goes to a where `mask` is not 0, to b elsewhere.
+Grads choice_grads(const char* op, const Array& g, const Array& mask, const Needs& needs) {
+  const Array zero = Array::scalar(0);
   Grads grads(2);
-  if (needs_a) grads[0] = select(g.shape(), mask, &g, nullptr);
-  if (needs_b) grads[1] = select(g.shape(), mask, nullptr, &g);
+  if (needs[0]) grads[0] = chosen(mask, g, zero, op);
+  if (needs[1]) grads[1] = chosen(mask, zero, g, op);
   return grads;
 }
 
@@ -76,7 +41,8 @@ Grads choice_grads(const Array& g, const Array& mask, bool needs_a, bool needs_b
 
 Var add(const Var& a, const Var& b) {
   const ProfileSpan span;
-  Array y = combine("add", a.value(), b.value(), [](const auto& u, const auto& v) { return u + v; });
+  Array y = elementwise(
+      "add", [](const auto& u, const auto& v) { return u + v; }, a.value(), b.value());
   return make_var("add", std::move(y), {a, b}, [](const Array& g, const Needs&) -> Grads {
     declare_traffic(0);
     return {g, g};
@@ -85,10 +51,11 @@ Var add(const Var& a, const Var& b) {
 
 Var sub(const Var& a, const Var& b) {
   const ProfileSpan span;
-  Array y = combine("sub", a.value(), b.value(), [](const auto& u, const auto& v) { return u - v; });
+  Array y = elementwise(
+      "sub", [](const auto& u, const auto& v) { return u - v; }, a.value(), b.value());
   return make_var("sub", std::move(y), {a, b}, [](const Array& g, const Needs& needs) -> Grads {
     Grads grads(2);
-    if (needs[1]) grads[1] = negative(g);
+    if (needs[1]) grads[1] = negative(g, "sub");
     if (needs[0]) grads[0] = g;
     return grads;
   });
@@ -115,51 +82,56 @@ Var div(const Var& a, const Var& b) {
                   [bv = b.value(), y = b.needs_grad() ? y : Array()](const Array& g, const Needs& needs) -> Grads {
                     Grads grads(2);
                     Array da = quotient(g, bv, "div");
-                    if (needs[1]) grads[1] = zip(negative(da), y, [](const auto& u, const auto& v) { return u * v; });
+                    if (needs[1]) grads[1] = product(negative(da, "div"), y, "div");
                     if (needs[0]) grads[0] = std::move(da);
                     return grads;
                   });
 }
 
+// A NaN in either operand of maximum and minimum is the result, as u + v: xtensor's functions of these names hide some.
 Var maximum(const Var& a, const Var& b) {
   const ProfileSpan span;
-  // A NaN on either side is the result, so that it is not hidden.
-  Array y = compare("maximum", a.value(), b.value(), [](real u, real v) { return u >= v || u != u ? u : v; });
+  const auto larger = [](const auto& u, const auto& v) { return xt::where(u >= v, u, xt::where(u < v, v, u + v)); };
+  Array y = elementwise("maximum", larger, a.value(), b.value());
   return make_var("maximum", std::move(y), {a, b}, [a = a.value(), b = b.value()](const Array& g, const Needs& needs) {
-    return choice_grads(g, mask_greater_equal(a, b), needs[0], needs[1]);
+    return choice_grads("maximum", g, mask_greater_equal(a, b), needs);
   });
 }
 
 Var minimum(const Var& a, const Var& b) {
   const ProfileSpan span;
-  Array y = compare("minimum", a.value(), b.value(), [](real u, real v) { return u <= v || u != u ? u : v; });
+  const auto smaller = [](const auto& u, const auto& v) { return xt::where(u <= v, u, xt::where(u > v, v, u + v)); };
+  Array y = elementwise("minimum", smaller, a.value(), b.value());
   return make_var("minimum", std::move(y), {a, b}, [a = a.value(), b = b.value()](const Array& g, const Needs& needs) {
-    return choice_grads(g, mask_less_equal(a, b), needs[0], needs[1]);
+    return choice_grads("minimum", g, mask_less_equal(a, b), needs);
   });
 }
 
 Var where(const Array& mask, const Var& a, const Var& b) {
   const ProfileSpan span;
-  const Shape shape = broadcast_shapes(mask.shape(), broadcast_shapes(a.shape(), b.shape(), "where"), "where");
-  Array y = select(shape, mask, &a.value(), &b.value());
-  return make_var("where", std::move(y), {a, b},
-                  [mask](const Array& g, const Needs& needs) { return choice_grads(g, mask, needs[0], needs[1]); });
+  return make_var("where", chosen(mask, a.value(), b.value(), "where"), {a, b},
+                  [mask](const Array& g, const Needs& needs) { return choice_grads("where", g, mask, needs); });
 }
 
 Array mask_greater(const Array& a, const Array& b) {
-  return compare("mask_greater", a, b, [](real u, real v) { return real(u > v); });
+  return elementwise(
+      "mask_greater", [](const auto& u, const auto& v) { return u > v; }, a, b);
 }
 Array mask_greater_equal(const Array& a, const Array& b) {
-  return compare("mask_greater_equal", a, b, [](real u, real v) { return real(u >= v); });
+  return elementwise(
+      "mask_greater_equal", [](const auto& u, const auto& v) { return u >= v; }, a, b);
 }
 Array mask_less(const Array& a, const Array& b) {
-  return compare("mask_less", a, b, [](real u, real v) { return real(u < v); });
+  return elementwise(
+      "mask_less", [](const auto& u, const auto& v) { return u < v; }, a, b);
 }
 Array mask_less_equal(const Array& a, const Array& b) {
-  return compare("mask_less_equal", a, b, [](real u, real v) { return real(u <= v); });
+  return elementwise(
+      "mask_less_equal", [](const auto& u, const auto& v) { return u <= v; }, a, b);
 }
 Array mask_equal(const Array& a, const Array& b) {
-  return compare("mask_equal", a, b, [](real u, real v) { return real(u == v); });
+  return elementwise(
+      "mask_equal", [](const auto& u, const auto& v) { return xt::equal(u, v); }, a, b);
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -11,36 +11,11 @@ enum class Saves { input, output };
 template <class Forward, class Backward>
 Var unary(const char* op, const Var& x, Saves saves, const Forward& f, const Backward& df) {
   const ProfileSpan span;
-  Array y = map(x.value(), f);
+  Array y = elementwise(op, f, x.value());
   const Array saved = saves == Saves::input ? x.value() : y;
-  return make_var(op, std::move(y), {x},
-                  [saved, df](Array g, const Needs&) -> Grads { return {zip(std::move(g), saved, df)}; });
-}
-
-Array logistic(const Array& x) {
-  // e^-x may overflow to infinity; its reciprocal is then the right 0.
-  return map(x, [](const auto& v) { return real(1) / (real(1) + xt::exp(-v)); });
-}
-
-/// max(x, 0), with NaN kept: xtensor's maximum would hide it or not, depending on the place.
-template <class F>
-Array rectified(const Array& x, const F& f) {
-  Array y(x.shape());
-  parallel_for(x.size(), elementwise_grain, [&f, in = x.data(), out = y.mutable_data()](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = in[i] <= 0 ? 0 : f(in[i]);
+  return make_var(op, std::move(y), {x}, [op, saved, df](Array g, const Needs&) -> Grads {
+    return {elementwise(op, df, std::move(g), saved)};
   });
-  return y;
-}
-
-/// df(g, x) where x > 0, else 0.
-template <class F>
-Array rectified_grad(const Array& g, const Array& x, const F& df) {
-  Array dx(x.shape());
-  parallel_for(x.size(), elementwise_grain,
-               [&df, dy = g.data(), in = x.data(), out = dx.mutable_data()](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end; ++i) out[i] = in[i] > 0 ? df(dy[i], in[i]) : 0;
-               });
-  return dx;
 }
 
 constexpr real inv_sqrt2 = real(0.707106781186547524);
@@ -51,7 +26,8 @@ constexpr real two_over_sqrt_pi = real(1.12837916709551257);
 
 Var add_scalar(const Var& x, double s) {
   const ProfileSpan span;
-  Array y = map(x.value(), [s = real(s)](const auto& v) { return v + s; });
+  Array y = elementwise(
+      "add_scalar", [s = real(s)](const auto& v) { return v + s; }, x.value());
   return make_var("add_scalar", std::move(y), {x}, [](const Array& g, const Needs&) -> Grads {
     declare_traffic(0);
     return {g};
@@ -60,16 +36,22 @@ Var add_scalar(const Var& x, double s) {
 
 Var mul_scalar(const Var& x, double s) {
   const ProfileSpan span;
-  const auto times = [s = real(s)](const auto& v) { return v * s; };
-  return make_var("mul_scalar", map(x.value(), times), {x},
-                  [times](const Array& g, const Needs&) -> Grads { return {map(g, times)}; });
+  const auto scaled = [s = real(s)](Array v) {
+    return elementwise(
+        "mul_scalar", [s](const auto& u) { return u * s; }, std::move(v));
+  };
+  return make_var("mul_scalar", scaled(x.value()), {x},
+                  [scaled](Array g, const Needs&) -> Grads { return {scaled(std::move(g))}; });
 }
 
 Var neg(const Var& x) {
   const ProfileSpan span;
-  const auto minus = [](const auto& v) { return -v; };
-  return make_var("neg", map(x.value(), minus), {x},
-                  [minus](const Array& g, const Needs&) -> Grads { return {map(g, minus)}; });
+  const auto negated = [](Array v) {
+    return elementwise(
+        "neg", [](const auto& u) { return -u; }, std::move(v));
+  };
+  return make_var("neg", negated(x.value()), {x},
+                  [negated](Array g, const Needs&) -> Grads { return {negated(std::move(g))}; });
 }
 
 Var exp(const Var& x) {
@@ -103,20 +85,24 @@ Var tanh(const Var& x) {
 }
 
 Var sigmoid(const Var& x) {
-  const ProfileSpan span;
-  Array y = logistic(x.value());
-  return make_var("sigmoid", y, {x}, [y](Array g, const Needs&) -> Grads {
-    return {zip(std::move(g), y, [](const auto& dy, const auto& s) { return dy * s * (real(1) - s); })};
-  });
+  // e^-x may overflow to infinity; its reciprocal is then the right 0.
+  return unary(
+      "sigmoid", x, Saves::output, [](const auto& v) { return real(1) / (real(1) + xt::exp(-v)); },
+      [](const auto& g, const auto& s) { return g * s * (real(1) - s); });
 }
 
 Var silu(const Var& x) {
   const ProfileSpan span;
-  Array y = map(x.value(), [](const auto& v) { return v / (real(1) + xt::exp(-v)); });
+  Array y = elementwise(
+      "silu", [](const auto& v) { return v / (real(1) + xt::exp(-v)); }, x.value());
   return make_var("silu", std::move(y), {x}, [x = x.value()](Array g, const Needs&) -> Grads {
-    // In two passes, so that the exponential is taken once: slope = s (1 + x (1 - s)), then g * slope.
-    Array slope = zip(logistic(x), x, [](const auto& s, const auto& v) { return s * (real(1) + v * (real(1) - s)); });
-    return {zip(std::move(g), slope, [](const auto& dy, const auto& d) { return dy * d; })};
+    // In two passes, so that the exponential is taken once.
+    const Array s = elementwise(
+        "silu", [](const auto& v) { return real(1) / (real(1) + xt::exp(-v)); }, x);
+    const auto grad = [](const auto& dy, const auto& u, const auto& v) {
+      return dy * (u * (real(1) + v * (real(1) - u)));
+    };
+    return {elementwise("silu", grad, std::move(g), s, x)};
   });
 }
 
@@ -134,20 +120,17 @@ Var erf(const Var& x) {
       [](const auto& g, const auto& v) { return g * (two_over_sqrt_pi * xt::exp(-(v * v))); });
 }
 
+// max(x, 0) by a comparison that keeps NaN: xtensor's maximum hides some.
 Var relu(const Var& x) {
-  const ProfileSpan span;
-  Array y = rectified(x.value(), [](real v) { return v; });
-  return make_var("relu", std::move(y), {x}, [x = x.value()](const Array& g, const Needs&) -> Grads {
-    return {rectified_grad(g, x, [](real dy, real) { return dy; })};
-  });
+  return unary(
+      "relu", x, Saves::input, [](const auto& v) { return xt::where(v <= real(0), real(0), v); },
+      [](const auto& g, const auto& v) { return xt::where(v > real(0), g, real(0)); });
 }
 
 Var squared_relu(const Var& x) {
-  const ProfileSpan span;
-  Array y = rectified(x.value(), [](real v) { return v * v; });
-  return make_var("squared_relu", std::move(y), {x}, [x = x.value()](const Array& g, const Needs&) -> Grads {
-    return {rectified_grad(g, x, [](real dy, real v) { return 2 * dy * v; })};
-  });
+  return unary(
+      "squared_relu", x, Saves::input, [](const auto& v) { return xt::where(v <= real(0), real(0), v * v); },
+      [](const auto& g, const auto& v) { return xt::where(v > real(0), real(2) * g * v, real(0)); });
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,14 +1,14 @@
 #include "core/ops/reduce.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/array/layout.hpp"
-#include "core/array/rows.hpp"
+#include "core/array/rows_xt.hpp"
 #include "core/base/error.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/kernels/reduce.hpp"
-#include "core/kernels/softmax.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -150,25 +150,30 @@ Var min(const Var& x, const Axes& axes, const ReduceOptions& options) {
 Var logsumexp(const Var& x, const Axes& axes, const ReduceOptions& options) {
   const ProfileSpan span;
   const Folded folded = fold("logsumexp", x.value(), axes, /*at_end=*/true);
-  const int64_t length = folded.middle;
+  const int64_t length = folded.middle, grain = 1 + elementwise_grain / std::max<int64_t>(length, 1);
+  constexpr real infinity = std::numeric_limits<real>::infinity();
   Array y(folded.result(options));
-  parallel_for(folded.outer, 1 + elementwise_grain / std::max<int64_t>(length, 1),
-               [&, out = y.mutable_data()](int64_t begin, int64_t end) {
-                 for (int64_t row = begin; row < end; ++row)
-                   out[row] = kernels::logsumexp_row(folded.x.data() + row * length, length);
-               });
-  return make_var(
-      "logsumexp", y, {x},
-      [y, seen = folded.x, order = folded.order, shape = x.shape(), length](const Array& g, const Needs&) -> Grads {
-        Array dx(seen.shape());
-        parallel_for(g.size(), 1 + elementwise_grain / std::max<int64_t>(length, 1),
-                     [&, out = dx.mutable_data()](int64_t begin, int64_t end) {
-                       for (int64_t row = begin; row < end; ++row)
-                         kernels::logsumexp_row_grad(out + row * length, g[row], y[row], seen.data() + row * length,
-                                                     length);
-                     });
-        return {unfold(dx, order, shape)};
-      });
+  parallel_for(folded.outer, grain, [&, in = folded.x.data(), out = y.mutable_data()](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto row = as_row(in + i * length, length);
+      const real largest = length > 0 ? xt::amax(row)() : -infinity, m = std::isfinite(largest) ? largest : 0;
+      out[i] = m + static_cast<real>(std::log(xt::sum<double>(xt::exp(row - m))()));
+    }
+  });
+  return make_var("logsumexp", y, {x},
+                  [y, seen = folded.x, order = folded.order, shape = x.shape(), length, grain](const Array& g,
+                                                                                               const Needs&) -> Grads {
+                    Array dx(seen.shape());
+                    parallel_for(g.size(), grain, [&, out = dx.mutable_data()](int64_t begin, int64_t end) {
+                      for (int64_t i = begin; i < end; ++i) {
+                        auto row = as_row(out + i * length, length);
+                        // Where all x are -infinity, so is y; e^(-infinity - 0) is then the right 0.
+                        const real shift = y[i] == -infinity ? 0 : y[i];
+                        assign_row(row, g[i] * xt::exp(as_row(seen.data() + i * length, length) - shift));
+                      }
+                    });
+                    return {unfold(dx, order, shape)};
+                  });
 }
 
 Var cumulative_sum(const Var& x, int axis) {
@@ -176,14 +181,13 @@ Var cumulative_sum(const Var& x, int axis) {
   const Shape shape = x.shape();
   check(axis >= -shape.rank() && axis < shape.rank(), "cumulative_sum: axis {} is outside shape {}", axis, shape);
   const int a = shape.normalize_axis(axis);
-  const auto scan = [shape, outer = shape.product(0, a), middle = shape[a], inner = shape.product(a + 1, shape.rank())](
-                        const Array& in, bool reverse) {
-    Array out(shape);
-    kernels::cumulative_sum(out.mutable_data(), in.data(), outer, middle, inner, reverse);
-    return out;
-  };
-  return make_var("cumulative_sum", scan(x.value(), false), {x},
-                  [scan](const Array& g, const Needs&) -> Grads { return {scan(g, true)}; });
+  const Shape folded{shape.product(0, a), shape[a], shape.product(a + 1, shape.rank())};
+  // Added up in double: a running float sum of a million terms would be off by 1 %.
+  Array y = make_array(xt::cumsum<double>(as_xtensor<3>(x.value().reshape(folded)), 1)).reshape(shape);
+  return make_var("cumulative_sum", std::move(y), {x}, [shape, folded](const Array& g, const Needs&) -> Grads {
+    const auto reversed = xt::flip(as_xtensor<3>(g.reshape(folded)), 1);
+    return {make_array(xt::flip(xt::cumsum<double>(reversed, 1), 1)).reshape(shape)};
+  });
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

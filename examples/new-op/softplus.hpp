@@ -3,8 +3,8 @@
 
 #include "core/autograd/var.hpp"
 
-// What depends on `real` (float here, double there) stands between these two, so that the two never meet under one
-// name.
+// Code that depends on `real` is in this namespace, which is capstan::f32 in float builds and capstan::f64 in double
+// builds. Both can be linked into one program.
 namespace capstan::CAPSTAN_PRECISION {
 
 /// y = log(1 + e^x), without overflow.  dx = g sigmoid(x).
