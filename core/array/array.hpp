@@ -1,4 +1,4 @@
-// A contiguous row-major block of numbers. Light: does not include xtensor (core/array/array_xt.hpp does).
+// A contiguous row-major block of elements. Light: does not include xtensor (core/array/array_xt.hpp does).
 #pragma once
 
 #include <cstdint>

@@ -58,7 +58,7 @@ Array broadcasted(const Array& x, const Shape& shape) {
 
 namespace {
 
-/// Entries of an axis as blocks: `rows` runs of `length` numbers, `stride` apart in the whole.
+/// Entries of an axis as blocks: `rows` runs of `length` elements, `stride` apart in the whole.
 struct Blocks {
   int64_t rows, stride, length, offset;
 };

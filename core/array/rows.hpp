@@ -1,5 +1,5 @@
 // One loop for every broadcasting. Axes along which all operands behave alike are merged; the last of the merged axes
-// is the row, along which an operand moves by 1 or stands still; the others are counted through. So an operation is
+// is the row, along which an operand moves by 1 or not at all; the others are counted through. So an operation is
 // written once, for a row of contiguous or constant operands, and vectorises whatever the shapes.
 #pragma once
 
@@ -54,11 +54,11 @@ void walk_rows(const RowPlan& plan, int64_t begin, int64_t end, const Body& body
   }
 }
 
-/// Numbers a thread should get at least: below it a second thread costs more than it brings.
+/// Elements that a thread should get at least: below it a second thread costs more than it brings.
 constexpr int64_t elementwise_grain = 16384;
 
 /// body(offset in the result, offsets in the operands, count) over pieces of rows, split among the threads. A single
-/// long row is cut at multiples of 64 numbers, so that the split does not decide what a vector register handles.
+/// long row is cut at multiples of 64 elements, so that the split does not decide what a vector register handles.
 template <class Body>
 void parallel_rows(const RowPlan& plan, const Body& body) {
   constexpr int64_t granule = 64;

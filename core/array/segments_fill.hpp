@@ -8,7 +8,7 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// Sets the rows of (B, T, width) numbers that belong to padding tokens to `value`; touches nothing else.
+/// Sets the rows of (B, T, width) elements that belong to padding tokens to `value`; touches nothing else.
 inline void fill_padding(real* rows, int64_t width, const Segments& segments, real value) {
   if (segments.all_valid()) return;
   const int64_t tokens = segments.ids().size();

@@ -8,7 +8,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 
 /// Collects the gradient of one value. Records of the tape and Vars share it; it holds no value, so that a value lives
-/// only as long as somebody uses it or a pullback saved it.
+/// only as long as it is used or a pullback has saved it.
 struct GradSlot {
   Shape shape;
   bool has_grad = false;
@@ -30,7 +30,7 @@ class Var {
   int64_t dim(int axis) const { return node_->value.dim(axis); }
   int64_t size() const { return node_->value.size(); }
 
-  /// False for an undefined Var: it may stand among the inputs of an op for one that is not there.
+  /// False for an undefined Var: an op may get one as an optional input.
   bool needs_grad() const { return node_ != nullptr && node_->slot != nullptr; }
   bool has_grad() const { return needs_grad() && node_->slot->has_grad; }
   /// Throws std::logic_error when no gradient has arrived.
@@ -44,8 +44,8 @@ class Var {
   /// For a leaf outside a store: another value of the same shape, for all copies. Throws std::invalid_argument
   /// otherwise.
   void assign(Array value) const;
-  /// The value rounded for matrix products (nn/params/bf16_weights.hpp), for all copies of this Var; empty where there is
-  /// none.
+  /// The value rounded for matrix products (nn/params/bf16_weights.hpp), for all copies of this Var; empty where there
+  /// is none.
   const Bf16Array& bf16() const { return node_->bf16; }
   void set_bf16(Bf16Array rounded) const { node_->bf16 = std::move(rounded); }
   /// Do both handles name the same value?

@@ -1,4 +1,4 @@
-// Numbers of 16 bits for the factors of matrix products: the upper half of a float, so its range with 8 bits of
+// 16-bit floats for the factors of matrix products: the upper half of a float, so its range with 8 bits of
 // significand.
 #pragma once
 

@@ -9,7 +9,7 @@
 
 namespace capstan {
 
-/// key = (seed of the run, hash of what the numbers are for: a module path, "shuffle", ...).
+/// key = (seed of the run, hash of what the draws are for: a module path, "shuffle", ...).
 struct RandomKey {
   uint64_t seed = 0;
   uint64_t stream = 0;

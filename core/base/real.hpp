@@ -1,6 +1,6 @@
 // The working precision of a translation unit: float, or double where CAPSTAN_DOUBLE is defined.
 //
-// Every source that depends on `real` is compiled twice. The two results are in different inline namespaces, so that one
+// Every source that depends on `real` is compiled twice. The two results are in different inline namespaces, so one
 // program (a test) may link both. Everything that depends on `real` is in `namespace capstan::CAPSTAN_PRECISION`, which
 // callers write as `capstan`.
 #pragma once

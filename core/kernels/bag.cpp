@@ -8,14 +8,14 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 namespace {
 
-constexpr int64_t grain = 16384;  // numbers; below it a second thread costs more than it brings
+constexpr int64_t grain = 16384;  // elements; below it a second thread costs more than it brings
 
 }  // namespace
 
 void bag_sums(real* out, const real* table, const int32_t* ids, const int64_t* offsets, const real* factors,
               int64_t bags, int64_t width) {
-  const int64_t numbers = (offsets[bags] / std::max<int64_t>(bags, 1) + 1) * std::max<int64_t>(width, 1);  // of a bag
-  parallel_for(bags, 1 + grain / numbers, [=](int64_t begin, int64_t end) {
+  const int64_t elements = (offsets[bags] / std::max<int64_t>(bags, 1) + 1) * std::max<int64_t>(width, 1);  // of a bag
+  parallel_for(bags, 1 + grain / elements, [=](int64_t begin, int64_t end) {
     for (int64_t bag = begin; bag < end; ++bag) {
       real* const sum = out + bag * width;
       std::fill_n(sum, width, real{0});

@@ -5,7 +5,7 @@
 namespace capstan::kernels {
 namespace {
 
-constexpr int64_t grain = 16384;  // numbers; below it a second thread costs more than it brings
+constexpr int64_t grain = 16384;  // elements; below it a second thread costs more than it brings
 
 }  // namespace
 

@@ -45,7 +45,7 @@ void for_rows_with_sums(int64_t rows, int64_t grain, int64_t width, const Body& 
 /// Sums over the rows of in (rows, columns).
 void column_sums(const real* in, ColumnSums out, int64_t rows, int64_t columns);
 
-/// Rows of `columns` numbers below which a second thread costs more than it brings.
+/// Rows of `columns` elements below which a second thread costs more than it brings.
 inline int64_t row_grain(int64_t columns) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(columns, 1)); }
 
 }  // namespace kernels

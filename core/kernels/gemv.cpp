@@ -19,7 +19,7 @@ constexpr int64_t chains = 8;
 /// Rows that share one reading of a panel.
 constexpr int64_t rows_together = 4;
 
-/// The matrix that is packed; 0 behind its last output.
+/// The matrix that is packed; 0 after its last output.
 struct Unpacked {
   const real* weight;
   int64_t out, in;
@@ -35,7 +35,7 @@ void load_panel(const real* packed, Batch (&weights)[registers]) {
 
 #ifdef CAPSTAN_DOUBLE
 void load_panel(const Bf16Pair* packed, Batch (&weights)[registers]) {
-  alignas(64) real numbers[gemv_panel];
+  alignas(64) real weights_of_input[gemv_panel];
   const auto widened = [](uint32_t bits) {
     float value;
     std::memcpy(&value, &bits, sizeof value);
@@ -59,8 +59,8 @@ void load_panel(const Bf16Pair* packed, Batch (&weights)[registers]) {
 }
 #endif
 
-constexpr int64_t numbers_per_input(const real*) { return gemv_panel; }
-constexpr int64_t numbers_per_input(const Bf16Pair*) { return pairs; }
+constexpr int64_t values_per_input(const real*) { return gemv_panel; }
+constexpr int64_t values_per_input(const Bf16Pair*) { return pairs; }
 
 /// Panels that are read side by side: the hardware fetches ahead in each of them, but not across a page (measured: 28
 /// to 29 GB/s of one core with two, 25 with one).
@@ -91,7 +91,7 @@ template <int Rows, int64_t Panels, class Packed>
 void multiply_together(const Packed* packed, const GemvPass& pass, int64_t first, int64_t stride, int64_t row) {
   // Inputs whose sums run side by side; the same for one panel as for two, so that the sums are the same.
   constexpr int64_t steps = std::max<int64_t>(1, chains / (Rows * registers * panels_together<Rows>));
-  const int64_t step = numbers_per_input(packed);
+  const int64_t step = values_per_input(packed);
   const real* const x = pass.x + row * pass.in;
   Batch sums[steps][Panels][Rows][registers];
   for (auto& panels : sums)

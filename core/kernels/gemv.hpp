@@ -9,8 +9,8 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
-/// A packed weight (out, in) lies in panels of 32 outputs, zeros behind the last one: for every input the panel's
-/// weights side by side, so that a panel is read from front to back and no sum runs across a register.
+/// A packed weight (out, in) is stored in panels of 32 outputs, with zeros after the last one: for every input the
+/// panel's weights side by side, so that a panel is read from front to back and no sum runs across a register.
 constexpr int64_t gemv_panel = 32;
 inline int64_t gemv_panels(int64_t out) { return (out + gemv_panel - 1) / gemv_panel; }
 
@@ -36,7 +36,7 @@ struct GemvPass {
 void gemv(const real* packed, const GemvPass& pass, int64_t first, int64_t last);
 void gemv(const Bf16Pair* packed, const GemvPass& pass, int64_t first, int64_t last);
 
-/// y = y + scale * x M.  x: (in), M: rows of `stride` numbers, y: (columns).
+/// y = y + scale * x M.  x: (in), M: rows `stride` elements apart, y: (columns).
 void row_times_matrix(const real* x, int64_t in, const real* matrix, int64_t stride, int64_t columns, real scale,
                       real* y);
 

@@ -9,7 +9,7 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 namespace {
 
-constexpr int64_t grain = 16384;  // numbers; below it a second thread costs more than it brings
+constexpr int64_t grain = 16384;  // elements; below it a second thread costs more than it brings
 constexpr int64_t columns = 64;   // of `inner`, summed by one thread
 
 /// body(a, first column, width): sums into one place stay on one thread.

@@ -1,4 +1,4 @@
-// Copies from and sums into given places. Every number is summed in the order of the index: results do not depend on
+// Copies from and sums into given places. Every element is summed in the order of the index: results do not depend on
 // the number of threads.
 #pragma once
 

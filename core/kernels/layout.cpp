@@ -9,7 +9,7 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 namespace {
 
-constexpr int64_t grain = 16384;  // numbers; below it a second thread costs more than it brings
+constexpr int64_t grain = 16384;  // elements; below it a second thread costs more than it brings
 constexpr int64_t tile = 16;      // one cache line of float is read and written whole
 constexpr int max_rank = 6;
 

@@ -1,4 +1,4 @@
-// Normal numbers by counters.
+// Normally distributed random numbers, counter-based.
 #pragma once
 
 #include <cstdint>

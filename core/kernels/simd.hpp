@@ -1,4 +1,4 @@
-// Loops over contiguous numbers in SIMD registers (xsimd). A sweep hands its body a place: a whole register, or at the
+// Loops over contiguous elements in SIMD registers (xsimd). A sweep hands its body a place: a whole register, or at the
 // end the lanes that are left, so that bodies are written once.
 #pragma once
 
@@ -13,14 +13,14 @@ namespace kernels::simd {
 using Batch = xsimd::batch<real>;
 constexpr int64_t lanes = static_cast<int64_t>(Batch::size);
 
-/// `lanes` numbers from `index` on.
+/// `lanes` elements from `index` on.
 struct FullPlace {
   int64_t index;
   Batch load(const real* from, real /*rest*/ = 0) const { return Batch::load_unaligned(from + index); }
   void store(real* to, const Batch& value) const { value.store_unaligned(to + index); }
 };
 
-/// Fewer than `lanes` numbers from `index` on; the other lanes are loaded as `rest` and never stored.
+/// Fewer than `lanes` elements from `index` on; the other lanes are loaded as `rest` and never stored.
 struct PartPlace {
   int64_t index;
   int64_t count;

@@ -36,7 +36,7 @@ size_t class_units(size_t size_class) {
 
 size_t class_of(size_t bytes) {
   const size_t units = std::max<size_t>((bytes + alignment - 1) / alignment, classes_per_octave);
-  const size_t octave = 63 - static_cast<size_t>(__builtin_clzll(units)) - 3;  // units >> octave lies in [8, 16)
+  const size_t octave = 63 - static_cast<size_t>(__builtin_clzll(units)) - 3;  // units >> octave is in [8, 16)
   const size_t eighth = (units + (size_t{1} << octave) - 1) >> octave;         // rounded up, may reach 16
   return octave * classes_per_octave + (eighth - classes_per_octave);
 }
@@ -44,7 +44,7 @@ size_t class_of(size_t bytes) {
 size_t class_bytes(size_t size_class) { return class_units(size_class) * alignment; }
 
 /// Opens the first `usable` bytes of a block to AddressSanitizer and closes the rest: reuse and rounding up would hide
-/// from it every access behind the bytes asked for and after they were given back.
+/// from it every access past the bytes asked for, and every access after they were returned.
 void mark([[maybe_unused]] Buffer::Header* block, [[maybe_unused]] size_t usable) {
 #if defined(__SANITIZE_ADDRESS__)
   char* const data = reinterpret_cast<char*>(block) + header_bytes;
@@ -98,8 +98,8 @@ class Pool {
   }
 
  private:
-  /// Batches of ever other lengths leave blocks of ever other classes behind. Beyond twice what was ever in use at
-  /// once, the classes that nobody asked for longest go first; a fixed shape never comes here, since it misses nothing.
+  /// Batches of ever new lengths leave blocks of ever new classes. Beyond twice what was ever in use at
+  /// once, the classes unused for longest are freed first; a fixed shape never comes here, since it misses nothing.
   void make_room(size_t bytes) {
     while (stats_.bytes_reserved + bytes > 2 * highest_) {
       size_t oldest = class_count;

@@ -12,7 +12,7 @@ namespace capstan {
 
 struct PoolStats {
   uint64_t misses = 0;        // blocks that had to come from the system
-  size_t bytes_in_use = 0;    // in blocks held by somebody
+  size_t bytes_in_use = 0;    // in blocks that are in use
   size_t peak_in_use = 0;     // highest bytes_in_use since the last reset_peak()
   size_t bytes_reserved = 0;  // in use or waiting to be reused
 };

@@ -2,7 +2,7 @@
 //
 // All take the packed projection q|k|v and compute, per channel c,
 //   R_tc = sum_{s visible to t} e^(K_sc + w_ts) V_sc / sum_{s visible to t} e^(K_sc + w_ts),   Y_t = sigmoid(Q_t) R_t.
-// A token of padding sees nothing: its Y is 0 and it gets no gradient. Nothing of size T x T is stored.
+// Padding tokens see nothing: their Y is 0 and they get no gradient. Nothing of size T x T is stored.
 #pragma once
 
 #include "core/array/segments.hpp"
@@ -10,8 +10,8 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// AFT-simple, w = 0.  qkv: (B, T, 3D) -> (B, T, D).  Causal: saves the gate g and the average R (2 B T D numbers);
-/// bidirectional: two numbers per document and channel.
+/// AFT-simple, w = 0.  qkv: (B, T, 3D) -> (B, T, D).  Causal: saves the gate g and the average R (2 B T D values);
+/// bidirectional: two values per document and channel.
 Var aft_simple(const Var& qkv, const Segments& segments, bool causal);
 
 struct AftOptions {

@@ -95,7 +95,7 @@ Var aft_dense_composed(const Var& qkv, const Var& w, const Segments& segments, b
 Var aft_conv_bias(const Var& taps, const Segments& segments, bool causal) {
   const int64_t batch = segments.batch(), length = segments.length(), heads = taps.dim(0), count = taps.dim(1);
   const int64_t centre = causal ? 0 : count / 2;
-  // A tap of zero behind the real ones stands for every lag outside the window.
+  // A tap of zero after the real ones serves every lag outside the window.
   const Var with_zero = concatenate({taps, Var(Array::zeros(Shape{heads, 1}))}, 1);
   Ids tap_of(Shape{batch, length, length});
   int32_t* tap = tap_of.mutable_data();

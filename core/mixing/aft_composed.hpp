@@ -1,4 +1,4 @@
-// AFT as a composition of primitives: what it is, without any thought of speed. B x T x T x D numbers; for tests and
+// AFT as a composition of primitives: the definition, not optimised. B x T x T x D elements; for tests and
 // for readers. The arguments are those of core/mixing/aft.hpp, which computes the same.
 #pragma once
 

@@ -15,7 +15,7 @@ namespace {
 /// product.
 constexpr int64_t group_channels = 64;
 
-/// Above it nothing that underflowed can matter, and in float K - m lies within (-32, 0], where its rounding stays
+/// Above it nothing that underflowed can matter, and in float K - m is within (-32, 0], where its rounding stays
 /// below 2^-20: what a key far above its row's own does to the row is then less than 1e-6 of the largest output.
 constexpr real denominator_floor = sizeof(real) == 4 ? real(1e-13) : real(1e-250);
 

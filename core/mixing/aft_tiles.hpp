@@ -1,4 +1,4 @@
-// The engine behind aft_factorised, aft_dense and aft_conv. Internal to the AFT ops.
+// The engine of aft_factorised, aft_dense and aft_conv. Internal to the AFT ops.
 //
 // Positions of a document are cut into tiles of targets. For each tile the weights e^(w_ts - max_s w_ts) form one small
 // dense matrix, shared by all documents and channels (of a head); its product with the rows [E V | E], E = e^(K - m),
@@ -41,7 +41,7 @@ class AftTiles {
   void backward(const real* dy, const real* average, const real* denominator, real* dqkv);
 
  private:
-  /// A run of value channels with their keys, and where its columns stand among those of all groups.
+  /// A run of value channels with their keys, and the place of its columns among those of all groups.
   struct Group {
     kernels::AftGroup shape;
     int64_t head, channel, key, column;

@@ -1,4 +1,4 @@
-// Attention of every query on the keys it may see, with any of three kernels: the op behind the Transformer baseline
+// Attention of every query on the keys it may see, with any of three kernels: the op of the Transformer baseline
 // and the quadratic parts of GAU and FLASH. Nothing of size T x T is stored.
 #pragma once
 

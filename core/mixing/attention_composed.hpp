@@ -1,4 +1,4 @@
-// Attention as a composition of primitives: what it is, without any thought of speed. B x H x T x T numbers; for tests
+// Attention as a composition of primitives: the definition, not optimised. B x H x T x T elements; for tests
 // and for readers. The arguments are those of core/mixing/attention.hpp, which computes the same.
 #pragma once
 

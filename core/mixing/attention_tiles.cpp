@@ -38,7 +38,7 @@ void AttentionTiles::cut_pieces() {
 void AttentionTiles::prepare_bias() {
   const int64_t lags = 2 * longest_ - 1, known = inputs_.bias.dim(1);
   const real base = static_cast<real>(softmax() ? log2_e : 1);
-  // Columns behind a tile's last query read past the largest lag.
+  // Columns after a tile's last query read past the largest lag.
   bias_ = Array::zeros(Shape{heads(), lags + kernels::attention_column_granule()});
   for (int64_t head = 0; head < heads(); ++head) {
     const real* const from = inputs_.bias.data() + head * known + (known - lags) / 2;

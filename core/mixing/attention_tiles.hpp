@@ -1,10 +1,10 @@
-// The engine behind attention. Internal to the attention ops.
+// The engine of attention. Internal to the attention ops.
 //
 // What sees each other - a document, or one chunk of it - is a piece. Its queries are cut into tiles, and each tile
 // meets the keys it may see in blocks: the block's logits are one small matrix product, become weights, and meet the
 // values in another. Blocks above the diagonal are never formed, and those on it are half as long. Everything local to
 // a tile is stored transposed, a query per column: then the strided rows of keys and values are the left operand of
-// every product, which needs no packing, and what belongs to a query lies in the lanes of a register.
+// every product, which needs no packing, and the values of a query fill one lane of a register.
 #pragma once
 
 #include <vector>
@@ -71,7 +71,7 @@ class AttentionTiles {
   };
   /// Work memory of one thread. Everything in columns has the same stride; the last line is for the pullback only.
   struct Work {
-    real *scale, *logit_scale, *output_scale, *maximum, *total, *decay, *shift;  // a number per query
+    real *scale, *logit_scale, *output_scale, *maximum, *total, *decay, *shift;  // a value per query
     real *q_columns, *logits, *sums;                     // (Z, columns), (keys, columns), (Z or E, columns)
     real *q_rows, *dout_rows, *dout_columns, *dweights;  // (queries, Z), (queries, E), (E, columns), (keys, columns)
   };
@@ -121,7 +121,7 @@ class AttentionTiles {
   int64_t longest_ = 0;        // piece
   int64_t column_stride_ = 0;  // of everything in columns
   Array bias_;                 // (H, lags): of lag 1 - longest and on, in the base of the logits
-  Array work_;                 // (threads, numbers)
+  Array work_;                 // (threads, elements)
 };
 
 /// Products are cut along a head's width into slices of this: small ones run fastest.

@@ -20,7 +20,7 @@ void AttentionTiles::prepare_backward(const Queries& queries, const Work& work, 
     const real* const maximum = results.statistics + queries.head * tokens() + queries.token();
     const real* const inverse = maximum + heads() * tokens();
     std::copy_n(maximum, queries.count, work.maximum);
-    // Columns behind the last query have dO = 0; so their weights must not be infinite.
+    // Columns after the last query have dO = 0, so their weights must not be infinite.
     std::fill(work.maximum + queries.count, work.maximum + queries.columns, std::numeric_limits<real>::max());
     std::fill(work.shift + queries.count, work.shift + queries.columns, real{0});
     kernels::attention_row_products(results.doutput + first, stride, results.output + first, stride, queries.count, e,
@@ -125,7 +125,7 @@ void AttentionTiles::backward(const AttentionResults& results, const AttentionGr
 }
 
 Array AttentionTiles::give_bias_gradients(std::vector<BackwardUnit>& units) const {
-  // Lags of a piece, and columns behind its last query.
+  // Lags of a piece, and columns after its last query.
   const auto room = [](const BackwardUnit& unit) {
     return 2 * unit.piece->length - 1 + kernels::attention_column_granule();
   };

@@ -43,7 +43,7 @@ void for_each_state(Iterator begin, Iterator end, bool causal, const Add& add, c
   }
 }
 
-/// body(chunks, state) for every document; `state` is work space of `size` numbers. Enough documents go one to a
+/// body(chunks, state) for every document; `state` is work space of `size` elements. Enough documents go one to a
 /// thread; otherwise they follow each other and the threads share every product.
 template <class Body>
 void for_each_document(const Segments& segments, const ChunkLinearOptions& options, int64_t size, const Body& body) {

@@ -1,5 +1,5 @@
-// The linear part of mixed chunk attention as a composition of primitives: what it is, without any thought of speed.
-// B x T x T numbers; for tests and for readers. The arguments are those of core/mixing/chunk_linear.hpp.
+// The linear part of mixed chunk attention as a composition of primitives: the definition, not optimised.
+// B x T x T elements; for tests and for readers. The arguments are those of core/mixing/chunk_linear.hpp.
 #pragma once
 
 #include "core/mixing/chunk_linear.hpp"

@@ -21,7 +21,7 @@ struct FastformerWeights {
 };
 
 /// qk: (B, T, 2D) -> (B, T, D), 0 for padding.  O(T D) beyond the products. Saves the weights of both pools, 2 B T H
-/// numbers; the pullback computes the pools again and scans backwards without exp. Throws std::invalid_argument naming
+/// values; the pullback computes the pools again and scans backwards without exp. Throws std::invalid_argument naming
 /// the shapes.
 Var fastformer(const Var& qk, const FastformerWeights& weights, const Segments& segments, bool causal);
 

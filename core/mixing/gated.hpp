@@ -1,4 +1,4 @@
-// What stands between the projections of a gated attention unit and its attention. Hua et al. 2022, arXiv 2202.10447.
+// The steps between the projections of a gated attention unit and its attention. Hua et al. 2022, arXiv 2202.10447.
 #pragma once
 
 #include <optional>

@@ -11,7 +11,7 @@ namespace {
 Var conv(const Var& x, const Var& kernel, const Ids& reach) {
   const ProfileSpan span;
   const kernels::ConvSize size{x.dim(0), x.dim(1), x.dim(2), kernel.dim(1)};
-  const Array taps = permuted_axes(kernel.value(), {1, 0});  // (K, D): a tap's numbers side by side
+  const Array taps = permuted_axes(kernel.value(), {1, 0});  // (K, D): a tap's elements are neighbours
   Array y(x.shape());
   kernels::causal_conv(y.mutable_data(), x.value().data(), taps.data(), reach.data(), size);
   return make_var("depthwise_causal_conv", std::move(y), {x, kernel},

@@ -13,7 +13,7 @@ namespace {
 /// Rows that are gated and multiplied at a time: enough for a product at full speed, few enough to stay in the cache.
 constexpr int64_t rows_at_once = 2048;
 
-/// body(first row, rows, buffer) over all rows, at least once; the buffer holds that many rows of `in` numbers.
+/// body(first row, rows, buffer) over all rows, at least once; the buffer holds that many rows of `in` elements.
 template <class Body>
 void for_row_blocks(const LinearSizes& sizes, const Body& body) {
   Array buffer(Shape{std::min(rows_at_once, sizes.rows), sizes.in});

@@ -7,7 +7,7 @@ namespace capstan::CAPSTAN_PRECISION {
 
 /// y = (gate * x) W^T + b.  gate, x: (..., in), weight: (out, in), bias: (out) or undefined -> (..., out). The gated
 /// rows exist a few thousand at a time, forward and in the pullback, which saves gate and x and writes their gradients
-/// over them where nobody else holds them. Throws std::invalid_argument naming the shapes.
+/// over them where these are the only handles. Throws std::invalid_argument naming the shapes.
 Var gated_linear(const Var& gate, const Var& x, const Var& weight, const Var& bias = Var());
 
 }  // namespace capstan::CAPSTAN_PRECISION

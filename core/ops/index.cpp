@@ -8,7 +8,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-/// "(2, 5)": where element `index` stands in `shape`.
+/// "(2, 5)": the place of element `index` in `shape`.
 std::string place(const Shape& shape, int64_t index) {
   std::vector<int64_t> at(static_cast<size_t>(shape.rank()));
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {

@@ -1,6 +1,6 @@
 // Primitives that read and write at given places. An index outside its range throws std::invalid_argument naming the
 // index and its position. All gradients are sums in a fixed order: they do not depend on the number of threads. g
-// stands for the gradient of the output.
+// is the gradient of the output.
 #pragma once
 
 #include "core/autograd/tape.hpp"
@@ -15,7 +15,7 @@ Var take_along(const Var& x, const Ids& index, int axis);
 /// x with updates added: y[a, n, c] = x[a, n, c] + sum of updates[a, i, c] over the i with index[i] = n; index (I...),
 /// updates (A, I..., C).  dx = g, dupdates = gather(g, index, axis).
 Var scatter_add(const Var& x, const Ids& index, const Var& updates, int axis = 0);
-/// Rows of a table: table (V, D), ids (...) -> (..., D).  dtable[v] = sum of g over the places where id v stands, added
+/// Rows of a table: table (V, D), ids (...) -> (..., D).  dtable[v] = sum of g over the places of id v, added
 /// to the block in place where the table is a parameter.
 Var embedding(const Var& table, const Ids& ids);
 

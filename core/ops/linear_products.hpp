@@ -15,9 +15,9 @@ struct LinearSizes {
 /// Checks x, weight (out, in) and bias (out) or undefined. Throws std::invalid_argument naming `op` and the shapes.
 LinearSizes linear_sizes(const Shape& x, const Shape& weight, const Var& bias, const char* op);
 
-/// A matrix as the products of one affine map take it: its numbers as they are; or bf16 ones, to which the weight was
-/// rounded beforehand (nn/params/bf16_weights.hpp) and everything it is multiplied with is rounded here. One Factor serves all
-/// products of its matrix, the pullback's too; the numbers it was made from are not kept unless they are used.
+/// A matrix as the products of one affine map take it: its elements as they are; or bf16 ones, to which the weight was
+/// rounded beforehand (nn/params/bf16_weights.hpp) and everything it is multiplied with is rounded here. One Factor
+/// serves all products of its matrix, the pullback's too; the elements it was made from are kept only if they are used.
 class Factor {
  public:
   /// A weight: its bf16 copy where it has one, else its value.
@@ -26,7 +26,7 @@ class Factor {
   }
   /// What is multiplied with `weight`.
   Factor(Array x, const Factor& weight);
-  /// The same, of `count` numbers that must outlive the Factor.
+  /// The same, of `count` elements that must outlive the Factor.
   Factor(const real* x, int64_t count, const Factor& weight);
 
   bool is_bf16() const { return !rounded_.empty(); }
@@ -52,7 +52,7 @@ void weight_grad(const Factor& dy, const Factor& x, real* dweight, real beta, co
 /// dW = dy^T x, into the block of input `input` where it has one; nothing where it needs none.
 Grad weight_grad(const Factor& dy, const Factor& x, const LinearSizes& sizes, const Needs& needs, size_t input);
 
-/// Takes `array` itself where nobody else holds it, so that a result may be written over what it is made from; else
+/// Takes `array` itself where it is the only handle, so that a result may be written over what it is made from; else
 /// makes a new one of its shape and leaves `array` alone.
 Array take_or_make(Array& array);
 

@@ -145,8 +145,8 @@ CrossEntropy linear_cross_entropy(const Var& x, const Var& weight, const Var& bi
           const Array& dy, const Needs& needs) mutable -> Grads {
         const real factor = dy.item();
         // The forward pass made the gradients: a factor of 1 leaves dx as it is.
-        const int64_t scaled_numbers = factor == 1 ? 0 : 2 * dx.size();
-        declare_traffic((scaled_numbers + 3 * (dweight.size() + dbias.size())) * static_cast<int64_t>(sizeof(real)));
+        const int64_t scaled_values = factor == 1 ? 0 : 2 * dx.size();
+        declare_traffic((scaled_values + 3 * (dweight.size() + dbias.size())) * static_cast<int64_t>(sizeof(real)));
         Grads grads(3);
         grads[0] = scaled(dx, factor, needs, 0);
         grads[1] = scaled(dweight, factor, needs, 1);

@@ -20,7 +20,7 @@ struct CrossEntropy {
       0;  // of these, rows whose highest logit is the target's (the first of equal ones); 0 unless asked for
 };
 
-/// -log softmax(logits)[target], summed.  logits: (..., V), targets: (...). Saves the logits and two numbers per row.
+/// -log softmax(logits)[target], summed.  logits: (..., V), targets: (...). Saves the logits and two values per row.
 /// Throws std::invalid_argument naming the shapes, or id, row and V for a target outside [0, V).
 CrossEntropy softmax_cross_entropy(const Var& logits, const Ids& targets, const CrossEntropyOptions& options = {});
 

@@ -1,5 +1,5 @@
 // Element-wise primitives. Two operands broadcast as in NumPy; the tape sums gradients over the broadcast axes. g
-// stands for the gradient of the output.
+// is the gradient of the output.
 #pragma once
 
 #include "core/autograd/tape.hpp"

@@ -61,7 +61,7 @@ Var rms_norm(const Var& x, const Var& gain, double eps) {
 Var scale_norm(const Var& x, const Var& gain, double eps) {
   const ProfileSpan span;
   NormPass pass = make_pass("scale_norm", NormKind::rms, x, Var(), Var(), eps);
-  check(gain && gain.size() == 1, "scale_norm: the gain must be one number, got shape {}",
+  check(gain && gain.size() == 1, "scale_norm: the gain must have one element, got shape {}",
         gain ? gain.shape() : Shape{0});
   pass.scale = gain.value()[0];
   Array y(x.shape()), rstd(Shape{pass.rows});

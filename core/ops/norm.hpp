@@ -1,4 +1,4 @@
-// Normalisation over the last axis. Each op saves its input and one or two numbers per row.
+// Normalisation over the last axis. Each op saves its input and one or two values per row.
 #pragma once
 
 #include "core/autograd/var.hpp"

@@ -1,5 +1,5 @@
 // Primitives that reduce or scan along axes. Negative axes count from the end; an axis named twice or outside the shape
-// throws std::invalid_argument. g stands for the gradient of the output.
+// throws std::invalid_argument. g is the gradient of the output.
 #pragma once
 
 #include <vector>

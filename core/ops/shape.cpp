@@ -21,9 +21,9 @@ int checked_axis(const char* op, const Shape& shape, int axis) {
 
 /// "2, -1, 3".
 template <class T>
-std::string listed(const std::vector<T>& numbers) {
+std::string listed(const std::vector<T>& values) {
   std::string text;
-  for (const T number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
+  for (const T value : values) text += (text.empty() ? "" : ", ") + std::to_string(value);
   return text;
 }
 

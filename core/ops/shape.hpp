@@ -1,4 +1,4 @@
-// Primitives that move elements without changing them. Negative axes count from the end. g stands for the gradient of
+// Primitives that move elements without changing them. Negative axes count from the end. g is the gradient of
 // the output; an axis, range or size that does not fit throws std::invalid_argument.
 #pragma once
 

@@ -5,12 +5,12 @@
 
 namespace capstan {
 
-/// What stands behind gemm.
+/// The libraries that gemm calls.
 struct BlasInfo {
   std::string core;       // the kernel set OpenBLAS chose, e.g. "SkylakeX"
   std::string threading;  // "openmp", "pthread" or "serial"
   std::string version;
-  std::string float_products;  // who computes them: "oneDNN 2.6.3" or "OpenBLAS"
+  std::string float_products;  // the library that computes them: "oneDNN 2.6.3" or "OpenBLAS"
   std::string bf16_products;   // "oneDNN 2.6.3", or "OpenBLAS, in floats" where they are emulated
 };
 BlasInfo blas_info();

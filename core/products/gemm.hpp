@@ -1,6 +1,6 @@
-// Matrix products. One interface, two libraries behind it (core/products/gemm_backend.hpp); rows are split among our own threads
-// and each piece runs single-threaded inside, which reaches a higher share of the machine's rate than a library's own
-// threading.
+// Matrix products: one interface to two libraries (core/products/gemm_backend.hpp). Rows are split among our own
+// threads and a library runs each piece on one thread, which reaches a higher share of the machine's rate than the
+// library's own threading.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace capstan::CAPSTAN_PRECISION {
 
 enum class Transpose { no, yes };
 
-/// A row-major matrix operand: `data` with `stride` numbers from one stored row to the next, taken transposed or not.
+/// A row-major matrix operand: `data` with `stride` elements from one stored row to the next, taken transposed or not.
 template <class T>
 struct MatrixOf {
   const T* data;
@@ -26,12 +26,12 @@ using Bf16View = MatrixOf<Bf16>;
 void gemm(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView& b, real* c, int64_t c_stride,
           real alpha = 1, real beta = 0);
 
-/// C = A B + beta * C of bf16 numbers, multiplied and added in floats; beta is 0 or 1. Throws std::invalid_argument
+/// C = A B + beta * C of bf16 matrices, multiplied and added in floats; beta is 0 or 1. Throws std::invalid_argument
 /// otherwise.
 void gemm(int64_t m, int64_t n, int64_t k, const Bf16View& a, const Bf16View& b, float* c, int64_t c_stride,
           float beta = 0);
 
-/// `batch` products whose operands lie a_step, b_step and c_step numbers apart (0 shares an operand).
+/// `batch` products whose operands are a_step, b_step and c_step elements apart (0 shares an operand).
 void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixView& a, int64_t a_step,
                   const MatrixView& b, int64_t b_step, real* c, int64_t c_stride, int64_t c_step, real alpha = 1,
                   real beta = 0);

@@ -79,13 +79,13 @@ bool openblas_is_faster(const Product<float>& p) {
   const int64_t work = p.m * p.n * p.k;
   // A call of oneDNN costs about 0.4 microseconds.
   if (work < 32 * 1024) return true;
-  // OpenBLAS has kernels that multiply small matrices where they lie; they do badly where only B is transposed.
+  // OpenBLAS has kernels that multiply small matrices without packing; they are slow where only B is transposed.
   const bool only_b_transposed = p.b_transposed && !p.a_transposed;
   if (!only_b_transposed && p.n <= 128 && work <= 1'000'000) return true;
   // The forward product of a wide layer, which starts from the bias.
   if (only_b_transposed && p.beta != 0 && p.m >= 512 && p.n >= 1024) return true;
-  // oneDNN packs a transposed A slowly when its rows lie a multiple of 1 KB apart, and a narrow B does not outweigh it:
-  // weight gradients of layers with 1024 outputs or more.
+  // oneDNN packs a transposed A slowly when its rows are a multiple of 1 KB apart, and a narrow B does not make up for
+  // it: weight gradients of layers with 1024 outputs or more.
   return p.a_transposed && p.a_stride >= 1024 && p.a_stride % 256 == 0 && p.k > 512 && p.n < 1024;
 }
 

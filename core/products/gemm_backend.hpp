@@ -1,5 +1,5 @@
-// The libraries behind gemm: OpenBLAS for double; for float also oneDNN, where the build has it (CAPSTAN_ONEDNN); for
-// bf16 oneDNN alone.
+// The libraries that gemm calls: OpenBLAS for double; for float also oneDNN, where the build has it (CAPSTAN_ONEDNN);
+// for bf16 oneDNN alone.
 #pragma once
 
 #include <string>
@@ -10,21 +10,21 @@ namespace capstan {
 
 enum class GemmBackend { openblas, onednn };
 
-/// Whom products of floats are given to: oneDNN in a build that has it, until set_gemm_backend() says otherwise. Shapes
-/// that OpenBLAS does faster stay with OpenBLAS in either case.
+/// The library for products of floats: oneDNN in a build that has it, until set_gemm_backend() changes it. Shapes that
+/// OpenBLAS multiplies faster go to OpenBLAS in either case.
 GemmBackend gemm_backend();
 /// For tests and benchmarks; never while a product runs. Throws std::invalid_argument where the build has no oneDNN.
 void set_gemm_backend(GemmBackend backend);
 /// "2.6.3"; empty in a build without oneDNN.
 std::string onednn_version();
 
-/// Who computes products of bf16 numbers.
+/// How products of bf16 matrices are computed.
 enum class Bf16Backend {
   onednn,  // the CPU's bf16 instructions; on a CPU with AVX-512 but without them oneDNN imitates them, very slowly
-  floats,  // the numbers as floats, by the libraries above: equal but for the order of additions, without any gain
+  floats,  // the elements as floats, by the libraries above: equal but for the order of additions, without any gain
 };
 
-/// Why products of bf16 numbers gain nothing here, and what to do; empty where the build has oneDNN and the CPU has the
+/// Why products in bf16 gain nothing here, and what to do; empty where the build has oneDNN and the CPU has the
 /// instructions.
 std::string bf16_obstacle();
 /// oneDNN where there is no obstacle and floats elsewhere, until set_bf16_backend() says otherwise.
@@ -36,7 +36,7 @@ void set_bf16_backend(Bf16Backend backend);
 bool onednn_multiplies_bf16();
 
 /// On the calling thread alone. Which library computes a product depends on its shape and strides, never on its
-/// numbers.
+/// elements.
 void multiply(const Product<float>& product);
 void multiply(const Product<double>& product);
 void multiply(const Bf16Product& product);

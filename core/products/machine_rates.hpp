@@ -20,7 +20,7 @@ class ProductRate {
   std::vector<real> a_, b_, c_;
 };
 
-/// Bytes per second of a = b + s c over arrays of `count` numbers, all threads, the median of five rounds; three
+/// Bytes per second of a = b + s c over arrays of `count` elements, all threads, the median of five rounds; three
 /// streams counted. Means something where the arrays are far larger than the caches.
 double triad_rate(int64_t count);
 

@@ -23,7 +23,7 @@ memory::desc matrix(int64_t rows, int64_t columns, int64_t stride, bool transpos
 
 memory without_data(const memory::desc& description) { return {description, engine(), nullptr}; }
 
-/// A product ready to run on any numbers of its shape.
+/// A product ready to run on any matrices of its shape.
 class Prepared {
  public:
   explicit Prepared(const Bf16Product& p)

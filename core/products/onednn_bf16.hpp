@@ -1,4 +1,4 @@
-// oneDNN's matrix products of bf16 numbers, behind core/gemm_backend.
+// oneDNN's matrix products of bf16 matrices, called by core/products/gemm_backend.
 #pragma once
 
 #include "core/products/product.hpp"

@@ -20,8 +20,8 @@ inline std::vector<EnumName<DecodeWeights>> enum_names(DecodeWeights) {
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// Where packed matrices lie, one behind the other: large blocks get huge pages, single matrices below 4 MB would not,
-/// and weights that no cache holds are read up to a seventh faster from those.
+/// The storage of packed matrices, one after the other: large blocks get huge pages, single matrices below 4 MB would
+/// not, and weights that no cache holds are read up to a seventh faster from those.
 class PackedMemory {
  public:
   struct Place {

@@ -7,7 +7,7 @@
 
 namespace capstan {
 
-/// C (m, n) = alpha * op(A) op(B) + beta * C, row-major, with an inner size of k; with beta = 0 C is not read. m, n, k > 0.
+/// C (m, n) = alpha * op(A) op(B) + beta * C, row-major, inner size k; with beta = 0 C is not read. m, n, k > 0.
 template <class T>
 struct Product {
   int64_t m, n, k;
@@ -22,7 +22,7 @@ struct Product {
   T alpha, beta;
 };
 
-/// C (m, n) = op(A) op(B), or C + op(A) op(B), in floats: products of two bf16 numbers are exact, sums are rounded.
+/// C (m, n) = op(A) op(B), or C + op(A) op(B), in floats: products of two bf16 values are exact, sums are rounded.
 struct Bf16Product {
   int64_t m, n, k;
   const Bf16* a;

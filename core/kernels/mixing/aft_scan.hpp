@@ -8,7 +8,7 @@ namespace kernels {
 
 /// Causal: continues `state`, with a key per channel, over `length` tokens: a gated moving average, one exp per key,
 ///   m' = max(m, K),  D' = e^(m - m') D + e^(K - m'),  g = e^(K - m') / D',  R' = R + g (V - R),  Y = sigmoid(Q) R'.
-/// D >= 1 from the first token on, so there is no epsilon and no 0/0. Row t of `y` has `y_stride` numbers between
+/// D >= 1 from the first token on, so there is no epsilon and no 0/0. Row t of `y` has `y_stride` elements between
 /// tokens; g and R are written to `gate` and `average` (same stride) unless null.
 void aft_scan(const AftInput& in, int64_t length, int64_t channels, const AftState& state, real* y, int64_t y_stride,
               real* gate, real* average);
@@ -19,7 +19,7 @@ void aft_scan(const AftInput& in, int64_t length, int64_t channels, const AftSta
 void aft_scan_backward(const AftInput& in, int64_t length, int64_t channels, const real* dy, const real* gate,
                        const real* average, int64_t y_stride, const AftGradient& out);
 
-/// Bidirectional: average_c = sum_t softmax_t(K)_tc V_tc and logsum_c = log sum_t e^K_tc, both `channels` numbers.
+/// Bidirectional: average_c = sum_t softmax_t(K)_tc V_tc and logsum_c = log sum_t e^K_tc, both (channels).
 void aft_pool(const AftInput& in, int64_t length, int64_t channels, real* logsum, real* average);
 /// Y_t = sigmoid(Q_t) average.
 void aft_pool_apply(const AftInput& in, int64_t length, int64_t channels, const real* average, real* y,

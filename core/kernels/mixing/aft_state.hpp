@@ -8,7 +8,8 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
-/// q|k|v of consecutive tokens: pointers to the first channel of the first token, `stride` numbers from token to token.
+/// q|k|v of consecutive tokens: pointers to the first channel of the first token, `stride` elements from token to
+/// token.
 struct AftInput {
   const real *q, *k, *v;
   int64_t stride;
@@ -21,7 +22,7 @@ struct AftGradient {
 };
 
 /// The recurrent state of one channel is (m, D, R): running maximum of the keys, sum of e^(K - m), weighted average of
-/// the values. m and D have a number per key, R one per channel; channels may share a key.
+/// the values. m and D have a value per key, R one per channel; channels may share a key.
 struct AftState {
   real *maximum, *weight, *average;
 };

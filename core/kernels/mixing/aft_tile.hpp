@@ -1,6 +1,6 @@
 // The element-wise parts of AFT's tiles, between the matrix products. A group is a run of `channels` value channels
 // with their keys: one key per channel, or one key for the whole group (`shared_key`). "exp row" means the channels +
-// keys numbers [E V | E], E = e^(K - reference).
+// keys columns [E V | E], E = e^(K - reference).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct AftGroup {
 };
 
 /// Continues the state (m, D, R) of systems.md-style carries over `length` tokens, without outputs. `in.stride` may be
-/// negative to walk backwards. maximum, weight: keys() numbers; average: channels.
+/// negative to walk backwards. maximum, weight: (keys()); average: (channels).
 void aft_carry(const AftInput& in, int64_t length, const AftGroup& group, const AftState& state);
 
 /// reference = max(reference, K_t) over `length` tokens.
@@ -27,7 +27,7 @@ void aft_key_maximum(const AftInput& in, int64_t length, const AftGroup& group, 
 /// exp rows of `length` tokens into `rows`.
 void aft_pack(const AftInput& in, int64_t length, const AftGroup& group, const real* reference, real* rows,
               int64_t row_stride);
-/// The exp row that stands for all tokens of a carry.
+/// The exp row of all tokens of a carry.
 void aft_pack_carry(const AftState& carry, const AftGroup& group, const real* reference, real* row);
 
 /// sums: `length` rows [sum E V | sum E] weighted by e^w. R = their quotient, Y = sigmoid(Q) R; the denominators are

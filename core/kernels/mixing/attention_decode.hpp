@@ -18,7 +18,7 @@ struct AttentionCache {
 };
 
 /// y = output_scale * sum_j f(scale (q . k_j) + bias_j) v_j, j over the rows of the cache; softmax normalises. bias:
-/// `count` numbers in the order of the rows, or null.  q: Z numbers, y: E numbers, written also for count 0 (with 0).
+/// (count) in the order of the rows, or null.  q: (Z), y: (E), written also for count 0 (with 0).
 void attention_decode(const AttentionCache& cache, AttentionKernel kernel, real scale, const real* bias,
                       real output_scale, const real* q, real* y);
 

@@ -38,10 +38,10 @@ struct Column {
   Batch logit(int64_t r) const { return Batch::load_unaligned(at(tile.logits, r)); }
   Batch biased_logit(int64_t r) const { return logit(r) + Batch::load_unaligned(tile.bias + first - r); }
   /// Which queries see key r?
-  auto visible(int64_t r) const { return numbers() >= Batch(static_cast<real>(r + tile.diagonal - first)); }
+  auto visible(int64_t r) const { return lane_numbers() >= Batch(static_cast<real>(r + tile.diagonal - first)); }
 
  private:
-  static Batch numbers() {
+  static Batch lane_numbers() {
     alignas(64) real number[lanes];
     for (int64_t lane = 0; lane < lanes; ++lane) number[lane] = static_cast<real>(lane);
     return Batch::load_aligned(number);
@@ -172,10 +172,10 @@ void softmax_weights_backward(const AttentionTile& tile, real* dweights, const r
   clear_unseen(tile, dweights);
 }
 
-/// Eight numbers in one register, for transposing in blocks of 8 x 8.
+/// Eight elements in one register, for transposing in blocks of 8 x 8.
 typedef real Eight __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real)), may_alias));
 
-/// out[k] = column k of eight rows of `in`, `stride` apart: numbers, pairs, then fours change places.
+/// out[k] = column k of eight rows of `in`, `stride` apart: single elements, pairs, then fours change places.
 inline void transpose_block(const real* in, int64_t stride, Eight (&out)[8]) {
   Eight ones[8], twos[8];
   for (int64_t i = 0; i < 8; i += 2) {

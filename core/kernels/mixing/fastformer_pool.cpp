@@ -59,7 +59,7 @@ void apply(const Pool& pool, int64_t t, const PoolPiece& piece, const real* aver
   simd::sweep(piece.count, [&](auto at) { at.store(y, at.load(average) * at.load(other)); });
 }
 
-/// Numbers of the pieces of one unit, `offset(piece)` on.
+/// Elements of the pieces of one unit, `offset(piece)` on.
 class PieceBuffer {
  public:
   explicit PieceBuffer(const Pool& pool) : first_(pool.pieces[0].begin) { std::fill_n(data_, pool_channels, real{0}); }

@@ -14,7 +14,7 @@ struct PoolPiece {
 };
 constexpr int64_t pool_channels = 64;
 
-/// Rows of a document: the first number of its first token, and numbers from token to token.
+/// Rows of a document: the first element of its first token, and elements from token to token.
 struct PoolRows {
   const real* data;
   int64_t stride;

@@ -12,7 +12,7 @@ struct RotaryPass {
   int64_t rows, heads, width;  // x: (rows, heads, width)
   int64_t pairs;               // rotated per head: the first 2 * pairs features
   bool interleaved;            // pair i is (2i, 2i + 1), else (i, i + pairs)
-  const real *cosine, *sine;   // tables of rows of `pairs` numbers
+  const real *cosine, *sine;   // tables of rows of `pairs` values
   const int32_t* table_rows;   // (rows): which row of the tables serves which row of x
   int64_t turned_heads = 0;    // the first ones; 0: all
 };
