@@ -35,17 +35,17 @@ void load_panel(const real* packed, Batch (&weights)[registers]) {
 
 #ifdef CAPSTAN_DOUBLE
 void load_panel(const Bf16Pair* packed, Batch (&weights)[registers]) {
-  alignas(64) real weights_of_input[gemv_panel];
+  alignas(64) real values[gemv_panel];
   const auto widened = [](uint32_t bits) {
     float value;
     std::memcpy(&value, &bits, sizeof value);
     return static_cast<real>(value);
   };
   for (int64_t i = 0; i < pairs; ++i) {
-    numbers[i] = widened(packed[i].bits << 16);
-    numbers[pairs + i] = widened(packed[i].bits & 0xffff0000u);
+    values[i] = widened(packed[i].bits << 16);
+    values[pairs + i] = widened(packed[i].bits & 0xffff0000u);
   }
-  load_panel(numbers, weights);
+  load_panel(values, weights);
 }
 #else
 void load_panel(const Bf16Pair* packed, Batch (&weights)[registers]) {
