@@ -14,7 +14,7 @@ LanguageModel::LanguageModel(const Scope& scope, const LanguageModelConfig& conf
     scope.store().alias((scope / "output" / "weight").path(), (scope / "embed" / "weight").path());
   else
     output_ = std::make_unique<Linear>(model_scope(scope, config) / "output",
-                                       LinearConfig{config.width, vocabulary, /*bias=*/false});
+                                       LinearConfig{config.width, vocabulary, /*bias=*/false, 1, /*output=*/true});
 }
 
 Var LanguageModel::logits(const Ids& tokens, const Context& context) const {

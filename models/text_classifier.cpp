@@ -74,7 +74,7 @@ TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& c
       ngram_config_(config.ngrams),
       vocabulary_(vocabulary),
       stack_(scope, config, stack_shape(config, vocabulary)),
-      head_(model_scope(scope, config) / "head", {config.width, classes}),
+      head_(model_scope(scope, config) / "head", {config.width, classes, /*bias=*/true, 1, /*output=*/true}),
       balanced_(std::holds_alternative<BalancedClasses>(config.class_weights)),
       label_smoothing_(config.label_smoothing) {
   check(classes > 0, "text_classifier: {} classes", classes);

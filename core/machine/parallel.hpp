@@ -21,6 +21,23 @@ inline void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
 /// Are we on a thread of a parallel region already?
 inline bool in_parallel() { return omp_in_parallel() != 0; }
 
+/// While it lives, products by OpenBLAS and oneDNN run on the calling thread alone; outside a parallel region they would
+/// take all threads that OpenMP offers.
+class OneThread {
+ public:
+  OneThread() : before_(in_parallel() ? 1 : omp_get_max_threads()) {
+    if (before_ > 1) omp_set_num_threads(1);
+  }
+  ~OneThread() {
+    if (before_ > 1) omp_set_num_threads(before_);
+  }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
 /// Which of the threads() workers is running: selects a work buffer or a partial sum inside parallel_for.
 inline int thread_index() { return omp_get_thread_num(); }
 

@@ -32,22 +32,6 @@ Bf16Backend& bf16_setting() {
   return setting;
 }
 
-/// Outside a parallel region both libraries would take all threads that OpenMP offers.
-class OneThread {
- public:
-  OneThread() : before_(in_parallel() ? 1 : omp_get_max_threads()) {
-    if (before_ > 1) omp_set_num_threads(1);
-  }
-  ~OneThread() {
-    if (before_ > 1) omp_set_num_threads(before_);
-  }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_;
-};
-
 template <class T, class Function>
 void call_blas(const Product<T>& p, Function cblas_gemm) {
   cblas_gemm(CblasRowMajor, p.a_transposed ? CblasTrans : CblasNoTrans, p.b_transposed ? CblasTrans : CblasNoTrans,

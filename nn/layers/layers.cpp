@@ -10,14 +10,31 @@
 #include "core/ops/norm.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
+namespace {
+
+ParamOptions table_options(bool decay, bool table = true) {
+  ParamOptions options{decay};
+  options.table = table;
+  return options;
+}
+
+ParamOptions weight_options(const LinearConfig& config) {
+  ParamOptions options = table_options(/*decay=*/true, config.output);
+  options.stacked = config.stacked;
+  return options;
+}
+
+}  // namespace
 
 Linear::Linear(const Scope& scope, const LinearConfig& config)
-    : weight_(scope.param("weight", {config.out, config.in}, init::lecun_normal(config.init_gain))) {
+    : weight_(scope.param("weight", {config.out, config.in}, init::lecun_normal(config.init_gain),
+                          weight_options(config))) {
   if (config.bias) bias_ = scope.param("bias", {config.out}, init::zeros(), {/*decay=*/false});
 }
 
 Embedding::Embedding(const Scope& scope, const EmbeddingConfig& config)
-    : weight_(scope.param("weight", {config.count, config.width}, init::normal(config.stddev), {config.decay})) {}
+    : weight_(scope.param("weight", {config.count, config.width}, init::normal(config.stddev),
+                          table_options(config.decay))) {}
 
 Var Embedding::operator()(const Ids& ids) const { return embedding(weight_, ids); }
 
@@ -82,7 +99,9 @@ int64_t hidden_width(const FeedForwardConfig& config, int64_t width) {
 FeedForward::FeedForward(const Scope& scope, const FeedForwardConfig& config, int64_t width, double init_gain)
     : config_(config),
       hidden_(hidden_width(config, width)),
-      up_(scope / "up", {width, is_gated(config.type) ? 2 * hidden_ : hidden_, config.bias}),
+      up_(scope / "up", is_gated(config.type)
+                            ? LinearConfig{width, 2 * hidden_, config.bias, 1, /*output=*/false, {hidden_, hidden_}}
+                            : LinearConfig{width, hidden_, config.bias}),
       down_(scope / "down", {hidden_, width, config.bias, init_gain}) {}
 
 Var FeedForward::operator()(const Var& x) const {

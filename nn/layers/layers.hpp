@@ -1,6 +1,8 @@
 // The layers that every block is built from.
 #pragma once
 
+#include <vector>
+
 #include "core/config/schema.hpp"
 #include "core/kernels/activation_kind.hpp"
 #include "core/ops/linear.hpp"
@@ -60,7 +62,9 @@ namespace capstan::CAPSTAN_PRECISION {
 struct LinearConfig {
   int64_t in, out;
   bool bias = true;
-  double init_gain = 1;  // the weight starts as N(0, init_gain^2 / in)
+  double init_gain = 1;               // the weight starts as N(0, init_gain^2 / in)
+  bool output = false;                // its rows are classes or tokens: a table, as an embedding (ParamOptions::table)
+  std::vector<int64_t> stacked = {};  // ParamOptions::stacked
 };
 
 /// (..., in) -> (..., out). Parameters weight (out, in) and bias (out).

@@ -12,7 +12,7 @@ NgramFeatures::NgramFeatures(const Scope& scope, const NgramConfig& config, int6
       table_(scope.param("table", {config.buckets, config.width}, init::zeros(),
                          {/*decay=*/true, /*gauge=*/false, /*by_rows=*/true})),
       touched_(scope.store().find((scope / "table").path()).touched),
-      output_(scope / "output", {config.width, outputs, /*bias=*/false}) {}
+      output_(scope / "output", {config.width, outputs, /*bias=*/false, 1, /*output=*/true}) {}
 
 int64_t NgramFeatures::add_document(Bags& bags, const int32_t* tokens, int64_t length, int32_t example,
                                     const Context& context) const {

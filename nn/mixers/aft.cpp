@@ -22,7 +22,9 @@ Aft::Aft(const Scope& scope, const MixerShape& shape, const AftProjections& proj
     : shape_(shape), bias_(bias), window_(window), heads_(heads), keys_(heads > 0 ? heads : shape.width) {
   check(shape.width % keys_ == 0, "aft: width {} is not a multiple of {} heads", shape.width, keys_);
   const ParamOptions vector{/*decay=*/false}, gauge{/*decay=*/false, /*gauge=*/true};
-  qkv_weight_ = (scope / "to_qkv").param("weight", {stride(), shape.width}, init::lecun_normal());
+  ParamOptions qkv;
+  qkv.stacked = {shape.width, keys_, shape.width};
+  qkv_weight_ = (scope / "to_qkv").param("weight", {stride(), shape.width}, init::lecun_normal(), qkv);
   if (projections.bias) {
     query_bias_ = scope.param("query_bias", {shape.width}, init::zeros(), vector);
     value_bias_ = scope.param("value_bias", {shape.width}, init::zeros(), vector);

@@ -15,7 +15,9 @@ MultiHeadAttention::MultiHeadAttention(const Scope& scope, const MixerShape& sha
         config.heads);
   if (config.rotary.enabled) rotary_pairs(config.rotary.options(), width / config.heads);
   const ParamOptions vector{/*decay=*/false}, key_vector{/*decay=*/false, /*gauge=*/!config.rotary.enabled};
-  qkv_weight_ = (scope / "to_qkv").param("weight", {3 * width, width}, init::lecun_normal());
+  ParamOptions qkv;
+  qkv.stacked = {width, width, width};
+  qkv_weight_ = (scope / "to_qkv").param("weight", {3 * width, width}, init::lecun_normal(), qkv);
   if (config.bias) {
     query_bias_ = scope.param("query_bias", {width}, init::zeros(), vector);
     value_bias_ = scope.param("value_bias", {width}, init::zeros(), vector);

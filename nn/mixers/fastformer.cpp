@@ -43,15 +43,18 @@ Fastformer::Logits::Logits(const Scope& scope, const MixerShape& shape, const Fa
   check(config.heads > 0 && shape.width % config.heads == 0, "fastformer: width {} is not a multiple of {} heads",
         shape.width, config.heads);
   const bool per_head = config.logits == FastformerLogits::per_head;
-  weight =
-      scope.param("weight", {config.heads, per_head ? shape.width / config.heads : shape.width}, init::lecun_normal());
+  ParamOptions options;
+  options.table = per_head;  // a vector of its own for each head
+  weight = scope.param("weight", {config.heads, per_head ? shape.width / config.heads : shape.width},
+                       init::lecun_normal(), options);
   if (config.logit_bias) bias = scope.param("bias", {config.heads}, init::zeros(), {/*decay=*/false, /*gauge=*/true});
 }
 
 Fastformer::Fastformer(const Scope& scope, const MixerShape& shape, const FastformerConfig& config)
     : shape_(shape),
       config_(config),
-      to_qk_(scope / "to_qk", {shape.width, 2 * shape.width, config.bias}),
+      to_qk_(scope / "to_qk",
+             {shape.width, 2 * shape.width, config.bias, 1, /*output=*/false, {shape.width, shape.width}}),
       to_r_(scope / "to_r", {shape.width, shape.width, config.bias, config.output_projection ? 1 : shape.output_gain}),
       query_logits_(scope / "query_logits", shape, config),
       key_logits_(scope / "key_logits", shape, config) {

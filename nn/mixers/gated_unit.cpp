@@ -53,7 +53,9 @@ GatedUnit::GatedUnit(const Scope& scope, const MixerShape& shape, const GatedUni
   const ParamOptions vector{/*decay=*/false};
   const bool paper = config.init == GatedInit::paper;
   const Init matrices = paper ? init::normal(paper_stddev) : init::lecun_normal();
-  weight_ = (scope / "to_uvz").param("weight", {2 * hidden_ + config.key_dim, width_}, matrices);
+  ParamOptions uvz;
+  uvz.stacked = {hidden_, hidden_, config.key_dim};
+  weight_ = (scope / "to_uvz").param("weight", {2 * hidden_ + config.key_dim, width_}, matrices, uvz);
   if (config.bias) bias_ = (scope / "to_uvz").param("bias", {weight_.dim(0)}, init::zeros(), vector);
   gain_ = scope.param("gain", {static_cast<int64_t>(unit.gains.size()), config.key_dim},
                       paper ? init::normal(paper_stddev) : rows_of(unit.gains), vector);

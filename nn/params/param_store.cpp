@@ -1,6 +1,7 @@
 #include "nn/params/param_store.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 #include "core/base/error.hpp"
@@ -8,11 +9,19 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
+bool is_matrix(const Param& param) {
+  return param.options.decay && !param.options.by_rows && !param.options.table && param.var.rank() == 2 &&
+         param.var.dim(0) > 1 && param.var.dim(1) > 1;
+}
+
 Var ParamStore::add(const std::string& name, Array initial, const ParamOptions& options) {
   if (finalized_) throw std::logic_error("params: " + name + " was made after finalize()");
   for (const Param& param : params_)
     if (param.name == name) throw std::logic_error("params: there are two parameters called " + name);
   check(!options.by_rows || initial.rank() == 2, "params: {} of shape {} has no rows", name, initial.shape());
+  const int64_t rows = std::accumulate(options.stacked.begin(), options.stacked.end(), int64_t{0});
+  check(options.stacked.empty() || (initial.rank() == 2 && initial.shape()[0] == rows),
+        "params: {} of shape {} does not stack matrices of {} rows in all", name, initial.shape(), rows);
   params_.push_back({name, Var::leaf(std::move(initial)), options});
   if (options.by_rows) params_.back().touched = std::make_shared<TouchedRows>(params_.back().var.dim(0));
   return params_.back().var;

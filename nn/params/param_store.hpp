@@ -18,6 +18,12 @@ struct ParamOptions {
   bool by_rows = false;
   // The table and its optimizer state are set to zero when an epoch ends (train/optimizers/fresh_tables.hpp).
   bool fresh_each_epoch = false;
+  // Its rows have little to do with each other: one per token, class or head. Other decayed weights of rank 2 are
+  // matrices (is_matrix below).
+  bool table = false;
+  // Rows of each of the matrices that this weight stacks to do their products in one ({D, D, D}: to_qkv); empty: it is
+  // one matrix.
+  std::vector<int64_t> stacked = {};
 };
 
 struct Param {
@@ -28,6 +34,10 @@ struct Param {
   std::shared_ptr<TouchedRows> touched = nullptr;  // by_rows: the rows whose gradients may differ from zero
 };
 
+/// Is it a linear map between vectors of features, for optimizers that treat a matrix as a whole? So are decayed weights of
+/// rank 2 with more than one row and column, except tables.
+bool is_matrix(const Param& param);
+
 /// Parameters are made through a Scope only, which adds them here, so that each has a name and none is left out.
 class ParamStore {
  public:
@@ -35,7 +45,8 @@ class ParamStore {
   ParamStore(const ParamStore&) = delete;
   ParamStore& operator=(const ParamStore&) = delete;
 
-  /// Adds a leaf with this initial value. Throws std::logic_error for a name that exists or after finalize().
+  /// Adds a leaf with this initial value. Throws std::logic_error for a name that exists or after finalize(), and
+  /// std::invalid_argument for options that do not fit its shape.
   Var add(const std::string& name, Array initial, const ParamOptions& options);
   /// Records that `name` is another name of the parameter called `target`. It is stored once.
   void alias(const std::string& name, const std::string& target);

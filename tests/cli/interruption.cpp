@@ -41,6 +41,7 @@ const std::vector<Training>& trainings() {
        "lm.yaml",
        {"train.ema_decay=0.98", "train.accumulate=2", "train.micro_batch_tokens=64", "train.log_every=1"}},
       {"windows", "lm.yaml", {"data.windows=random", "train.optimizer.type=sgd", "train.lr=0.05", "train.log_every=3"}},
+      {"muon", "lm.yaml", {"train.optimizer.type=muon", "train.ema_decay=0.9"}},
       {"classifier",
        "classifier.yaml",
        {"train.batch_tokens=48", "train.min_delta=0.001", "model.layers.0.mixer.type=aft-conv", "train.log_every=1",

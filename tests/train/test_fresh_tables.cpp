@@ -39,8 +39,7 @@ TEST_CASE("emptying a table: values, moments and average, of this parameter alon
   CHECK(has_fresh_tables(params));
   params.finalize();
   Optimizer optimizer(AdamWConfig{}, params);
-  for (Optimizer::State& state : optimizer.states())
-    std::fill_n(state.block.shared_data(), params.flat_size(), real{3});
+  for (OptimizerState& state : optimizer.states()) std::fill_n(state.data(), state.size(), real{3});
   WeightAverage average(0.9, params);
   std::fill_n(average.block(), params.flat_size(), real{4});
 
@@ -51,7 +50,7 @@ TEST_CASE("emptying a table: values, moments and average, of this parameter alon
   };
   empty_fresh_tables(params, optimizer, &average);
   expect(params.values(), 2);
-  for (const Optimizer::State& state : optimizer.states()) expect(state.block.data(), 3);
+  for (OptimizerState& state : optimizer.states()) expect(state.data(), 3);
   expect(average.block(), 4);
   empty_fresh_tables(params, optimizer, nullptr);  // no average: nothing to do for it
   expect(average.block(), 4);

@@ -12,10 +12,11 @@ bool has_fresh_tables(const ParamStore& params) {
 void empty_fresh_tables(ParamStore& params, Optimizer& optimizer, WeightAverage* average) {
   for (const Param& param : params.params()) {
     if (!param.options.fresh_each_epoch) continue;
-    const auto clear = [&](real* block) { std::fill_n(block + param.offset, param.var.size(), real{0}); };
-    clear(params.values());
-    for (Optimizer::State& state : optimizer.states()) clear(state.block.shared_data());
-    if (average != nullptr) clear(average->block());
+    const auto clear = [&](real* values) { std::fill_n(values, param.var.size(), real{0}); };
+    clear(params.values() + param.offset);
+    for (OptimizerState& state : optimizer.states())
+      if (real* const values = state.of(param)) clear(values);
+    if (average != nullptr) clear(average->block() + param.offset);
   }
 }
 

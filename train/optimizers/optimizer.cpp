@@ -10,78 +10,49 @@
 namespace capstan {
 namespace {
 
-template <class... Cases>
-struct overloaded : Cases... {
-  using Cases::operator()...;
-};
-template <class... Cases>
-overloaded(Cases...) -> overloaded<Cases...>;
-
-/// The rows of the store's tables that have a gradient.
-std::vector<kernels::TableRows> touched_rows(const ParamStore& params) {
-  std::vector<kernels::TableRows> tables;
-  for (const Param& param : params.params()) {
-    if (param.touched == nullptr) continue;
-    const std::vector<int64_t>& rows = param.touched->rows();
-    tables.push_back(
-        {param.offset, param.var.dim(1), rows.data(), static_cast<int64_t>(rows.size()), param.options.decay});
-  }
-  return tables;
+/// Elements that a pass over all parameters visits.
+int64_t visited(const ParamStore& params, const std::vector<kernels::TableRows>& tables) {
+  int64_t elements = params.dense_size();
+  for (const kernels::TableRows& table : tables) elements += table.count * table.width;
+  return elements;
 }
 
-/// What a pass over so many blocks moves.
-int64_t bytes_of_blocks(const ParamStore& params, size_t blocks) {
-  int64_t numbers = params.dense_size();
-  for (const kernels::TableRows& table : touched_rows(params)) numbers += table.count * table.width;
-  return numbers * static_cast<int64_t>(blocks * sizeof(real));
+/// Elements of a state that an update visits.
+int64_t visited(const Update& update, const OptimizerState& state) {
+  int64_t elements = 0;
+  for_pieces(update, state, [&](const kernels::UpdateBlocks& blocks, int64_t) {
+    elements += blocks.count;
+    for (int64_t t = 0; t < blocks.table_count; ++t) elements += blocks.tables[t].count * blocks.tables[t].width;
+  });
+  return elements;
 }
 
 }  // namespace
 
 Optimizer::Optimizer(const OptimizerConfig& config, const ParamStore& params) : config_(config) {
   check(params.finalized(), "optimizer: the parameter store is not finalized");
-  const auto add = [&](const char* name) { states_.push_back({name, Array::zeros(Shape{params.flat_size()})}); };
-  std::visit(overloaded{[&](const AdamWConfig&) {
-                          add("first_moment");
-                          add("second_moment");
-                        },
-                        [&](const SgdConfig&) { add("momentum"); }, [&](const LionConfig&) { add("momentum"); }},
-             config_);
+  std::visit(
+      [&](const auto& chosen) {
+        for (const StateSpec& spec : chosen.states()) states_.emplace_back(spec, params);
+      },
+      config_);
 }
 
 void Optimizer::step(ParamStore& params, double grad_scale, double lr) {
+  const Update update{params, grad_scale, lr, ++steps_, touched_rows(params)};
   // Values, gradients (set to 0) and states are read and written.
-  const ProfileSpan span("optimizer", Pass::none, bytes_of_blocks(params, 4 + 2 * states_.size()));
-  ++steps_;
-  const std::vector<kernels::TableRows> tables = touched_rows(params);
-  const kernels::UpdateBlocks blocks{params.values(),
-                                     params.grads(),
-                                     params.dense_size(),
-                                     params.decay_size(),
-                                     grad_scale,
-                                     tables.data(),
-                                     static_cast<int64_t>(tables.size())};
-  const auto state = [&](size_t index) { return states_[index].block.shared_data(); };
-  std::visit(
-      overloaded{
-          [&](const AdamWConfig& c) {
-            kernels::adamw(blocks, state(0), state(1), {lr, c.beta1, c.beta2, c.epsilon, c.weight_decay, steps_});
-          },
-          [&](const SgdConfig& c) {
-            kernels::sgd(blocks, state(0), {lr, c.momentum, c.weight_decay, c.nesterov});
-          },
-          [&](const LionConfig& c) {
-            kernels::lion(blocks, state(0), {lr, c.beta1, c.beta2, c.weight_decay});
-          }},
-      config_);
+  int64_t elements = 4 * visited(params, update.tables);
+  for (const OptimizerState& state : states_) elements += 2 * visited(update, state);
+  const ProfileSpan span("optimizer", Pass::none, elements * static_cast<int64_t>(sizeof(real)));
+  std::visit([&](const auto& chosen) { chosen.update(update, states_); }, config_);
   params.grads_are_zero();
 }
 
 double gradient_norm(const ParamStore& params, double grad_scale) {
-  const ProfileSpan span("gradient norm", Pass::none, bytes_of_blocks(params, 1));
+  const std::vector<kernels::TableRows> tables = touched_rows(params);
+  const ProfileSpan span("gradient norm", Pass::none, visited(params, tables) * static_cast<int64_t>(sizeof(real)));
   double squares = kernels::sum_of_squares(params.grads(), params.dense_size());
-  for (const kernels::TableRows& table : touched_rows(params))
-    squares += kernels::sum_of_squares(params.grads(), table);
+  for (const kernels::TableRows& table : tables) squares += kernels::sum_of_squares(params.grads(), table);
   return std::abs(grad_scale) * std::sqrt(squares);
 }
 

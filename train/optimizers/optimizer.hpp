@@ -2,66 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <variant>
 #include <vector>
 
 #include "core/array/array.hpp"
-#include "core/config/schema.hpp"
 #include "nn/params/param_store.hpp"
+#include "train/optimizers/optimizer_config.hpp"
 
 namespace capstan {
 
-/// Adam with decoupled weight decay. Loshchilov and Hutter 2019, arXiv 1711.05101.
-struct AdamWConfig {
-  static constexpr const char* type_name = "adamw";
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  double epsilon = 1e-8;
-  double weight_decay = 0.1;
-};
-template <class Fields>
-void describe(Fields& f, AdamWConfig& c) {
-  f("beta1", c.beta1, between_below(0, 1), "share of the mean gradient that is kept at every step");
-  f("beta2", c.beta2, between_below(0, 1), "share of the mean squared gradient that is kept at every step");
-  f("epsilon", c.epsilon, greater(0), "added to the root of the mean squared gradient");
-  f("weight_decay", c.weight_decay, at_least(0),
-    "decoupled decay of weight matrices, per step times the learning rate");
-}
-
-/// Stochastic gradient descent with momentum.
-struct SgdConfig {
-  static constexpr const char* type_name = "sgd";
-  double momentum = 0.9;
-  bool nesterov = false;
-  double weight_decay = 0;
-};
-template <class Fields>
-void describe(Fields& f, SgdConfig& c) {
-  f("momentum", c.momentum, between_below(0, 1), "share of the last step that is kept");
-  f("nesterov", c.nesterov, any(), "look one step of momentum ahead");
-  f("weight_decay", c.weight_decay, at_least(0), "decay of weight matrices, added to their gradient");
-}
-
-/// Sign of an interpolated momentum: wants about a tenth of AdamW's learning rate and ten times its decay. Chen et al.
-/// 2023, arXiv 2302.06675.
-struct LionConfig {
-  static constexpr const char* type_name = "lion";
-  double beta1 = 0.9;
-  double beta2 = 0.99;
-  double weight_decay = 1;
-};
-template <class Fields>
-void describe(Fields& f, LionConfig& c) {
-  f("beta1", c.beta1, between_below(0, 1), "weight of the momentum in the direction of the step");
-  f("beta2", c.beta2, between_below(0, 1), "share of the momentum that is kept at every step");
-  f("weight_decay", c.weight_decay, at_least(0),
-    "decoupled decay of weight matrices, per step times the learning rate");
-}
-
-using OptimizerConfig = std::variant<AdamWConfig, SgdConfig, LionConfig>;
-
-/// Holds what one optimizer remembers between steps: flat blocks beside the parameters'.
+/// One of the optimizers with its state.
 class Optimizer {
  public:
   /// The store must be finalized.
@@ -76,17 +25,13 @@ class Optimizer {
   int64_t steps() const { return steps_; }
   void set_steps(int64_t steps) { steps_ = steps; }
 
-  /// For checkpoints: a flat block laid out as the parameters, and what it holds ("first_moment").
-  struct State {
-    std::string name;
-    Array block;
-  };
-  std::vector<State>& states() { return states_; }
-  const std::vector<State>& states() const { return states_; }
+  /// For checkpoints, in the order of the config's states().
+  std::vector<OptimizerState>& states() { return states_; }
+  const std::vector<OptimizerState>& states() const { return states_; }
 
  private:
   OptimizerConfig config_;
-  std::vector<State> states_;
+  std::vector<OptimizerState> states_;
   int64_t steps_ = 0;
 };
 

@@ -41,11 +41,19 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-/// One tensor per parameter, out of a block laid out like the store's.
-void add_tensors(std::vector<TensorToWrite>& tensors, const ParamStore& params, const real* block,
-                 const std::string& suffix) {
+/// One tensor per parameter, from where `place` says; none where it says null.
+template <class Place>
+void add_tensors(std::vector<TensorToWrite>& tensors, const ParamStore& params, const std::string& suffix,
+                 const Place& place) {
   for (const Param& param : params.params())
-    tensors.push_back({param.name + suffix, dtype_of(block), param.var.shape().to_vector(), block + param.offset});
+    if (const real* const values = place(param))
+      tensors.push_back({param.name + suffix, dtype_of(values), param.var.shape().to_vector(), values});
+}
+
+/// The place of a parameter in a block laid out like the store's.
+template <class T>
+auto within(T* block) {
+  return [block](const Param& param) { return block + param.offset; };
 }
 
 std::string shape_text(const std::vector<int64_t>& extents) {
@@ -54,8 +62,12 @@ std::string shape_text(const std::vector<int64_t>& extents) {
   return "(" + text + ")";
 }
 
-void read_tensors(const SafetensorsFile& file, const ParamStore& params, real* block, const std::string& suffix) {
+template <class Place>
+void read_tensors(const SafetensorsFile& file, const ParamStore& params, const std::string& suffix,
+                  const Place& place) {
   for (const Param& param : params.params()) {
+    real* const values = place(param);
+    if (values == nullptr) continue;
     const FileTensor* const tensor = file.find(param.name + suffix);
     if (tensor == nullptr)
       throw Error(fmt::format("{}: there is no tensor {}: the file belongs to another configuration", file.path(),
@@ -63,7 +75,7 @@ void read_tensors(const SafetensorsFile& file, const ParamStore& params, real* b
     if (tensor->shape != param.var.shape().to_vector())
       throw Error(fmt::format("{}: tensor {} is {}, this configuration needs {}", file.path(), tensor->name,
                               shape_text(tensor->shape), param.var.shape()));
-    tensor->copy_to(block + param.offset);
+    tensor->copy_to(values);
   }
 }
 
@@ -86,15 +98,15 @@ void write_text(const fs::path& path, const std::string& text) {
 void load_optimizer(const fs::path& checkpoint, const RunParts& parts) {
   const SafetensorsFile file((checkpoint / optimizer_name).string());
   std::vector<std::string> suffixes;
-  for (Optimizer::State& state : parts.optimizer.states()) {
-    suffixes.push_back("." + state.name);
-    read_tensors(file, parts.params, state.block.shared_data(), suffixes.back());
+  for (OptimizerState& state : parts.optimizer.states()) {
+    suffixes.push_back("." + state.name());
+    read_tensors(file, parts.params, suffixes.back(), [&](const Param& param) { return state.of(param); });
   }
   if (parts.average != nullptr) {
     // So far the store holds the averaged weights, out of model.safetensors.
     std::copy_n(parts.params.values(), parts.params.flat_size(), parts.average->block());
     suffixes.push_back(trained_suffix);
-    read_tensors(file, parts.params, parts.params.values(), trained_suffix);
+    read_tensors(file, parts.params, trained_suffix, within(parts.params.values()));
   }
   refuse_unknown(file, parts.params, suffixes);
 }
@@ -120,7 +132,7 @@ RunState read_state(const fs::path& checkpoint) {
 
 void load_model(const std::string& path, ParamStore& params) {
   const SafetensorsFile file(path);
-  read_tensors(file, params, params.values(), "");
+  read_tensors(file, params, "", within(params.values()));
   refuse_unknown(file, params, {""});
 }
 
@@ -187,10 +199,11 @@ void Checkpoints::write_files(const fs::path& folder, const RunParts& parts) con
   nlohmann::json aliases = nlohmann::json::object();
   for (const auto& [name, target] : parts.params.aliases()) aliases[name] = target;
   std::vector<TensorToWrite> model, optimizer;
-  add_tensors(model, parts.params, parts.average != nullptr ? parts.average->block() : parts.params.values(), "");
-  for (const Optimizer::State& state : parts.optimizer.states())
-    add_tensors(optimizer, parts.params, state.block.data(), "." + state.name);
-  if (parts.average != nullptr) add_tensors(optimizer, parts.params, parts.params.values(), trained_suffix);
+  add_tensors(model, parts.params, "",
+              within(parts.average != nullptr ? parts.average->block() : parts.params.values()));
+  for (const OptimizerState& state : parts.optimizer.states())
+    add_tensors(optimizer, parts.params, "." + state.name(), [&](const Param& param) { return state.of(param); });
+  if (parts.average != nullptr) add_tensors(optimizer, parts.params, trained_suffix, within(parts.params.values()));
   write_safetensors((folder / model_name).string(), model,
                     {{"format", "capstan"}, {"step", std::to_string(parts.state.step)}, {"aliases", aliases.dump()}});
   write_safetensors((folder / optimizer_name).string(), optimizer, {{"step", std::to_string(parts.state.step)}});

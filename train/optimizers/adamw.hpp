@@ -1,0 +1,34 @@
+// Adam with decoupled weight decay. Loshchilov and Hutter 2019, arXiv 1711.05101.
+#pragma once
+
+#include <vector>
+
+#include "core/config/schema.hpp"
+#include "train/optimizers/update.hpp"
+
+namespace capstan {
+
+struct AdamWConfig {
+  static constexpr const char* type_name = "adamw";
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double epsilon = 1e-8;
+  double weight_decay = 0.1;
+
+  static std::vector<StateSpec> states() { return {{"first_moment"}, {"second_moment"}}; }
+  void update(const Update& update, std::vector<OptimizerState>& states) const;
+};
+template <class Fields>
+void describe(Fields& f, AdamWConfig& c) {
+  f("beta1", c.beta1, between_below(0, 1), "share of the mean gradient that is kept at every step");
+  f("beta2", c.beta2, between_below(0, 1), "share of the mean squared gradient that is kept at every step");
+  f("epsilon", c.epsilon, greater(0), "added to the root of the mean squared gradient");
+  f("weight_decay", c.weight_decay, at_least(0),
+    "decoupled decay of weight matrices, per step times the learning rate");
+}
+
+/// Updates the parameters that the two states hold; both must hold the same ones.
+void update_adamw(const AdamWConfig& config, const Update& update, OptimizerState& first_moment,
+                  OptimizerState& second_moment);
+
+}  // namespace capstan

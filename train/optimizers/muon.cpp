@@ -1,0 +1,94 @@
+#include "train/optimizers/muon.hpp"
+
+#include <cmath>
+#include <xtensor-blas/xlinalg.hpp>
+#include <xtensor/xadapt.hpp>
+#include <xtensor/xnoalias.hpp>
+#include <xtensor/xtensor.hpp>
+
+#include "core/machine/parallel.hpp"
+#include "core/machine/profile.hpp"
+
+namespace capstan {
+namespace {
+
+using Matrix = xt::xtensor<real, 2>;
+
+auto as_matrix(real* data, int64_t rows, int64_t columns) {
+  const std::array<size_t, 2> shape{static_cast<size_t>(rows), static_cast<size_t>(columns)};
+  return xt::adapt(data, shape[0] * shape[1], xt::no_ownership(), shape);
+}
+
+/// A matrix of the store, or one of those stacked in a weight: value, gradient, momentum.
+struct Block {
+  real *w, *g, *m;
+  int64_t rows, columns;
+};
+
+std::vector<Block> matrices(ParamStore& params, OptimizerState& momentum) {
+  std::vector<Block> blocks;
+  for (const Param& param : params.params()) {
+    if (!is_matrix(param)) continue;
+    const int64_t columns = param.var.dim(1);
+    int64_t at = 0;
+    const auto add = [&](int64_t rows) {
+      const int64_t place = param.offset + at;
+      blocks.push_back({params.values() + place, params.grads() + place, momentum.of(param) + at, rows, columns});
+      at += rows * columns;
+    };
+    if (param.options.stacked.empty()) add(param.var.dim(0));
+    for (const int64_t rows : param.options.stacked) add(rows);
+  }
+  return blocks;
+}
+
+void update_matrix(const MuonConfig& config, const Update& update, const Block& block) {
+  auto w = as_matrix(block.w, block.rows, block.columns);
+  auto g = as_matrix(block.g, block.rows, block.columns);
+  auto m = as_matrix(block.m, block.rows, block.columns);
+  const real momentum = static_cast<real>(config.momentum), scale = static_cast<real>(update.grad_scale);
+  xt::noalias(m) = momentum * m + scale * g;
+  Matrix direction = m;
+  if (config.nesterov) xt::noalias(direction) = scale * g + momentum * m;
+  orthogonalise(direction.data(), block.rows, block.columns, config.iterations);
+  const double length = config.update_rms * std::sqrt(static_cast<double>(std::max(block.rows, block.columns)));
+  const real keep = static_cast<real>(1 - update.lr * config.weight_decay);
+  const real rate = static_cast<real>(update.lr * length);
+  xt::noalias(w) = keep * w - rate * direction;
+  g.fill(0);
+}
+
+}  // namespace
+
+std::vector<StateSpec> MuonConfig::states() {
+  const auto others = [](const Param& param) { return !is_matrix(param); };
+  return {{"momentum", is_matrix}, {"first_moment", others}, {"second_moment", others}};
+}
+
+void MuonConfig::update(const Update& update, std::vector<OptimizerState>& states) const {
+  update_adamw(adamw, update, states[1], states[2]);
+  const std::vector<Block> blocks = matrices(update.params, states[0]);
+  // A thread has matrices of its own, so that no result depends on how many threads there are.
+  const OneThread products;
+  parallel_units(static_cast<int64_t>(blocks.size()),
+                 [&](int64_t i) { update_matrix(*this, update, blocks[static_cast<size_t>(i)]); });
+}
+
+void orthogonalise(real* matrix, int64_t rows, int64_t columns, int64_t iterations) {
+  const double norm = std::sqrt(kernels::sum_of_squares(matrix, rows * columns));
+  if (norm == 0) return;
+  auto result = as_matrix(matrix, rows, columns);
+  Matrix x = result / static_cast<real>(norm);
+  const real a = 3.4445F, b = -4.7750F, c = 2.0315F;
+  const bool wide = rows <= columns;  // X X^T or X^T X, whichever is smaller: both give the same X
+  for (int64_t i = 0; i < iterations; ++i) {
+    const Matrix gram = wide ? xt::linalg::dot(x, xt::transpose(x)) : xt::linalg::dot(xt::transpose(x), x);
+    Matrix factor = xt::linalg::dot(gram, gram);
+    xt::noalias(factor) = b * gram + c * factor;
+    const Matrix product = wide ? xt::linalg::dot(factor, x) : xt::linalg::dot(x, factor);
+    xt::noalias(x) = a * x + product;
+  }
+  xt::noalias(result) = x;
+}
+
+}  // namespace capstan

@@ -1,0 +1,48 @@
+#include "train/optimizers/update.hpp"
+
+#include <utility>
+
+#include "core/base/error.hpp"
+
+namespace capstan {
+
+OptimizerState::OptimizerState(const StateSpec& spec, const ParamStore& params) : name_(spec.name) {
+  check(params.finalized(), "optimizer: the parameter store is not finalized");
+  std::vector<const Param*> ordered;
+  for (const Param& param : params.params()) ordered.push_back(&param);
+  std::sort(ordered.begin(), ordered.end(), [](const Param* a, const Param* b) { return a->offset < b->offset; });
+  int64_t size = 0;
+  for (size_t i = 0; i < ordered.size(); ++i) {
+    if (!spec.holds(*ordered[i])) continue;
+    const int64_t begin = ordered[i]->offset;
+    const int64_t end = i + 1 < ordered.size() ? ordered[i + 1]->offset : params.flat_size();
+    if (!pieces_.empty() && pieces_.back().end == begin)
+      pieces_.back().end = end;
+    else
+      pieces_.push_back({begin, end, size});
+    size += end - begin;
+  }
+  block_ = Array::zeros(Shape{size});
+}
+
+const real* OptimizerState::of(const Param& param) const {
+  for (const Piece& piece : pieces_)
+    if (piece.begin <= param.offset && param.offset < piece.end)
+      return block_.data() + piece.at + (param.offset - piece.begin);
+  return nullptr;
+}
+
+real* OptimizerState::of(const Param& param) { return const_cast<real*>(std::as_const(*this).of(param)); }
+
+std::vector<kernels::TableRows> touched_rows(const ParamStore& params) {
+  std::vector<kernels::TableRows> tables;
+  for (const Param& param : params.params()) {
+    if (param.touched == nullptr) continue;
+    const std::vector<int64_t>& rows = param.touched->rows();
+    tables.push_back(
+        {param.offset, param.var.dim(1), rows.data(), static_cast<int64_t>(rows.size()), param.options.decay});
+  }
+  return tables;
+}
+
+}  // namespace capstan

@@ -1,0 +1,85 @@
+// What an optimizer is made of: the state it keeps between steps, and what it is given for one update.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/array/array.hpp"
+#include "core/kernels/optimizer.hpp"
+#include "nn/params/param_store.hpp"
+
+namespace capstan {
+
+/// A block that an optimizer keeps: one value for every element of the parameters it holds.
+struct StateSpec {
+  const char* name;  // "first_moment"; in checkpoints the end of its tensors' names
+  bool (*holds)(const Param&) = [](const Param&) { return true; };
+};
+
+/// The memory of one StateSpec, zero at first. The held parameters have the order and the alignment of the store's flat
+/// blocks: a state that holds all of them has the store's layout.
+class OptimizerState {
+ public:
+  /// The store must be finalized.
+  OptimizerState(const StateSpec& spec, const ParamStore& params);
+
+  const std::string& name() const { return name_; }
+  real* data() { return block_.shared_data(); }
+  int64_t size() const { return block_.size(); }
+
+  /// Elements [begin, end) of the store's flat blocks, all of held parameters, are [at, at + end - begin) of this state.
+  struct Piece {
+    int64_t begin, end, at;
+  };
+  /// In ascending order, as long as possible.
+  const std::vector<Piece>& pieces() const { return pieces_; }
+
+  /// The values of one parameter, in its shape; null where this state does not hold it.
+  real* of(const Param& param);
+  const real* of(const Param& param) const;
+
+ private:
+  std::string name_;
+  Array block_;
+  std::vector<Piece> pieces_;
+};
+
+/// One update of the parameters.
+struct Update {
+  ParamStore& params;
+  double grad_scale;  // factor of all gradients
+  double lr;
+  int64_t step;  // from 1
+  /// The rows that have a gradient, of tables updated by rows; offsets are into the store's flat blocks.
+  std::vector<kernels::TableRows> tables;
+};
+
+/// The rows that have a gradient, of the store's tables that are updated by rows.
+std::vector<kernels::TableRows> touched_rows(const ParamStore& params);
+
+/// body(blocks, at) for every piece of `state`: the piece as what a kernel updates, and where it begins in the state.
+template <class Body>
+void for_pieces(const Update& update, const OptimizerState& state, const Body& body) {
+  const int64_t dense = update.params.dense_size(), decayed = update.params.decay_size();
+  for (const OptimizerState::Piece& piece : state.pieces()) {
+    std::vector<kernels::TableRows> tables;
+    for (kernels::TableRows table : update.tables) {
+      if (table.offset < piece.begin || table.offset >= piece.end) continue;
+      table.offset -= piece.begin;
+      tables.push_back(table);
+    }
+    const auto within = [&](int64_t border) { return std::clamp(border, piece.begin, piece.end) - piece.begin; };
+    const kernels::UpdateBlocks blocks{update.params.values() + piece.begin,
+                                       update.params.grads() + piece.begin,
+                                       within(dense),
+                                       within(decayed),
+                                       update.grad_scale,
+                                       tables.data(),
+                                       static_cast<int64_t>(tables.size())};
+    body(blocks, piece.at);
+  }
+}
+
+}  // namespace capstan
