@@ -27,14 +27,11 @@ struct EvalOptions {
   bool gzip = false;
 };
 
-/// Loss of every file of a split, each a document of its own, in nats.
-std::vector<double> loss_per_file(const SavedRun& run, const RunData& data, Split split) {
-  const auto source = data.evaluation(split, true);
-  const auto& windows = dynamic_cast<const EvaluationWindows&>(*source);
-  std::vector<double> nats(data.corpus(split).files.size());
-  for (int64_t index = 0; index < windows.batches_per_epoch(0); ++index) {
-    const Batch batch = windows.batch(0, index);
-    const Segments segments(batch.segment_ids);
+/// Loss of every file, in nats.
+std::vector<double> loss_per_file(const SavedRun& run, const FileEvaluation& evaluation) {
+  std::vector<double> nats(evaluation.files.size());
+  for (int64_t index = 0; index < evaluation.batches->batches_per_epoch(0); ++index) {
+    const Batch batch = evaluation.batches->batch(0, index);
     // One row at a time: the loss of a batch is one sum, and a batch may hold windows of several files.
     for (int64_t row = 0; row < batch.tokens.dim(0); ++row) {
       const Batch single{batch.tokens.rows(row, row + 1), batch.segment_ids.rows(row, row + 1),
@@ -42,7 +39,7 @@ std::vector<double> loss_per_file(const SavedRun& run, const RunData& data, Spli
       Context context;
       context.segments = Segments(single.segment_ids);
       const TaskLoss loss = run.model->task().loss(single, context);
-      nats[static_cast<size_t>(windows.file_of(batch.examples[row]))] += static_cast<double>(loss.sum.value().item());
+      nats[evaluation.file_of(batch.examples[row])] += static_cast<double>(loss.sum.value().item());
     }
   }
   return nats;
@@ -70,9 +67,10 @@ void print_tally(const char* name, const Tally& tally) {
                            tally.nats / bytes / std::log(2.0), 8 * static_cast<double>(tally.gzip_bytes) / bytes);
 }
 
-void compare_with_gzip(const SavedRun& run, const RunData& data, Split split) {
-  const std::vector<double> nats = loss_per_file(run, data, split);
-  const std::vector<TextCorpus::File>& files = data.corpus(split).files;
+void compare_with_gzip(const SavedRun& run, const DataSource& data, Split split) {
+  const FileEvaluation evaluation = data.evaluation_per_file(split);
+  const std::vector<double> nats = loss_per_file(run, evaluation);
+  const std::vector<HeldOutFile>& files = evaluation.files;
   Tally code, prose, all;
   for (size_t i = 0; i < files.size(); ++i) {
     const int64_t gzip_bytes = gzip_size(files[i].text());
@@ -103,14 +101,14 @@ int evaluate_run(const EvalOptions& options) {
         "add; leave them as they were, or train a model with them");
   set_threads(static_cast<int>(run.config.threads));
   const Split split = split_called(options.split);
-  const RunData data(run.config, run.tokenizer, run.classes);
-  for (const std::string& line : data.left_out()) spdlog::info(line);
+  const std::unique_ptr<DataSource> data = open_data(run.config, run.tokenizer, run.classes);
+  for (const std::string& line : data->left_out()) spdlog::info(line);
   if (options.gzip) {
     run.model->language_model();
-    compare_with_gzip(run, data, split);
+    compare_with_gzip(run, *data, split);
     return exit_done;
   }
-  const EvalReport report = evaluate_split(run, data, split);
+  const EvalReport report = evaluate_split(run, *data, split);
   (options.format == "json" ? print_json : print_text)(report, std::cout);
   return exit_done;
 }

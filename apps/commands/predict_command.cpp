@@ -29,13 +29,11 @@ struct PredictOptions {
 class Predictor {
  public:
   Predictor(const SavedRun& run, const PredictOptions& options)
-      : run_(run), classifier_(run.model->text_classifier()), options_(options) {
+      : run_(run), classifier_(run.model->text_classifier()), options_(options), rule_(facts_of(run.config.data).text) {
     if (options.format != "tsv" && options.format != "jsonl")
       throw ConfigError(fmt::format("--format: {} is none of tsv, jsonl", options.format));
-    source_.max_length = 0;
-    if (const auto* labelled = std::get_if<LabelledSourceConfig>(&run.config.data)) source_ = *labelled;
     if (const auto limit = classifier_.position_limit())
-      source_.max_length = source_.max_length > 0 ? std::min(source_.max_length, *limit) : *limit;
+      rule_.max_length = rule_.max_length > 0 ? std::min(rule_.max_length, *limit) : *limit;
   }
 
   void add(const std::string& text, int64_t line) {
@@ -69,23 +67,23 @@ class Predictor {
     const std::string file = options_.file == "-" ? "stdin" : options_.file;
     if (run_.tokenizer->needs_utf8()) check_utf8(text, file, line);
     // Tokenizers that need it name the place within the text themselves.
-    return encode_text(columns_of(text, file, line), *run_.tokenizer, source_, fmt::format("{}:{}", file, line));
+    return encode_text(columns_of(text, file, line), *run_.tokenizer, rule_, fmt::format("{}:{}", file, line));
   }
 
   /// The columns of a text pair, or the whole line.
   std::vector<std::string_view> columns_of(const std::string& text, const std::string& file, int64_t line) const {
-    if (!source_.separator) return {text};
+    if (rule_.columns == 1) return {text};
     std::vector<std::string_view> columns;
     for (size_t at = 0; at <= text.size();) {
       const size_t end = std::min(text.find('\t', at), text.size());
       columns.push_back(std::string_view(text).substr(at, end - at));
       at = end + 1;
     }
-    if (columns.size() != source_.text_columns.size())
+    if (columns.size() != rule_.columns)
       throw Error(
           fmt::format("{}:{}: found {} texts, but the model was trained with {} (data.text_columns): separate "
                       "them by a tab",
-                      file, line, columns.size(), source_.text_columns.size()));
+                      file, line, columns.size(), rule_.columns));
     return columns;
   }
 
@@ -108,7 +106,7 @@ class Predictor {
   const SavedRun& run_;
   const TextClassifier& classifier_;
   const PredictOptions& options_;
-  LabelledSourceConfig source_;  // how a text was read and cut in training
+  TextRule rule_;  // how a text was cut in training
   std::vector<std::vector<int32_t>> rows_;
   std::vector<std::string> texts_;
 };

@@ -50,9 +50,9 @@ void look_at_model(const ReportOptions& options, Split split, ReportedRun& repor
     if (!options.text.empty()) tokens = example_tokens(*run.tokenizer, options.text);
     try {
       if (options.text.empty() || !run.model->is_language_model()) {
-        const RunData data(run.config, run.tokenizer, run.classes);
-        if (options.text.empty()) tokens = example_tokens(data, split);
-        if (!run.model->is_language_model()) reported.evaluation = evaluate_split(run, data, split);
+        const auto data = open_data(run.config, run.tokenizer, run.classes);
+        if (options.text.empty()) tokens = example_tokens(*data, split);
+        if (!run.model->is_language_model()) reported.evaluation = evaluate_split(run, *data, split);
       }
     } catch (const std::exception& error) {
       note(run.model->is_language_model() ? "no example text" : "no confusion matrix", error);

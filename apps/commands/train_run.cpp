@@ -26,14 +26,12 @@ void print_profile(const Profile& profile) {
   flush_output();
 }
 
-std::vector<std::string> preamble(const RunConfig& config, const RunData& data, const RunModel& model) {
+std::vector<std::string> preamble(const RunConfig& config, const DataSource& data, const RunModel& model) {
   std::vector<std::string> lines = machine_lines();
   for (const std::string& line : data.description()) lines.push_back(line);
-  const auto* text = std::get_if<TextSourceConfig>(&config.data);
-  const auto* recall = std::get_if<AssociativeRecallConfig>(&config.data);
-  const ModelSummary summary = model.summary(text != nullptr     ? text->sequence_length
-                                             : recall != nullptr ? recall->length
-                                                                 : model.position_limit().value_or(512));
+  const SourceFacts facts = facts_of(config.data);
+  const bool fixed_length = !facts.has_labels && facts.longest > 0;
+  const ModelSummary summary = model.summary(fixed_length ? facts.longest : model.position_limit().value_or(512));
   lines.push_back("model:\n" + to_text(summary));
   return lines;
 }
@@ -48,7 +46,8 @@ void check_trainable(const RunConfig& config, Problems& problems) {
 int train_run(const RunConfig& config, const TrainRunOptions& options) {
   set_threads(static_cast<int>(config.threads));
   const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
-  const RunData data(config, nullptr, {});
+  const std::unique_ptr<DataSource> source = open_data(config);
+  const DataSource& data = *source;
   RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
   model.balance_classes(data.class_counts());
 

@@ -85,7 +85,7 @@ bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; 
 
 }  // namespace
 
-std::vector<int32_t> example_tokens(const RunData& data, Split split) {
+std::vector<int32_t> example_tokens(const DataSource& data, Split split) {
   const Batch batch = data.evaluation(split)->batch(0, 0);
   std::vector<int32_t> tokens;
   for (int64_t t = 0; t < batch.tokens.dim(1) && tokens.size() < most_tokens; ++t)

@@ -31,7 +31,7 @@ struct ModelView {
 };
 
 /// The beginning of a split's first example, as many tokens as a view can show.
-std::vector<int32_t> example_tokens(const RunData& data, Split split);
+std::vector<int32_t> example_tokens(const DataSource& data, Split split);
 /// Those of a text given by the user. Throws Error when it has none.
 std::vector<int32_t> example_tokens(const Tokenizer& tokenizer, const std::string& text);
 

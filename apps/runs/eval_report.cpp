@@ -74,31 +74,9 @@ void print_commonest_confusions(const EvalReport& report, std::ostream& out) {
                        report.classes[static_cast<size_t>(c.predicted)]);
 }
 
-/// Words between blanks, and ends of lines: what WikiText counts, with its <eos> for every line.
-int64_t count_words(const std::string& text) {
-  int64_t count = 0;
-  bool inside = false;
-  for (const char c : text) {
-    const bool blank = c == ' ' || (c >= '\t' && c <= '\r');
-    count += (c == '\n') + (!blank && !inside);
-    inside = !blank;
-  }
-  return count;
-}
-
-/// exp(nats per word): the same measure for every tokenizer. The text of a training split is not at hand.
-std::optional<double> word_perplexity(double nats, const TextCorpus& corpus) {
-  int64_t words = 0;
-  for (const TextCorpus::File& file : corpus.files) {
-    if (!file.text) return std::nullopt;
-    words += count_words(file.text());
-  }
-  return words > 0 ? std::optional<double>(std::exp(nats / static_cast<double>(words))) : std::nullopt;
-}
-
 }  // namespace
 
-EvalReport evaluate_split(const SavedRun& run, const RunData& data, Split split) {
+EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split) {
   EvalReport report;
   report.split = to_string(split);
   report.classes = run.classes;
@@ -112,10 +90,10 @@ EvalReport evaluate_split(const SavedRun& run, const RunData& data, Split split)
     report.total = result.total;
     report.classification = std::move(result.report);
   }
-  if (std::holds_alternative<TextSourceConfig>(run.config.data)) {
-    const TextCorpus& corpus = data.corpus(split);
-    report.bits_per_byte = report.total.loss_sum / std::log(2.0) / static_cast<double>(corpus.bytes());
-    report.word_perplexity = word_perplexity(report.total.loss_sum, corpus);
+  if (const std::optional<TextSize> text = data.text_size(split)) {
+    report.bits_per_byte = report.total.loss_sum / std::log(2.0) / static_cast<double>(text->bytes);
+    if (text->words.value_or(0) > 0)
+      report.word_perplexity = std::exp(report.total.loss_sum / static_cast<double>(*text->words));
   }
   return report;
 }

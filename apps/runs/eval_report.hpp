@@ -23,7 +23,7 @@ struct EvalReport {
   std::vector<std::string> classes;  // their names
 };
 
-EvalReport evaluate_split(const SavedRun& run, const RunData& data, Split split);
+EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split);
 
 void print_text(const EvalReport& report, std::ostream& out);
 /// One object on one line: the figures by the names of print_text, the classes, and "confusion" (rows: true class).

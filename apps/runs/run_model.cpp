@@ -108,20 +108,14 @@ void check_belonging(const SavedRun& run) {
 }  // namespace
 
 int64_t model_vocabulary(const RunConfig& config, const Tokenizer& tokenizer) {
-  if (const auto* labelled = std::get_if<LabelledSourceConfig>(&config.data))
-    return vocabulary_size(*labelled, tokenizer);
-  if (const auto* text = std::get_if<TextSourceConfig>(&config.data)) return vocabulary_size(*text, tokenizer);
-  return tokenizer.vocabulary_size();
+  return tokenizer.vocabulary_size() + facts_of(config.data).added_tokens;
 }
 
-int32_t start_token(const SavedRun& run) {
-  const auto* text = std::get_if<TextSourceConfig>(&run.config.data);
-  return text != nullptr ? start_token(*text, *run.tokenizer) : run.tokenizer->start_token();
-}
+int32_t start_token(const SavedRun& run) { return end_of_document(run).value_or(run.tokenizer->start_token()); }
 
 std::optional<int32_t> end_of_document(const SavedRun& run) {
-  const auto* text = std::get_if<TextSourceConfig>(&run.config.data);
-  return text != nullptr ? end_of_document(text->documents, *run.tokenizer) : std::nullopt;
+  if (!facts_of(run.config.data).has_documents) return std::nullopt;
+  return static_cast<int32_t>(run.tokenizer->vocabulary_size());
 }
 
 std::string identity_of(const Tokenizer& tokenizer) {

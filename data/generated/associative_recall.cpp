@@ -8,6 +8,7 @@
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
 #include "data/files/fingerprint.hpp"
+#include "data/tokenizers/number_tokenizer.hpp"
 
 namespace capstan {
 namespace {
@@ -111,6 +112,58 @@ Batch RecallBatches::batch(int64_t epoch, int64_t index) const {
     batch.examples.mutable_data()[row] = static_cast<int32_t>(place);
   }
   return batch;
+}
+
+namespace {
+
+class RecallSource final : public DataSource {
+ public:
+  RecallSource(const AssociativeRecallConfig& config, const SourceInputs& inputs)
+      : config_(config),
+        tokenizer_(config.vocabulary),
+        identity_(
+            source_identity(settings_of(config), {"train", "valid", "test"}, AssociativeRecall(config).fingerprint())),
+        batches_(inputs.batches),
+        training_(config, "train", config.train, inputs.batches, inputs.seed) {}
+
+  const Tokenizer& tokenizer() const override { return tokenizer_; }
+  std::string identity() const override { return identity_; }
+  bool has(Split split) const override { return count(split) > 0; }
+  const BatchSource& training() const override { return training_; }
+  std::unique_ptr<BatchSource> evaluation(Split split) const override {
+    check_has(split);
+    return std::make_unique<RecallBatches>(config_, to_string(split), count(split), batches_, std::nullopt);
+  }
+
+ protected:
+  std::vector<std::string> describe_split(Split split) const override {
+    return {
+        fmt::format("{} sequences of {} tokens, {} of them asked for", count(split), config_.length, config_.pairs)};
+  }
+
+ private:
+  int64_t count(Split split) const {
+    return split == Split::train ? config_.train : split == Split::valid ? config_.valid : config_.test;
+  }
+
+  AssociativeRecallConfig config_;
+  NumberTokenizer tokenizer_;
+  std::string identity_;
+  BatchConfig batches_;
+  RecallBatches training_;
+};
+
+}  // namespace
+
+SourceFacts facts(const AssociativeRecallConfig& config) {
+  SourceFacts facts;
+  facts.longest = config.length;
+  facts.longest_key = "length";
+  return facts;
+}
+
+std::unique_ptr<DataSource> make_source(const AssociativeRecallConfig& config, const SourceInputs& inputs) {
+  return std::make_unique<RecallSource>(config, inputs);
 }
 
 }  // namespace capstan

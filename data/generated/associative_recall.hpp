@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "core/config/schema.hpp"
 #include "data/batches/batcher.hpp"
+#include "data/batches/data_source.hpp"
 
 namespace capstan {
 
@@ -82,5 +84,8 @@ class RecallBatches final : public BatchSource {
   int64_t count_, rows_;
   std::optional<uint64_t> order_seed_;
 };
+
+SourceFacts facts(const AssociativeRecallConfig& config);
+std::unique_ptr<DataSource> make_source(const AssociativeRecallConfig& config, const SourceInputs& inputs);
 
 }  // namespace capstan

@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
+#include "data/batches/example_source.hpp"
 #include "data/files/fingerprint.hpp"
 #include "data/tokenizers/listops_tokenizer.hpp"
 
@@ -131,6 +132,19 @@ ClassificationData make_listops(const ListOpsConfig& config) {
   data.valid = make_split(config, "valid", config.valid, seen);
   data.train = make_split(config, "train", config.train, seen);
   return data;
+}
+
+SourceFacts facts(const ListOpsConfig& config) {
+  SourceFacts facts;
+  facts.has_labels = true;
+  facts.longest = config.max_length - 1;
+  facts.longest_key = "max_length";
+  return facts;
+}
+
+std::unique_ptr<DataSource> make_source(const ListOpsConfig& config, const SourceInputs& inputs) {
+  return std::make_unique<ExampleSource>(make_listops(config), inputs, settings_of(config),
+                                         std::vector<std::string>{"train", "valid", "test"});
 }
 
 }  // namespace capstan

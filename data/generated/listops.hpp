@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "core/config/schema.hpp"
+#include "data/batches/data_source.hpp"
 #include "data/batches/example_set.hpp"
 
 namespace capstan {
@@ -56,5 +58,8 @@ std::optional<std::vector<int32_t>> listops_draw(const ListOpsConfig& config, st
 /// those of a split do not depend on the sizes of later ones. Throws Error when the settings do not allow so many
 /// different expressions.
 ClassificationData make_listops(const ListOpsConfig& config);
+
+SourceFacts facts(const ListOpsConfig& config);
+std::unique_ptr<DataSource> make_source(const ListOpsConfig& config, const SourceInputs& inputs);
 
 }  // namespace capstan

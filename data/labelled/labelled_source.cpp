@@ -6,7 +6,9 @@
 
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
+#include "core/config/settings.hpp"
 #include "core/text/utf8.hpp"
+#include "data/batches/example_source.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/name_list.hpp"
 #include "data/files/text_file.hpp"
@@ -119,21 +121,15 @@ std::vector<Source> hold_out(std::vector<Source>& train, int64_t classes, double
   return valid;
 }
 
-/// Lengths of at most `limit` tokens in all, made by shortening the longest first.
-std::vector<size_t> shortened(std::vector<size_t> lengths, size_t limit) {
-  size_t total = std::accumulate(lengths.begin(), lengths.end(), size_t{0});
-  for (; total > limit; --total) --*std::max_element(lengths.begin(), lengths.end());
-  return lengths;
-}
-
 ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer, const LabelledSourceConfig& config,
                   BadRows& bad, int64_t& empty) {
+  const TextRule rule = text_rule(config);
   ExampleSet examples;
   for (const Source& source : sources)
     bad.guard([&] {
       const auto columns =
           config.separator ? source.row.columns() : std::vector<std::string_view>{std::string_view(source.row.text)};
-      const std::vector<int32_t> ids = encode_text(columns, tokenizer, config, source.place());
+      const std::vector<int32_t> ids = encode_text(columns, tokenizer, rule, source.place());
       if (!ids.empty())
         examples.add(ids, source.label);
       else if (config.skip_empty)
@@ -145,35 +141,6 @@ ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer
 }
 
 }  // namespace
-
-std::vector<int32_t> encode_text(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer,
-                                 const LabelledSourceConfig& config, const std::string& place) {
-  std::vector<std::vector<int32_t>> parts;
-  std::vector<size_t> lengths;
-  for (const std::string_view column : columns) {
-    parts.push_back(tokenizer.encode(column, place));
-    lengths.push_back(parts.back().size());
-  }
-  const size_t words = std::accumulate(lengths.begin(), lengths.end(), size_t{0}), separators = parts.size() - 1;
-  if (words == 0) return {};
-  const auto limit = static_cast<size_t>(config.max_length);
-  if (limit > 0 && words + separators > limit) {
-    if (config.truncate == Truncate::error)
-      throw Error(
-          fmt::format("{}: the text has {} tokens, more than max_length = {}; raise max_length (and what the model can "
-                      "take), or set truncate to head or tail",
-                      place, words + separators, limit));
-    lengths = shortened(std::move(lengths), limit > separators ? limit - separators : 0);
-  }
-  std::vector<int32_t> ids;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (i > 0) ids.push_back(static_cast<int32_t>(tokenizer.vocabulary_size()));
-    const auto first =
-        config.truncate == Truncate::tail ? parts[i].end() - static_cast<int64_t>(lengths[i]) : parts[i].begin();
-    ids.insert(ids.end(), first, first + static_cast<int64_t>(lengths[i]));
-  }
-  return ids;
-}
 
 ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer) {
   const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
@@ -212,6 +179,41 @@ ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared
   data.left_out = bad.summary();
   if (empty > 0) data.left_out.push_back(fmt::format("data: {} texts without any token left out (skip_empty)", empty));
   return data;
+}
+
+TextRule text_rule(const LabelledSourceConfig& config) {
+  return {config.separator ? config.text_columns.size() : 1, config.max_length, config.truncate};
+}
+
+SourceFacts facts(const LabelledSourceConfig& config) {
+  SourceFacts facts;
+  facts.has_labels = true;
+  facts.longest = config.max_length;
+  facts.longest_key = "max_length";
+  facts.added_tokens = config.separator ? 1 : 0;
+  facts.text = text_rule(config);
+  return facts;
+}
+
+std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, const SourceInputs& inputs) {
+  // Not in the identity: paths and what the fingerprint covers (labels, and what the tokenizer makes of the texts).
+  static const std::vector<std::string> without = {"train",
+                                                   "valid",
+                                                   "test",
+                                                   "classes",
+                                                   "classes_file",
+                                                   "first_label",
+                                                   "on_error",
+                                                   "tokenizer.vocabulary",
+                                                   "tokenizer.model",
+                                                   "tokenizer.normalise",
+                                                   "tokenizer.case_fold"};
+  LabelledSourceConfig known = config;
+  if (!inputs.classes.empty()) {
+    known.classes = inputs.classes;
+    known.classes_file.clear();
+  }
+  return std::make_unique<ExampleSource>(load_labelled(known, inputs.tokenizer), inputs, settings_of(config), without);
 }
 
 }  // namespace capstan

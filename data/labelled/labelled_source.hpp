@@ -8,17 +8,12 @@
 
 #include "core/base/error.hpp"
 #include "core/config/schema.hpp"
+#include "data/batches/data_source.hpp"
 #include "data/batches/example_set.hpp"
 #include "data/labelled/table_reader.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 
 namespace capstan {
-
-/// What becomes of a text with more than max_length tokens: its head is kept, its tail is kept, or it is an error.
-enum class Truncate { head, tail, error };
-inline std::vector<EnumName<Truncate>> enum_names(Truncate) {
-  return {{Truncate::head, "head"}, {Truncate::tail, "tail"}, {Truncate::error, "error"}};
-}
 
 struct LabelledSourceConfig {
   static constexpr const char* type_name = "labelled";
@@ -86,16 +81,10 @@ inline void validate(const LabelledSourceConfig& c, Problems& problems) {
                  fmt::format("{} columns and their separators need {} tokens or more", columns, 2 * columns - 1));
 }
 
-/// Ids that the model must know: the tokenizer's and, behind them, the separator where there is one.
-inline int64_t vocabulary_size(const LabelledSourceConfig& config, const Tokenizer& tokenizer) {
-  return tokenizer.vocabulary_size() + (config.separator ? 1 : 0);
-}
-
-/// The tokens of a text that consists of these columns (of a single one without a separator), within max_length: of
-/// the longest column as many are cut off as needed, then of the next, separators never. Empty where all columns are.
-/// Throws Error naming `place` for a longer one with truncate: error, and what the tokenizer throws.
-std::vector<int32_t> encode_text(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer,
-                                 const LabelledSourceConfig& config, const std::string& place);
+/// How its texts become examples.
+TextRule text_rule(const LabelledSourceConfig& config);
+SourceFacts facts(const LabelledSourceConfig& config);
+std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, const SourceInputs& inputs);
 
 /// Reads, splits and tokenises. `tokenizer`: that of an earlier run (whose classes belong into the config); otherwise
 /// one is made from the training texts. Throws Error naming file, line and remedy.

@@ -1,6 +1,8 @@
-// Everything a configuration may name as its data.
+// Everything that a configuration may name as its data.
 #pragma once
 
+#include <memory>
+#include <string>
 #include <variant>
 
 #include "data/generated/associative_recall.hpp"
@@ -10,7 +12,15 @@
 
 namespace capstan {
 
-/// YAML: data: {type: text, train: [...]}.
+/// YAML: data: {type: text, train: [...]}. What each of them must bring: data/batches/data_source.hpp.
 using SourceConfig = std::variant<TextSourceConfig, LabelledSourceConfig, ListOpsConfig, AssociativeRecallConfig>;
+
+const char* type_of(const SourceConfig& config);
+SourceFacts facts_of(const SourceConfig& config);
+/// The types of source for classifiers, or those for language models: "labelled or listops".
+std::string source_types(bool has_labels);
+
+/// Reads the data. Throws Error naming file, line and remedy; ConfigError for settings that contradict each other.
+std::unique_ptr<DataSource> open_source(const SourceConfig& config, const SourceInputs& inputs);
 
 }  // namespace capstan

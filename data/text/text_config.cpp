@@ -33,7 +33,8 @@ void check_split(const TextSourceConfig& c, Problems& problems) {
 void validate(const TextSourceConfig& c, Problems& problems) {
   const double held_out = (c.valid.empty() ? c.valid_fraction : 0) + (c.test.empty() ? c.test_fraction : 0);
   if (held_out >= 1) problems.add("valid_fraction", "together with test_fraction it leaves no training text");
-  if (c.overlap >= c.sequence_length) problems.add("overlap", "must be less than sequence_length");
+  if (c.overlap >= c.sequence_length)
+    problems.add("overlap", fmt::format("must be less than sequence_length ({})", c.sequence_length));
   check_weights(c, problems);
   check_split(c, problems);
 }

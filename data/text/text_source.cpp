@@ -5,6 +5,7 @@
 #include "data/text/cached_text.hpp"
 #include "data/text/text_key.hpp"
 #include "data/text/text_loading.hpp"
+#include "data/text/text_windows.hpp"
 
 namespace capstan {
 namespace {
@@ -60,6 +61,126 @@ TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokeniz
                         list_files(config.valid, filter), list_files(config.test, filter)};
   return is_large(config, lists) ? load_cached_text(config, lists, std::move(tokenizer), tell)
                                  : load_to_memory(config, lists, std::move(tokenizer));
+}
+
+namespace {
+
+/// Words between blanks, and ends of lines: what WikiText counts, with its <eos> for every line.
+int64_t count_words(const std::string& text) {
+  int64_t count = 0;
+  bool inside = false;
+  for (const char c : text) {
+    const bool blank = c == ' ' || (c >= '\t' && c <= '\r');
+    count += (c == '\n') + (!blank && !inside);
+    inside = !blank;
+  }
+  return count;
+}
+
+/// The text itself is the fingerprint's business; where each weighted source of it ends is not.
+std::string sources_text(const TextCorpus& corpus) {
+  std::string text;
+  for (size_t i = 0; i < corpus.sources.size(); ++i)
+    text += fmt::format("source {}: {} tokens\n", i, corpus.sources[i].end - corpus.sources[i].begin);
+  return text;
+}
+
+std::string identity_of(const TextSourceConfig& config, const TextData& data) {
+  // Not in the identity: paths, what evaluation alone uses, and what the fingerprint of the tokens covers.
+  static const std::vector<std::string> without = {
+      "train",   "valid",     "test",     "include", "exclude",        "tokenizer.vocabulary", "tokenizer.model",
+      "overlap", "documents", "on_error", "cache",   "cache_above_mb", "tokenizer.normalise",  "tokenizer.case_fold"};
+  return source_identity(settings_of(config), without, data.fingerprint, sources_text(data.train));
+}
+
+class TextSource final : public DataSource {
+ public:
+  TextSource(const TextSourceConfig& config, const SourceInputs& inputs)
+      : config_(config),
+        data_(load_text(config, inputs.tokenizer, inputs.tell)),
+        batches_(inputs.batches),
+        training_(data_.train, {config.sequence_length, config.windows, inputs.seed}, inputs.batches) {}
+
+  const Tokenizer& tokenizer() const override { return *data_.tokenizer; }
+  std::string identity() const override { return identity_of(config_, data_); }
+  bool has(Split split) const override { return corpus(split).size() > 0; }
+  const BatchSource& training() const override { return training_; }
+  std::unique_ptr<BatchSource> evaluation(Split split) const override { return windows(split, false); }
+  FileEvaluation evaluation_per_file(Split split) const override;
+  std::optional<TextSize> text_size(Split split) const override;
+  std::vector<std::string> left_out() const override { return data_.left_out; }
+
+ protected:
+  std::vector<std::string> describe_split(Split split) const override;
+
+ private:
+  const TextCorpus& corpus(Split split) const {
+    return split == Split::train ? data_.train : split == Split::valid ? data_.valid : data_.test;
+  }
+  std::unique_ptr<EvaluationWindows> windows(Split split, bool per_file) const {
+    check_has(split, fmt::format(", or data.{}_fraction", to_string(split)));
+    const EvaluationWindows::Options options{config_.sequence_length, start_token(config_, tokenizer()),
+                                             config_.overlap, per_file};
+    return std::make_unique<EvaluationWindows>(corpus(split), options, batches_);
+  }
+
+  TextSourceConfig config_;
+  TextData data_;
+  BatchConfig batches_;
+  TrainingWindows training_;
+};
+
+FileEvaluation TextSource::evaluation_per_file(Split split) const {
+  std::unique_ptr<EvaluationWindows> batches = windows(split, true);
+  FileEvaluation evaluation;
+  for (const TextCorpus::File& file : corpus(split).files) {
+    if (!file.text) throw Error("data: the text of training files is not kept; choose the split valid or test");
+    evaluation.files.push_back({file.name, file.bytes, file.text});
+  }
+  evaluation.file_of = [windows = batches.get()](int64_t example) {
+    return static_cast<size_t>(windows->file_of(example));
+  };
+  evaluation.batches = std::move(batches);
+  return evaluation;
+}
+
+std::optional<TextSize> TextSource::text_size(Split split) const {
+  TextSize size{corpus(split).bytes(), 0};
+  for (const TextCorpus::File& file : corpus(split).files) {
+    if (!file.text) return TextSize{size.bytes, std::nullopt};
+    *size.words += count_words(file.text());
+  }
+  return size;
+}
+
+std::vector<std::string> TextSource::describe_split(Split split) const {
+  const TextCorpus& text = corpus(split);
+  std::vector<std::string> lines{
+      fmt::format("{} files, {} bytes, {} tokens", text.files.size(), text.bytes(), text.size())};
+  for (size_t i = 0; i < text.sources.size(); ++i) {
+    const TextCorpus::Source& source = text.sources[i];
+    const TrainingWindows::Share share = training_.share(i);
+    lines.push_back(fmt::format(
+        "{}: {} tokens, weight {}: {} windows ({:.2f} %) of an epoch, {:.3g} passes", source.name,
+        source.end - source.begin, source.weight, share.windows,
+        100 * static_cast<double>(share.windows) / static_cast<double>(training_.examples_per_epoch()), share.passes));
+  }
+  return lines;
+}
+
+}  // namespace
+
+SourceFacts facts(const TextSourceConfig& config) {
+  SourceFacts facts;
+  facts.longest = config.sequence_length;
+  facts.longest_key = "sequence_length";
+  facts.has_documents = has_documents(config.documents);
+  facts.added_tokens = facts.has_documents ? 1 : 0;
+  return facts;
+}
+
+std::unique_ptr<DataSource> make_source(const TextSourceConfig& config, const SourceInputs& inputs) {
+  return std::make_unique<TextSource>(config, inputs);
 }
 
 }  // namespace capstan

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "data/batches/data_source.hpp"
 #include "data/files/progress.hpp"
 #include "data/text/text_config.hpp"
 #include "data/text/text_corpus.hpp"
@@ -20,5 +21,8 @@ namespace capstan {
 /// remedy; ConfigError for fractions that leave no training text, or weights that do not fit.
 TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr,
                    const Tell& tell = nullptr);
+
+SourceFacts facts(const TextSourceConfig& config);
+std::unique_ptr<DataSource> make_source(const TextSourceConfig& config, const SourceInputs& inputs);
 
 }  // namespace capstan

@@ -8,6 +8,7 @@
 #include "core/array/segments.hpp"
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
+#include "data/text/text_source.hpp"
 #include "data/text/text_windows.hpp"
 #include "data/tokenizers/byte_tokenizer.hpp"
 #include "support.hpp"

@@ -11,6 +11,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
+#include "data/text/text_source.hpp"
 #include "data/text/text_windows.hpp"
 #include "support.hpp"
 

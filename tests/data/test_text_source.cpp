@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/error.hpp"
+#include "data/text/text_source.hpp"
 #include "data/text/text_windows.hpp"
 #include "support.hpp"
 

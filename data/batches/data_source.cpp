@@ -1,0 +1,51 @@
+#include "data/batches/data_source.hpp"
+
+#include <algorithm>
+
+#include "core/base/error.hpp"
+
+namespace capstan {
+
+const char* to_string(Split split) {
+  switch (split) {
+    case Split::train:
+      return "train";
+    case Split::valid:
+      return "valid";
+    case Split::test:
+      return "test";
+  }
+  return "?";
+}
+
+FileEvaluation DataSource::evaluation_per_file(Split) const { throw Error("data: only text comes from files"); }
+
+std::vector<std::string> DataSource::description() const {
+  std::vector<std::string> lines = left_out();
+  lines.push_back(fmt::format("tokenizer: {}, {} tokens", tokenizer().kind(), tokenizer().vocabulary_size()));
+  for (const Split split : all_splits) {
+    if (!has(split)) continue;
+    for (const std::string& line : describe_split(split))
+      lines.push_back(fmt::format("{}: {}", to_string(split), line));
+  }
+  return lines;
+}
+
+void DataSource::check_has(Split split, const std::string& remedy) const {
+  if (!has(split))
+    throw Error(fmt::format("data: there is no {} split: give data.{}{}", to_string(split), to_string(split), remedy));
+}
+
+std::string source_identity(const Settings& settings, const std::vector<std::string>& without,
+                            const std::string& fingerprint, const std::string& more) {
+  std::string text;
+  for (const auto& [key, value] : settings) {
+    const bool counts = std::none_of(without.begin(), without.end(), [&key = key](const std::string& name) {
+      return key == name || key.rfind(name + ".", 0) == 0;
+    });
+    if (counts) text += key + ": " + value + "\n";
+  }
+  return text + more + "fingerprint of the content: " + fingerprint + "\n";
+}
+
+}  // namespace capstan

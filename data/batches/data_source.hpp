@@ -1,0 +1,106 @@
+// A source of data: everything that a run needs to know of `data:`. A source is a pair of files with
+//   - a config struct with `type_name`, fields and describe(), and validate() where fields depend on each other,
+//   - SourceFacts facts(const Config&),
+//   - std::unique_ptr<DataSource> make_source(const Config&, const SourceInputs&),
+// and an entry in the variant SourceConfig (data/sources/data_config.hpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config/settings.hpp"
+#include "data/batches/batcher.hpp"
+#include "data/batches/text_example.hpp"
+#include "data/files/progress.hpp"
+#include "data/tokenizers/tokenizer.hpp"
+
+namespace capstan {
+
+enum class Split { train, valid, test };
+constexpr Split all_splits[] = {Split::train, Split::valid, Split::test};
+const char* to_string(Split split);
+
+/// What a configuration tells of its examples before any data is read.
+struct SourceFacts {
+  bool has_labels = false;       // examples of classes, for classifiers; otherwise sequences, for language models
+  int64_t longest = 0;           // tokens of the longest example; 0: any length
+  const char* longest_key = "";  // the key of `data` that sets it
+  int64_t added_tokens = 0;      // ids that examples use after the tokenizer's vocabulary
+  bool has_documents = false;    // the first of them ends every document
+  TextRule text = {};            // how a text given to a trained classifier becomes an example
+};
+
+/// What a run gives its source.
+struct SourceInputs {
+  std::shared_ptr<const Tokenizer> tokenizer;  // of an earlier run; null: the source makes its own
+  std::vector<std::string> classes;            // of an earlier run; empty: those of the data
+  BatchConfig batches;
+  uint64_t seed = 0;  // of the order of training examples
+  Tell tell;          // takes lines about long work
+};
+
+/// Size of the text of a split.
+struct TextSize {
+  int64_t bytes = 0;
+  std::optional<int64_t> words;  // words between blanks plus ends of lines; none where the text is not kept
+};
+
+/// A held-out file.
+struct HeldOutFile {
+  std::string name;
+  int64_t bytes = 0;
+  std::function<std::string()> text;  // reads it
+};
+
+/// The files of a split, each evaluated as a text of its own.
+struct FileEvaluation {
+  std::vector<HeldOutFile> files;
+  std::unique_ptr<BatchSource> batches;
+  std::function<size_t(int64_t example)> file_of;  // index into `files`, by Batch::examples
+};
+
+/// The data of a run. Batches refer to the source, which must outlive them.
+class DataSource {
+ public:
+  virtual ~DataSource() = default;
+
+  virtual const Tokenizer& tokenizer() const = 0;
+  /// Names of the classes, by label; none without labels.
+  virtual std::vector<std::string> classes() const { return {}; }
+  /// Training examples of each class.
+  virtual std::vector<int64_t> class_counts() const { return {}; }
+  /// What a place in the data depends on, one fact per line: a resumed run compares it. See source_identity().
+  virtual std::string identity() const = 0;
+
+  virtual bool has(Split split) const = 0;
+  /// Batches in the order of training.
+  virtual const BatchSource& training() const = 0;
+  /// Every example of a split once. Throws Error when there is no such split.
+  virtual std::unique_ptr<BatchSource> evaluation(Split split) const = 0;
+  /// Throws Error unless the split consists of files whose text is kept.
+  virtual FileEvaluation evaluation_per_file(Split split) const;
+  /// For measures per byte and per word; none unless the data is text.
+  virtual std::optional<TextSize> text_size(Split) const { return std::nullopt; }
+
+  /// Rows and lines that were skipped because they cannot be used, a line for the log each.
+  virtual std::vector<std::string> left_out() const { return {}; }
+  /// Lines for the log: what was left out, the tokenizer, the splits.
+  std::vector<std::string> description() const;
+
+ protected:
+  /// Lines on a split that there is, without its name.
+  virtual std::vector<std::string> describe_split(Split split) const = 0;
+  /// Throws Error unless there is such a split; `remedy` follows "give data.<split>".
+  void check_has(Split split, const std::string& remedy = "") const;
+};
+
+/// The identity of a source: its settings, except those called `without` and those below them; then `more`; then the
+/// fingerprint. Where files are is no part of it, and neither is what the fingerprint of their content covers.
+std::string source_identity(const Settings& settings, const std::vector<std::string>& without,
+                            const std::string& fingerprint, const std::string& more = "");
+
+}  // namespace capstan

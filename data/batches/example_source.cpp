@@ -1,0 +1,33 @@
+#include "data/batches/example_source.hpp"
+
+#include "core/base/error.hpp"
+
+namespace capstan {
+
+ExampleSource::ExampleSource(ClassificationData data, const SourceInputs& inputs, const Settings& settings,
+                             const std::vector<std::string>& without)
+    : data_(std::move(data)),
+      identity_(source_identity(settings, without, data_.fingerprint())),
+      batches_(inputs.batches),
+      training_(data_.train, inputs.batches, inputs.seed) {}
+
+std::vector<int64_t> ExampleSource::class_counts() const {
+  return data_.train.class_counts(static_cast<int64_t>(data_.classes.size()));
+}
+
+const ExampleSet& ExampleSource::examples(Split split) const {
+  return split == Split::train ? data_.train : split == Split::valid ? data_.valid : data_.test;
+}
+
+std::unique_ptr<BatchSource> ExampleSource::evaluation(Split split) const {
+  check_has(split);
+  return std::make_unique<OrderedBatches>(examples(split), batches_);
+}
+
+std::vector<std::string> ExampleSource::describe_split(Split split) const {
+  const ExampleSet& set = examples(split);
+  return {fmt::format("{} examples of {} classes, {} tokens, the longest {}", set.size(), data_.classes.size(),
+                      set.token_count(), set.longest())};
+}
+
+}  // namespace capstan

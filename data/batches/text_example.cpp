@@ -1,0 +1,49 @@
+#include "data/batches/text_example.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+/// Lengths of at most `limit` tokens in all, made by shortening the longest first.
+std::vector<size_t> shortened(std::vector<size_t> lengths, size_t limit) {
+  size_t total = std::accumulate(lengths.begin(), lengths.end(), size_t{0});
+  for (; total > limit; --total) --*std::max_element(lengths.begin(), lengths.end());
+  return lengths;
+}
+
+}  // namespace
+
+std::vector<int32_t> encode_text(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer,
+                                 const TextRule& rule, const std::string& place) {
+  std::vector<std::vector<int32_t>> parts;
+  std::vector<size_t> lengths;
+  for (const std::string_view column : columns) {
+    parts.push_back(tokenizer.encode(column, place));
+    lengths.push_back(parts.back().size());
+  }
+  const size_t words = std::accumulate(lengths.begin(), lengths.end(), size_t{0}), separators = parts.size() - 1;
+  if (words == 0) return {};
+  const auto limit = static_cast<size_t>(rule.max_length);
+  if (limit > 0 && words + separators > limit) {
+    if (rule.truncate == Truncate::error)
+      throw Error(
+          fmt::format("{}: the text has {} tokens, more than max_length = {}; raise max_length (and what the model can "
+                      "take), or set truncate to head or tail",
+                      place, words + separators, limit));
+    lengths = shortened(std::move(lengths), limit > separators ? limit - separators : 0);
+  }
+  std::vector<int32_t> ids;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) ids.push_back(static_cast<int32_t>(tokenizer.vocabulary_size()));
+    const auto first =
+        rule.truncate == Truncate::tail ? parts[i].end() - static_cast<int64_t>(lengths[i]) : parts[i].begin();
+    ids.insert(ids.end(), first, first + static_cast<int64_t>(lengths[i]));
+  }
+  return ids;
+}
+
+}  // namespace capstan

@@ -1,0 +1,36 @@
+#include "data/sources/data_config.hpp"
+
+#include <vector>
+
+#include "data/files/name_list.hpp"
+
+namespace capstan {
+namespace {
+
+template <class... Cases>
+std::vector<std::string> types_of(bool has_labels, const std::variant<Cases...>&) {
+  std::vector<std::string> types;
+  const auto add = [&](const char* type, const SourceFacts& facts) {
+    if (facts.has_labels == has_labels) types.emplace_back(type);
+  };
+  (add(Cases::type_name, facts(Cases{})), ...);
+  return types;
+}
+
+}  // namespace
+
+const char* type_of(const SourceConfig& config) {
+  return std::visit([](const auto& source) { return std::decay_t<decltype(source)>::type_name; }, config);
+}
+
+SourceFacts facts_of(const SourceConfig& config) {
+  return std::visit([](const auto& source) { return facts(source); }, config);
+}
+
+std::string source_types(bool has_labels) { return listed(types_of(has_labels, SourceConfig{}), " or "); }
+
+std::unique_ptr<DataSource> open_source(const SourceConfig& config, const SourceInputs& inputs) {
+  return std::visit([&](const auto& source) { return make_source(source, inputs); }, config);
+}
+
+}  // namespace capstan
