@@ -24,7 +24,7 @@ enum class Split { train, valid, test };
 constexpr Split all_splits[] = {Split::train, Split::valid, Split::test};
 const char* to_string(Split split);
 
-/// What a configuration tells of its examples before any data is read.
+/// What is known of the examples before any data is read.
 struct SourceFacts {
   bool has_labels = false;       // examples of classes, for classifiers; otherwise sequences, for language models
   int64_t longest = 0;           // tokens of the longest example; 0: any length
@@ -40,7 +40,7 @@ struct SourceInputs {
   std::vector<std::string> classes;            // of an earlier run; empty: those of the data
   BatchConfig batches;
   uint64_t seed = 0;  // of the order of training examples
-  Tell tell;          // takes lines about long work
+  LogLine log;        // takes lines about long work
 };
 
 /// Size of the text of a split.

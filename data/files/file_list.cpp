@@ -32,7 +32,7 @@ bool has_wildcard(std::string_view text) { return text.find_first_of("*?[") != s
 bool parts_match(const std::vector<std::string>& path, const std::vector<std::string>& pattern) {
   std::vector<bool> reachable(pattern.size() + 1, false);
   reachable[0] = true;
-  const auto skip_any = [&](std::vector<bool>& at) {  // `**` may stand for no folder at all
+  const auto skip_any = [&](std::vector<bool>& at) {  // `**` may match no folder at all
     for (size_t j = 0; j < pattern.size(); ++j)
       if (at[j] && pattern[j] == "**") at[j + 1] = true;
   };

@@ -16,18 +16,18 @@ double rate(size_t bytes, double seconds) { return static_cast<double>(bytes) / 
 void Progress::add(size_t bytes) {
   done_ += bytes;
   const double now = seconds();
-  if (!tell_ || now - told_ < between_) return;
-  told_ = now;
+  if (!log_ || now - logged_ < between_) return;
+  logged_ = now;
   const std::string all = bytes_ > 0 ? fmt::format(" of {:.0f}", static_cast<double>(bytes_) / megabyte) : "";
-  tell_(
+  log_(
       fmt::format("{}: {:.0f}{} MB, {:.3g} MB/s", work_, static_cast<double>(done_) / megabyte, all, rate(done_, now)));
 }
 
 void Progress::finish() const {
-  if (!tell_ || told_ == 0) return;
+  if (!log_ || logged_ == 0) return;
   const double now = seconds();
-  tell_(fmt::format("{}: {:.0f} MB in {:.0f} s, {:.3g} MB/s", work_, static_cast<double>(done_) / megabyte, now,
-                    rate(done_, now)));
+  log_(fmt::format("{}: {:.0f} MB in {:.0f} s, {:.3g} MB/s", work_, static_cast<double>(done_) / megabyte, now,
+                   rate(done_, now)));
 }
 
 }  // namespace capstan

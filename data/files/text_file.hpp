@@ -26,7 +26,7 @@ bool is_packed_name(const std::string& path);
 /// A file's name without .gz or .zst.
 std::string unpacked_name(const std::string& path);
 
-/// Does a NUL stand in the first 8 KiB (of the unpacked content)? Throws Error when the file cannot be read.
+/// Is there a NUL in the first 8 KiB (of the unpacked content)? Throws Error when the file cannot be read.
 bool looks_binary(const std::string& path);
 
 struct Line {

@@ -19,7 +19,7 @@ struct TokenRow::Mapping {
   Mapping(const std::string& path, int token_width) : file(path), width(token_width) {}
 
   void note(size_t bytes) const {
-    constexpr size_t around = 1 << 18, most = 1 << 26;  // a fault also maps what lies near it in the system's cache
+    constexpr size_t around = 1 << 18, most = 1 << 26;  // a fault also maps its neighbours in the system's cache
     if (touched.fetch_add(bytes + around) + bytes + around < most) return;
     touched = 0;
     file.release(0, file.size());
@@ -36,7 +36,7 @@ TokenRow TokenRow::mapped(const std::string& path, int64_t size, int width) {
   row.size_ = size;
   const auto mapping = std::make_shared<Mapping>(path, width);
   if (mapping->file.size() != static_cast<size_t>(size) * static_cast<size_t>(width))
-    throw Error(fmt::format("{}: {} bytes, where {} tokens of {} bytes should be; remove the folder it lies in", path,
+    throw Error(fmt::format("{}: {} bytes, where {} tokens of {} bytes should be; remove its folder", path,
                             mapping->file.size(), size, width));
   mapping->file.expect_jumps();
   row.mapping_ = mapping;

@@ -42,7 +42,7 @@ std::vector<int64_t> weighted_draws(const std::vector<double>& weights, int64_t 
 
 void validate(const AssociativeRecallConfig& c, Problems& problems) {
   if (c.length % 2 != 0)
-    problems.add("length", fmt::format("{} is odd: questions stand at every other place", c.length));
+    problems.add("length", fmt::format("{} is odd, but questions are at every other position", c.length));
   if (c.pairs > c.length / 4)
     problems.add("pairs",
                  fmt::format("{} pairs and their questions need a length of at least {}", c.pairs, 4 * c.pairs));

@@ -36,7 +36,8 @@ void describe(Fields& f, AssociativeRecallConfig& c) {
   f("valid", c.valid, at_least(1), "number of validation sequences");
   f("test", c.test, at_least(0), "number of test sequences");
   f("power", c.power, greater(0),
-    "the g-th slot behind the pairs is asked with a chance like g^(power - 1): below 1 most questions come early");
+    "the g-th slot after the pairs is asked with probability proportional to g^(power - 1): below 1 most questions "
+    "come early");
   f("seed", c.seed, at_least(0), "the sequences are a function of this seed, not of the run's");
 }
 
@@ -47,9 +48,9 @@ struct RecallExample {
   std::vector<int32_t> tokens, labels;
 };
 
-/// Makes the sequences. With D pairs, N tokens and V the vocabulary: keys are distinct numbers of [1, V/2), values of
+/// Makes the sequences. With D pairs, N tokens and V the vocabulary: keys are distinct ids of [1, V/2), values of
 /// [V/2, V), uniform; the first 2D tokens are k_1 v_1 ... k_D v_D. The slots are the places 2D, 2D + 2, ..., N - 2; D
-/// of them are drawn without replacement, slot g = 0, 1, ... with a chance in proportion to (g + 1)^(power - 1), and
+/// of them are drawn without replacement, slot g = 0, 1, ... with probability proportional to (g + 1)^(power - 1), and
 /// the i-th one drawn gets k_i and asks for v_i. Everything else is 0.
 class AssociativeRecall {
  public:
@@ -59,7 +60,7 @@ class AssociativeRecall {
   /// A pure function of (seed, split, index); splits share no random numbers.
   RecallExample example(std::string_view split, int64_t index) const;
   const AssociativeRecallConfig& config() const { return config_; }
-  /// Tells whether this is still what a run began with: settings of training and validation, and some sequences.
+  /// Hash of the sizes of training and validation and of some sequences: whether a run still has the data it began with.
   std::string fingerprint() const;
 
  private:

@@ -90,7 +90,7 @@ int32_t listops_value(const std::vector<int32_t>& tokens) {
   std::optional<int32_t> result;
   for (size_t i = 0; i < tokens.size(); ++i) {
     const int32_t token = tokens[i];
-    if (result) throw Error(fmt::format("listops: token {} stands after the end of the expression", i + 1));
+    if (result) throw Error(fmt::format("listops: token {} is after the end of the expression", i + 1));
     if (is_operator(token)) {
       stack.push_back({token, {}});
       continue;

@@ -40,7 +40,8 @@ void describe(Fields& f, ListOpsConfig& c) {
 }
 
 inline void validate(const ListOpsConfig& c, Problems& problems) {
-  if (c.max_length <= c.min_length + 1) problems.add("max_length", "no length lies between min_length and max_length");
+  if (c.max_length <= c.min_length + 1)
+    problems.add("max_length", "there is no length between min_length and max_length");
 }
 
 /// The value of an expression. MED is the median, for an even count the mean of the two middle values, truncated; SM is

@@ -1,4 +1,4 @@
-// Names of classes and the labels that stand for them.
+// Names of classes and their labels.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace capstan {
 
 class ClassNames {
  public:
-  /// Names in the order of their indices. In data, an integer stands for the class of that number, counted from
+  /// Names in the order of their indices. In data, an integer is the number of its class, counted from
   /// `first_number`, unless some name is an integer itself. Throws Error for fewer than two names and for one that
   /// occurs twice; `origin` says where they come from.
   static ClassNames from_list(std::vector<std::string> names, const std::string& origin, int64_t first_number = 0);

@@ -17,7 +17,7 @@
 namespace capstan {
 namespace {
 
-/// A row and where it stands.
+/// A row and its location.
 struct Source {
   LabelledText row;
   std::shared_ptr<const std::string> file;
@@ -35,7 +35,7 @@ std::vector<std::string> named_classes(const LabelledSourceConfig& config) {
   return config.classes_file.empty() ? config.classes : ClassNames::from_file(config.classes_file).names();
 }
 
-/// Every file below `paths` is a text; its label is the folder that it lies in, one below the path.
+/// Every file below `paths` is a text; its label is the name of its folder, one level below the path.
 std::vector<Source> read_folders(const std::vector<std::string>& paths, const LabelledSourceConfig& config, bool utf8,
                                  BadRows& bad) {
   const std::vector<std::string> wanted = named_classes(config);
@@ -43,10 +43,10 @@ std::vector<Source> read_folders(const std::vector<std::string>& paths, const La
   for (const FoundFile& found : list_files(paths)) {
     const size_t slash = found.name.find('/');
     if (slash == std::string::npos)
-      throw Error(
-          fmt::format("{}: lies in no class's folder: with format: folders, give the folder that holds one folder per "
-                      "class (such as train with pos and neg in it)",
-                      found.path));
+      throw Error(fmt::format(
+          "{}: is not in the folder of a class: with format: folders, give the folder that holds one folder per "
+          "class (such as train with pos and neg in it)",
+          found.path));
     const std::string label = found.name.substr(0, slash);
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), label) == wanted.end()) continue;
     std::string text = read_text_file(found.path);

@@ -44,21 +44,21 @@ void describe(Fields& f, LabelledSourceConfig& c) {
   f("test", c.test, any(), "the same for the test");
   f("format", c.format, any(),
     "tsv (no quoting), csv (RFC 4180) or jsonl, auto goes by the file's name; or folders: each file is a text, its "
-    "class the folder it lies in");
+    "class is its folder");
   f("header", c.header, any(), "the first row of tsv and csv names the columns");
   f("label_column", c.label_column, any(),
     "number from 1, name of the header, or key; usually 1, or \"label\" in jsonl");
   f("text_columns", c.text_columns, any(),
     "the same for the text, several are joined by a blank; usually -1 (the last), or \"text\" in jsonl");
   f("separator", c.separator, any(),
-    "text pairs: between the text_columns stands a token of its own instead of a blank; a line for capstan predict has "
+    "text pairs: a token of its own separates the text_columns, instead of a blank; a line for capstan predict has "
     "tabs there");
   f("classes", c.classes, any(),
     "names of the classes; labels may be these or their numbers. Without names, those of the training data. "
     "With format: folders, other folders are left out");
   f("classes_file", c.classes_file, any(), "the same from a file with one name per line");
   f("first_label", c.first_label, at_least(0),
-    "the number that stands for the first of the named classes: 1 in the CSV files of AG News, DBpedia and Yelp");
+    "the number of the first of the named classes: 1 in the CSV files of AG News, DBpedia and Yelp");
   f("valid_fraction", c.valid_fraction, between_below(0, 1), "share of every class held out for validation");
   f("split_seed", c.split_seed, at_least(0), "which examples are held out");
   f("max_length", c.max_length, at_least(0), "tokens per text at most; 0 = any number");
@@ -75,7 +75,7 @@ inline void validate(const LabelledSourceConfig& c, Problems& problems) {
     problems.add("classes_file", "give either classes or classes_file, not both");
   const auto columns = static_cast<int64_t>(c.text_columns.size());
   if (c.separator && (columns < 2 || c.format == TableFormat::folders))
-    problems.add("separator", "needs at least two text_columns to stand between");
+    problems.add("separator", "needs at least two text_columns to separate");
   if (c.separator && c.max_length > 0 && c.max_length < 2 * columns - 1)
     problems.add("max_length",
                  fmt::format("{} columns and their separators need {} tokens or more", columns, 2 * columns - 1));

@@ -202,7 +202,7 @@ TableFormat format_of(const std::string& path) {
   if (ends_with(".tsv")) return TableFormat::tsv;
   if (ends_with(".csv")) return TableFormat::csv;
   if (ends_with(".jsonl") || ends_with(".ndjson")) return TableFormat::jsonl;
-  throw Error(fmt::format("{}: the name does not tell the format (.tsv, .csv, .jsonl); set format", path));
+  throw Error(fmt::format("{}: the name does not show the format (.tsv, .csv, .jsonl); set format", path));
 }
 
 std::vector<LabelledText> read_table(std::string_view content, const std::string& file, TableFormat format,

@@ -23,7 +23,7 @@ inline std::vector<EnumName<TableFormat>> enum_names(TableFormat) {
           {TableFormat::folders, "folders"}};
 }
 
-/// Throws Error when the name does not tell.
+/// Throws Error when the name does not show it.
 TableFormat format_of(const std::string& path);
 
 /// Which columns hold what: a number from 1 (-1 is the last column, -2 the one before), a name of the header, or a key
@@ -37,7 +37,7 @@ struct ColumnChoice {
 struct LabelledText {
   std::string label, text;
   int64_t line = 0;                  // where the row begins
-  std::vector<size_t> borders = {};  // in `text`: where each of its columns but the first begins, behind the blank
+  std::vector<size_t> borders = {};  // in `text`: where each of its columns but the first begins, after the blank
 
   void add_column(const std::string& column, bool first) {
     if (!first) {
@@ -58,7 +58,7 @@ std::vector<LabelledText> read_table(std::string_view content, const std::string
 
 struct CsvRecord {
   std::vector<std::string> fields;
-  std::string_view text;  // as it stands in the file
+  std::string_view text;  // as in the file
   int64_t line = 0;
 };
 

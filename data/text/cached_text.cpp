@@ -11,14 +11,14 @@
 namespace capstan {
 namespace {
 
-/// Raise it when the same key would stand for other tokens or another form of the files.
+/// Raise it when the same key would mean other tokens or another form of the files.
 constexpr const char* version = "capstan tokens 1";
 
 /// What is made of a text depends on its files, in their order, and on how they are split.
-std::string key_of_text(const TextSourceConfig& config, const FileLists& lists, const Tell& tell) {
+std::string key_of_text(const TextSourceConfig& config, const FileLists& lists, const LogLine& log) {
   Fingerprint key;
   key.add(version);
-  for (const auto& files : lists) key.add(files.empty() ? "" : key_of_content(files, config.cache + "/contents", tell));
+  for (const auto& files : lists) key.add(files.empty() ? "" : key_of_content(files, config.cache + "/contents", log));
   const Settings settings = settings_of(config);
   for (const char* const name : {"split", "valid_fraction", "test_fraction", "on_error", "documents"})
     key.add(settings.at(name));
@@ -32,7 +32,7 @@ std::string state_of(const FileLists& lists) {
   return state.hex();
 }
 
-/// A tokenizer that is learnt from a text depends on its settings besides.
+/// A tokenizer that is learnt from a text also depends on its settings.
 std::string key_of_tokenizer(const TextSourceConfig& config) {
   Fingerprint key;
   for (const auto& [name, value] : settings_of(config))
@@ -40,8 +40,8 @@ std::string key_of_tokenizer(const TextSourceConfig& config) {
   return key.hex();
 }
 
-/// May the learnt tokenizer be one that an earlier run has saved? A file that the user wants besides would not be
-/// written.
+/// May the learnt tokenizer be one that an earlier run has saved? Not when the user
+/// wants a file of it: that would not be written.
 bool may_be_saved(const TokenizerConfig& config) {
   const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config);
   return pieces == nullptr || pieces->model.empty();
@@ -71,12 +71,12 @@ std::pair<size_t, size_t> place_of(const Piece& piece, const SplitText& text) {
 class CachedText {
  public:
   CachedText(const TextSourceConfig& config, const FileLists& lists, std::shared_ptr<const Tokenizer> tokenizer,
-             const Tell& tell)
+             const LogLine& log)
       : config_(config),
         lists_(lists),
-        tell_(tell),
+        log_(log),
         state_(state_of(lists)),
-        cache_(config.cache + "/" + key_of_text(config, lists, tell)),
+        cache_(config.cache + "/" + key_of_text(config, lists, log)),
         tokenizer_key_(key_of_tokenizer(config)),
         tokenizer_(std::move(tokenizer)) {
     if (!tokenizer_ && !learns_from_texts(config.tokenizer)) tokenizer_ = make_tokenizer(config.tokenizer, {});
@@ -84,30 +84,30 @@ class CachedText {
 
   TextData load() {
     if (auto index = find(nullptr)) return data(*index);
-    const TokenCacheWriter writer(cache_, tell_);
-    auto index = find(tell_);  // another process may have made them meanwhile
+    const TokenCacheWriter writer(cache_, log_);
+    auto index = find(log_);  // another process may have made them meanwhile
     return data(index ? *index : build(writer));
   }
 
  private:
-  std::optional<TokenIndex> find(const Tell& about_damage) {
+  std::optional<TokenIndex> find(const LogLine& about_damage) {
     if (!tokenizer_ && may_be_saved(config_.tokenizer)) tokenizer_ = cache_.find_tokenizer(tokenizer_key_);
     auto index = tokenizer_ ? cache_.find(*tokenizer_, about_damage) : std::nullopt;
-    if (index && tell_) tell_(fmt::format("data: tokens from {}", cache_.tokens_folder(*tokenizer_)));
+    if (index && log_) log_(fmt::format("data: tokens from {}", cache_.tokens_folder(*tokenizer_)));
     return index;
   }
 
   TokenIndex build(const TokenCacheWriter& writer) {
-    if (tell_) tell_(fmt::format("data: tokenising the text, once, into {}", cache_.folder()));
+    if (log_) log_(fmt::format("data: tokenising the text, once, into {}", cache_.folder()));
     size_t bytes = 0;
     for (const auto& files : lists_) bytes += size_of_text(files);
-    Progress checking(tell_, "data: checking the text", bytes);
+    Progress checking(log_, "data: checking the text", bytes);
     const auto text = read_split_text(config_, lists_, tokenizer_.get(),
                                       {must_be_utf8(config_, tokenizer_.get()), writer.scratch(), &checking});
     checking.finish();
     if (!tokenizer_) {
       learn(text->pieces.train, writer);
-      if (auto index = find(tell_)) return *index;
+      if (auto index = find(log_)) return *index;
     }
     TokenIndex index = write_tokens(*text, writer.tokens());
     if (state_of(lists_) != state_)
@@ -117,7 +117,7 @@ class CachedText {
   }
 
   void learn(const std::vector<Piece>& pieces, const TokenCacheWriter& writer) {
-    Progress progress(tell_, "data: learning the tokenizer", 0);
+    Progress progress(log_, "data: learning the tokenizer", 0);
     tokenizer_ = learn_tokenizer(config_, pieces, &progress);
     progress.finish();
     if (state_of(lists_) == state_ && may_be_saved(config_.tokenizer))
@@ -131,7 +131,7 @@ class CachedText {
     const std::array<const std::vector<Piece>*, 3> splits{&text.pieces.train, &text.pieces.valid, &text.pieces.test};
     size_t bytes = 0;
     for (const auto* pieces : splits) bytes += bytes_of(*pieces);
-    Progress progress(tell_, "data: tokenising", bytes);
+    Progress progress(log_, "data: tokenising", bytes);
     std::array<TokenRow, 3> rows;
     for (size_t i = 0; i < splits.size(); ++i) {
       const std::string path = fmt::format("{}/{}.tokens", folder, split_names[i]);
@@ -181,7 +181,7 @@ class CachedText {
 
   const TextSourceConfig& config_;
   const FileLists& lists_;
-  const Tell& tell_;
+  const LogLine& log_;
   std::string state_;  // of the files, before they were first read
   TokenCache cache_;
   std::string tokenizer_key_;
@@ -191,8 +191,8 @@ class CachedText {
 }  // namespace
 
 TextData load_cached_text(const TextSourceConfig& config, const FileLists& lists,
-                          std::shared_ptr<const Tokenizer> tokenizer, const Tell& tell) {
-  return CachedText(config, lists, std::move(tokenizer), tell).load();
+                          std::shared_ptr<const Tokenizer> tokenizer, const LogLine& log) {
+  return CachedText(config, lists, std::move(tokenizer), log).load();
 }
 
 }  // namespace capstan

@@ -10,6 +10,6 @@ namespace capstan {
 
 /// What load_text() gives, by way of config.cache.
 TextData load_cached_text(const TextSourceConfig& config, const FileLists& lists,
-                          std::shared_ptr<const Tokenizer> tokenizer, const Tell& tell);
+                          std::shared_ptr<const Tokenizer> tokenizer, const LogLine& log);
 
 }  // namespace capstan

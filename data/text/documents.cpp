@@ -9,7 +9,7 @@ constexpr std::string_view blanks = " \t\r", blanks_and_ends = " \t\r\n";
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(blanks) == std::string_view::npos; }
 
-/// What stands between two documents.
+/// What separates two documents.
 struct Gap {
   size_t begin, end;
 };

@@ -1,8 +1,8 @@
 // Where a document ends and the next one begins, in text and in tokens.
 //
 // With documents, the text between two of them is not encoded. Instead every document is followed by one token, the end
-// of a document, whose id is the one behind the tokenizer's vocabulary, so that tokenizers need not know of it. A row
-// of tokens then tells its documents by itself, wherever it is cut.
+// of a document. Its id is the first one after the tokenizer's vocabulary, so that tokenizers need not know of it. The
+// documents of a row of tokens are thus known wherever the row is cut.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ struct MarkerDocumentsConfig {
 };
 template <class Fields>
 void describe(Fields& f, MarkerDocumentsConfig& c) {
-  f("text", c.text, not_empty(), "what stands between two documents, in a line of its own or within one");
+  f("text", c.text, not_empty(), "the text between two documents, on a line of its own or within one");
 }
 
 /// YAML: documents: line, or documents: {type: marker, text: "<s>"}. The end of a file is the end of a document in all
@@ -59,14 +59,14 @@ using DocumentsConfig = std::variant<NoDocumentsConfig, FileDocumentsConfig, Lin
 
 inline bool has_documents(const DocumentsConfig& config) { return !std::holds_alternative<NoDocumentsConfig>(config); }
 
-/// The token behind every document; none without documents.
+/// The token after every document; none without documents.
 std::optional<int32_t> end_of_document(const DocumentsConfig& config, const Tokenizer& tokenizer);
 
 /// A position <= `at`, as near as possible, where a document ends, the text between it and the next one included; 0
 /// when there is none.
 size_t document_border(const DocumentsConfig& config, std::string_view text, size_t at);
 
-/// Cuts a text that comes in pieces into documents. Blank lines before and behind a document are not part of it, nor is
+/// Cuts a text that comes in pieces into documents. Blank lines before and after a document are not part of it, nor is
 /// the end of its last line; a document of nothing else is none. What it gives does not depend on the pieces.
 class DocumentCutter {
  public:
@@ -77,7 +77,7 @@ class DocumentCutter {
   /// border: Tokenizer::border().
   DocumentCutter(const DocumentsConfig& config, Border border) : config_(config), border_(std::move(border)) {}
 
-  /// Keeps the end of the text back where it may belong to what stands between documents.
+  /// Holds back the end of the text while it may be part of what separates documents.
   void push(std::string_view text, const Visit& visit);
   /// The file ends.
   void finish(const Visit& visit);
@@ -114,7 +114,7 @@ class DocumentEncoder {
 };
 
 /// Gives the documents of every row segment ids of their own, 1, 2, ...: a token `end_of_document` is the first one of
-/// the document behind it, which is predicted from there. Padding stays padding.
+/// the document after it, which is predicted from there. Padding stays padding.
 void number_documents(Batch& batch, int32_t end_of_document);
 
 }  // namespace capstan

@@ -9,7 +9,7 @@ namespace capstan {
 
 /// Deals the places of an epoch to sources. Source i has exactly count(i) of them in every epoch, places w_i / sum(w)
 /// rounded by the largest remainders, so that the counts add up. Its places are spread evenly: of the first source's,
-/// floor(p count(0) / places) lie before place p, and the places it leaves are dealt to the others in the same way.
+/// floor(p count(0) / places) precede place p, and the places it leaves are dealt to the others in the same way.
 /// A look-up takes O(sources) and no memory.
 class Mixture {
  public:

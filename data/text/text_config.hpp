@@ -54,8 +54,8 @@ void describe(Fields& f, TextSourceConfig& c) {
     "contiguous: an epoch visits the text once, cut at another offset each time; random: windows from anywhere");
   f("overlap", c.overlap, at_least(0), "in evaluation, so many tokens of the window before are given again as context");
   f("documents", c.documents, any(),
-    "what is one document, from which no token sees another one: none (all text runs on), file, line, blank-line (what "
-    "stands between blank lines) or marker. Each is followed by a token of its own, behind the tokenizer's vocabulary");
+    "a document, whose tokens see no other document: none (all text runs on), file, line, blank-line (the text between "
+    "blank lines) or marker. Each is followed by a token of its own, after the tokenizer's vocabulary");
   f("on_error", c.on_error, any(),
     "at lines that are not UTF-8, which all tokenizers but byte need: stop, or skip (leave them out and count them)");
   f("cache", c.cache, any(),
@@ -66,7 +66,7 @@ void describe(Fields& f, TextSourceConfig& c) {
   f("tokenizer", c.tokenizer, any(), "byte, char, word or sentencepiece");
 }
 
-/// Ids that the model must know: the tokenizer's and, behind them, the end of a document where there are documents.
+/// Ids that the model must know: the tokenizer's and, after them, the end of a document where there are documents.
 inline int64_t vocabulary_size(const TextSourceConfig& config, const Tokenizer& tokenizer) {
   return tokenizer.vocabulary_size() + (has_documents(config.documents) ? 1 : 0);
 }

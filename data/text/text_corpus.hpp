@@ -30,8 +30,8 @@ struct TextCorpus {
   };
   TokenRow tokens;
   std::vector<File> files;
-  std::optional<int32_t> end_of_document;  // the token behind every document, where the text has documents
-  std::vector<Source> sources;             // of training text with weights, one behind the other; otherwise empty
+  std::optional<int32_t> end_of_document;  // the token after every document, where the text has documents
+  std::vector<Source> sources;  // of training text with weights, in the order of their tokens; otherwise empty
 
   int64_t size() const { return tokens.size(); }
   int64_t bytes() const;

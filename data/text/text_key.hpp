@@ -1,4 +1,4 @@
-// Tells texts apart by their content, and quickly when their files have not been touched since.
+// Keys of texts by their content, found quickly while their files are unchanged.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ namespace capstan {
 /// Size of the files in bytes, packed ones counted fourfold, as about the size of their text.
 size_t size_of_text(const std::vector<FoundFile>& files);
 
-/// A hash of where the files lie, how large they are and when they last changed (nanoseconds; inode and change time, so
-/// that neither an exchanged file nor a date put back goes unseen).
+/// A hash of the place, the size and the last change of the files (nanoseconds; inode and change time, so
+/// that a replaced file or a date set back is noticed).
 std::string state_of_files(const std::vector<FoundFile>& files);
 
 /// XXH3-128 over the names and the content of the files. What it found is noted in `folder` under the files' state, so
 /// that it need not read them again.
-std::string key_of_content(const std::vector<FoundFile>& files, const std::string& folder, const Tell& tell);
+std::string key_of_content(const std::vector<FoundFile>& files, const std::string& folder, const LogLine& log);
 
 }  // namespace capstan

@@ -10,7 +10,7 @@ namespace {
 /// Share of the training text held out for a split that has no files of its own.
 double share_of(const std::vector<std::string>& files, double fraction) { return files.empty() ? fraction : 0; }
 
-/// Files of one source lie behind each other.
+/// The files of a source follow one another.
 std::vector<TextCorpus::Source> weighted_sources(const TextSourceConfig& config,
                                                  const std::vector<TextCorpus::File>& files) {
   std::vector<TextCorpus::Source> sources;
@@ -30,7 +30,7 @@ void check_marker(const DocumentsConfig& documents, const std::vector<Piece>& tr
       }))
     return;
   throw Error(
-      fmt::format("data.documents.text: \"{}\" does not stand anywhere in the training text; correct it, or say "
+      fmt::format("data.documents.text: \"{}\" does not occur in the training text; correct it, or say "
                   "documents: file if each file is one document",
                   marker->text));
 }

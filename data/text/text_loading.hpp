@@ -16,7 +16,7 @@ namespace capstan {
 /// The files of data.train, data.valid and data.test.
 using FileLists = std::array<std::vector<FoundFile>, 3>;
 
-/// Text as it lies in its files, cut into splits. Pieces point into the sources.
+/// The text of files, cut into splits. Pieces point into the sources.
 struct SplitText {
   std::array<std::vector<SourceText>, 3> sources;
   Pieces pieces;
@@ -41,7 +41,7 @@ int64_t encode(const std::vector<Piece>& pieces, const DocumentsConfig& document
 /// Throws Error when a split that training needs has no tokens.
 void check_sizes(const TextSourceConfig& config, int64_t train, int64_t valid);
 
-/// Fills in what the corpora's tokens and files tell with the configuration: documents and sources.
+/// Fills in what follows from the configuration: the end of a document, and the weighted sources.
 void describe_corpora(const TextSourceConfig& config, TextData& data);
 
 }  // namespace capstan

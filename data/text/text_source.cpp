@@ -52,14 +52,14 @@ TextData load_to_memory(const TextSourceConfig& config, const FileLists& lists,
 
 }  // namespace
 
-TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer, const Tell& tell) {
+TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer, const LogLine& log) {
   ProblemText problems("data");
   validate(config, problems);
   if (!problems.text().empty()) throw ConfigError(problems.text());
   const FileFilter filter{config.include, config.exclude};
   const FileLists lists{config.weights.empty() ? list_files(config.train, filter) : list_sources(config.train, filter),
                         list_files(config.valid, filter), list_files(config.test, filter)};
-  return is_large(config, lists) ? load_cached_text(config, lists, std::move(tokenizer), tell)
+  return is_large(config, lists) ? load_cached_text(config, lists, std::move(tokenizer), log)
                                  : load_to_memory(config, lists, std::move(tokenizer));
 }
 
@@ -97,7 +97,7 @@ class TextSource final : public DataSource {
  public:
   TextSource(const TextSourceConfig& config, const SourceInputs& inputs)
       : config_(config),
-        data_(load_text(config, inputs.tokenizer, inputs.tell)),
+        data_(load_text(config, inputs.tokenizer, inputs.log)),
         batches_(inputs.batches),
         training_(data_.train, {config.sequence_length, config.windows, inputs.seed}, inputs.batches) {}
 

@@ -17,7 +17,7 @@ inline std::vector<EnumName<TextSplit>> enum_names(TextSplit) {
   return {{TextSplit::tail, "tail"}, {TextSplit::by_file, "by-file"}};
 }
 
-/// A file's text, unpacked, without lines that cannot be used. It lies in memory, or in the file itself, or, where that
+/// A file's text, unpacked, without lines that cannot be used. It is in memory, or in the file itself, or, where that
 /// is packed or has bad lines, in a copy.
 struct SourceText {
   FoundFile file;
@@ -64,7 +64,7 @@ void add_whole(const std::vector<SourceText>& files, std::vector<Piece>& pieces)
 /// The pieces as texts, for make_tokenizer(). They must outlive it.
 Texts texts_of(const std::vector<Piece>& pieces, Progress* progress);
 size_t bytes_of(const std::vector<Piece>& pieces);
-/// What is left of the pieces between the places where `marker` stands.
+/// What is left of the pieces without every occurrence of `marker`.
 std::vector<Piece> without(std::string_view marker, const std::vector<Piece>& pieces);
 
 }  // namespace capstan

@@ -34,7 +34,7 @@ void write_synced(const std::string& path, const std::string& text) {
   file.close();
 }
 
-/// A JSON document behind its fingerprint, so that damage shows.
+/// A JSON document after its fingerprint, so that damage shows.
 std::string sealed(const std::string& json) { return Fingerprint().add(json).hex() + "\n" + json; }
 
 /// Throws Error when the document was changed.
@@ -115,7 +115,7 @@ std::shared_ptr<const Tokenizer> TokenCache::find_tokenizer(const std::string& s
   }
 }
 
-std::optional<TokenIndex> TokenCache::find(const Tokenizer& tokenizer, const Tell& tell) const {
+std::optional<TokenIndex> TokenCache::find(const Tokenizer& tokenizer, const LogLine& log) const {
   const std::string folder = tokens_folder(tokenizer);
   if (!std::filesystem::exists(folder)) return std::nullopt;
   try {
@@ -123,26 +123,26 @@ std::optional<TokenIndex> TokenCache::find(const Tokenizer& tokenizer, const Tel
     for (size_t i = 0; i < split_names.size(); ++i) check_tokens(tokens_file(folder, i), index.splits[i], index.width);
     return index;
   } catch (const Error& problem) {
-    if (tell) tell(fmt::format("data: {}: the tokens are made again", problem.what()));
+    if (log) log(fmt::format("data: {}: the tokens are made again", problem.what()));
     return std::nullopt;
   }
 }
 
-FolderLock::FolderLock(const std::string& folder, const Tell& tell) {
+FolderLock::FolderLock(const std::string& folder, const LogLine& log) {
   make_folders(folder);
   const std::string path = folder + "/.lock";
   descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0) throw_file_error("write", path, errno);
   // File systems without locks exist; there the user must take care.
   if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
-  if (tell) tell(fmt::format("data: waiting for another process that tokenises this text into {}", folder));
+  if (log) log(fmt::format("data: waiting for another process that tokenises this text into {}", folder));
   while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) continue;
 }
 
 FolderLock::~FolderLock() { ::close(descriptor_); }
 
-TokenCacheWriter::TokenCacheWriter(const TokenCache& cache, const Tell& tell)
-    : cache_(cache), lock_(cache.folder(), tell), partial_(cache.folder() + "/.partial") {
+TokenCacheWriter::TokenCacheWriter(const TokenCache& cache, const LogLine& log)
+    : cache_(cache), lock_(cache.folder(), log), partial_(cache.folder() + "/.partial") {
   remove_tree(partial_);
   make_folders(scratch());
   make_folders(tokens());

@@ -1,7 +1,7 @@
 // Rows of tokens on the disk, made once from a text:
 //   <folder>/<key of the text>/                          everything made from one text
 //     .lock                                              held while something is made
-//     .partial/                                          what is being made; rubbish once nobody holds the lock
+//     .partial/                                          unfinished work; garbage when the lock is free
 //     tokenizer-<key of its settings>.json               a tokenizer learnt from the text
 //     <fingerprint of the tokenizer>/index.json          see TokenIndex
 //                                    train.tokens, valid.tokens, test.tokens   see TokenRow::mapped
@@ -65,7 +65,7 @@ class TokenCache {
   std::shared_ptr<const Tokenizer> find_tokenizer(const std::string& settings_key) const;
   /// The index of a tokenizer's tokens, whose files were read and are undamaged. Nothing when there are none, or, with
   /// a line about it, when they are damaged.
-  std::optional<TokenIndex> find(const Tokenizer& tokenizer, const Tell& tell) const;
+  std::optional<TokenIndex> find(const Tokenizer& tokenizer, const LogLine& log) const;
   std::string tokens_folder(const Tokenizer& tokenizer) const { return folder_ + "/" + tokenizer.fingerprint(); }
   const std::string& folder() const { return folder_; }
 
@@ -77,7 +77,7 @@ class TokenCache {
 class FolderLock {
  public:
   /// Waits for a process that holds it, with a line about it.
-  FolderLock(const std::string& folder, const Tell& tell);
+  FolderLock(const std::string& folder, const LogLine& log);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
@@ -90,7 +90,7 @@ class FolderLock {
 /// finished.
 class TokenCacheWriter {
  public:
-  TokenCacheWriter(const TokenCache& cache, const Tell& tell);
+  TokenCacheWriter(const TokenCache& cache, const LogLine& log);
   ~TokenCacheWriter();
   TokenCacheWriter(const TokenCacheWriter&) = delete;
   TokenCacheWriter& operator=(const TokenCacheWriter&) = delete;

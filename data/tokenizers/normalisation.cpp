@@ -39,7 +39,7 @@ std::string normalised(std::string_view text, const Normalisation& rule) {
   result.reserve(text.size());
   const utf8proc_option_t options = options_of(rule);
   for (size_t at = 0; at < text.size();) {
-    // An ASCII character may only change with what is not ASCII behind it: "e" and an accent.
+    // An ASCII character changes only together with a non-ASCII one after it: "e" and an accent.
     const bool alone = is_ascii(text[at]) && (at + 1 == text.size() || is_ascii(text[at + 1]));
     if (alone) {
       const char c = text[at++];

@@ -9,7 +9,7 @@
 
 namespace capstan {
 
-/// nfc: an accent and its letter become one character. nfkc: besides, forms of the same character (full-width letters,
+/// nfc: an accent and its letter become one character. nfkc: also, forms of the same character (full-width letters,
 /// ligatures, no-break blanks) become that character (Unicode Standard Annex 15).
 enum class NormalForm { none, nfc, nfkc };
 inline std::vector<EnumName<NormalForm>> enum_names(NormalForm) {
@@ -25,7 +25,7 @@ struct Normalisation {
 template <class Fields>
 void describe_normalisation(Fields& f, Normalisation& c) {
   f("normalise", c.form, any(),
-    "spell equal texts alike: nfc (letter and accent in one), nfkc (besides, full-width letters, ligatures, no-break "
+    "spell equal texts alike: nfc (letter and accent in one), nfkc (also full-width letters, ligatures, no-break "
     "blanks become plain ones) or none");
   f("case_fold", c.case_fold, any(), "take upper and lower case for the same, in all of Unicode");
 }
@@ -33,10 +33,10 @@ void describe_normalisation(Fields& f, Normalisation& c) {
 inline bool changes_nothing(const Normalisation& rule) { return rule.form == NormalForm::none && !rule.case_fold; }
 
 /// `text` must be valid UTF-8. A text that is cut before an ASCII character gives the same in two pieces: no rule joins
-/// one of these to what stands before it.
+/// one of these to what precedes it.
 std::string normalised(std::string_view text, const Normalisation& rule);
 
-/// The largest position <= `at` with an ASCII character behind it, or the text's end: normalised() may work on the two
+/// The largest position <= `at` with an ASCII character after it, or the text's end: normalised() may work on the two
 /// sides alone.
 size_t normalisation_border(std::string_view text, size_t at);
 

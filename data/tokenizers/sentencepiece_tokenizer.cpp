@@ -83,7 +83,7 @@ void SentencePieceTokenizer::learn_pieces() {
   }
 }
 
-/// The processor tells its settings only by what it does.
+/// The processor does not give its settings; they are inferred from what it does.
 void SentencePieceTokenizer::learn_manners() {
   const auto back_and_forth = [this](std::string_view text) {
     std::vector<int32_t> ids;

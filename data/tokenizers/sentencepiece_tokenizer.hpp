@@ -36,8 +36,9 @@ void describe(Fields& f, SentencePieceTokenizerConfig& c) {
   f("model_type", c.model_type, any(), "how pieces are learnt: bpe (merging frequent pairs) or unigram");
   f("vocabulary_size", c.vocabulary_size, between(4, 16777216), "pieces to learn, all others included");
   f("model", c.model, any(),
-    "a SentencePiece .model file to use as it is: besides, only normalise and case_fold count. Where there is no such "
-    "file, the model that is learnt is put there");
+    "a SentencePiece .model file to use as it is; of the other keys only normalise and case_fold count. If the file "
+    "does "
+    "not exist, the model that is learnt is written to it");
   f("byte_fallback", c.byte_fallback, any(),
     "what has no piece is written as its bytes, 256 pieces; otherwise it is one unknown piece");
   f("character_coverage", c.character_coverage, between(0.98, 1),
@@ -52,7 +53,7 @@ void describe(Fields& f, SentencePieceTokenizerConfig& c) {
 /// token.
 ///
 /// Models that train_sentencepiece() makes invent no blank before a line, keep every blank and have a byte for whatever
-/// has no piece, so that decoding gives the text back (but U+2581, which stands for the blank inside of SentencePiece,
+/// has no piece, so that decoding gives the text back (but U+2581, which is the blank within SentencePiece,
 /// comes back as a blank). Their pieces never reach across the beginning of a word, and a line is encoded word by word:
 /// the same ids wherever a text is cut.
 class SentencePieceTokenizer final : public Tokenizer {

@@ -112,7 +112,7 @@ Census take_census(Sentences sentences) {
   return census;
 }
 
-/// The number behind `words` in a message.
+/// The number after `words` in a message.
 std::string number_after(const std::string& message, const std::string& words) {
   const size_t at = message.find(words);
   if (at == std::string::npos) return "";
@@ -153,7 +153,7 @@ std::string train_sentencepiece(const SentencePieceTokenizerConfig& config, cons
   std::vector<std::string> symbols = {newline_symbol, tab_symbol};
   // A blank too rare for character_coverage needs a piece of its own, or it would be lost.
   if (census.blanks <= 2 * (1 - config.character_coverage) * census.characters) symbols.emplace_back(blank_symbol);
-  // Below these the trainer would end the process, or say something that helps nobody.
+  // Below these the trainer would end the process, or give a message that does not help.
   const int64_t fixed = 1 + static_cast<int64_t>(symbols.size()) + (config.byte_fallback ? 256 : 0);
   if (config.vocabulary_size <= fixed) refuse(config, fmt::format("{} vs {}", config.vocabulary_size, fixed));
   std::string symbol_list;

@@ -19,7 +19,7 @@ constexpr size_t text_block = size_t{1} << 20;
 /// A text that is read from front to back, in memory or in a mapped file.
 class Text {
  public:
-  /// Whoever owns the text must outlive this.
+  /// The owner of the text must outlive this.
   explicit Text(std::string_view text) : view_(text) {}
   /// Bytes [begin, end) of a file. `progress` may be null.
   Text(std::shared_ptr<const MappedFile> file, size_t begin, size_t end, Progress* progress);
@@ -27,7 +27,7 @@ class Text {
   std::string_view view() const { return view_; }
   /// The pages of a file that hold bytes [begin, end) of the text need not stay in memory.
   void release(size_t begin, size_t end) const;
-  /// The work on bytes [begin, end) is done: releases them and tells the progress.
+  /// The work on bytes [begin, end) is done: releases them and reports progress.
   void pass(size_t begin, size_t end) const;
 
  private:
@@ -43,7 +43,7 @@ class Texts {
   using Open = std::function<Text(size_t)>;
 
   Texts() = default;
-  /// In memory; whoever owns them must outlive this.
+  /// In memory; their owner must outlive this.
   Texts(std::vector<std::string_view> texts);
   Texts(std::initializer_list<std::string_view> texts) : Texts(std::vector<std::string_view>(texts)) {}
   /// `open(i)` gives the i-th of `count` texts, which have `bytes` bytes together.
@@ -59,7 +59,7 @@ class Texts {
   Open open_;
 };
 
-/// Where `sought` (not longer than text_block) first stands at or behind `at`, or npos. Releases what it passes.
+/// The first occurrence of `sought` (not longer than text_block) at or after `at`, or npos. Releases what it passes.
 size_t find(const Text& text, std::string_view sought, size_t at);
 
 /// Where a text may be cut: Tokenizer::border().

@@ -21,7 +21,7 @@ class Tokenizer {
 
   /// Throws Error "file:line:column: ..." (places within `text`) at what the tokenizer cannot read.
   virtual std::vector<int32_t> encode(std::string_view text, const std::string& file = "text") const = 0;
-  /// The text of one token where token `previous` stood before it (-1: nothing).
+  /// The text of one token that follows token `previous` (-1: none).
   /// Throws std::invalid_argument for an id outside the vocabulary.
   virtual std::string piece(int32_t id, int32_t previous) const = 0;
   std::string decode(const std::vector<int32_t>& ids) const;
@@ -30,7 +30,7 @@ class Tokenizer {
   virtual bool needs_utf8() const = 0;
   /// A position <= `at`, as near as is easily found, where the text may be cut in two without changing its tokens.
   virtual size_t border(std::string_view text, size_t at) const = 0;
-  /// The token that stands before a text's first one, so that every token of the text is predicted: a line's end.
+  /// The token in front of a text's first one, so that every token of the text is predicted: the end of a line.
   virtual int32_t start_token() const = 0;
 
   /// One JSON document from which tokenizer_from_json() makes the same tokenizer.

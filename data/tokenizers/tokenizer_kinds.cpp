@@ -41,7 +41,7 @@ std::shared_ptr<const Tokenizer> tokenizer_from(const nlohmann::json& json) {
   throw Error(fmt::format("unknown kind '{}' (known: byte, char, word, sentencepiece, listops, number)", kind));
 }
 
-/// The file is there in full or not at all, whoever else may be writing it.
+/// The file is complete or absent, also when several processes write it.
 void write_model(const std::string& path, const std::string& model) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   if (!folder.empty()) make_folders(folder);

@@ -12,7 +12,7 @@
 
 namespace capstan {
 
-/// The kinds that a configuration may choose. Generated data uses ListOpsTokenizer and NumberTokenizer besides.
+/// The kinds that a configuration may choose. Generated data also uses ListOpsTokenizer and NumberTokenizer.
 using TokenizerConfig =
     std::variant<ByteTokenizerConfig, CharTokenizerConfig, WordTokenizerConfig, SentencePieceTokenizerConfig>;
 

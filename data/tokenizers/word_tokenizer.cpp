@@ -96,7 +96,7 @@ WordTokenizer WordTokenizer::from_file(const WordTokenizerConfig& config) {
     const std::string word(line.text);
     const auto [found, added] = seen.emplace(word, line.number);
     if (!added)
-      throw Error(fmt::format("{}:{}: the word '{}' stands in line {} already; remove one of them", config.vocabulary,
+      throw Error(fmt::format("{}:{}: the word '{}' is in line {} already; remove one of them", config.vocabulary,
                               line.number, word, found->second));
     if (word != unknown_word && word != end_of_line_word) words.push_back(word);
   }

@@ -27,7 +27,7 @@ struct WordTokenizerConfig {
 template <class Fields>
 void describe(Fields& f, WordTokenizerConfig& c) {
   f("split", c.split, any(),
-    "blanks: words stand between blanks, as in WikiText; words: runs of letters and digits, every other character "
+    "blanks: words are separated by blanks, as in WikiText; words: runs of letters and digits, every other character "
     "alone");
   f("lower_case", c.lower_case, any(), "turn A-Z into a-z first, and leave other letters alone (case_fold: all)");
   f("max_size", c.max_size, at_least(0),
@@ -39,9 +39,9 @@ void describe(Fields& f, WordTokenizerConfig& c) {
 }
 
 /// One id per word of a vocabulary: 0 is `<unk>`, every word outside the vocabulary; 1 is `<eos>`, a line's end; then
-/// the words, the most frequent first. Both may also stand in a text as words (WikiText has `<unk>`).
+/// the words, the most frequent first. Both may also occur in a text as words (WikiText has `<unk>`).
 ///
-/// Split `blanks`: words stand between blanks (space, tab, CR). Split `words`: a run of ASCII letters and digits and of
+/// Split `blanks`: words are separated by blanks (space, tab, CR). Split `words`: a run of ASCII letters and digits and of
 /// characters beyond ASCII is a word, every other character that is not blank is one on its own ("don't!" = don ' t !).
 class WordTokenizer final : public Tokenizer {
  public:

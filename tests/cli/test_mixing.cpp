@@ -103,11 +103,12 @@ TEST_CASE("documents: training, evaluation, generation, report") {
     CHECK(prompted.out.rfind("the rope", 0) == 0);
     succeed(place, {"report", "runs/new", "--output", "new.html"});
   }
-  check_refused(place, {"no marker",
-                        {},
-                        train("x", {"data.documents=marker"}),
-                        1,
-                        {"data.documents.text: \"<|endoftext|>\" does not stand anywhere", "documents: file"}});
+  check_refused(place,
+                {"no marker",
+                 {},
+                 train("x", {"data.documents=marker"}),
+                 1,
+                 {"data.documents.text: \"<|endoftext|>\" does not occur in the training text", "documents: file"}});
   check_refused(place, {"tail", {}, train("x", {"data.documents=file"}), 2, {"data.split: tail would cut", "by-file"}});
   check_refused(place, {"a token that the model does not know",
                         {},

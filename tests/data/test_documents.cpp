@@ -214,7 +214,7 @@ TEST_CASE("documents that cannot be had are named with the remedy") {
   CHECK(contains(message_of<Error>([&] { load_text(config); }), "no text is left to train on"));
   config.documents = MarkerDocumentsConfig{"<s>"};
   CHECK(contains(message_of<Error>([&] { load_text(config); }),
-                 "data.documents.text: \"<s>\" does not stand anywhere in the training text"));
+                 "data.documents.text: \"<s>\" does not occur in the training text"));
 }
 
 TEST_CASE("training windows: a segment per document, each document's end is a label, the next one's start an input") {

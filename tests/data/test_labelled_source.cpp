@@ -100,7 +100,7 @@ TEST_CASE("the format follows the name") {
   CHECK(format_of("b.csv.gz") == TableFormat::csv);
   CHECK(format_of("b.jsonl.zst") == TableFormat::jsonl);
   CHECK(format_of("b.jsonl") == TableFormat::jsonl);
-  CHECK(contains(message_of<Error>([] { format_of("b.txt"); }), "b.txt: the name does not tell the format"));
+  CHECK(contains(message_of<Error>([] { format_of("b.txt"); }), "b.txt: the name does not show the format"));
 }
 
 TEST_CASE("class names: lists, files, gathered ones") {
@@ -211,7 +211,7 @@ TEST_CASE("text pairs: a separator needs columns and room") {
     validate(c, problems);
     return problems.text();
   };
-  CHECK(problems_of(config) == "data.separator: needs at least two text_columns to stand between");
+  CHECK(problems_of(config) == "data.separator: needs at least two text_columns to separate");
   config.text_columns = {"2", "3"};
   CHECK(problems_of(config) == "");
   config.max_length = 2;
@@ -313,7 +313,7 @@ TEST_CASE("rows that cannot be used are named with file, line and remedy") {
       {"open quote", "t.csv", "a,x\nb,\"y\n", "t.csv:2: a quoted field is not closed", nothing},
       {"only a header", "t.csv", "label,text\n", "t.csv: holds no examples", [](auto& c) { c.header = true; }},
       {"only empty lines", "t.tsv", "\n\n", "t.tsv: holds no examples", nothing},
-      {"unknown ending", "t.data", "a\tx\n", "t.data: the name does not tell the format", nothing},
+      {"unknown ending", "t.data", "a\tx\n", "t.data: the name does not show the format", nothing},
       {"empty", "t.tsv", "", "t.tsv: the file is empty", nothing}};
   for (const Row& row : rows) {
     const TemporaryFolder folder;
@@ -359,8 +359,8 @@ TEST_CASE("one folder per class: what does not fit is named") {
     config.classes = classes;
     return message_of<Error>([&] { load_labelled(config); });
   };
-  CHECK(contains(message(folder.path("train"), {}), "loose.txt: lies in no class's folder"));
-  CHECK(contains(message(folder.path("train/pos/1.txt"), {}), "1.txt: lies in no class's folder"));
+  CHECK(contains(message(folder.path("train"), {}), "loose.txt: is not in the folder of a class"));
+  CHECK(contains(message(folder.path("train/pos/1.txt"), {}), "1.txt: is not in the folder of a class"));
   std::filesystem::remove(folder.path("train/loose.txt"));
   CHECK(contains(message(folder.path("train"), {}), "all 1 examples have the label 'pos'"));
   CHECK(contains(message(folder.path("train"), {"good", "bad"}), "holds no folder called good or bad"));

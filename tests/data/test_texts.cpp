@@ -109,8 +109,8 @@ TEST_CASE("UTF-8 in parts: places go on from part to part, and plain stretches h
 
 TEST_CASE("progress tells the share, the rate and the end") {
   std::vector<std::string> lines;
-  const Tell tell = [&](const std::string& line) { lines.push_back(line); };
-  Progress often(tell, "tokenising", 8000000, 0), seldom(tell, "reading", 8000000);
+  const LogLine log = [&](const std::string& line) { lines.push_back(line); };
+  Progress often(log, "tokenising", 8000000, 0), seldom(log, "reading", 8000000);
   often.add(2000000);
   REQUIRE(lines.size() == 1);
   CHECK(contains(lines[0], "tokenising: 2 of 8 MB, "));

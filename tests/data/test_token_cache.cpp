@@ -25,10 +25,10 @@ TEST_CASE("the cache gives what memory gives: every tokenizer, packing and split
       config.test_fraction = 0.05;
       config.on_error = OnError::skip;
       Told first, second;
-      const TextData memory = load_text(in_memory(config)), made = load_text(config, nullptr, first.tell());
+      const TextData memory = load_text(in_memory(config)), made = load_text(config, nullptr, first.log());
       check_equal(memory, made);
-      check_equal(memory, load_text(config, nullptr, second.tell()));
-      check_equal(memory, load_text(config, memory.tokenizer, second.tell()));
+      check_equal(memory, load_text(config, nullptr, second.log()));
+      check_equal(memory, load_text(config, memory.tokenizer, second.log()));
       CHECK(memory.left_out.empty() == !memory.tokenizer->needs_utf8());
       CHECK(first.have("data: tokenising the text, once, into " + config.cache));
       CHECK_FALSE(second.have("tokenising"));
@@ -124,12 +124,12 @@ TEST_CASE("changed text has other tokens, whatever its date; text that was only 
 
   fs::last_write_time(path, old_date - std::chrono::hours(1));
   Told touched, changed;
-  load_text(config, nullptr, touched.tell());
+  load_text(config, nullptr, touched.log());
   CHECK_FALSE(touched.have("once"));
 
   folder.write("text", story(3000, 2));
   fs::last_write_time(path, old_date);
-  const TextData data = load_text(config, nullptr, changed.tell());
+  const TextData data = load_text(config, nullptr, changed.log());
   CHECK(changed.have("once"));
   check_equal(load_text(in_memory(config)), data);
   CHECK(kept_files(folder).size() == 8);
@@ -147,10 +147,10 @@ TEST_CASE("text whose files have not been touched is not read again to know it")
   const fs::path note = fs::directory_iterator(notes)->path();
   Told noted, broken;
   std::ofstream(note) << std::string(32, '0');  // to see that it is believed
-  load_text(config, nullptr, noted.tell());
+  load_text(config, nullptr, noted.log());
   CHECK(noted.have("once"));
   std::ofstream(note) << std::string(32, '/');
-  load_text(config, nullptr, broken.tell());
+  load_text(config, nullptr, broken.log());
   CHECK_FALSE(broken.have("once"));
   CHECK(content_of(note).find('/') == std::string::npos);
 }
@@ -177,13 +177,13 @@ TEST_CASE("what the tokens depend on has tokens of its own") {
     TextSourceConfig config = base;
     change(config);
     Told lines;
-    check_equal(load_text(in_memory(config)), load_text(config, nullptr, lines.tell()));
+    check_equal(load_text(in_memory(config)), load_text(config, nullptr, lines.log()));
     CHECK(lines.have("once"));
   }
   TextSourceConfig same = base;
   same.sequence_length = 7;
   same.windows = WindowRule::random;
   Told lines;
-  load_text(same, nullptr, lines.tell());
+  load_text(same, nullptr, lines.log());
   CHECK_FALSE(lines.have("once"));
 }

@@ -65,7 +65,7 @@ TEST_CASE("damaged tokens are noticed, told of and made again") {
       std::ofstream(path, std::ios::binary) << content;
       if (std::string(damage) == "gone") fs::remove(path);
       Told lines;
-      check_equal(good, load_text(config, nullptr, lines.tell()));
+      check_equal(good, load_text(config, nullptr, lines.log()));
       CHECK_MESSAGE(kept_files(folder) == files, name, " ", damage);
       CHECK_MESSAGE(lines.have("made again") == !contains(name, "*"), name, " ", damage);
     }

@@ -127,9 +127,9 @@ TEST_CASE("word tokenizer: vocabulary files") {
   struct Row {
     const char *content, *message;
   };
-  for (const Row& row : {Row{"a\nb\na\n", ":3: the word 'a' stands in line 1 already"},
-                         Row{"a\nb c\n", ":2: 'b c' is more than one word"}, Row{"", "the file is empty"},
-                         Row{"a\n\xff\n", ":2:1: byte 0xff"}}) {
+  for (const Row& row :
+       {Row{"a\nb\na\n", ":3: the word 'a' is in line 1 already"}, Row{"a\nb c\n", ":2: 'b c' is more than one word"},
+        Row{"", "the file is empty"}, Row{"a\n\xff\n", ":2:1: byte 0xff"}}) {
     config.vocabulary = folder.write("bad", row.content);
     const std::string message = message_of<Error>([&] { WordTokenizer::from_file(config); });
     CHECK_MESSAGE(contains(message, config.vocabulary), message);

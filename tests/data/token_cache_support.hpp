@@ -31,7 +31,7 @@ inline std::string story(size_t bytes, int seed = 1) {
 /// What the loading of a text told.
 struct Told {
   std::vector<std::string> all;
-  Tell tell() {
+  LogLine log() {
     return [this](const std::string& line) { all.push_back(line); };
   }
   bool have(const std::string& part) const {

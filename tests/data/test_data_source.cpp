@@ -1,0 +1,139 @@
+// What every source of data tells a run, through the one interface.
+#include <algorithm>
+
+#include "core/base/error.hpp"
+#include "data/sources/data_config.hpp"
+#include "support.hpp"
+
+using namespace capstan;
+
+namespace {
+
+SourceInputs inputs() {
+  SourceInputs inputs;
+  inputs.batches.batch_size = 2;
+  inputs.seed = 3;
+  return inputs;
+}
+
+/// One small source of each type.
+std::vector<SourceConfig> sources(const TemporaryFolder& folder) {
+  TextSourceConfig text;
+  text.train = {folder.write("a.txt", "one two\nthree\nfour five six\n")};
+  text.test = {folder.write("b.txt", "seven\n")};
+  text.valid_fraction = 0.25;
+  text.sequence_length = 4;
+  text.weights = {2};
+  text.documents = LineDocumentsConfig{};
+  LabelledSourceConfig labelled;
+  labelled.train = {folder.write("t.tsv", "yes\ta b\nno\tc\nno\td e f\n")};
+  labelled.valid_fraction = 0;
+  labelled.max_length = 4;
+  ListOpsConfig listops;
+  listops.train = 5, listops.valid = 2, listops.test = 0;
+  listops.min_length = 2, listops.max_length = 12;
+  AssociativeRecallConfig recall;
+  recall.vocabulary = 16, recall.length = 8, recall.pairs = 2;
+  recall.train = 5, recall.valid = 3, recall.test = 0;
+  return {text, labelled, listops, recall};
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("sources: identities are those that checkpoints hold, byte for byte") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> identities = {"", "", "", ""};
+  const std::vector<SourceConfig> all = sources(folder);
+  REQUIRE(all.size() == identities.size());
+  for (size_t i = 0; i < all.size(); ++i) CHECK(open_source(all[i], inputs())->identity() == identities[i]);
+}
+
+TEST_CASE("sources: lines for the log") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> descriptions = {"", "", "", ""};
+  const std::vector<SourceConfig> all = sources(folder);
+  REQUIRE(all.size() == descriptions.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::string text = joined(open_source(all[i], inputs())->description());
+    CHECK(text.substr(text.find('\n') + 1, descriptions[i].size()) == descriptions[i]);
+  }
+}
+
+TEST_CASE("sources: splits, batches and what only text has") {
+  const TemporaryFolder folder;
+  for (const SourceConfig& config : sources(folder)) {
+    CAPTURE(type_of(config));
+    const auto source = open_source(config, inputs());
+    const SourceFacts facts = facts_of(config);
+    CHECK(source->has(Split::train));
+    CHECK(source->classes().empty() == !facts.has_labels);
+    CHECK(source->class_counts().size() == source->classes().size());
+    const bool text = source->text_size(Split::train).has_value();
+    CHECK(text == std::holds_alternative<TextSourceConfig>(config));
+    for (const Split split : all_splits) {
+      CAPTURE(to_string(split));
+      if (!source->has(split)) {
+        const std::string says =
+            fmt::format("data: there is no {} split: give data.{}", to_string(split), to_string(split));
+        CHECK(message_of<Error>([&] { source->evaluation(split); }).find(says) == 0);
+        continue;
+      }
+      const auto batches = source->evaluation(split);
+      int64_t examples = 0;
+      for (int64_t i = 0; i < batches->batches_per_epoch(0); ++i) {
+        const Batch batch = batches->batch(0, i);
+        examples += batch.tokens.dim(0);
+        CHECK(batch.tokens.dim(1) <= facts.longest);
+        CHECK(batch.labels.rank() == (facts.has_labels ? 1 : 2));
+        const std::vector<int32_t> ids = batch.tokens.to_vector();
+        CHECK(*std::max_element(ids.begin(), ids.end()) < source->tokenizer().vocabulary_size() + facts.added_tokens);
+      }
+      CHECK(examples == batches->examples_per_epoch());
+    }
+    if (!text)
+      CHECK(message_of<Error>([&] { source->evaluation_per_file(Split::valid); }) ==
+            "data: only text comes from files");
+  }
+}
+
+TEST_CASE("sources: held-out files, each on its own") {
+  const TemporaryFolder folder;
+  const auto source = open_source(sources(folder).front(), inputs());
+  const FileEvaluation evaluation = source->evaluation_per_file(Split::test);
+  REQUIRE(evaluation.files.size() == 1);
+  CHECK(evaluation.files[0].name == "b.txt");
+  CHECK(evaluation.files[0].text() == "seven\n");
+  CHECK(evaluation.files[0].bytes == 6);
+  const Batch batch = evaluation.batches->batch(0, 0);
+  for (int64_t row = 0; row < batch.examples.size(); ++row) CHECK(evaluation.file_of(batch.examples[row]) == 0);
+  CHECK(source->text_size(Split::test)->bytes == 6);
+  CHECK(source->text_size(Split::test)->words == 2);  // "seven" and the end of its line
+  CHECK_FALSE(source->text_size(Split::train)->words);
+  CHECK(message_of<Error>([&] { source->evaluation_per_file(Split::train); }).find("is not kept") != std::string::npos);
+}
+
+TEST_CASE("sources: tokenizer and classes of an earlier run") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = std::get<LabelledSourceConfig>(sources(folder)[1]);
+  config.classes_file = folder.write("classes.txt", "no\nyes\n");
+  const auto first = open_source(config, inputs());
+  SourceInputs again = inputs();
+  again.tokenizer = std::make_shared<ByteTokenizer>();
+  again.classes = {"yes", "no"};
+  const auto second = open_source(config, again);
+  CHECK(first->classes() == std::vector<std::string>{"no", "yes"});
+  CHECK(second->classes() == again.classes);
+  CHECK(second->class_counts() == std::vector<int64_t>{1, 2});
+  CHECK(&second->tokenizer() == again.tokenizer.get());
+}
+
+TEST_CASE("sources: the types that suit a model") {
+  CHECK(source_types(true) == "labelled or listops");
+  CHECK(source_types(false) == "text or associative-recall");
+}
