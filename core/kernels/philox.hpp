@@ -17,7 +17,7 @@ struct PhiloxBlock {
 
 /// The ten rounds, side by side so that they become vector instructions.
 inline void philox_rounds(PhiloxBlock& block, uint32_t key0, uint32_t key1) {
-  auto& [c0, c1, c2, c3] = block.word;
+  uint32_t *const c0 = block.word[0], *const c1 = block.word[1], *const c2 = block.word[2], *const c3 = block.word[3];
   for (int round = 0; round < 10; ++round) {
 #pragma omp simd
     for (int64_t j = 0; j < philox_counters; ++j) {

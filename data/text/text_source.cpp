@@ -40,7 +40,7 @@ TextData load_to_memory(const TextSourceConfig& config, const FileLists& lists,
       read_split_text(config, lists, tokenizer.get(), {must_be_utf8(config, tokenizer.get()), "", nullptr});
   TextData data;
   data.left_out = text->left_out;
-  data.tokenizer = tokenizer ? tokenizer : learn_tokenizer(config, text->pieces.train, nullptr);
+  data.tokenizer = tokenizer ? std::move(tokenizer) : learn_tokenizer(config, text->pieces.train, nullptr);
   data.train = encode_to_memory(text->pieces.train, config.documents, *data.tokenizer, false);
   data.valid = encode_to_memory(text->pieces.valid, config.documents, *data.tokenizer, true);
   data.test = encode_to_memory(text->pieces.test, config.documents, *data.tokenizer, true);

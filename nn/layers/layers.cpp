@@ -124,7 +124,7 @@ Array sinusoidal_positions(const Ids& positions, int64_t width) {
   for (int64_t i = 0; i < positions.size(); ++i) {
     for (int64_t c = 0; c < width; ++c) {
       const double angle =
-          positions[i] * std::pow(10000.0, -static_cast<double>(c / 2 * 2) / static_cast<double>(width));
+          positions[i] * std::pow(10000.0, -static_cast<double>(c - c % 2) / static_cast<double>(width));
       *out++ = static_cast<real>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }
   }

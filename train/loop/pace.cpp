@@ -17,7 +17,8 @@ void Pace::start_window() {
 double Pace::time_left(int64_t step) const {
   if (plan_.total_steps <= 0 || count_ == 0) return -1;
   const auto to_come = [&](int64_t every) {
-    return every > 0 ? static_cast<double>(plan_.total_steps / every - step / every) : 0.0;
+    const int64_t times = every > 0 ? plan_.total_steps / every - step / every : 0;
+    return static_cast<double>(times);
   };
   return static_cast<double>(plan_.total_steps - step) * steps_ / static_cast<double>(count_) +
          to_come(plan_.valid_every) * evaluation_ + to_come(plan_.save_every) * save_;
