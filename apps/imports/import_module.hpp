@@ -9,16 +9,17 @@
 namespace capstan {
 
 /// Recognises, by their parameter names after `prefix`,
-///   AFT_FULL  fc_q, fc_k, fc_v (.weight, .bias), position_biases (n, n): aft-full, dense, no output projection;
-///   AFTLocal  query, key, value, output (.weight, .bias), pos_bias (n, n), local_mask: aft-local, dense;
-///   FastSelfAttention  query, query_att, key, key_att, transform: fastformer without output projection, or
-///   FastAttention, the same after `self.`, and output.dense: with it; output.LayerNorm is the block's and left out;
-///   GAU (FLASH-pytorch)  to_hidden.0, to_qk.0, offsetscale, to_out.0, rel_pos_bias: gau with n = hints.length (the
+/// - AFT_FULL: fc_q, fc_k, fc_v (.weight, .bias), position_biases (n, n): aft-full, dense, no output projection;
+/// - AFTLocal: query, key, value, output (.weight, .bias), pos_bias (n, n), local_mask: aft-local, dense;
+/// - FastSelfAttention: query, query_att, key, key_att, transform: fastformer without output projection;
+/// - FastAttention: the same after "self.", and output.dense: fastformer with output projection; output.LayerNorm is the
+///   block's and left out;
+/// - GAU (FLASH-pytorch): to_hidden.0, to_qk.0, offsetscale, to_out.0, rel_pos_bias: gau with n = hints.length (the
 ///   port's n is the length of each text, padding included);
-///   FLASH (FLASH-pytorch)  the same with qk_offset_scale and rotary_pos_emb: flash with chunks of hints.chunk, equal
+/// - FLASH (FLASH-pytorch): the same with qk_offset_scale and rotary_pos_emb: flash with chunks of hints.chunk, equal
 ///   to the bidirectional module on multiples of the chunk. The causal one lets its global part grow with the number of
-///   chunks, which no mixer here does; nor does one shift tokens. Both are pre-norm blocks without feed-forward
-///   network.
+///   chunks, which no mixer here does; nor does one shift tokens. Both are pre-norm blocks without feed-forward network.
+///
 /// The window of AFTLocal is read from local_mask, or given. A tensor that belongs to none is an error, as is a shape
 /// that does not fit. Throws Error naming file and tensor.
 ImportedModule import_module(const SafetensorsFile& file, const std::string& prefix, const ImportHints& hints);

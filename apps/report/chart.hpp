@@ -35,7 +35,7 @@ std::string tick_text(double value, double step);
 /// At most `count` points: neighbours are averaged.
 std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points, size_t count);
 
-/// A <figure>. Points that are not finite are left out; the few highest of a line (above its 95th percentile) may lie
+/// A `<figure>`. Points that are not finite are left out; the few highest of a line (above its 95th percentile) may lie
 /// above the chart, which the caption then says. Empty when there is no point.
 std::string to_svg(const Chart& chart);
 

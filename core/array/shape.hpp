@@ -55,10 +55,12 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op);
 
 }  // namespace capstan
 
+namespace fmt {
 template <>
-struct fmt::formatter<capstan::Shape> {
+struct formatter<capstan::Shape> {
   constexpr auto parse(format_parse_context& context) { return context.begin(); }
   auto format(const capstan::Shape& shape, format_context& context) const {
     return fmt::format_to(context.out(), "{}", capstan::to_string(shape));
   }
 };
+}  // namespace fmt

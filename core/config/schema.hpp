@@ -9,9 +9,9 @@
 //
 // Visitors over describe() read YAML, apply overrides, print, and document (apps/config). A field may be bool, int64_t,
 // double, std::string, an enum with enum_names(), std::optional or std::vector of those, another described struct, a
-// vector of described structs, or a std::variant of described structs that each have `static constexpr const char*
-// type_name` (YAML: {type: NAME, ...}, or just NAME for the defaults). A field whose default breaks its own constraint
-// (an empty path that is not_empty()) must be given. Rules that span several fields stand in an optional
+// vector of described structs, or a std::variant of described structs, each with a static constexpr const char*
+// `type_name` (YAML: {type: NAME, ...}, or just NAME for the defaults). A field whose default breaks its own constraint
+// (an empty path that is not_empty()) must be given. Rules that span several fields are in an optional
 //   void validate(const SgdConfig& c, Problems& problems);
 // beside describe(), called once all fields of the struct were read without error.
 #pragma once

@@ -43,7 +43,7 @@ class Scope {
   /// their module's own initial values.
   Scope with_weights(double stddev) const;
 
-  /// A parameter called <path>.<name>. Throws std::invalid_argument where a shared one has another shape.
+  /// A parameter called `<path>.<name>`. Throws std::invalid_argument where a shared one has another shape.
   Var param(const std::string& name, const Shape& shape, const Init& init, const ParamOptions& options = {}) const;
   /// The key of the random numbers drawn at this path (dropout).
   RandomKey random_key() const { return capstan::random_key(seed_, path_); }

@@ -1,4 +1,4 @@
-// Checkpoints of a run: <folder>/step-N/{model.safetensors, optimizer.safetensors, state.json} and the links `last`,
+// Checkpoints of a run: FOLDER/step-N/{model.safetensors, optimizer.safetensors, state.json} and the links `last`,
 // `best`.
 //
 // A checkpoint is written into a hidden folder, synced, renamed to step-N, and only then linked; old ones are removed
