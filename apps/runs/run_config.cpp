@@ -13,6 +13,13 @@ const ModelConfig& model_of(const RunConfig& config) {
 
 }  // namespace
 
+RunConfig::RunConfig() = default;
+RunConfig::RunConfig(const RunConfig&) = default;
+RunConfig::RunConfig(RunConfig&&) noexcept = default;
+RunConfig& RunConfig::operator=(const RunConfig&) = default;
+RunConfig& RunConfig::operator=(RunConfig&&) noexcept = default;
+RunConfig::~RunConfig() = default;
+
 void validate(const RunConfig& config, Problems& problems) {
   const SourceFacts data = facts_of(config.data);
   if (!data.has_labels && !is_language_model(config))

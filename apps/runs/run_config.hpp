@@ -16,6 +16,13 @@ namespace capstan {
 using TaskConfig = std::variant<LanguageModelConfig, TextClassifierConfig>;
 
 struct RunConfig {
+  RunConfig();
+  RunConfig(const RunConfig&);
+  RunConfig(RunConfig&&) noexcept;
+  RunConfig& operator=(const RunConfig&);
+  RunConfig& operator=(RunConfig&&) noexcept;
+  ~RunConfig();
+
   std::string name;
   std::string folder = "runs";
   int64_t seed = 1;
@@ -39,7 +46,7 @@ void describe(Fields& f, RunConfig& c) {
 /// Rules that join data, model and training.
 void validate(const RunConfig& config, Problems& problems);
 
-// What reads, writes and documents all of these structs takes the compiler 10 s: it is compiled in run_config.cpp only.
+// Copying, reading, writing and documenting all of these structs is much code: it is compiled in run_config.cpp only.
 extern template ConfigNode to_node(const RunConfig&);
 extern template ConfigNode to_node(const TaskConfig&);
 extern template ConfigNode to_node(const MixerConfig&);

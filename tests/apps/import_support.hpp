@@ -18,6 +18,7 @@
 #include "nn/params/scope.hpp"
 #include "tests/support/compare.hpp"
 #include "train/runs/checkpoint.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace capstan::testing {
 
@@ -31,7 +32,7 @@ void describe(Fields& f, ImportedConfig& c) {
 }
 
 inline std::string fixture(const std::string& name) {
-  return std::string(CAPSTAN_SOURCE_DIR "/tests/parity/fixtures/") + name + ".safetensors";
+  return source_path("tests/parity/fixtures/" + name + ".safetensors");
 }
 
 class ImportFolder {

@@ -7,6 +7,7 @@
 
 #include "apps/config/config.hpp"
 #include "apps/runs/run_model.hpp"
+#include "tests/support/source_dir.hpp"
 
 using namespace capstan;
 
@@ -15,7 +16,7 @@ namespace {
 const std::vector<std::string> tasks{"listops", "imdb-bytes", "imdb-words", "tinyshakespeare", "wikitext-2", "enwiki"},
     systems{"attention", "gau", "flash", "fastformer", "aft-full", "aft-local", "aft-conv", "aft-simple"};
 
-std::string file(const std::string& name) { return CAPSTAN_SOURCE_DIR "/configs/compare/" + name + ".yaml"; }
+std::string file(const std::string& name) { return source_path("configs/compare/" + name + ".yaml"); }
 
 /// Parameters that work: without the table of learned positions, which is as large as the task's texts are long, and
 /// what belongs to hashed n-grams.
@@ -49,7 +50,7 @@ TEST_CASE("systems of one size have the same number of parameters on every task,
 
 TEST_CASE("every block-*.yaml goes with every recipe of labelled texts and has as many parameters, within 2 %") {
   for (const std::string recipe : {"imdb", "amazon", "ag-news", "dbpedia", "r8", "trec"}) {
-    const std::string path = CAPSTAN_SOURCE_DIR "/configs/" + recipe + ".yaml";
+    const std::string path = source_path("configs/" + recipe + ".yaml");
     const auto parameters = [&](const std::vector<std::string>& files) {
       return working_parameters(RunModel(load_config<RunConfig>(files, {}), /*vocabulary=*/10000, /*classes=*/2));
     };

@@ -70,4 +70,6 @@ std::string indecency(const Outcome& outcome);
 
 std::vector<std::string> lines_of(const std::string& text);
 
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
 }  // namespace capstan::testing

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "tests/cli/samples.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace capstan::testing {
 namespace {
@@ -279,7 +280,7 @@ TEST_CASE("inspect and import refuse files that are not what they want") {
   const auto cut = [](const Workplace& p) {
     p.write("cut.safetensors", p.read("runs/lm/checkpoints/last/model.safetensors").substr(0, 2000));
   };
-  const std::string fixture = CAPSTAN_SOURCE_DIR "/tests/parity/fixtures/public_aft_full.safetensors";
+  const std::string fixture = source_path("tests/parity/fixtures/public_aft_full.safetensors");
   for (const Refusal& row : std::vector<Refusal>{
            {"truncated tensors", cut, {"inspect", "cut.safetensors"}, 1, {"cut.safetensors", "damaged"}},
            {"absent tensors",

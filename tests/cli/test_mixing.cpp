@@ -11,7 +11,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Words train(const std::string& name, const Words& more) {
+Words train_mixture(const std::string& name, const Words& more) {
   Words words{"train", "--config", "lm.yaml", "--set", "name=" + name};
   words.insert(words.end(), more.begin(), more.end());
   return words;
@@ -28,7 +28,7 @@ Words with(Words words, const Words& more) {
 TEST_CASE("two sources: the log says what is drawn from each, and a run goes on to the same bits") {
   const Workplace place;
   write_samples(place);
-  const Outcome whole = succeed(place, train("whole", mixed));
+  const Outcome whole = succeed(place, train_mixture("whole", mixed));
   const auto says = [&](const std::string& part) {
     INFO(whole.err);
     INFO("must say: ", part);
@@ -38,11 +38,11 @@ TEST_CASE("two sources: the log says what is drawn from each, and a run goes on 
   says("tokens, weight 3: ");
   says(" passes");
   says("tokens, weight 1: ");
-  succeed(place, train("parts", with(mixed, {"train.steps=3"})));
-  CHECK(succeed(place, train("parts", mixed)).err.find("resumed from") != std::string::npos);
+  succeed(place, train_mixture("parts", with(mixed, {"train.steps=3"})));
+  CHECK(succeed(place, train_mixture("parts", mixed)).err.find("resumed from") != std::string::npos);
   const std::string weights = "/checkpoints/step-6/model.safetensors";
   CHECK(place.read("runs/parts" + weights) == place.read("runs/whole" + weights));
-  succeed(place, train("plain", {mixed[0], mixed[2]}));
+  succeed(place, train_mixture("plain", {mixed[0], mixed[2]}));
   CHECK(place.read("runs/plain" + weights) != place.read("runs/whole" + weights));
   succeed(place, {"eval", "runs/whole"});
 
@@ -50,14 +50,14 @@ TEST_CASE("two sources: the log says what is drawn from each, and a run goes on 
                              Words{mixed[0], "data.weights=[]", mixed[2]}})
     check_refused(
         place,
-        {"other weights", {}, train("whole", with(other, {"train.steps=8"})), 1, {"another data", "weights.0: 3"}});
+        {"other weights", {}, train_mixture("whole", with(other, {"train.steps=8"})), 1, {"another data", "weights.0: 3"}});
   // The same row of tokens, but one of them belongs to the other source.
   const Words all = with(mixed, {"data.valid_fraction=0"});
-  succeed(place, train("borders", with(all, {"train.steps=4"})));
+  succeed(place, train_mixture("borders", with(all, {"train.steps=4"})));
   const std::string a = place.read("text/a.txt");
   place.write("text/b.txt", place.read("text/b.txt") + a.substr(0, 1));
   place.write("text/a.txt", a.substr(1));
-  check_refused(place, {"other borders", {}, train("borders", all), 1, {"another data", "source 0: "}});
+  check_refused(place, {"other borders", {}, train_mixture("borders", all), 1, {"another data", "source 0: "}});
 }
 
 TEST_CASE("weights that do not fit are named before anything is read") {
@@ -66,17 +66,17 @@ TEST_CASE("weights that do not fit are named before anything is read") {
   check_refused(place,
                 {"count",
                  {},
-                 train("x", {"data.weights=[1, 2]"}),
+                 train_mixture("x", {"data.weights=[1, 2]"}),
                  2,
                  {"data.weights=[1, 2]: there are 2 weights for 1 entries of train; give one for each, or none"}});
   check_refused(place, {"zero",
                         {},
-                        train("x", {mixed[0], "data.weights=[1, 0]"}),
+                        train_mixture("x", {mixed[0], "data.weights=[1, 0]"}),
                         2,
                         {"data.weights.1: must be a number greater than 0"}});
   check_refused(place, {"short",
                         [](const Workplace& p) { p.write("few.txt", "a few words\n"); },
-                        train("x", {"data.train=[text, few.txt]", "data.weights=[1, 1]"}),
+                        train_mixture("x", {"data.train=[text, few.txt]", "data.weights=[1, 1]"}),
                         1,
                         {"data.train.1 (few.txt)", "one example needs 33"}});
 }
@@ -84,14 +84,14 @@ TEST_CASE("weights that do not fit are named before anything is read") {
 TEST_CASE("documents: training, evaluation, generation, report") {
   const Workplace place;
   write_samples(place);
-  succeed(place, train("plain", {}));
+  succeed(place, train_mixture("plain", {}));
   for (const std::string documents : {"line", "blank-line", "{type: marker, text: drum}"}) {
     INFO(documents);
     if (documents == "blank-line") place.write("text/c.txt", "one\n\ntwo\n\n\nthree\n");
     std::filesystem::remove_all(place / "runs/new");
     const Words set = {"data.documents=" + documents, "data.split=by-file", "data.valid_fraction=0.4"};
-    succeed(place, train("new", with(set, {"train.steps=4"})));
-    succeed(place, train("new", set));
+    succeed(place, train_mixture("new", with(set, {"train.steps=4"})));
+    succeed(place, train_mixture("new", set));
     const auto report = nlohmann::json::parse(succeed(place, {"eval", "runs/new", "--format", "json"}).out);
     CHECK(report.at("loss").get<double>() > 0);
     CHECK(succeed(place, {"eval", "runs/new", "--compare-gzip"}).out.find("prose") != std::string::npos);
@@ -106,24 +106,24 @@ TEST_CASE("documents: training, evaluation, generation, report") {
   check_refused(place,
                 {"no marker",
                  {},
-                 train("x", {"data.documents=marker"}),
+                 train_mixture("x", {"data.documents=marker"}),
                  1,
                  {"data.documents.text: \"<|endoftext|>\" does not occur in the training text", "documents: file"}});
-  check_refused(place, {"tail", {}, train("x", {"data.documents=file"}), 2, {"data.split: tail would cut", "by-file"}});
+  check_refused(place, {"tail", {}, train_mixture("x", {"data.documents=file"}), 2, {"data.split: tail would cut", "by-file"}});
   check_refused(place, {"a token that the model does not know",
                         {},
                         {"eval", "runs/plain", "--set", "data.documents=line"},
                         2,
                         {"trained without data.documents", "leave them as they were"}});
   check_refused(place,
-                {"other documents", {}, train("plain", {"data.documents=line", "train.steps=8"}), 1, {"another data"}});
+                {"other documents", {}, train_mixture("plain", {"data.documents=line", "train.steps=8"}), 1, {"another data"}});
 }
 
 TEST_CASE("the loss of held-out documents does not depend on how they are packed") {
   const Workplace place;
   write_samples(place);
   place.write("valid.txt", "the rope\nruns out\na slow ship of wire\nhome\n");
-  succeed(place, train("new", {"data.documents=line", "data.valid=[valid.txt]"}));
+  succeed(place, train_mixture("new", {"data.documents=line", "data.valid=[valid.txt]"}));
   const auto loss = [&](const std::string& files) {
     const auto report = nlohmann::json::parse(
         succeed(place, {"eval", "runs/new", "--format", "json", "--set", "data.valid=" + files}).out);

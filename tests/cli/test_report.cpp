@@ -52,8 +52,6 @@ void check_page(const std::string& whole) {
   CHECK(page.find("nan") == std::string::npos);
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 TEST_CASE("a page of a language model: curves, table, position bias") {
   const Workplace place;
   write_trained_samples(place);

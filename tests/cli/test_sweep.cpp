@@ -12,8 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 /// lm.yaml with these values, as sweep.yaml.
 void write_sweep(const Workplace& place, const std::string& values) {
   write_samples(place);

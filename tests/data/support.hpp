@@ -11,6 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "data/batches/batch.hpp"
+#include "tests/support/source_dir.hpp"
+
 namespace capstan {
 
 /// A folder that goes away with the test.
@@ -59,11 +62,17 @@ std::string message_of(const Action& action) {
   return "(nothing was thrown)";
 }
 
+inline bool equal(const Batch& a, const Batch& b) {
+  const auto same = [](const Ids& x, const Ids& y) { return x.shape() == y.shape() && x.to_vector() == y.to_vector(); };
+  return same(a.tokens, b.tokens) && same(a.segment_ids, b.segment_ids) && same(a.labels, b.labels) &&
+         same(a.examples, b.examples);
+}
+
 inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// The path of a real data file, or nothing, with a message, where it is absent.
 inline std::string real_file(const std::string& name) {
-  const std::string path = std::string(CAPSTAN_SOURCE_DIR) + "/../shared/data/" + name;
+  const std::string path = source_path("../shared/data/" + name);
   if (std::filesystem::exists(path)) return path;
   MESSAGE("skipped: ", path, " is absent");
   return "";

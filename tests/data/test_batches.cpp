@@ -21,12 +21,6 @@ ExampleSet random_examples(int64_t count) {
   return examples;
 }
 
-bool equal(const Batch& a, const Batch& b) {
-  const auto same = [](const Ids& x, const Ids& y) { return x.shape() == y.shape() && x.to_vector() == y.to_vector(); };
-  return same(a.tokens, b.tokens) && same(a.segment_ids, b.segment_ids) && same(a.labels, b.labels) &&
-         same(a.examples, b.examples);
-}
-
 /// Checks the form of a batch and returns its examples.
 std::vector<int64_t> check_batch(const Batch& batch, const ExampleSet& examples) {
   std::vector<int64_t> found;

@@ -12,7 +12,7 @@ using namespace capstan;
 
 namespace {
 
-ListOpsConfig small_config() {
+ListOpsConfig small_listops() {
   ListOpsConfig config;
   config.train = 300;
   config.valid = config.test = 50;
@@ -67,7 +67,7 @@ TEST_CASE("the evaluator agrees with all 10,000 labels of the original test file
 }
 
 TEST_CASE("generated examples keep the rules") {
-  const ListOpsConfig config = small_config();
+  const ListOpsConfig config = small_listops();
   const ClassificationData data = make_listops(config);
   CHECK(data.train.size() == 300);
   CHECK(data.valid.size() == 50);
@@ -87,7 +87,7 @@ TEST_CASE("generated examples keep the rules") {
 }
 
 TEST_CASE("generated examples are a function of the seed alone") {
-  ListOpsConfig config = small_config();
+  ListOpsConfig config = small_listops();
   const ClassificationData first = make_listops(config);
   CHECK(make_listops(config).fingerprint() == first.fingerprint());
   config.train = 20;  // fewer: the same ones
@@ -140,7 +140,7 @@ TEST_CASE("operators and digits come with the probabilities asked for") {
 }
 
 TEST_CASE("settings that allow too few expressions are refused") {
-  ListOpsConfig config = small_config();
+  ListOpsConfig config = small_listops();
   config.max_depth = 1;
   CHECK(contains(message_of<Error>([&] { make_listops(config); }), "listops: found only 0 of 50 test expressions"));
   config.min_length = 59;

@@ -62,7 +62,7 @@ std::string foreign_model(const std::string& text, const std::unordered_map<std:
   return model;
 }
 
-std::string random_text(uint64_t seed, int characters) {
+std::string random_spaced_text(uint64_t seed, int characters) {
   RandomStream random(random_key(seed, "text"));
   std::string text;
   for (int i = 0; i < characters; ++i) {
@@ -138,7 +138,7 @@ TEST_CASE("sentencepiece: any text comes back, character by character, and token
                                       "bar\r\nost",
                                       "\xe2\x96\x85",
                                       story(2, 50)};
-    for (uint64_t seed = 0; seed < 20; ++seed) texts.push_back(random_text(seed, 200));
+    for (uint64_t seed = 0; seed < 20; ++seed) texts.push_back(random_spaced_text(seed, 200));
     for (const std::string& text : texts) {
       const std::vector<int32_t> ids = tokenizer->encode(text);
       CHECK(tokenizer->decode(ids) == text);
@@ -189,7 +189,7 @@ TEST_CASE("sentencepiece: texts are cut only where the tokens do not change, and
       config.normalisation.form = form;
       const auto tokenizer = make_tokenizer(config, {story(1, 3000)});
       for (const std::string& text :
-           {story(2, 40), std::string("  a \n  b\n\nc\xc2\xa0 d\xc2\xa0 "), random_text(3, 100)})
+           {story(2, 40), std::string("  a \n  b\n\nc\xc2\xa0 d\xc2\xa0 "), random_spaced_text(3, 100)})
         for (size_t at = 0; at <= text.size(); ++at) {
           const size_t border = tokenizer->border(text, at);
           REQUIRE(border <= at);
@@ -364,7 +364,7 @@ TEST_CASE("sentencepiece: odd little texts neither end the process nor lose a ch
                                           "\xf0\x9f\x98\x80",
                                           std::string(5000, 'x'),
                                           std::string(3000, ' ') + "y",
-                                          random_text(7, 3000)};
+                                          random_spaced_text(7, 3000)};
   for (const SentencePieceType type : types)
     for (const std::string& text : texts)
       for (const int64_t size : {261, 262, 263, 270, 400}) {

@@ -39,12 +39,6 @@ std::vector<Batch> epoch_batches(const BatchSource& source, int64_t epoch) {
   return batches;
 }
 
-bool equal(const Batch& a, const Batch& b) {
-  const auto same = [](const Ids& x, const Ids& y) { return x.shape() == y.shape() && x.to_vector() == y.to_vector(); };
-  return same(a.tokens, b.tokens) && same(a.segment_ids, b.segment_ids) && same(a.labels, b.labels) &&
-         same(a.examples, b.examples);
-}
-
 }  // namespace
 
 TEST_CASE("tail: every file's end is held out, by bytes") {

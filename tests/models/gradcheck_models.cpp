@@ -19,7 +19,7 @@ GradcheckReport check_task(const Task& task, ParamStore& store, const Batch& bat
   return gradcheck([&] { return task.loss(batch, context).sum; }, leaves, options);
 }
 
-Batch labelled_batch() {
+Batch small_labelled_batch() {
   Batch batch = next_token_batch(Segments::from_lengths({8, 5, 1}, 8), 3);
   batch.labels = Ids({3}, std::vector<int32_t>{2, 0, 1});
   return batch;
@@ -36,7 +36,7 @@ TEST_CASE("language models: gradients of the whole model") {
 TEST_CASE("classifiers: gradients of the whole model") {
   for (const MixerCase& c : mixer_cases()) {
     const auto built = classifier(small<TextClassifierConfig>(c.config));
-    const GradcheckReport report = check_task(*built.model, *built.store, labelled_batch());
+    const GradcheckReport report = check_task(*built.model, *built.store, small_labelled_batch());
     CHECK_MESSAGE(report.ok, c.name, ": ", report.worst);
   }
 }
@@ -54,7 +54,7 @@ TEST_CASE("classifiers with n-grams, class weights and label smoothing: gradient
     const auto built = classifier(config);
     redraw(*built.store);
     if (finalized) built.store->finalize();
-    const Batch batch = labelled_batch();
+    const Batch batch = small_labelled_batch();
     const Context context = context_of(batch, /*training=*/true);
     std::vector<std::pair<std::string, Var>> leaves;
     for (const Param& param : built.store->params()) leaves.emplace_back(param.name, param.var);
@@ -71,7 +71,7 @@ TEST_CASE("gradients of every other part a configuration can ask for") {
     config.pooling = pooling;
     config.layers[0].norm_placement = NormPlacement::post;
     const auto built = classifier(config);
-    const GradcheckReport report = check_task(*built.model, *built.store, labelled_batch());
+    const GradcheckReport report = check_task(*built.model, *built.store, small_labelled_batch());
     CHECK_MESSAGE(report.ok, enum_name(pooling), ": ", report.worst);
   }
   for (const bool recompute : {false, true}) {

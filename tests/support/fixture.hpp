@@ -8,6 +8,7 @@
 
 #include "core/io/safetensors.hpp"
 #include "nn/params/param_store.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
@@ -18,7 +19,7 @@ constexpr double parity_tolerance = sizeof(real) == 4 ? 1e-4 : 1e-8;
 class Fixture {
  public:
   explicit Fixture(const std::string& name)
-      : file_(std::string(CAPSTAN_SOURCE_DIR "/tests/parity/fixtures/") + name + ".safetensors") {}
+      : file_(source_path("tests/parity/fixtures/" + name + ".safetensors")) {}
 
   bool has(const std::string& name) const { return file_.find(name) != nullptr; }
   Array array(const std::string& name) const {

@@ -24,21 +24,21 @@ void check_fused(const ChunkLinearCase& c, const Segments& segments) {
       {qk, qk, v});
 }
 
-struct Inputs {
+struct ChunkInputs {
   Array q, k, v;
 };
 
-Inputs inputs(int64_t batch, int64_t length) {
+ChunkInputs inputs(int64_t batch, int64_t length) {
   return {normal_array({batch, length, keys}, 1), normal_array({batch, length, keys}, 2),
           normal_array({batch, length, values}, 3)};
 }
 
-Array apply(const Inputs& in, const Segments& segments, const ChunkLinearOptions& options) {
+Array apply(const ChunkInputs& in, const Segments& segments, const ChunkLinearOptions& options) {
   return chunk_linear_attention(Var(in.q), Var(in.k), Var(in.v), segments, options).value();
 }
 
 /// Value and gradients of q, k, v.
-std::vector<Array> all_of(const Inputs& in, const Segments& segments, const ChunkLinearOptions& options) {
+std::vector<Array> all_of(const ChunkInputs& in, const Segments& segments, const ChunkLinearOptions& options) {
   const Run result = run([&](const auto& v) { return chunk_linear_attention(v[0], v[1], v[2], segments, options); },
                          {in.q, in.k, in.v}, false);
   return {result.value, result.grads[0], result.grads[1], result.grads[2]};
@@ -93,7 +93,7 @@ TEST_CASE("the first chunk of a causal document is 0 and its queries get no grad
 TEST_CASE("the causal global term does not grow with position: the common port divides by the chunk alone") {
   // Constant keys and values: every query must get q . k v whatever lies behind it.
   const int64_t length = 96;
-  const Inputs ones{Array(Shape{1, length, keys}, real{1}), Array(Shape{1, length, keys}, real{1}),
+  const ChunkInputs ones{Array(Shape{1, length, keys}, real{1}), Array(Shape{1, length, keys}, real{1}),
                     Array(Shape{1, length, values}, real{1})};
   for (const ChunkNormaliser normaliser : {ChunkNormaliser::counted, ChunkNormaliser::chunks}) {
     const Array y = apply(ones, Segments::full(1, length), {8, true, normaliser});
@@ -107,11 +107,11 @@ TEST_CASE("causality: later chunks, whatever their size, leave earlier outputs b
   const int64_t length = 29;
   for (const ChunkLinearCase& c : chunk_linear_cases({1, 8})) {
     if (!c.options.causal) continue;
-    const Inputs in = inputs(1, length);
+    const ChunkInputs in = inputs(1, length);
     const Array y = apply(in, Segments::full(1, length), c.options);
     for (const int64_t cut : {1, 7, 8, 20, 28}) {
       for (const double size : {1.0, 1e4}) {
-        Inputs changed{in.q.clone(), in.k.clone(), in.v.clone()};
+        ChunkInputs changed{in.q.clone(), in.k.clone(), in.v.clone()};
         for (Array* const array : {&changed.q, &changed.k, &changed.v})
           for (int64_t i = cut * array->dim(2); i < array->size(); ++i)
             array->mutable_data()[i] = static_cast<real>(size * (0.7 - array->data()[i]));
@@ -124,11 +124,11 @@ TEST_CASE("causality: later chunks, whatever their size, leave earlier outputs b
 
 TEST_CASE("a packed or padded document gets what it gets alone: chunks begin at its position 0") {
   const int64_t valid = 19, length = 40;
-  const Inputs alone = inputs(1, valid);
+  const ChunkInputs alone = inputs(1, valid);
   for (const ChunkLinearCase& c : chunk_linear_cases({1, 4, 6, 64})) {
     const std::vector<Array> expected = all_of(alone, Segments::full(1, valid), c.options);
     for (const int64_t left : {0, 3, 17}) {
-      Inputs batch{normal_array({2, length, keys}, 4, 30), normal_array({2, length, keys}, 5, 30),
+      ChunkInputs batch{normal_array({2, length, keys}, 4, 30), normal_array({2, length, keys}, 5, 30),
                    normal_array({2, length, values}, 6, 30)};  // wild numbers in the padding and in the mates
       Ids ids(Shape{2, length}, 0);
       std::fill_n(ids.mutable_data(), 30, 1);

@@ -57,15 +57,15 @@ ArrayOf<float> all_floats_near_bf16() {
 }
 
 /// Puts back who computes products of bf16, and the number of threads.
-class Restored {
+class RestoredBf16 {
  public:
-  Restored() = default;
-  ~Restored() {
+  RestoredBf16() = default;
+  ~RestoredBf16() {
     set_bf16_backend(before_);
     set_threads(0);
   }
-  Restored(const Restored&) = delete;
-  Restored& operator=(const Restored&) = delete;
+  RestoredBf16(const RestoredBf16&) = delete;
+  RestoredBf16& operator=(const RestoredBf16&) = delete;
 
  private:
   Bf16Backend before_ = bf16_backend();
@@ -96,19 +96,19 @@ struct Matrix {
   Array floats;
 };
 
-struct ProductCase {
+struct Bf16ProductCase {
   int64_t m, n, k;
   int64_t a_gap = 0, b_gap = 0, c_gap = 0;
 };
 
 /// Ragged edges, odd depths (the CPU's instruction takes two at a time), one row, one column, and sides long enough to
 /// be split.
-const std::vector<ProductCase> product_cases = {
+const std::vector<Bf16ProductCase> product_cases = {
     {1, 1, 1},    {3, 5, 7, 2, 1, 4},     {1, 64, 33},  {64, 1, 33, 0, 0, 2}, {2, 300, 257},           {33, 31, 32},
     {64, 64, 64}, {65, 63, 127, 3, 1, 2}, {128, 48, 1}, {200, 130, 96},       {96, 210, 131, 0, 5, 0}, {512, 40, 72},
 };
 
-constexpr Transpose both[] = {Transpose::no, Transpose::yes};
+constexpr Transpose transposes[] = {Transpose::no, Transpose::yes};
 
 }  // namespace
 
@@ -159,11 +159,11 @@ TEST_CASE("rounding to bf16: named numbers") {
 }
 
 TEST_CASE("products of bf16 are those of the same numbers as floats: shapes, strides, transposes, sums, threads") {
-  const Restored restored;
+  const RestoredBf16 restored;
   for (const Bf16Backend backend : backends()) {
-    for (const ProductCase& s : product_cases) {
-      for (const Transpose ta : both) {
-        for (const Transpose tb : both) {
+    for (const Bf16ProductCase& s : product_cases) {
+      for (const Transpose ta : transposes) {
+        for (const Transpose tb : transposes) {
           const bool a_flips = ta == Transpose::yes, b_flips = tb == Transpose::yes;
           const Matrix a(a_flips ? s.k : s.m, a_flips ? s.m : s.k, s.a_gap, 1),
               b(b_flips ? s.n : s.k, b_flips ? s.k : s.n, s.b_gap, 2);
@@ -210,7 +210,7 @@ TEST_CASE("products of bf16: nothing to add up, nothing to compute, and factors 
 }
 
 TEST_CASE("more shapes than a thread keeps ready, each met twice, inside and outside parallel regions") {
-  const Restored restored;
+  const RestoredBf16 restored;
   for (const Bf16Backend backend : backends()) {
     set_bf16_backend(backend);
     constexpr int64_t longest = 600;
@@ -231,7 +231,7 @@ TEST_CASE("more shapes than a thread keeps ready, each met twice, inside and out
 }
 
 TEST_CASE("who computes products of bf16 can be chosen, and where there is an obstacle floats do it") {
-  const Restored restored;
+  const RestoredBf16 restored;
   CHECK(bf16_backend() == (bf16_obstacle().empty() ? Bf16Backend::onednn : Bf16Backend::floats));
   set_bf16_backend(Bf16Backend::floats);
   CHECK(bf16_backend() == Bf16Backend::floats);

@@ -13,7 +13,7 @@ using namespace capstan;
 
 namespace {
 
-constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+constexpr float nan_float = std::numeric_limits<float>::quiet_NaN();
 
 const bool no_onednn = onednn_version().empty();
 
@@ -34,7 +34,7 @@ class Restored {
 
 /// A matrix whose rows lie further apart than they are long; NaN, or another filling, between them.
 struct Spaced {
-  Spaced(int64_t rows, int64_t columns, int64_t gap, uint64_t seed, float filling = not_a_number)
+  Spaced(int64_t rows, int64_t columns, int64_t gap, uint64_t seed, float filling = nan_float)
       : stride(columns + gap), numbers(Shape{rows, stride}, filling) {
     const Array dense = random_array({rows, columns}, seed);
     for (int64_t row = 0; row < rows; ++row)
@@ -125,7 +125,7 @@ TEST_CASE("oneDNN and OpenBLAS agree: shapes, strides, transposes, factors, NaN 
             std::copy_n(start.numbers.data(), c.size(), c.mutable_data());
             if (beta == 0)  // what stood there must not be read
               for (int64_t row = 0; row < s.m; ++row)
-                std::fill_n(c.mutable_data() + row * start.stride, s.n, not_a_number);
+                std::fill_n(c.mutable_data() + row * start.stride, s.n, nan_float);
             gemm(s.m, s.n, s.k, operands.a_view(), operands.b_view(), c.mutable_data(), start.stride, alpha, beta);
             return c;
           };
@@ -173,7 +173,7 @@ TEST_CASE("rows of a product do not depend on the numbers in later rows of A, no
           };
           const int64_t rows = std::max<int64_t>(1, s.m * 3 / 5), columns = std::max<int64_t>(1, s.n * 3 / 5);
           const Array expected = result(rows, columns, 0.5f);
-          for (const float value : {-1e4f, not_a_number})
+          for (const float value : {-1e4f, nan_float})
             CHECK_MESSAGE(identical(result(rows, columns, value), expected),
                           "m " << s.m << " n " << s.n << " k " << s.k);
         }

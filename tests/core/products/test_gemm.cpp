@@ -10,7 +10,7 @@ using namespace capstan;
 
 namespace {
 
-constexpr double tolerance = sizeof(real) == 8 ? 1e-13 : 2e-6;
+constexpr double gemm_tolerance = sizeof(real) == 8 ? 1e-13 : 2e-6;
 
 real at(const Array& matrix, Transpose transpose, int64_t row, int64_t column, int64_t stride) {
   return transpose == Transpose::no ? matrix[row * stride + column] : matrix[column * stride + row];
@@ -54,7 +54,7 @@ TEST_CASE("gemm agrees with three loops: transposes, ragged sizes, beta, one and
             gemm(s.m, s.n, s.k, {a.data(), std::max<int64_t>(a.dim(1), 1), ta},
                  {b.data(), std::max<int64_t>(b.dim(1), 1), tb}, c.mutable_data(), s.n, real(1.5),
                  static_cast<real>(beta));
-            CHECK_MESSAGE(difference(c, expected) < tolerance,
+            CHECK_MESSAGE(difference(c, expected) < gemm_tolerance,
                           "m " << s.m << " n " << s.n << " k " << s.k << " beta " << beta);
           }
         }
@@ -88,7 +88,7 @@ TEST_CASE("batched gemm: steps, a shared operand, one and two threads") {
         const Array one = a.rows(i, i + 1).reshape({17, 9});
         const Array expected =
             reference(17, 40, 9, one, Transpose::no, b, Transpose::no, Array(Shape{17, 40}, real{1}), 1, 1);
-        CHECK(difference(c.rows(i, i + 1).reshape({17, 40}), expected) < tolerance);
+        CHECK(difference(c.rows(i, i + 1).reshape({17, 40}), expected) < gemm_tolerance);
       }
     }
   }

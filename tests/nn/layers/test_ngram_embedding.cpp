@@ -14,13 +14,13 @@ namespace {
 
 constexpr int64_t model_width = 3;
 const double tolerance = sizeof(real) == 4 ? 1e-5 : 1e-12;
-const std::vector<int32_t> text{4, 9, 4, 9, 9, 2, 7, 0, 11, 3};
+const std::vector<int32_t> embedded_text{4, 9, 4, 9, 9, 2, 7, 0, 11, 3};
 
-struct Built {
+struct BuiltEmbedding {
   ParamStore store;
   std::unique_ptr<NgramEmbedding> embedding;
 
-  explicit Built(const NgramEmbeddingConfig& config, bool drawn = true) {
+  explicit BuiltEmbedding(const NgramEmbeddingConfig& config, bool drawn = true) {
     embedding = std::make_unique<NgramEmbedding>(Scope(store, 1), config, model_width);
     if (drawn) redraw(store);
     store.finalize();
@@ -58,13 +58,13 @@ Array expected(const ParamStore& store, const NgramEmbeddingConfig& config, cons
 TEST_CASE("n-gram embedding: what the definition says, in every document of a row, and nothing at padding") {
   for (const std::vector<int64_t>& orders : {std::vector<int64_t>{1}, {2}, {2, 3, 4}, {5, 1}, {16}}) {
     const NgramEmbeddingConfig config = config_of(orders);
-    const Built built(config);
+    const BuiltEmbedding built(config);
     const Ids ids({1, 10}, std::vector<int32_t>{0, 1, 1, 1, 1, 1, 2, 2, 2, 0});
-    const Array y = built(Ids({1, 10}, text), Context{Segments(ids)}).reshape({10, model_width});
+    const Array y = built(Ids({1, 10}, embedded_text), Context{Segments(ids)}).reshape({10, model_width});
     for (const int64_t begin : {1, 6})
       for (int64_t t = begin; t < (begin == 1 ? 6 : 9); ++t)
         CHECK(relative_error(y.rows(t, t + 1),
-                             expected(built.store, config, {text.begin() + begin, text.begin() + t + 1}),
+                             expected(built.store, config, {embedded_text.begin() + begin, embedded_text.begin() + t + 1}),
                              1e-3) < tolerance);
     for (const int64_t t : {0, 9})
       for (const real number : y.rows(t, t + 1).to_vector()) CHECK(number == 0);
@@ -72,9 +72,9 @@ TEST_CASE("n-gram embedding: what the definition says, in every document of a ro
 }
 
 TEST_CASE("n-gram embedding: a later token changes nothing before it") {
-  const Built built(config_of({2, 3}));
-  const Array before = built(Ids({1, 10}, text), Context::evaluation(1, 10)).reshape({10, model_width});
-  std::vector<int32_t> changed = text;
+  const BuiltEmbedding built(config_of({2, 3}));
+  const Array before = built(Ids({1, 10}, embedded_text), Context::evaluation(1, 10)).reshape({10, model_width});
+  std::vector<int32_t> changed = embedded_text;
   changed[6] = 5;
   const Array after = built(Ids({1, 10}, changed), Context::evaluation(1, 10)).reshape({10, model_width});
   CHECK(before.rows(0, 6).to_vector() == after.rows(0, 6).to_vector());
@@ -83,11 +83,11 @@ TEST_CASE("n-gram embedding: a later token changes nothing before it") {
 }
 
 TEST_CASE("n-gram embedding: decoding needs the last tokens only") {
-  const Built built(config_of({1, 4, 2}));
+  const BuiltEmbedding built(config_of({1, 4, 2}));
   CHECK(built.embedding->memory() == 3);
-  const Array whole = built(Ids({1, 10}, text), Context::evaluation(1, 10)).reshape({10, model_width});
+  const Array whole = built(Ids({1, 10}, embedded_text), Context::evaluation(1, 10)).reshape({10, model_width});
   for (int64_t t = 0; t < 10; ++t) {
-    const std::vector<int32_t> recent(text.begin() + std::max<int64_t>(0, t - 3), text.begin() + t + 1);
+    const std::vector<int32_t> recent(embedded_text.begin() + std::max<int64_t>(0, t - 3), embedded_text.begin() + t + 1);
     CHECK(relative_error(built.embedding->last({recent}).value(), whole.rows(t, t + 1), 1e-3) < tolerance);
   }
 }
@@ -95,11 +95,11 @@ TEST_CASE("n-gram embedding: decoding needs the last tokens only") {
 TEST_CASE("n-gram embedding: dropout keeps the expected sum, and padding and batch mates do not change it") {
   NgramEmbeddingConfig config = config_of({1, 2, 3});
   config.dropout = 0.3;
-  const Built built(config);
+  const BuiltEmbedding built(config);
   const auto at_step = [&](uint64_t step) {
-    return built(Ids({1, 10}, text), {Segments::full(1, 10), true, step, Ids({1}, 6)});
+    return built(Ids({1, 10}, embedded_text), {Segments::full(1, 10), true, step, Ids({1}, 6)});
   };
-  const std::vector<real> whole = built(Ids({1, 10}, text), Context::evaluation(1, 10)).to_vector();
+  const std::vector<real> whole = built(Ids({1, 10}, embedded_text), Context::evaluation(1, 10)).to_vector();
   std::vector<double> mean(whole.size(), 0);
   constexpr int draws = 4000;
   for (int step = 0; step < draws; ++step) {
@@ -115,7 +115,7 @@ TEST_CASE("n-gram embedding: dropout keeps the expected sum, and padding and bat
   CHECK(at_step(1).to_vector() != at_step(2).to_vector());
 
   Ids tokens({2, 13}, 8), ids({2, 13}, 0);
-  std::copy(text.begin(), text.end(), tokens.mutable_data() + 13 + 2);  // padding on both sides
+  std::copy(embedded_text.begin(), embedded_text.end(), tokens.mutable_data() + 13 + 2);  // padding on both sides
   std::fill_n(ids.mutable_data() + 13 + 2, 10, 1);
   std::fill_n(ids.mutable_data(), 13, 1);
   const Context together{Segments(ids), true, 1, Ids({2}, std::vector<int32_t>{5, 6})};
@@ -125,16 +125,16 @@ TEST_CASE("n-gram embedding: dropout keeps the expected sum, and padding and bat
 
 TEST_CASE("n-gram embedding: starts as nothing, and only rows that were named have a gradient") {
   const NgramEmbeddingConfig config = config_of({2});
-  const Built fresh(config, /*drawn=*/false);
-  for (const real number : fresh(Ids({1, 10}, text), Context::evaluation(1, 10)).to_vector()) CHECK(number == 0);
-  const Built built(config);
+  const BuiltEmbedding fresh(config, /*drawn=*/false);
+  for (const real number : fresh(Ids({1, 10}, embedded_text), Context::evaluation(1, 10)).to_vector()) CHECK(number == 0);
+  const BuiltEmbedding built(config);
   const Param& table = built.store.find("table");
   CHECK(table.options.by_rows);
   TapeScope scope;
-  const Var y = (*built.embedding)(Ids({1, 10}, text), Context::evaluation(1, 10));
+  const Var y = (*built.embedding)(Ids({1, 10}, embedded_text), Context::evaluation(1, 10));
   scope.tape().backward(std::vector<Var>{y}, {Array(y.shape(), real{1})});
   std::set<int64_t> named;
-  for (size_t i = 0; i + 2 <= text.size(); ++i) named.insert(ngram_bucket(text.data() + i, 2, config.buckets));
+  for (size_t i = 0; i + 2 <= embedded_text.size(); ++i) named.insert(ngram_bucket(embedded_text.data() + i, 2, config.buckets));
   CHECK(std::set<int64_t>(table.touched->rows().begin(), table.touched->rows().end()) == named);
   for (int64_t row = 0; row < config.buckets; ++row)
     CHECK((table.var.grad()[row * config.width] != 0) == (named.count(row) == 1));
@@ -143,7 +143,7 @@ TEST_CASE("n-gram embedding: starts as nothing, and only rows that were named ha
 TEST_CASE("n-gram embedding: what cannot be is refused") {
   ParamStore store;
   CHECK_THROWS_AS(NgramEmbedding(Scope(store, 1), config_of({}), model_width), std::invalid_argument);
-  const Built built(config_of({1}));
+  const BuiltEmbedding built(config_of({1}));
   CHECK_THROWS_AS(built(Ids({1, 4}, 1), Context::evaluation(1, 5)), std::invalid_argument);
 }
 

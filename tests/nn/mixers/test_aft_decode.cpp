@@ -12,7 +12,7 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
-constexpr int64_t batch = 3;
+constexpr int64_t decoded_batch = 3;
 
 /// Keys made to measure: `offset` + `gain` times one feature.
 struct Keys {
@@ -22,7 +22,7 @@ struct Keys {
 
 /// Inputs whose first feature is 1 and whose others are multiples of 1/64.
 Array exact_inputs(int64_t length) {
-  Array x = normal_array({batch, length, width}, 8);
+  Array x = normal_array({decoded_batch, length, width}, 8);
   for (int64_t i = 0; i < x.size(); ++i) x.mutable_data()[i] = i % width == 0 ? real{1} : std::round(x[i] * 64) / 64;
   return x;
 }
@@ -72,8 +72,8 @@ void check_aft_decode(const MixerCase& c, const Sequence& sequence, const Keys* 
   if (keys != nullptr) assign_keys(*built.store, *keys);
   built.store->finalize();
   const Array x = exact_inputs(sequence.length);
-  const Array y = built.module->forward(Var(x), Context::evaluation(batch, sequence.length)).value();
-  const auto state = built.module->make_state(batch);
+  const Array y = built.module->forward(Var(x), Context::evaluation(decoded_batch, sequence.length)).value();
+  const auto state = built.module->make_state(decoded_batch);
   for (const int64_t prefilled : splits(c.border, sequence.borders, sequence.length)) {
     state->reset();
     const double error = relative_error(decoded(*built.module, x, prefilled, *state), y, 1);
@@ -139,23 +139,23 @@ TEST_CASE("bidirectional mixers refuse to decode") {
 
 TEST_CASE("past max_length, full and local refuse and say why; simple and conv go on") {
   const int64_t longest = 9;
-  const Array x = normal_array({batch, longest + 1, width}, 13);
-  const Var next(tokens(x, longest, longest + 1).reshape({batch, width}));
+  const Array x = normal_array({decoded_batch, longest + 1, width}, 13);
+  const Var next(tokens(x, longest, longest + 1).reshape({decoded_batch, width}));
   for (const MixerCase& c : mixer_cases()) {
     INFO(c.name);
     const auto built = built_mixer(c.config, true, longest);
-    const auto state = built.module->make_state(batch);
+    const auto state = built.module->make_state(decoded_batch);
     if (c.any_length) {
       CHECK_NOTHROW(built.module->prefill(Var(x), *state));
       CHECK_NOTHROW(built.module->step(next, *state));
       continue;
     }
     CHECK_THROWS_AS(built.module->prefill(Var(x), *state), std::invalid_argument);
-    CHECK_THROWS_AS(built.module->forward(Var(x), Context::evaluation(batch, longest + 1)), std::invalid_argument);
+    CHECK_THROWS_AS(built.module->forward(Var(x), Context::evaluation(decoded_batch, longest + 1)), std::invalid_argument);
     // The refused prefill has left the state as it was.
     const Array y = decoded(*built.module, tokens(x, 0, longest), longest - 1, *state);
     CHECK(relative_error(y,
-                         built.module->forward(Var(tokens(x, 0, longest)), Context::evaluation(batch, longest)).value(),
+                         built.module->forward(Var(tokens(x, 0, longest)), Context::evaluation(decoded_batch, longest)).value(),
                          1) <= layer_tolerance);
     CHECK_THROWS_WITH_AS(built.module->step(next, *state), "aft: token 9 is past the 9 positions this mixer knows",
                          std::invalid_argument);

@@ -12,7 +12,7 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
-constexpr int64_t length = 150;  // over two tiles of 64, one of 128, and a ragged tail
+constexpr int64_t tokens_per_row = 150;  // over two tiles of 64, one of 128, and a ragged tail
 
 /// The largest |K| that this mixer's projection makes of tokens [begin, T).
 double largest_key(const ParamStore& store, const Array& x, int64_t begin) {
@@ -39,21 +39,21 @@ TEST_CASE("AFT: what every mixer must do") {
 }
 
 TEST_CASE("causality: later tokens, with keys of 1, 100 and 10^4, do not reach earlier outputs") {
-  const Array x = normal_array({1, length, width}, 3);
+  const Array x = normal_array({1, tokens_per_row, width}, 3);
   for (const int count : {1, 2}) {
     const Threads threads_used(count);
     for (const MixerCase& c : mixer_cases()) {
-      const auto built = built_mixer(c.config, true, length);
-      const Array y = forward(*built.module, x, Segments::full(1, length));
+      const auto built = built_mixer(c.config, true, tokens_per_row);
+      const Array y = forward(*built.module, x, Segments::full(1, tokens_per_row));
       for (const int64_t cut : {1, 63, 64, 65, 100, 128, 149}) {
         for (const double key : {1.0, 100.0, 1e4}) {
           const Array changed = with_later_keys(*built.store, x, cut, key);
           CHECK(largest_key(*built.store, changed, cut) == doctest::Approx(key).epsilon(1e-3));
-          const Array z = forward(*built.module, changed, Segments::full(1, length));
+          const Array z = forward(*built.module, changed, Segments::full(1, tokens_per_row));
           INFO(c.name << ", cut " << cut << ", key " << key);
           if (c.exact_causality) CHECK(identical(tokens(z, 0, cut), tokens(y, 0, cut)));
           CHECK(relative_error(tokens(z, 0, cut), tokens(y, 0, cut)) <= (sizeof(real) == 4 ? 1e-6 : 1e-12));
-          CHECK(relative_error(tokens(z, cut, length), tokens(y, cut, length), 1) > 0.01);
+          CHECK(relative_error(tokens(z, cut, tokens_per_row), tokens(y, cut, tokens_per_row), 1) > 0.01);
         }
       }
     }

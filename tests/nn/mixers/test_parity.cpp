@@ -13,6 +13,7 @@
 #include "core/ops/shape.hpp"
 #include "nn/mixers/make_mixer.hpp"
 #include "tests/nn/samples.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
@@ -59,7 +60,7 @@ void check_case(const Fixture& fixture, const Fixture& inputs, const std::string
 TEST_CASE("AFT: PyTorch's outputs and gradients, for every file and case there is") {
   const Fixture inputs("aft_inputs");
   int files = 0, cases = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(CAPSTAN_SOURCE_DIR "/tests/parity/fixtures")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_path("tests/parity/fixtures"))) {
     const std::string file = entry.path().stem().string();
     if (file.rfind("aft_", 0) != 0 || file == "aft_inputs") continue;
     const Fixture fixture(file);

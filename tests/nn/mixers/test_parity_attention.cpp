@@ -17,7 +17,7 @@ std::vector<std::string> words(const std::string& text) {
   return result;
 }
 
-AttentionConfig config_of(const Fixture& fixture, const std::string& name) {
+AttentionConfig attention_config_of(const Fixture& fixture, const std::string& name) {
   AttentionConfig config;
   config.heads = fixture.number("heads");
   config.rotary.dims = fixture.number(name + ".rotary_dims");
@@ -41,7 +41,7 @@ TEST_CASE("attention: PyTorch's outputs and gradients, with and without rotary p
       INFO(prefix);
       ParamStore store;
       const auto mixer =
-          make_mixer(Scope(store, 1), {fixture.number("width"), 13, causal, 1}, config_of(fixture, name));
+          make_mixer(Scope(store, 1), {fixture.number("width"), 13, causal, 1}, attention_config_of(fixture, name));
       for (const Param& param : store.params()) param.var.assign(fixture.array(name + ".parameter." + param.name));
       const Var x = Var::leaf(fixture.array("x"));
       TapeScope scope;

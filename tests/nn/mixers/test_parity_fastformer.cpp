@@ -11,7 +11,7 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
-FastformerConfig config_of(const Fixture& fixture) {
+FastformerConfig fastformer_config_of(const Fixture& fixture) {
   FastformerConfig config;
   config.heads = fixture.number("heads");
   config.logits = fixture.flag("per_head") ? FastformerLogits::per_head : FastformerLogits::all_features;
@@ -26,7 +26,7 @@ void check_case(const Fixture& fixture, const std::string& name) {
   const size_t dot = name.find('.');
   ParamStore store;
   const auto mixer =
-      make_mixer(Scope(store, 1), {fixture.number("width"), 1, name.substr(0, dot) == "causal", 1}, config_of(fixture));
+      make_mixer(Scope(store, 1), {fixture.number("width"), 1, name.substr(0, dot) == "causal", 1}, fastformer_config_of(fixture));
   fixture.load(store);
   const Var x = Var::leaf(fixture.array("x"));
   TapeScope scope;

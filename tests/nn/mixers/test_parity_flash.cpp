@@ -5,7 +5,7 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
-MixerConfig config_of(const Fixture& fixture, const std::string& name) {
+MixerConfig flash_config_of(const Fixture& fixture, const std::string& name) {
   FlashConfig config;
   read_unit(fixture, name, config);
   config.chunk = std::stoll(option(fixture, name, "chunk"));
@@ -15,7 +15,7 @@ MixerConfig config_of(const Fixture& fixture, const std::string& name) {
 }
 
 TEST_CASE("FLASH: PyTorch's outputs and gradients, over three chunk borders, for every option") {
-  CHECK(check_configurations(Fixture("flash"), config_of) == 8);
+  CHECK(check_configurations(Fixture("flash"), flash_config_of) == 8);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
-MixerConfig config_of(const Fixture& fixture, const std::string& name) {
+MixerConfig gau_config_of(const Fixture& fixture, const std::string& name) {
   GauConfig config;
   read_unit(fixture, name, config);
   config.paper_length = std::stoll(option(fixture, name, "paper_length"));
@@ -13,7 +13,7 @@ MixerConfig config_of(const Fixture& fixture, const std::string& name) {
 }
 
 TEST_CASE("GAU: PyTorch's outputs and gradients, for every published form") {
-  CHECK(check_configurations(Fixture("gau"), config_of) == 8);
+  CHECK(check_configurations(Fixture("gau"), gau_config_of) == 8);
 }
 
 }  // namespace
