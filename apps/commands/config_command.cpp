@@ -29,7 +29,8 @@ void add_config_command(CommandParser& cli, const Choose& choose) {
     });
   });
 
-  CommandParser* const check = command->add_subcommand("check", "Say what is wrong with a configuration, all of it at once");
+  CommandParser* const check =
+      command->add_subcommand("check", "Say what is wrong with a configuration, all of it at once");
   add_config_options(*check, *options);
   check->callback([=] {
     choose([=] {

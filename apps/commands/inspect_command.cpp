@@ -76,7 +76,8 @@ int inspect(const InspectOptions& options) {
 }  // namespace
 
 void add_inspect_command(CommandParser& cli, const Choose& choose) {
-  CommandParser* const command = cli.add_subcommand("inspect", "Parameters, cost and state of a model; tensors of a file");
+  CommandParser* const command =
+      cli.add_subcommand("inspect", "Parameters, cost and state of a model; tensors of a file");
   const auto options = std::make_shared<InspectOptions>();
   command
       ->add_option(

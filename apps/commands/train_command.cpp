@@ -18,7 +18,8 @@ struct TrainOptions {
 }  // namespace
 
 void add_train_command(CommandParser& cli, const Choose& choose) {
-  CommandParser* const command = cli.add_subcommand("train", "Train a model; the same command again goes on where it ended");
+  CommandParser* const command =
+      cli.add_subcommand("train", "Train a model; the same command again goes on where it ended");
   const auto options = std::make_shared<TrainOptions>();
   add_config_options(*command, options->config)->required();
   command

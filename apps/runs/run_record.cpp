@@ -9,6 +9,7 @@
 
 #include "apps/config/config.hpp"
 #include "core/base/error.hpp"
+#include "core/io/json.hpp"
 
 namespace capstan {
 namespace {
@@ -90,7 +91,7 @@ RunRecord read_record(const std::filesystem::path& folder) {
   run.config = load_config<RunConfig>({config.string()});
   std::ifstream file(metrics);
   for (std::string line; std::getline(file, line);) {
-    const nlohmann::json event = nlohmann::json::parse(line, nullptr, false);
+    const nlohmann::json event = try_parse_json(line);
     // The last line may be half there: the run may be training now.
     if (event.is_object()) add_event(event, run);
   }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "core/io/json.hpp"
 #include "core/text/utf8.hpp"
 #include "data/files/name_list.hpp"
 #include "data/files/text_file.hpp"
@@ -159,7 +160,7 @@ LabelledText read_json(const Line& line, const std::string& file, const ColumnCh
   const std::string place = fmt::format("{}:{}", file, line.number);
   nlohmann::json object;
   try {
-    object = nlohmann::json::parse(line.text);
+    object = parse_json(line.text);
   } catch (const nlohmann::json::exception& problem) {
     const std::string what = problem.what();  // "[json.exception.parse_error.101] parse error at ..."
     throw Error(fmt::format("{}: not JSON: {}", place, what.substr(what.find("] ") + 2)));

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "core/io/json.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 
 namespace capstan {
@@ -55,13 +56,12 @@ std::string to_json(const TokenIndex& index) {
       files.push_back({file.list, file.number, file.begin, file.end, file.text_begin, file.text_end});
     splits[split_names[i]] = {{"tokens", split.size}, {"checksum", split.checksum}, {"files", files}};
   }
-  return nlohmann::json{
-      {"width", index.width}, {"fingerprint", index.fingerprint}, {"left_out", index.left_out}, {"splits", splits}}
-      .dump();
+  return json_text(nlohmann::json{
+      {"width", index.width}, {"fingerprint", index.fingerprint}, {"left_out", index.left_out}, {"splits", splits}});
 }
 
 TokenIndex index_from(const std::string& text) {
-  const auto json = nlohmann::json::parse(text);
+  const auto json = parse_json(text);
   TokenIndex index;
   index.width = json.at("width");
   index.fingerprint = json.at("fingerprint");

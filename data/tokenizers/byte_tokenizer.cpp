@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/io/json.hpp"
+
 namespace capstan {
 
 std::vector<int32_t> ByteTokenizer::encode(std::string_view text, const std::string&) const {
@@ -15,6 +17,6 @@ std::string ByteTokenizer::piece(int32_t id, int32_t) const {
   return std::string(1, static_cast<char>(id));
 }
 
-std::string ByteTokenizer::to_json() const { return nlohmann::json{{"kind", kind()}}.dump(); }
+std::string ByteTokenizer::to_json() const { return json_text(nlohmann::json{{"kind", kind()}}); }
 
 }  // namespace capstan

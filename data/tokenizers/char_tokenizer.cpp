@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/base/error.hpp"
+#include "core/io/json.hpp"
 #include "core/text/utf8.hpp"
 #include "data/tokenizers/normalisation_json.hpp"
 
@@ -73,7 +74,7 @@ size_t CharTokenizer::border(std::string_view text, size_t at) const {
 std::string CharTokenizer::to_json() const {
   nlohmann::json json{{"kind", kind()}, {"code_points", code_points_}};
   add_to_json(normalisation_, json);
-  return json.dump();
+  return json_text(json);
 }
 
 }  // namespace capstan

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "core/io/json.hpp"
 
 namespace capstan {
 namespace {
@@ -45,6 +46,6 @@ size_t ListOpsTokenizer::border(std::string_view text, size_t at) const {
   return at;
 }
 
-std::string ListOpsTokenizer::to_json() const { return nlohmann::json{{"kind", kind()}}.dump(); }
+std::string ListOpsTokenizer::to_json() const { return json_text(nlohmann::json{{"kind", kind()}}); }
 
 }  // namespace capstan

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "core/io/json.hpp"
 
 namespace capstan {
 namespace {
@@ -46,6 +47,6 @@ size_t NumberTokenizer::border(std::string_view text, size_t at) const {
   return at;
 }
 
-std::string NumberTokenizer::to_json() const { return nlohmann::json{{"kind", kind()}, {"size", size_}}.dump(); }
+std::string NumberTokenizer::to_json() const { return json_text(nlohmann::json{{"kind", kind()}, {"size", size_}}); }
 
 }  // namespace capstan

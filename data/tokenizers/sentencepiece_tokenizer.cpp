@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/base/error.hpp"
+#include "core/io/json.hpp"
 #include "core/text/base64.hpp"
 #include "core/text/utf8.hpp"
 #include "data/files/text_file.hpp"
@@ -155,7 +156,7 @@ size_t SentencePieceTokenizer::border(std::string_view text, size_t at) const {
 std::string SentencePieceTokenizer::to_json() const {
   nlohmann::json json{{"kind", kind()}, {"model", to_base64(model_)}};
   add_to_json(normalisation_, json);
-  return json.dump();
+  return json_text(json);
 }
 
 }  // namespace capstan

@@ -7,6 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
+#include "core/io/json.hpp"
 #include "core/text/base64.hpp"
 #include "data/tokenizers/listops_tokenizer.hpp"
 #include "data/tokenizers/normalisation_json.hpp"
@@ -84,7 +85,7 @@ std::shared_ptr<const Tokenizer> tokenizer_from_json(const std::string& json, co
         fmt::format("{}: {}: the file is damaged or not a saved tokenizer; use another copy of it", file, what));
   };
   try {
-    return tokenizer_from(nlohmann::json::parse(json));
+    return tokenizer_from(parse_json(json));
   } catch (const nlohmann::json::parse_error& problem) {
     throw damaged(fmt::format("not JSON from byte {} on", problem.byte));
   } catch (const nlohmann::json::exception&) {

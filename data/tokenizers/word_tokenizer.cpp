@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "core/io/json.hpp"
 #include "core/text/utf8.hpp"
 #include "data/files/text_file.hpp"
 #include "data/tokenizers/normalisation_json.hpp"
@@ -135,7 +136,7 @@ std::string WordTokenizer::to_json() const {
   nlohmann::json json{
       {"kind", kind()}, {"split", enum_name(rule_.split)}, {"lower_case", rule_.lower_case}, {"words", words}};
   add_to_json(rule_.normalisation, json);
-  return json.dump();
+  return json_text(json);
 }
 
 }  // namespace capstan

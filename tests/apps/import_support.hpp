@@ -17,8 +17,8 @@
 #include "core/array/array_xt.hpp"
 #include "nn/params/scope.hpp"
 #include "tests/support/compare.hpp"
-#include "train/runs/checkpoint.hpp"
 #include "tests/support/source_dir.hpp"
+#include "train/runs/checkpoint.hpp"
 
 namespace capstan::testing {
 

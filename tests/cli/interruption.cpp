@@ -1,4 +1,5 @@
 #include "tests/cli/interruption.hpp"
+#include "core/io/json.hpp"
 
 #include <doctest/doctest.h>
 #include <signal.h>
@@ -19,7 +20,7 @@ std::string metrics_of(const std::string& name) { return "runs/" + name + "/metr
 std::vector<nlohmann::json> events(const Workplace& place, const std::string& name) {
   std::vector<nlohmann::json> result;
   for (const std::string& line : lines_of(place.read(metrics_of(name)))) {
-    result.push_back(nlohmann::json::parse(line));
+    result.push_back(parse_json(line));
     for (const char* const key : {"seconds", "tokens_per_second", "rss_bytes", "peak_rss_bytes"})
       result.back().erase(key);
   }
@@ -69,7 +70,7 @@ std::vector<std::string> train_command(const Training& training, const std::stri
 int64_t steps_done(const Workplace& place, const std::string& name) {
   const std::vector<std::string> lines = lines_of(place.read(metrics_of(name)));
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
-    const nlohmann::json event = nlohmann::json::parse(*line, nullptr, false);  // the last line may be half-written
+    const nlohmann::json event = try_parse_json(*line);  // the last line may be half-written
     if (event.is_object() && event.contains("step")) return event["step"].get<int64_t>();
   }
   return 0;
@@ -126,7 +127,7 @@ void check_same_metrics(const Workplace& place, const std::string& name, const s
   for (const nlohmann::json& event : here)
     CHECK(seen.emplace(event.at("event").get<std::string>(), event.at("step").get<int64_t>()).second);
   REQUIRE(here.size() == there.size());
-  for (size_t i = 0; i < here.size(); ++i) CHECK(here[i].dump() == there[i].dump());
+  for (size_t i = 0; i < here.size(); ++i) CHECK(json_text(here[i]) == json_text(there[i]));
 }
 
 }  // namespace capstan::testing

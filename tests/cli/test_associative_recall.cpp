@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/io/json.hpp"
 #include "tests/cli/samples.hpp"
 
 namespace capstan::testing {
@@ -37,7 +38,7 @@ TEST_CASE("a small model trains on associative recall; loss and accuracy count t
   CHECK(outcome.err.find("train: 400 sequences of 16 tokens, 2 of them asked for") != std::string::npos);
   double first = 0, last = 0, accuracy = 0;
   for (const std::string& line : lines_of(place.read("runs/recall/metrics.jsonl"))) {
-    const nlohmann::json entry = nlohmann::json::parse(line);
+    const nlohmann::json entry = parse_json(line);
     if (entry.at("event") == "valid") {
       CHECK(entry.at("targets") == 40 * 2);
       accuracy = entry.at("accuracy").get<double>();

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/io/json.hpp"
 #include "tests/cli/samples.hpp"
 #include "tests/support/source_dir.hpp"
 
@@ -75,7 +76,7 @@ TEST_CASE("predict writes JSON lines that parse, in the order of the texts, what
   const std::vector<std::string> lines = lines_of(all);
   REQUIRE(lines.size() == 150);
   for (size_t i = 0; i < lines.size(); ++i) {
-    const nlohmann::json line = nlohmann::json::parse(lines[i]);
+    const nlohmann::json line = parse_json(lines[i]);
     CHECK(line.at("text") == "a \"fine\" day\\ " + std::to_string(i));
     double sum = 0, largest = 0;
     for (const auto& [name, probability] : line.at("probabilities").items()) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/io/json.hpp"
 #include "tests/cli/samples.hpp"
 
 namespace capstan::testing {
@@ -49,7 +50,7 @@ TEST_CASE("eval of a classifier: every class, the confusion matrix, and the same
   const std::string text = succeed(place, arguments).out;
   auto with_json = arguments;
   with_json.insert(with_json.end(), {"--format", "json"});
-  const nlohmann::json json = nlohmann::json::parse(succeed(place, with_json).out);
+  const nlohmann::json json = parse_json(succeed(place, with_json).out);
   for (const char* const figure : {"targets", "loss", "accuracy", "macro_f1", "calibration_error"}) {
     INFO(figure);
     CHECK(number_of(text, figure) == doctest::Approx(json.at(figure).get<double>()).epsilon(1e-3));
@@ -71,7 +72,7 @@ TEST_CASE("eval of a classifier: every class, the confusion matrix, and the same
   CHECK(json.at("accuracy").get<double>() == doctest::Approx(static_cast<double>(correct) / examples));
   CHECK(json.at("macro_f1").get<double>() == doctest::Approx(f1 / static_cast<double>(classes.size())));
   CHECK(text.find("confusion: a row is a true class") != std::string::npos);
-  const nlohmann::json lm = nlohmann::json::parse(succeed(place, {"eval", "runs/lm", "--format", "json"}).out);
+  const nlohmann::json lm = parse_json(succeed(place, {"eval", "runs/lm", "--format", "json"}).out);
   CHECK(lm.contains("bits_per_byte"));
   CHECK_FALSE(lm.contains("confusion"));
   check_refused(
@@ -84,7 +85,7 @@ TEST_CASE("the perplexity per word counts words between blanks, and the ends of 
   write_trained_samples(place);
   place.write("few.txt", "the  sea and\n\n the sea\n");  // 5 words, 3 lines
   const auto report = [&](const std::string& split, const std::string& file) {
-    return nlohmann::json::parse(
+    return parse_json(
         succeed(place, {"eval", "runs/lm", "--format", "json", "--split", split, "--set", "data.valid=[" + file + "]"})
             .out);
   };
@@ -100,7 +101,7 @@ TEST_CASE("the loss that eval prints is the one that training saw") {
   for (const char* const name : {"lm", "classifier"}) {
     double seen = NAN;
     for (const std::string& line : lines_of(place.read("runs/" + std::string(name) + "/metrics.jsonl"))) {
-      const nlohmann::json event = nlohmann::json::parse(line);
+      const nlohmann::json event = parse_json(line);
       if (event.at("event") == "valid" && event.at("best").get<bool>()) seen = event.at("loss").get<double>();
     }
     CHECK(number_of(succeed(place, {"eval", "runs/" + std::string(name)}).out, "loss") ==

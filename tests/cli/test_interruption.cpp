@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/io/json.hpp"
 #include "tests/cli/interruption.hpp"
 
 namespace capstan::testing {
@@ -55,7 +56,7 @@ TEST_CASE("SIGTERM, SIGINT and SIGUSR1: exit code 75, and the same command goes 
 int64_t first_epoch(const Workplace& place, const std::string& name) {
   int64_t step = 0;
   for (const std::string& line : lines_of(place.read("runs/" + name + "/metrics.jsonl"))) {
-    const nlohmann::json event = nlohmann::json::parse(line);
+    const nlohmann::json event = parse_json(line);
     if (event.at("event") != "train") continue;
     if (event.at("epoch").get<int64_t>() > 1) return step;
     step = event.at("step").get<int64_t>();
@@ -123,7 +124,7 @@ TEST_CASE("memory does not grow over 1,000 steps") {
                 .code == 0);
     std::map<int64_t, nlohmann::json> at;
     for (const std::string& line : lines_of(place.read("runs/long/metrics.jsonl"))) {
-      const nlohmann::json event = nlohmann::json::parse(line);
+      const nlohmann::json event = parse_json(line);
       if (event.at("event") == "train") at[event.at("step").get<int64_t>()] = event;
     }
     for (const std::string& key : {std::string("rss_bytes"), std::string("peak_rss_bytes")}) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/io/json.hpp"
 #include "tests/cli/samples.hpp"
 
 namespace capstan::testing {
@@ -48,9 +49,11 @@ TEST_CASE("two sources: the log says what is drawn from each, and a run goes on 
 
   for (const Words& other : {Words{mixed[0], "data.weights=[1, 1]", mixed[2]}, Words{mixed[0], mixed[2]},
                              Words{mixed[0], "data.weights=[]", mixed[2]}})
-    check_refused(
-        place,
-        {"other weights", {}, train_mixture("whole", with(other, {"train.steps=8"})), 1, {"another data", "weights.0: 3"}});
+    check_refused(place, {"other weights",
+                          {},
+                          train_mixture("whole", with(other, {"train.steps=8"})),
+                          1,
+                          {"another data", "weights.0: 3"}});
   // The same row of tokens, but one of them belongs to the other source.
   const Words all = with(mixed, {"data.valid_fraction=0"});
   succeed(place, train_mixture("borders", with(all, {"train.steps=4"})));
@@ -92,7 +95,7 @@ TEST_CASE("documents: training, evaluation, generation, report") {
     const Words set = {"data.documents=" + documents, "data.split=by-file", "data.valid_fraction=0.4"};
     succeed(place, train_mixture("new", with(set, {"train.steps=4"})));
     succeed(place, train_mixture("new", set));
-    const auto report = nlohmann::json::parse(succeed(place, {"eval", "runs/new", "--format", "json"}).out);
+    const auto report = parse_json(succeed(place, {"eval", "runs/new", "--format", "json"}).out);
     CHECK(report.at("loss").get<double>() > 0);
     CHECK(succeed(place, {"eval", "runs/new", "--compare-gzip"}).out.find("prose") != std::string::npos);
     const Words generate = {"generate", "runs/new", "--tokens", "2000", "--temperature", "3"};
@@ -115,8 +118,9 @@ TEST_CASE("documents: training, evaluation, generation, report") {
                         {"eval", "runs/plain", "--set", "data.documents=line"},
                         2,
                         {"trained without data.documents", "leave them as they were"}});
-  check_refused(place,
-                {"other documents", {}, train_mixture("plain", {"data.documents=line", "train.steps=8"}), 1, {"another data"}});
+  check_refused(
+      place,
+      {"other documents", {}, train_mixture("plain", {"data.documents=line", "train.steps=8"}), 1, {"another data"}});
 }
 
 TEST_CASE("the loss of held-out documents does not depend on how they are packed") {
@@ -125,8 +129,8 @@ TEST_CASE("the loss of held-out documents does not depend on how they are packed
   place.write("valid.txt", "the rope\nruns out\na slow ship of wire\nhome\n");
   succeed(place, train_mixture("new", {"data.documents=line", "data.valid=[valid.txt]"}));
   const auto loss = [&](const std::string& files) {
-    const auto report = nlohmann::json::parse(
-        succeed(place, {"eval", "runs/new", "--format", "json", "--set", "data.valid=" + files}).out);
+    const auto report =
+        parse_json(succeed(place, {"eval", "runs/new", "--format", "json", "--set", "data.valid=" + files}).out);
     return report.at("loss").get<double>() * report.at("targets").get<double>();
   };
   place.write("one.txt", "\nruns out\n\n");

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/io/json.hpp"
 #include "tests/cli/samples.hpp"
 
 namespace capstan::testing {
@@ -11,7 +12,7 @@ namespace {
 std::vector<double> losses(const Workplace& place, const std::string& run_name) {
   std::vector<double> result;
   for (const std::string& line : lines_of(place.read("runs/" + run_name + "/metrics.jsonl")))
-    result.push_back(nlohmann::json::parse(line).at("loss").get<double>());
+    result.push_back(parse_json(line).at("loss").get<double>());
   return result;
 }
 

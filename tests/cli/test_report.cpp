@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/io/json.hpp"
 #include "tests/cli/samples.hpp"
 
 namespace capstan::testing {
@@ -181,7 +182,7 @@ TEST_CASE("metrics as CSV tell what metrics.jsonl tells, a row per step") {
   CHECK(at.size() == 6);
   size_t told = 0;
   for (const std::string& line : lines_of(place.read("runs/lm/metrics.jsonl"))) {
-    const nlohmann::json event = nlohmann::json::parse(line);
+    const nlohmann::json event = parse_json(line);
     const auto& row = at.at(std::to_string(event.at("step").get<int64_t>()));
     const bool train = event.at("event") == "train";
     CHECK(std::stod(row.at(train ? "train_loss" : "valid_loss")) == event.at("loss").get<double>());

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "core/io/json.hpp"
 #include "tests/cli/interruption.hpp"
 
 namespace capstan::testing {
@@ -122,8 +123,7 @@ TEST_CASE("every run's peak of memory is its own") {
   const auto peak = [&](const std::string& run) {
     const std::vector<std::string> lines = lines_of(place.read("runs/grid/" + run + "/metrics.jsonl"));
     int64_t most = 0;
-    for (const std::string& line : lines)
-      most = std::max(most, nlohmann::json::parse(line).value("peak_rss_bytes", int64_t{0}));
+    for (const std::string& line : lines) most = std::max(most, parse_json(line).value("peak_rss_bytes", int64_t{0}));
     return most;
   };
   CHECK(peak("width=16") < peak("width=512") - 20'000'000);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/io/json.hpp"
 #include "tests/cli/samples.hpp"
 
 namespace capstan::testing {
@@ -36,7 +37,7 @@ TEST_CASE("a run with sentencepiece needs its folder only, goes on, and counts b
   succeed(place, train("lm.yaml", tokenizer, {"data.valid=[valid.txt]", "train.steps=6"}));
   CHECK(std::filesystem::remove(place / "pieces.model"));
 
-  const auto report = nlohmann::json::parse(succeed(place, {"eval", "runs/new", "--format", "json"}).out);
+  const auto report = parse_json(succeed(place, {"eval", "runs/new", "--format", "json"}).out);
   const double bits = report.at("loss").get<double>() * report.at("targets").get<double>() / std::log(2.0);
   CHECK(report.at("bits_per_byte").get<double>() ==
         doctest::Approx(bits / static_cast<double>(valid.size())).epsilon(1e-3));

@@ -18,8 +18,7 @@ constexpr double parity_tolerance = sizeof(real) == 4 ? 1e-4 : 1e-8;
 
 class Fixture {
  public:
-  explicit Fixture(const std::string& name)
-      : file_(source_path("tests/parity/fixtures/" + name + ".safetensors")) {}
+  explicit Fixture(const std::string& name) : file_(source_path("tests/parity/fixtures/" + name + ".safetensors")) {}
 
   bool has(const std::string& name) const { return file_.find(name) != nullptr; }
   Array array(const std::string& name) const {

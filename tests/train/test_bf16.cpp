@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "core/io/json.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/pool.hpp"
 #include "core/products/gemm_backend.hpp"
@@ -93,7 +94,7 @@ std::vector<double> losses_in(const std::filesystem::path& folder) {
   std::vector<double> losses;
   std::ifstream file(folder / "metrics.jsonl");
   for (std::string line; std::getline(file, line);) {
-    const nlohmann::json entry = nlohmann::json::parse(line);
+    const nlohmann::json entry = parse_json(line);
     if (entry.at("event") == "train") losses.push_back(entry.at("loss").get<double>());
   }
   return losses;

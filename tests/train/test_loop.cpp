@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "core/io/json.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/pool.hpp"
 #include "train/loop/evaluate.hpp"
@@ -25,7 +26,7 @@ namespace {
 std::vector<nlohmann::json> metrics_in(const std::filesystem::path& folder) {
   std::vector<nlohmann::json> lines;
   std::ifstream file(folder / "metrics.jsonl");
-  for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
+  for (std::string line; std::getline(file, line);) lines.push_back(parse_json(line));
   return lines;
 }
 

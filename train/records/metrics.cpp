@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/io/json.hpp"
+
 namespace capstan {
 namespace {
 
@@ -10,7 +12,7 @@ namespace {
 size_t valid_length(std::string_view text, int64_t step) {
   size_t length = 0;
   for (size_t end; (end = text.find('\n', length)) != std::string_view::npos; length = end + 1) {
-    const nlohmann::json line = nlohmann::json::parse(text.substr(length, end - length), nullptr, false);
+    const nlohmann::json line = try_parse_json(text.substr(length, end - length));
     if (!line.is_object() || !line.contains("step") || !line["step"].is_number_integer() ||
         line["step"].get<int64_t>() > step)
       break;
@@ -33,6 +35,6 @@ const std::string& cut(const std::string& path, int64_t step) {
 
 MetricsFile::MetricsFile(const std::string& path, int64_t step) : file_(cut(path, step), FileWriter::Mode::append) {}
 
-void MetricsFile::add(const nlohmann::json& line) { file_.write(line.dump() + "\n"); }
+void MetricsFile::add(const nlohmann::json& line) { file_.write(json_text(line) + "\n"); }
 
 }  // namespace capstan

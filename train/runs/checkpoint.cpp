@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/io/file.hpp"
+#include "core/io/json.hpp"
 #include "core/io/safetensors.hpp"
 
 namespace capstan {
@@ -205,7 +206,7 @@ void Checkpoints::write_files(const fs::path& folder, const RunParts& parts) con
     add_tensors(optimizer, parts.params, "." + state.name(), [&](const Param& param) { return state.of(param); });
   if (parts.average != nullptr) add_tensors(optimizer, parts.params, trained_suffix, within(parts.params.values()));
   write_safetensors((folder / model_name).string(), model,
-                    {{"format", "capstan"}, {"step", std::to_string(parts.state.step)}, {"aliases", aliases.dump()}});
+                    {{"format", "capstan"}, {"step", std::to_string(parts.state.step)}, {"aliases", json_text(aliases)}});
   write_safetensors((folder / optimizer_name).string(), optimizer, {{"step", std::to_string(parts.state.step)}});
   write_text(folder / state_name, to_json(parts.state));
   sync_folder(folder.string());

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/io/json.hpp"
 #include "core/machine/kernel_levels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
@@ -15,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 std::string checksum(const json& content) {
-  const std::string text = content.dump();
+  const std::string text = json_text(content);
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
@@ -89,12 +90,12 @@ std::string to_json(const RunState& state) {
   for_fields(state, [&](const char* name, const auto& field) { content[name] = field; });
   content["best_loss"] = state.best_loss ? json(*state.best_loss) : json(nullptr);
   content["best_accuracy"] = state.best_accuracy ? json(*state.best_accuracy) : json(nullptr);
-  return json{{"state", content}, {"xxh3_128", checksum(content)}}.dump(2) + "\n";
+  return json_text(json{{"state", content}, {"xxh3_128", checksum(content)}}, 2) + "\n";
 }
 
 RunState run_state_from_json(const std::string& text, const std::string& path) {
   try {
-    const json file = json::parse(text);
+    const json file = parse_json(text);
     const json& content = file.at("state");
     if (file.at("xxh3_128").get<std::string>() != checksum(content))
       throw Error(fmt::format(

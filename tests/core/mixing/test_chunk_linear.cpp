@@ -94,7 +94,7 @@ TEST_CASE("the causal global term does not grow with position: the common port d
   // Constant keys and values: every query must get q . k v whatever lies behind it.
   const int64_t length = 96;
   const ChunkInputs ones{Array(Shape{1, length, keys}, real{1}), Array(Shape{1, length, keys}, real{1}),
-                    Array(Shape{1, length, values}, real{1})};
+                         Array(Shape{1, length, values}, real{1})};
   for (const ChunkNormaliser normaliser : {ChunkNormaliser::counted, ChunkNormaliser::chunks}) {
     const Array y = apply(ones, Segments::full(1, length), {8, true, normaliser});
     for (int64_t i = 8 * values; i < y.size(); ++i) CHECK(y[i] == doctest::Approx(keys).epsilon(1e-6));
@@ -129,7 +129,7 @@ TEST_CASE("a packed or padded document gets what it gets alone: chunks begin at 
     const std::vector<Array> expected = all_of(alone, Segments::full(1, valid), c.options);
     for (const int64_t left : {0, 3, 17}) {
       ChunkInputs batch{normal_array({2, length, keys}, 4, 30), normal_array({2, length, keys}, 5, 30),
-                   normal_array({2, length, values}, 6, 30)};  // wild numbers in the padding and in the mates
+                        normal_array({2, length, values}, 6, 30)};  // wild numbers in the padding and in the mates
       Ids ids(Shape{2, length}, 0);
       std::fill_n(ids.mutable_data(), 30, 1);
       std::fill_n(ids.mutable_data() + length + left, valid, 3);

@@ -63,9 +63,10 @@ TEST_CASE("n-gram embedding: what the definition says, in every document of a ro
     const Array y = built(Ids({1, 10}, embedded_text), Context{Segments(ids)}).reshape({10, model_width});
     for (const int64_t begin : {1, 6})
       for (int64_t t = begin; t < (begin == 1 ? 6 : 9); ++t)
-        CHECK(relative_error(y.rows(t, t + 1),
-                             expected(built.store, config, {embedded_text.begin() + begin, embedded_text.begin() + t + 1}),
-                             1e-3) < tolerance);
+        CHECK(relative_error(
+                  y.rows(t, t + 1),
+                  expected(built.store, config, {embedded_text.begin() + begin, embedded_text.begin() + t + 1}),
+                  1e-3) < tolerance);
     for (const int64_t t : {0, 9})
       for (const real number : y.rows(t, t + 1).to_vector()) CHECK(number == 0);
   }
@@ -87,7 +88,8 @@ TEST_CASE("n-gram embedding: decoding needs the last tokens only") {
   CHECK(built.embedding->memory() == 3);
   const Array whole = built(Ids({1, 10}, embedded_text), Context::evaluation(1, 10)).reshape({10, model_width});
   for (int64_t t = 0; t < 10; ++t) {
-    const std::vector<int32_t> recent(embedded_text.begin() + std::max<int64_t>(0, t - 3), embedded_text.begin() + t + 1);
+    const std::vector<int32_t> recent(embedded_text.begin() + std::max<int64_t>(0, t - 3),
+                                      embedded_text.begin() + t + 1);
     CHECK(relative_error(built.embedding->last({recent}).value(), whole.rows(t, t + 1), 1e-3) < tolerance);
   }
 }
@@ -126,7 +128,8 @@ TEST_CASE("n-gram embedding: dropout keeps the expected sum, and padding and bat
 TEST_CASE("n-gram embedding: starts as nothing, and only rows that were named have a gradient") {
   const NgramEmbeddingConfig config = config_of({2});
   const BuiltEmbedding fresh(config, /*drawn=*/false);
-  for (const real number : fresh(Ids({1, 10}, embedded_text), Context::evaluation(1, 10)).to_vector()) CHECK(number == 0);
+  for (const real number : fresh(Ids({1, 10}, embedded_text), Context::evaluation(1, 10)).to_vector())
+    CHECK(number == 0);
   const BuiltEmbedding built(config);
   const Param& table = built.store.find("table");
   CHECK(table.options.by_rows);
@@ -134,7 +137,8 @@ TEST_CASE("n-gram embedding: starts as nothing, and only rows that were named ha
   const Var y = (*built.embedding)(Ids({1, 10}, embedded_text), Context::evaluation(1, 10));
   scope.tape().backward(std::vector<Var>{y}, {Array(y.shape(), real{1})});
   std::set<int64_t> named;
-  for (size_t i = 0; i + 2 <= embedded_text.size(); ++i) named.insert(ngram_bucket(embedded_text.data() + i, 2, config.buckets));
+  for (size_t i = 0; i + 2 <= embedded_text.size(); ++i)
+    named.insert(ngram_bucket(embedded_text.data() + i, 2, config.buckets));
   CHECK(std::set<int64_t>(table.touched->rows().begin(), table.touched->rows().end()) == named);
   for (int64_t row = 0; row < config.buckets; ++row)
     CHECK((table.var.grad()[row * config.width] != 0) == (named.count(row) == 1));

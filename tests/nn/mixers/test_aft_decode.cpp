@@ -151,12 +151,13 @@ TEST_CASE("past max_length, full and local refuse and say why; simple and conv g
       continue;
     }
     CHECK_THROWS_AS(built.module->prefill(Var(x), *state), std::invalid_argument);
-    CHECK_THROWS_AS(built.module->forward(Var(x), Context::evaluation(decoded_batch, longest + 1)), std::invalid_argument);
+    CHECK_THROWS_AS(built.module->forward(Var(x), Context::evaluation(decoded_batch, longest + 1)),
+                    std::invalid_argument);
     // The refused prefill has left the state as it was.
     const Array y = decoded(*built.module, tokens(x, 0, longest), longest - 1, *state);
-    CHECK(relative_error(y,
-                         built.module->forward(Var(tokens(x, 0, longest)), Context::evaluation(decoded_batch, longest)).value(),
-                         1) <= layer_tolerance);
+    CHECK(relative_error(
+              y, built.module->forward(Var(tokens(x, 0, longest)), Context::evaluation(decoded_batch, longest)).value(),
+              1) <= layer_tolerance);
     CHECK_THROWS_WITH_AS(built.module->step(next, *state), "aft: token 9 is past the 9 positions this mixer knows",
                          std::invalid_argument);
   }

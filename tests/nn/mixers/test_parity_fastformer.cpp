@@ -25,8 +25,8 @@ FastformerConfig fastformer_config_of(const Fixture& fixture) {
 void check_case(const Fixture& fixture, const std::string& name) {
   const size_t dot = name.find('.');
   ParamStore store;
-  const auto mixer =
-      make_mixer(Scope(store, 1), {fixture.number("width"), 1, name.substr(0, dot) == "causal", 1}, fastformer_config_of(fixture));
+  const auto mixer = make_mixer(Scope(store, 1), {fixture.number("width"), 1, name.substr(0, dot) == "causal", 1},
+                                fastformer_config_of(fixture));
   fixture.load(store);
   const Var x = Var::leaf(fixture.array("x"));
   TapeScope scope;
