@@ -26,9 +26,9 @@ std::string read_whole(const fs::path& path) {
 void write_whole(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
 /// The words of a command line as posix_spawn wants them.
-class Words {
+class ArgumentWords {
  public:
-  explicit Words(std::vector<std::string> words) : words_(std::move(words)) {
+  explicit ArgumentWords(std::vector<std::string> words) : words_(std::move(words)) {
     for (std::string& word : words_) pointers_.push_back(word.data());
     pointers_.push_back(nullptr);
   }
@@ -48,7 +48,7 @@ pid_t spawn(const fs::path& folder, const std::vector<std::string>& command, con
                                    0600);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, (files / "err").c_str(), O_WRONLY | O_CREAT | O_TRUNC,
                                    0600);
-  const Words words(command);
+  const ArgumentWords words(command);
   pid_t id = -1;
   const int problem = posix_spawn(&id, command.front().c_str(), &actions, nullptr, words.data(), environ);
   posix_spawn_file_actions_destroy(&actions);

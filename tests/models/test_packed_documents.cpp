@@ -39,13 +39,13 @@ Packed packed_documents() {
   return packed;
 }
 
-struct Pass {
+struct PassSums {
   double loss = 0;
   std::vector<double> gradient;  // of all parameters
 };
 
-Pass pass(const Built<LanguageModel>& built, const std::vector<Batch>& batches) {
-  Pass sums;
+PassSums pass(const Built<LanguageModel>& built, const std::vector<Batch>& batches) {
+  PassSums sums;
   built.store->clear_grads();
   for (const Batch& batch : batches) {
     TapeScope scope;
@@ -90,7 +90,7 @@ TEST_CASE("packed documents have the loss, logits and gradients that they have a
         CHECK(relative_error(rows.rows(begin, begin + length), alone.reshape({length, vocabulary}), 1) <= tolerance);
         begin += length;
       }
-      const Pass together = pass(built, {packed.batch}), alone = pass(built, packed.alone);
+      const PassSums together = pass(built, {packed.batch}), alone = pass(built, packed.alone);
       CHECK(std::abs(together.loss - alone.loss) <= tolerance * alone.loss);
       CHECK(difference(together.gradient, alone.gradient) <= tolerance);
     }
@@ -108,7 +108,7 @@ TEST_CASE("the same row as one document is another matter") {
     built.store->finalize();
     Batch unbroken = packed.batch;
     unbroken.segment_ids = Ids(packed.batch.tokens.shape(), 1);
-    const Pass together = pass(built, {packed.batch}), one = pass(built, {unbroken});
+    const PassSums together = pass(built, {packed.batch}), one = pass(built, {unbroken});
     CHECK(std::abs(together.loss - one.loss) > 1e-3 * together.loss);
     CHECK(difference(together.gradient, one.gradient) > 1e-3);
   }

@@ -28,7 +28,7 @@ struct BuiltEmbedding {
   Array operator()(const Ids& tokens, const Context& context) const { return (*embedding)(tokens, context).value(); }
 };
 
-NgramEmbeddingConfig config_of(std::vector<int64_t> orders) {
+NgramEmbeddingConfig embedding_config_of(std::vector<int64_t> orders) {
   NgramEmbeddingConfig config;
   config.orders = std::move(orders);
   config.buckets = 101;
@@ -57,7 +57,7 @@ Array expected(const ParamStore& store, const NgramEmbeddingConfig& config, cons
 
 TEST_CASE("n-gram embedding: what the definition says, in every document of a row, and nothing at padding") {
   for (const std::vector<int64_t>& orders : {std::vector<int64_t>{1}, {2}, {2, 3, 4}, {5, 1}, {16}}) {
-    const NgramEmbeddingConfig config = config_of(orders);
+    const NgramEmbeddingConfig config = embedding_config_of(orders);
     const BuiltEmbedding built(config);
     const Ids ids({1, 10}, std::vector<int32_t>{0, 1, 1, 1, 1, 1, 2, 2, 2, 0});
     const Array y = built(Ids({1, 10}, embedded_text), Context{Segments(ids)}).reshape({10, model_width});
@@ -73,7 +73,7 @@ TEST_CASE("n-gram embedding: what the definition says, in every document of a ro
 }
 
 TEST_CASE("n-gram embedding: a later token changes nothing before it") {
-  const BuiltEmbedding built(config_of({2, 3}));
+  const BuiltEmbedding built(embedding_config_of({2, 3}));
   const Array before = built(Ids({1, 10}, embedded_text), Context::evaluation(1, 10)).reshape({10, model_width});
   std::vector<int32_t> changed = embedded_text;
   changed[6] = 5;
@@ -84,7 +84,7 @@ TEST_CASE("n-gram embedding: a later token changes nothing before it") {
 }
 
 TEST_CASE("n-gram embedding: decoding needs the last tokens only") {
-  const BuiltEmbedding built(config_of({1, 4, 2}));
+  const BuiltEmbedding built(embedding_config_of({1, 4, 2}));
   CHECK(built.embedding->memory() == 3);
   const Array whole = built(Ids({1, 10}, embedded_text), Context::evaluation(1, 10)).reshape({10, model_width});
   for (int64_t t = 0; t < 10; ++t) {
@@ -95,7 +95,7 @@ TEST_CASE("n-gram embedding: decoding needs the last tokens only") {
 }
 
 TEST_CASE("n-gram embedding: dropout keeps the expected sum, and padding and batch mates do not change it") {
-  NgramEmbeddingConfig config = config_of({1, 2, 3});
+  NgramEmbeddingConfig config = embedding_config_of({1, 2, 3});
   config.dropout = 0.3;
   const BuiltEmbedding built(config);
   const auto at_step = [&](uint64_t step) {
@@ -126,7 +126,7 @@ TEST_CASE("n-gram embedding: dropout keeps the expected sum, and padding and bat
 }
 
 TEST_CASE("n-gram embedding: starts as nothing, and only rows that were named have a gradient") {
-  const NgramEmbeddingConfig config = config_of({2});
+  const NgramEmbeddingConfig config = embedding_config_of({2});
   const BuiltEmbedding fresh(config, /*drawn=*/false);
   for (const real number : fresh(Ids({1, 10}, embedded_text), Context::evaluation(1, 10)).to_vector())
     CHECK(number == 0);
@@ -146,8 +146,8 @@ TEST_CASE("n-gram embedding: starts as nothing, and only rows that were named ha
 
 TEST_CASE("n-gram embedding: what cannot be is refused") {
   ParamStore store;
-  CHECK_THROWS_AS(NgramEmbedding(Scope(store, 1), config_of({}), model_width), std::invalid_argument);
-  const BuiltEmbedding built(config_of({1}));
+  CHECK_THROWS_AS(NgramEmbedding(Scope(store, 1), embedding_config_of({}), model_width), std::invalid_argument);
+  const BuiltEmbedding built(embedding_config_of({1}));
   CHECK_THROWS_AS(built(Ids({1, 4}, 1), Context::evaluation(1, 5)), std::invalid_argument);
 }
 

@@ -14,11 +14,11 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
-struct Built {
+struct BuiltNgrams {
   ParamStore store;
   std::unique_ptr<NgramFeatures> features;
 
-  explicit Built(const NgramConfig& config, bool drawn = true) {
+  explicit BuiltNgrams(const NgramConfig& config, bool drawn = true) {
     features = std::make_unique<NgramFeatures>(Scope(store, 1), config, 3);
     if (drawn) redraw(store);
     store.finalize();
@@ -77,7 +77,7 @@ TEST_CASE("n-grams: the bucket is a fixed hash of tokens and order, and spreads 
 TEST_CASE("n-grams: features are what the definition says, for every order and in two documents of a row") {
   for (const std::vector<int64_t>& orders : {std::vector<int64_t>{1}, {2}, {1, 2}, {3, 1}, {11}}) {
     const NgramConfig config = config_of(orders);
-    const Built built(config);
+    const BuiltNgrams built(config);
     const auto close = [&](const Array& y, const std::vector<double>& wanted) {
       for (int64_t k = 0; k < 3; ++k)
         CHECK(static_cast<double>(y[k]) ==
@@ -104,7 +104,7 @@ TEST_CASE("n-grams: padding and batch mates change nothing, dropout included") {
   NgramConfig config = config_of({1, 2});
   for (const double rate : {0.0, 0.4}) {
     config.dropout = rate;
-    const Built built(config);
+    const BuiltNgrams built(config);
     Ids tokens({3, 12}, 8), examples({3}, std::vector<int32_t>{5, 6, 7});
     std::copy(text.begin(), text.end(), tokens.mutable_data() + 12);
     const Context together{Segments::from_lengths({12, 10, 0}, 12), true, 4, examples};
@@ -129,7 +129,7 @@ TEST_CASE("n-grams: padding and batch mates change nothing, dropout included") {
 TEST_CASE("n-grams: dropout keeps the expected sum") {
   NgramConfig config = config_of({1});
   config.dropout = 0.3;
-  const Built built(config);
+  const BuiltNgrams built(config);
   const Array whole = built(Ids({1, 10}, text), Context::evaluation(1, 10));
   std::vector<double> mean(3, 0);
   constexpr int draws = 4000;
@@ -146,7 +146,7 @@ TEST_CASE("n-grams: dropout keeps the expected sum") {
 }
 
 TEST_CASE("n-grams: a text whose n-grams were never seen says nothing") {
-  const Built built(config_of({1, 2}), /*drawn=*/false);
+  const BuiltNgrams built(config_of({1, 2}), /*drawn=*/false);
   for (const real number : built(Ids({1, 10}, text), Context::evaluation(1, 10)).to_vector()) CHECK(number == 0);
   CHECK(built.store.find("table").options.by_rows);
   double squares = 0;
@@ -157,7 +157,7 @@ TEST_CASE("n-grams: a text whose n-grams were never seen says nothing") {
 
 TEST_CASE("n-grams: only rows that were named have a gradient, and clearing visits them") {
   const NgramConfig config = config_of({2});
-  Built built(config);
+  BuiltNgrams built(config);
   const Param& table = built.store.find("table");
   TapeScope scope;
   const Var y = (*built.features)(Ids({1, 10}, text), Context::evaluation(1, 10));
@@ -178,7 +178,7 @@ TEST_CASE("n-grams: what cannot be is refused") {
   for (const char* const part :
        {"orders.0: an n-gram has from 1 to 16 tokens, not 0", "orders.1: 2 is listed twice", "orders.3: an n-gram"})
     CHECK(problems.text().find(part) != std::string::npos);
-  const Built built(config_of({1}));
+  const BuiltNgrams built(config_of({1}));
   CHECK_THROWS_AS(built(Ids({1, 4}, 1), Context::evaluation(1, 5)), std::invalid_argument);
 }
 
