@@ -84,7 +84,7 @@ std::string shown(const ConfigNode& node) {
   double number = 0;
   const bool bare =
       !node.quoted && node.text.size() <= longest && parse_number(node.text, number) != std::errc::invalid_argument;
-  return bare ? node.text : quoted(node.text, longest);
+  return bare ? node.text : in_quotes(node.text, longest);
 }
 
 std::string colon_hint(const ConfigNode& node) {
@@ -92,7 +92,7 @@ std::string colon_hint(const ConfigNode& node) {
   return run_together ? ": a key's colon must be followed by a space" : "";
 }
 
-std::string quoted(std::string_view text, std::size_t longest) {
+std::string in_quotes(std::string_view text, std::size_t longest) {
   const bool cut = text.size() > longest;
   if (cut) {
     while (longest > 0 && (text[longest] & 0xC0) == 0x80) --longest;  // not inside a UTF-8 sequence

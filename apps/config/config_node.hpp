@@ -56,7 +56,7 @@ std::string shown(const ConfigNode& node);
 std::string colon_hint(const ConfigNode& node);
 
 /// `text` in double quotes with the escapes of YAML, cut after `longest` bytes.
-std::string quoted(std::string_view text, std::size_t longest = std::string_view::npos);
+std::string in_quotes(std::string_view text, std::size_t longest = std::string_view::npos);
 
 /// path + "." + key; just the key at the top.
 std::string join_path(const std::string& path, std::string_view key);

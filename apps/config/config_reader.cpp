@@ -183,7 +183,7 @@ void FieldReader::report_unknown_keys() const {
     const std::string hint =
         meant.empty() ? "known here: " + join_words(known_) : fmt::format("did you mean {}?", meant);
     const Place& place = child.key_place.given() ? child.key_place : spot_.place;
-    const std::string name = quoted(child.key, 60);
+    const std::string name = in_quotes(child.key, 60);
     const bool plain = name.size() == child.key.size() + 2;  // nothing escaped, nothing cut
     spot_.problems.add(place, join_path(spot_.path, plain ? child.key : name), fmt::format("{}, {}", what, hint));
   }

@@ -73,7 +73,7 @@ std::string set_below(ConfigNode& node, const std::vector<std::string>& parts, s
   if (node.kind == NodeKind::list) {
     std::int64_t index = -1;
     if (parse_number(parts[i], index) != std::errc{})
-      return fmt::format("expected the number of a list element, got {}", quoted(parts[i], 60));
+      return fmt::format("expected the number of a list element, got {}", in_quotes(parts[i], 60));
     const auto count = static_cast<std::int64_t>(node.children.size());
     if (index < 0 || index >= count)
       return fmt::format("no list element {}: there are {}, counted from 0", parts[i], count);
@@ -103,7 +103,7 @@ bool lay_override(ConfigNode& root, const std::string& override, int order, Prob
   const std::string path = override.substr(0, equals);
   const auto parts = split_path(path);
   if (equals == std::string::npos || !parts) {
-    place.source = "--set " + quoted(override, longest);
+    place.source = "--set " + in_quotes(override, longest);
     problems.add(place, "", "expected path.to.key=value");
     return false;
   }

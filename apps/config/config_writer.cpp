@@ -22,7 +22,7 @@ bool is_plain(const std::string& text) {
 }
 
 std::string scalar_text(const ConfigNode& node) {
-  return node.quoted && !is_plain(node.text) ? quoted(node.text) : node.text;
+  return node.quoted && !is_plain(node.text) ? in_quotes(node.text) : node.text;
 }
 
 /// Whether a value is written on its key's line.

@@ -21,7 +21,7 @@ std::string difficult_text() {
   return text;
 }
 
-std::vector<TokenizerConfig> tokenizers() {
+std::vector<TokenizerConfig> text_tokenizers() {
   CharTokenizerConfig chars;
   WordTokenizerConfig words;
   SentencePieceTokenizerConfig pieces;
@@ -40,7 +40,7 @@ std::vector<TokenizerConfig> tokenizers() {
 
 TEST_CASE("a text in blocks of any size has the tokens of the whole, and teaches the same tokenizer") {
   const std::string text = difficult_text();
-  for (const TokenizerConfig& config : tokenizers()) {
+  for (const TokenizerConfig& config : text_tokenizers()) {
     const auto tokenizer = make_tokenizer(config, {text});
     const std::vector<int32_t> whole = tokenizer->encode(text);
     for (const size_t size : {1, 2, 3, 7, 16, 50, 1000}) {
@@ -77,7 +77,7 @@ TEST_CASE("learning from a mapped file gives what learning from memory gives") {
   std::string text;
   while (text.size() < 3 * text_block) text += difficult_text();
   const auto file = std::make_shared<const MappedFile>(folder.write("text", "front" + text));
-  for (TokenizerConfig config : tokenizers()) {
+  for (TokenizerConfig config : text_tokenizers()) {
     if (auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config)) pieces->training_bytes = 30000;
     size_t read = 0;
     Progress progress([&](const std::string&) { ++read; }, "learning", text.size(), 0);
