@@ -37,7 +37,7 @@ Segments Segments::from_lengths(const std::vector<int64_t>& lengths, int64_t len
   Ids ids(Shape{batch, length});
   int32_t* id = ids.mutable_data();
   for (const int64_t valid : lengths) {
-    check(valid >= 0 && valid <= length, "segments: {} valid tokens in rows of {}", valid, length);
+    check(valid >= 0 && valid <= length, "segments: a row of {} tokens cannot have {} valid ones", length, valid);
     for (int64_t t = 0; t < length; ++t) *id++ = t < valid ? 1 : 0;
   }
   return Segments(ids);

@@ -9,8 +9,8 @@
 namespace capstan {
 
 /// Segment ids (B, T): 0 = padding, every other number one document. A key is visible when its segment is the query's
-/// (and, when causal, not later); padding tokens neither see nor are seen. Every document is one
-/// contiguous run of its row, so several may be packed into a row, and positions restart with each of them.
+/// (and, when causal, not later); padding tokens neither see nor are seen. Every document is one contiguous
+/// run of its row. A row may hold several documents, and positions restart with each of them.
 class Segments {
  public:
   /// One document: tokens [begin, end) of row `row`.

@@ -23,7 +23,7 @@ void set_kernel_level(const std::string& level);
 /// Throws ConfigError when CAPSTAN_CPU names what set_kernel_level would refuse; the best level runs in that case.
 void check_kernel_choice();
 
-/// What only the sources made by cmake/dispatch_kernels.sh use: the kernels of one precision are called through
+/// For the sources made by cmake/dispatch_kernels.sh alone: the kernels of one precision are called through
 /// `slots`, which start as those of the lowest level.
 using KernelAddress = void (*)();
 class KernelTable {

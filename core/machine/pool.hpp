@@ -1,6 +1,6 @@
 // Reused, 64-byte-aligned memory blocks. A fresh allocation of a few megabytes costs several times the arithmetic done
 // on it (page faults), so blocks go back to the pool and come out again: after the first step at a fixed shape a
-// training step takes no memory from the system. What waits for reuse never exceeds what was in use at once.
+// training step takes no memory from the system. Blocks that wait for reuse never take more memory than was once in use.
 #pragma once
 
 #include <atomic>

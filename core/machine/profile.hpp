@@ -1,7 +1,7 @@
-// Where the time of training steps goes: per op and pass calls, time, traffic and arithmetic.
+// Where the time of training steps goes: calls, time, traffic and arithmetic of every op and pass.
 //
-// Spans are laid around ops, pullbacks and whatever else has a name. They nest, and what is spent belongs to the
-// innermost one alone, so that nothing counts twice and the rows add up to the steps exactly. With no active profile a
+// Spans measure ops, pullbacks and other named work. They nest, and time counts for the innermost span alone, so that
+// nothing is counted twice and the rows add up to the steps exactly. With no active profile a
 // span is one check of a pointer.
 #pragma once
 
@@ -78,8 +78,8 @@ class ProfiledStep {
   Profile* profile_;
 };
 
-/// Stands at the beginning of every op that makes its value itself; make_var gives the span its name. One that remains
-/// nameless leaves what it spent to the span around it.
+/// Begins every op that computes its value itself; make_var gives the span its name. The time of a span without a name
+/// counts for the span around it.
 class ProfileSpan {
  public:
   ProfileSpan() : ProfileSpan(nullptr, Pass::none) {}

@@ -48,7 +48,7 @@ Var aft_factorised(const Var& qkv, const Var& u, const Var& v, const Segments& s
                    const AftOptions& options) {
   check(u.rank() == 2 && u.shape() == v.shape(), "aft_factorised: u {} and v {} are not both (N, rank)", u.shape(),
         v.shape());
-  check(u.dim(0) >= segments.longest(), "aft_factorised: a document of {} tokens, but positions for {} only",
+  check(u.dim(0) >= segments.longest(), "aft_factorised: a document has {} tokens, but u and v have only {} positions",
         segments.longest(), u.dim(0));
   check_window("aft_factorised", window);
   const AftLayout layout{segments, qkv.dim(-1) / 3, 0, causal, window, tile_length(options, window)};
@@ -59,7 +59,7 @@ Var aft_factorised(const Var& qkv, const Var& u, const Var& v, const Segments& s
 Var aft_dense(const Var& qkv, const Var& w, const Segments& segments, bool causal, int64_t window,
               const AftOptions& options) {
   check(w.rank() == 2 && w.dim(0) == w.dim(1), "aft_dense: w {} is not (N, N)", w.shape());
-  check(w.dim(0) >= segments.longest(), "aft_dense: a document of {} tokens, but positions for {} only",
+  check(w.dim(0) >= segments.longest(), "aft_dense: a document has {} tokens, but w has only {} positions",
         segments.longest(), w.dim(0));
   check_window("aft_dense", window);
   const AftLayout layout{segments, qkv.dim(-1) / 3, 0, causal, window, tile_length(options, window)};

@@ -91,9 +91,9 @@ void check_inputs(const Var& q, const Var& k, const Var& v, const Segments& segm
         "chunk_linear_attention: q {}, k {} and v {} are not (B, T, Z), (B, T, Z) and (B, T, E) with the (B, T) of "
         "segments {}",
         q.shape(), k.shape(), v.shape(), segments.ids().shape());
-  check(options.chunk >= 1, "chunk_linear_attention: a chunk of {} tokens", options.chunk);
+  check(options.chunk >= 1, "chunk_linear_attention: chunk must be at least 1, got {}", options.chunk);
   check(options.normaliser != ChunkNormaliser::constant || options.constant > 0,
-        "chunk_linear_attention: a normaliser of {}", options.constant);
+        "chunk_linear_attention: the constant normaliser must be positive, got {}", options.constant);
 }
 
 struct Operands {

@@ -49,8 +49,8 @@ Var depthwise_causal_conv(const Var& x, const Var& kernel) {
 
 Var depthwise_causal_conv(const Var& x, const Var& kernel, const Segments& segments) {
   check_shapes(x, kernel);
-  check(segments.batch() == x.dim(0) && segments.length() == x.dim(1), "depthwise_causal_conv: segments {} for x {}",
-        segments.ids().shape(), x.shape());
+  check(segments.batch() == x.dim(0) && segments.length() == x.dim(1),
+        "depthwise_causal_conv: segments {} do not fit x {}", segments.ids().shape(), x.shape());
   Ids reach(segments.ids().shape());
   int32_t* const out = reach.mutable_data();
   for (int64_t row = 0; row < reach.size(); ++row)

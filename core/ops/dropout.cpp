@@ -23,9 +23,9 @@ Mask make_mask(const Shape& x, const DropoutOptions& options) {
   check(options.rate >= 0 && options.rate < 1, "dropout: rate {} is outside [0, 1)", options.rate);
   check(x.rank() >= 2, "dropout: need (B, T, ...) or (B, D), got {}", x);
   const int64_t batch = x[0], length = x.rank() == 2 ? 1 : x[1];
-  check(options.examples.shape() == Shape{batch}, "dropout: examples {} for x {}", options.examples.shape(), x);
-  check(options.positions.empty() || options.positions.size() == batch * length, "dropout: positions {} for x {}",
-        options.positions.shape(), x);
+  check(options.examples.shape() == Shape{batch}, "dropout: examples {} do not fit x {}", options.examples.shape(), x);
+  check(options.positions.empty() || options.positions.size() == batch * length,
+        "dropout: positions {} do not fit x {}", options.positions.shape(), x);
   const double threshold = std::min(std::round(options.rate * 4294967296.0), 4294967295.0);
   return {options,
           batch * length,

@@ -114,7 +114,8 @@ Var scatter_add(const Var& x, const Ids& index, const Var& updates, int axis) {
   const ProfileSpan span;
   const Around s = around("scatter_add", x.shape(), axis);
   check(updates.shape() == with_index(x.shape(), s.axis, index.shape()),
-        "scatter_add: updates {} for x {}, index {} and axis {}", updates.shape(), x.shape(), index.shape(), s.axis);
+        "scatter_add: updates {} do not fit x {}, index {} and axis {}", updates.shape(), x.shape(), index.shape(),
+        s.axis);
   check_range("scatter_add", index, s.extent);
   Array y = x.value().clone();
   kernels::scatter_add(y.mutable_data(), updates.value().data(), index.data(), s.outer, s.extent, index.size(),

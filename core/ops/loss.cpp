@@ -17,7 +17,7 @@ int64_t count_targets(const char* op, const Shape& rows, int64_t classes, const 
                       const CrossEntropyOptions& options) {
   check(targets.shape() == rows, "{}: targets {} do not fit rows {}", op, targets.shape(), rows);
   check(options.class_weights.empty() || options.class_weights.shape() == Shape{classes},
-        "{}: class_weights {} for {} classes", op, options.class_weights.shape(), classes);
+        "{}: class_weights {} do not fit {} classes", op, options.class_weights.shape(), classes);
   check(options.label_smoothing >= 0 && options.label_smoothing < 1, "{}: label_smoothing must be in [0, 1), got {}",
         op, options.label_smoothing);
   int64_t counted = 0;

@@ -105,7 +105,8 @@ Var best(const char* op, const Var& x, const Axes& axes, const ReduceOptions& op
   const ProfileSpan span;
   const Folded folded = fold(op, x.value(), axes);
   check(folded.middle > 0, "{}: no elements along the reduced axes of shape {}", op, x.shape());
-  check(folded.middle <= std::numeric_limits<int32_t>::max(), "{}: {} elements are too many", op, folded.middle);
+  check(folded.middle <= std::numeric_limits<int32_t>::max(),
+        "{}: {} elements along the reduced axes are more than 2^31 - 1", op, folded.middle);
   Array y(folded.result(options));
   Ids where(Shape{folded.count()});
   kernel(y.mutable_data(), where.mutable_data(), folded.x.data(), folded.outer, folded.middle, folded.inner);

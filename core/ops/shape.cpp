@@ -98,7 +98,7 @@ Var slice(const Var& x, int axis, int64_t begin, int64_t end) {
 
 Var concatenate(const std::vector<Var>& parts, int axis) {
   const ProfileSpan span;
-  check(!parts.empty(), "concatenate: there are no parts");
+  check(!parts.empty(), "concatenate: need at least one part");
   const Shape& first = parts.front().shape();
   const int a = checked_axis("concatenate", first, axis);
   int64_t extent = 0;
@@ -129,7 +129,7 @@ std::vector<Var> split(const Var& x, int axis, const std::vector<int64_t>& sizes
   const int a = checked_axis("split", x.shape(), axis);
   int64_t total = 0;
   for (const int64_t size : sizes) {
-    check(size >= 0, "split: a piece of {} entries", size);
+    check(size >= 0, "split: sizes must not be negative, got {}", size);
     total += size;
   }
   check(total == x.dim(a), "split: pieces ({}) do not add up to axis {} of shape {}", listed(sizes), a, x.shape());

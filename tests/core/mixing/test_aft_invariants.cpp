@@ -177,7 +177,8 @@ TEST_CASE("AFT ops refuse what does not fit, naming it") {
   const Var qkv(Array::zeros(Shape{2, 6, 12}));
   const Var u(Array::zeros(Shape{4, 2}));
   CHECK_THROWS_WITH_AS(aft_factorised(qkv, u, u, segments, true, 0),
-                       "aft_factorised: a document of 6 tokens, but positions for 4 only", std::invalid_argument);
+                       "aft_factorised: a document has 6 tokens, but u and v have only 4 positions",
+                       std::invalid_argument);
   CHECK_THROWS_AS(aft_simple(Var(Array::zeros(Shape{2, 6, 13})), segments, true), std::invalid_argument);
   CHECK_THROWS_AS(aft_simple(Var(Array::zeros(Shape{2, 5, 12})), segments, true), std::invalid_argument);
   CHECK_THROWS_AS(aft_dense(qkv, Var(Array::zeros(Shape{8, 7})), segments, true, 0), std::invalid_argument);

@@ -152,9 +152,10 @@ TEST_CASE("chunk_linear_attention refuses what does not fit, naming it") {
   const Segments segments = Segments::full(2, 6);
   const Var q = zeros({2, 6, 3}), v = zeros({2, 6, 5});
   CHECK_THROWS_WITH_AS(chunk_linear_attention(q, q, v, segments, {0, true}),
-                       "chunk_linear_attention: a chunk of 0 tokens", std::invalid_argument);
+                       "chunk_linear_attention: chunk must be at least 1, got 0", std::invalid_argument);
   CHECK_THROWS_WITH_AS(chunk_linear_attention(q, q, v, segments, {4, true, ChunkNormaliser::constant, 0}),
-                       "chunk_linear_attention: a normaliser of 0", std::invalid_argument);
+                       "chunk_linear_attention: the constant normaliser must be positive, got 0",
+                       std::invalid_argument);
   CHECK_THROWS_AS(chunk_linear_attention(q, zeros({2, 6, 4}), v, segments, {}), std::invalid_argument);
   CHECK_THROWS_AS(chunk_linear_attention(q, q, zeros({2, 5, 5}), segments, {}), std::invalid_argument);
   CHECK_THROWS_AS(chunk_linear_attention(zeros({2, 5, 3}), zeros({2, 5, 3}), zeros({2, 5, 5}), segments, {}),

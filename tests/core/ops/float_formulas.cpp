@@ -1,5 +1,5 @@
 // Values of ops against the formulas that define them, written with xtensor and xtensor-blas as the papers have them,
-// in double.
+// in double. In float builds only: this file takes 14 s of CPU to compile, and fused == composed is tested in both.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ namespace {
 using Matrix = xt::xtensor<double, 2>;
 using Vector = xt::xtensor<double, 1>;
 
-constexpr double tolerance = sizeof(real) == 8 ? 1e-13 : 3e-6;
+constexpr double tolerance = 3e-6;
 constexpr auto now = xt::evaluation_strategy::immediate;
 
 Matrix matrix(const Array& x) { return as_xtensor<2>(x); }
