@@ -1,92 +1,91 @@
 #!/bin/bash
-# AdamW and Muon at equal time: a search of both learning rates by the validation loss, then three seeds of each winner.
+# AdamW and Muon at equal time: a search of the learning rate for each by the validation loss, then the best of each with three seeds.
 #   bench/optimizers.sh OUT DATA [TASK ...]
-# OUT gets the runs (finished ones are skipped when the script is called again), DATA holds tinyshakespeare/input.txt and
-# enwiki_xml/enwiki_head_2016.xml.gz; tasks: tinyshakespeare, enwiki. Two runs at a time, one thread each. A step of Muon costs
-# more: its processor time per step is measured first, and its runs have as many steps fewer, so that both schedules come to
-# their end after the same time. The second column of the tables is the processor time that a run took.
+# OUT gets the runs; called again, the script skips finished ones. DATA holds tinyshakespeare/input.txt and
+# enwiki_xml/enwiki_head_2016.xml.gz; tasks: tinyshakespeare, enwiki. The two optimizers always run at the same time, one thread each,
+# so that other work on the machine slows both alike. A step of Muon costs more: both are timed first, and a run of Muon has as many
+# steps fewer, so that both schedules come to their end after the same time.
+# STEPS, SEARCH (steps of AdamW in the final and in the search runs), RATES and SEEDS change the defaults below.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ $# -ge 2 ] || { sed -n '2,7s/^# \?//p' "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,/^set/s/^# \?//p' "$0"; exit 2; }
 out=$1 data=$2
 shift 2
 tasks=${*:-tinyshakespeare enwiki}
 program=${CAPSTAN_PROGRAM:-build/release/capstan}
-rates=${RATES:-"1e-3 2e-3 4e-3 8e-3"}
-seeds=${SEEDS:-"1 2 3"}
-declare -A steps=([tinyshakespeare]=${STEPS:-200} [enwiki]=${STEPS:-800}) search=([tinyshakespeare]=${SEARCH:-60} [enwiki]=${SEARCH:-240})
-declare -A files=([tinyshakespeare]=tinyshakespeare/input.txt [enwiki]=enwiki_xml/enwiki_head_2016.xml.gz)
-declare -A small=([tinyshakespeare]="" [enwiki]="model.ngram_embedding.buckets=100000 data.valid_fraction=0.02 data.test_fraction=0.02")
-# AdamW's settings are those of configs/compare; Muon has the same ones for what it leaves to AdamW.
-declare -A recipe=([tinyshakespeare-adamw]="" [enwiki-adamw]="" [tinyshakespeare-muon]="train.optimizer.type=muon"
-  [enwiki-muon]="train.optimizer.type=muon train.optimizer.adamw.beta2=0.99")
+rates=${RATES:-1e-3 2e-3 4e-3 8e-3}
+seeds=${SEEDS:-1 2 3}
+declare -A steps=([tinyshakespeare]=${STEPS:-800} [enwiki]=${STEPS:-400})
+declare -A search=([tinyshakespeare]=${SEARCH:-200} [enwiki]=${SEARCH:-100})
+# AdamW has the settings of the file; Muon has the same ones for what it leaves to AdamW.
+declare -A settings=(
+  [tinyshakespeare]="--config configs/tinyshakespeare.yaml --set data.train=[$data/tinyshakespeare/input.txt]
+    data.valid_fraction=0.02"
+  [enwiki]="--config configs/compare/enwiki.yaml configs/compare/tiny-flash.yaml --set
+    data.train=[$data/enwiki_xml/enwiki_head_2016.xml.gz] data.valid_fraction=0.004 data.test_fraction=0.004 data.overlap=0
+    model.layers.0.repeat=4 model.ngram_embedding.buckets=100000 train.epochs=0"
+  [adamw]=""
+  [muon]="train.optimizer.type=muon train.optimizer.adamw.beta2=0.99")
 
-# train TASK OPTIMIZER NAME STEPS SEED RATE: one run; its processor time goes to NAME/cpu.
+# train TASK OPTIMIZER NAME STEPS SEED RATE: one run, unless it is finished.
 train() {
-  local folder=$out/$1 name=$3-$2
-  [ -f "$folder/$name/cpu" ] && return
-  mkdir -p "$folder"
-  local TIMEFORMAT=%U
-  # shellcheck disable=SC2086  # recipe and small: several words
-  { time "$program" train --config "configs/compare/$1.yaml" configs/compare/tiny-flash.yaml --set \
-    "data.train=[$data/${files[$1]}]" "folder=$folder" "name=$name" "seed=$5" threads=1 "train.steps=$4" train.epochs=0 \
-    ${recipe[$1-$2]} "train.lr=$6" train.schedule.warmup_steps=$(($4 / 10)) train.valid_every=0 \
-    train.save_every=0 train.log_every=20 train.progress=none ${small[$1]} >"$folder/$name.log" 2>&1; } 2>"$folder/$name.cpu"
-  mv "$folder/$name.cpu" "$folder/$name/cpu"
+  local name=$3-$2
+  [ -f "$out/$1/$name/finished" ] && return
+  mkdir -p "$out/$1"
+  # shellcheck disable=SC2086  # settings: several words
+  "$program" train ${settings[$1]} ${settings[$2]} "folder=$out/$1" "name=$name" "seed=$5" threads=1 "train.steps=$4" \
+    "train.lr=$6" train.schedule.warmup_steps=$(($4 / 10)) train.valid_every=0 train.save_every=0 train.log_every=5 \
+    train.progress=none >"$out/$1/$name.log" 2>&1
+  touch "$out/$1/$name/finished"
 }
 
-# pair TASK NAME STEPS SEED RATE [RATE of Muon]: both optimizers at once.
+# pair TASK NAME STEPS STEPS_OF_MUON SEED RATE RATE_OF_MUON
 pair() {
-  train "$1" adamw "$2" "$3" "$4" "$5" &
+  train "$1" adamw "$2" "$3" "$5" "$6" &
   local other=$!
-  train "$1" muon "$2" "$(python3 -c "print(round($3 * $(cost "$1")))")" "$4" "${6:-$5}"
+  train "$1" muon "$2" "$4" "$5" "$7"
   wait $other
 }
 
-# Processor time of a step of AdamW over that of one of Muon.
-cost() {
-  [ -d "$out/$1/speed-long-muon" ] || { echo 1; return; }
-  python3 - "$out/$1" <<'EOF'
-import sys
-def of(name): return float(open(f"{sys.argv[1]}/speed-{name}/cpu").read())
-print((of("long-adamw") - of("short-adamw")) / (of("long-muon") - of("short-muon")))
+# A figure of a run: loss (of its validation), seconds (of its steps) or rate (seconds per step, after the first ones).
+figure() {
+  python3 - "$2" "$out/$1/metrics.jsonl" <<'EOF'
+import json, sys
+events = [json.loads(line) for line in open(sys.argv[2])]
+steps = [event for event in events if event["event"] == "train"]
+print({"loss": lambda: [event["loss"] for event in events if event["event"] == "valid"][-1],
+       "seconds": lambda: steps[-1]["seconds"],
+       "rate": lambda: (steps[-1]["seconds"] - steps[1]["seconds"]) / (steps[-1]["step"] - steps[1]["step"])}[sys.argv[1]]())
 EOF
 }
 
-# loss FOLDER: of the validation at the run's end.
-loss() { grep '"event":"valid"' "$1/metrics.jsonl" | tail -1 | sed 's/.*"loss":\([0-9.e+-]*\).*/\1/'; }
-
 best() {
-  for rate in $rates; do echo "$(loss "$out/$1/search-$rate-$2") $rate"; done | sort -g | head -1 | cut -d' ' -f2
+  for rate in $rates; do echo "$(figure "$1/search-$rate-$2" loss) $rate"; done | sort -g | head -1 | cut -d' ' -f2
 }
 
 for task in $tasks; do
-  train "$task" adamw speed-short 1 1 1e-3
-  train "$task" muon speed-short 1 1 1e-3
-  # Under names without "speed-long-muon" until both are done: cost() is 1 so far.
-  if [ ! -d "$out/$task/speed-long-muon" ]; then
-    pair "$task" timing 25 1 1e-3
-    for optimizer in adamw muon; do mv "$out/$task/timing-$optimizer" "$out/$task/speed-long-$optimizer"; done
-  fi
-  echo "$task: a step of AdamW takes $(cost "$task") of the processor time of one of Muon"
-  for rate in $rates; do pair "$task" "search-$rate" "${search[$task]}" 1 "$rate"; done
-  for optimizer in adamw muon; do
-    for rate in $rates; do
-      echo "$task search $optimizer lr $rate: loss $(loss "$out/$task/search-$rate-$optimizer"), $(cat "$out/$task/search-$rate-$optimizer/cpu") s"
+  pair "$task" speed 60 60 1 1e-3 1e-3
+  ratio=$(python3 -c "print($(figure "$task/speed-adamw" rate) / $(figure "$task/speed-muon" rate))")
+  echo "$task: a step of AdamW takes $ratio of the time of one of Muon"
+  of_muon() { python3 -c "print(round($1 * $ratio))"; }
+  for rate in $rates; do
+    pair "$task" "search-$rate" "${search[$task]}" "$(of_muon "${search[$task]}")" 1 "$rate" "$rate"
+    for optimizer in adamw muon; do
+      echo "$task: search, $optimizer, lr $rate: loss $(figure "$task/search-$rate-$optimizer" loss)"
     done
   done
   for seed in $seeds; do
-    pair "$task" "seed-$seed" "${steps[$task]}" "$seed" "$(best "$task" adamw)" "$(best "$task" muon)"
+    pair "$task" "seed-$seed" "${steps[$task]}" "$(of_muon "${steps[$task]}")" "$seed" "$(best "$task" adamw)" "$(best "$task" muon)"
   done
   for optimizer in adamw muon; do
     for seed in $seeds; do
-      echo "$(loss "$out/$task/seed-$seed-$optimizer") $(cat "$out/$task/seed-$seed-$optimizer/cpu")"
+      echo "$(figure "$task/seed-$seed-$optimizer" loss) $(figure "$task/seed-$seed-$optimizer" seconds)"
     done | python3 -c "
 import statistics, sys
 rows = [[float(x) for x in line.split()] for line in sys.stdin]
 losses = [row[0] for row in rows]
 spread = statistics.stdev(losses) if len(losses) > 1 else 0
-print(f'$task $optimizer lr $(best "$task" "$optimizer"): loss {statistics.mean(losses):.4f} +- {spread:.4f}, '
-      f'{statistics.mean(row[1] for row in rows):.0f} s each; ' + ' '.join(f'{x:.4f}' for x in losses))"
+print('$task: $optimizer, lr $(best "$task" "$optimizer"): loss', f'{statistics.mean(losses):.4f} +- {spread:.4f},',
+      f'{statistics.mean(row[1] for row in rows):.0f} s each:', ' '.join(f'{x:.4f}' for x in losses))"
   done
 done
