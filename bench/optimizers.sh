@@ -13,7 +13,7 @@ out=$1 data=$2
 shift 2
 tasks=${*:-tinyshakespeare enwiki}
 program=${CAPSTAN_PROGRAM:-build/release/capstan}
-rates=${RATES:-1e-3 2e-3 4e-3 8e-3}
+rates=${RATES:-1e-3 2e-3 4e-3 8e-3 1.6e-2}
 seeds=${SEEDS:-1 2 3}
 declare -A steps=([tinyshakespeare]=${STEPS:-800} [enwiki]=${STEPS:-400})
 declare -A search=([tinyshakespeare]=${SEARCH:-200} [enwiki]=${SEARCH:-100})
@@ -31,6 +31,7 @@ declare -A settings=(
 train() {
   local name=$3-$2
   [ -f "$out/$1/$name/finished" ] && return
+  rm -rf "${out:?}/$1/$name"
   mkdir -p "$out/$1"
   # shellcheck disable=SC2086  # settings: several words
   "$program" train ${settings[$1]} ${settings[$2]} "folder=$out/$1" "name=$name" "seed=$5" threads=1 "train.steps=$4" \
