@@ -4,7 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "models/summary.hpp"
-#include "tests/models/samples.hpp"
+#include "tests/models/systems.hpp"
 #include "tests/support/arrays.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -129,6 +129,34 @@ TEST_CASE("a summary of shared layers counts parameters once and FLOPs per use")
   CHECK(once.state_bytes() == thrice.state_bytes());
   REQUIRE(once.layers.size() == thrice.layers.size());
   for (size_t i = 0; i < once.layers.size(); ++i) CHECK(once.layers[i].name == thrice.layers[i].name);
+}
+
+TEST_CASE(
+    "matrices are the weights of layers inside the network, not embeddings, output layers, vectors or tables by rows") {
+  const auto is_weight = [](const std::string& name) {
+    return name.size() > 7 && name.substr(name.size() - 7) == ".weight";
+  };
+  for (const System& system : systems()) {
+    INFO(system.name);
+    auto config = small<LanguageModelConfig>(system.layer.mixer);
+    config.layers = {system.layer};
+    config.tied_output = false;
+    config.ngram_embedding.orders = {2};
+    config.ngram_embedding.buckets = 30;
+    auto texts = small<TextClassifierConfig>(system.layer.mixer);
+    texts.layers = {system.layer};
+    texts.ngrams.orders = {1};
+    texts.ngrams.buckets = 30;
+    const auto model = language_model(config);
+    const auto text_classifier = classifier(texts);
+    for (const ParamStore* store : {model.store.get(), text_classifier.store.get()}) {
+      for (const Param& param : store->params()) {
+        INFO(param.name);
+        const bool inside = is_block(param) || param.name == "ngram_embedding.output.weight";
+        CHECK(is_matrix(param) == (inside && is_weight(param.name)));
+      }
+    }
+  }
 }
 
 TEST_CASE("layers that differ cannot be shared") {

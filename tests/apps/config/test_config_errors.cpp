@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "sample_config.hpp"
+#include "train/runs/config.hpp"
 
 using namespace capstan;
 using namespace capstan::sample;
@@ -160,6 +161,20 @@ TEST_CASE("rules across fields name the place of the key they blame") {
       {"not asked about broken values", with("train:\n  steps: 0\n  warmup_steps: 20"),
        "a.yaml:3:10: train.steps: expected a whole number (at least 1), got 0"},
   });
+}
+
+TEST_CASE("the settings of an optimizer: limits, unknown keys, those of the AdamW within Muon") {
+  const auto error_of_optimizer = [](const std::string& settings) {
+    return error_of([&] { load_config_text<TrainConfig>("optimizer: " + settings, "a.yaml"); });
+  };
+  CHECK(error_of_optimizer("{type: muon, momentum: 0.9, iterations: 6, adamw: {beta2: 0.99}}") == "no error");
+  CHECK(error_of_optimizer("muon") == "no error");
+  CHECK(error_of_optimizer("{type: muon, momentum: 1}") ==
+        "a.yaml:1:36: optimizer.momentum: expected a number (at least 0 and below 1), got 1");
+  CHECK(error_of_optimizer("{type: muon, adamw: {epsilon: 0}}") ==
+        "a.yaml:1:41: optimizer.adamw.epsilon: expected a number (greater than 0), got 0");
+  CHECK(error_of_optimizer("{type: muon, beta1: 0.9}").find("optimizer.beta1: unknown key") != std::string::npos);
+  CHECK(error_of_optimizer("{type: muonn}").find("muon") != std::string::npos);
 }
 
 TEST_CASE("text that is no configuration") {
