@@ -13,7 +13,7 @@ out=$1 data=$2
 shift 2
 tasks=${*:-tinyshakespeare enwiki}
 program=${CAPSTAN_PROGRAM:-build/release/capstan}
-rates=${RATES:-1e-3 2e-3 4e-3 8e-3 1.6e-2}
+rates=${RATES:-1e-3 2e-3 4e-3 8e-3 1.6e-2 3.2e-2}
 seeds=${SEEDS:-1 2 3}
 declare -A steps=([tinyshakespeare]=${STEPS:-800} [enwiki]=${STEPS:-400})
 declare -A search=([tinyshakespeare]=${SEARCH:-200} [enwiki]=${SEARCH:-100})
@@ -48,31 +48,42 @@ pair() {
   wait $other
 }
 
-# A figure of a run: loss (of its validation), seconds (of its steps) or rate (seconds per step, after the first ones).
+# figure NAME FOLDER [FOLDER]: loss of the validation or seconds of the steps of a run; ratio of the steps that the second run has
+# made to those of the first, while both ran.
 figure() {
-  python3 - "$2" "$out/$1/metrics.jsonl" <<'EOF'
+  python3 - "$@" <<'EOF'
 import json, sys
-events = [json.loads(line) for line in open(sys.argv[2])]
-steps = [event for event in events if event["event"] == "train"]
-print({"loss": lambda: [event["loss"] for event in events if event["event"] == "valid"][-1],
-       "seconds": lambda: steps[-1]["seconds"],
-       "rate": lambda: (steps[-1]["seconds"] - steps[1]["seconds"]) / (steps[-1]["step"] - steps[1]["step"])}[sys.argv[1]]())
+
+def events(folder, kind):
+    return [event for event in map(json.loads, open(f"{folder}/metrics.jsonl")) if event["event"] == kind]
+
+def steps_per_second(steps, end):
+    first, last = steps[1], [step for step in steps if step["seconds"] <= end][-1]
+    return (last["step"] - first["step"]) / (last["seconds"] - first["seconds"])
+
+name, *folders = sys.argv[1:]
+if name == "loss":
+    print(events(folders[0], "valid")[-1]["loss"])
+else:
+    steps = [events(folder, "train") for folder in folders]
+    end = min(run[-1]["seconds"] for run in steps)
+    print(end if name == "seconds" else steps_per_second(steps[1], end) / steps_per_second(steps[0], end))
 EOF
 }
 
 best() {
-  for rate in $rates; do echo "$(figure "$1/search-$rate-$2" loss) $rate"; done | sort -g | head -1 | cut -d' ' -f2
+  for rate in $rates; do echo "$(figure loss "$out/$1/search-$rate-$2") $rate"; done | sort -g | head -1 | cut -d' ' -f2
 }
 
 for task in $tasks; do
   pair "$task" speed 60 60 1 1e-3 1e-3
-  ratio=$(python3 -c "print($(figure "$task/speed-adamw" rate) / $(figure "$task/speed-muon" rate))")
-  echo "$task: a step of AdamW takes $ratio of the time of one of Muon"
+  ratio=$(figure ratio "$out/$task/speed-adamw" "$out/$task/speed-muon")
+  echo "$task: Muon makes $ratio of the steps of AdamW in the same time"
   of_muon() { python3 -c "print(round($1 * $ratio))"; }
   for rate in $rates; do
     pair "$task" "search-$rate" "${search[$task]}" "$(of_muon "${search[$task]}")" 1 "$rate" "$rate"
     for optimizer in adamw muon; do
-      echo "$task: search, $optimizer, lr $rate: loss $(figure "$task/search-$rate-$optimizer" loss)"
+      echo "$task: search, $optimizer, lr $rate: loss $(figure loss "$out/$task/search-$rate-$optimizer")"
     done
   done
   for seed in $seeds; do
@@ -80,7 +91,7 @@ for task in $tasks; do
   done
   for optimizer in adamw muon; do
     for seed in $seeds; do
-      echo "$(figure "$task/seed-$seed-$optimizer" loss) $(figure "$task/seed-$seed-$optimizer" seconds)"
+      echo "$(figure loss "$out/$task/seed-$seed-$optimizer") $(figure seconds "$out/$task/seed-$seed-$optimizer")"
     done | python3 -c "
 import statistics, sys
 rows = [[float(x) for x in line.split()] for line in sys.stdin]
