@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rooms/includes.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace capstan::testing {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST_CASE("every include of the program follows tests/arrows.txt") {
-  for (const std::string& finding : broken_rules(CAPSTAN_SOURCE_DIR, "tests/arrows.txt")) FAIL_CHECK(finding);
+  for (const std::string& finding : broken_rules(source_path(""), "tests/arrows.txt")) FAIL_CHECK(finding);
 }
 
 /// A tree of two files per room that breaks no rule, but for what a test adds.

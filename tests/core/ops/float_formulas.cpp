@@ -20,7 +20,7 @@ namespace {
 using Matrix = xt::xtensor<double, 2>;
 using Vector = xt::xtensor<double, 1>;
 
-constexpr double tolerance = 3e-6;
+constexpr double formula_tolerance = 3e-6;
 constexpr auto now = xt::evaluation_strategy::immediate;
 
 Matrix matrix(const Array& x) { return as_xtensor<2>(x); }
@@ -58,7 +58,7 @@ TEST_CASE("matmul is the product of xtensor-blas, in every batch and for every t
         Matrix left = matrix(part(a)), right = matrix(part(b));
         if (ta == yes) left = Matrix(xt::transpose(left));
         if (tb == yes) right = Matrix(xt::transpose(right));
-        CHECK(difference(part(c), make_array(xt::linalg::dot(left, right))) < tolerance);
+        CHECK(difference(part(c), make_array(xt::linalg::dot(left, right))) < formula_tolerance);
       }
     }
   }
@@ -67,23 +67,23 @@ TEST_CASE("matmul is the product of xtensor-blas, in every batch and for every t
 TEST_CASE("softmax and its logarithm, with and without a mask") {
   const Array x = random_array({7, 37}, 1, 2);
   const Matrix y = softmax_of(matrix(x));
-  CHECK(difference(softmax(Var(x)).value(), make_array(y)) < tolerance);
-  CHECK(difference(log_softmax(Var(x)).value(), make_array(xt::log(y))) < tolerance);
+  CHECK(difference(softmax(Var(x)).value(), make_array(y)) < formula_tolerance);
+  CHECK(difference(log_softmax(Var(x)).value(), make_array(xt::log(y))) < formula_tolerance);
   // A mask leaves elements out of the sum.
   const Array mask = mask_greater(random_array({7, 37}, 2), Array::scalar(0));
   const Matrix visible = matrix(mask), e = visible * xt::exp(matrix(x));
   const Vector sums = xt::sum(e, {1}, now);
   const Matrix masked = e / column(sums);
-  CHECK(difference(softmax(Var(x), mask).value(), make_array(masked)) < tolerance);
+  CHECK(difference(softmax(Var(x), mask).value(), make_array(masked)) < formula_tolerance);
   const Matrix logs = xt::where(visible > 0, xt::log(masked + (1 - visible)), 0.0);
-  CHECK(difference(log_softmax(Var(x), mask).value(), make_array(logs)) < tolerance);
+  CHECK(difference(log_softmax(Var(x), mask).value(), make_array(logs)) < formula_tolerance);
 }
 
 TEST_CASE("cumulative sums along every axis") {
   const Array x = random_array({3, 4, 5});
   const xt::xarray<double> values = as_xtensor(x);
   for (const int axis : {0, 1, 2})
-    CHECK(difference(cumulative_sum(Var(x), axis).value(), make_array(xt::cumsum(values, axis))) < tolerance);
+    CHECK(difference(cumulative_sum(Var(x), axis).value(), make_array(xt::cumsum(values, axis))) < formula_tolerance);
 }
 
 TEST_CASE("norms: the deviation from the mean over the standard deviation, x over its root mean square") {
@@ -94,9 +94,9 @@ TEST_CASE("norms: the deviation from the mean over the standard deviation, x ove
   const Matrix centred = v - column(mean);
   const Vector variance = xt::mean(xt::square(centred), {1}, now), squares = xt::mean(xt::square(v), {1}, now);
   CHECK(difference(layer_norm(Var(x), Var(gain), Var(bias), eps).value(),
-                   make_array(centred / xt::sqrt(column(variance) + eps) * g + b)) < tolerance);
+                   make_array(centred / xt::sqrt(column(variance) + eps) * g + b)) < formula_tolerance);
   CHECK(difference(rms_norm(Var(x), Var(gain), eps).value(), make_array(v / xt::sqrt(column(squares) + eps) * g)) <
-        tolerance);
+        formula_tolerance);
 }
 
 TEST_CASE("cross-entropy: -log of the probability of the target, summed") {
@@ -110,8 +110,9 @@ TEST_CASE("cross-entropy: -log of the probability of the target, summed") {
     if (target >= 0) loss -= std::log(p(row, static_cast<size_t>(target)));
   }
   const Array expected = Array::scalar(static_cast<real>(loss));
-  CHECK(difference(linear_cross_entropy(Var(x), Var(weight), Var(bias), targets).sum.value(), expected) < tolerance);
-  CHECK(difference(softmax_cross_entropy(Var(make_array(logits)), targets).sum.value(), expected) < tolerance);
+  CHECK(difference(linear_cross_entropy(Var(x), Var(weight), Var(bias), targets).sum.value(), expected) <
+        formula_tolerance);
+  CHECK(difference(softmax_cross_entropy(Var(make_array(logits)), targets).sum.value(), expected) < formula_tolerance);
 }
 
 // Vaswani et al. 2017, arXiv 1706.03762, equation 1: softmax(Q K^T / sqrt(d)) V.
@@ -128,7 +129,7 @@ TEST_CASE("attention of one head") {
     const auto one = [&](const Array& x) { return Var(x.reshape({1, length, width})); };
     const Array y = attention(one(q), one(k), one(v), Var(), Segments::full(1, length), options).value();
     CHECK(difference(y.reshape({length, width}), make_array(xt::linalg::dot(softmax_of(logits), matrix(v)))) <
-          tolerance);
+          formula_tolerance);
   }
 }
 
@@ -149,6 +150,6 @@ TEST_CASE("AFT-full with a dense bias") {
     const Matrix y = sigmoid_of(q) * xt::linalg::dot(weights, ev) / xt::linalg::dot(weights, e);
     const Array fused =
         aft_dense(Var(qkv.reshape({1, length, 3 * width})), Var(w), Segments::full(1, length), causal, 0).value();
-    CHECK(difference(fused.reshape({length, width}), make_array(y)) < tolerance);
+    CHECK(difference(fused.reshape({length, width}), make_array(y)) < formula_tolerance);
   }
 }
