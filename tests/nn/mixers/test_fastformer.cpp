@@ -52,7 +52,7 @@ TEST_CASE("a width that the heads do not divide is refused") {
 }
 
 /// Without output projection and biases, so that outputs can be written down.
-Built<Mixer> bare(FastformerLogits logits = all_features, int64_t heads = 5) {
+Built<Mixer> bare_fastformer(FastformerLogits logits = all_features, int64_t heads = 5) {
   return built_mixer(FastformerConfig{heads, logits, false, false, false}, /*causal=*/false, 1);
 }
 
@@ -99,7 +99,7 @@ void clear_logits(const ParamStore& store) {
 }
 
 TEST_CASE("softmax over tokens, not over features, and the global key pools p, not raw keys") {
-  const auto built = bare();
+  const auto built = bare_fastformer();
   clear_logits(*built.store);  // both pools are means over the tokens
   const Array x = normal_array({1, 11, width}, 3);
   const auto [q, k] = projections(*built.store, x);
@@ -111,7 +111,7 @@ TEST_CASE("softmax over tokens, not over features, and the global key pools p, n
 }
 
 TEST_CASE("a token with the largest logit is what a pool returns") {
-  const auto built = bare(all_features, 1);
+  const auto built = bare_fastformer(all_features, 1);
   clear_logits(*built.store);
   const Array x = normal_array({1, 11, width}, 4);
   const auto [q, k] = projections(*built.store, x);
@@ -144,7 +144,7 @@ TEST_CASE("padding is never pooled, and the mask is not inverted") {
 }
 
 TEST_CASE("softmax runs over tokens within each head, not over the heads") {
-  const auto built = bare(per_head, 5);
+  const auto built = bare_fastformer(per_head, 5);
   const Array x = normal_array({1, 11, width}, 6);
   built.store->find("to_r.weight").var.assign([] {
     Array identity = Array::zeros({width, width});
@@ -164,7 +164,7 @@ TEST_CASE("softmax runs over tokens within each head, not over the heads") {
 
 TEST_CASE("logits of all features read the other heads' features, logits per head do not") {
   for (const FastformerLogits logits : {all_features, per_head}) {
-    const auto built = bare(logits, 5);
+    const auto built = bare_fastformer(logits, 5);
     CHECK(built.store->find("query_logits.weight").var.shape() == Shape{5, logits == per_head ? 7 : width});
     const Array x = normal_array({1, 11, width}, 7);
     built.store->find("to_r.weight").var.assign([] {
