@@ -21,7 +21,7 @@ std::vector<Var> parameters_of(const AftCase& c) {
   return parameters;
 }
 
-Array run(const AftCase& c, const Array& qkv, const Segments& segments) {
+Array run_aft(const AftCase& c, const Array& qkv, const Segments& segments) {
   std::vector<Var> inputs = parameters_of(c);
   inputs.insert(inputs.begin(), Var(qkv));
   return c.fused(inputs, segments).value();
@@ -47,7 +47,7 @@ TEST_CASE("causality: later tokens, and later keys of 100 and 10^4, do not reach
   for (const AftCase& c : aft_cases(width, length)) {
     if (!c.causal) continue;
     const Array qkv = normal_array({1, length, c.packed}, 3);
-    const Array y = run(c, qkv, Segments::full(1, length));
+    const Array y = run_aft(c, qkv, Segments::full(1, length));
     for (const int64_t cut : {1, 63, 64, 77, 128, 149}) {
       for (const double key : {0.3, 100.0, 1e4}) {
         Array changed = qkv.clone();
@@ -56,7 +56,7 @@ TEST_CASE("causality: later tokens, and later keys of 100 and 10^4, do not reach
           for (int64_t i = 0; i < c.packed; ++i) row[i] = static_cast<real>(0.7 - 1.3 * row[i]);
           for (int64_t i = width; i < width + key_columns(c); ++i) row[i] += static_cast<real>(key);
         }
-        const double error = difference(run(c, changed, Segments::full(1, length)), y, 0, cut);
+        const double error = difference(run_aft(c, changed, Segments::full(1, length)), y, 0, cut);
         // Bit equality for the scan; the tiles have block-local references and an exact fallback behind them.
         const double allowed = c.parameters.empty() ? 0 : sizeof(real) == 4 ? 1e-6 : 1e-12;
         CHECK_MESSAGE(error <= allowed, c.name, " cut ", cut, " key ", key, ": ", error);
@@ -70,7 +70,7 @@ TEST_CASE("padding: neither more of it, nor its side, nor batch mates change a v
   for (const AftCase& c : aft_cases(width, length)) {
     const int64_t valid = 90;
     const Array alone = normal_array({1, valid, c.packed}, 4);
-    const Array y = run(c, alone, Segments::full(1, valid));
+    const Array y = run_aft(c, alone, Segments::full(1, valid));
     for (const int64_t left : {int64_t{0}, int64_t{17}}) {
       Array batch = normal_array({2, length, c.packed}, 5, 30);  // wild numbers in the padding and in the mate
       Ids ids(Shape{2, length}, 0);
@@ -78,7 +78,7 @@ TEST_CASE("padding: neither more of it, nor its side, nor batch mates change a v
       std::fill_n(ids.mutable_data() + length + left, valid, 3);
       std::fill_n(ids.mutable_data() + length + left + valid, length - left - valid, 4);  // packed behind it
       std::fill_n(ids.mutable_data(), 130, 1);
-      const Array padded = run(c, batch, Segments(ids));
+      const Array padded = run_aft(c, batch, Segments(ids));
       const Array mine = padded.reshape(Shape{2 * length, width}).rows(length + left, length + left + valid);
       CHECK_MESSAGE(difference(mine, y, 0, valid) <= allowed, c.name, " left ", left);
     }

@@ -95,7 +95,8 @@ TEST_CASE("packed products apply every activation to all outputs") {
   PackedMemory memory;
   for (const auto& activation : enum_names(Activation{})) {
     Array expected(pre.shape());
-    kernels::activation_forward(activation.value, pre.data(), nullptr, expected.mutable_data(), 3, 517);
+    CAPSTAN_PRECISION::kernels::activation_forward(activation.value, pre.data(), nullptr, expected.mutable_data(), 3,
+                                                   517);
     const Array y = product(PackedMatrix(weight, DecodeWeights::float32, memory), x, bias, activation.value);
     CHECK_MESSAGE(relative_error(y, expected) <= fused_tolerance, activation.name);
   }
@@ -146,7 +147,8 @@ TEST_CASE("a row times a matrix agrees with two loops") {
       const Array x = normal_array({in}, 1), matrix = normal_array({in, stride}, 2),
                   before = normal_array({columns}, 3);
       Array y = before.clone(), expected(Shape{columns});
-      kernels::row_times_matrix(x.data(), in, matrix.data(), stride, columns, real(0.25), y.mutable_data());
+      CAPSTAN_PRECISION::kernels::row_times_matrix(x.data(), in, matrix.data(), stride, columns, real(0.25),
+                                                   y.mutable_data());
       for (int64_t c = 0; c < columns; ++c) {
         double sum = 0;
         for (int64_t k = 0; k < in; ++k) sum += static_cast<double>(x[k]) * static_cast<double>(matrix[k * stride + c]);
