@@ -66,7 +66,7 @@ Rows newton_schulz(Rows x, int64_t iterations) {
 }
 
 /// Muon on one matrix, in double.
-struct Reference {
+struct MuonReference {
   Rows w, m;
   void step(const Rows& g, const MuonConfig& config, double lr) {
     Rows direction = w;
@@ -129,7 +129,7 @@ TEST_CASE("Muon follows its equations: wide, tall, square and stacked matrices")
     store.finalize();
     Optimizer optimizer(config, store);
     const std::vector<int64_t> parts = c.stacked.empty() ? std::vector<int64_t>{c.rows} : c.stacked;
-    std::vector<Reference> references;
+    std::vector<MuonReference> references;
     int64_t first = 0;
     for (const int64_t rows : parts) {
       const Rows w = rows_of(store.values(), first, rows, c.columns);
@@ -139,7 +139,7 @@ TEST_CASE("Muon follows its equations: wide, tall, square and stacked matrices")
     for (uint64_t step = 1; step <= 5; ++step) {
       draw_gradients(store, step);
       first = 0;
-      for (Reference& reference : references) {
+      for (MuonReference& reference : references) {
         const auto rows = static_cast<int64_t>(reference.w.size());
         Rows g = rows_of(store.grads(), first, rows, c.columns);
         for (auto& row : g)
@@ -151,7 +151,7 @@ TEST_CASE("Muon follows its equations: wide, tall, square and stacked matrices")
       for (int64_t i = 0; i < store.flat_size(); ++i) REQUIRE(store.grads()[i] == 0);
     }
     first = 0;
-    for (const Reference& reference : references) {
+    for (const MuonReference& reference : references) {
       const auto rows = static_cast<int64_t>(reference.w.size());
       CHECK(worst_difference(rows_of(store.values(), first, rows, c.columns), reference.w) < 2e-5);
       first += rows;
