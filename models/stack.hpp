@@ -42,7 +42,7 @@ Scope model_scope(const Scope& scope, const ModelConfig& config);
 /// blocks.0. Throws ConfigError for a configuration that contradicts itself.
 class Stack {
  public:
-  Stack(const Scope& scope, const ModelConfig& config, const StackShape& shape);
+  Stack(const Scope& outer, const ModelConfig& config, const StackShape& shape);
 
   /// Throws std::invalid_argument when the tokens do not have the context's shape, and Error when a document is longer
   /// than the positions the model knows.

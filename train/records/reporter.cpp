@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 
@@ -115,7 +116,7 @@ std::string short_count(double count) {
 }
 
 std::string short_time(double seconds) {
-  const int64_t s = static_cast<int64_t>(std::clamp(seconds, 0.0, 1e9) + 0.5);
+  const int64_t s = std::llround(std::clamp(seconds, 0.0, 1e9));
   if (s < 60) return fmt::format("{}s", s);
   if (s < 3600) return fmt::format("{}m{:02}s", s / 60, s % 60);
   if (s < 86400) return fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);

@@ -115,8 +115,8 @@ void load_optimizer(const fs::path& checkpoint, const RunParts& parts) {
 /// Are all files of a checkpoint there and undamaged?
 bool is_whole(const fs::path& checkpoint) {
   try {
-    SafetensorsFile((checkpoint / model_name).string());
-    SafetensorsFile((checkpoint / optimizer_name).string());
+    const SafetensorsFile model((checkpoint / model_name).string());
+    const SafetensorsFile optimizer((checkpoint / optimizer_name).string());
     read_state(checkpoint);
     return true;
   } catch (const Error&) {
@@ -254,8 +254,8 @@ void Checkpoints::load(const fs::path& checkpoint, const RunParts& parts,
   RunState state;
   try {
     state = read_state(checkpoint);
-    SafetensorsFile((checkpoint / model_name).string());
-    SafetensorsFile((checkpoint / optimizer_name).string());
+    const SafetensorsFile model((checkpoint / model_name).string());
+    const SafetensorsFile optimizer((checkpoint / optimizer_name).string());
   } catch (const Error& error) {
     throw Error(fmt::format("{}; {}", error.what(), whole_ones(checkpoint)));
   }

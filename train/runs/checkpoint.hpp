@@ -68,7 +68,7 @@ std::string find_model_file(const std::filesystem::path& where);
 
 /// Reads all parameters from a file. Throws Error naming the first parameter that is missing, unknown or of another
 /// shape.
-void load_model(const std::string& file, ParamStore& params);
+void load_model(const std::string& path, ParamStore& params);
 
 /// The state of a checkpoint's folder.
 RunState read_state(const std::filesystem::path& checkpoint);
