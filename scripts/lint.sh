@@ -27,11 +27,11 @@ if [ ${#files[@]} -eq 0 ]; then
   exit $status
 fi
 
-[ -e build/release/compile_commands.json ] || cmake --preset release
-mkdir -p build/lint
-python3 scripts/lint_database.py build/release/compile_commands.json build/lint/compile_commands.json
+# A configuration that is never built: each test source by itself, and no precompiled headers, which are GCC's.
+cmake --preset release -B build/lint -DCAPSTAN_TEST_BATCHES=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
+python3 scripts/lint_database.py build/lint/compile_commands.json build/lint/clang/compile_commands.json
 options=(
-  --quiet -p build/lint
+  --quiet -p build/lint/clang
   --extra-arg=-Wno-inline-namespace-reopened-noninline  # namespace capstan::CAPSTAN_PRECISION { ... }
   # <omp.h> is GCC's, since clang's own is a package more. What of GCC 12 clang 14 does not know: the attribute malloc(free), and
   # levels of x86-64 as names of features.

@@ -31,8 +31,9 @@ TEST_CASE("SIGTERM, SIGINT and SIGUSR1: exit code 75, and the same command goes 
   const Workplace place;
   write_samples(place);
   REQUIRE(run(place, train_command(training, "whole", {"train.save_every=0"})).code == 0);
-  for (const auto& [signal, name] :
-       {std::pair<int, std::string>(SIGTERM, "TERM"), {SIGINT, "INT"}, {SIGUSR1, "USR1"}}) {
+  for (const auto& sent : {std::pair<int, std::string>(SIGTERM, "TERM"), {SIGINT, "INT"}, {SIGUSR1, "USR1"}}) {
+    const int signal = sent.first;
+    const std::string& name = sent.second;
     INFO(name);
     const std::vector<std::string> command = train_command(training, name, {"train.save_every=0"});
     for (const int64_t moment : {20, 60}) {

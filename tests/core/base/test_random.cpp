@@ -124,7 +124,7 @@ TEST_CASE("a dropout mask depends on key, example, position, channel and step on
   // Positions that are given take the place of t.
   const Ids positions(Shape{1, 2}, {3, 0});
   const Array placed =
-      dropout(Var(Array(Shape{1, 2, 301}, real{1})), {0.25, key, 4, Ids(Shape{1}, {7}), positions}).value();
+      dropout(Var(Array(Shape{1, 2, 301}, real{1})), {0.25, key, 4, Ids(Shape{1}, 7), positions}).value();
   CHECK(identical(row(placed, 0, 0), row(base, 0, 3)));
   CHECK(identical(row(placed, 0, 1), row(base, 0, 0)));
 }

@@ -123,8 +123,9 @@ TEST_CASE("traffic is that of operands, results and gradients, or what an op dec
       {"exp", Pass::forward, 2 * n},     {"exp", Pass::backward, 3 * n},       {"reshape", Pass::forward, 0},
       {"reshape", Pass::backward, 0},    {"embedding", Pass::forward, 2 * 12}, {"embedding", Pass::backward, 3 * 12},
       {"sum", Pass::forward, n + 12 + 2}};
-  for (const auto& [name, pass, numbers] : rows) {
-    INFO(name);
+  for (const auto& row : rows) {
+    const auto& [name, pass, numbers] = row;
+    INFO(std::get<0>(row));
     CHECK(row_of(profile, name, pass).bytes == numbers * number);
   }
   // The one result of two adds is a number; y is added to itself, and its two gradients are added up.

@@ -81,8 +81,9 @@ TEST_CASE("sinusoidal positions: angles in double, of any position") {
   REQUIRE(table.shape() == Shape{1, 4, odd_width});
   for (int64_t p = 0; p < 4; ++p) {
     for (int64_t c = 0; c < odd_width; ++c) {
-      const double pair = static_cast<double>(c / 2);
-      const double angle = positions[p] / std::pow(10000.0, 2 * pair / static_cast<double>(odd_width));
+      const int64_t pair = c / 2;
+      const double angle =
+          positions[p] / std::pow(10000.0, static_cast<double>(2 * pair) / static_cast<double>(odd_width));
       const double expected = c % 2 == 0 ? std::sin(angle) : std::cos(angle);
       CHECK(std::abs(static_cast<double>(table[p * odd_width + c]) - expected) <= (sizeof(real) == 4 ? 1e-7 : 1e-9));
     }
