@@ -112,7 +112,8 @@ TEST_CASE("documents: training, evaluation, generation, report") {
                  train_mixture("x", {"data.documents=marker"}),
                  1,
                  {"data.documents.text: \"<|endoftext|>\" does not occur in the training text", "documents: file"}});
-  check_refused(place, {"tail", {}, train_mixture("x", {"data.documents=file"}), 2, {"data.split: tail would cut", "by-file"}});
+  check_refused(
+      place, {"tail", {}, train_mixture("x", {"data.documents=file"}), 2, {"data.split: tail would cut", "by-file"}});
   check_refused(place, {"a token that the model does not know",
                         {},
                         {"eval", "runs/plain", "--set", "data.documents=line"},

@@ -205,8 +205,9 @@ void Checkpoints::write_files(const fs::path& folder, const RunParts& parts) con
   for (const OptimizerState& state : parts.optimizer.states())
     add_tensors(optimizer, parts.params, "." + state.name(), [&](const Param& param) { return state.of(param); });
   if (parts.average != nullptr) add_tensors(optimizer, parts.params, trained_suffix, within(parts.params.values()));
-  write_safetensors((folder / model_name).string(), model,
-                    {{"format", "capstan"}, {"step", std::to_string(parts.state.step)}, {"aliases", json_text(aliases)}});
+  write_safetensors(
+      (folder / model_name).string(), model,
+      {{"format", "capstan"}, {"step", std::to_string(parts.state.step)}, {"aliases", json_text(aliases)}});
   write_safetensors((folder / optimizer_name).string(), optimizer, {{"step", std::to_string(parts.state.step)}});
   write_text(folder / state_name, to_json(parts.state));
   sync_folder(folder.string());
