@@ -68,8 +68,8 @@ elseif(NOT TARGET capstan::openblas)
   target_link_options(capstan::openblas INTERFACE LINKER:-rpath,${OPENBLAS_FOLDER} LINKER:--disable-new-dtags)
 endif()
 
-# oneDNN is optional. Its OpenMP build only, again for the one thread pool. By its path: its own CMake package asks for
-# OpenCL's headers.
+# oneDNN is optional. Its OpenMP build only, again for the one thread pool. By its path:
+# its own CMake package asks for OpenCL's headers.
 if(NOT TARGET capstan::onednn)
   add_library(capstan::onednn INTERFACE IMPORTED)
   if(CAPSTAN_ONEDNN)

@@ -62,8 +62,8 @@ void validate(const ModelConfig& config, Problems& problems);
 /// Throws ConfigError with all problems under `model.`; for configurations that did not come through a reader.
 void check_config(const ModelConfig& config);
 
-/// The longest document the model can read, if there is a limit: learned positions, or a mixer with parameters for
-/// every position.
+/// The longest document the model can read, if there is a limit:
+/// learned positions, or a mixer with parameters for every position.
 std::optional<int64_t> position_limit(const ModelConfig& config);
 /// Blocks with `repeat` written out.
 std::vector<LayerConfig> expanded_layers(const ModelConfig& config);

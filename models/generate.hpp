@@ -36,8 +36,8 @@ namespace capstan::CAPSTAN_PRECISION {
 /// Chooses tokens. Draw n is a pure function of the seed and n. In this order: repetition penalty p
 /// (logits of tokens seen are divided by p where positive, multiplied by p elsewhere; Keskar et al. 2019, arXiv
 /// 1909.05858), temperature, top-k, top-p (the fewest likeliest tokens whose probability reaches p; Holtzman et al.
-/// 2020, arXiv 1904.09751). Among equal logits the lower id comes first. Throws std::invalid_argument for settings out
-/// of range.
+/// 2020, arXiv 1904.09751). Among equal logits the lower id comes first.
+/// Throws std::invalid_argument for settings out of range.
 class Sampler {
  public:
   Sampler(const SamplingConfig& config, int64_t vocabulary);

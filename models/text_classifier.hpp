@@ -11,8 +11,8 @@ namespace capstan::CAPSTAN_PRECISION {
 /// + h. Pooling: mean a_t = 1/n; cls: an extra token precedes the text, a_t = 1 there and 0 elsewhere (its
 /// embedding is the last row of embed.weight, (V + 1, D)); attention: a = softmax(w . tanh(W x_t + b)). A text without
 /// a valid token has p = 0, or the state of the cls token alone. With n-grams configured, their logits are added.
-/// Parameters of the stack, head.weight (C, D), head.bias, for attention pooling.hidden.weight (D, D), pooling.hidden.bias, pooling.score.weight (1, D), and those
-/// of ngrams (nn/layers/ngram_features.hpp).
+/// Parameters of the stack, head.weight (C, D), head.bias, for attention pooling.hidden.weight (D, D),
+/// pooling.hidden.bias, pooling.score.weight (1, D), and those of ngrams (nn/layers/ngram_features.hpp).
 class TextClassifier final : public Task {
  public:
   /// Make it, then finalize() the store of `scope`.

@@ -10,8 +10,8 @@
 namespace capstan {
 namespace {
 
-/// Says what is wrong with the command line. Where a command is missing or unknown, CLI11 says only that one is
-/// required.
+/// Says what is wrong with the command line. Where a command is missing or unknown,
+/// CLI11 says only that one is required.
 int refuse(CLI::App& root, const CLI::ParseError& error) {
   CLI::App* app = &root;
   std::string name = root.get_name();

@@ -21,8 +21,8 @@ CommandOption* add_config_options(CommandParser& command, ConfigOptions& options
 /// For CommandOption::check: says what is wrong with a number, nothing when it keeps to the limits.
 std::function<std::string(const std::string&)> number_check(const Constraint& limits);
 
-/// One line about this process: threads, instruction set, BLAS; and a warning where the machine can do more than its
-/// BLAS.
+/// One line about this process: threads, instruction set, BLAS;
+/// and a warning where the machine can do more than its BLAS.
 std::vector<std::string> machine_lines();
 
 }  // namespace capstan

@@ -10,8 +10,8 @@ struct ConfigDifference {
   std::string path, a, b;
 };
 
-/// Maps and lists are compared key by key and element by element; a variant whose type differs counts as one
-/// difference.
+/// Maps and lists are compared key by key and element by element;
+/// a variant whose type differs counts as one difference.
 std::vector<ConfigDifference> diff_trees(const ConfigNode& a, const ConfigNode& b);
 
 template <class C>

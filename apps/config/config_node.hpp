@@ -1,5 +1,5 @@
-// The neutral tree between YAML and the config structs: what a YAML text says, where it says it, and how trees are
-// combined.
+// The neutral tree between YAML and the config structs: what a YAML text says, where it says it,
+// and how trees are combined.
 #pragma once
 
 #include <cstddef>

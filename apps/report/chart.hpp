@@ -12,8 +12,8 @@ struct ChartPoint {
 
 enum class LineStyle { thin, marked };  // marked: thick, with a dot at every point
 
-/// A line. `colour` is a number that the page's style sheet gives a colour and, from the second round of colours on, a
-/// dash pattern.
+/// A line. `colour` is a number that the page's style sheet gives a colour and,
+/// from the second round of colours on, a dash pattern.
 struct ChartLine {
   std::string name;
   std::vector<ChartPoint> points;

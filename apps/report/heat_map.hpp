@@ -22,8 +22,8 @@ struct HeatMap {
 /// Averages of blocks, so that neither side is longer than `most`; NAN where a whole block is.
 Matrix pooled(const Matrix& matrix, size_t most);
 
-/// What the strongest colour stands for: the 99.5th percentile of the magnitudes in all maps, at least the smallest
-/// positive number.
+/// What the strongest colour stands for: the 99.5th percentile of the magnitudes in all maps,
+/// at least the smallest positive number.
 float colour_limit(const std::vector<HeatMap>& maps);
 
 /// A group of figures with one scale of colours: orange above 0, blue below, transparent at 0, grey where there is

@@ -41,8 +41,8 @@ struct RunRecord {
 /// Throws Error when the folder is no run's, or its metrics tell of no step yet.
 RunRecord read_record(const std::filesystem::path& folder);
 /// Those of several folders, the lowest validation loss first, then by training loss those without validation. A folder
-/// without a record is left out with a warning (and a plain file without one: runs/* holds any). Throws Error when none
-/// is left.
+/// without a record is left out with a warning (and a plain file without one: runs/* holds any).
+/// Throws Error when none is left.
 std::vector<RunRecord> read_records(const std::vector<std::string>& folders);
 
 /// Keys in which the runs differ, each with its value in every run (in their order). Keys that only some of the runs

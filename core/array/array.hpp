@@ -12,8 +12,8 @@
 namespace capstan {
 
 /// Shape plus shared buffer; cheap to copy. Arrays are immutable once their maker has returned: writing needs the only
-/// handle on the buffer. `reshape` and `rows` share the buffer. Explicitly instantiated for float, double, int32_t and
-/// Bf16.
+/// handle on the buffer. `reshape` and `rows` share the buffer.
+/// Explicitly instantiated for float, double, int32_t and Bf16.
 template <class T>
 class ArrayOf {
  public:

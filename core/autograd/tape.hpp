@@ -42,16 +42,16 @@ class Needs {
  public:
   explicit Needs(const std::vector<std::shared_ptr<GradSlot>>& inputs) : inputs_(inputs) {}
   bool operator[](size_t input) const { return inputs_[input] != nullptr; }
-  /// The gradient block of a parameter, to add into (then answer Grad::accumulated()); null where a gradient is to be
-  /// returned instead.
+  /// The gradient block of a parameter, to add into (then answer Grad::accumulated());
+  /// null where a gradient is to be returned instead.
   real* block(size_t input) const;
 
  private:
   const std::vector<std::shared_ptr<GradSlot>>& inputs_;
 };
 
-/// dy -> gradients of the inputs, in order. `dy` may be taken by value: it is then the pullback's own to write into if
-/// dy.unique().
+/// dy -> gradients of the inputs, in order. `dy` may be taken by value:
+/// it is then the pullback's own to write into if dy.unique().
 using Pullback = std::function<Grads(Array dy, const Needs& needs)>;
 /// The same for several outputs; an output that received no gradient has an empty array.
 using MultiPullback = std::function<Grads(std::vector<Array> dys, const Needs& needs)>;
@@ -61,8 +61,8 @@ using MultiPullback = std::function<Grads(std::vector<Array> dys, const Needs& n
 Var make_var(const char* op, Array value, const std::vector<Var>& inputs, Pullback pullback);
 std::vector<Var> make_vars(const char* op, std::vector<Array> values, const std::vector<Var>& inputs,
                            MultiPullback pullback);
-/// As make_var, but recorded even when no input needs a gradient: the pullback reaches parameters that are not among
-/// the inputs (recomputation).
+/// As make_var, but recorded even when no input needs a gradient: the pullback reaches parameters that are not
+/// among the inputs (recomputation).
 Var make_var_always(const char* op, Array value, const std::vector<Var>& inputs, Pullback pullback);
 
 /// Would an op on these inputs be recorded? Lets a fused op skip what only its pullback needs.

@@ -41,11 +41,11 @@ class Var {
 
   /// For ParamStore: moves value and gradient of a leaf into slices of flat blocks, for all copies of this Var.
   void bind(Array value, Array grad) const;
-  /// For a leaf outside a store: another value of the same shape, for all copies. Throws std::invalid_argument
-  /// otherwise.
+  /// For a leaf outside a store: another value of the same shape,
+  /// for all copies. Throws std::invalid_argument otherwise.
   void assign(Array value) const;
-  /// The value rounded for matrix products (nn/params/bf16_weights.hpp), for all copies of this Var; empty where there
-  /// is none.
+  /// The value rounded for matrix products (nn/params/bf16_weights.hpp),
+  /// for all copies of this Var; empty where there is none.
   const Bf16Array& bf16() const { return node_->bf16; }
   void set_bf16(Bf16Array rounded) const { node_->bf16 = std::move(rounded); }
   /// Do both handles name the same value?

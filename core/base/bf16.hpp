@@ -1,5 +1,5 @@
-// 16-bit floats for the factors of matrix products: the upper half of a float, so its range with 8 bits of
-// significand.
+// 16-bit floats for the factors of matrix products: the upper half of a float,
+// so its range with 8 bits of significand.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,8 @@
 
 namespace capstan {
 
-/// Something outside the program is wrong (a file, a data row, a disk): the message names it and the remedy. Exit
-/// code 1.
+/// Something outside the program is wrong (a file, a data row, a disk):
+/// the message names it and the remedy. Exit code 1.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -43,8 +43,8 @@ inline Constraint one_of(std::vector<std::string> choices) {
   return {std::nullopt, std::nullopt, false, false, false, std::move(choices)};
 }
 
-/// Takes what validate() finds. `path` is relative to the struct validated: "warmup_steps", "layers.0.width", "" for
-/// itself.
+/// Takes what validate() finds. `path` is relative to the struct validated:
+/// "warmup_steps", "layers.0.width", "" for itself.
 class Problems {
  public:
   virtual ~Problems() = default;

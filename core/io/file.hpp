@@ -57,8 +57,8 @@ void make_folders(const std::string& path);
 /// Returns when names created, renamed or removed in the folder are on the disk.
 void sync_folder(const std::string& path);
 void rename_path(const std::string& from, const std::string& to);
-/// Points the symbolic link `link` at `target` (a name relative to the link's folder), atomically: there is no moment
-/// without a link.
+/// Points the symbolic link `link` at `target` (a name relative to the link's folder), atomically:
+/// there is no moment without a link.
 void replace_link(const std::string& link, const std::string& target);
 /// Removes a file or a folder with all it holds; nothing happens when it is not there.
 void remove_tree(const std::string& path);

@@ -8,8 +8,8 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
-/// out[b] = factors[b] * sum of table[ids[i]] over i in [offsets[b], offsets[b + 1]);  table: (rows, width), out:
-/// (bags, width)
+/// out[b] = factors[b] * sum of table[ids[i]] over i in [offsets[b], offsets[b + 1]);
+/// table: (rows, width), out: (bags, width)
 void bag_sums(real* out, const real* table, const int32_t* ids, const int64_t* offsets, const real* factors,
               int64_t bags, int64_t width);
 

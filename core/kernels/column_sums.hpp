@@ -11,8 +11,8 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
-/// Where column sums go: data = beta * data + sums; a null `data` wants none. With beta = 0 the old content is never
-/// read.
+/// Where column sums go: data = beta * data + sums; a null `data` wants none.
+/// With beta = 0 the old content is never read.
 struct ColumnSums {
   real* data = nullptr;
   real beta = 0;
@@ -23,8 +23,8 @@ struct ColumnSums {
 };
 
 /// body(begin, end, sums) over contiguous pieces of [0, rows), one per thread, each with `width` sums of its own that
-/// start at zero; then finish(sums) with the pieces' sums added up in order, so that equal thread counts give equal
-/// bits.
+/// start at zero; then finish(sums) with the pieces' sums added up in order,
+/// so that equal thread counts give equal bits.
 template <class Body, class Finish>
 void for_rows_with_sums(int64_t rows, int64_t grain, int64_t width, const Body& body, const Finish& finish) {
   const int64_t pieces = in_parallel() ? 1 : std::clamp<int64_t>(rows / std::max<int64_t>(grain, 1), 1, threads());

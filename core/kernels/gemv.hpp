@@ -1,5 +1,5 @@
-// Products of a weight matrix with a few rows of x, from weights packed once: the work of decoding, whose cost is to
-// read the weights.
+// Products of a weight matrix with a few rows of x, from weights packed once:
+// the work of decoding, whose cost is to read the weights.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace kernels {
 constexpr int64_t gemv_panel = 32;
 inline int64_t gemv_panels(int64_t out) { return (out + gemv_panel - 1) / gemv_panel; }
 
-/// bf16: the upper halves of two floats, rounded to nearest, ties to even; outputs i and i + 16 of a panel share a
-/// word.
+/// bf16: the upper halves of two floats, rounded to nearest, ties to even;
+/// outputs i and i + 16 of a panel share a word.
 struct Bf16Pair {
   uint32_t bits;  // the first output in the lower half
 };

@@ -11,8 +11,8 @@ namespace kernels {
 /// n = (x - mean x) / sqrt(var x + eps) when centred, else x / sqrt(mean x^2 + eps).
 enum class NormKind { centred, rms };
 
-/// What both ways of a norm over rows of `columns` elements share. gain is (columns) or null for 1; `scale` multiplies
-/// all.
+/// What both ways of a norm over rows of `columns` elements share.
+/// gain is (columns) or null for 1; `scale` multiplies all.
 struct NormPass {
   NormKind kind;
   int64_t rows, columns;

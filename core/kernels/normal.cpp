@@ -29,8 +29,8 @@ Doubles polynomial(const double (&c)[Size], const Doubles& s) {
 }
 
 /// cos(2 pi v) for v in [0, 1). The nearest quarter of a turn is taken off exactly, which leaves |x| <= pi / 4, where
-/// Taylor's series are exact in double with nine terms. (xsimd's cos brings a scalar reduction of huge arguments
-/// along.)
+/// Taylor's series are exact in double with nine terms. (xsimd's cos brings a scalar
+/// reduction of huge arguments along.)
 Doubles cosine_of_turns(const Doubles& v) {
   constexpr double cosine_terms[] = {1.0,
                                      -1.0 / 2,

@@ -1,5 +1,5 @@
-// Passes over the flat parameter blocks: norm, optimizer updates, moving average. No result depends on the thread
-// count.
+// Passes over the flat parameter blocks: norm, optimizer updates, moving average.
+// No result depends on the thread count.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,8 @@
 
 namespace capstan {
 
-/// The level in use, such as "x86-64-v3"; of a native build the instruction set it was compiled for, such as
-/// "avx512bw".
+/// The level in use, such as "x86-64-v3"; of a native build the instruction set it was
+/// compiled for, such as "avx512bw".
 std::string kernel_level();
 
 /// Can this CPU run programs for "x86-64-v2", "x86-64-v3", "x86-64-v4"? False for any other name.

@@ -21,11 +21,11 @@ class AftBias {
   virtual int64_t heads() const { return 1; }
   /// Whether w_ts depends on t - s alone, so that tiles of one form have the same weights.
   virtual bool shift_invariant() const { return false; }
-  /// w_ts of head `head` into out[(t - t0) * stride + (s - s0)]; entries outside the window are left for the caller to
-  /// set.
+  /// w_ts of head `head` into out[(t - t0) * stride + (s - s0)];
+  /// entries outside the window are left for the caller to set.
   virtual void logits(const AftTile& tile, int64_t head, real* out, int64_t stride) const = 0;
-  /// Takes the gradient of those values, 0 outside the window; of a shift-invariant bias summed over tiles of one
-  /// form.
+  /// Takes the gradient of those values, 0 outside the window;
+  /// of a shift-invariant bias summed over tiles of one form.
   virtual void add_gradient(const AftTile& tile, int64_t head, const real* dlogits, int64_t stride) = 0;
   /// Gradients of the parameters, in the order of the op's inputs after qkv.
   virtual Grads take_gradients() = 0;

@@ -11,8 +11,8 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-/// Value channels of a group with one key per channel: [E V | E] then is 128 columns wide, enough for an efficient
-/// product.
+/// Value channels of a group with one key per channel: [E V | E] then is 128 columns wide,
+/// enough for an efficient product.
 constexpr int64_t group_channels = 64;
 
 /// Above it nothing that underflowed can matter, and in float K - m is within (-32, 0], where its rounding stays

@@ -27,8 +27,8 @@ real chunk_linear_scale(const ChunkLinearOptions& options, int64_t index, int64_
 /// O_i = q_i . M / n with M = sum of k_j^T v_j over the keys that i sees: causal those of all strictly earlier chunks
 /// of its document (the first chunk gives 0), bidirectional those of the whole document. Padding gives 0 and gets no
 /// gradient.  q, k: (B, T, Z), v: (B, T, E) -> (B, T, E).  Saves q, k and v only: the pullback runs the state M
-/// (Z, E) forward again for dq and its mirror image N backward for dk and dv. Throws std::invalid_argument naming the
-/// shapes.
+/// (Z, E) forward again for dq and its mirror image N backward for dk and dv.
+/// Throws std::invalid_argument naming the shapes.
 Var chunk_linear_attention(const Var& q, const Var& k, const Var& v, const Segments& segments,
                            const ChunkLinearOptions& options);
 

@@ -21,8 +21,8 @@ struct FastformerWeights {
 };
 
 /// qk: (B, T, 2D) -> (B, T, D), 0 for padding.  O(T D) beyond the products. Saves the weights of both pools, 2 B T H
-/// values; the pullback computes the pools again and scans backwards without exp. Throws std::invalid_argument naming
-/// the shapes.
+/// values; the pullback computes the pools again and scans backwards without exp.
+/// Throws std::invalid_argument naming the shapes.
 Var fastformer(const Var& qk, const FastformerWeights& weights, const Segments& segments, bool causal);
 
 /// What a pool remembers of B sequences: per head the running maximum m of the logits and D = sum e^(logit - m), (B,
@@ -36,8 +36,8 @@ struct FastformerState {
   AdditivePoolState query, key;
 };
 
-/// The causal op for the next T tokens of B sequences, qk (B, T, 2D) -> (B, T, D), going on from `state`. Records
-/// nothing.
+/// The causal op for the next T tokens of B sequences, qk (B, T, 2D) -> (B, T, D),
+/// going on from `state`. Records nothing.
 Array fastformer_continue(const Array& qk, const FastformerWeights& weights, FastformerState& state);
 /// The same up to u, (B, T, D): for a caller that multiplies by to_r itself.
 Array fastformer_pools(const Array& qk, const FastformerWeights& weights, FastformerState& state);

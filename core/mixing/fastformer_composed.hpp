@@ -1,6 +1,6 @@
 // Fastformer's additive attention as a composition of primitives: the definition, not optimised. B x T x H x
-// T elements; for tests and for readers. The arguments are those of core/mixing/fastformer.hpp, which computes the
-// same.
+// T elements; for tests and for readers. The arguments are those
+// of core/mixing/fastformer.hpp, which computes the same.
 #pragma once
 
 #include "core/mixing/fastformer.hpp"

@@ -44,8 +44,8 @@ struct Side {
   Transpose transpose;
 };
 
-/// out (rows, columns) += (or =, for `replace`) left * right, in every batch; batches that share an output are added
-/// up.
+/// out (rows, columns) += (or =, for `replace`) left * right, in every batch;
+/// batches that share an output are added up.
 struct Product {
   Side left, right;
   Role out_role;

@@ -12,8 +12,8 @@ struct MatmulOptions {
 
 /// y = a b.  a: (..., M, K), b: (..., K, N) -> (..., M, N); with Transpose::yes an operand is stored (..., K, M) or
 /// (..., N, K). The leading axes broadcast.  da = g b^T, db = a^T g, summed over broadcast axes; the gradient of a
-/// parameter is added to its block in place. Throws std::invalid_argument for a rank below 2 and for shapes that do not
-/// fit.
+/// parameter is added to its block in place. Throws std::invalid_argument for a rank below 2
+/// and for shapes that do not fit.
 Var matmul(const Var& a, const Var& b, const MatmulOptions& options = {});
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -12,8 +12,8 @@ struct RotaryTables {
 };
 
 /// One table row per position between the lowest and the highest where these are no more than the positions (so that
-/// the sequences of a batch share them), else one per position. A position's values depend on nothing but the
-/// position.
+/// the sequences of a batch share them), else one per position.
+/// A position's values depend on nothing but the position.
 RotaryTables rotary_tables(const Ids& positions, int64_t pairs, double base);
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,6 +1,6 @@
 // Softmax over the last axis.  x: (..., D) -> y: (..., D). A mask broadcasts to x: entries where it is 0 take no part,
-// their results and gradients are 0, and their x may be anything. A row with no entry left gives zeros and zero
-// gradients.
+// their results and gradients are 0, and their x may be anything.
+// A row with no entry left gives zeros and zero gradients.
 #pragma once
 
 #include "core/autograd/tape.hpp"

@@ -1,6 +1,6 @@
 // Matrix products: one interface to two libraries (core/products/gemm_backend.hpp). Rows are split among our own
-// threads and a library runs each piece on one thread, which reaches a higher share of the machine's rate than the
-// library's own threading.
+// threads and a library runs each piece on one thread, which reaches a higher share of the machine's rate
+// than the library's own threading.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ using Bf16View = MatrixOf<Bf16>;
 void gemm(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView& b, real* c, int64_t c_stride,
           real alpha = 1, real beta = 0);
 
-/// C = A B + beta * C of bf16 matrices, multiplied and added in floats; beta is 0 or 1. Throws std::invalid_argument
-/// otherwise.
+/// C = A B + beta * C of bf16 matrices, multiplied and added in floats;
+/// beta is 0 or 1. Throws std::invalid_argument otherwise.
 void gemm(int64_t m, int64_t n, int64_t k, const Bf16View& a, const Bf16View& b, float* c, int64_t c_stride,
           float beta = 0);
 

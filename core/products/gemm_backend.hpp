@@ -24,8 +24,8 @@ enum class Bf16Backend {
   floats,  // the elements as floats, by the libraries above: equal but for the order of additions, without any gain
 };
 
-/// Why products in bf16 gain nothing here, and what to do; empty where the build has oneDNN and the CPU has the
-/// instructions.
+/// Why products in bf16 gain nothing here, and what to do;
+/// empty where the build has oneDNN and the CPU has the instructions.
 std::string bf16_obstacle();
 /// oneDNN where there is no obstacle and floats elsewhere, until set_bf16_backend() says otherwise.
 Bf16Backend bf16_backend();
@@ -35,8 +35,8 @@ void set_bf16_backend(Bf16Backend backend);
 /// Can set_bf16_backend(onednn) succeed?
 bool onednn_multiplies_bf16();
 
-/// On the calling thread alone. Which library computes a product depends on its shape and strides, never on its
-/// elements.
+/// On the calling thread alone. Which library computes a product depends on its shape
+/// and strides, never on its elements.
 void multiply(const Product<float>& product);
 void multiply(const Product<double>& product);
 void multiply(const Bf16Product& product);

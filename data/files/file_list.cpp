@@ -27,8 +27,8 @@ std::vector<std::string> parts_of(std::string_view path) {
 
 bool has_wildcard(std::string_view text) { return text.find_first_of("*?[") != std::string_view::npos; }
 
-/// reachable[j]: the path's parts so far can be matched by the first j parts of the pattern. No backtracking, so no
-/// pattern is slow.
+/// reachable[j]: the path's parts so far can be matched by the first j parts of the pattern.
+/// No backtracking, so no pattern is slow.
 bool parts_match(const std::vector<std::string>& path, const std::vector<std::string>& pattern) {
   std::vector<bool> reachable(pattern.size() + 1, false);
   reachable[0] = true;

@@ -21,14 +21,13 @@ struct FoundFile {
 };
 
 /// The files that `paths` name, sorted by path, each once: files as they are; folders with everything below them;
-/// patterns with
-/// `*`, `?` and `[a-z]` (within a name) and `**` (any number of folders). From folders and patterns, hidden files and
-/// folders, empty files and binary files (looks_binary) are left out. Throws Error for a path that does not exist, and
-/// for a folder or pattern that gives no text.
+/// patterns with `*`, `?` and `[a-z]` (within a name) and `**` (any number of folders). From folders and patterns,
+/// hidden files and folders, empty files and binary files (looks_binary) are left out. Throws Error for a path that
+/// does not exist, and for a folder or pattern that gives no text.
 std::vector<FoundFile> list_files(const std::vector<std::string>& paths, const FileFilter& filter = {});
 
-/// The same path by path: the files of paths[0], then those of paths[1], and so on. Throws Error for a file that two
-/// paths name.
+/// The same path by path: the files of paths[0], then those of paths[1], and so on.
+/// Throws Error for a file that two paths name.
 std::vector<FoundFile> list_sources(const std::vector<std::string>& paths, const FileFilter& filter = {});
 
 /// Does a whole path match a pattern?

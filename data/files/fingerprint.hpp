@@ -11,8 +11,8 @@
 
 namespace capstan {
 
-/// XXH3-128 over everything added. Each piece is preceded by its length, so that moving a byte from one piece to the
-/// next shows.
+/// XXH3-128 over everything added. Each piece is preceded by its length,
+/// so that moving a byte from one piece to the next shows.
 class Fingerprint {
  public:
   Fingerprint();

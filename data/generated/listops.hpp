@@ -56,8 +56,8 @@ int32_t listops_value(std::string_view text);
 std::optional<std::vector<int32_t>> listops_draw(const ListOpsConfig& config, std::string_view split, uint64_t attempt);
 
 /// Test, valid and train examples, in this order of drawing; no expression occurs twice, across splits neither, and
-/// those of a split do not depend on the sizes of later ones. Throws Error when the settings do not allow so many
-/// different expressions.
+/// those of a split do not depend on the sizes of later ones. Throws Error when the settings do not allow
+/// so many different expressions.
 ClassificationData make_listops(const ListOpsConfig& config);
 
 SourceFacts facts(const ListOpsConfig& config);

@@ -26,8 +26,8 @@ inline std::vector<EnumName<TableFormat>> enum_names(TableFormat) {
 /// Throws Error when the name does not show it.
 TableFormat format_of(const std::string& path);
 
-/// Which columns hold what: a number from 1 (-1 is the last column, -2 the one before), a name of the header, or a key
-/// of JSONL.
+/// Which columns hold what: a number from 1 (-1 is the last column, -2 the one before),
+/// a name of the header, or a key of JSONL.
 struct ColumnChoice {
   bool header = false;
   std::optional<std::string> label;  // otherwise column 1, or "label"

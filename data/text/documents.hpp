@@ -70,8 +70,8 @@ size_t document_border(const DocumentsConfig& config, std::string_view text, siz
 /// the end of its last line; a document of nothing else is none. What it gives does not depend on the pieces.
 class DocumentCutter {
  public:
-  /// A part of a document; with the last one, which may be empty, the document ends. Parts are cut where the border
-  /// allows it.
+  /// A part of a document; with the last one, which may be empty, the document ends.
+  /// Parts are cut where the border allows it.
   using Visit = std::function<void(std::string_view part, bool last)>;
 
   /// border: Tokenizer::border().
@@ -92,8 +92,8 @@ class DocumentCutter {
   bool open_ = false;  // a part of the document has been given
 };
 
-/// The tokens of a text that comes in pieces, every document followed by end_of_document(); without documents, those of
-/// the pieces.
+/// The tokens of a text that comes in pieces, every document followed by end_of_document();
+/// without documents, those of the pieces.
 class DocumentEncoder {
  public:
   /// `tokenizer` must outlive it. file: what errors call the text.

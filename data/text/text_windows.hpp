@@ -1,5 +1,5 @@
-// Windows of a row of tokens, for training and for evaluation of language models. The label of a position is the token
-// after its own.
+// Windows of a row of tokens, for training and for evaluation of language models.
+// The label of a position is the token after its own.
 #pragma once
 
 #include "data/batches/batcher.hpp"

@@ -86,8 +86,8 @@ class FolderLock {
   int descriptor_ = -1;
 };
 
-/// The right to make something from a text, which one process has at a time. Takes with it, in the end, whatever is not
-/// finished.
+/// The right to make something from a text, which one process has at a time.
+/// Takes with it, in the end, whatever is not finished.
 class TokenCacheWriter {
  public:
   TokenCacheWriter(const TokenCache& cache, const LogLine& log);

@@ -17,8 +17,8 @@ void describe(Fields& f, CharTokenizerConfig& c) {
   describe_normalisation(f, c.normalisation);
 }
 
-/// One id per Unicode code point of the normalised training text, in the order of the code points; id 0 is every other
-/// one.
+/// One id per Unicode code point of the normalised training text,
+/// in the order of the code points; id 0 is every other one.
 class CharTokenizer final : public Tokenizer {
  public:
   static constexpr int32_t unknown = 0;

@@ -36,8 +36,8 @@ inline bool changes_nothing(const Normalisation& rule) { return rule.form == Nor
 /// one of these to what precedes it.
 std::string normalised(std::string_view text, const Normalisation& rule);
 
-/// The largest position <= `at` with an ASCII character after it, or the text's end: normalised() may work on the two
-/// sides alone.
+/// The largest position <= `at` with an ASCII character after it, or the text's end:
+/// normalised() may work on the two sides alone.
 size_t normalisation_border(std::string_view text, size_t at);
 
 }  // namespace capstan

@@ -49,8 +49,8 @@ void describe(Fields& f, SentencePieceTokenizerConfig& c) {
 }
 
 /// The ids of a SentencePiece model. Each line of a text is encoded on its own, as SentencePiece trains, and followed
-/// by the token of a line's end: the model's "\n", its byte 0x0A, its `</s>` or, if it has none of them, its unknown
-/// token.
+/// by the token of a line's end: the model's "\n", its byte 0x0A, its `</s>` or,
+/// if it has none of them, its unknown token.
 ///
 /// Models that train_sentencepiece() makes invent no blank before a line, keep every blank and have a byte for whatever
 /// has no piece, so that decoding gives the text back (but U+2581, which is the blank within SentencePiece,

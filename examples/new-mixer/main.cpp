@@ -6,8 +6,8 @@
 
 int main(int argc, char** argv) {
   using namespace capstan;
-  // OpenBLAS and OpenMP read their settings before main(), so this starts the program once more where better ones
-  // exist.
+  // OpenBLAS and OpenMP read their settings before main(),
+  // so this starts the program once more where better ones exist.
   restart_with_best_settings(argv);
 
   // From here on a configuration may say `mixer: {type: custom, name: running-mean, expansion: 2}`.

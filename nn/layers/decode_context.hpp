@@ -15,8 +15,8 @@ class DecodeContext {
  public:
   explicit DecodeContext(DecodeWeights storage = DecodeWeights::float32) : storage_(storage) {}
 
-  /// act(x W^T + b), as linear() without gradients.  x: (..., in) -> (..., out). Throws std::invalid_argument naming
-  /// the shapes.
+  /// act(x W^T + b), as linear() without gradients.  x: (..., in) -> (..., out).
+  /// Throws std::invalid_argument naming the shapes.
   Array linear(const Array& x, const Var& weight, const Var& bias = Var(), Activation activation = Activation::none);
 
   /// As rotary_tables(); consecutive layers that ask for the same tables share them.

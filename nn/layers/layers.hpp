@@ -113,8 +113,8 @@ class Norm {
   Var gain_, bias_;
 };
 
-/// Zeroes a share of the elements while training. Which ones is a pure function of seed, path, example, position and
-/// step.
+/// Zeroes a share of the elements while training. Which ones is a pure function of seed, path,
+/// example, position and step.
 class Dropout {
  public:
   Dropout(const Scope& scope, double rate) : key_(scope.random_key()), rate_(rate) {}

@@ -105,8 +105,8 @@ namespace capstan::CAPSTAN_PRECISION {
 
 /// One of the four variants.  Parameters to_qkv.weight (D + K + D, D), query_bias, key_bias, value_bias, to_out;
 /// position_u and position_v (max_length, rank) or position_bias (max_length, max_length); for aft-conv kernel,
-/// kernel_gain and kernel_bias: w = gain (kernel - mean) / std + bias per head, gain and bias starting at 0, so that it
-/// starts as aft-simple.
+/// kernel_gain and kernel_bias: w = gain (kernel - mean) / std + bias per head, gain and bias starting at 0,
+/// so that it starts as aft-simple.
 class Aft final : public Mixer {
  public:
   Aft(const Scope& scope, const MixerShape& shape, const AftSimpleConfig& config);

@@ -41,8 +41,8 @@ inline void validate(const AttentionConfig& c, const ModelShape& model, Problems
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// Softmax attention with scale 1 / sqrt(D / H).  Parameters to_qkv.weight (3D, D), query_bias, key_bias, value_bias
-/// (D), to_out.
+/// Softmax attention with scale 1 / sqrt(D / H).  Parameters to_qkv.weight (3D, D),
+/// query_bias, key_bias, value_bias (D), to_out.
 class MultiHeadAttention final : public Mixer {
  public:
   MultiHeadAttention(const Scope& scope, const MixerShape& shape, const AttentionConfig& config);

@@ -24,8 +24,8 @@ namespace capstan::CAPSTAN_PRECISION {
 using MixerMaker =
     std::function<std::unique_ptr<Mixer>(const Scope& scope, const MixerShape& shape, const AnyConfig& options)>;
 
-/// Before the first model is made, from one thread. Throws std::invalid_argument for an empty name and for one that
-/// exists.
+/// Before the first model is made, from one thread. Throws std::invalid_argument for an empty
+/// name and for one that exists.
 void register_mixer(const std::string& name, CustomMixerOptions options, MixerMaker make);
 
 /// A mixer without options.

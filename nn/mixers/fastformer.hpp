@@ -16,8 +16,8 @@ inline std::vector<EnumName<FastformerLogits>> enum_names(FastformerLogits) {
   return {{FastformerLogits::all_features, "all-features"}, {FastformerLogits::per_head, "per-head"}};
 }
 
-/// Additive attention: tokens are pooled to one query, its products with the keys to one key. O(T D) time, O(D) decode
-/// state.
+/// Additive attention: tokens are pooled to one query, its products with the keys to one key.
+/// O(T D) time, O(D) decode state.
 struct FastformerConfig {
   static constexpr const char* type_name = "fastformer";
   int64_t heads = 4;
@@ -48,8 +48,8 @@ inline void validate(const FastformerConfig& c, const ModelShape& model, Problem
 namespace capstan::CAPSTAN_PRECISION {
 
 /// y = W_o (W_r u + b_r + q) + b_o with u of core/mixing/fastformer.hpp.  Parameters to_qk.weight (2D, D) and bias (2D),
-/// query_logits and key_logits .weight (H, D) or, per head, (H, D/H) and .bias (H), to_r.weight (D, D) and bias,
-/// to_out.
+/// query_logits and key_logits .weight (H, D) or, per head, (H, D/H) and .bias (H),
+/// to_r.weight (D, D) and bias, to_out.
 class Fastformer final : public Mixer {
  public:
   Fastformer(const Scope& scope, const MixerShape& shape, const FastformerConfig& config);

@@ -72,8 +72,8 @@ struct GatedKernelShape {
   int64_t chunk = 0;     // as in AttentionOptions
 };
 
-/// For a query that sees `count` keys, at least 1. `bias` is the same for every query. Throws std::invalid_argument for
-/// an undefined combination.
+/// For a query that sees `count` keys, at least 1. `bias` is the same for every query.
+/// Throws std::invalid_argument for an undefined combination.
 KernelScales kernel_scales(const GatedKernelConfig& config, const GatedKernelShape& shape, double count);
 
 /// Options of attention() with the scales of every query but `bias`, which is for the table of b.

@@ -18,11 +18,11 @@ struct ParamOptions {
   bool by_rows = false;
   // The table and its optimizer state are set to zero when an epoch ends (train/optimizers/fresh_tables.hpp).
   bool fresh_each_epoch = false;
-  // Its rows have little to do with each other: one per token, class or head. Other decayed weights of rank 2 are
-  // matrices (is_matrix below).
+  // Its rows have little to do with each other: one per token, class or head.
+  // Other decayed weights of rank 2 are matrices (is_matrix below).
   bool table = false;
-  // Rows of each of the matrices that this weight stacks to do their products in one ({D, D, D}: to_qkv); empty: it is
-  // one matrix.
+  // Rows of each of the matrices that this weight stacks to do their products in one ({D, D, D}:
+  // to_qkv); empty: it is one matrix.
   std::vector<int64_t> stacked = {};
 };
 

@@ -1,5 +1,5 @@
-// `capstan import`: weights of the public PyTorch modules give the outputs of the PyTorch twins
-// (tests/parity/README.md).
+// `capstan import`: weights of the public PyTorch modules give the outputs
+// of the PyTorch twins (tests/parity/README.md).
 #include <functional>
 
 #include "core/base/error.hpp"

@@ -1,7 +1,7 @@
 # train.precision: bf16 follows float32 on tinyshakespeare for 2,000 steps, every system at about 1 M parameters: the mean
 # training loss of every 100 steps and every validation loss within 1 %. Half an hour on 2 idle cores. $SYSTEMS chooses some.
-# attention, gau and fastformer miss that by up to 0.6 %, which is what float32 itself scatters with the number of threads
-# (docs/performance.md, bf16).
+# attention, gau and fastformer miss that by up to 0.6 %, which is what float32 itself scatters with the number
+# of threads (docs/performance.md, bf16).
 . "$(dirname "$0")/support.sh"
 
 text=$source/../shared/data/tinyshakespeare/input.txt

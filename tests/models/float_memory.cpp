@@ -7,8 +7,8 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
-/// Highest number of bytes in use during a training step over `total` tokens in texts of `length`, beyond the model's
-/// own.
+/// Highest number of bytes in use during a training step over `total` tokens in texts
+/// of `length`, beyond the model's own.
 double step_bytes(const System& system, int64_t length, int64_t total) {
   auto config = model_config<LanguageModelConfig>(system);
   config.width = 64;

@@ -8,8 +8,8 @@ namespace {
 /// Cross chunks and windows (5) at odd places; together longer than any position table (24).
 const std::vector<int64_t> lengths = {5, 1, 24, 2, 11};
 
-/// Documents in one row, and each in a row of its own. Each begins with the end of the one before it and predicts its
-/// own end.
+/// Documents in one row, and each in a row of its own. Each begins with the end of the one before
+/// it and predicts its own end.
 struct Packed {
   Batch batch;
   std::vector<Batch> alone;

@@ -1,5 +1,5 @@
-// What every model must do in training beside learning (test_matrix.cpp): ignore padding, take no fresh memory,
-// recompute exactly.
+// What every model must do in training beside learning (test_matrix.cpp):
+// ignore padding, take no fresh memory, recompute exactly.
 #include "core/base/error.hpp"
 #include "core/machine/pool.hpp"
 #include "tests/models/samples.hpp"

@@ -15,8 +15,8 @@ namespace {
 
 constexpr const char* skip_mark = "skipped: ";
 
-/// Writes "<passed> <failed> <skipped>" to the file that CAPSTAN_TEST_COUNTS names, then a line "<case>: <reason>" for each
-/// skipped case.
+/// Writes "<passed> <failed> <skipped>" to the file that CAPSTAN_TEST_COUNTS names,
+/// then a line "<case>: <reason>" for each skipped case.
 void write_counts(int passed, int failed, const std::vector<std::string>& skipped) {
   const char* path = std::getenv("CAPSTAN_TEST_COUNTS");
   if (path == nullptr) return;

@@ -33,8 +33,8 @@ struct Scalar {
 };
 using Reference = std::function<void(Scalar&, double g, double lr, double decay, int64_t step)>;
 
-/// Ten steps of the optimizer beside the reference, for every number of a store larger than a SIMD body, ragged at the
-/// end.
+/// Ten steps of the optimizer beside the reference, for every number of a store larger than
+/// a SIMD body, ragged at the end.
 void compare(const OptimizerConfig& config, double weight_decay, const Reference& reference) {
   ParamStore store;
   fill_store(store, 40003, 517);

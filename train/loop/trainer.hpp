@@ -41,8 +41,8 @@ struct TrainResult {
 /// folder's last checkpoint ends. N steps, a kill and N more give bit for bit the weights of 2N steps (same machine,
 /// BLAS and threads). A step is `accumulate` batches, fewer at an epoch's end: it never crosses into the next epoch.
 /// The parameters hold the trained weights afterwards, not the averaged ones. Throws Error when files, data or numbers
-/// are wrong (a loss or gradient that is not finite leaves the weights as they were), ConfigError when the
-/// configuration is.
+/// are wrong (a loss or gradient that is not finite leaves the weights as they were),
+/// ConfigError when the configuration is.
 TrainResult train(const TrainInputs& inputs, const TrainConfig& config);
 
 }  // namespace capstan

@@ -1,5 +1,5 @@
-// Sign of an interpolated momentum: wants about a tenth of AdamW's learning rate and ten times its decay. Chen et al.
-// 2023, arXiv 2302.06675.
+// Sign of an interpolated momentum: wants about a tenth of AdamW's learning rate and ten times its decay.
+// Chen et al. 2023, arXiv 2302.06675.
 #pragma once
 
 #include <vector>

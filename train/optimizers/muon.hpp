@@ -1,6 +1,6 @@
 // Momentum orthogonalised by a Newton-Schulz iteration, for matrices; AdamW for all other parameters. Jordan et al. 2024,
-// "Muon: an optimizer for hidden layers in neural networks"; learning rate and decay as in Liu et al. 2025, arXiv
-// 2502.16982.
+// "Muon: an optimizer for hidden layers in neural networks";
+// learning rate and decay as in Liu et al. 2025, arXiv 2502.16982.
 #pragma once
 
 #include <cstdint>

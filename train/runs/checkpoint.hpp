@@ -1,5 +1,5 @@
-// Checkpoints of a run: FOLDER/step-N/{model.safetensors, optimizer.safetensors, state.json} and the links `last`,
-// `best`.
+// Checkpoints of a run: FOLDER/step-N/{model.safetensors, optimizer.safetensors, state.json}
+// and the links `last`, `best`.
 //
 // A checkpoint is written into a hidden folder, synced, renamed to step-N, and only then linked; old ones are removed
 // last. Whatever call a kill falls between, `last` leads to a whole checkpoint, or there is none yet.
@@ -35,8 +35,8 @@ class Checkpoints {
   /// Creates the folder and finishes or takes back what a killed save left behind. Only for the process that trains.
   void recover();
 
-  /// The folder `last` leads to; empty when nothing has been saved. Throws Error with the remedy when the link leads
-  /// nowhere.
+  /// The folder `last` leads to; empty when nothing has been saved.
+  /// Throws Error with the remedy when the link leads nowhere.
   std::optional<std::filesystem::path> last() const;
   std::filesystem::path of_step(int64_t step) const { return folder_ / ("step-" + std::to_string(step)); }
   /// Steps that have a folder, ascending.
@@ -66,8 +66,8 @@ class Checkpoints {
 /// file. Throws Error when there is none.
 std::string find_model_file(const std::filesystem::path& where);
 
-/// Reads all parameters from a file. Throws Error naming the first parameter that is missing, unknown or of another
-/// shape.
+/// Reads all parameters from a file. Throws Error naming the first parameter that is missing,
+/// unknown or of another shape.
 void load_model(const std::string& path, ParamStore& params);
 
 /// The state of a checkpoint's folder.

@@ -1,5 +1,5 @@
-// The weights of a softmax over a growing set of tokens, and the state (m, D, R) of AFT-simple that is built on them,
-// in registers.
+// The weights of a softmax over a growing set of tokens, and the state
+// (m, D, R) of AFT-simple that is built on them, in registers.
 #pragma once
 
 #include "core/kernels/mixing/aft_state.hpp"
@@ -77,8 +77,8 @@ class AftRecurrence {
   simd::Batch average_[Group::size];
 };
 
-/// Registers that advance together: whole cache lines of every token, and chains enough to hide the exp and the
-/// quotient.
+/// Registers that advance together: whole cache lines of every token,
+/// and chains enough to hide the exp and the quotient.
 constexpr int aft_group_size = 4;
 
 }  // namespace kernels

@@ -13,8 +13,8 @@ namespace kernels {
 void aft_scan(const AftInput& in, int64_t length, int64_t channels, const AftState& state, real* y, int64_t y_stride,
               real* gate, real* average);
 
-/// Pullback of aft_scan from a cleared state, without any exp of keys: with H = dY sigmoid(Q), from the last token
-/// back,
+/// Pullback of aft_scan from a cleared state, without any exp of keys:
+/// with H = dY sigmoid(Q), from the last token back,
 ///   B_t = H_t + (1 - g_{t+1}) B_{t+1},  C_t = H_t R_t + (1 - g_{t+1}) C_{t+1},  dV = g B,  dK = g (V B - C).
 void aft_scan_backward(const AftInput& in, int64_t length, int64_t channels, const real* dy, const real* gate,
                        const real* average, int64_t y_stride, const AftGradient& out);

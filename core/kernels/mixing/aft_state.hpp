@@ -8,8 +8,8 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
-/// q|k|v of consecutive tokens: pointers to the first channel of the first token, `stride` elements from token to
-/// token.
+/// q|k|v of consecutive tokens: pointers to the first channel of the first token,
+/// `stride` elements from token to token.
 struct AftInput {
   const real *q, *k, *v;
   int64_t stride;

@@ -16,8 +16,8 @@ inline std::vector<EnumName<AttentionKernel>> enum_names(AttentionKernel) {
 }
 
 /// The laplace kernel is the distribution function of a normal variable with this mean and deviation: sqrt(1/2) and
-/// sqrt(1/(4 pi)), which make it agree with relu(x)^2 in value and slope where x = sqrt(1/2). Ma et al. 2022, arXiv
-/// 2209.10655.
+/// sqrt(1/(4 pi)), which make it agree with relu(x)^2 in value and slope where x = sqrt(1/2).
+/// Ma et al. 2022, arXiv 2209.10655.
 constexpr double laplace_mean = 0.707106781186547524400844362104849039;
 constexpr double laplace_deviation = 0.282094791773878143474039725780386293;
 

@@ -145,8 +145,8 @@ TEST_CASE("safetensors: a flipped bit anywhere, or a cut anywhere, is noticed") 
     flipped[byte] = static_cast<char>(flipped[byte] ^ (1 << byte % 8));
     if (error_of(flipped).empty()) ++unnoticed;
   }
-  // What may pass: the checksum's own key misspelt (8 letters), and spaces behind the header turned into other white
-  // space.
+  // What may pass: the checksum's own key misspelt (8 letters),
+  // and spaces behind the header turned into other white space.
   CHECK(unnoticed <= 10);
   for (size_t length = 0; length < whole.size(); ++length) CHECK_FALSE(error_of(whole.substr(0, length)).empty());
 }

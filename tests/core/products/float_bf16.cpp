@@ -101,8 +101,8 @@ struct Bf16ProductCase {
   int64_t a_gap = 0, b_gap = 0, c_gap = 0;
 };
 
-/// Ragged edges, odd depths (the CPU's instruction takes two at a time), one row, one column, and sides long enough to
-/// be split.
+/// Ragged edges, odd depths (the CPU's instruction takes two at a time), one row, one column,
+/// and sides long enough to be split.
 const std::vector<Bf16ProductCase> product_cases = {
     {1, 1, 1},    {3, 5, 7, 2, 1, 4},     {1, 64, 33},  {64, 1, 33, 0, 0, 2}, {2, 300, 257},           {33, 31, 32},
     {64, 64, 64}, {65, 63, 127, 3, 1, 2}, {128, 48, 1}, {200, 130, 96},       {96, 210, 131, 0, 5, 0}, {512, 40, 72},

@@ -89,8 +89,8 @@ TEST_CASE("blocks, pre- and post-norm, with and without feed-forward, dropout on
   }
 }
 
-/// The options of the position biases that mixer_cases() does not spell out, bidirectional windows past the document
-/// too.
+/// The options of the position biases that mixer_cases() does not spell out,
+/// bidirectional windows past the document too.
 std::vector<MixerCase> gradient_cases() {
   std::vector<MixerCase> cases = mixer_cases();
   for (const PositionBias position_bias : {PositionBias::factorised, PositionBias::dense})

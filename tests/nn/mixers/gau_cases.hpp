@@ -20,8 +20,8 @@ inline GauConfig gau_config(AttentionKernel kernel, LogitForm logits, Normaliser
   return config;
 }
 
-/// Every kernel with every form of logits and normaliser that exists, every position bias and rotary form in several of
-/// them.
+/// Every kernel with every form of logits and normaliser that exists,
+/// every position bias and rotary form in several of them.
 inline std::vector<MixerCase> gau_cases() {
   const std::vector<RotaryConfig> turns{
       {true, 0, 100, RotaryPairs::halves}, {false}, {true, 4, 10000, RotaryPairs::interleaved}};

@@ -1,5 +1,5 @@
-// What every mixer must do (design.md section 6), whatever its system: the checks that the tests of each system run on
-// their own cases.
+// What every mixer must do (design.md section 6), whatever its system:
+// the checks that the tests of each system run on their own cases.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// The AFT mixer, norms, activations, rotary positions, cross entropy and AdamW against PyTorch
-// (tests/parity/README.md).
+// The AFT mixer, norms, activations, rotary positions, cross entropy
+// and AdamW against PyTorch (tests/parity/README.md).
 #include "tests/support/fixture.hpp"
 
 #include <filesystem>
