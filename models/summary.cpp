@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "core/text/affixes.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -12,10 +13,6 @@ namespace {
 std::string part_of(const std::string& name) {
   const size_t dot = name.find('.');
   return name.substr(0, name.compare(0, dot, "blocks") == 0 ? name.find('.', dot + 1) : dot);
-}
-
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
 /// FLOPs per token of the matrix product with a parameter; tables that are only looked up cost nothing.
@@ -49,7 +46,7 @@ double saved_elements(const std::string& owner, const LayerConfig& config, const
 /// Blocks that share `param`: it counts once as a parameter, but its product counts in each of them.
 void add_shared_uses(ModelSummary& summary, const ParamStore& store, const Param& param) {
   for (const auto& [name, target] : store.aliases()) {
-    if (target != param.name || name.compare(0, 7, "blocks.") != 0) continue;
+    if (target != param.name || !starts_with(name, "blocks.")) continue;
     LayerSummary& layer = row(summary, part_of(name));
     layer.flops += product_flops(layer.name, param);
     layer.decode_flops = layer.flops;

@@ -5,13 +5,14 @@
 
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
+#include "core/text/affixes.hpp"
 #include "core/text/nearest.hpp"
 
 namespace capstan {
 namespace {
 
-/// Says what is wrong with the command line. Where a command is missing or unknown,
-/// CLI11 says only that one is required.
+/// Reports what is wrong with the command line. If a command is missing or unknown, CLI11 only says that one is
+/// required.
 int refuse(CLI::App& root, const CLI::ParseError& error) {
   CLI::App* app = &root;
   std::string name = root.get_name();
@@ -23,14 +24,14 @@ int refuse(CLI::App& root, const CLI::ParseError& error) {
   for (const CLI::App* command : app->get_subcommands([](const CLI::App*) { return true; }))
     commands.push_back(command->get_name());
   const std::vector<std::string> rest = root.remaining(true);
-  if (commands.empty() || (!rest.empty() && rest.front().rfind('-', 0) == 0)) {
-    std::cerr << fmt::format("error: {}\n{} --help tells what it takes\n",
+  if (commands.empty() || (!rest.empty() && starts_with(rest.front(), "-"))) {
+    std::cerr << fmt::format("error: {}\n{} --help shows the usage\n",
                              rest.empty() ? error.what() : "unknown: " + rest.front(), name);
   } else if (rest.empty()) {
     std::cerr << root.help();
   } else {
     const std::string meant = nearest(rest.front(), commands);
-    std::cerr << fmt::format("error: {}: there is no such command{}\n{} --help lists them\n", rest.front(),
+    std::cerr << fmt::format("error: {}: unknown command{}\n{} --help lists them\n", rest.front(),
                              meant.empty() ? "" : fmt::format(", did you mean {}?", meant), name);
   }
   return exit_wrong_usage;

@@ -1,25 +1,21 @@
 #include <fmt/format.h>
 
 #include "apps/commands/command_text.hpp"
+#include "core/text/affixes.hpp"
+#include "core/text/join.hpp"
 
 namespace capstan {
 namespace {
 
 enum class Words { none, files, folders, keys, choices };
 
-/// What stands behind an option, by its name in --help: FILE, FOLDER, RUN, KEY=VALUE, or "tsv|jsonl".
+/// The kind of an option's value, by its name in --help: FILE, FOLDER, RUN, KEY=VALUE, or "tsv|jsonl".
 Words words_of(const OptionText& option) {
   const auto holds = [&option](const char* text) { return option.value.find(text) != std::string::npos; };
   if (holds("FILE")) return Words::files;
   if (holds("FOLDER") || holds("RUN")) return Words::folders;
   if (holds("KEY")) return Words::keys;
   return holds("|") ? Words::choices : Words::none;
-}
-
-std::string joined(const std::vector<std::string>& words, const char* between) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : between) + word;
-  return out;
 }
 
 /// "tsv|jsonl" -> "tsv jsonl".
@@ -29,14 +25,14 @@ std::string choices_of(std::string value) {
   return value;
 }
 
-/// The names of the commands right below.
+/// The names of the direct subcommands.
 std::vector<std::string> names_below(const CommandText& command) {
   std::vector<std::string> names;
   for (const CommandText& below : command.commands) names.push_back(below.name.substr(command.name.size() + 1));
   return names;
 }
 
-/// What completes an option's value or an argument, in Bash.
+/// Completion of an option's value or an argument, in Bash.
 std::string bash_words(const OptionText& option) {
   switch (words_of(option)) {
     case Words::files:
@@ -53,20 +49,20 @@ std::string bash_words(const OptionText& option) {
   return "kind=none";
 }
 
-/// What the script knows of one command.
+/// The part of the script for one command.
 std::string bash_case(const CommandText& command) {
   std::vector<std::string> options;
-  std::string behind, place = "kind=none";
+  std::string cases, place = "kind=none";
   for (const OptionText& option : command.options) {
     options.insert(options.end(), option.names.begin(), option.names.end());
     if (!option.value.empty())
-      behind += fmt::format("        {}) {} takes={} ;;\n", joined(option.names, "|"), bash_words(option),
-                            option.repeats ? "many" : "one");
+      cases += fmt::format("        {}) {} takes={} ;;\n", join(option.names, "|"), bash_words(option),
+                           option.repeats ? "many" : "one");
   }
-  // Folders are files too: of several arguments, one that takes files speaks for all.
+  // Of several arguments one kind is chosen; completing files offers folders, too.
   for (const OptionText& argument : command.arguments)
     if (place != "kind=files") place = bash_words(argument);
-  const std::string commands = joined(names_below(command), " ");
+  const std::string commands = join(names_below(command), " ");
   if (!commands.empty()) place = fmt::format("kind=words words='{}'", commands);
   return fmt::format(
       "    '{}')\n"
@@ -76,14 +72,14 @@ std::string bash_case(const CommandText& command) {
       "        '') {} ;;\n"
       "      esac\n"
       "      ;;\n",
-      command.name, joined(options, " "), commands, behind, place);
+      command.name, join(options, " "), commands, cases, place);
 }
 
 constexpr const char* bash_end = R"(
 _capstan() {
   local cur=${COMP_WORDS[COMP_CWORD]} command=capstan option= word
   local options commands kind words takes
-  # Which command does the line name, and behind which option is the cursor? Bash cuts words at "=".
+  # The command on the line, and the option whose value the cursor is at. Bash splits words at "=".
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     _capstan_at "$command" "$option"
     if [[ $word == '=' ]]; then
@@ -117,14 +113,14 @@ _capstan() {
 complete -F _capstan capstan
 )";
 
-/// For a word within single quotes of Fish.
+/// A word in single quotes, as Fish reads it.
 std::string fish_quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += (c == '\'' || c == '\\' ? "\\" : "") + std::string(1, c);
   return out + "'";
 }
 
-/// The options that make Fish complete the value.
+/// The arguments with which `complete` of Fish completes the value.
 std::string fish_words(const OptionText& option) {
   switch (words_of(option)) {
     case Words::files:
@@ -147,7 +143,7 @@ std::string fish_lines(const CommandText& command) {
   for (size_t at = command.name.find(' '); at != std::string::npos; at = command.name.find(' ', at + 1))
     here += "; and __fish_seen_subcommand_from " + command.name.substr(at + 1, command.name.find(' ', at + 1) - at - 1);
   const std::vector<std::string> below = names_below(command);
-  if (!below.empty()) here += "; and not __fish_seen_subcommand_from " + joined(below, " ");
+  if (!below.empty()) here += "; and not __fish_seen_subcommand_from " + join(below, " ");
   const std::string start = "complete -c capstan -n " + fish_quoted(here);
 
   std::string out;
@@ -158,7 +154,7 @@ std::string fish_lines(const CommandText& command) {
   for (const OptionText& option : command.options) {
     out += start;
     for (const std::string& name : option.names)
-      out += name.compare(0, 2, "--") == 0 ? " -l " + name.substr(2) : " -s " + name.substr(1);
+      out += starts_with(name, "--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
     if (!option.value.empty() && option.value[0] != '[') out += " -r" + fish_words(option);
     out += " -d " + fish_quoted(option.help) + "\n";
   }
@@ -169,11 +165,10 @@ std::string fish_lines(const CommandText& command) {
 
 std::string bash_completion(const CommandText& root, const std::vector<std::string>& keys) {
   std::string out = "# Completion of capstan for Bash; written by `capstan completion bash`.\n\n";
-  out += "_capstan_keys='" + joined(keys, " ") + "'\n\n";
+  out += "_capstan_keys='" + join(keys, " ") + "'\n\n";
   out +=
-      "# _capstan_at COMMAND OPTION: what the command knows, and what stands behind the option (or, without one, in "
-      "an\n"
-      "# argument's place)\n"
+      "# _capstan_at COMMAND OPTION: the options of the command, and what completes the value of the option (or,\n"
+      "# without an option, an argument)\n"
       "_capstan_at() {\n  options= commands= kind=none words= takes=none\n  case $1 in\n";
   for (const CommandText* const command : all_commands(root)) out += bash_case(*command);
   return out + "  esac\n}\n" + bash_end;
@@ -181,7 +176,7 @@ std::string bash_completion(const CommandText& root, const std::vector<std::stri
 
 std::string fish_completion(const CommandText& root, const std::vector<std::string>& keys) {
   std::string out = "# Completion of capstan for Fish; written by `capstan completion fish`.\n\n";
-  out += "function _capstan_keys\n  printf '%s=\\n' " + joined(keys, " ") + "\nend\n\ncomplete -c capstan -f\n";
+  out += "function _capstan_keys\n  printf '%s=\\n' " + join(keys, " ") + "\nend\n\ncomplete -c capstan -f\n";
   for (const CommandText* const command : all_commands(root)) out += fish_lines(*command);
   return out;
 }

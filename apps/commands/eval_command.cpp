@@ -17,6 +17,7 @@
 #include "apps/runs/run_model.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/text/affixes.hpp"
 
 namespace capstan {
 namespace {
@@ -27,7 +28,7 @@ struct EvalOptions {
   bool gzip = false;
 };
 
-/// Loss of every file, in nats.
+/// Loss of every file in nats; each file is a separate document.
 std::vector<double> loss_per_file(const SavedRun& run, const FileEvaluation& evaluation) {
   std::vector<double> nats(evaluation.files.size());
   for (int64_t index = 0; index < evaluation.batches->batches_per_epoch(0); ++index) {
@@ -45,13 +46,11 @@ std::vector<double> loss_per_file(const SavedRun& run, const FileEvaluation& eva
   return nats;
 }
 
-/// Source code and configuration on one side, text for people on the other.
+/// Text for people, as opposed to source code and configuration.
 bool is_prose(const std::string& name) {
   if (std::filesystem::path(name).filename() == "CMakeLists.txt") return false;
   for (const char* const ending : {".md", ".txt", ".rst", ".adoc", ".tex"})
-    if (name.size() > std::string(ending).size() &&
-        name.compare(name.size() - std::string(ending).size(), std::string::npos, ending) == 0)
-      return true;
+    if (name != ending && ends_with(name, ending)) return true;
   return false;
 }
 
@@ -98,9 +97,9 @@ int evaluate_run(const EvalOptions& options) {
   if (model_vocabulary(run.config, *run.tokenizer) > known)
     throw ConfigError(
         "--set: the model was trained without data.documents or data.separator and does not know the token that they "
-        "add; leave them as they were, or train a model with them");
+        "add; leave these keys unchanged, or train a model with them");
   set_threads(static_cast<int>(run.config.threads));
-  const Split split = split_called(options.split);
+  const Split split = split_named(options.split);
   const std::unique_ptr<DataSource> data = open_data(run.config, run.tokenizer, run.classes);
   for (const std::string& line : data->left_out()) spdlog::info(line);
   if (options.gzip) {
@@ -117,17 +116,18 @@ int evaluate_run(const EvalOptions& options) {
 
 void add_eval_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const command =
-      cli.add_subcommand("eval", "Loss, accuracy and what belongs to them, of a trained model on a split of its data");
+      cli.add_subcommand("eval", "Evaluate a trained model on a split of its data: loss, accuracy and related figures");
   const auto options = std::make_shared<EvalOptions>();
   command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
   command->add_option("--split", options->split, "train, valid or test")->capture_default_str();
   command
-      ->add_option("-s,--set", options->overrides, "another value of a key: --set data.test=[other.txt] (repeatable)")
+      ->add_option("-s,--set", options->overrides,
+                   "value of a key, instead of the run's: --set data.test=[other.txt] (repeatable)")
       ->type_name("KEY=VALUE")
       ->expected(-1);
-  command->add_option("--format", options->format, "text, or json: everything in one line")->capture_default_str();
+  command->add_option("--format", options->format, "text, or json (everything on one line)")->capture_default_str();
   command->add_flag("--compare-gzip", options->gzip,
-                    "language models: bits per byte of every held-out file beside gzip -9, code and prose apart");
+                    "language models: bits per byte of the held-out files, compared with gzip -9, for code and prose");
   command->footer("For example:  capstan eval runs/quickstart-classifier --split test");
   command->callback([options, choose] { choose([options] { return evaluate_run(*options); }); });
 }

@@ -7,6 +7,7 @@
 #include "apps/config/config.hpp"
 #include "apps/imports/import_module.hpp"
 #include "core/io/file.hpp"
+#include "core/text/affixes.hpp"
 
 namespace capstan {
 namespace {
@@ -16,7 +17,7 @@ struct ImportOptions {
   ImportHints hints;
 };
 
-/// As a layer of a configuration would have it.
+/// The mixer as a layer of a configuration has it.
 struct MixerOnly {
   MixerConfig mixer;
 };
@@ -31,15 +32,13 @@ int import_weights(const ImportOptions& options) {
   std::vector<TensorToWrite> tensors;
   for (const auto& [name, tensor] : module.parameters)
     tensors.push_back({options.name + name, DType::f32, tensor.shape, tensor.values.data()});
-  // blocks.0.mixer.* lies beside blocks.0.mixer_norm.*.
-  const std::string own = "mixer.";
-  const bool in_block =
-      options.name.size() >= own.size() && options.name.compare(options.name.size() - own.size(), own.size(), own) == 0;
+  // The norm of blocks.0.mixer.* is called blocks.0.mixer_norm.*.
+  const bool in_block = ends_with(options.name, "mixer.");
   if (in_block)
     for (const auto& [name, tensor] : module.norm)
       tensors.push_back({options.name.substr(0, options.name.size() - 1) + "_norm." + name, DType::f32, tensor.shape,
                          tensor.values.data()});
-  // A file of that name is replaced by a whole one or not at all.
+  // An existing file is replaced in one step or not at all.
   const std::string unfinished = options.output + ".tmp";
   write_safetensors(unfinished, std::move(tensors), {{"source", module.source}, {"mixer", mixer}});
   rename_path(unfinished, options.output);
@@ -47,7 +46,7 @@ int import_weights(const ImportOptions& options) {
   std::cout << fmt::format("{} of width {}{}, written to {}. It is\n{}", module.source, module.width, reach,
                            options.output, mixer);
   if (!module.norm.empty() && !in_block)
-    std::cout << "The norm before it is not in the file: --name NAME.mixer. takes it along as NAME.mixer_norm.\n";
+    std::cout << "The norm in front of the mixer is not in the file: --name NAME.mixer. adds it as NAME.mixer_norm.\n";
   return exit_done;
 }
 
@@ -55,24 +54,24 @@ int import_weights(const ImportOptions& options) {
 
 void add_import_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const command =
-      cli.add_subcommand("import", "Turn weights of a published PyTorch module into a Capstan mixer's");
+      cli.add_subcommand("import", "Convert the weights of a published PyTorch module to those of a Capstan mixer");
   const auto options = std::make_shared<ImportOptions>();
   command->add_option("file", options->file, "safetensors file with the module's state dict")
       ->required()
       ->type_name("FILE");
   command->add_option("-o,--output", options->output, "safetensors file to write")->required()->type_name("FILE");
-  command->add_option("--prefix", options->prefix, "what stands before the module's names in the file: encoder.aft.");
-  command->add_option("--name", options->name, "what to put before the names here: blocks.0.mixer.");
+  command->add_option("--prefix", options->prefix, "prefix of the module's names in the file: encoder.aft.");
+  command->add_option("--name", options->name, "prefix of the names to write: blocks.0.mixer.");
   const auto number = [&](const std::string& name, int64_t& value, const std::string& help) {
     command->add_option(name, value, help)->check(number_check(at_least(1)));
   };
-  number("--window", options->hints.window, "AFTLocal whose file has no local_mask: its window");
-  number("--length", options->hints.length, "GAU: the length of the texts it was trained on");
-  number("--chunk", options->hints.chunk, "FLASH: its group_size");
-  command->add_flag("--laplace", options->hints.laplace, "GAU and FLASH with laplace_attn_fn");
+  number("--window", options->hints.window, "for AFTLocal without local_mask in the file: its window");
+  number("--length", options->hints.length, "for GAU: the length of the texts it was trained on");
+  number("--chunk", options->hints.chunk, "for FLASH: its group_size");
+  command->add_flag("--laplace", options->hints.laplace, "for GAU and FLASH: they use laplace_attn_fn");
   command->footer(
       "Known modules: AFT_FULL (fc_q, fc_k, fc_v, position_biases), AFTLocal (query, key, value, output, pos_bias), "
-      "Fastformer's FastSelfAttention (query, query_att, key, key_att, transform), alone or as self beside "
+      "Fastformer's FastSelfAttention (query, query_att, key, key_att, transform), alone or as self with "
       "output.dense, and FLASH-pytorch's GAU and FLASH (to_hidden, to_qk, offsetscale or qk_offset_scale).\n"
       "For example:  capstan import aft.safetensors --prefix encoder.aft. --name blocks.0.mixer. -o mixer.safetensors");
   command->callback([options, choose] { choose([options] { return import_weights(*options); }); });

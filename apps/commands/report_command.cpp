@@ -7,6 +7,7 @@
 #include "apps/commands/commands.hpp"
 #include "apps/report/page.hpp"
 #include "core/base/error.hpp"
+#include "core/io/file.hpp"
 #include "core/machine/parallel.hpp"
 
 namespace capstan {
@@ -18,7 +19,7 @@ struct ReportOptions {
   bool curves_only = false;
 };
 
-/// Losses of different tasks do not belong on one axis.
+/// Losses of different tasks cannot share an axis.
 void check_one_task(const std::vector<RunRecord>& runs) {
   const auto task = [](const RunRecord& run) { return run.config.model.index(); };
   for (const RunRecord& run : runs)
@@ -37,8 +38,8 @@ void check_output(const std::string& output) {
     throw ConfigError(fmt::format("--output: there is no folder {}: create it first", folder.string()));
 }
 
-/// What needs the trained model; what goes wrong becomes a note, for the curves are worth having without it.
-void look_at_model(const ReportOptions& options, Split split, ReportedRun& reported) {
+/// Adds what needs the trained model. An error becomes a note on the page: the curves are useful without the model.
+void add_model_view(const ReportOptions& options, Split split, ReportedRun& reported) {
   const auto note = [&](const std::string& missing, const std::exception& error) {
     reported.notes.push_back(fmt::format("{}: {}", missing, error.what()));
     spdlog::warn("{}: {}", reported.record.folder, reported.notes.back());
@@ -64,16 +65,16 @@ void look_at_model(const ReportOptions& options, Split split, ReportedRun& repor
 }
 
 int write_report(const ReportOptions& options) {
-  const Split split = split_called(options.split);
+  const Split split = split_named(options.split);
   check_output(options.output);
   std::vector<RunRecord> records = read_records(options.runs);
   check_one_task(records);
   std::vector<ReportedRun> runs;
   for (RunRecord& record : records) {
     runs.push_back({std::move(record), {}, {}, {}});
-    if (!options.curves_only) look_at_model(options, split, runs.back());
+    if (!options.curves_only) add_model_view(options, split, runs.back());
   }
-  write_whole_file(options.output, report_page(runs));
+  replace_file(options.output, report_page(runs));
   spdlog::info("{}: {} {}", options.output, runs.size(), runs.size() == 1 ? "run" : "runs");
   return exit_done;
 }
@@ -82,19 +83,19 @@ int write_report(const ReportOptions& options) {
 
 void add_report_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const command = cli.add_subcommand(
-      "report", "One HTML page of several runs: learning curves, comparison, and what the models learnt");
+      "report", "Write an HTML page about runs: learning curves, comparison, and what the models learned");
   const auto options = std::make_shared<ReportOptions>();
   command->add_option("runs", options->runs, "run folders")->required()->type_name("RUN");
-  command->add_option("-o,--output", options->output, "the page's file")->required()->type_name("FILE");
-  command->add_option("--split", options->split, "of confusion matrix and example text: train, valid or test")
+  command->add_option("-o,--output", options->output, "HTML file to write")->required()->type_name("FILE");
+  command->add_option("--split", options->split, "split for confusion matrix and example text: train, valid or test")
       ->capture_default_str();
-  command->add_option("--text", options->text, "example text whose tokens the mixers weigh; else the split's first")
+  command
+      ->add_option("--text", options->text, "example text for the mixing weights; default: the first text of the split")
       ->type_name("TEXT");
-  command->add_flag("--curves-only", options->curves_only, "leave out what needs the models and their data");
+  command->add_flag("--curves-only", options->curves_only, "leave out everything that needs the models and their data");
   command->footer(
-      "The page stands alone: no script, nothing to be fetched. Classifiers get a confusion matrix; aft-full, -local "
-      "and\n"
-      "-conv show their position biases, fastformer, flash, gau and attention how they weigh an example text.\n"
+      "The page is one file without scripts. It shows a confusion matrix for classifiers, the position biases of\n"
+      "aft-full, -local and -conv, and the weights that fastformer, flash, gau and attention give to an example text.\n"
       "For example:  capstan report runs/listops/* --output listops.html");
   command->callback([options, choose] { choose([options] { return write_report(*options); }); });
 }

@@ -27,11 +27,11 @@ ConfigNode load(const ConfigOptions& options, ProblemList& problems) {
   return load_tree(to_node(RunConfig{}), options.files, options.overrides, problems);
 }
 
-/// `problems`: what was found wrong with the tree already.
+/// `problems`: those already found in the tree.
 RunConfig read_run(const ConfigNode& tree, ProblemList problems, const ConfigCheck& check) {
   RunConfig config = read_config<RunConfig>(tree, problems);
   if (check) {
-    const Spot top{"", tree.place, problems};
+    const Location top{"", tree.place, problems};
     ProblemsBelow below(tree, top);
     check(config, below);
     problems.throw_if_any();
@@ -39,7 +39,7 @@ RunConfig read_run(const ConfigNode& tree, ProblemList problems, const ConfigChe
   return config;
 }
 
-/// Takes the key `sweep` out of the tree.
+/// Removes the key `sweep` from the tree and returns it.
 std::optional<ConfigNode> take_sweep(ConfigNode& tree) {
   for (auto child = tree.children.begin(); child != tree.children.end(); ++child) {
     if (child->key != sweep_key) continue;
@@ -58,11 +58,11 @@ std::string axis_problem(const Axis& axis) {
   std::set<std::string> seen;
   for (const ConfigNode& value : axis.values.children)
     if (const std::string text = write_flow(value); !seen.insert(text).second)
-      return fmt::format("the value {} stands there twice", text);
+      return fmt::format("the value {} is listed twice", text);
   return "";
 }
 
-/// {train: {lr: [...]}} is train.lr: [...], so that --set sweep.train.lr=[...] works, too.
+/// {train: {lr: [...]}} means train.lr: [...], so that --set sweep.train.lr=[...] works, too.
 void add_axes(const ConfigNode& node, const std::string& path, std::vector<Axis>& axes, ProblemList& problems) {
   for (const ConfigNode& child : node.children) {
     const std::string below = join_path(path, child.key);
@@ -72,7 +72,7 @@ void add_axes(const ConfigNode& node, const std::string& path, std::vector<Axis>
     }
     const auto same = std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.path == below; });
     if (same != axes.end() && same->values.place.order == child.place.order)
-      problems.add(child.key_place, join_path(sweep_key, below), "stands there twice");
+      problems.add(child.key_place, join_path(sweep_key, below), "is given twice");
     if (same == axes.end())
       axes.push_back({below, child});
     else if (child.place.order > same->values.place.order)  // an override
@@ -113,10 +113,10 @@ std::string folder_text(const ConfigNode& value) {
   return out.empty() ? "none" : out.substr(0, longest_value);
 }
 
-/// The places of one combination in the lists of values.
+/// One combination: an index into each list of values.
 using Choice = std::vector<size_t>;
 
-/// The next combination, the last axis first; false behind the last one.
+/// Advances to the next combination, the last axis fastest; false after the last one.
 bool advance(Choice& choice, const std::vector<Axis>& axes) {
   for (size_t i = axes.size(); i-- > 0;) {
     if (++choice[i] < axes[i].values.children.size()) return true;
@@ -196,7 +196,7 @@ Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check) {
   const std::optional<ConfigNode> node = take_sweep(tree);
   if (!node) {
     problems.add(tree.place, "",
-                 "there is no key sweep, such as sweep: {seed: [1, 2, 3]}; capstan train is for one run");
+                 "there is no key sweep, such as sweep: {seed: [1, 2, 3]}; use capstan train for a single run");
     problems.throw_if_any();
   }
   const std::vector<Axis> axes = axes_of(*node);
@@ -226,8 +226,7 @@ RunConfig load_run(const ConfigOptions& options, const ConfigCheck& check) {
   ProblemList problems;
   const ConfigNode tree = load(options, problems);
   if (const ConfigNode* const sweep = tree.find(sweep_key)) {
-    problems.add(sweep->key_place, sweep_key,
-                 "stands for several runs: capstan sweep trains them, one after the other");
+    problems.add(sweep->key_place, sweep_key, "is a sweep of several runs: train them with capstan sweep");
     problems.throw_if_any();
   }
   return read_run(tree, std::move(problems), check);

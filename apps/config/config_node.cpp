@@ -6,6 +6,7 @@
 
 #include "apps/config/numbers.hpp"
 #include "core/base/error.hpp"
+#include "core/text/utf8.hpp"
 
 namespace capstan {
 
@@ -94,10 +95,7 @@ std::string colon_hint(const ConfigNode& node) {
 
 std::string in_quotes(std::string_view text, std::size_t longest) {
   const bool cut = text.size() > longest;
-  if (cut) {
-    while (longest > 0 && (text[longest] & 0xC0) == 0x80) --longest;  // not inside a UTF-8 sequence
-    text = text.substr(0, longest);
-  }
+  if (cut) text = text.substr(0, character_border(text, longest));
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\')
@@ -116,12 +114,6 @@ std::string in_quotes(std::string_view text, std::size_t longest) {
 
 std::string join_path(const std::string& path, std::string_view key) {
   return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
-}
-
-std::string join_words(const std::vector<std::string>& words) {
-  std::string out;
-  for (const auto& word : words) out += (out.empty() ? "" : ", ") + word;
-  return out;
 }
 
 void ProblemList::add(const Place& place, const std::string& path, const std::string& message) {

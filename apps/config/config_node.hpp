@@ -1,5 +1,4 @@
-// The neutral tree between YAML and the config structs: what a YAML text says, where it says it,
-// and how trees are combined.
+// The tree between YAML and the config structs: values with their places, and how trees are merged.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +8,7 @@
 
 namespace capstan {
 
-/// Where something was written. Defaults have no place.
+/// Where a value was written. Defaults have no place.
 struct Place {
   std::string source = "";  // "configs/a.yaml", or a whole override: "--set model.width=64"
   int order = 0;            // rank of the source: files as given, then overrides as given
@@ -25,13 +24,13 @@ enum class NodeKind { null, scalar, list, map };
 struct ConfigNode {
   NodeKind kind = NodeKind::null;
   std::string text = "";                  // of a scalar
-  bool quoted = false;                    // a scalar that can only be text, whatever it looks like
+  bool quoted = false;                    // a scalar that can only be text
   std::vector<ConfigNode> children = {};  // of a list or map
   Place place = {};
-  std::string key = "";  // the name by which the enclosing map holds this node, if a map does
+  std::string key = "";  // the key of this node in the enclosing map, if it is in one
   Place key_place = {};
   bool is_variant = false;     // written from a std::variant
-  bool of_other_type = false;  // given beside a `type` that has changed since: void if the map turns out a variant's
+  bool of_other_type = false;  // given with a `type` that was replaced later: ignored if the map is a variant
   std::string help = "";       // the field's help text, if the node was written from a struct
 
   /// A map's child by its key, or nullptr.
@@ -41,18 +40,18 @@ struct ConfigNode {
 
 ConfigNode scalar_node(std::string text, bool quoted = false);
 
-/// Nesting beyond this is refused, so that walking a tree by recursion is safe.
+/// Deeper nesting is refused, so that recursion over a tree is safe.
 constexpr std::size_t max_config_depth = 64;
 
-/// Lays `over` on `base`: maps are merged key by key, everything else is replaced. A map with another `type` marks
-/// the keys beside the old one `of_other_type`: only the reader knows whether the map is a variant's, where they are
-/// void, or a struct's with a field of that name. A map laid on a scalar NAME is laid on {type: NAME}.
+/// Merges `over` into `base`: maps key by key, everything else is replaced. A map with another `type` marks the keys
+/// given with the old one as `of_other_type`: only the reader knows whether the map is a variant, which ignores them,
+/// or a struct with a field called type. A map merged into a scalar NAME is merged into {type: NAME}.
 void merge(ConfigNode& base, ConfigNode over);
 
 /// What a message calls this value: "64", "\"fast\"", "a list", ...
 std::string shown(const ConfigNode& node);
 
-/// Advice for a scalar that stands where a map is expected: it may be "width:64".
+/// Advice for a scalar in place of a map: it may be "width:64".
 std::string colon_hint(const ConfigNode& node);
 
 /// `text` in double quotes with the escapes of YAML, cut after `longest` bytes.
@@ -60,9 +59,6 @@ std::string in_quotes(std::string_view text, std::size_t longest = std::string_v
 
 /// path + "." + key; just the key at the top.
 std::string join_path(const std::string& path, std::string_view key);
-
-/// "a, b, c".
-std::string join_words(const std::vector<std::string>& words);
 
 /// Everything found wrong, thrown as one ConfigError.
 class ProblemList {

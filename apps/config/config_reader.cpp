@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "core/text/join.hpp"
 #include "core/text/nearest.hpp"
 
 namespace capstan {
@@ -18,7 +19,7 @@ std::string with_limits(const std::string& what, const std::string& limits) {
 
 bool is_bare_scalar(const ConfigNode& node) { return node.kind == NodeKind::scalar && !node.quoted; }
 
-/// Why text that looks right is still no number of this kind.
+/// Why text that looks like a number is not one of this kind.
 std::string number_hint(const ConfigNode& node, std::errc error) {
   double number = 0;
   if (node.kind == NodeKind::scalar && node.quoted && parse_number(node.text, number) == std::errc{})
@@ -28,11 +29,11 @@ std::string number_hint(const ConfigNode& node, std::errc error) {
 
 }  // namespace
 
-void fail_expected(const ConfigNode& node, const Spot& spot, const std::string& what, const std::string& hint) {
+void fail_expected(const ConfigNode& node, const Location& location, const std::string& what, const std::string& hint) {
   if (node.place.given())
-    spot.fail(fmt::format("expected {}, got {}{}", what, shown(node), hint));
+    location.fail(fmt::format("expected {}, got {}{}", what, shown(node), hint));
   else
-    spot.fail("must be given: expected " + what);
+    location.fail("must be given: expected " + what);
 }
 
 bool in_range(const Constraint& constraint, double value) {
@@ -55,10 +56,8 @@ std::string limits_text(const Constraint& constraint) {
     if (maximum) parts.push_back(fmt::format("{} {}", constraint.below_maximum ? "below" : "at most", *maximum));
   }
   if (constraint.not_empty) parts.emplace_back("not empty");
-  if (!constraint.choices.empty()) parts.push_back(fmt::format("one of ({})", join_words(constraint.choices)));
-  std::string out;
-  for (const auto& part : parts) out += (out.empty() ? "" : " and ") + part;
-  return out;
+  if (!constraint.choices.empty()) parts.push_back(fmt::format("one of ({})", join(constraint.choices)));
+  return join(parts, " and ");
 }
 
 std::string length_limits_text(const Constraint& constraint) {
@@ -66,7 +65,7 @@ std::string length_limits_text(const Constraint& constraint) {
   return has_range(constraint) ? "length " + limits : limits;
 }
 
-void read_scalar(const ConfigNode& node, const Spot& spot, const Constraint&, bool& value) {
+void read_scalar(const ConfigNode& node, const Location& location, const Constraint&, bool& value) {
   if (is_bare_scalar(node) && (node.text == "true" || node.text == "false")) {
     value = node.text == "true";
     return;
@@ -76,31 +75,31 @@ void read_scalar(const ConfigNode& node, const Spot& spot, const Constraint&, bo
     if (node.kind == NodeKind::scalar && node.text == word) hint = ": write true";
   for (const char* word : {"no", "No", "NO", "off", "Off", "OFF", "n", "N", "0", "False", "FALSE", "false"})
     if (node.kind == NodeKind::scalar && node.text == word) hint = ": write false";
-  fail_expected(node, spot, "true or false", hint);
+  fail_expected(node, location, "true or false", hint);
 }
 
-void read_scalar(const ConfigNode& node, const Spot& spot, const Constraint& constraint, std::int64_t& value) {
+void read_scalar(const ConfigNode& node, const Location& location, const Constraint& constraint, std::int64_t& value) {
   std::int64_t number = 0;
   const auto error = is_bare_scalar(node) ? parse_number(node.text, number) : std::errc::invalid_argument;
   if (error == std::errc{} && in_range(constraint, static_cast<double>(number)))
     value = number;
   else
-    fail_expected(node, spot, with_limits("a whole number", limits_text(constraint)), number_hint(node, error));
+    fail_expected(node, location, with_limits("a whole number", limits_text(constraint)), number_hint(node, error));
 }
 
-void read_scalar(const ConfigNode& node, const Spot& spot, const Constraint& constraint, double& value) {
+void read_scalar(const ConfigNode& node, const Location& location, const Constraint& constraint, double& value) {
   double number = 0;
   const auto error = is_bare_scalar(node) ? parse_number(node.text, number) : std::errc::invalid_argument;
   const bool acceptable = !has_range(constraint) || (std::isfinite(number) && in_range(constraint, number));
   if (error == std::errc{} && acceptable)
     value = number;
   else
-    fail_expected(node, spot, with_limits("a number", limits_text(constraint)), number_hint(node, error));
+    fail_expected(node, location, with_limits("a number", limits_text(constraint)), number_hint(node, error));
 }
 
-void read_scalar(const ConfigNode& node, const Spot& spot, const Constraint& constraint, std::string& value) {
+void read_scalar(const ConfigNode& node, const Location& location, const Constraint& constraint, std::string& value) {
   if (!constraint.choices.empty()) {
-    if (const auto chosen = read_choice(node, spot, constraint.choices)) value = constraint.choices[*chosen];
+    if (const auto chosen = read_choice(node, location, constraint.choices)) value = constraint.choices[*chosen];
     return;
   }
   const bool acceptable = node.kind == NodeKind::scalar &&
@@ -109,32 +108,32 @@ void read_scalar(const ConfigNode& node, const Spot& spot, const Constraint& con
   if (acceptable)
     value = node.text;
   else
-    fail_expected(node, spot, with_limits("text", length_limits_text(constraint)));
+    fail_expected(node, location, with_limits("text", length_limits_text(constraint)));
 }
 
-std::optional<std::size_t> read_choice(const ConfigNode& node, const Spot& spot,
+std::optional<std::size_t> read_choice(const ConfigNode& node, const Location& location,
                                        const std::vector<std::string>& choices) {
   if (node.kind == NodeKind::scalar)
     for (std::size_t i = 0; i < choices.size(); ++i)
       if (choices[i] == node.text) return i;
   const std::string meant = node.kind == NodeKind::scalar ? nearest(node.text, choices) : "";
-  fail_expected(node, spot, fmt::format("one of ({})", join_words(choices)),
+  fail_expected(node, location, fmt::format("one of ({})", join(choices)),
                 meant.empty() ? "" : fmt::format(", did you mean {}?", meant));
   return std::nullopt;
 }
 
-std::optional<std::size_t> read_type(const ConfigNode& node, const Spot& spot, const std::vector<std::string>& names,
-                                     std::size_t current) {
-  if (node.kind == NodeKind::scalar) return read_choice(node, spot, names);
+std::optional<std::size_t> read_type(const ConfigNode& node, const Location& location,
+                                     const std::vector<std::string>& names, std::size_t current) {
+  if (node.kind == NodeKind::scalar) return read_choice(node, location, names);
   if (node.kind == NodeKind::map) {
     const ConfigNode* type = node.find("type");
-    return type ? read_choice(*type, spot.child("type", *type), names) : current;
+    return type ? read_choice(*type, location.child("type", *type), names) : current;
   }
-  fail_expected(node, spot, fmt::format("one of ({}), or a map with one of them as its type", join_words(names)));
+  fail_expected(node, location, fmt::format("one of ({}), or a map with one of them as its type", join(names)));
   return std::nullopt;
 }
 
-std::optional<std::vector<ConfigNode>> read_elements(const ConfigNode& node, const Spot& spot,
+std::optional<std::vector<ConfigNode>> read_elements(const ConfigNode& node, const Location& location,
                                                      const Constraint& constraint, bool scalar_allowed) {
   std::optional<std::vector<ConfigNode>> elements;
   if (node.kind == NodeKind::list) elements = node.children;
@@ -143,9 +142,9 @@ std::optional<std::vector<ConfigNode>> read_elements(const ConfigNode& node, con
       !(constraint.not_empty && elements->empty()))
     return elements;
   Constraint of_length = constraint;
-  of_length.choices.clear();  // those are the elements' affair
+  of_length.choices.clear();  // choices concern the elements
   const bool short_or_long = elements && !elements->empty();
-  fail_expected(node, spot, with_limits("a list", length_limits_text(of_length)),
+  fail_expected(node, location, with_limits("a list", length_limits_text(of_length)),
                 short_or_long ? fmt::format(" of {}", elements->size()) : "");
   return std::nullopt;
 }
@@ -180,11 +179,10 @@ void FieldReader::report_unknown_keys() const {
     if (is_void(child) || std::find(known_.begin(), known_.end(), child.key) != known_.end()) continue;
     const std::string meant = nearest(child.key, known_);
     const std::string what = type_ ? fmt::format("unknown key for type {}", type_) : "unknown key";
-    const std::string hint =
-        meant.empty() ? "known here: " + join_words(known_) : fmt::format("did you mean {}?", meant);
+    const std::string hint = meant.empty() ? "known here: " + join(known_) : fmt::format("did you mean {}?", meant);
     const Place& place = child.key_place.given() ? child.key_place : spot_.place;
     const std::string name = in_quotes(child.key, 60);
-    const bool plain = name.size() == child.key.size() + 2;  // nothing escaped, nothing cut
+    const bool plain = name.size() == child.key.size() + 2;  // nothing was escaped or shortened
     spot_.problems.add(place, join_path(spot_.path, plain ? child.key : name), fmt::format("{}, {}", what, hint));
   }
 }

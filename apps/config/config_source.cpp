@@ -9,13 +9,15 @@
 #include "apps/config/numbers.hpp"
 #include "apps/config/yaml_parse.hpp"
 #include "core/base/error.hpp"
+#include "core/text/affixes.hpp"
+#include "core/text/join.hpp"
 
 namespace capstan {
 namespace {
 
 constexpr std::size_t max_file_bytes = 1 << 20;
 
-/// The bytes of a file, or why there are none.
+/// The content of a file, or nothing and the reason.
 std::optional<std::string> read_file(const std::string& path, std::string& reason) {
   errno = 0;
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
@@ -26,16 +28,16 @@ std::optional<std::string> read_file(const std::string& path, std::string& reaso
     return std::nullopt;
   }
   if (size > max_file_bytes) {
-    reason = fmt::format("larger than {} bytes: this is no configuration file", max_file_bytes);
+    reason = fmt::format("larger than {} bytes: this is not a configuration file", max_file_bytes);
     return std::nullopt;
   }
   text.resize(size);
   return text;
 }
 
-/// Parses a file's text and lays it on `root`. False if it could not be parsed.
-bool lay_text(ConfigNode& root, std::string text, const Place& start, ProblemList& problems) {
-  if (text.compare(0, 3, "\xEF\xBB\xBF") == 0) text.erase(0, 3);  // byte order mark
+/// Parses a file's text and merges it into `root`. False if it could not be parsed.
+bool merge_text(ConfigNode& root, std::string text, const Place& start, ProblemList& problems) {
+  if (starts_with(text, "\xEF\xBB\xBF")) text.erase(0, 3);  // byte order mark
   auto tree = parse_yaml(text, start, Positions::kept, "", problems);
   if (!tree) return false;
   if (tree->kind == NodeKind::map) {
@@ -64,7 +66,7 @@ std::optional<std::vector<std::string>> split_path(const std::string& path) {
   return parts;
 }
 
-/// Lays `value` on the node at parts[i...] below `node`. Returns what is wrong with the path, or nothing.
+/// Merges `value` into the node at parts[i...] below `node`. Returns what is wrong with the path, or nothing.
 std::string set_below(ConfigNode& node, const std::vector<std::string>& parts, std::size_t i, ConfigNode value) {
   if (i == parts.size()) {
     merge(node, std::move(value));
@@ -96,7 +98,7 @@ std::string set_below(ConfigNode& node, const std::vector<std::string>& parts, s
   return "";
 }
 
-bool lay_override(ConfigNode& root, const std::string& override, int order, ProblemList& problems) {
+bool merge_override(ConfigNode& root, const std::string& override, int order, ProblemList& problems) {
   constexpr std::size_t longest = 200;
   Place place{"--set " + override, order, 0, 0};
   const auto equals = override.find('=');
@@ -131,22 +133,22 @@ ConfigNode load_tree(ConfigNode base, const std::vector<std::string>& files, con
     const Place start{file, order++, 0, 0};
     std::string reason;
     if (auto text = read_file(file, reason)) {
-      complete &= lay_text(base, std::move(*text), start, problems);
+      complete &= merge_text(base, std::move(*text), start, problems);
     } else {
       problems.add(start, "", reason);
       complete = false;
     }
   }
-  for (const auto& override : overrides) complete &= lay_override(base, override, order++, problems);
-  if (!complete) problems.throw_if_any();  // what is missing would be reported as many faults it is not
-  base.place = Place{files.empty() ? "configuration" : join_words(files), 0, 0, 0};
+  for (const auto& override : overrides) complete &= merge_override(base, override, order++, problems);
+  if (!complete) problems.throw_if_any();  // what is missing would be reported as many unrelated problems
+  base.place = Place{files.empty() ? "configuration" : join(files), 0, 0, 0};
   return base;
 }
 
 ConfigNode load_tree_from_text(ConfigNode base, const std::string& text, const std::string& name,
                                ProblemList& problems) {
   const Place start{name, 0, 0, 0};
-  if (!lay_text(base, text, start, problems)) problems.throw_if_any();
+  if (!merge_text(base, text, start, problems)) problems.throw_if_any();
   base.place = start;
   return base;
 }

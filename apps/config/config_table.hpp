@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/config/config_reader.hpp"
+#include "core/text/join.hpp"
 
 namespace capstan {
 
@@ -24,19 +25,19 @@ std::string type_text() {
   } else if constexpr (std::is_same_v<T, std::string>) {
     return "text";
   } else if constexpr (std::is_enum_v<T>) {
-    return "one of (" + join_words(choices_of_enum<T>()) + ")";
+    return "one of (" + join(choices_of_enum<T>()) + ")";
   } else if constexpr (IsOptional<T>::value) {
     return type_text<typename T::value_type>() + ", or null";
   } else if constexpr (IsVector<T>::value) {
     return "list: " + type_text<typename T::value_type>();
   } else if constexpr (IsVariant<T>::value) {
-    return "type (" + join_words(type_names(static_cast<const T*>(nullptr))) + ")";
+    return "type (" + join(type_names(static_cast<const T*>(nullptr))) + ")";
   } else {
     return "map";
   }
 }
 
-/// The visitor that notes a row per field, those of nested structs after the field that holds them.
+/// Visitor that makes a row per field; the rows of a nested struct follow that of its field.
 class FieldTable {
  public:
   FieldTable(std::string path, std::vector<TableRow>& rows) : path_(std::move(path)), rows_(rows) {}
@@ -49,7 +50,7 @@ class FieldTable {
     } else {
       ProblemList problems;
       T copy = field;
-      read_value(to_node(field), Spot{path, {}, problems}, constraint, copy);
+      read_value(to_node(field), Location{path, {}, problems}, constraint, copy);
       const bool required = problems.size() > 0 && type_text<T>() != "map";
       constexpr bool has_length = IsVector<T>::value || std::is_same_v<T, std::string>;
       const std::string limits = has_length ? length_limits_text(constraint) : limits_text(constraint);
@@ -65,7 +66,7 @@ class FieldTable {
     return node.kind == NodeKind::map ? "" : write_flow(node);
   }
 
-  /// Rows for what is inside a field, if it is made of structs.
+  /// Rows for the structs inside a field, if there are any.
   template <class T>
   void add_inner(const std::string& path, const T& field) {
     if constexpr (is_scalar_field<T> || std::is_enum_v<T>) {

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "core/base/error.hpp"
+#include "core/text/utf8.hpp"
 
 namespace capstan {
 namespace {
@@ -41,7 +42,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   ConfigNode root;
 
-  /// The place of the last key or list that was begun.
+  /// The place of the last key or list that was opened.
   Place last_place() const {
     if (open_.empty()) return start_;
     return open_.back().has_key ? open_.back().key.place : open_.back().node.place;
@@ -54,7 +55,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     ConfigNode node;
-    // An absent value is found only at the next token, so its key's place says more.
+    // The parser finds an absent value only at the next token: the place of its key is more useful.
     node.place = !open_.empty() && open_.back().has_key ? open_.back().key.place : place_of(mark);
     add(std::move(node), anchor);
   }
@@ -68,7 +69,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) throw Refused{place_of(mark), "an alias inside the value it stands for"};
+    if (found == anchors_.end()) throw Refused{place_of(mark), "an alias inside its own value"};
     count(place_of(mark), count_nodes(found->second));
     check_depth(mark, depth_of(found->second));
     ConfigNode node = found->second;
@@ -88,7 +89,7 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnMapEnd() override { close(); }
 
  private:
-  /// A list or map whose end has not been seen, and the key that waits for its value.
+  /// An open list or map, and the key whose value comes next.
   struct Open {
     ConfigNode node;
     YAML::anchor_t anchor;
@@ -198,7 +199,7 @@ class TreeBuilder final : public YAML::EventHandler {
   int documents_ = 0;
 };
 
-/// What the YAML library's words leave out.
+/// Advice that the YAML library's messages lack.
 std::string advice(const std::string& text, int line, const std::string& message) {
   std::istringstream lines(text);
   std::string current;
@@ -214,31 +215,20 @@ std::string advice(const std::string& text, int line, const std::string& message
   return "";
 }
 
-/// The line and column of the first byte that no YAML text may hold, and why.
+/// The line and column of the first byte that YAML does not allow, and why.
 std::optional<Refused> find_bad_byte(const std::string& text, Place place, Positions positions) {
   int line = 1, column = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto lead = static_cast<unsigned char>(text[i]);
     ++column;
-    const std::size_t length = lead < 0x80   ? 1
-                               : lead < 0xC2 ? 0
-                               : lead < 0xE0 ? 2
-                               : lead < 0xF0 ? 3
-                               : lead < 0xF5 ? 4
-                                             : 0;
-    bool valid = length > 0 && i + length <= text.size();
-    for (std::size_t k = 1; valid && k < length; ++k) valid = (text[i + k] & 0xC0) == 0x80;
-    if (valid && length > 2) {
-      const auto second = static_cast<unsigned char>(text[i + 1]);  // overlong forms, surrogates, beyond U+10FFFF
-      valid = !((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) || (lead == 0xF0 && second < 0x90) ||
-                (lead == 0xF4 && second > 0x8F));
-    }
+    const Utf8Character character = first_character(std::string_view(text).substr(i));
+    const bool valid = character.state == Utf8Character::State::valid;
     const bool control = (lead < 0x20 && lead != '\n' && lead != '\r' && lead != '\t') || lead == 0x7F;
     if (!valid || control) {
       if (positions == Positions::kept) place.line = line, place.column = column;
       return Refused{place, fmt::format("byte 0x{:02x} is not {}", lead, control ? "allowed in YAML" : "UTF-8 text")};
     }
-    i += length - 1;
+    i += character.bytes - 1;
     if (lead == '\n') ++line, column = 0;
   }
   return std::nullopt;
@@ -274,7 +264,7 @@ std::optional<ConfigNode> parse_yaml(const std::string& text, const Place& start
       if (known) place.line = error.mark.line + 1, place.column = error.mark.column + 1;
       message = fmt::format("not valid YAML: {}{}", error.msg, advice(text, error.mark.line + 1, error.msg));
     }
-  } catch (const std::exception& error) {  // the library's containers, on input it did not foresee
+  } catch (const std::exception& error) {  // from the library's containers, on unexpected input
     message = fmt::format("not valid YAML: {}", error.what());
   }
   problems.add(place, "", message);

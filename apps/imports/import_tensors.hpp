@@ -9,10 +9,11 @@
 #include "core/array/shape.hpp"
 #include "core/base/error.hpp"
 #include "core/io/safetensors.hpp"
+#include "core/text/affixes.hpp"
 
 namespace capstan {
 
-/// Takes tensors out of a file by name and checks that none is left over.
+/// Takes tensors from a file by name and checks that none is left over.
 class Import {
  public:
   Import(const SafetensorsFile& file, std::string prefix) : file_(file), prefix_(std::move(prefix)) {}
@@ -34,7 +35,7 @@ class Import {
 
   void check_nothing_left() const {
     for (const FileTensor& tensor : file_.tensors())
-      if (tensor.name.rfind(prefix_, 0) == 0 && taken_.count(tensor.name) == 0)
+      if (starts_with(tensor.name, prefix_) && taken_.count(tensor.name) == 0)
         throw Error(fmt::format("{}: {} does not belong to the module; choose the module's own tensors with --prefix",
                                 file_.path(), tensor.name));
   }

@@ -9,12 +9,13 @@
 
 #include "apps/report/html.hpp"
 #include "apps/report/png.hpp"
+#include "core/text/base64.hpp"
 
 namespace capstan {
 namespace {
 
 constexpr size_t most_cells = 128;
-/// Apart for every kind of colour blindness, on light ground and on dark.
+/// Distinguishable with every kind of colour blindness, on light and dark backgrounds.
 constexpr std::array<uint8_t, 3> orange{230, 97, 1}, blue{33, 113, 200}, grey{128, 128, 128};
 
 Pixels coloured(const Matrix& matrix, float limit) {

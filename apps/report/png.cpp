@@ -49,16 +49,4 @@ std::string to_png(const Pixels& pixels) {
   return out;
 }
 
-std::string to_base64(const std::string& bytes) {
-  constexpr const char* digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (size_t at = 0; at < bytes.size(); at += 3) {
-    uint32_t group = 0;
-    for (size_t i = 0; i < 3; ++i)
-      group = group << 8 | (at + i < bytes.size() ? static_cast<unsigned char>(bytes[at + i]) : 0u);
-    for (size_t i = 0; i < 4; ++i) out += at + i <= bytes.size() ? digits[group >> (18 - 6 * i) & 63] : '=';
-  }
-  return out;
-}
-
 }  // namespace capstan

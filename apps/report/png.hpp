@@ -1,4 +1,4 @@
-// Pictures inside a page.
+// Pictures as PNG.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,5 @@ struct Pixels {
 
 /// PNG (ISO/IEC 15948), 8 bits a channel, no filter.
 std::string to_png(const Pixels& pixels);
-/// RFC 4648.
-std::string to_base64(const std::string& bytes);
 
 }  // namespace capstan

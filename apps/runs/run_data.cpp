@@ -6,7 +6,7 @@
 
 namespace capstan {
 
-Split split_called(const std::string& name) {
+Split split_named(const std::string& name) {
   for (const Split split : all_splits)
     if (name == to_string(split)) return split;
   throw ConfigError(fmt::format("--split: {} is none of train, valid, test", name));

@@ -10,7 +10,7 @@
 namespace capstan {
 
 /// The split that --split names; throws ConfigError when there is none of that name.
-Split split_called(const std::string& name);
+Split split_named(const std::string& name);
 
 /// Reads the data; seed and batch sizes are the run's. `tokenizer` and `classes`: those of an earlier run, null and
 /// empty for a new one.

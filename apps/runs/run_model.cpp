@@ -1,6 +1,5 @@
 #include "apps/runs/run_model.hpp"
 
-#include <fstream>
 #include <sstream>
 
 #include "apps/config/config.hpp"
@@ -58,25 +57,14 @@ std::vector<std::vector<MixingWeights>> RunModel::mixing_weights(const Ids& toke
   return language_model_ ? stack().mixing_weights(tokens, context) : text_classifier_->mixing_weights(tokens, context);
 }
 
-void write_whole_file(const fs::path& path, const std::string& text) {
-  const std::string unfinished = path.string() + ".tmp";
-  FileWriter file(unfinished);
-  file.write(text);
-  file.sync();
-  file.close();
-  rename_path(unfinished, path.string());
-}
-
 namespace {
 
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file)
+/// A file that every run has.
+std::string read_run_file(const fs::path& path) {
+  if (!fs::exists(path))
     throw Error(
-        fmt::format("{}: cannot be read: is this the folder of a run that capstan train has begun?", path.string()));
-  return text.str();
+        fmt::format("{}: cannot be read: is this the folder of a run that capstan train has started?", path.string()));
+  return read_file(path.string());
 }
 
 /// The run folder of a checkpoint's folder, or the folder itself.
@@ -88,15 +76,15 @@ fs::path run_folder_of(const fs::path& where) {
       fmt::format("{}: there is no config.yaml here: give the folder of a run, such as runs/NAME", where.string()));
 }
 
-/// The weights were trained with this tokenizer and these classes, unless the checkpoint says otherwise.
-void check_belonging(const SavedRun& run) {
+/// Throws Error if the checkpoint was trained with another tokenizer or other classes than those of the run folder.
+void check_trained_with(const SavedRun& run) {
   const fs::path checkpoint = fs::path(run.weights).parent_path();
   if (!fs::exists(checkpoint / "state.json")) return;  // weights alone, copied from somewhere
   const Identity trained = read_state(checkpoint).identity;
   const auto refuse = [&](const char* file) {
     throw Error(
-        fmt::format("{}: this is not what {} was trained with: the file was changed, or comes from another run; use a "
-                    "copy of the right one",
+        fmt::format("{}: this is not what {} was trained with: the file was changed, or is from another run; use a "
+                    "copy of the original",
                     (run.folder / file).string(), checkpoint.string()));
   };
   const auto tokenizer = trained.find("tokenizer"), classes = trained.find("classes");
@@ -131,9 +119,9 @@ std::string identity_of(const std::vector<std::string>& classes) {
 
 void write_run_files(const fs::path& folder, const RunConfig& config, const Tokenizer& tokenizer,
                      const std::vector<std::string>& classes) {
-  write_whole_file(folder / "config.yaml", to_yaml(config));
-  write_whole_file(folder / "tokenizer.json", tokenizer.to_json());
-  if (!classes.empty()) write_whole_file(folder / "classes.txt", identity_of(classes));
+  replace_file((folder / "config.yaml").string(), to_yaml(config));
+  replace_file((folder / "tokenizer.json").string(), tokenizer.to_json());
+  if (!classes.empty()) replace_file((folder / "classes.txt").string(), identity_of(classes));
 }
 
 SavedRun open_run(const fs::path& where) {
@@ -141,13 +129,13 @@ SavedRun open_run(const fs::path& where) {
   run.folder = run_folder_of(where);
   run.config = load_config<RunConfig>({(run.folder / "config.yaml").string()});
   const fs::path tokenizer = run.folder / "tokenizer.json";
-  run.tokenizer = tokenizer_from_json(read_file(tokenizer), tokenizer.string());
+  run.tokenizer = tokenizer_from_json(read_run_file(tokenizer), tokenizer.string());
   if (std::holds_alternative<TextClassifierConfig>(run.config.model)) {
-    std::istringstream names(read_file(run.folder / "classes.txt"));
+    std::istringstream names(read_run_file(run.folder / "classes.txt"));
     for (std::string name; std::getline(names, name);) run.classes.push_back(name);
   }
   run.weights = find_model_file(where);
-  check_belonging(run);
+  check_trained_with(run);
   run.model = std::make_unique<RunModel>(run.config, model_vocabulary(run.config, *run.tokenizer),
                                          static_cast<int64_t>(run.classes.size()));
   load_model(run.weights, run.model->params());

@@ -10,6 +10,7 @@
 #include "apps/config/config.hpp"
 #include "core/base/error.hpp"
 #include "core/io/json.hpp"
+#include "core/text/affixes.hpp"
 
 namespace capstan {
 namespace {
@@ -21,7 +22,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// A number of an event; NAN where it has none (JSON knows no NAN and writes null).
+/// A number of an event; NAN if it has none (JSON has no NAN and stores null).
 double number(const nlohmann::json& event, const char* key) {
   const auto value = event.find(key);
   return value != event.end() && value->is_number() ? value->get<double>() : NAN;
@@ -73,10 +74,9 @@ void add_leaves(const ConfigNode& node, const std::string& path, Leaves& out) {
   }
 }
 
-/// Do `name` and `path` end alike, at a dot of the path?
+/// Whether `name` is a suffix of `path` that begins at the path's beginning or after a dot.
 bool ends_with_name(const std::string& path, const std::string& name) {
-  if (path.size() < name.size() || path.compare(path.size() - name.size(), name.size(), name) != 0) return false;
-  return path.size() == name.size() || path[path.size() - name.size() - 1] == '.';
+  return path == name || ends_with(path, "." + name);
 }
 
 }  // namespace
@@ -92,10 +92,10 @@ RunRecord read_record(const std::filesystem::path& folder) {
   std::ifstream file(metrics);
   for (std::string line; std::getline(file, line);) {
     const nlohmann::json event = try_parse_json(line);
-    // The last line may be half there: the run may be training now.
+    // The last line may be incomplete: the run may be training at this moment.
     if (event.is_object()) add_event(event, run);
   }
-  if (run.step == 0) throw Error(fmt::format("{}: tells of no step: has the run trained yet?", metrics.string()));
+  if (run.step == 0) throw Error(fmt::format("{}: has no step: has the run trained yet?", metrics.string()));
   sum_up(run);
   return run;
 }
@@ -126,7 +126,7 @@ std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs) {
   for (size_t i = 0; i < runs.size(); ++i) add_leaves(to_node(runs[i].config), "", all[i]);
   std::vector<DifferingKey> keys;
   for (const auto& [path, value] : all.empty() ? Leaves{} : all.front()) {
-    if (path == "name" || path == "folder") continue;  // the folder stands in every row
+    if (path == "name" || path == "folder") continue;  // every row shows the folder
     DifferingKey key{path, "", {}};
     for (const Leaves& leaves : all) {
       const auto leaf =

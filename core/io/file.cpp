@@ -123,6 +123,24 @@ void MappedFile::expect_jumps() const {
   if (data_ != nullptr) ::madvise(const_cast<unsigned char*>(data_), size_, MADV_RANDOM);
 }
 
+std::string read_file(const std::string& path) {
+  const MappedFile file(path);
+  return {reinterpret_cast<const char*>(file.data()), file.size()};
+}
+
+void write_file(const std::string& path, std::string_view content) {
+  FileWriter file(path);
+  file.write(content);
+  file.sync();
+  file.close();
+}
+
+void replace_file(const std::string& path, std::string_view content) {
+  const std::string unfinished = path + ".tmp";
+  write_file(unfinished, content);
+  rename_path(unfinished, path);
+}
+
 void make_folders(const std::string& path) {
   before("mkdir", path);
   std::error_code error;

@@ -1,13 +1,12 @@
 #include "core/io/safetensors.hpp"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/error.hpp"
+#include "core/io/hash.hpp"
 
 namespace capstan {
 namespace {
@@ -16,7 +15,7 @@ using nlohmann::json;
 
 constexpr const char* checksum_key = "xxh3_128";
 constexpr const char* metadata_key = "__metadata__";
-constexpr uint64_t header_limit = 100'000'000;  // as the format's reference reader
+constexpr uint64_t header_limit = 100'000'000;  // the limit of the format's reference reader
 constexpr size_t length_bytes = 8;
 constexpr size_t alignment = 64;
 
@@ -52,14 +51,14 @@ float half_to_float(uint16_t half) {
 template <class Stored, class T, class Convert>
 void convert(const FileTensor& tensor, T* out, const Convert& to_number) {
   for (int64_t i = 0; i < tensor.size; ++i) {
-    Stored stored;  // the file need not align its data
+    Stored stored;  // the data of a file may be unaligned
     std::memcpy(&stored, tensor.bytes + static_cast<size_t>(i) * sizeof(stored), sizeof(stored));
     out[i] = static_cast<T>(to_number(stored));
   }
 }
 
 template <class T>
-void copy_numbers(const FileTensor& tensor, T* out) {
+void copy_elements(const FileTensor& tensor, T* out) {
   const auto same = [](auto stored) { return stored; };
   switch (tensor.dtype) {
     case DType::f64:
@@ -89,7 +88,7 @@ void copy_numbers(const FileTensor& tensor, T* out) {
   throw Error(fmt::format("{}: {}: the file is damaged or not a safetensors file; use another copy of it", path, what));
 }
 
-/// Parses the header; duplicate keys and deep nesting, which the JSON library lets pass, are refused.
+/// Parses the header; refuses duplicate keys and deep nesting, which the JSON library accepts.
 json parse_header(const std::string& path, const char* begin, const char* end) {
   std::vector<std::set<std::string>> open_objects;
   const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
@@ -138,8 +137,8 @@ FileTensor parse_tensor(const std::string& path, const std::string& name, const 
   const uint64_t begin = count_at(path, name, entry["data_offsets"], 0),
                  end = count_at(path, name, entry["data_offsets"], 1);
   if (begin > end || end > data_size)
-    damaged(path, fmt::format("tensor {}: its data [{}, {}) lies outside the {} bytes there are", name, begin, end,
-                              data_size));
+    damaged(path, fmt::format("tensor {}: its data [{}, {}) is outside the {} bytes of the file's data", name, begin,
+                              end, data_size));
   if (end - begin != size * static_cast<uint64_t>(known->bytes))
     damaged(path, fmt::format("tensor {}: {} of shape {} does not fill {} bytes", name, dtype, entry["shape"].dump(),
                               end - begin));
@@ -158,38 +157,26 @@ void check_tiling(const std::string& path, const std::vector<FileTensor>& tensor
   const unsigned char* next = data;
   for (const FileTensor* tensor : order) {
     if (tensor->bytes != next)
-      damaged(path, fmt::format("tensor {}: its data {} the tensor before it", tensor->name,
-                                tensor->bytes < next ? "overlaps" : "leaves a gap behind"));
+      damaged(path, fmt::format("tensor {}: its data {} the preceding tensor", tensor->name,
+                                tensor->bytes < next ? "overlaps" : "leaves a gap after"));
     next += bytes(*tensor);
   }
-  if (next != data + data_size) damaged(path, fmt::format("{} bytes behind the last tensor", data + data_size - next));
+  if (next != data + data_size) damaged(path, fmt::format("{} bytes after the last tensor", data + data_size - next));
 }
 
-/// Hash of everything in the file but the hash itself.
-class Checksum {
- public:
-  explicit Checksum(const json& header) : state_(XXH3_createState(), &XXH3_freeState) {
-    XXH3_128bits_reset(state_.get());
-    const std::string text = header.dump(-1, ' ', false, json::error_handler_t::replace);
-    add(text.data(), text.size());
-  }
-  void add(const void* bytes, size_t count) { XXH3_128bits_update(state_.get(), bytes, count); }
-  std::string text() const {
-    const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
-    return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-  }
-
- private:
-  std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state_;
-};
+/// The checksum is the hash of the header without the checksum itself, then of the data.
+void add_header(Hash& checksum, const json& header) {
+  checksum.add(header.dump(-1, ' ', false, json::error_handler_t::replace));
+}
 
 void verify_checksum(const std::string& path, json header, const unsigned char* data, uint64_t data_size) {
   if (!header.contains(metadata_key) || !header[metadata_key].contains(checksum_key)) return;
   const std::string expected = header[metadata_key][checksum_key].get<std::string>();
   header[metadata_key].erase(checksum_key);
-  Checksum checksum(header);
+  Hash checksum;
+  add_header(checksum, header);
   checksum.add(data, data_size);
-  if (checksum.text() != expected)
+  if (checksum.hex() != expected)
     throw Error(
         fmt::format("{}: the content does not match its checksum: the file is damaged (bits changed after it was "
                     "written), or another program rewrote it and kept the metadata key {}",
@@ -213,14 +200,14 @@ std::vector<float> FileTensor::to_floats() const {
   return values;
 }
 
-void FileTensor::copy_to(float* out) const { copy_numbers(*this, out); }
-void FileTensor::copy_to(double* out) const { copy_numbers(*this, out); }
+void FileTensor::copy_to(float* out) const { copy_elements(*this, out); }
+void FileTensor::copy_to(double* out) const { copy_elements(*this, out); }
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : file_(std::make_shared<MappedFile>(path)) {
   if (file_->size() < length_bytes) damaged(path, fmt::format("only {} bytes", file_->size()));
   uint64_t header_size = 0;
   for (size_t i = 0; i < length_bytes; ++i) header_size |= uint64_t{file_->data()[i]} << (8 * i);
-  if (header_size > header_limit) damaged(path, fmt::format("a header of {} bytes is announced", header_size));
+  if (header_size > header_limit) damaged(path, fmt::format("it announces a header of {} bytes", header_size));
   if (header_size > file_->size() - length_bytes) damaged(path, "it ends inside the header");
 
   const char* const text = reinterpret_cast<const char*>(file_->data() + length_bytes);
@@ -275,9 +262,10 @@ void write_safetensors(const std::string& path, std::vector<TensorToWrite> tenso
         {"dtype", to_string(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + bytes}}};
     offset += bytes;
   }
-  Checksum checksum(header);
+  Hash checksum;
+  add_header(checksum, header);
   for (size_t i = 0; i < tensors.size(); ++i) checksum.add(tensors[i].bytes, sizes[i]);
-  header[metadata_key][checksum_key] = checksum.text();
+  header[metadata_key][checksum_key] = checksum.hex();
 
   std::string text = header.dump();
   text.append((alignment - (length_bytes + text.size()) % alignment) % alignment, ' ');

@@ -17,34 +17,34 @@ enum class DType { f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean };
 const char* to_string(DType dtype);
 int64_t byte_size(DType dtype);
 
-/// One tensor of an open file. Refers to the file's memory.
+/// One tensor of an open file; refers to the file's memory.
 struct FileTensor {
   std::string name;
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
   const unsigned char* bytes = nullptr;
-  int64_t size = 0;  // numbers
+  int64_t size = 0;  // elements
 
   std::vector<double> to_doubles() const;
   std::vector<float> to_floats() const;
-  /// Converts into `out`, which has room for `size` numbers.
+  /// Converts into `out`, which has room for `size` elements.
   void copy_to(float* out) const;
   void copy_to(double* out) const;
 };
 
-/// An open file; strictly checked on opening: throws Error naming the file and the tensor for a truncated file, a bad
-/// header, duplicate names, offsets that overlap, leave gaps or lie outside, a shape that does not fit its bytes, and,
-/// where the file carries a checksum (ours do), for content that differs from what was written.
+/// An open file. Opening checks it strictly and throws Error naming the file and the tensor: for a truncated file, a
+/// bad header, duplicate names, offsets that overlap, leave gaps or are out of range, a shape that does not match its
+/// bytes and, if the file has a checksum (files written here do), for content that does not match it.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::string& path);
 
   const std::string& path() const { return file_->path(); }
-  /// In order of their names.
+  /// Sorted by name.
   const std::vector<FileTensor>& tensors() const { return tensors_; }
-  /// Null when there is none of this name.
+  /// Null if there is no tensor of this name.
   const FileTensor* find(const std::string& name) const;
-  /// Throws Error when there is none of this name.
+  /// Throws Error if there is no tensor of this name.
   const FileTensor& at(const std::string& name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 

@@ -10,6 +10,7 @@
 #include "core/kernels/layout.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
+#include "core/text/join.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -17,14 +18,6 @@ namespace {
 int checked_axis(const char* op, const Shape& shape, int axis) {
   check(axis >= -shape.rank() && axis < shape.rank(), "{}: axis {} is outside shape {}", op, axis, shape);
   return shape.normalize_axis(axis);
-}
-
-/// "2, -1, 3".
-template <class T>
-std::string listed(const std::vector<T>& values) {
-  std::string text;
-  for (const T value : values) text += (text.empty() ? "" : ", ") + std::to_string(value);
-  return text;
 }
 
 Array reversed(const Array& x, int axis) {
@@ -48,10 +41,10 @@ Var reshape(const Var& x, const std::vector<int64_t>& extents) {
     int64_t known = 1;
     for (auto extent = result.begin(); extent != result.end(); ++extent) {
       check(extent == open || *extent >= 0, "reshape: extents ({}) of {}: only one may be -1, and none less",
-            listed(extents), x.shape());
+            join(extents), x.shape());
       if (extent != open) known *= *extent;
     }
-    check(known > 0 && x.size() % known == 0, "reshape: {} does not fit ({})", x.shape(), listed(extents));
+    check(known > 0 && x.size() % known == 0, "reshape: {} does not fit ({})", x.shape(), join(extents));
     *open = x.size() / known;
   }
   declare_traffic(0);
@@ -67,7 +60,7 @@ Var transpose(const Var& x, const std::vector<int>& order) {
   std::vector<int> sorted = order, axes(static_cast<size_t>(x.rank()));
   std::sort(sorted.begin(), sorted.end());
   std::iota(axes.begin(), axes.end(), 0);
-  check(sorted == axes, "transpose: ({}) is not an order of the axes of {}", listed(order), x.shape());
+  check(sorted == axes, "transpose: ({}) is not an order of the axes of {}", join(order), x.shape());
   return make_var(
       "transpose", permuted_axes(x.value(), order), {x},
       [inverse = inverse_order(order)](const Array& g, const Needs&) -> Grads { return {permuted_axes(g, inverse)}; });
@@ -132,7 +125,7 @@ std::vector<Var> split(const Var& x, int axis, const std::vector<int64_t>& sizes
     check(size >= 0, "split: sizes must not be negative, got {}", size);
     total += size;
   }
-  check(total == x.dim(a), "split: pieces ({}) do not add up to axis {} of shape {}", listed(sizes), a, x.shape());
+  check(total == x.dim(a), "split: pieces ({}) do not add up to axis {} of shape {}", join(sizes), a, x.shape());
   std::vector<Array> pieces;
   int64_t at = 0;
   for (const int64_t size : sizes) {

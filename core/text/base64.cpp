@@ -27,17 +27,17 @@ std::string from_base64(std::string_view text) {
   std::string bytes;
   bytes.reserve(text.size() / 4 * 3);
   uint32_t bits = 0;
-  int count = 0;  // of bits that wait for the rest of their byte
+  int count = 0;  // of bits whose byte is incomplete
   for (const char letter : text.substr(0, text.find('='))) {
     const size_t value = letters.find(letter);
-    if (value == std::string_view::npos) throw Error("base64: a letter that stands for nothing");
+    if (value == std::string_view::npos) throw Error("base64: invalid character");
     bits = (bits << 6 | static_cast<uint32_t>(value)) & 0xffff;
     count += 6;
     if (count < 8) continue;
     count -= 8;
     bytes.push_back(static_cast<char>(bits >> count & 0xff));
   }
-  if (to_base64(bytes) != text) throw Error("base64: cut off, or not padded");
+  if (to_base64(bytes) != text) throw Error("base64: truncated or not padded");
   return bytes;
 }
 

@@ -1,4 +1,4 @@
-// Bytes as letters, for files that hold text (RFC 4648, section 4).
+// Bytes as text (RFC 4648, section 4).
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace capstan {
 
 std::string to_base64(std::string_view bytes);
 
-/// Throws Error unless the text is what to_base64() makes of some bytes.
+/// The inverse of to_base64(). Throws Error for any other text.
 std::string from_base64(std::string_view text);
 
 }  // namespace capstan

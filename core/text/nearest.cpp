@@ -5,7 +5,8 @@
 namespace capstan {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Rows of the usual table: distances from the prefix of `a` two shorter, one shorter, and of this length.
+  // Three rows of the usual table: distances from prefixes of `a` that are two shorter, one shorter, and of this
+  // length.
   std::vector<std::size_t> two_before, before(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) before[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -30,7 +31,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
     const std::size_t distance = edit_distance(word, candidate);
     if (distance <= fewest && distance < std::max(word.size(), candidate.size())) {
       best = candidate;
-      fewest = distance == 0 ? 0 : distance - 1;  // the first of equally near ones stays
+      fewest = distance == 0 ? 0 : distance - 1;  // of equally near candidates the first wins
     }
   }
   if (!best.empty()) return best;

@@ -25,13 +25,13 @@ Lead lead(uint8_t byte) {
   return {};
 }
 
-/// How many bytes at the front are ASCII and no line's end, counted in eights: most texts are little else.
+/// Number of leading bytes that are ASCII and not line ends, in multiples of 8: the fast path for most texts.
 size_t plain_front(std::string_view text) {
   constexpr uint64_t ones = 0x0101010101010101, highs = 0x8080808080808080, line_ends = ones * '\n';
   size_t at = 0;
   for (uint64_t word = 0; at + sizeof(word) <= text.size(); at += sizeof(word)) {
     std::memcpy(&word, text.data() + at, sizeof(word));
-    const uint64_t other = word ^ line_ends;  // a zero byte is a line's end
+    const uint64_t other = word ^ line_ends;  // a zero byte is a line end
     if (((word | ((other - ones) & ~other)) & highs) != 0) break;
   }
   return at;

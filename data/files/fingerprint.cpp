@@ -1,25 +1,13 @@
 #include "data/files/fingerprint.hpp"
 
-#define XXH_STATIC_LINKING_ONLY  // shows the state's size, so that it needs no allocation of its own
-#include <xxhash.h>
-
 #include <algorithm>
 
-#include "core/base/error.hpp"
-
 namespace capstan {
-
-struct Fingerprint::State {
-  XXH3_state_t hash;
-};
-
-Fingerprint::Fingerprint() : state_(std::make_unique<State>()) { XXH3_128bits_reset(&state_->hash); }
-Fingerprint::~Fingerprint() = default;
 
 Fingerprint& Fingerprint::begin(uint64_t size) { return part({reinterpret_cast<const char*>(&size), sizeof(size)}); }
 
 Fingerprint& Fingerprint::part(std::string_view bytes) {
-  XXH3_128bits_update(&state_->hash, bytes.data(), bytes.size());
+  hash_.add(bytes);
   return *this;
 }
 
@@ -43,11 +31,6 @@ Fingerprint& Fingerprint::add(const TokenRow& tokens) {
     part({reinterpret_cast<const char*>(values.data()), static_cast<size_t>(end - at) * sizeof(int32_t)});
   }
   return *this;
-}
-
-std::string Fingerprint::hex() const {
-  const XXH128_hash_t digest = XXH3_128bits_digest(&state_->hash);
-  return fmt::format("{:016x}{:016x}", digest.high64, digest.low64);
 }
 
 }  // namespace capstan

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/io/hash.hpp"
 #include "data/files/token_row.hpp"
 
 namespace capstan {
@@ -15,11 +15,6 @@ namespace capstan {
 /// so that moving a byte from one piece to the next shows.
 class Fingerprint {
  public:
-  Fingerprint();
-  ~Fingerprint();
-  Fingerprint(const Fingerprint&) = delete;
-  Fingerprint& operator=(const Fingerprint&) = delete;
-
   Fingerprint& add(std::string_view bytes);
   Fingerprint& add(const std::vector<int32_t>& values);
   Fingerprint& add(const std::vector<int64_t>& values);
@@ -29,11 +24,10 @@ class Fingerprint {
   Fingerprint& begin(uint64_t size);
   Fingerprint& part(std::string_view bytes);
   /// 32 hexadecimal digits.
-  std::string hex() const;
+  std::string hex() const { return hash_.hex(); }
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  Hash hash_;
 };
 
 }  // namespace capstan

@@ -10,18 +10,15 @@
 #include <memory>
 
 #include "core/base/error.hpp"
+#include "core/text/affixes.hpp"
 
 namespace capstan {
 namespace {
 
 constexpr size_t packed_block = 1 << 18;
 
-bool has_ending(const std::string& path, const std::string& ending) {
-  return path.size() > ending.size() && path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
-}
-
-bool is_gzip_name(const std::string& path) { return has_ending(path, ".gz"); }
-bool is_zstd_name(const std::string& path) { return has_ending(path, ".zst"); }
+bool is_gzip_name(const std::string& path) { return path != ".gz" && ends_with(path, ".gz"); }
+bool is_zstd_name(const std::string& path) { return path != ".zst" && ends_with(path, ".zst"); }
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }

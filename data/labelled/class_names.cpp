@@ -1,42 +1,16 @@
 #include "data/labelled/class_names.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <set>
 
 #include "core/base/error.hpp"
-#include "data/files/name_list.hpp"
+#include "core/text/integer.hpp"
+#include "core/text/join.hpp"
+#include "core/text/nearest.hpp"
 #include "data/files/text_file.hpp"
 
 namespace capstan {
-namespace {
-
-std::optional<int64_t> integer(const std::string& text) {
-  int64_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-/// Levenshtein's distance.
-size_t edits(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
-}  // namespace
-
 ClassNames ClassNames::from_list(std::vector<std::string> names, const std::string& origin, int64_t first_number) {
   if (names.size() < 2)
     throw Error(fmt::format("{}: names {} class{}; a classifier needs at least two", origin, names.size(),
@@ -51,7 +25,7 @@ ClassNames ClassNames::from_list(std::vector<std::string> names, const std::stri
           fmt::format("{}: class {} has a tab or a line break in its name; choose another label", origin, i + 1));
     if (!classes.indices_.emplace(name, static_cast<int32_t>(i)).second)
       throw Error(fmt::format("{}: the class '{}' is named twice", origin, name));
-    if (integer(name)) classes.accepts_indices_ = false;
+    if (parse_integer(name)) classes.accepts_indices_ = false;
   }
   return classes;
 }
@@ -72,9 +46,9 @@ ClassNames ClassNames::gather(const std::vector<std::string>& labels, const std:
         "{}: all {} examples have the label '{}'; a classifier needs at least two classes (is label_column right?)",
         origin, labels.size(), *different.begin()));
   std::vector<std::string> names(different.begin(), different.end());
-  if (std::all_of(names.begin(), names.end(), [](const std::string& name) { return integer(name).has_value(); }))
+  if (std::all_of(names.begin(), names.end(), [](const std::string& name) { return parse_integer(name).has_value(); }))
     std::stable_sort(names.begin(), names.end(),
-                     [](const std::string& a, const std::string& b) { return *integer(a) < *integer(b); });
+                     [](const std::string& a, const std::string& b) { return *parse_integer(a) < *parse_integer(b); });
   ClassNames classes = from_list(std::move(names), origin);
   classes.accepts_indices_ = false;  // a label that the training data do not have must not slip through as an index
   return classes;
@@ -83,19 +57,12 @@ ClassNames ClassNames::gather(const std::vector<std::string>& labels, const std:
 int32_t ClassNames::index_of(const std::string& label, const std::string& place) const {
   const auto found = indices_.find(label);
   if (found != indices_.end()) return found->second;
-  const auto index = accepts_indices_ ? integer(label) : std::nullopt;
+  const auto index = accepts_indices_ ? parse_integer(label) : std::nullopt;
   if (index && *index >= first_number_ && *index - first_number_ < static_cast<int64_t>(names_.size()))
     return static_cast<int32_t>(*index - first_number_);
-  std::string nearest;
-  size_t least = std::max<size_t>(1, label.size() / 3) + 1;  // farther ones would be no help
-  if (!index && label.size() < 100)
-    for (const std::string& name : names_)
-      if (const size_t distance = edits(label, name); distance < least) {
-        least = distance;
-        nearest = fmt::format(", did you mean '{}'?", name);
-      }
-  throw Error(fmt::format("{}: unknown label '{}'{}{} known: {}", place, label.substr(0, 100), nearest,
-                          nearest.empty() ? ";" : "", listed(names_)));
+  const std::string meant = index ? "" : nearest(label, names_);
+  const std::string hint = meant.empty() ? ";" : fmt::format(", did you mean '{}'?", meant);
+  throw Error(fmt::format("{}: unknown label '{}'{} known: {}", place, label.substr(0, 100), hint, join_first(names_)));
 }
 
 }  // namespace capstan

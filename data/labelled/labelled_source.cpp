@@ -7,10 +7,10 @@
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
 #include "core/config/settings.hpp"
+#include "core/text/join.hpp"
 #include "core/text/utf8.hpp"
 #include "data/batches/example_source.hpp"
 #include "data/files/file_list.hpp"
-#include "data/files/name_list.hpp"
 #include "data/files/text_file.hpp"
 #include "data/labelled/class_names.hpp"
 
@@ -54,7 +54,7 @@ std::vector<Source> read_folders(const std::vector<std::string>& paths, const La
     sources.push_back({{label, std::move(text), 1}, std::make_shared<const std::string>(found.path)});
   }
   if (sources.empty() && !paths.empty())
-    throw Error(fmt::format("{}: holds no folder called {}", listed(paths), listed(wanted, " or ")));
+    throw Error(fmt::format("{}: holds no folder called {}", join_first(paths), join_first(wanted, " or ")));
   return sources;
 }
 
@@ -84,7 +84,7 @@ ClassNames class_names(const LabelledSourceConfig& config, const std::vector<Sou
   if (!config.classes_file.empty()) return ClassNames::from_file(config.classes_file, config.first_label);
   std::vector<std::string> labels;
   for (const Source& source : train) labels.push_back(source.row.label);
-  return ClassNames::gather(labels, listed(config.train));
+  return ClassNames::gather(labels, join_first(config.train));
 }
 
 void set_labels(std::vector<Source>& sources, const ClassNames& classes, BadRows& bad) {
@@ -151,7 +151,7 @@ ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared
   if (config.train.empty()) throw ConfigError("data: train names no file");
   const auto check_train = [&](bool any_left) {
     bad.check();
-    if (!any_left) throw Error(fmt::format("{}: no row has any text that can be used", listed(config.train)));
+    if (!any_left) throw Error(fmt::format("{}: no row has any text that can be used", join_first(config.train)));
   };
   const bool named = !config.classes.empty() || !config.classes_file.empty();
   if (!named || train.empty()) check_train(!train.empty());  // with names, the labels are looked at first

@@ -1,24 +1,18 @@
 #include "data/labelled/table_reader.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
 #include "core/io/json.hpp"
+#include "core/text/affixes.hpp"
+#include "core/text/integer.hpp"
+#include "core/text/join.hpp"
 #include "core/text/utf8.hpp"
-#include "data/files/name_list.hpp"
 #include "data/files/text_file.hpp"
 
 namespace capstan {
 namespace {
-
-std::optional<int64_t> integer(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 /// Columns of TSV and CSV, found by the header if there is one.
 class Columns {
@@ -52,7 +46,7 @@ class Columns {
     throw Error(fmt::format(
         "{}:{}: too few columns: found {}, but the label is column {} and the text column {}; columns are separated "
         "by {} (format {}); choose others with label_column and text_columns",
-        file_, line, fields.size(), label_, listed(text_names, " and "),
+        file_, line, fields.size(), label_, join_first(text_names, " and "),
         format_ == TableFormat::tsv ? "tabs" : "commas", enum_name(format_)));
   }
 
@@ -65,12 +59,12 @@ class Columns {
   int64_t number(const std::string& column, const std::vector<std::string>& header) const {
     const auto found = std::find(header.begin(), header.end(), column);
     if (found != header.end()) return found - header.begin() + 1;
-    const auto value = integer(column);
+    const auto value = parse_integer(column);
     if (value && *value != 0) return *value;
     if (!choice_.header)
       throw ConfigError(
           fmt::format("data: column '{}' is neither a number from 1 nor, without header: true, a name", column));
-    throw Error(fmt::format("{}:1: no column is called '{}'; the header has: {}", file_, column, listed(header)));
+    throw Error(fmt::format("{}:1: no column is called '{}'; the header has: {}", file_, column, join_first(header)));
   }
 
   const ColumnChoice& choice_;
@@ -147,7 +141,7 @@ std::string json_field(const nlohmann::json& object, const std::string& key, boo
     std::vector<std::string> keys;
     for (const auto& item : object.items()) keys.push_back(item.key());
     throw Error(fmt::format("{}: no key '{}'; found: {}; choose others with label_column and text_columns", place, key,
-                            listed(keys)));
+                            join_first(keys)));
   }
   if (found->is_string()) return found->get<std::string>();
   if (integers && found->is_number_integer()) return found->dump();
@@ -197,12 +191,9 @@ std::vector<std::string_view> LabelledText::columns() const {
 
 TableFormat format_of(const std::string& path) {
   const std::string name = unpacked_name(path);
-  const auto ends_with = [&](std::string_view end) {
-    return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
-  };
-  if (ends_with(".tsv")) return TableFormat::tsv;
-  if (ends_with(".csv")) return TableFormat::csv;
-  if (ends_with(".jsonl") || ends_with(".ndjson")) return TableFormat::jsonl;
+  if (ends_with(name, ".tsv")) return TableFormat::tsv;
+  if (ends_with(name, ".csv")) return TableFormat::csv;
+  if (ends_with(name, ".jsonl") || ends_with(name, ".ndjson")) return TableFormat::jsonl;
   throw Error(fmt::format("{}: the name does not show the format (.tsv, .csv, .jsonl); set format", path));
 }
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "data/files/name_list.hpp"
+#include "core/text/join.hpp"
 
 namespace capstan {
 namespace {
@@ -27,7 +27,7 @@ SourceFacts facts_of(const SourceConfig& config) {
   return std::visit([](const auto& source) { return facts(source); }, config);
 }
 
-std::string source_types(bool has_labels) { return listed(types_of(has_labels, SourceConfig{}), " or "); }
+std::string source_types(bool has_labels) { return join_first(types_of(has_labels, SourceConfig{}), " or "); }
 
 std::unique_ptr<DataSource> open_source(const SourceConfig& config, const SourceInputs& inputs) {
   return std::visit([&](const auto& source) { return make_source(source, inputs); }, config);

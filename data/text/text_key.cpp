@@ -32,8 +32,7 @@ bool changed_just_now(const std::vector<FoundFile>& files) {
 std::string noted_key(const std::string& note) {
   std::error_code absent;
   if (std::filesystem::file_size(note, absent) != 32 || absent) return "";
-  const MappedFile file(note);
-  const std::string key(reinterpret_cast<const char*>(file.data()), file.size());
+  const std::string key = read_file(note);
   return key.find_first_not_of("0123456789abcdef") == std::string::npos ? key : "";
 }
 
@@ -78,10 +77,7 @@ std::string key_of_content(const std::vector<FoundFile>& files, const std::strin
   if (!may_be_noted || state_of_files(files) != state) return key;
   make_folders(folder);
   const std::string unfinished = fmt::format("{}.{}.tmp", note, getpid());
-  FileWriter file(unfinished);
-  file.write(key);
-  file.sync();
-  file.close();
+  write_file(unfinished, key);
   rename_path(unfinished, note);
   return key;
 }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 
@@ -23,24 +24,12 @@ std::string tokens_file(const std::string& folder, size_t split) {
   return fmt::format("{}/{}.tokens", folder, split_names[split]);
 }
 
-std::string whole_file(const std::string& path) {
-  const MappedFile file(path);
-  return {reinterpret_cast<const char*>(file.data()), file.size()};
-}
-
-void write_synced(const std::string& path, const std::string& text) {
-  FileWriter file(path);
-  file.write(text);
-  file.sync();
-  file.close();
-}
-
 /// A JSON document after its fingerprint, so that damage shows.
 std::string sealed(const std::string& json) { return Fingerprint().add(json).hex() + "\n" + json; }
 
 /// Throws Error when the document was changed.
 std::string unsealed(const std::string& path) {
-  const std::string all = whole_file(path);
+  const std::string all = read_file(path);
   const size_t end = std::min(all.find('\n'), all.size());
   const std::string json = all.substr(std::min(end + 1, all.size()));
   if (Fingerprint().add(json).hex() != all.substr(0, end)) throw Error(fmt::format("{} is damaged", path));
@@ -157,12 +146,12 @@ TokenCacheWriter::~TokenCacheWriter() {
 
 void TokenCacheWriter::save_tokenizer(const Tokenizer& tokenizer, const std::string& settings_key) const {
   const std::string unfinished = partial_ + "/tokenizer.json";
-  write_synced(unfinished, sealed(tokenizer.to_json()));
+  write_file(unfinished, sealed(tokenizer.to_json()));
   rename_path(unfinished, fmt::format("{}/tokenizer-{}.json", cache_.folder(), settings_key));
 }
 
 void TokenCacheWriter::save(const TokenIndex& index, const Tokenizer& tokenizer) const {
-  write_synced(tokens() + "/index.json", sealed(to_json(index)));
+  write_file(tokens() + "/index.json", sealed(to_json(index)));
   sync_folder(tokens());
   remove_tree(cache_.tokens_folder(tokenizer));  // damaged, if it is there at all
   rename_path(tokens(), cache_.tokens_folder(tokenizer));

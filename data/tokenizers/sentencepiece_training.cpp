@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
+#include "core/text/join.hpp"
 #include "core/text/utf8.hpp"
 
 namespace capstan {
@@ -156,16 +157,13 @@ std::string train_sentencepiece(const SentencePieceTokenizerConfig& config, cons
   // Below these the trainer would end the process, or give a message that does not help.
   const int64_t fixed = 1 + static_cast<int64_t>(symbols.size()) + (config.byte_fallback ? 256 : 0);
   if (config.vocabulary_size <= fixed) refuse(config, fmt::format("{} vs {}", config.vocabulary_size, fixed));
-  std::string symbol_list;
-  for (const std::string& symbol : symbols) symbol_list += (symbol_list.empty() ? "" : ",") + symbol;
-
   std::string model;
   const auto status =
       sentencepiece::SentencePieceTrainer::Train({{"model_type", enum_name(config.model_type)},
                                                   {"vocab_size", std::to_string(config.vocabulary_size)},
                                                   {"character_coverage", fmt::format("{}", config.character_coverage)},
                                                   {"byte_fallback", config.byte_fallback ? "true" : "false"},
-                                                  {"user_defined_symbols", symbol_list},
+                                                  {"user_defined_symbols", join(symbols, ",")},
                                                   {"bos_id", "-1"},
                                                   {"eos_id", "-1"},
                                                   {"normalization_rule_name", "identity"},

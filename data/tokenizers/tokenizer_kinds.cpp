@@ -47,9 +47,7 @@ void write_model(const std::string& path, const std::string& model) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   if (!folder.empty()) make_folders(folder);
   const std::string unfinished = fmt::format("{}.{}.tmp", path, getpid());
-  FileWriter file(unfinished);
-  file.write(model);
-  file.close();
+  write_file(unfinished, model);
   rename_path(unfinished, path);
 }
 

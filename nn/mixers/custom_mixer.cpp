@@ -3,6 +3,7 @@
 #include <map>
 
 #include "core/base/error.hpp"
+#include "core/text/join.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -33,8 +34,9 @@ void register_mixer(const std::string& name,
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const CustomMixerConfig& config) {
   const auto found = makers().find(config.name);
   if (found == makers().end()) {
-    std::string known;
-    for (const auto& [name, maker] : makers()) known += (known.empty() ? "" : ", ") + name;
+    std::vector<std::string> names;
+    for (const auto& [name, maker] : makers()) names.push_back(name);
+    const std::string known = join(names);
     throw ConfigError(fmt::format("mixer: no custom mixer \"{}\" was registered by this program (registered: {})",
                                   config.name, known.empty() ? "none" : known));
   }

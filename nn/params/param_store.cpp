@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/kernels/elementwise.hpp"
+#include "core/text/nearest.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -56,25 +57,15 @@ void ParamStore::finalize() {
   finalized_ = true;
 }
 
-namespace {
-
-/// Number of leading characters that two names share: enough to find the nearest name of a misspelt path.
-size_t common_prefix(const std::string& a, const std::string& b) {
-  return static_cast<size_t>(
-      std::mismatch(a.begin(), a.begin() + static_cast<long>(std::min(a.size(), b.size())), b.begin()).first -
-      a.begin());
-}
-
-}  // namespace
-
 const Param& ParamStore::find(const std::string& name) const {
-  const Param* nearest = nullptr;
+  std::vector<std::string> names;
   for (const Param& param : params_) {
     if (param.name == name) return param;
-    if (nearest == nullptr || common_prefix(param.name, name) > common_prefix(nearest->name, name)) nearest = &param;
+    names.push_back(param.name);
   }
+  const std::string meant = nearest(name, names);
   throw Error(
-      fmt::format("params: there is no parameter {}{}", name, nearest ? "; the nearest is " + nearest->name : ""));
+      fmt::format("params: there is no parameter {}{}", name, meant.empty() ? "" : "; the nearest is " + meant));
 }
 
 int64_t ParamStore::count() const {

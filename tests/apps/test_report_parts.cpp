@@ -97,15 +97,6 @@ TEST_CASE("a chart draws every line, cuts what squeezes the rest, and is nothing
   CHECK(to_svg(chart).find("above the chart") != std::string::npos);
 }
 
-TEST_CASE("base64 of RFC 4648, section 10") {
-  CHECK(to_base64("") == "");
-  CHECK(to_base64("f") == "Zg==");
-  CHECK(to_base64("fo") == "Zm8=");
-  CHECK(to_base64("foo") == "Zm9v");
-  CHECK(to_base64("foobar") == "Zm9vYmFy");
-  CHECK(to_base64("\xFF\xFE\xFD") == "//79");
-}
-
 uint32_t big_endian(const std::string& bytes, size_t at) {
   uint32_t number = 0;
   for (size_t i = 0; i < 4; ++i) number = number << 8 | static_cast<unsigned char>(bytes[at + i]);

@@ -9,7 +9,6 @@
 
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
-#include "core/text/base64.hpp"
 #include "core/text/utf8.hpp"
 #include "data/text/text_source.hpp"
 #include "data/tokenizers/sentencepiece_training.hpp"
@@ -91,20 +90,6 @@ std::string stderr_of(const Action& action) {
 }
 
 }  // namespace
-
-TEST_CASE("base64 takes any bytes and gives them back") {
-  CHECK(to_base64("") == "");
-  CHECK(to_base64("f") == "Zg==");
-  CHECK(to_base64("fo") == "Zm8=");
-  CHECK(to_base64("foobar") == "Zm9vYmFy");
-  std::string bytes;
-  for (int i = 0; i < 300; ++i) {
-    CHECK(from_base64(to_base64(bytes)) == bytes);
-    bytes.push_back(static_cast<char>(i * 37));
-  }
-  for (const char* text : {"Zg", "Zg=", "Zg==Zg==", "Zh==", "Z", "Zm9v\n", "Zm9*"})
-    CHECK_THROWS_AS(from_base64(text), Error);
-}
 
 TEST_CASE("sentencepiece: as many pieces as asked for, the same ones every time, and not a word on stderr") {
   const std::string text = story(1, 3000);

@@ -7,6 +7,8 @@
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "core/io/safetensors.hpp"
+#include "core/text/affixes.hpp"
+#include "core/text/join.hpp"
 
 namespace capstan {
 namespace {
@@ -20,10 +22,6 @@ constexpr const char* step_prefix = "step-";
 constexpr const char* unfinished_prefix = ".unfinished-";
 constexpr const char* replaced_prefix = ".replaced-";
 constexpr const char* trained_suffix = ".trained";
-
-bool starts_with(const std::string& text, const std::string& start) {
-  return text.compare(0, start.size(), start) == 0;
-}
 
 /// Step of a folder called step-N; -1 for any other name.
 int64_t step_of(const std::string& name) {
@@ -42,7 +40,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-/// One tensor per parameter, from where `place` says; none where it says null.
+/// One tensor per parameter, from the address that `place` returns; none where it returns null.
 template <class Place>
 void add_tensors(std::vector<TensorToWrite>& tensors, const ParamStore& params, const std::string& suffix,
                  const Place& place) {
@@ -51,17 +49,13 @@ void add_tensors(std::vector<TensorToWrite>& tensors, const ParamStore& params, 
       tensors.push_back({param.name + suffix, dtype_of(values), param.var.shape().to_vector(), values});
 }
 
-/// The place of a parameter in a block laid out like the store's.
+/// The address of a parameter in a block with the layout of the store.
 template <class T>
 auto within(T* block) {
   return [block](const Param& param) { return block + param.offset; };
 }
 
-std::string shape_text(const std::vector<int64_t>& extents) {
-  std::string text;
-  for (const int64_t extent : extents) text += (text.empty() ? "" : ", ") + std::to_string(extent);
-  return "(" + text + ")";
-}
+std::string shape_text(const std::vector<int64_t>& extents) { return "(" + join(extents) + ")"; }
 
 template <class Place>
 void read_tensors(const SafetensorsFile& file, const ParamStore& params, const std::string& suffix,
@@ -86,14 +80,7 @@ void refuse_unknown(const SafetensorsFile& file, const ParamStore& params, const
     for (const std::string& suffix : suffixes) known.insert(param.name + suffix);
   for (const FileTensor& tensor : file.tensors())
     if (known.count(tensor.name) == 0)
-      throw Error(fmt::format("{}: tensor {} has no place in this configuration", file.path(), tensor.name));
-}
-
-void write_text(const fs::path& path, const std::string& text) {
-  FileWriter file(path.string());
-  file.write(text);
-  file.sync();
-  file.close();
+      throw Error(fmt::format("{}: tensor {} does not belong to this configuration", file.path(), tensor.name));
 }
 
 void load_optimizer(const fs::path& checkpoint, const RunParts& parts) {
@@ -104,7 +91,7 @@ void load_optimizer(const fs::path& checkpoint, const RunParts& parts) {
     read_tensors(file, parts.params, suffixes.back(), [&](const Param& param) { return state.of(param); });
   }
   if (parts.average != nullptr) {
-    // So far the store holds the averaged weights, out of model.safetensors.
+    // At this point the store holds the averaged weights, from model.safetensors.
     std::copy_n(parts.params.values(), parts.params.flat_size(), parts.average->block());
     suffixes.push_back(trained_suffix);
     read_tensors(file, parts.params, trained_suffix, within(parts.params.values()));
@@ -113,7 +100,7 @@ void load_optimizer(const fs::path& checkpoint, const RunParts& parts) {
 }
 
 /// Are all files of a checkpoint there and undamaged?
-bool is_whole(const fs::path& checkpoint) {
+bool is_complete(const fs::path& checkpoint) {
   try {
     const SafetensorsFile model((checkpoint / model_name).string());
     const SafetensorsFile optimizer((checkpoint / optimizer_name).string());
@@ -127,8 +114,8 @@ bool is_whole(const fs::path& checkpoint) {
 }  // namespace
 
 RunState read_state(const fs::path& checkpoint) {
-  const MappedFile file((checkpoint / state_name).string());
-  return run_state_from_json({reinterpret_cast<const char*>(file.data()), file.size()}, file.path());
+  const std::string path = (checkpoint / state_name).string();
+  return run_state_from_json(read_file(path), path);
 }
 
 void load_model(const std::string& path, ParamStore& params) {
@@ -176,23 +163,24 @@ std::optional<fs::path> Checkpoints::last() const {
   if (fs::is_symlink(link, error)) {
     const fs::path target = folder_ / fs::read_symlink(link);
     if (fs::is_directory(target, error)) return target;
-    throw Error(
-        fmt::format("{} leads to {}, which is not there; {}", link.string(), target.string(), whole_ones(target)));
+    throw Error(fmt::format("{} points to {}, which does not exist; {}", link.string(), target.string(),
+                            complete_ones(target)));
   }
-  // Without a link: nothing was saved, or the very first save was killed just before its link.
+  // No link: nothing was saved, or the first save was killed just before it made the link.
   const std::vector<int64_t> all = steps();
   if (all.empty()) return std::nullopt;
   return of_step(all.back());
 }
 
-std::string Checkpoints::whole_ones(const fs::path& but) const {
-  std::string found;
+std::string Checkpoints::complete_ones(const fs::path& but) const {
+  std::vector<std::string> found;
   for (const int64_t step : steps())
-    if (of_step(step) != but && is_whole(of_step(step))) found += (found.empty() ? "" : ", ") + of_step(step).string();
+    if (of_step(step) != but && is_complete(of_step(step))) found.push_back(of_step(step).string());
   return found.empty()
-             ? fmt::format("no other checkpoint is whole: remove {} to start over", folder_.string())
-             : fmt::format("whole checkpoints: {}; continue with --resume-from one of them, or remove {} to start over",
-                           found, folder_.string());
+             ? fmt::format("no other checkpoint is complete: remove {} to start over", folder_.string())
+             : fmt::format(
+                   "complete checkpoints: {}; continue from one of them with --resume-from, or remove {} to start over",
+                   join(found), folder_.string());
 }
 
 void Checkpoints::write_files(const fs::path& folder, const RunParts& parts) const {
@@ -209,7 +197,7 @@ void Checkpoints::write_files(const fs::path& folder, const RunParts& parts) con
       (folder / model_name).string(), model,
       {{"format", "capstan"}, {"step", std::to_string(parts.state.step)}, {"aliases", json_text(aliases)}});
   write_safetensors((folder / optimizer_name).string(), optimizer, {{"step", std::to_string(parts.state.step)}});
-  write_text(folder / state_name, to_json(parts.state));
+  write_file((folder / state_name).string(), to_json(parts.state));
   sync_folder(folder.string());
 }
 
@@ -227,7 +215,7 @@ void Checkpoints::save(const RunParts& parts, bool best, int64_t keep_last) {
   if (fs::exists(target)) rename_path(target.string(), replaced.string());
   rename_path(unfinished.string(), target.string());
   sync_folder(folder_.string());
-  // `best` first: a kill in between then leaves `last` at a state that comes past this step again.
+  // `best` first: after a kill in between, `last` is at an earlier state, which reaches this step again.
   if (best) replace_link((folder_ / "best").string(), name);
   replace_link((folder_ / "last").string(), name);
   sync_folder(folder_.string());
@@ -239,11 +227,11 @@ void Checkpoints::prune(int64_t current, int64_t keep_last) {
   std::error_code error;
   const int64_t best = step_of(fs::read_symlink(folder_ / "best", error).filename().string());
   std::vector<int64_t> old = steps();
-  // Later steps come from a run that was taken back to an earlier checkpoint; they are not ours to judge.
+  // Later steps are those of a run that was resumed from an earlier checkpoint; they are kept.
   old.erase(std::upper_bound(old.begin(), old.end(), current), old.end());
   for (size_t i = 0; i + static_cast<size_t>(keep_last) < old.size(); ++i) {
     if (old[i] == best || old[i] == current) continue;
-    // Under a hidden name first, so that a kill never leaves half a checkpoint under its own.
+    // Renamed to a hidden name first, so that a kill never leaves half a checkpoint under its own name.
     const fs::path hidden = folder_ / (unfinished_prefix + std::string("old-") + std::to_string(old[i]));
     rename_path(of_step(old[i]).string(), hidden.string());
     remove_tree(hidden.string());
@@ -258,9 +246,9 @@ void Checkpoints::load(const fs::path& checkpoint, const RunParts& parts,
     const SafetensorsFile model((checkpoint / model_name).string());
     const SafetensorsFile optimizer((checkpoint / optimizer_name).string());
   } catch (const Error& error) {
-    throw Error(fmt::format("{}; {}", error.what(), whole_ones(checkpoint)));
+    throw Error(fmt::format("{}; {}", error.what(), complete_ones(checkpoint)));
   }
-  // Undamaged: what differs from here on is the configuration.
+  // The files are undamaged: from here on only the configuration can differ.
   if (accept) accept(state);
   load_model((checkpoint / model_name).string(), parts.params);
   load_optimizer(checkpoint, parts);

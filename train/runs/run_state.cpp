@@ -1,10 +1,9 @@
 #include "train/runs/run_state.hpp"
 
-#include <xxhash.h>
-
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/io/hash.hpp"
 #include "core/io/json.hpp"
 #include "core/machine/kernel_levels.hpp"
 #include "core/machine/parallel.hpp"
@@ -15,11 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string checksum(const json& content) {
-  const std::string text = json_text(content);
-  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-}
+std::string checksum(const json& content) { return hash_hex(json_text(content)); }
 
 /// The one list of fields; f(name, field) for each.
 template <class State, class Visit>
@@ -69,8 +64,9 @@ void check_identity(const Identity& saved, const Identity& now, const std::strin
   for (const auto& [name, text] : now)
     if (saved.count(name) == 0) note(name, "it had none");
   if (differences.empty()) return;
-  throw Error(fmt::format("{} holds a run with {}; continue with what it was begun with, or choose another run folder",
-                          folder, differences));
+  throw Error(
+      fmt::format("{} holds a run with {}; continue with what it was started with, or choose another run folder",
+                  folder, differences));
 }
 
 }  // namespace
@@ -103,7 +99,7 @@ RunState run_state_from_json(const std::string& text, const std::string& path) {
     RunState state;
     for_fields(state, [&](const char* name, auto& field) { content.at(name).get_to(field); });
     if (!content.at("best_loss").is_null()) state.best_loss = content["best_loss"].get<double>();
-    // Checkpoints of the first versions do not have it.
+    // Absent in checkpoints of the first versions.
     if (content.contains("best_accuracy") && !content["best_accuracy"].is_null())
       state.best_accuracy = content["best_accuracy"].get<double>();
     return state;

@@ -5,7 +5,6 @@
 #include <limits>
 #include <memory>
 
-#include "core/text/nearest.hpp"
 #include "sample_config.hpp"
 
 using namespace capstan;
@@ -188,28 +187,4 @@ TEST_CASE("overrides") {
   CHECK(with({"model.layers.1.mixer.window=4"}).model.layers[1].scale == 0.5);
   CHECK(with({"model.head.scale=4"}).model.head->scale == 4);
   CHECK(read_files({}, {"data.train=x"}).data.train == std::vector<std::string>{"x"});
-}
-
-TEST_CASE("the nearest word") {
-  struct NearCase {
-    std::string word, nearest;
-  };
-  const std::vector<std::string> known{"width", "warmup_steps", "steps", "lr", "layers"};
-  for (const auto& c : std::vector<NearCase>{{"widht", "width"},
-                                             {"witdh", "width"},
-                                             {"Width", "width"},
-                                             {"warmup", "warmup_steps"},
-                                             {"step", "steps"},
-                                             {"l", "lr"},
-                                             {"rl", "lr"},
-                                             {"dropout", ""},
-                                             {"", ""},
-                                             {std::string(10000, 'w'), ""}}) {
-    INFO(c.word);
-    CHECK(nearest(c.word, known) == c.nearest);
-  }
-  CHECK(edit_distance("", "") == 0);
-  CHECK(edit_distance("abc", "") == 3);
-  CHECK(edit_distance("kitten", "sitting") == 3);
-  CHECK(edit_distance("ab", "ba") == 1);
 }

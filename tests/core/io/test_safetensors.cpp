@@ -110,7 +110,7 @@ TEST_CASE("safetensors: damaged files are named with the tensor") {
               "\"t\" occurs twice"},
           Case{R"({"t":{"dtype":"F33","shape":[2],"data_offsets":[0,8]}})", "tensor t: unknown dtype \"F33\""},
           Case{R"({"t":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", "tensor t: F32 of shape [3]"},
-          Case{R"({"t":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}})", "tensor t: its data [0, 12) lies outside"},
+          Case{R"({"t":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}})", "tensor t: its data [0, 12) is outside"},
           Case{R"({"t":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", "tensor t: its data [8, 0)"},
           Case{R"({"t":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", "tensor t: expected whole numbers"},
           Case{R"({"t":{"dtype":"F32","shape":[2.5],"data_offsets":[0,8]}})", "tensor t: expected whole numbers"},
@@ -121,7 +121,7 @@ TEST_CASE("safetensors: damaged files are named with the tensor") {
               R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"t":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
               "tensor t: its data overlaps"},
           Case{R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", "tensor t: its data leaves a gap"},
-          Case{R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "4 bytes behind the last tensor"},
+          Case{R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "4 bytes after the last tensor"},
           Case{R"({"__metadata__":{"k":1},"t":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", "k is not a string"},
           Case{R"({"__metadata__":{"k":[[[[[[1]]]]]]}})", "nested too deeply"},
       }) {
