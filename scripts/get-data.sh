@@ -1,9 +1,9 @@
 #!/bin/bash
 # Downloads a public data set, checks it, and unpacks it to where a configuration can read it:
 #   scripts/get-data.sh enwik8|text8|ag_news|imdb|wikitext-2|listops [FOLDER]      FOLDER: datasets
-# A download that was interrupted goes on where it ended. Nothing is in its place before it is whole: files are loaded into
-# FOLDER/.download, held against their checksums (scripts/get-data.table) and unpacked there; then FOLDER/NAME appears at once.
-# Without a network: CAPSTAN_DATA_MIRROR=file:///media/stick (or http://...) is where the same files are looked for, by name.
+# An interrupted download continues where it stopped. Files are downloaded to FOLDER/.download, compared with their checksums
+# (scripts/get-data.table) and unpacked there; then FOLDER/NAME appears, complete, in one step.
+# Without a network: CAPSTAN_DATA_MIRROR=file:///media/stick (or http://...) is searched for the same files, by name.
 set -euo pipefail
 
 table=$(dirname "$0")/get-data.table
@@ -17,11 +17,11 @@ fail() {
 name=${1:-} folder=${2:-datasets}
 if [ -z "$name" ] || [ $# -gt 2 ] || ! grep -qx -- "$name" <<<"$names"; then
   sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
-  [ -z "$name" ] || echo "get-data.sh: $name is none of" $names >&2
+  [ -z "$name" ] || echo "get-data.sh: unknown data set $name; known:" $names >&2
   exit 2
 fi
 
-# How to train on it, said at the end.
+# Prints how to train on the data set.
 usage() {
   case $name in
     enwik8) echo "capstan train --config configs/enwik8.yaml --set data.train=[$folder/enwik8/enwik8]" ;;
@@ -45,25 +45,25 @@ usage() {
   esac
 }
 
-# matches FILE CHECKSUM: the file is there and has it
+# matches FILE CHECKSUM: the file exists and has this checksum
 matches() {
   [ -f "$1" ] && "${2%%:*}sum" --check --status <<<"${2#*:}  $1"
 }
 
-# Why curl failed, by its exit code, and what else can be done.
+# Reports why curl failed, from its exit code, and the remedy.
 explain() { # CODE URL
   local why="curl failed with code $1"
   case $1 in
     6 | 7) why="the host cannot be reached; is there a network?" ;;
     22) why="the host does not have the file (any more)" ;;
     37) why="there is no such file" ;;
-    18 | 28 | 52 | 55 | 56) why="the connection broke; the same command goes on where it ended" ;;
+    18 | 28 | 52 | 55 | 56) why="the connection broke; the same command continues where it stopped" ;;
   esac
   cat >&2 <<TEXT
 get-data.sh: $2: $why
-Where these hosts cannot be reached, load the files elsewhere,
+If these hosts cannot be reached, download the files elsewhere,
 $(sed -n "s/^$name .* /  /p" "$table")
-put them into one folder, and say CAPSTAN_DATA_MIRROR=file:///that/folder scripts/get-data.sh $name
+put them into one folder, and run CAPSTAN_DATA_MIRROR=file:///that/folder scripts/get-data.sh $name
 TEXT
   exit 1
 }
@@ -74,7 +74,7 @@ fetch() {
     --output "$2" "$1"
 }
 
-# load CHECKSUM URL: the file, whole and right, in $download
+# load CHECKSUM URL: downloads the file to $download and checks it
 load() {
   local file=$download/${2##*/} url=$2 code=0
   if [ -n "${CAPSTAN_DATA_MIRROR:-}" ]; then url=${CAPSTAN_DATA_MIRROR%/}/${2##*/}; fi
@@ -85,7 +85,7 @@ load() {
   echo "$url"
   fetch "$url" "$file.part" || code=$?
   if [ -s "$file.part" ] && [[ $code -eq 22 || $code -eq 33 || $code -eq 36 ]]; then
-    # The host has nothing beyond what is here, or cannot begin in the middle: from the start, then.
+    # The host has nothing more to send, or cannot start in the middle of a file: download it from the start.
     rm "$file.part"
     code=0
     fetch "$url" "$file.part" || code=$?
@@ -93,7 +93,7 @@ load() {
   if [ $code -ne 0 ]; then explain $code "$url"; fi
   if ! matches "$file.part" "$1"; then
     rm "$file.part"
-    fail "$url: its ${1%%:*} is not ${1#*:}: it was damaged on its way, or changed at its place. What was loaded is removed."
+    fail "$url: its ${1%%:*} is not ${1#*:}: it was damaged in transit, or the host changed it. The download was removed."
   fi
   mv "$file.part" "$file"
 }
@@ -111,7 +111,7 @@ for tool in curl unzip tar; do
   command -v $tool >/dev/null || fail "$tool is missing: install the package $tool"
 done
 if [ -e "$folder/$name" ]; then
-  echo "$folder/$name is there already"
+  echo "$folder/$name exists already"
   usage
   exit 0
 fi
@@ -120,7 +120,7 @@ download=$folder/.download/$name unpacked=$folder/.download/$name/unpacked
 mkdir -p "$download"
 # One process at a time: another one would write to the same file.
 exec 9>"$download.lock"
-flock --nonblock 9 || fail "$folder/$name is being loaded by another process"
+flock --nonblock 9 || fail "$folder/$name is being downloaded by another process"
 rm -rf "$unpacked"
 mkdir "$unpacked"
 files=()
@@ -129,7 +129,7 @@ while read -r _ checksum url; do
   files+=("$download/${url##*/}")
 done < <(grep "^$name " "$table")
 for file in "${files[@]}"; do unpack "$file"; done
-# An archive that holds one folder: its contents are what counts.
+# An archive with a single folder: take the content of the folder.
 inside=$unpacked
 entries=("$unpacked"/*)
 if [ ${#entries[@]} -eq 1 ] && [ -d "${entries[0]}" ]; then inside=${entries[0]}; fi

@@ -38,13 +38,13 @@ if [ ${#missing[@]} -eq 0 ]; then exit 0; fi
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
   if ! command -v sudo >/dev/null; then
-    echo "install-deps.sh: not root and there is no sudo. As root, run: apt-get install ${missing[*]}" >&2
+    echo "install-deps.sh: not root, and sudo is not installed. As root, run: apt-get install ${missing[*]}" >&2
     exit 1
   fi
   as_root=(sudo)
 fi
 echo "Installing: ${missing[*]}"
-# What apt says goes to a log: it is only of interest when something fails.
+# The output of apt goes to a log, which is shown only after a failure.
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 if ! { "${as_root[@]}" apt-get update &&

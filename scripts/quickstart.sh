@@ -1,7 +1,7 @@
 #!/bin/bash
 # From a fresh clone on a fresh Debian 12 to a trained language model: installs the packages, builds the program, trains
-# on this checkout's own text, measures the model beside gzip on files it has not seen, and lets it write.
-# About 6 minutes on 2 cores. Run again, it goes on where it stopped.
+# on this checkout's own text, compares the model with gzip on held-out files, and generates text.
+# About 6 minutes on 2 cores. Started again, it continues where it stopped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,6 +29,6 @@ cat <<'TEXT'
 == What next
 your own text     build/release/capstan train --config configs/quickstart-lm.yaml --set data.train=[my/folder] --set name=mine
 a classifier      build/release/capstan train --config configs/quickstart-classifier.yaml
-every key         docs/configuration.md; the other files of configs/ are commented
+all keys          docs/configuration.md; every file of configs/ has comments
 the tests         scripts/test.sh
 TEXT

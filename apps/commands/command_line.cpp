@@ -11,7 +11,7 @@
 
 namespace capstan {
 void flush_output() {
-  if (!std::cout.flush()) throw Error("standard output: writing failed: is the disk full, or its reader gone?");
+  if (!std::cout.flush()) throw Error("cannot write to standard output: is the disk full, or has its reader ended?");
 }
 
 int run_command(const Command& command) {
@@ -43,8 +43,8 @@ int run_command_line(int argc, char** argv) {
   cli.footer(
       "Begin with:   capstan train --config configs/quickstart-lm.yaml\n"
       "              capstan generate runs/quickstart-lm --prompt \"The \"\n"
-      "More on each: capstan SUBCOMMAND --help; every key of a configuration: docs/configuration.md\n"
-      "Exit codes:   0 done, 1 failed, 2 wrong usage or configuration, 75 interrupted (the same command goes on)");
+      "More:         capstan SUBCOMMAND --help; all configuration keys: docs/configuration.md\n"
+      "Exit codes:   0 done, 1 failed, 2 wrong usage or configuration, 75 interrupted (the same command continues)");
   Command chosen;
   const Choose choose = [&chosen](Command command) { chosen = std::move(command); };
   add_train_command(cli, choose);

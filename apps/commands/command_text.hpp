@@ -1,5 +1,5 @@
-// What the command line offers, as plain text: the manual page and the shells' completions are written from it, so that
-// they cannot say anything else than --help does.
+// The commands and options as plain text. The manual page and the completions are written from it, so that they agree
+// with --help.
 #pragma once
 
 #include <string>
@@ -7,17 +7,17 @@
 
 namespace capstan {
 
-/// An option or, where it has no names, an argument known by its place.
+/// An option, or an argument (without names).
 struct OptionText {
   std::vector<std::string> names;  // "-c", "--config"
-  std::string value;               // what stands behind it: "FILE"; empty for a flag. "[STEPS]" may be left out
+  std::string value;               // "FILE"; empty for a flag; "[STEPS]": optional
   std::string help, default_value;
   bool required = false;
   bool repeats = false;  // takes any number of values
 };
 
 struct CommandText {
-  std::string name;  // with those it belongs to: "capstan config print"
+  std::string name;  // with its parents: "capstan config print"
   std::string help, footer;
   std::vector<OptionText> options, arguments;
   std::vector<CommandText> commands;
@@ -29,7 +29,7 @@ std::vector<const CommandText*> all_commands(const CommandText& root);
 /// A page for man(1), in the macros of man(7).
 std::string man_page(const CommandText& root);
 
-/// Scripts that a shell sources to complete command lines. `keys`: what --set knows.
+/// Scripts that a shell sources to complete command lines. `keys`: those that --set accepts.
 std::string bash_completion(const CommandText& root, const std::vector<std::string>& keys);
 std::string fish_completion(const CommandText& root, const std::vector<std::string>& keys);
 

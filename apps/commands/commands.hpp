@@ -1,4 +1,4 @@
-// The subcommands of `capstan`: each adds itself to the command line and says what to run when it was chosen.
+// The subcommands of `capstan`: each adds itself to the command line, with the function to run if it is chosen.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@ constexpr int exit_done = 0, exit_failed = 1, exit_wrong_usage = 2, exit_interru
 
 /// Returns an exit code.
 using Command = std::function<int()>;
-/// Called with the command that the line names.
+/// Called with the function of the chosen command.
 using Choose = std::function<void(Command)>;
 
 void add_train_command(CommandParser& cli, const Choose& choose);
@@ -25,16 +25,16 @@ void add_compare_command(CommandParser& cli, const Choose& choose);
 void add_metrics_command(CommandParser& cli, const Choose& choose);
 void add_report_command(CommandParser& cli, const Choose& choose);
 void add_config_command(CommandParser& cli, const Choose& choose);
-/// man and completion; they describe all commands of `cli`.
+/// `man` and `completion`, which describe all commands of `cli`.
 void add_pages_commands(CommandParser& cli, const Choose& choose);
 
-/// Throws Error when standard output does not take what was written to it (a full disk).
+/// Throws Error when writing to standard output failed (a full disk).
 void flush_output();
 
-/// Runs the command and turns what it throws into a message on stderr and an exit code.
+/// Runs the command; turns exceptions into a message on stderr and an exit code.
 int run_command(const Command& command);
 
-/// Parses the command line, runs the command, and turns what it throws into a message on stderr and an exit code.
+/// Parses the command line and runs the command; turns exceptions into a message on stderr and an exit code.
 int run_command_line(int argc, char** argv);
 
 }  // namespace capstan

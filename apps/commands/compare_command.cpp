@@ -30,14 +30,14 @@ int compare(const CompareOptions& options) {
 
 void add_compare_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const command =
-      cli.add_subcommand("compare", "One table of several runs: where their configurations differ, and what came out");
+      cli.add_subcommand("compare", "Compare runs in one table: the keys in which they differ, and their results");
   const auto options = std::make_shared<CompareOptions>();
   command->add_option("runs", options->runs, "run folders")->required()->type_name("RUN");
   command->add_option("--format", options->format, "text or csv")->capture_default_str();
   command->footer(
-      "The lowest validation loss first; accuracy and \"at step\" belong to it. Runs still training are shown as far "
-      "as\n"
-      "they are. Runs that differ in their seed alone have mean and standard deviation in a second table (text only).\n"
+      "Sorted by the lowest validation loss; accuracy and \"at step\" are those of that evaluation. Runs that are\n"
+      "still training are shown with their results so far. For runs that differ only in their seed, a second table\n"
+      "shows mean and standard deviation (text only).\n"
       "For example:  capstan compare runs/*\n"
       "              capstan compare runs/listops/* --format csv > listops.csv");
   command->callback([options, choose] { choose([options] { return compare(*options); }); });

@@ -16,11 +16,12 @@ void add_config_command(CommandParser& cli, const Choose& choose) {
   command->footer("For example:  capstan config check --config configs/quickstart-lm.yaml --set model.width=256");
   const auto options = std::make_shared<ConfigOptions>();
   const auto load = [options] {
-    if (options->files.empty()) throw ConfigError("config: give a file with --config");
+    if (options->files.empty()) throw ConfigError("config: no configuration: give a file with --config");
     return load_run(*options);
   };
 
-  CommandParser* const print = command->add_subcommand("print", "The whole configuration, defaults included, as YAML");
+  CommandParser* const print =
+      command->add_subcommand("print", "Print the whole configuration, defaults included, as YAML");
   add_config_options(*print, *options);
   print->callback([=] {
     choose([=] {
@@ -30,23 +31,23 @@ void add_config_command(CommandParser& cli, const Choose& choose) {
   });
 
   CommandParser* const check =
-      command->add_subcommand("check", "Say what is wrong with a configuration, all of it at once");
+      command->add_subcommand("check", "Check a configuration and report everything that is wrong");
   add_config_options(*check, *options);
   check->callback([=] {
     choose([=] {
       if (!options->files.empty() && has_sweep(*options)) {
         const Sweep sweep = load_sweep(*options);
-        std::cout << fmt::format("{}: the configurations of {} runs are right\n", sweep.folder.filename().string(),
+        std::cout << fmt::format("{}: the configurations of {} runs are valid\n", sweep.folder.filename().string(),
                                  sweep.runs.size());
         return exit_done;
       }
-      std::cout << load().name << ": the configuration is right\n";
+      std::cout << load().name << ": the configuration is valid\n";
       return exit_done;
     });
   });
 
   CommandParser* const table =
-      command->add_subcommand("table", "Every key with type, default, limits and meaning, as Markdown");
+      command->add_subcommand("table", "Print all keys with type, default, limits and meaning, as Markdown");
   table->callback([=] {
     choose([] {
       std::cout << config_table<RunConfig>();

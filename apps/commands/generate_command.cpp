@@ -23,12 +23,12 @@ struct GenerateCommandOptions {
   SamplingConfig sampling;
 };
 
-/// Writes text as it comes, but holds back what may be the beginning of a stop string.
+/// Passes text on, except for what may be the beginning of a stop string.
 class StopFilter {
  public:
   explicit StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)) {}
 
-  /// What may be shown now; sets done() when a stop string is complete.
+  /// The text that can be shown now; done() is true from the end of a stop string on.
   std::string push(const std::string& text) {
     pending_ += text;
     for (const std::string& stop : stops_) {
@@ -60,7 +60,7 @@ std::vector<std::string> weight_names() {
   return names;
 }
 
-DecodeWeights weights_called(const std::string& name) {
+DecodeWeights weights_named(const std::string& name) {
   for (const auto& known : enum_names(DecodeWeights{}))
     if (name == known.name) return known.value;
   throw ConfigError("--weights: there are no weights called " + name);
@@ -75,16 +75,17 @@ int generate_text(const GenerateCommandOptions& options) {
   std::vector<int32_t> prompt = run.tokenizer->encode(options.prompt, "--prompt");
   const std::optional<int32_t> end = end_of_document(run);
   StreamingDecoder decoder(run.tokenizer, !prompt.empty() ? prompt.back() : end ? -1 : start_token(run));
-  if (prompt.empty() || end) prompt.insert(prompt.begin(), start_token(run));  // where documents begin, as in training
+  if (prompt.empty() || end)
+    prompt.insert(prompt.begin(), start_token(run));  // the beginning of a document, as in training
   StopFilter filter(options.stop);
   GenerateOptions generation;
   generation.sampling = options.sampling;
-  generation.weights = weights_called(options.weights);
+  generation.weights = weights_named(options.weights);
   generation.max_tokens = options.tokens;
   generation.slide = !options.no_slide;
   generation.stop_token = end;
   generation.on_slide = [&] {
-    spdlog::info("the model knows {} positions: from here on it goes on from the last half of them",
+    spdlog::info("the model has {} positions: generation continues from the last half of the text",
                  *model.position_limit());
   };
   generation.on_token = [&](int32_t token) {
@@ -107,23 +108,25 @@ void add_generate_command(CommandParser& cli, const Choose& choose) {
   const auto options = std::make_shared<GenerateCommandOptions>();
   SamplingConfig& sampling = options->sampling;
   command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
-  command->add_option("-p,--prompt", options->prompt, "text to go on from")->type_name("TEXT");
-  command->add_option("-n,--tokens", options->tokens, "new tokens at most; -1 = no limit")
+  command->add_option("-p,--prompt", options->prompt, "text to continue")->type_name("TEXT");
+  command->add_option("-n,--tokens", options->tokens, "largest number of new tokens; -1 = no limit")
       ->capture_default_str()
       ->check(number_check(at_least(-1)));
-  command->add_option("--temperature", sampling.temperature, "0 = always the likeliest token; above 1 = bolder")
+  command
+      ->add_option("--temperature", sampling.temperature, "0 = always the most probable token; above 1 = more random")
       ->capture_default_str()
       ->check(number_check(at_least(0)));
-  command->add_option("--top-k", sampling.top_k, "choose among this many likeliest tokens; 0 = all")
+  command->add_option("--top-k", sampling.top_k, "sample from this many most probable tokens; 0 = all")
       ->capture_default_str()
       ->check(number_check(at_least(0)));
   command
-      ->add_option("--top-p", sampling.top_p, "choose among the likeliest tokens that together have this probability")
+      ->add_option("--top-p", sampling.top_p,
+                   "sample from the most probable tokens that together have this probability")
       ->capture_default_str()
       ->check(number_check(between(0, 1)));
   command
       ->add_option("--repetition-penalty", sampling.repetition_penalty,
-                   "above 1 = tokens seen before become less likely")
+                   "above 1 = tokens that occurred before become less likely")
       ->capture_default_str()
       ->check(number_check(greater(0)));
   command->add_option("--seed", sampling.seed, "the same seed gives the same text")
@@ -131,13 +134,13 @@ void add_generate_command(CommandParser& cli, const Choose& choose) {
       ->check(number_check(at_least(0)));
   command
       ->add_option("--weights", options->weights,
-                   "how new tokens read the weights: float32, or bf16 (rounded to 8 bits of mantissa: half the memory "
-                   "to read, less time per token)")
+                   "number format of the weights: float32, or bf16 (rounded to 8 bits of mantissa; half the memory to "
+                   "read, so less time per token)")
       ->capture_default_str()
       ->one_of(weight_names());
   command->add_option("--stop", options->stop, "text that ends the output, not shown (repeatable)")->type_name("TEXT");
   command->add_flag("--no-slide", options->no_slide,
-                    "stop at the model's last position instead of going on from the last half");
+                    "stop at the model's last position instead of continuing from the last half of the text");
   command->footer(
       "For example:  capstan generate runs/quickstart-lm --prompt \"The \" --tokens 400 --temperature 0.8 --seed 7");
   command->callback([options, choose] { choose([options] { return generate_text(*options); }); });

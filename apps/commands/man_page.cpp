@@ -8,7 +8,7 @@
 namespace capstan {
 namespace {
 
-/// Text that roff prints as it is: no backslash, hyphen or quote of it means anything else, no line is a request.
+/// Text with backslashes, hyphens, quotes and leading dots escaped, so that roff prints it as it is.
 std::string plain(const std::string& text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -34,7 +34,7 @@ std::string plain(const std::string& text) {
   return out;
 }
 
-/// Lines that stay lines.
+/// Text whose line breaks are kept.
 std::string as_written(const std::string& text) { return ".PP\n.EX\n" + plain(text) + "\n.EE\n"; }
 
 /// "-c, --config FILE ..." with names in bold and values in italics.
@@ -48,7 +48,7 @@ std::string heading(const OptionText& option) {
 
 std::string entry(const OptionText& option) {
   std::string out = ".TP\n" + heading(option) + "\n" + plain(option.help);
-  if (option.required) out += " (must be given)";
+  if (option.required) out += " (required)";
   if (!option.default_value.empty()) out += " [" + plain(option.default_value) + "]";
   return out + "\n";
 }
@@ -87,11 +87,11 @@ std::string man_page(const CommandText& root) {
   for (const auto& [code, meaning] :
        {std::pair{exit_done, "done"}, std::pair{exit_failed, "failed"},
         std::pair{exit_wrong_usage, "wrong usage or configuration"},
-        std::pair{exit_interrupted, "interrupted by a signal and saved: the same command goes on"}})
+        std::pair{exit_interrupted, "interrupted by a signal and saved: the same command continues"}})
     out += fmt::format(".TP\n{}\n{}\n", code, meaning);
   out += ".SH FILES\n";
   for (const auto& [file, meaning] :
-       {std::pair{"runs/NAME/config.yaml", "the configuration of a run with all defaults, loadable as it is"},
+       {std::pair{"runs/NAME/config.yaml", "the complete configuration of a run, which --config accepts"},
         std::pair{"runs/NAME/metrics.jsonl, train.log", "what training reports"},
         std::pair{"runs/NAME/checkpoints/", "the weights, with the links last and best"}})
     out += fmt::format(".TP\n\\fI{}\\fR\n{}\n", plain(file), meaning);

@@ -27,14 +27,13 @@ int show_metrics(const MetricsOptions& options) {
 }  // namespace
 
 void add_metrics_command(CommandParser& cli, const Choose& choose) {
-  CommandParser* const command =
-      cli.add_subcommand("metrics", "One run's learning curve: losses, learning rate, speed and memory over its steps");
+  CommandParser* const command = cli.add_subcommand(
+      "metrics", "Print the learning curve of a run: losses, learning rate, speed and memory over its steps");
   const auto options = std::make_shared<MetricsOptions>();
   command->add_option("run", options->run, "run folder")->required()->type_name("RUN");
   command->add_option("--format", options->format, "text or csv")->capture_default_str();
   command->footer(
-      "A row per step that metrics.jsonl has a line for; csv leaves empty what training or validation did not tell "
-      "there.\n"
+      "One row per step with a line in metrics.jsonl. In csv, values that a step does not have are empty.\n"
       "For example:  capstan metrics runs/listops --format csv > listops.csv");
   command->callback([options, choose] { choose([options] { return show_metrics(*options); }); });
 }

@@ -14,10 +14,12 @@ namespace capstan {
 
 CommandOption* add_config_options(CommandParser& command, ConfigOptions& options) {
   CommandOption* const files =
-      command.add_option("-c,--config", options.files, "YAML files; of a key that several set, the last one counts")
+      command.add_option("-c,--config", options.files, "YAML files; the last one that sets a key wins")
           ->type_name("FILE")
           ->expected(-1);
-  command.add_option("-s,--set", options.overrides, "one value after all files: --set train.lr=3e-4 (repeatable)")
+  command
+      .add_option("-s,--set", options.overrides,
+                  "value of a key, applied after all files: --set train.lr=3e-4 (repeatable)")
       ->type_name("KEY=VALUE")
       ->expected(-1);
   return files;
@@ -40,8 +42,8 @@ std::vector<std::string> machine_lines() {
                   kernel_level(), blas.version, blas.core, blas.threading, blas.float_products)};
   if (const std::string better = better_blas_core(); !better.empty())
     lines.push_back(
-        fmt::format("warning: OpenBLAS uses its {} kernels where this CPU could use {}, several times faster perhaps; "
-                    "is OPENBLAS_CORETYPE set? (unset it)",
+        fmt::format("warning: OpenBLAS uses its {} kernels although this CPU supports {}, which may be several "
+                    "times faster; if OPENBLAS_CORETYPE is set, unset it",
                     blas.core, better));
   return lines;
 }

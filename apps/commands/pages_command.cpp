@@ -1,4 +1,4 @@
-// `capstan man` and `capstan completion`: what other programs know of this one's command line.
+// `capstan man` and `capstan completion`: the command line as a manual page and as shell completions.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -13,10 +13,10 @@
 namespace capstan {
 namespace {
 
-/// "model.layers.N.mixer(flash).chunk" -> "model.layers.0.mixer.chunk": as --set takes it, for the first entry.
+/// "model.layers.N.mixer(flash).chunk" -> "model.layers.0.mixer.chunk": as --set accepts it, for the first entry.
 std::string key_of(const std::string& path) {
   std::string key;
-  bool inside = false;  // of the brackets
+  bool inside = false;  // inside brackets
   for (const char c : path) {
     if (c == '(') inside = true;
     if (!inside) key += c;
@@ -49,8 +49,9 @@ void add_pages_commands(CommandParser& cli, const Choose& choose) {
   });
 
   const auto shell = std::make_shared<std::string>();
-  CommandParser* const completion = cli.add_subcommand("completion", "Print a script that completes command lines");
-  completion->add_option("shell", *shell, "the shell it is for")
+  CommandParser* const completion =
+      cli.add_subcommand("completion", "Print a script that completes command lines in a shell");
+  completion->add_option("shell", *shell, "bash or fish")
       ->required()
       ->type_name("bash|fish")
       ->check([](const std::string& name) {

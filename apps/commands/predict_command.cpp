@@ -40,7 +40,7 @@ class Predictor {
     try {
       rows_.push_back(tokens_of(text, line));
     } catch (const Error&) {
-      flush();  // the texts before the bad one have their labels
+      flush();  // print the labels of the preceding texts
       throw;
     }
     texts_.push_back(text);
@@ -66,7 +66,7 @@ class Predictor {
   std::vector<int32_t> tokens_of(const std::string& text, int64_t line) const {
     const std::string file = options_.file == "-" ? "stdin" : options_.file;
     if (run_.tokenizer->needs_utf8()) check_utf8(text, file, line);
-    // Tokenizers that need it name the place within the text themselves.
+    // Tokenizers that check the text name the place within it themselves.
     return encode_text(columns_of(text, file, line), *run_.tokenizer, rule_, fmt::format("{}:{}", file, line));
   }
 
@@ -136,7 +136,7 @@ int predict(const PredictOptions& options) {
   for (std::string text; std::getline(in, text);) {
     if (!text.empty() && text.back() == '\r') text.pop_back();
     predictor.add(text, ++line);
-    // Nobody behind a pipe should wait for a batch to fill up.
+    // Input from a pipe: print what there is instead of waiting for a full batch.
     if (in.rdbuf()->in_avail() <= 0) predictor.flush();
   }
   predictor.flush();
@@ -154,15 +154,13 @@ void add_predict_command(CommandParser& cli, const Choose& choose) {
       ->type_name("FILE");
   command->add_option("--format", options->format, "tsv (label, then the probability of every class) or jsonl")
       ->capture_default_str();
-  command->add_option("--batch-size", options->batch_size, "texts worked on together")
+  command->add_option("--batch-size", options->batch_size, "number of texts per batch")
       ->capture_default_str()
       ->check(number_check(between(1, 65536)));
   command->footer(
-      "Texts are cut to the length the model was trained with, as data.truncate says; those of a pair are separated by "
-      "a "
-      "tab. At a text that cannot be read it "
-      "stops;\n"
-      "those before it have their labels.\n"
+      "Texts longer than those the model was trained with are shortened as data.truncate says. The two texts of a\n"
+      "pair are separated by a tab. The first text that cannot be read ends the run, after the labels of those\n"
+      "before it.\n"
       "For example:  capstan predict runs/ag-news texts.txt\n"
       "              echo \"[MAX 2 9 [MIN 4 7 ] 0 ]\" | capstan predict runs/quickstart-classifier");
   command->callback([options, choose] { choose([options] { return predict(*options); }); });

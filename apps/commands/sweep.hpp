@@ -18,19 +18,18 @@ using ConfigCheck = std::function<void(const RunConfig&, Problems&)>;
 
 struct Sweep {
   std::filesystem::path folder;  // <folder>/<name>: holds the folders of the runs
-  /// The first key varies slowest. A run's name says its values, "lr=3e-3,seed=2"; its folder is the sweep's.
+  /// The first key varies slowest. A run is named by its values, "lr=3e-3,seed=2", and is in the sweep's folder.
   std::vector<RunConfig> runs;
 };
 
-/// Have the files or the overrides a key `sweep`? Throws ConfigError when they cannot be read.
+/// Whether the files or the overrides have a key `sweep`. Throws ConfigError when they cannot be read.
 bool has_sweep(const ConfigOptions& options);
 
-/// Every combination, each read and checked. The values of a key are a list; keys are paths with dots, or maps of keys.
-/// Throws one ConfigError with everything that is wrong in any of them, each problem once, with the run it is found in
-/// unless all have it.
+/// Every combination, read and checked. The values of a key are a list; keys are paths with dots, or maps of keys.
+/// Throws one ConfigError with all problems of all runs, each problem once; it names the run unless all have it.
 Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check = {});
 
-/// The configuration of one run. Throws ConfigError also when there is a sweep, and says what it is for.
+/// The configuration of a single run. Throws ConfigError also when it has a key `sweep`.
 RunConfig load_run(const ConfigOptions& options, const ConfigCheck& check = {});
 
 }  // namespace capstan

@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Signals wait while it lives.
+/// Blocks the signals during its lifetime.
 class SignalsHeld {
  public:
   SignalsHeld() {
@@ -46,11 +46,11 @@ class SignalsHeld {
 
 /// How the process of a run ended.
 struct Ending {
-  int code = -1;  // when a signal ended it
+  int code = -1;  // -1: ended by `signal`
   int signal = 0;
 };
 
-/// The process of a run, which saves and stops when this one goes away.
+/// The process of a run; it saves and stops when this process ends.
 [[noreturn]] void be_the_run(const RunConfig& config, pid_t parent) {
   for (const int number : {SIGINT, SIGTERM, SIGUSR1}) ::signal(number, SIG_DFL);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -59,12 +59,12 @@ struct Ending {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   const int code = run_command([&config] { return train_run(config); });
-  std::_Exit(code);  // what the parent has open is the parent's to close
+  std::_Exit(code);  // without closing what the parent has opened
 }
 
-/// A process of its own for every run: its memory is gone when it ends, its peak is its own, and if it dies the others
-/// go on. It is a plain fork, because this process has started no thread and holds no data.
-Ending run_apart(const RunConfig& config) {
+/// Trains every run in a separate process: its memory is released when it ends, its peak memory is its own, and a crash
+/// leaves the other runs alone. A plain fork is enough, because this process has started no thread and holds no data.
+Ending run_in_child(const RunConfig& config) {
   const pid_t parent = getpid();
   pid_t child = -1;
   {
@@ -74,9 +74,9 @@ Ending run_apart(const RunConfig& config) {
   }
   if (child < 0) throw_file_error("start a process for", (fs::path(config.folder) / config.name).string(), errno);
   int status = 0;
-  for (bool told = false; ::waitpid(child, &status, WNOHANG) == 0;) {
-    // Ctrl-C reaches both; the second SIGINT would end the run at once, SIGTERM lets it save in any case.
-    if (StopSignals::received() != 0 && !told) told = ::kill(child, SIGTERM) == 0;
+  for (bool asked = false; ::waitpid(child, &status, WNOHANG) == 0;) {
+    // Ctrl-C reaches both processes. A second SIGINT would end the run immediately; SIGTERM always lets it save.
+    if (StopSignals::received() != 0 && !asked) asked = ::kill(child, SIGTERM) == 0;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   if (WIFSIGNALED(status)) return {-1, WTERMSIG(status)};
@@ -118,14 +118,14 @@ int run_sweep(const ConfigOptions& options) {
       continue;
     }
     spdlog::info("{}: {}", count, place);
-    const Ending ending = run_apart(run);
+    const Ending ending = run_in_child(run);
     if (StopSignals::received() != 0 || ending.code == exit_interrupted) {
-      spdlog::info("sweep interrupted in {}; the same command goes on from there", count);
+      spdlog::info("sweep interrupted in {}; the same command continues from there", count);
       return exit_interrupted;
     }
     if (ending.code == exit_done) continue;
     failed.push_back(fmt::format("{}: {}", place, describe_ending(ending)));
-    spdlog::error("{}: {}; the others go on", count, failed.back());
+    spdlog::error("{}: {}; the other runs continue", count, failed.back());
   }
   print_table(sweep);
   for (const std::string& failure : failed) spdlog::error("failed: {}", failure);
@@ -138,17 +138,16 @@ int run_sweep(const ConfigOptions& options) {
 
 void add_sweep_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const command =
-      cli.add_subcommand("sweep", "Train every combination of the values under the key sweep, one after the other");
+      cli.add_subcommand("sweep", "Train one run for every combination of the values under the key sweep");
   const auto options = std::make_shared<ConfigOptions>();
   add_config_options(*command, *options)->required();
   command->footer(
       "sweep: {train.lr: [1e-3, 3e-3], seed: [1, 2, 3]} makes six runs in <folder>/<name>/, such as lr=1e-3,seed=1.\n"
-      "All are checked before the first one starts. The same command again skips those that are finished and goes on\n"
-      "with the others; at the end it prints their table, which capstan compare prints again. A run that fails leaves\n"
-      "the others alone; the exit code is then 1.\n"
+      "All configurations are checked before the first run starts. The same command again skips finished runs and\n"
+      "continues the others. At the end it prints a table of the runs, as capstan compare does. When a run fails, the\n"
+      "others are still trained and the exit code is 1.\n"
       "For example:  capstan sweep --config configs/quickstart-classifier.yaml --set name=rates "
-      "\"sweep.train.lr=[1e-3, "
-      "3e-3]\"");
+      "\"sweep.train.lr=[1e-3, 3e-3]\"");
   command->callback([options, choose] { choose([options] { return run_sweep(*options); }); });
 }
 

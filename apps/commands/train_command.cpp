@@ -19,25 +19,25 @@ struct TrainOptions {
 
 void add_train_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const command =
-      cli.add_subcommand("train", "Train a model; the same command again goes on where it ended");
+      cli.add_subcommand("train", "Train a model; the same command again continues where it stopped");
   const auto options = std::make_shared<TrainOptions>();
   add_config_options(*command, options->config)->required();
   command
       ->add_option("--resume-from", options->run.resume_from,
-                   "a checkpoint's folder to go on from, instead of the last one")
+                   "checkpoint folder to continue from, instead of the last one")
       ->type_name("FOLDER");
   command
       ->add_option(
           "--profile", options->run.profile_steps,
-          fmt::format("print where the time of so many steps goes, per operation, on standard output ({} steps "
-                      "warm up before); training then goes on and computes the same as without",
+          fmt::format("print the time of each operation over this many steps, after {} steps of warm-up, on standard "
+                      "output; training then continues, with the same results as without",
                       profile_warmup))
       ->type_name("[STEPS]")
       ->expected(0, 1)
       ->default_str("20")
       ->check(number_check(at_least(1)));
   command->footer(
-      "All that a run makes lies in <folder>/<name>: config.yaml, metrics.jsonl, train.log, checkpoints/.\n"
+      "A run writes its files to <folder>/<name>: config.yaml, metrics.jsonl, train.log, checkpoints/.\n"
       "For example:  capstan train --config configs/quickstart-lm.yaml --set name=mine train.steps=500");
   command->callback([options, choose] {
     choose([options] { return train_run(load_run(options->config, check_trainable), options->run); });

@@ -20,7 +20,7 @@ namespace {
 
 void print_profile(const Profile& profile) {
   ProductRate product;
-  product.measure();  // the first one touches the memory
+  product.measure();  // warm-up: the first product touches the memory
   const MachineRates machine{triad_rate(16 << 20), product.measure()};
   std::cout << to_text(profile, machine);
   flush_output();

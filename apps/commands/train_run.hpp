@@ -1,4 +1,4 @@
-// One training run, as `capstan train` and each run of `capstan sweep` do it.
+// One training run, for `capstan train` and `capstan sweep`.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ struct TrainRunOptions {
 /// Steps of the run before those that are profiled.
 constexpr int64_t profile_warmup = 3;
 
-/// What a configuration asks for and this machine does not have.
+/// Adds a problem for what the configuration needs and this machine does not have.
 void check_trainable(const RunConfig& config, Problems& problems);
 
-/// Reads the data, makes the model, trains in `<folder>/<name>`. Returns an exit code.
+/// Reads the data, makes the model and trains it in `<folder>/<name>`. Returns an exit code.
 int train_run(const RunConfig& config, const TrainRunOptions& options = {});
 
-/// Has the run in `<folder>/<name>` this configuration, and reached one of its limits, validation included? What
-/// cannot be read is not finished: training will say why.
+/// Whether the run in `<folder>/<name>` has this configuration and has reached one of its limits, the last validation
+/// included. A run that cannot be read is not finished: training will report why.
 bool is_finished(const RunConfig& config);
 
 }  // namespace capstan

@@ -1,11 +1,11 @@
-// Where two configs differ, for instance a run's saved one and the one it is resumed with.
+// Differences of two configurations, for instance those of a saved run and of its continuation.
 #pragma once
 
 #include "apps/config/config_writer.hpp"
 
 namespace capstan {
 
-/// One key whose values differ, both as YAML on one line; "absent" where a list is shorter.
+/// One key whose values differ, both as YAML on one line; "absent" if a list is shorter.
 struct ConfigDifference {
   std::string path, a, b;
 };

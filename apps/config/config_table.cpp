@@ -5,7 +5,7 @@
 namespace capstan {
 namespace {
 
-/// A vertical bar would end the cell, <...> would be taken for HTML, * for emphasis.
+/// Escapes what Markdown would interpret: a vertical bar ends a cell, <...> is HTML, * is emphasis.
 std::string cell(const std::string& text) {
   std::string out;
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// Which kinds of field a config struct may have (core/config/schema.hpp), as the visitors over describe() ask for them.
+// Which kinds of field a config struct may have (core/config/schema.hpp), for the visitors over describe().
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ std::vector<std::string> choices_of_enum() {
   return names;
 }
 
-/// Whether a struct has `void validate(const T&, Problems&)` beside it.
+/// Whether there is a `void validate(const T&, Problems&)` for a struct.
 template <class T, class = void>
 struct HasValidate : std::false_type {};
 template <class T>

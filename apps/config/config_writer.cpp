@@ -5,7 +5,7 @@
 namespace capstan {
 namespace {
 
-/// Whether text may stand without quotes: it starts like a word or a path and cannot be taken for anything but text.
+/// Whether text needs no quotes: it begins like a word or a path and can only be read as text.
 bool is_plain(const std::string& text) {
   constexpr const char* letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_/.";
   constexpr const char* more = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_/.0123456789- ";

@@ -71,8 +71,8 @@ std::string write_yaml(const ConfigNode& node, Comments comments);
 /// A tree on one line: {type: gau, sizes: [1, 2]}.
 std::string write_flow(const ConfigNode& node);
 
-/// The whole config as YAML, loadable as it is; load_config() gives back exactly the same values. With Comments::help
-/// each key is followed by its help text.
+/// The whole configuration as YAML; load_config() reads exactly the same values from it. With Comments::help each key
+/// is followed by its help text.
 template <class C>
 std::string to_yaml(const C& config, Comments comments = Comments::none) {
   return write_yaml(to_node(config), comments);

@@ -1,4 +1,4 @@
-// YAML text to ConfigNode. The one place that knows the YAML library.
+// YAML text to ConfigNode. The only user of the YAML library.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ enum class Positions { kept, dropped };
 
 /// The tree of one YAML document, or nothing, with the reason added to `problems`. Duplicate keys are added there too,
 /// and do not stop the parse. Aliases are expanded; tags, merge keys and unreasonably large or deep trees are refused.
-/// `start` names the source; `path` is the key path at which the text will stand.
+/// `start` names the source; `path` is the key path of the text.
 std::optional<ConfigNode> parse_yaml(const std::string& text, const Place& start, Positions positions,
                                      const std::string& path, ProblemList& problems);
 

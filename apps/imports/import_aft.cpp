@@ -31,7 +31,7 @@ AftProjections all_projections(bool output) {
   return projections;
 }
 
-/// Sources below and including the diagonal in the mask's first column: |t - s| < window holds for so many t at s = 0.
+/// The window, from the first column of the mask: the number of t for which |t - 0| < window.
 int64_t window_of_mask(const std::vector<float>& mask, int64_t length) {
   int64_t window = 0;
   for (int64_t t = 0; t < length; ++t) window += mask[static_cast<size_t>(t * length)] != 0 ? 1 : 0;
@@ -69,7 +69,7 @@ ImportedModule import_aft_local(Import& import, int64_t window) {
       throw Error(fmt::format("--window {} contradicts {}, which has a window of {}", window, mask.name, in_file));
     window = in_file;
   }
-  if (window <= 0) throw Error("AFTLocal: the file does not tell the window: give it with --window");
+  if (window <= 0) throw Error("AFTLocal: the file does not contain the window: give it with --window");
   AftLocalConfig config;
   static_cast<AftProjections&>(config) = all_projections(true);
   config.window = window;

@@ -1,4 +1,4 @@
-// The AFT modules of public PyTorch code (apps/imports/import_module.hpp says which).
+// The AFT modules of public PyTorch code (see apps/imports/import_module.hpp).
 #pragma once
 
 #include "apps/imports/import_tensors.hpp"
@@ -7,7 +7,7 @@
 namespace capstan {
 
 ImportedModule import_aft_full(Import& import);
-/// `window` 0: read from the file. Throws Error where it is in neither or the two differ.
+/// `window` 0: read it from the file. Throws Error if the file does not have it either, or if the two differ.
 ImportedModule import_aft_local(Import& import, int64_t window);
 
 }  // namespace capstan

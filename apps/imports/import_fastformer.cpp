@@ -3,7 +3,7 @@
 namespace capstan {
 namespace {
 
-/// One Linear layer under its name here.
+/// One Linear layer, under its name in Capstan.
 void take_linear(Import& import, const std::string& from, const std::string& to, int64_t out, int64_t in,
                  ImportedModule& module) {
   module.parameters[to + ".weight"] = {{out, in}, import.take(from + ".weight", {out, in}).to_floats()};
@@ -35,7 +35,7 @@ ImportedModule import_fastformer(Import& import) {
   take_linear(import, self + "key_att", "key_logits", heads, width, module);
   take_linear(import, self + "transform", "to_r", width, width, module);
   if (whole) take_linear(import, "output.dense", "to_out", width, width, module);
-  for (const std::string part : {"weight", "bias"})  // the block's, not the mixer's: left where it is
+  for (const std::string part : {"weight", "bias"})  // belongs to the block, not to the mixer: not imported
     if (whole && import.has("output.LayerNorm." + part)) import.take("output.LayerNorm." + part, {width});
 
   FastformerConfig config;

@@ -13,12 +13,14 @@ void append_rows(std::vector<float>& to, const std::vector<float>& from, int64_t
   for (const int64_t row : rows) to.insert(to.end(), from.begin() + row * width, from.begin() + (row + 1) * width);
 }
 
-/// The port projects to values | gate and, apart, to the shared features; here the rows are gate | values | features.
+/// The port projects to values | gate and, separately, to the shared features; here the rows are gate | values |
+/// features.
 void take_projections(Import& import, ImportedModule& module, GatedUnitConfig& config) {
   const FileTensor& hidden = import.take("to_hidden.0.weight", {-1, -1});
   const int64_t width = module.width = hidden.shape[1], both = hidden.shape[0], inner = both / 2;
   if (both == 0 || both % 2 != 0)
-    throw Error(fmt::format("{} has {} rows: values and gate need as many each", hidden.name, both));
+    throw Error(
+        fmt::format("{} has {} rows: an even number is needed, half for values and half for gates", hidden.name, both));
   const int64_t key_dim = import.take("to_qk.0.weight", {-1, width}).shape[0], rows = both + key_dim;
   const auto packed = [&](const std::string& part, const std::vector<int64_t>& shape, int64_t columns) {
     std::vector<int64_t> of_hidden = shape, of_features = shape;
@@ -42,7 +44,7 @@ void take_projections(Import& import, ImportedModule& module, GatedUnitConfig& c
   config.bias = true;
 }
 
-/// Gains and offsets of the views, in the order they have here.
+/// Gains and offsets of the views, in the order of Capstan.
 void take_views(Import& import, const std::string& name, const std::vector<int64_t>& order, int64_t key_dim,
                 ImportedModule& module) {
   const auto views = static_cast<int64_t>(order.size());
@@ -79,7 +81,7 @@ void take_rotary(Import& import, GatedUnitConfig& config) {
                               config.rotary.base));
 }
 
-/// LayerNorm, or ScaleNorm with its one gain.
+/// LayerNorm, or ScaleNorm with its single gain.
 void take_norm(Import& import, ImportedModule& module) {
   const int64_t width = module.width;
   for (const auto& [from, to] : {std::pair<std::string, std::string>{"norm.weight", "gain"}, {"norm.bias", "bias"}})
@@ -118,7 +120,7 @@ ImportedModule import_flash(Import& import, const ImportHints& hints) {
   take_position_buckets(import, std::sqrt(static_cast<double>(config.key_dim)), module, config);
   take_rotary(import, config);
   take_norm(import, module);
-  if (hints.chunk <= 0) throw Error("FLASH: the file does not tell the size of its groups: give it with --chunk");
+  if (hints.chunk <= 0) throw Error("FLASH: the file does not contain the size of its groups: give it with --chunk");
   config.kernel = hints.laplace ? AttentionKernel::laplace : AttentionKernel::squared_relu;
   config.logits = LogitForm::length;
   config.normaliser = Normaliser::paper;

@@ -1,4 +1,4 @@
-// What the importers of published modules make, and what they have to be told.
+// The result of importing a published module, and what its file does not say.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace capstan {
 
-/// A mixer that computes what the imported module computes, and its parameters under their names here.
+/// A mixer that computes what the imported module computes, and its parameters under their names in Capstan.
 struct ImportedModule {
-  std::string source;  // which module the file holds
+  std::string source;  // the name of the published module
   MixerConfig mixer;
   int64_t width = 0, max_length = 0;  // max_length 0: any number of tokens
   struct Tensor {
@@ -20,7 +20,7 @@ struct ImportedModule {
     std::vector<float> values;
   };
   std::map<std::string, Tensor> parameters;
-  std::map<std::string, Tensor> norm;  // gain and bias of a norm before the mixer: the block's mixer_norm
+  std::map<std::string, Tensor> norm;  // gain and bias of a norm in front of the mixer: the block's mixer_norm
 };
 
 /// What a file does not say about its module; 0 or false: not given.

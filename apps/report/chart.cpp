@@ -25,8 +25,8 @@ struct Range {
   bool empty() const { return low > high; }
 };
 
-/// The highest value of a line but for its top twentieth, in which the start of training would squeeze all the rest.
-double usual_top(const ChartLine& line) {
+/// The 95th percentile of a line: the start of training would squeeze the rest of the chart.
+double top_without_outliers(const ChartLine& line) {
   std::vector<double> values;
   for (const ChartPoint& point : line.points)
     if (finite(point)) values.push_back(point.y);
@@ -35,14 +35,14 @@ double usual_top(const ChartLine& line) {
   return values[((values.size() - 1) * 95 + 99) / 100];
 }
 
-/// A chart's axes: where a point lies in the picture.
+/// The axes of a chart: the position of a point in the picture.
 class Axes {
  public:
   explicit Axes(const Chart& chart) {
     Range x, y;
     double usual = -INFINITY;
     for (const ChartLine& line : chart.lines) {
-      usual = std::max(usual, usual_top(line));
+      usual = std::max(usual, top_without_outliers(line));
       for (const ChartPoint& point : line.points) {
         if (!finite(point)) continue;
         x.include(point.x);
@@ -135,7 +135,7 @@ std::string tick_text(double value, double step) {
   else if (step >= 500)
     unit = "k", factor = 1e3;
   if (value == 0) return "0";
-  int digits = 0;  // that the step has behind the point
+  int digits = 0;  // of the step after the decimal point
   for (double shown = step / factor; digits < 8 && std::abs(shown - std::round(shown)) > 1e-6 * shown; ++digits)
     shown *= 10;
   return fmt::format("{:.{}f}{}", value / factor, digits, unit);

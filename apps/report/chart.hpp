@@ -12,8 +12,8 @@ struct ChartPoint {
 
 enum class LineStyle { thin, marked };  // marked: thick, with a dot at every point
 
-/// A line. `colour` is a number that the page's style sheet gives a colour and,
-/// from the second round of colours on, a dash pattern.
+/// A line. `colour` is an index into the colours of the page's style sheet; beyond them they repeat with a dash
+/// pattern.
 struct ChartLine {
   std::string name;
   std::vector<ChartPoint> points;
@@ -27,19 +27,19 @@ struct Chart {
   bool from_zero = false;  // the y axis begins at 0
 };
 
-/// Round numbers that divide [low, high] into about `count` parts, the first at most `low`, the last at least `high`.
+/// Round numbers that divide [low, high] into about `count` parts; the first is <= `low`, the last >= `high`.
 std::vector<double> axis_ticks(double low, double high, int count);
-/// The number of a tick where ticks are `step` apart: "0.25", "12k".
+/// The label of a tick when ticks are `step` apart: "0.25", "12k".
 std::string tick_text(double value, double step);
 
 /// At most `count` points: neighbours are averaged.
 std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points, size_t count);
 
-/// A `<figure>`. Points that are not finite are left out; the few highest of a line (above its 95th percentile) may lie
-/// above the chart, which the caption then says. Empty when there is no point.
+/// A `<figure>`. Points that are not finite are left out; the highest of a line (above its 95th percentile) may be cut
+/// off, which the caption then says. Empty if there are no points.
 std::string to_svg(const Chart& chart);
 
-/// The sample of a line's colour for legends and tables.
+/// A sample of a line's colour, for legends and tables.
 std::string colour_sample(int colour);
 
 }  // namespace capstan

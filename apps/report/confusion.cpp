@@ -15,7 +15,7 @@ constexpr size_t named_confusions = 10, name_length = 40;
 
 std::string name_of(const EvalReport& report, int64_t c) { return report.classes[static_cast<size_t>(c)]; }
 
-/// Of the examples of class `truth`, the share taken for `predicted`.
+/// Share of the examples of class `truth` that were predicted as `predicted`.
 double share(const ClassificationReport& r, int64_t truth, int64_t predicted) {
   return static_cast<double>(r.count(truth, predicted)) / static_cast<double>(std::max<int64_t>(1, r.of_class(truth)));
 }
@@ -43,16 +43,16 @@ std::string table_html(const EvalReport& report) {
 
 std::string picture_html(const EvalReport& report) {
   const ClassificationReport& r = *report.classification;
-  HeatMap map{"rows: true class, columns: what it was taken for", {}, "true class", "taken for"};
+  HeatMap map{"rows: true class, columns: predicted class", {}, "true class", "predicted class"};
   map.matrix.rows = map.matrix.columns = static_cast<size_t>(r.classes());
   for (int64_t truth = 0; truth < r.classes(); ++truth)
     for (int64_t c = 0; c < r.classes(); ++c) map.matrix.values.push_back(static_cast<float>(share(r, truth, c)));
   std::string out = to_html({map}, "share of the true class");
-  const std::vector<Confusion> commonest = commonest_confusions(r, named_confusions);
-  if (commonest.empty()) return out;
+  const std::vector<Confusion> frequent = most_frequent_confusions(r, named_confusions);
+  if (frequent.empty()) return out;
   out += "<p>Commonest confusions:</p><ol>";
-  for (const Confusion& c : commonest)
-    out += fmt::format("<li>{} of {} taken for {}: {}</li>", c.count, r.of_class(c.truth),
+  for (const Confusion& c : frequent)
+    out += fmt::format("<li>{} of {} predicted as {}: {}</li>", c.count, r.of_class(c.truth),
                        escaped_short(name_of(report, c.predicted), name_length),
                        escaped_short(name_of(report, c.truth), name_length));
   return out + "</ol>\n";

@@ -1,4 +1,4 @@
-// What a classifier got right and wrong, as HTML.
+// The evaluation of a classifier, as HTML.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace capstan {
 
-/// Figures, and the confusion matrix: as a table, or as a picture with the commonest confusions by name where the
-/// classes are too many to stand beside each other.
+/// Figures, and the confusion matrix: as a table, or, with many classes, as a picture and a list of the most frequent
+/// confusions.
 std::string confusion_html(const EvalReport& report);
 
 }  // namespace capstan

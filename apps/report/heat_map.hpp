@@ -6,7 +6,7 @@
 
 namespace capstan {
 
-/// Rows from top to bottom. NAN: not there (a source that a target does not see).
+/// Rows from top to bottom. NAN: no value (a source that the target does not attend to).
 struct Matrix {
   size_t rows = 0, columns = 0;
   std::vector<float> values;
@@ -19,15 +19,15 @@ struct HeatMap {
   std::string row_label, column_label;
 };
 
-/// Averages of blocks, so that neither side is longer than `most`; NAN where a whole block is.
+/// Averages over blocks, so that neither side is longer than `most`; NAN where a whole block is NAN.
 Matrix pooled(const Matrix& matrix, size_t most);
 
-/// What the strongest colour stands for: the 99.5th percentile of the magnitudes in all maps,
-/// at least the smallest positive number.
+/// The value of the strongest colour: the 99.5th percentile of the magnitudes in all maps, at least the smallest
+/// positive number.
 float colour_limit(const std::vector<HeatMap>& maps);
 
-/// A group of figures with one scale of colours: orange above 0, blue below, transparent at 0, grey where there is
-/// nothing; `caption` says what the numbers are.
+/// A group of figures with one scale of colours: orange above 0, blue below, transparent at 0, grey without a
+/// value; `caption` says what the values are.
 std::string to_html(const std::vector<HeatMap>& maps, const std::string& caption);
 
 }  // namespace capstan

@@ -9,14 +9,14 @@
 namespace capstan {
 namespace {
 
-/// A word on one line: ends of lines are shown by a sign.
+/// A word on one line: line ends are shown as a symbol.
 std::string on_one_line(const std::string& word) {
   std::string out;
   for (const char c : word) out += c == '\n' ? std::string("\xE2\x86\xB5") : std::string(1, c);  // U+21B5
   return out;
 }
 
-/// The text with every word the darker the more of the head's weight lies on it.
+/// The text; the more of the head's weight a word has, the darker it is.
 std::string words_html(const std::vector<std::string>& words, const std::vector<float>& weights, size_t head) {
   const float most = std::max(1e-9F, *std::max_element(weights.begin(), weights.end()));
   std::string out = fmt::format("<p class=\"words\"><b>head {}</b> ", head + 1);
@@ -30,7 +30,7 @@ std::string layer_html(const LayerView& layer, const std::vector<std::string>& w
   std::string out = fmt::format("<details{}><summary>{}</summary>", open ? " open" : "", escaped(layer.name));
   if (!layer.position_bias.empty()) {
     out += "<h4>position bias</h4>";
-    out += to_html(layer.position_bias, "w added to the key of source s for target t (the logarithm of a factor)");
+    out += to_html(layer.position_bias, "w, added to the key of source s for target t (the logarithm of a factor)");
   }
   for (const WeightsView& weights : layer.weights) {
     out += fmt::format("<h4>{}</h4>", escaped(weights.name));
@@ -45,7 +45,7 @@ std::string layer_html(const LayerView& layer, const std::vector<std::string>& w
 }  // namespace
 
 std::string model_html(const ModelView& view) {
-  if (view.layers.empty()) return "<p>None of its mixers has a matrix to be shown.</p>\n";
+  if (view.layers.empty()) return "<p>None of its mixers has a matrix to show.</p>\n";
   std::string out;
   const bool shows_text = std::any_of(view.layers.begin(), view.layers.end(),
                                       [](const LayerView& layer) { return !layer.weights.empty(); });

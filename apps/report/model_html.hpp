@@ -1,4 +1,4 @@
-// What a trained model shows, as HTML.
+// A view into a trained model, as HTML.
 #pragma once
 
 #include <string>

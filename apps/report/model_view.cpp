@@ -30,7 +30,7 @@ std::vector<HeatMap> maps_of(const Array& values, bool causal) {
   return maps;
 }
 
-/// What the last token takes of each word, per head: of additive attention, which pools, the whole text's weights.
+/// The weights of the last token for each word, per head; for additive attention, which pools, those of the whole text.
 std::vector<std::vector<float>> word_weights(const Array& values, const Words& words) {
   const auto heads = static_cast<size_t>(values.dim(0)), length = static_cast<size_t>(values.dim(1));
   std::vector<std::vector<float>> all;
@@ -48,7 +48,7 @@ WeightsView view_of_weights(const MixingWeights& weights, const Words& words, bo
   const Array& values = weights.values;
   const Array heads = values.reshape(Shape{values.dim(1), values.dim(2), values.dim(3)});
   WeightsView view{weights.name, {}, {}};
-  // Without causality every token sees the same pool: a map would be one row over and over.
+  // Without causality every token uses the same pool: all rows of a map would be equal.
   if (!weights.pool || causal) view.maps = maps_of(heads, causal);
   if (weights.pool) view.words = word_weights(heads, words);
   return view;
@@ -69,7 +69,7 @@ LayerView view_of_layer(const Array& bias, const std::vector<MixingWeights>& wei
   return layer;
 }
 
-/// Pooling `cls` puts a token of the model's own before the text.
+/// Pooling `cls` puts a token of the model in front of the text.
 void add_first_token(const RunConfig& config, Words& words) {
   const auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
   if (classifier == nullptr || classifier->pooling != Pooling::cls) return;
@@ -78,7 +78,7 @@ void add_first_token(const RunConfig& config, Words& words) {
   words.of_token.insert(words.of_token.begin(), 0);
 }
 
-/// Begins and ends with a blank, so that it is a word of its own.
+/// Begins and ends with a space, so that it is a separate word.
 constexpr const char* between_texts_text = " \u2016 ";
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
@@ -108,7 +108,7 @@ Words words_of(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens) {
     const std::string piece = between_texts ? between_texts_text : tokenizer.piece(token, previous);
     previous = between_texts ? -1 : token;
     const bool blank_first = !piece.empty() && is_blank(piece.front());
-    // Tokenizers of words give " word", those of bytes and characters the blank as a token of its own.
+    // Word tokenizers give " word"; byte and character tokenizers give the space as a separate token.
     if (words.texts.empty() || (blank_first && piece.size() > 1) || (after_blank && !blank_first))
       words.texts.emplace_back();
     words.texts.back() += piece;

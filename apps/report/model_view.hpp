@@ -1,4 +1,4 @@
-// What a trained model shows: its position biases, and how it weighs the words of an example text.
+// A view into a trained model: its position biases, and its weights for the words of an example text.
 #pragma once
 
 #include <string>
@@ -26,17 +26,17 @@ struct LayerView {
 
 struct ModelView {
   std::vector<std::string> words;  // of the example text
-  std::vector<LayerView> layers;   // those that have something to show
+  std::vector<LayerView> layers;   // layers with something to show
   size_t layers_left_out = 0;
 };
 
-/// The beginning of a split's first example, as many tokens as a view can show.
+/// The beginning of the first example of a split, as many tokens as a view can show.
 std::vector<int32_t> example_tokens(const DataSource& data, Split split);
-/// Those of a text given by the user. Throws Error when it has none.
+/// The tokens of a text given by the user. Throws Error when it has none.
 std::vector<int32_t> example_tokens(const Tokenizer& tokenizer, const std::string& text);
 
-/// Words and the tokens that make them: tokens up to the next blank belong together. Ids behind the tokenizer's
-/// vocabulary, which stand between texts, are words of their own.
+/// Words and the tokens that make them: tokens up to the next space form a word. Ids beyond the tokenizer's
+/// vocabulary, which separate texts, are separate words.
 struct Words {
   std::vector<std::string> texts;
   std::vector<size_t> of_token;

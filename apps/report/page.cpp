@@ -21,13 +21,13 @@ bool is_classifier(const ReportedRun& run) {
   return std::holds_alternative<TextClassifierConfig>(run.record.config.model);
 }
 
-/// The unit in which so many seconds are read easily, and its length.
+/// A readable unit for this many seconds, and its length in seconds.
 std::pair<const char*, double> time_unit(double seconds) {
   if (seconds >= 2 * 3600) return {"hours", 3600};
   return seconds >= 2 * 60 ? std::make_pair("minutes", 60.0) : std::make_pair("seconds", 1.0);
 }
 
-/// A line per run through what `y` gives for its points of training or validation.
+/// A line per run through the values that `y` gives for its points of training or validation.
 template <class Points, class X, class Y>
 void add_line(Chart& chart, const ReportedRun& run, size_t index, const Points& points, const char* what,
               LineStyle style, const X& x, const Y& y) {
@@ -36,7 +36,7 @@ void add_line(Chart& chart, const ReportedRun& run, size_t index, const Points& 
   chart.lines.push_back(std::move(line));
 }
 
-/// Loss of training and of validation over what `x` gives.
+/// Training and validation loss over the values that `x` gives.
 template <class X>
 Chart loss_chart(const std::vector<ReportedRun>& runs, Chart chart, const X& x) {
   const auto loss = [](const auto& point) { return point.loss; };
@@ -52,7 +52,7 @@ std::string charts_html(const std::vector<ReportedRun>& runs) {
   for (const ReportedRun& run : runs) longest = std::max(longest, run.record.seconds);
   const auto [unit, length] = time_unit(longest);
   const std::string loss = is_classifier(runs.front()) ? "loss (nats per example)" : "loss (nats per token)";
-  const std::string time = fmt::format("time of training ({})", unit);
+  const std::string time = fmt::format("training time ({})", unit);
   const auto step = [](const auto& point) { return static_cast<double>(point.step); };
   const auto when = [length = length](const auto& point) { return point.seconds / length; };
   Chart speed{"Throughput", "step", "tokens per second", {}, true};
@@ -76,7 +76,7 @@ std::string legend_html(const std::vector<ReportedRun>& runs) {
   return out + "</ul><p><small>Thick lines with dots: validation; thin lines: training.</small></p>\n";
 }
 
-/// `coloured`: rows stand for the runs in their order.
+/// `coloured`: row i has the colour of run i.
 std::string table_html(const Table& table, bool coloured) {
   std::string out = "<div class=\"wide\"><table><thead><tr>";
   for (const std::string& cell : table.front()) out += fmt::format("<th>{}</th>", escaped(cell));
@@ -127,7 +127,7 @@ std::string report_page(const std::vector<ReportedRun>& runs) {
   out += "<h2>Comparison</h2>\n" + tables_html(records);
   const bool any_model =
       std::any_of(runs.begin(), runs.end(), [](const ReportedRun& run) { return run.model || !run.notes.empty(); });
-  if (any_model) out += "<h2>What the models learnt</h2>\n";
+  if (any_model) out += "<h2>What the models learned</h2>\n";
   for (const ReportedRun& run : runs)
     if (any_model) out += run_html(run);
   return out + "</body></html>\n";

@@ -11,7 +11,7 @@
 
 namespace capstan {
 
-/// A run as the page shows it.
+/// A run of the page.
 struct ReportedRun {
   RunRecord record;
   std::optional<EvalReport> evaluation;  // of a classifier
@@ -19,7 +19,7 @@ struct ReportedRun {
   std::vector<std::string> notes;  // why something is missing
 };
 
-/// One HTML document without scripts and without anything to be fetched; light or dark as the reader's system is.
+/// One HTML document without scripts and external files; light or dark as the reader's system prefers.
 std::string report_page(const std::vector<ReportedRun>& runs);
 
 }  // namespace capstan

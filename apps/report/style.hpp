@@ -1,10 +1,10 @@
-// The look of the report: light or dark as the reader's system is, one column on a phone.
+// The style sheet of the report: light or dark as the reader's system prefers, one column on a phone.
 #pragma once
 
 namespace capstan {
 
-/// Colours of lines are those of Okabe and Ito, apart for every kind of colour blindness;
-/// each sixth line begins another dash pattern.
+/// Line colours are those of Okabe and Ito, distinguishable with every kind of colour blindness; every six lines the
+/// dash pattern changes.
 constexpr const char* report_style = R"(
 :root{color-scheme:light dark;--ground:#fff;--ink:#1b1f24;--soft:#57606a;--rule:#d8dee4;--panel:#f6f8fa;
 --c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#cc79a7;--c4:#56b4e9;--c5:#e69f00}

@@ -9,9 +9,9 @@
 namespace capstan {
 namespace {
 
-/// More classes than this would not fit beside each other.
+/// Up to this many classes the confusion matrix is printed.
 constexpr int64_t widest_confusion = 20;
-/// Of more classes, so many of the commonest confusions are named.
+/// Number of most frequent confusions that are listed for more classes.
 constexpr size_t named_confusions = 15;
 
 struct Figure {
@@ -51,7 +51,7 @@ void print_classes(const EvalReport& report, std::ostream& out) {
 void print_confusion(const EvalReport& report, std::ostream& out) {
   const ClassificationReport& r = *report.classification;
   const size_t width = name_width(report);
-  out << "\nconfusion: a row is a true class, a column what it was taken for\n" << std::string(width, ' ');
+  out << "\nconfusion: rows are true classes, columns predicted classes\n" << std::string(width, ' ');
   const auto column_width = [&](int64_t c) {
     return std::max<size_t>(report.classes[static_cast<size_t>(c)].size(), 6);
   };
@@ -65,12 +65,12 @@ void print_confusion(const EvalReport& report, std::ostream& out) {
   }
 }
 
-void print_commonest_confusions(const EvalReport& report, std::ostream& out) {
+void print_most_frequent_confusions(const EvalReport& report, std::ostream& out) {
   const ClassificationReport& r = *report.classification;
-  const std::vector<Confusion> all = commonest_confusions(r, named_confusions);
+  const std::vector<Confusion> all = most_frequent_confusions(r, named_confusions);
   if (!all.empty()) out << "\ncommonest confusions\n";
   for (const Confusion& c : all)
-    out << fmt::format("{:>6}  {} taken for {}\n", c.count, report.classes[static_cast<size_t>(c.truth)],
+    out << fmt::format("{:>6}  {} predicted as {}\n", c.count, report.classes[static_cast<size_t>(c.truth)],
                        report.classes[static_cast<size_t>(c.predicted)]);
 }
 
@@ -107,7 +107,7 @@ void print_text(const EvalReport& report, std::ostream& out) {
   if (report.classification->classes() <= widest_confusion)
     print_confusion(report, out);
   else
-    print_commonest_confusions(report, out);
+    print_most_frequent_confusions(report, out);
 }
 
 void print_json(const EvalReport& report, std::ostream& out) {

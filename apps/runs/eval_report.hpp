@@ -1,4 +1,4 @@
-// What `capstan eval` prints: figures, one per line, and for classifiers a table of the classes; or all of it as JSON.
+// Output of `capstan eval`: figures, one per line, and for classifiers a table of the classes; or all of it as JSON.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct EvalReport {
   Evaluation total;
   bool language_model = false;
   std::optional<double> bits_per_byte;
-  std::optional<double> word_perplexity;  // held-out text: per word between blanks, the end of a line counting as one
+  std::optional<double> word_perplexity;  // held-out text: per word, a line end counting as one
   std::optional<ClassificationReport> classification;
   std::vector<std::string> classes;  // their names
 };

@@ -1,4 +1,4 @@
-// gzip as a yardstick for language models.
+// gzip as a baseline for language models.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@ void validate(const RunConfig& config, Problems& problems) {
     problems.add("data.type", fmt::format("a language-model needs data of type {}", source_types(false)));
   if (const auto limit = position_limit(model_of(config))) {
     const std::string key = fmt::format("data.{}", data.longest_key);
-    if (data.longest == 0) problems.add(key, fmt::format("must be limited: the model knows {} positions", *limit));
+    if (data.longest == 0) problems.add(key, fmt::format("must be limited: the model has {} positions", *limit));
     if (data.longest > *limit)
       problems.add(key, fmt::format("{} tokens are more than the {} positions of the model (model.max_length)",
                                     data.longest, *limit));
@@ -39,7 +39,7 @@ void validate(const RunConfig& config, Problems& problems) {
 template ConfigNode to_node(const RunConfig&);
 template ConfigNode to_node(const TaskConfig&);
 template ConfigNode to_node(const MixerConfig&);
-template void read_value(const ConfigNode&, const Spot&, const Constraint&, RunConfig&);
+template void read_value(const ConfigNode&, const Location&, const Constraint&, RunConfig&);
 template std::vector<TableRow> config_rows(RunConfig);
 
 }  // namespace capstan

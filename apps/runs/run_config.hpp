@@ -34,23 +34,23 @@ struct RunConfig {
 
 template <class Fields>
 void describe(Fields& f, RunConfig& c) {
-  f("name", c.name, not_empty(), "name of the run: everything it makes lies in <folder>/<name>");
+  f("name", c.name, not_empty(), "name of the run; its files are in <folder>/<name>");
   f("folder", c.folder, not_empty(), "folder of all runs");
-  f("seed", c.seed, at_least(0), "of initial weights, order of examples and dropout");
+  f("seed", c.seed, at_least(0), "seed of initial weights, order of examples and dropout");
   f("threads", c.threads, between(0, 1024), "threads; 0 = one per physical core");
-  f("data", c.data, any(), "what is learnt from");
-  f("model", c.model, any(), "what learns");
-  f("train", c.train, any(), "how it learns");
+  f("data", c.data, any(), "data to train and evaluate on");
+  f("model", c.model, any(), "model to train");
+  f("train", c.train, any(), "training");
 }
 
-/// Rules that join data, model and training.
+/// Rules that span data, model and training.
 void validate(const RunConfig& config, Problems& problems);
 
 // Copying, reading, writing and documenting all of these structs is much code: it is compiled in run_config.cpp only.
 extern template ConfigNode to_node(const RunConfig&);
 extern template ConfigNode to_node(const TaskConfig&);
 extern template ConfigNode to_node(const MixerConfig&);
-extern template void read_value(const ConfigNode&, const Spot&, const Constraint&, RunConfig&);
+extern template void read_value(const ConfigNode&, const Location&, const Constraint&, RunConfig&);
 extern template std::vector<TableRow> config_rows(RunConfig);
 
 }  // namespace capstan

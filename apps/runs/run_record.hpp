@@ -1,4 +1,4 @@
-// What a run folder tells about a run without its weights: the configuration and metrics.jsonl.
+// The record of a run without its weights: configuration and metrics.jsonl.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace capstan {
 
-/// A line of training. Numbers that the run could not tell (a loss over no target) are NAN.
+/// A line of training. Values that the run does not have (a loss without targets) are NAN.
 struct TrainPoint {
   int64_t step = 0, epoch = 0, tokens = 0;
   double seconds = 0, loss = 0, learning_rate = 0, gradient_norm = 0, tokens_per_second = 0;
@@ -30,30 +30,30 @@ struct RunRecord {
   std::vector<TrainPoint> train;
   std::vector<ValidPoint> valid;
 
-  int64_t step = 0;              // the last that metrics.jsonl tells of
-  double seconds = 0;            // of training until then
-  double train_loss = 0;         // the last
+  int64_t step = 0;              // the last step in metrics.jsonl
+  double seconds = 0;            // of training up to that step
+  double train_loss = 0;         // the last one
   double tokens_per_second = 0;  // median over the lines of training
   int64_t peak_rss_bytes = 0;
   std::optional<ValidPoint> best;  // by train.monitor
 };
 
-/// Throws Error when the folder is no run's, or its metrics tell of no step yet.
+/// Throws Error when the folder is not that of a run, or when its metrics have no step yet.
 RunRecord read_record(const std::filesystem::path& folder);
-/// Those of several folders, the lowest validation loss first, then by training loss those without validation. A folder
-/// without a record is left out with a warning (and a plain file without one: runs/* holds any).
-/// Throws Error when none is left.
+/// Records of several folders, sorted by validation loss; those without validation follow, sorted by training loss. A
+/// folder without a record is left out with a warning; plain files are ignored, since runs/* may match some. Throws
+/// Error when no record is left.
 std::vector<RunRecord> read_records(const std::vector<std::string>& folders);
 
-/// Keys in which the runs differ, each with its value in every run (in their order). Keys that only some of the runs
-/// have are left out: the `type` above them differs, or the number of entries of a list, and those are keys too.
+/// A key in which the runs differ, with its value in each run. Keys that only some of the runs have are left out: there
+/// a `type` or the length of a list differs, which is a key itself.
 struct DifferingKey {
-  std::string path, short_name;  // short_name: the shortest end of the path that no other differing key has
+  std::string path, short_name;  // short_name: the shortest suffix that no other differing key has
   std::vector<std::string> values;
 };
 std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs);
 
-/// For each of `paths` the shortest end that says what it is and is the end of no other path.
+/// For each path the shortest suffix that is meaningful and not a suffix of another path.
 std::vector<std::string> short_names(const std::vector<std::string>& paths);
 
 }  // namespace capstan

@@ -11,7 +11,7 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-/// Cells of numbers in either style. What a run does not know is "-" for people and empty for programs.
+/// Formats the values of a cell in either style. A missing value is "-" for people and empty for programs.
 class Cells {
  public:
   explicit Cells(TableStyle style) : programs_(style == TableStyle::programs) {}

@@ -1,4 +1,4 @@
-// Runs side by side: the tables of `capstan compare`, `capstan sweep` and `capstan report`.
+// Comparison of runs: the tables of `capstan compare`, `capstan sweep` and `capstan report`.
 #pragma once
 
 #include <ostream>
@@ -12,26 +12,26 @@ namespace capstan {
 /// Rows of cells; the first row is the header.
 using Table = std::vector<std::vector<std::string>>;
 
-/// Sensible digits for people; all digits and whole paths of keys for programs.
+/// people: rounded values and short keys; programs: all digits and full paths of keys.
 enum class TableStyle { people, programs };
 
 /// A row per run: the keys in which they differ, losses, accuracy, time, memory.
 Table run_table(const std::vector<RunRecord>& runs, TableStyle style);
 
-/// Runs that differ in their seed alone, as one row: mean ± standard deviation (of the sample, n - 1) of the best
-/// validation loss (of the last training loss where a run has no validation) and of its accuracy. In the order of the
-/// first run of each row. Without rows when no two runs differ in their seed alone.
+/// One row per group of runs that differ only in their seed: mean ± standard deviation (of the sample, n - 1) of the
+/// best validation loss (of the last training loss if a run has no validation) and of its accuracy. Groups are in the
+/// order of their first runs. No rows when no two runs differ only in their seed.
 Table seed_table(const std::vector<RunRecord>& runs);
 
-/// One learning curve, a row per step that has a line: what training told and what validation told.
+/// One learning curve: a row per logged step, with the values of training and of validation.
 Table curve_table(const RunRecord& run, TableStyle style);
 
-/// Columns aligned; the first to the left, the others to the right.
+/// Aligned columns: the first to the left, the others to the right.
 void print_text(const Table& table, std::ostream& out);
 /// RFC 4180.
 void print_csv(const Table& table, std::ostream& out);
 
-/// run_table and, under a line of explanation, seed_table.
+/// run_table and, with a line of explanation, seed_table.
 void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out);
 
 }  // namespace capstan

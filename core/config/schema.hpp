@@ -1,19 +1,19 @@
-// How a configuration struct says what it holds. Each struct has one describe() beside it, the only place where a
-// field's name, limits and help text exist:
+// How a configuration struct describes its fields. Each struct has one describe() next to it, the only place where a
+// field's name, limits and help text are written:
 //
 //   struct SgdConfig { double lr = 0.1; double momentum = 0.9; };
 //   template <class Fields> void describe(Fields& f, SgdConfig& c) {
 //     f("lr", c.lr, greater(0), "peak learning rate");
-//     f("momentum", c.momentum, between(0, 1), "share of the last step that is kept");
+//     f("momentum", c.momentum, between(0, 1), "weight of the previous step");
 //   }
 //
 // Visitors over describe() read YAML, apply overrides, print, and document (apps/config). A field may be bool, int64_t,
 // double, std::string, an enum with enum_names(), std::optional or std::vector of those, another described struct, a
 // vector of described structs, or a std::variant of described structs, each with a static constexpr const char*
 // `type_name` (YAML: {type: NAME, ...}, or just NAME for the defaults). A field whose default breaks its own constraint
-// (an empty path that is not_empty()) must be given. Rules that span several fields are in an optional
+// (an empty path that is not_empty()) is required. Rules that span several fields are written in an optional
 //   void validate(const SgdConfig& c, Problems& problems);
-// beside describe(), called once all fields of the struct were read without error.
+// next to describe(), which is called after all fields of the struct were read without error.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@
 
 namespace capstan {
 
-/// What a value must satisfy. Lengths are meant for strings and lists.
+/// What a value must satisfy; for strings and lists the limits are those of their length.
 struct Constraint {
   std::optional<double> minimum = std::nullopt, maximum = std::nullopt;
   bool above_minimum = false;  // the minimum itself is excluded
@@ -36,15 +36,15 @@ inline Constraint any() { return {}; }
 inline Constraint at_least(double minimum) { return {minimum}; }
 inline Constraint greater(double minimum) { return {minimum, std::nullopt, true}; }
 inline Constraint between(double minimum, double maximum) { return {minimum, maximum}; }
-/// minimum <= x < maximum: probabilities that must not reach one.
+/// minimum <= x < maximum, for instance a probability that must be below 1.
 inline Constraint between_below(double minimum, double maximum) { return {minimum, maximum, false, true}; }
 inline Constraint not_empty() { return {std::nullopt, std::nullopt, false, false, true}; }
 inline Constraint one_of(std::vector<std::string> choices) {
   return {std::nullopt, std::nullopt, false, false, false, std::move(choices)};
 }
 
-/// Takes what validate() finds. `path` is relative to the struct validated:
-/// "warmup_steps", "layers.0.width", "" for itself.
+/// Receives what validate() finds. `path` is relative to the validated struct: "warmup_steps", "layers.0.width", or ""
+/// for the struct itself.
 class Problems {
  public:
   virtual ~Problems() = default;
@@ -52,20 +52,20 @@ class Problems {
 };
 
 /// Whether describe() visits every key the struct may have. If not, a reader accepts other keys as well. A struct may
-/// have an overload of its own.
+/// have its own overload.
 template <class Config>
 bool knows_all_keys(const Config&) {
   return true;
 }
 
-/// Problems as one text, a line "section.path: message" each: for configurations that did not come through a reader.
+/// Problems as one text with a line "section.path: message" for each: for configurations that were not read from YAML.
 class ProblemText final : public Problems {
  public:
   explicit ProblemText(std::string section) : section_(std::move(section)) {}
   void add(const std::string& path, const std::string& message) override {
     text_ += (text_.empty() ? "" : "\n") + section_ + (path.empty() ? "" : "." + path) + ": " + message;
   }
-  /// Empty when there is none.
+  /// Empty if there are none.
   const std::string& text() const { return text_; }
 
  private:

@@ -1,4 +1,4 @@
-// A described struct as text, one entry per field: what a checkpoint records about the configuration it was made with.
+// A described struct as text, one entry per field: what a checkpoint records about its configuration.
 #pragma once
 
 #include <map>

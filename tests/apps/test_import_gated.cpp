@@ -64,12 +64,12 @@ TEST_CASE("the norm before a gated module comes along into a block only, and the
   REQUIRE(capstan_command({"import", fixture("public_flash"), "--chunk", "8", "-o", folder / "out.safetensors"},
                           &printed) == exit_done);
   CHECK(printed.find("FLASH of width 16") != std::string::npos);
-  CHECK(printed.find("The norm before it is not in the file") != std::string::npos);
+  CHECK(printed.find("The norm in front of the mixer is not in the file") != std::string::npos);
   CHECK(SafetensorsFile(folder / "out.safetensors").tensors().size() == 7);
   REQUIRE(capstan_command({"import", fixture("public_flash"), "--chunk", "8", "--name", "blocks.3.mixer.", "-o",
                            folder / "out.safetensors"},
                           &printed) == exit_done);
-  CHECK(printed.find("The norm before it") == std::string::npos);
+  CHECK(printed.find("The norm in front of the mixer") == std::string::npos);
   const SafetensorsFile file(folder / "out.safetensors");
   CHECK(file.tensors().size() == 9);
   CHECK(file.find("blocks.3.mixer_norm.gain") != nullptr);

@@ -104,9 +104,9 @@ TEST_CASE("what is wrong with a sweep is told at its place, before anything runs
            Case{"sweep: {}\n", {"sweep: expected keys with lists of values"}},
            Case{"sweep: {train.lr: 1e-3}\n", {":5:19: sweep.train.lr: expected a list of values, got 1e-3"}},
            Case{"sweep: {seed: []}\n", {"sweep.seed: expected at least one value"}},
-           Case{"sweep: {seed: [1, 2, 1]}\n", {"sweep.seed: the value 1 stands there twice"}},
+           Case{"sweep: {seed: [1, 2, 1]}\n", {"sweep.seed: the value 1 is listed twice"}},
            Case{"sweep: {name: [a, b]}\n", {"sweep.name: cannot vary"}},
-           Case{"sweep: {train.lr: [1e-3], train: {lr: [2e-3]}}\n", {"sweep.train.lr: stands there twice"}},
+           Case{"sweep: {train.lr: [1e-3], train: {lr: [2e-3]}}\n", {"sweep.train.lr: is given twice"}},
            Case{"sweep: {train.lrr: [1e-3]}\n", {"train.lrr: unknown key", "did you mean lr"}},
            Case{"sweep: {model.layers.3.repeat: [1]}\n", {"sweep.model.layers.3.repeat: no list element 3"}},
            Case{"sweep: {train.lr: [1e-3, fast, slow], seed: [1, 2]}\n",
@@ -136,7 +136,7 @@ TEST_CASE("a problem that all runs have is told once") {
 TEST_CASE("a single run's command says what a sweep is for") {
   const Options file(base + "sweep: {seed: [1, 2]}\n");
   CHECK(has_sweep(file.options));
-  CHECK_THROWS_WITH_AS(load_run(file.options), doctest::Contains("capstan sweep trains them"), ConfigError);
+  CHECK_THROWS_WITH_AS(load_run(file.options), doctest::Contains("train them with capstan sweep"), ConfigError);
   const Options single(base);
   CHECK_FALSE(has_sweep(single.options));
   CHECK(load_run(single.options).name == "rates");

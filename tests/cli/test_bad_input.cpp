@@ -127,7 +127,7 @@ TEST_CASE("a wrong command line is refused") {
        {},
        {"frobnicate"},
        2,
-       {"frobnicate: there is no such command", "capstan --help"}},
+       {"frobnicate: there is unknown command", "capstan --help"}},
       {"a misspelt command", {}, {"trian", "--config", "lm.yaml"}, 2, {"trian", "did you mean train?"}},
       {"a misspelt command of config", {}, {"config", "chekc"}, 2, {"chekc", "did you mean check?"}},
       {"an unknown option", {}, {"train", "--config", "lm.yaml", "--frob"}, 2, {"--frob", "capstan train --help"}},

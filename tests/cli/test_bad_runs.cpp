@@ -52,7 +52,7 @@ TEST_CASE("a damaged checkpoint is named, and so is the way on") {
                             {},
                             resume({"train.steps=8"}),
                             1,
-                            {last + part, "whole checkpoints: runs/lm/checkpoints/step-4", "--resume-from"}});
+                            {last + part, "complete checkpoints: runs/lm/checkpoints/step-4", "--resume-from"}});
       CHECK(place.content("runs/lm/checkpoints") == before);
     }
   }
@@ -73,7 +73,8 @@ TEST_CASE("a link that leads nowhere is named") {
   write_trained_samples(place);
   fs::rename(place / "runs/lm/checkpoints/step-6", place / "elsewhere");
   check_refused(
-      place, {"last", {}, resume(), 1, {"runs/lm/checkpoints/last", "step-6", "whole checkpoints", "--resume-from"}});
+      place,
+      {"last", {}, resume(), 1, {"runs/lm/checkpoints/last", "step-6", "complete checkpoints", "--resume-from"}});
   check_refused(place, {"--resume-from",
                         {},
                         {"train", "--config", "lm.yaml", "--resume-from", "nowhere"},

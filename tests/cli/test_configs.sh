@@ -1,4 +1,4 @@
-# Every file of configs/ is right as it is, and docs/configuration.md is current.
+# Every file of configs/ is valid as it is, and docs/configuration.md is current.
 . "$(dirname "$0")/support.sh"
 
 case_every_config_is_right() {

@@ -71,7 +71,7 @@ TEST_CASE("eval of a classifier: every class, the confusion matrix, and the same
   CHECK(examples == json.at("targets").get<int64_t>());
   CHECK(json.at("accuracy").get<double>() == doctest::Approx(static_cast<double>(correct) / examples));
   CHECK(json.at("macro_f1").get<double>() == doctest::Approx(f1 / static_cast<double>(classes.size())));
-  CHECK(text.find("confusion: a row is a true class") != std::string::npos);
+  CHECK(text.find("confusion: rows are true classes") != std::string::npos);
   const nlohmann::json lm = parse_json(succeed(place, {"eval", "runs/lm", "--format", "json"}).out);
   CHECK(lm.contains("bits_per_byte"));
   CHECK_FALSE(lm.contains("confusion"));

@@ -49,7 +49,7 @@ case_files_from_a_folder() {
   complete
   says "capstan train --config configs/ag-news.yaml" out
   exits 0 scripts/get-data.sh ag_news
-  says "is there already" out
+  says "exists already" out
   exits 0 scripts/get-data.sh ag_news elsewhere
   cmp files/train.csv elsewhere/ag_news/train.csv
 }
@@ -75,7 +75,7 @@ case_a_broken_connection_is_taken_up_again() {
   prepare
   serve 5000
   exits 1 scripts/get-data.sh ag_news
-  says "goes on where it ended" err
+  says "continues where it stopped" err
   test ! -e datasets/ag_news
   test "$(stat -c %s datasets/.download/ag_news/train.csv.part)" -eq 5000
   cmp -n 5000 files/train.csv datasets/.download/ag_news/train.csv.part
@@ -149,10 +149,10 @@ case_unknown_names() {
   exits 2 scripts/get-data.sh
   says "scripts/get-data.sh enwik8|text8" err
   exits 2 scripts/get-data.sh mnist
-  says "mnist is none of ag_news imdb" err
+  says "unknown data set mnist; known: ag_news imdb" err
 }
 
-# What the script says at its end is right: the table names every data set, and every command a configuration that is accepted.
+# What the script says at its end is valid: the table names every data set, and every command a configuration that is accepted.
 case_the_commands_are_right() {
   cd "$source"
   for name in enwik8 text8 ag_news imdb wikitext-2 listops; do

@@ -118,7 +118,7 @@ TEST_CASE("documents: training, evaluation, generation, report") {
                         {},
                         {"eval", "runs/plain", "--set", "data.documents=line"},
                         2,
-                        {"trained without data.documents", "leave them as they were"}});
+                        {"trained without data.documents", "leave these keys unchanged"}});
   check_refused(
       place,
       {"other documents", {}, train_mixture("plain", {"data.documents=line", "train.steps=8"}), 1, {"another data"}});

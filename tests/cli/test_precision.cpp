@@ -27,16 +27,17 @@ TEST_CASE("bf16 without instructions: refused with its place; emulated on reques
   place.write("bf16.yaml", "train:\n  batch_size: 4\n  precision: bf16\n");
   const std::vector<std::string> training{"train", "--config", "lm.yaml", "bf16.yaml"};
 
-  check_refused(place, {"in a file",
-                        {},
-                        training,
-                        2,
-                        {"bf16.yaml:3:14: train.precision: no bf16 here: ", "use float32", "CAPSTAN_BF16=emulate"}});
+  check_refused(place,
+                {"in a file",
+                 {},
+                 training,
+                 2,
+                 {"bf16.yaml:3:14: train.precision: bf16 is not available: ", "use float32", "CAPSTAN_BF16=emulate"}});
   check_refused(place, {"as an override",
                         {},
                         {"train", "--config", "lm.yaml", "--set", "train.precision=bf16"},
                         2,
-                        {"--set train.precision=bf16: no bf16 here: "}});
+                        {"--set train.precision=bf16: bf16 is not available: "}});
   CHECK(run(place, {"config", "check", "--config", "lm.yaml", "bf16.yaml"}).code == 0);
 
   {
@@ -44,7 +45,7 @@ TEST_CASE("bf16 without instructions: refused with its place; emulated on reques
     const Outcome outcome = run(place, training);
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
-    CHECK(outcome.err.find("bf16 is emulated here") != std::string::npos);
+    CHECK(outcome.err.find("bf16 is emulated on this machine") != std::string::npos);
   }
   for (const char* const command : {"eval", "inspect"}) {
     const Outcome outcome = run(place, {command, "runs/lm"});

@@ -99,7 +99,7 @@ TEST_CASE("classes, texts and names with signs of HTML stay text; every mixer's 
   check_page(page);
   for (const char* const part :
        {"&lt;b&gt;&amp;&quot;x&quot;", "&#39;sad&#39;", "runs/&lt;u&gt;flash", "query pool", "key pool",
-        "attention in chunks", "[cls]", "&lt;i&gt;a", "true class, taken for", "macro F1", "recall"})
+        "attention in chunks", "[cls]", "&lt;i&gt;a", "true class, predicted", "macro F1", "recall"})
     CHECK_MESSAGE(contains(page, part), part);
   for (const char* const tag : {"<b>&", "<i>", "<u>"}) CHECK_FALSE(contains(page, tag));
 }

@@ -89,7 +89,7 @@ TEST_CASE("SIGTERM saves and stops the sweep with code 75; the same command ends
     INFO(outcome.err);
     CHECK(outcome.code == 75);
     CHECK(indecency(outcome) == "");
-    CHECK(contains(outcome.err, "the same command goes on"));
+    CHECK(contains(outcome.err, "the same command continues"));
     CHECK(outcome.out == "");
   }
   succeed(place, longer);
@@ -137,7 +137,7 @@ TEST_CASE("what a sweep refuses, before it runs anything") {
       {"a value that cannot be", {}, command, 2, {"sweep.yaml:", "train.lr", "\"fast\""}},
       {"no value", {}, {"sweep", "--config", "empty.yaml"}, 2, {"empty.yaml:", "sweep.seed", "at least one value"}},
       {"no sweep", {}, {"sweep", "--config", "lm.yaml"}, 2, {"lm.yaml", "no key sweep", "capstan train"}},
-      {"train", {}, {"train", "--config", "sweep.yaml"}, 2, {"sweep.yaml:", "capstan sweep trains them"}},
+      {"train", {}, {"train", "--config", "sweep.yaml"}, 2, {"sweep.yaml:", "train them with capstan sweep"}},
       {"no file", {}, {"sweep"}, 2, {"--config"}},
       {"the folder of a run",
        [](const Workplace& p) {
@@ -150,7 +150,7 @@ TEST_CASE("what a sweep refuses, before it runs anything") {
   for (const Refusal& refusal : refusals) check_refused(place, refusal);
   CHECK_FALSE(fs::exists(place / "runs/grid"));
   CHECK(contains(succeed(place, {"config", "check", "--config", "lm.yaml", "--set", "sweep.seed=[1, 2]"}).out,
-                 "the configurations of 2 runs are right"));
+                 "the configurations of 2 runs are valid"));
 }
 
 }  // namespace

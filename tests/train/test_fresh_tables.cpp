@@ -67,23 +67,24 @@ TEST_CASE("a run that ends early in an epoch is told so where it has a table tha
     config.steps = steps;
     config.epochs = epochs;
     config.accumulate = accumulate;
-    return warn_of_fresh_tables(batches, config).value_or("");
+    return fresh_tables_warning(batches, config).value_or("");
   };
   CHECK(warning(0, 3) == "");
   CHECK(warning(14, 0) == "");
   CHECK(warning(5, 0) == "");   // within the first epoch the table is as any other
   CHECK(warning(18, 0) == "");  // more than half of the third
   CHECK(warning(0, 0) == "");   // the end is not known
-  CHECK(contains(warning(17, 0), "the last epoch has 3 of its 7 steps only"));
-  CHECK(contains(warning(17, 9), "by train.epochs: 2 and train.steps: 0, or by train.steps: 14"));
-  CHECK(contains(warning(9, 0, 2), "the last epoch has 1 of its 4 steps only"));
+  CHECK(contains(warning(17, 0), "the last epoch has only 3 of its 7 steps"));
+  CHECK(contains(warning(17, 9), "with train.epochs: 2 and train.steps: 0, or with train.steps: 14"));
+  CHECK(contains(warning(9, 0, 2), "the last epoch has only 1 of its 4 steps"));
 
   const TemporaryFolder folder;
   Setup setup(folder / "run", 11, true), plain(folder / "plain");
   TrainConfig short_run = quiet_config();
   short_run.steps = 8;
   train(setup.inputs, short_run);
-  CHECK(contains(read_text(folder / "run" / "train.log"), "fresh_each_epoch: the last epoch has 1 of its 7 steps"));
+  CHECK(
+      contains(read_text(folder / "run" / "train.log"), "fresh_each_epoch: the last epoch has only 1 of its 7 steps"));
   train(plain.inputs, short_run);
   CHECK_FALSE(contains(read_text(folder / "plain" / "train.log"), "fresh_each_epoch"));
 }

@@ -162,7 +162,7 @@ TEST_CASE("updates that are not finite can be skipped, but not for ever") {
   Setup broken(folder / "broken");
   config.steps = 1000;
   broken.task.damage = [](const Context& context) { return context.training ? NAN : 1.0; };
-  CHECK(contains(message_of([&] { train(broken.inputs, config); }), "20 updates in a row"));
+  CHECK(contains(message_of([&] { train(broken.inputs, config); }), "20 consecutive updates"));
 }
 
 TEST_CASE("a gradient that is not finite is noticed as well, and the checked tape names the operation") {
@@ -195,7 +195,7 @@ TEST_CASE("early stopping counts evaluations without a new best") {
   const std::string files = read_text(folder / "run/metrics.jsonl");
   CHECK(train(setup.inputs, config).state.step == 4);
   CHECK(read_text(folder / "run/metrics.jsonl") == files);
-  CHECK(contains(read_text(folder / "run/train.log"), "nothing to do, this run is finished at step 4"));
+  CHECK(contains(read_text(folder / "run/train.log"), "nothing to do: this run is finished at step 4"));
   config.patience = 5;
   CHECK(train(setup.inputs, config).state.step == 6);
 }

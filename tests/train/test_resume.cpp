@@ -199,8 +199,8 @@ TEST_CASE("a damaged last checkpoint is named, with the ones that are whole") {
     make_two_checkpoints(setup);
     c.damage(folder / "run/checkpoints/step-8");
     const std::string message = message_of([&] { train(setup.inputs, config_of(8)); });
-    for (const std::string& part :
-         {std::string(c.file), std::string("whole checkpoints:"), std::string("step-4"), std::string("--resume-from")})
+    for (const std::string& part : {std::string(c.file), std::string("complete checkpoints:"), std::string("step-4"),
+                                    std::string("--resume-from")})
       CHECK_MESSAGE(contains(message, part), message);
 
     setup.inputs.resume_from = folder / "run/checkpoints/step-4";

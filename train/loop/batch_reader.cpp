@@ -13,7 +13,7 @@ int64_t BatchReader::batches(int64_t epoch) const {
 Batch BatchReader::batch(int64_t epoch, int64_t index) {
   const ProfileSpan span("data", Pass::none);
   if (prefetcher_ == nullptr || epoch != next_epoch_ || index != next_index_) {
-    prefetcher_.reset();  // before the new one is made: two threads would prepare side by side
+    prefetcher_.reset();  // before the new one is made, or two threads would prepare at the same time
     Prefetcher::Options options;
     options.epoch = epoch;
     options.index = index;

@@ -1,4 +1,4 @@
-// Reading the batches of a source in the order of training.
+// Reads the batches of a source in the order of training.
 #pragma once
 
 #include <map>
@@ -8,10 +8,10 @@
 
 namespace capstan {
 
-/// Asked for batches in order, it has the next ones ready; asked for any other, it starts again there.
+/// Prepares the next batches ahead while they are read in order; any other batch restarts it there.
 class BatchReader {
  public:
-  /// `source` must outlive it. `depth` batches are prepared ahead on a thread of their own; 0 = no thread.
+  /// `source` must outlive it. `depth` batches are prepared ahead on a separate thread; 0 = no thread.
   explicit BatchReader(const BatchSource& source, int64_t depth = 2) : source_(source), depth_(depth) {}
 
   /// Number of batches of this epoch.
@@ -21,9 +21,9 @@ class BatchReader {
  private:
   const BatchSource& source_;
   int64_t depth_;
-  mutable std::map<int64_t, int64_t> counts_;  // of epochs asked for: counting means planning the whole epoch
+  mutable std::map<int64_t, int64_t> counts_;  // per epoch: counting means planning the whole epoch
   std::unique_ptr<Prefetcher> prefetcher_;
-  int64_t next_epoch_ = 0, next_index_ = 0;  // what the prefetcher gives next
+  int64_t next_epoch_ = 0, next_index_ = 0;  // what the prefetcher returns next
 };
 
 }  // namespace capstan

@@ -79,7 +79,7 @@ double ClassificationReport::calibration_error() const {
   return quotient(sum, examples_);
 }
 
-std::vector<Confusion> commonest_confusions(const ClassificationReport& report, size_t limit) {
+std::vector<Confusion> most_frequent_confusions(const ClassificationReport& report, size_t limit) {
   std::vector<Confusion> all;
   for (int64_t truth = 0; truth < report.classes(); ++truth)
     for (int64_t predicted = 0; predicted < report.classes(); ++predicted)
@@ -111,7 +111,7 @@ ClassifierEvaluation evaluate_classifier(const TextClassifier& classifier, int64
       if (batch.labels[row] != ignored_target)
         result.report.add(probabilities.data() + row * classes, batch.labels[row]);
   }
-  if (result.total.targets == 0) throw Error("evaluation: the data holds no example: give more examples");
+  if (result.total.targets == 0) throw Error("evaluation: the split has no examples: give more data");
   return result;
 }
 

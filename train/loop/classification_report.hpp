@@ -1,4 +1,4 @@
-// What a classifier got right and wrong on a split, class by class.
+// The predictions of a classifier on a split, class by class.
 #pragma once
 
 #include <array>
@@ -11,13 +11,13 @@
 
 namespace capstan {
 
-/// Counts of (true class, predicted class), and how far the probabilities can be trusted. Quotients without a case to
-/// count (a class never predicted has no precision) are 0.
+/// Counts of (true class, predicted class), and the calibration of the probabilities. A quotient without cases is 0:
+/// the precision of a class that was never predicted.
 class ClassificationReport {
  public:
   explicit ClassificationReport(int64_t classes);
 
-  /// One example: its probabilities, one per class, and the class it has.
+  /// One example: its probabilities, one per class, and its true class.
   void add(const float* probabilities, int64_t truth);
 
   int64_t classes() const { return classes_; }
@@ -29,13 +29,13 @@ class ClassificationReport {
   int64_t predicted_as(int64_t predicted) const;
 
   double accuracy() const;
-  /// Of the examples labelled `c`, the share that are of class c.
+  /// Share of the examples predicted as `c` whose class is c.
   double precision(int64_t c) const;
-  /// Of the examples of class `c`, the share that were labelled so.
+  /// Share of the examples of class `c` that were predicted as c.
   double recall(int64_t c) const;
   /// Harmonic mean of the two.
   double f1(int64_t c) const;
-  /// Mean of f1 over the classes that occur, in the data or among the predictions.
+  /// Mean of f1 over the classes that occur in the data or among the predictions.
   double macro_f1() const;
   /// Expected calibration error: mean distance between the highest probability and the accuracy, over 15 bins of equal
   /// width weighted by their examples (Guo et al. 2017, eq. 3).
@@ -53,12 +53,12 @@ class ClassificationReport {
   std::array<Bin, bin_count> bins_{};
 };
 
-/// Examples of class `truth` that were taken for another.
+/// Examples of class `truth` that were predicted as another class.
 struct Confusion {
   int64_t count, truth, predicted;
 };
-/// The commonest first, at most `limit`.
-std::vector<Confusion> commonest_confusions(const ClassificationReport& report, size_t limit);
+/// The most frequent first, at most `limit`.
+std::vector<Confusion> most_frequent_confusions(const ClassificationReport& report, size_t limit);
 
 struct ClassifierEvaluation {
   Evaluation total;

@@ -23,7 +23,7 @@ std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, i
       total.correct += loss.correct;
     }
   }
-  if (total.targets == 0) throw Error("evaluation: the data holds no target: give more text or more examples");
+  if (total.targets == 0) throw Error("evaluation: the split has no targets: give more text or more examples");
   return total;
 }
 

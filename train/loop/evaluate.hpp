@@ -10,7 +10,7 @@
 
 namespace capstan {
 
-/// Sums over all targets of a split, so that no mean depends on how it was cut into batches.
+/// Sums over all targets of a split, so that means do not depend on how it is divided into batches.
 struct Evaluation {
   double loss_sum = 0;  // nats
   int64_t targets = 0;
@@ -20,8 +20,8 @@ struct Evaluation {
   double accuracy() const { return static_cast<double>(correct) / static_cast<double>(targets > 0 ? targets : 1); }
 };
 
-/// Runs `task` over epoch 0 of `split`. Empty when `stop` said yes before the end.
-/// Throws Error when there is no target.
+/// Runs `task` over epoch 0 of `split`. Empty when `stop` returned true before the end. Throws Error when there are no
+/// targets.
 std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
                                    const std::function<bool()>& stop = {});
 

@@ -7,7 +7,7 @@ namespace capstan {
 std::vector<Batch> split_rows(const Batch& batch, int64_t tokens) {
   const int64_t rows = batch.tokens.dim(0), length = batch.tokens.dim(1);
   if (tokens <= 0 || rows * length <= tokens) return {batch};
-  // The fewest pieces that keep the limit, of equal height: a short last piece would waste the GEMMs' rate.
+  // The fewest pieces within the limit, of equal height: GEMMs are slow on a short last piece.
   const int64_t most = std::max<int64_t>(1, tokens / std::max<int64_t>(length, 1));
   const int64_t count = (rows + most - 1) / most;
   std::vector<Batch> pieces;

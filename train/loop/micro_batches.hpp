@@ -1,4 +1,4 @@
-// A batch in pieces that fit the memory.
+// A batch in pieces that fit into memory.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ std::vector<Batch> split_rows(const Batch& batch, int64_t tokens);
 struct StepSums {
   double loss = 0;  // nats
   int64_t targets = 0;
-  int64_t tokens = 0;  // valid ones
+  int64_t tokens = 0;  // without padding
 };
 
 struct PassOptions {
@@ -28,7 +28,7 @@ struct PassOptions {
 };
 
 /// Adds the gradients of the batch's summed loss to those of the parameters, piece by piece, and its sums to `sums`.
-/// Throws std::domain_error naming the op when the tape checks for numbers that are not finite.
+/// Throws std::domain_error naming the op when the tape checks for values that are not finite.
 void add_gradients(const Task& task, const Batch& batch, const PassOptions& options, StepSums& sums);
 
 }  // namespace capstan

@@ -1,4 +1,4 @@
-// How fast a run goes and how long it will take. Nothing that is trained depends on it.
+// How fast a run is and how long it will take. Results of training do not depend on it.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,7 @@
 
 namespace capstan {
 
-/// Seconds of wall time since it was made.
+/// Seconds of wall time since its construction.
 class Stopwatch {
  public:
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
@@ -17,7 +17,7 @@ class Stopwatch {
 
 class Pace {
  public:
-  /// Intervals of 0 never come; `total_steps` 0 = not known.
+  /// An interval of 0 means never; `total_steps` 0 means not known.
   struct Plan {
     int64_t total_steps = 0, valid_every = 0, save_every = 0;
   };
@@ -27,14 +27,14 @@ class Pace {
   void evaluation_took(double seconds) { evaluation_ = seconds; }
   void save_took(double seconds) { save_ = seconds; }
 
-  /// Since the last call of start_window, evaluations and checkpoints left out.
+  /// Since the last call of start_window(), without evaluations and checkpoints.
   double tokens_per_second() const {
     return window_seconds_ > 0 ? static_cast<double>(window_tokens_) / window_seconds_ : 0;
   }
   void start_window();
 
-  /// Seconds from `step` to the end: steps at their mean cost in this session, evaluations and checkpoints that are
-  /// still to come at the cost of the last one. Negative when not known.
+  /// Seconds from `step` to the end: steps at their mean cost in this session, the remaining evaluations and
+  /// checkpoints at the cost of the last one. Negative when not known.
   double time_left(int64_t step) const;
 
  private:

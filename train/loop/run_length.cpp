@@ -21,7 +21,7 @@ int64_t total_steps(const BatchSource& source, const TrainConfig& config) {
   return config.steps > 0 ? std::min(total, config.steps) : total;
 }
 
-std::optional<std::string> warn_of_fresh_tables(const BatchSource& source, const TrainConfig& config) {
+std::optional<std::string> fresh_tables_warning(const BatchSource& source, const TrainConfig& config) {
   const int64_t total = total_steps(source, config);
   int64_t epoch = 0, before = 0, of_this = steps_of_epoch(source, 0, config.accumulate);
   while (of_this > 0 && before + of_this < total) {
@@ -30,8 +30,8 @@ std::optional<std::string> warn_of_fresh_tables(const BatchSource& source, const
   }
   if (epoch == 0 || 2 * (total - before) > of_this) return {};
   return fmt::format(
-      "model.ngram_embedding.fresh_each_epoch: the last epoch has {} of its {} steps only, too few to fill an n-gram "
-      "table anew: end with an epoch, by train.epochs: {} and train.steps: 0, or by train.steps: {}",
+      "model.ngram_embedding.fresh_each_epoch: the last epoch has only {} of its {} steps, too few to refill an "
+      "n-gram table: end the run with an epoch, with train.epochs: {} and train.steps: 0, or with train.steps: {}",
       total - before, of_this, epoch, before);
 }
 

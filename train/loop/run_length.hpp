@@ -1,4 +1,4 @@
-// How long a run is, in steps, by its configuration.
+// The length of a run in steps, from its configuration.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace capstan {
 /// Steps after which the run ends; 0 = not known.
 int64_t total_steps(const BatchSource& source, const TrainConfig& config);
 
-/// What to say to a user whose run ends early in an epoch though its model has tables that are learnt anew in each
-/// (train/optimizers/fresh_tables.hpp): they would know little. Nothing when the run ends late in an epoch or in its first, or
-/// when its end is not known.
-std::optional<std::string> warn_of_fresh_tables(const BatchSource& source, const TrainConfig& config);
+/// A warning for a run with tables that are emptied at every epoch (train/optimizers/fresh_tables.hpp) and that ends in
+/// the first half of an epoch, when the tables have seen little. Nothing when the run ends later in an epoch or in the
+/// first one, or when its end is not known.
+std::optional<std::string> fresh_tables_warning(const BatchSource& source, const TrainConfig& config);
 
 }  // namespace capstan

@@ -20,7 +20,7 @@ extern "C" void note_signal(int number) {
   received_signal = number;
 }
 
-/// All but those that a thread brings upon itself.
+/// All signals but those that a thread raises itself by a fault.
 sigset_t signals_from_outside() {
   sigset_t set;
   sigfillset(&set);

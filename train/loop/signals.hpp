@@ -1,4 +1,4 @@
-// SIGINT, SIGTERM and SIGUSR1 as a request to save and stop, and the thread that alone receives signals meanwhile.
+// SIGINT, SIGTERM and SIGUSR1 as a request to save and stop, and the only thread that receives signals meanwhile.
 #pragma once
 
 #include <csignal>
@@ -7,7 +7,8 @@
 
 namespace capstan {
 
-/// While it lives, these signals only set a flag; a second SIGINT ends the process at once. One at a time.
+/// During its lifetime these signals only set a flag; a second SIGINT ends the process immediately. Only one may exist
+/// at a time.
 class StopSignals {
  public:
   StopSignals();
@@ -15,17 +16,18 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  /// The signal that arrived; 0 for none.
+  /// The signal that was received; 0 for none.
   static int received();
 
  private:
   struct sigaction previous_[3];
 };
 
-/// While it lives, signals sent to the process run their handlers on a thread of its own: the calling thread, those of
-/// parallel_for and those started from now on see none. Some float products of oneDNN before 3.11.2 work with the stack
-/// pointer in the middle of the heap, and the frame of a handler that interrupts them destroys whatever lies there
-/// (github.com/uxlfoundation/oneDNN/issues/4845). A signal sent to one of these threads (pthread_kill, raise) waits.
+/// During its lifetime, handlers of signals sent to the process run on a separate thread: they are blocked in the
+/// calling thread, in those of parallel_for and in those started later. Some float products of oneDNN before 3.11.2 run
+/// with the stack pointer inside the heap, and the frame of a handler that interrupts them overwrites the data there
+/// (github.com/uxlfoundation/oneDNN/issues/4845). A signal sent to one of the blocked threads (pthread_kill, raise)
+/// stays pending.
 class SignalThread {
  public:
   /// Throws std::system_error when no thread can be started.

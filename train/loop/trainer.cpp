@@ -48,7 +48,7 @@ class Loop {
   double time_left() const;
 
   bool validate();  // false: a signal came
-  void judge(const Evaluation& result, double took);
+  void record_validation(const Evaluation& result, double took);
   bool is_best(const Evaluation& result) const;
   std::string best_so_far() const;
   void record(const nlohmann::json& line);
@@ -93,7 +93,7 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
   if (train_batches_.batches(0) <= 0)
     throw Error(
         "train: the training data does not fill a single batch: give more data, or lower train.batch_size or the "
-        "length");
+        "sequence length");
   if (config_.patience > 0 && in_.valid == nullptr)
     throw ConfigError("train.patience: needs validation data; give some, or set train.patience to 0");
   for (const std::string& line : in_.preamble) reporter_.info(line);
@@ -102,9 +102,9 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
   state_.settings = settings_of(config_);
   state_.machine = this_machine(config_.precision);
   if (config_.precision == Precision::bf16 && bf16_backend() == Bf16Backend::floats)
-    reporter_.warn("train.precision: bf16 is emulated here: its rounding without its speed");
+    reporter_.warn("train.precision: bf16 is emulated on this machine: its rounding without its speed");
   if (has_fresh_tables(in_.params))
-    if (const auto warning = warn_of_fresh_tables(in_.train, config_)) reporter_.warn(*warning);
+    if (const auto warning = fresh_tables_warning(in_.train, config_)) reporter_.warn(*warning);
   resume();
   if (in_.on_ready) in_.on_ready();
   metrics_ = std::make_unique<MetricsFile>(folder_.metrics_file(), state_.step);
@@ -131,7 +131,7 @@ void Loop::resume() {
                              state_.epoch + 1, state_.batch));
   for (const std::string& change : changes(state_.settings, now.settings)) reporter_.info("resume: train." + change);
   for (const std::string& change : changes(state_.machine, now.machine))
-    reporter_.warn(change + ": results may differ in the last bits from those of an unbroken run");
+    reporter_.warn(change + ": results may differ in the last bits from those of an uninterrupted run");
   state_.settings = now.settings;
   state_.machine = now.machine;
 }
@@ -146,7 +146,7 @@ TrainResult Loop::run() {
   for (;;) {
     if (StopSignals::received() != 0) return interrupt();
     const bool regular = config_.valid_every > 0 && state_.step > 0 && state_.step % config_.valid_every == 0;
-    // Also the first thing after an interrupted evaluation, so that patience counts as in an unbroken run.
+    // Also the first thing after an interrupted evaluation, so that patience counts as in an uninterrupted run.
     if (in_.valid != nullptr && state_.validated_step != state_.step && (regular || limit()))
       if (!validate()) return interrupt();
     if (limit()) return finish();
@@ -185,7 +185,7 @@ void Loop::step() {
 StepSums Loop::accumulate_gradients() {
   StepSums sums;
   const int64_t epoch = state_.epoch, batches = train_batches_.batches(epoch);
-  // The position moves first: a step that is skipped has had its batches all the same.
+  // The position moves first: a skipped step has used its batches too.
   const int64_t first = state_.batch, last = std::min(first + config_.accumulate, batches);
   state_.batch = last;
   if (last >= batches) {
@@ -202,7 +202,7 @@ StepSums Loop::accumulate_gradients() {
 
 bool Loop::update(const StepSums& sums) {
   if (sums.targets == 0) {
-    reporter_.warn(fmt::format("step {}: its batches hold no target; nothing was learned", state_.step + 1));
+    reporter_.warn(fmt::format("step {}: its batches have no targets; the weights were not changed", state_.step + 1));
     return false;
   }
   const double scale = 1 / static_cast<double>(sums.targets);
@@ -231,9 +231,9 @@ void Loop::refuse_update(const std::string& what, double loss, double norm) {
                                             : std::string("there is no checkpoint yet");
   throw Error(
       fmt::format("{}; {}{}. Lower train.lr, lengthen train.schedule.warmup_steps, or lower train.grad_clip (now {}); "
-                  "train.on_nonfinite: skip leaves out such updates, train.check_finite: true names the operation",
-                  text, hopeless ? fmt::format("{} updates in a row had to be skipped; ", skips_in_row_limit) : "",
-                  kept, config_.grad_clip));
+                  "train.on_nonfinite: skip skips such updates, train.check_finite: true names the operation",
+                  text, hopeless ? fmt::format("{} consecutive updates were skipped; ", skips_in_row_limit) : "", kept,
+                  config_.grad_clip));
 }
 
 std::string Loop::status_line(int64_t epoch) const {
@@ -284,7 +284,7 @@ bool Loop::validate() {
   const size_t reserved = pool::stats().bytes_reserved;
   std::optional<Evaluation> result;
   {
-    /// The averaged weights stand in the store while it lives.
+    /// Puts the averaged weights into the store for its lifetime.
     struct Averaged {
       WeightAverage* average;
       ParamStore& params;
@@ -297,11 +297,11 @@ bool Loop::validate() {
     } const averaged(average_.get(), in_.params);
     result = evaluate(in_.task, *in_.valid, config_.micro_batch_tokens, [] { return StopSignals::received() != 0; });
   }
-  // Evaluation may have other shapes; its blocks are of no use to training.
+  // Evaluation may use other shapes, whose blocks of memory training cannot use.
   if (pool::stats().bytes_reserved > 2 * reserved) pool::trim();
   if (!result) return false;
   pace_.evaluation_took(watch.seconds());
-  judge(*result, watch.seconds());
+  record_validation(*result, watch.seconds());
   return true;
 }
 
@@ -317,7 +317,7 @@ std::string Loop::best_so_far() const {
              : fmt::format("loss {:.4f} at step {}", *state_.best_loss, state_.best_step);
 }
 
-void Loop::judge(const Evaluation& result, double took) {
+void Loop::record_validation(const Evaluation& result, double took) {
   state_.validated_step = state_.step;
   unsaved_ = true;
   const double loss = result.loss();
@@ -362,10 +362,11 @@ TrainResult Loop::finish() {
   const bool went_on = unsaved_;
   if (unsaved_) save();
   const std::string best = state_.best_loss ? "; best validation " + best_so_far() : std::string();
-  reporter_.info(went_on ? fmt::format("finished at step {}: {}; {} of training{}", state_.step, reason,
-                                       short_time(seconds()), best)
-                         : fmt::format("nothing to do, this run is finished at step {}: {}{}; raise the limit to go on",
-                                       state_.step, reason, best));
+  reporter_.info(
+      went_on
+          ? fmt::format("finished at step {}: {}; {} of training{}", state_.step, reason, short_time(seconds()), best)
+          : fmt::format("nothing to do: this run is finished at step {}: {}{}; raise the limit to continue",
+                        state_.step, reason, best));
   return {false, reason, state_};
 }
 
@@ -373,7 +374,7 @@ TrainResult Loop::interrupt() {
   const char* const name = sigabbrev_np(StopSignals::received());
   const std::string reason = fmt::format("interrupted by SIG{}", name != nullptr ? name : "?");
   if (unsaved_) save();
-  reporter_.info(fmt::format("{} at step {}: saved in {}; the same command goes on from there", reason, state_.step,
+  reporter_.info(fmt::format("{} at step {}: saved in {}; the same command continues from there", reason, state_.step,
                              folder_.checkpoints().of_step(state_.step).string()));
   return {true, reason, state_};
 }

@@ -25,24 +25,24 @@ struct TrainInputs {
   Identity identity;
   uint64_t seed = 0;
   std::optional<std::filesystem::path> resume_from = std::nullopt;  // a checkpoint's folder, instead of `last`
-  std::vector<std::string> preamble = {};                           // lines for the log, before anything else
+  std::vector<std::string> preamble = {};                           // first lines of the log
   std::function<void()> on_ready =
-      {};  // the folder is ours and what it holds is accepted: write what belongs beside it
+      {};  // called once the folder is locked and its checkpoint accepted: writes the run's other files
   StepProfiler* profiler = nullptr;
 };
 
 struct TrainResult {
-  bool interrupted = false;  // by a signal; saved, the same call goes on
+  bool interrupted = false;  // by a signal; the run is saved and the same call continues it
   std::string reason;        // why the run ended
   RunState state;
 };
 
-/// Trains until a limit of `config` is reached or a signal (SIGINT, SIGTERM, SIGUSR1) asks to stop; goes on where the
-/// folder's last checkpoint ends. N steps, a kill and N more give bit for bit the weights of 2N steps (same machine,
-/// BLAS and threads). A step is `accumulate` batches, fewer at an epoch's end: it never crosses into the next epoch.
-/// The parameters hold the trained weights afterwards, not the averaged ones. Throws Error when files, data or numbers
-/// are wrong (a loss or gradient that is not finite leaves the weights as they were),
-/// ConfigError when the configuration is.
+/// Trains until a limit of `config` is reached or a signal (SIGINT, SIGTERM, SIGUSR1) asks to stop; continues from the
+/// folder's last checkpoint. N steps, a kill and N more give bit for bit the weights of 2N steps (same machine, BLAS
+/// and threads). A step is `accumulate` batches, fewer at the end of an epoch: a step never spans two epochs.
+/// Afterwards the parameters hold the trained weights, not the averaged ones. Throws Error for files or data that
+/// cannot be used and for a loss or gradient that is not finite (the weights are then unchanged), ConfigError for a
+/// wrong configuration.
 TrainResult train(const TrainInputs& inputs, const TrainConfig& config);
 
 }  // namespace capstan

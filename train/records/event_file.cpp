@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "core/text/affixes.hpp"
 
 namespace capstan {
 namespace {
@@ -46,7 +47,7 @@ T number_at(std::string_view text, size_t at) {
   return value;
 }
 
-// Protocol buffers: a field is a key (number and kind) and its value.
+// Protocol buffers: a field is a key (field number and wire type) and its value.
 enum class Wire : uint32_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
 void append_varint(std::string& out, uint64_t value) {
@@ -86,10 +87,10 @@ std::string event_head(double wall_time, int64_t step) {
   return out;
 }
 
-/// Cuts what earlier sessions wrote about steps after `step`.
+/// Removes what earlier sessions wrote about steps after `step`.
 void cut_files(const fs::path& folder, int64_t step) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().filename().string().rfind(name_begin, 0) != 0 || entry.file_size() == 0) continue;
+    if (!starts_with(entry.path().filename().string(), name_begin) || entry.file_size() == 0) continue;
     const auto [size, keep] = [&] {
       const MappedFile file(entry.path().string());
       return std::make_pair(file.size(), events_until({reinterpret_cast<const char*>(file.data()), file.size()}, step));
@@ -98,7 +99,7 @@ void cut_files(const fs::path& folder, int64_t step) {
   }
 }
 
-/// TensorBoard reads the files of a folder in the order of their names: by the time of their beginning, then by step.
+/// TensorBoard reads the files of a folder in the order of their names: here by start time, then by step.
 std::string file_name(const std::string& folder, int64_t step) {
   char host[256] = "host";
   gethostname(host, sizeof(host) - 1);

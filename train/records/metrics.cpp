@@ -8,7 +8,7 @@
 namespace capstan {
 namespace {
 
-/// Length of the leading part whose lines are whole and belong to steps up to `step`.
+/// Length of the leading part whose lines are complete and belong to steps up to `step`.
 size_t valid_length(std::string_view text, int64_t step) {
   size_t length = 0;
   for (size_t end; (end = text.find('\n', length)) != std::string_view::npos; length = end + 1) {

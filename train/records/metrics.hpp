@@ -10,11 +10,11 @@ namespace capstan {
 
 class MetricsFile {
  public:
-  /// Opens the file to append, after cutting lines of later steps than `step` and half-written ones, so that a resumed
-  /// run leaves no line twice.
+  /// Opens the file for appending, after removing lines of steps after `step` and half-written ones, so that a resumed
+  /// run has no line twice.
   MetricsFile(const std::string& path, int64_t step);
 
-  /// `line` must have an integer "step". In the file when it returns.
+  /// `line` must have an integer "step". It has been written on return.
   void add(const nlohmann::json& line);
 
  private:

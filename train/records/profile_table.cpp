@@ -23,7 +23,7 @@ const char* pass_name(Pass pass) {
 
 constexpr const char* layout = "{:<24}{:<9}{:>7}{:>9}{:>8}{:>9}{:>9}{:>7}{:>9}{:>8}  {}\n";
 
-/// Of the two limits the one that is nearer, and how near.
+/// The nearer of the two limits, and the share of it that is reached.
 std::string limit_text(const ProfileRow& row, const MachineRates& machine) {
   const double seconds = static_cast<double>(row.nanoseconds) * 1e-9;
   const double of_triad = static_cast<double>(row.bytes) / machine.bytes / seconds;
@@ -72,11 +72,10 @@ std::string to_text(const Profile& profile, const MachineRates& machine) {
   for (const ProfileRow& row : rows) text += line(row, profile, machine);
   text += line(step, profile, machine);
   return text +
-         "Per step. ms: wall time of the training thread, each moment in one row only. products: how much of it are\n"
-         "matrix products outside of tiles. GFLOP: of matrix products, 2 m n k, tiles included. MB: operands, results\n"
-         "and gradients, once each (in a backward pass the operands again); what stays in the caches and what a "
-         "kernel\n"
-         "reads again makes the true traffic less or more. of limit: the nearer of the two limits of this machine.\n";
+         "Per step. ms: wall time of the training thread, counted in one row only. products: the part of it in\n"
+         "matrix products outside tiles. GFLOP: of matrix products, 2 m n k, tiles included. MB: operands,\n"
+         "results and gradients, once each (operands again in a backward pass); caches make the true traffic\n"
+         "smaller, repeated reads larger. of limit: share of the nearer of this machine's two limits.\n";
 }
 
 }  // namespace capstan

@@ -1,4 +1,4 @@
-// A profile as a table to be read.
+// A profile as a text table.
 #pragma once
 
 #include <string>
@@ -7,13 +7,14 @@
 
 namespace capstan {
 
-/// What the machine can do, to judge the rows by: bytes per second of a triad, operations per second of an sgemm.
+/// The limits of the machine that rows are compared with: bytes per second of a triad, operations per second of an
+/// sgemm.
 struct MachineRates {
   double bytes = 0, flops = 0;
 };
 
-/// A row per op and pass, the longest first, and what is outside any op last; then the step, which is their sum; then
-/// how to read it. Times, bytes and operations are those of one step.
+/// A row per op and pass, the slowest first and time outside any op last; then the step, which is their sum; then a
+/// legend. Times, bytes and operations are per step.
 std::string to_text(const Profile& profile, const MachineRates& machine);
 
 }  // namespace capstan

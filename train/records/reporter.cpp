@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// stderr with a bar in its last line, which gives way to log lines.
+/// stderr with a bar as its last line; log lines are printed above it.
 class ConsoleSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   void show(const std::string& bar) {

@@ -1,4 +1,4 @@
-// What a run tells: lines on stderr and in train.log, and a bar with the time left on a terminal.
+// Progress of a run: lines on stderr and in train.log, and on a terminal a bar with the time left.
 #pragma once
 
 #include <memory>
@@ -10,16 +10,16 @@ namespace capstan {
 
 class Reporter {
  public:
-  /// Appends to `log_file`. `mode` none keeps stderr free of everything but warnings.
+  /// Appends to `log_file`. With mode `none` only warnings go to stderr.
   Reporter(ProgressMode mode, const std::string& log_file);
   ~Reporter();
 
   void info(const std::string& line);
   void warn(const std::string& line);
-  /// The line of a logged step: to the file, and to stderr unless a bar is there.
+  /// The line of a logged step: to the file, and to stderr unless a bar is shown.
   void status(const std::string& line);
-  /// Called at every step: moves the bar (several times per second at most), or prints a line where none came for half
-  /// a minute. `line` is only called when it is needed.
+  /// Call it at every step: updates the bar (at most five times per second), or prints a line when there was none for
+  /// 30 seconds. `line` is called only when it is needed.
   template <class Line>
   void tick(double done, const Line& line) {
     if (tick_due()) show_tick(done, line());

@@ -1,4 +1,4 @@
-// A bounded stretch of a run's steps under a profile.
+// Profiles a limited number of a run's steps.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,22 @@
 
 namespace capstan {
 
-/// Profiles `steps` steps after the first `warmup` ones, in which memory is touched for the first time and kernels are
-/// set up. Training computes the same bits with it and without.
+/// Profiles `steps` steps after the first `warmup` ones, which touch memory for the first time and set up kernels.
+/// Training computes the same bits with and without it.
 class StepProfiler {
  public:
-  /// `report` gets the profile once, when the stretch is complete or the run has ended.
+  /// `report` is called once, with the profile, when `steps` steps are done or the run has ended.
   StepProfiler(int64_t warmup, int64_t steps, std::function<void(const Profile&)> report)
       : warmup_(warmup), steps_(steps), report_(std::move(report)) {}
 
-  /// To be called before every step of the run: what to profile it into, or null.
+  /// Call it before every step: the profile to record the step in, or null.
   Profile* next_step() {
     if (seen_++ < warmup_) return nullptr;
     if (profile_.steps() < steps_) return &profile_;
     finish();
     return nullptr;
   }
-  /// The run has ended: reports what there is, if it was not reported yet.
+  /// Call it when the run has ended: reports, unless that was done before.
   void finish() {
     if (!reported_) report_(profile_);
     reported_ = true;

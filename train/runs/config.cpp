@@ -23,7 +23,7 @@ std::string precision_obstacle(const TrainConfig& config) {
   const char* const wish = std::getenv("CAPSTAN_BF16");
   if (obstacle.empty() || (wish != nullptr && std::strcmp(wish, "emulate") == 0)) return "";
   return fmt::format(
-      "no bf16 here: {} (CAPSTAN_BF16=emulate in the environment tries its rounding all the same, without its speed)",
+      "bf16 is not available: {} (CAPSTAN_BF16=emulate in the environment emulates its rounding, without its speed)",
       obstacle);
 }
 

@@ -28,7 +28,7 @@ inline std::vector<EnumName<ProgressMode>> enum_names(ProgressMode) {
           {ProgressMode::none, "none"}};
 }
 
-/// Which measure of an evaluation says that a checkpoint is the best so far.
+/// The measure by which a checkpoint is the best so far.
 enum class Monitor { loss, accuracy };
 inline std::vector<EnumName<Monitor>> enum_names(Monitor) {
   return {{Monitor::loss, "loss"}, {Monitor::accuracy, "accuracy"}};
@@ -54,49 +54,50 @@ struct TrainConfig {
 };
 template <class Fields>
 void describe(Fields& f, TrainConfig& c) {
-  f("steps", c.steps, at_least(0), "updates of the weights after which training ends; 0 = no limit");
-  f("epochs", c.epochs, at_least(0), "passes over the training data after which training ends; 0 = no limit");
+  f("steps", c.steps, at_least(0), "training ends after this many updates of the weights; 0 = no limit");
+  f("epochs", c.epochs, at_least(0), "training ends after this many passes over the training data; 0 = no limit");
   f("max_minutes", c.max_minutes, at_least(0),
-    "minutes of training, all sessions together, after which it ends; 0 = no limit");
+    "training ends after this many minutes, summed over all sessions; 0 = no limit");
   f("batch_size", c.batch_size, at_least(1), "examples (language model: windows of text) per batch");
   f("batch_tokens", c.batch_tokens, at_least(0),
     "tokens per batch, padding included, instead of batch_size; 0 = use batch_size");
   f("micro_batch_tokens", c.micro_batch_tokens, at_least(0),
-    "a batch is worked off in pieces of at most this many tokens, which saves memory and changes no result; 0 = in one "
+    "process a batch in pieces of at most this many tokens, which saves memory and does not change results; 0 = in one "
     "piece");
   f("accumulate", c.accumulate, at_least(1), "batches per update");
   f("lr", c.lr, greater(0), "peak learning rate");
   f("schedule", c.schedule, any(), "learning rate over time");
-  f("optimizer", c.optimizer, any(), "how gradients become updates");
+  f("optimizer", c.optimizer, any(), "how gradients are turned into updates");
   f("grad_clip", c.grad_clip, at_least(0),
-    "longest norm of all gradients together; longer ones are shortened to it; 0 = off");
+    "largest norm of the gradient of all parameters; a larger gradient is scaled down to it; 0 = off");
   f("ema_decay", c.ema_decay, between_below(0, 1),
     "evaluate and save a moving average of the weights with this decay; 0 = off");
   f("precision", c.precision, any(),
-    "of the factors of the layers' matrix products while training; bf16 needs a CPU with instructions for it, and "
-    "oneDNN");
+    "number format of the factors in the layers' matrix products during training; bf16 needs a CPU with bf16 "
+    "instructions, and oneDNN");
   f("valid_every", c.valid_every, at_least(0), "steps between evaluations on the validation data; 0 = only at the end");
   f("monitor", c.monitor, any(),
-    "what the best checkpoint and patience go by: the validation's loss, or its accuracy, which may still rise when a "
-    "classifier's loss has begun to (it grows sure of its errors)");
-  f("patience", c.patience, at_least(0), "evaluations without a new best after which training ends; 0 = never");
+    "validation measure that decides the best checkpoint and patience: loss, or accuracy, which can still improve "
+    "after "
+    "a classifier's loss has begun to rise (it becomes overconfident in its errors)");
+  f("patience", c.patience, at_least(0), "training ends after this many evaluations without a new best; 0 = never");
   f("min_delta", c.min_delta, at_least(0), "a new best must be better by more than this");
   f("save_every", c.save_every, at_least(0), "steps between checkpoints; 0 = only at a new best and at the end");
-  f("keep_last", c.keep_last, at_least(1), "newest checkpoints to keep, beside the best one");
-  f("log_every", c.log_every, at_least(1), "steps between lines of metrics.jsonl and of the log");
-  f("on_nonfinite", c.on_nonfinite, any(), "loss or gradient not finite: stop, or skip the update");
+  f("keep_last", c.keep_last, at_least(1), "number of newest checkpoints to keep, in addition to the best one");
+  f("log_every", c.log_every, at_least(1), "steps between lines in metrics.jsonl and in the log");
+  f("on_nonfinite", c.on_nonfinite, any(), "when the loss or the gradient is not finite: stop, or skip the update");
   f("check_finite", c.check_finite, any(),
-    "check every operation and name the first whose result is not finite (slow)");
-  f("progress", c.progress, any(), "auto = bar on a terminal, else plain lines");
-  f("tensorboard", c.tensorboard, any(), "write what metrics.jsonl tells to TensorBoard's event files, too");
+    "check the result of every operation and name the first that is not finite (slow)");
+  f("progress", c.progress, any(), "auto = a bar on a terminal, plain lines elsewhere");
+  f("tensorboard", c.tensorboard, any(), "also write the metrics to TensorBoard event files");
 }
 
-/// Rules that join several fields.
+/// Rules that span several fields.
 void validate(const TrainConfig& config, Problems& problems);
-/// Why this machine cannot train in config.precision, and what to do; empty where it can. Asked before training only: a
-/// configuration may be read, and its run evaluated, anywhere.
+/// Why this machine cannot train in config.precision, and the remedy; empty if it can. Checked only before training:
+/// any machine may read the configuration and evaluate its run.
 std::string precision_obstacle(const TrainConfig& config);
-/// Throws ConfigError with all problems under `train.`; for configurations that did not come through a reader.
+/// Throws ConfigError with all problems under `train.`; for configurations that were not read from YAML.
 void check_config(const TrainConfig& config);
 
 }  // namespace capstan

@@ -18,7 +18,7 @@ RunFolder::RunFolder(std::filesystem::path folder) : folder_(std::move(folder)),
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     const bool held = errno == EWOULDBLOCK;
     ::close(lock_);
-    // File systems without locks exist; there the user must take care.
+    // Some file systems have no locks; there the user must take care.
     if (held)
       throw Error(fmt::format("{}: another process is training in this folder: wait for it or choose another folder",
                               folder_.string()));

@@ -8,7 +8,7 @@
 
 namespace capstan {
 
-/// Creates the folder, makes sure that no other process trains in it, and clears up after a killed one.
+/// Creates the folder, makes sure that no other process trains in it, and cleans up after a killed one.
 class RunFolder {
  public:
   /// Throws Error when the folder cannot be written or another process holds it.

@@ -1,4 +1,4 @@
-// Everything of a run that is not a tensor.
+// The state of a run, except for its tensors.
 #pragma once
 
 #include <cstdint>
@@ -10,31 +10,31 @@
 
 namespace capstan {
 
-/// What must be the same when a run goes on: "model", "data", "tokenizer" -> a text (configuration or fingerprint), one
-/// fact per line, so that a difference can be shown.
+/// What must be the same when a run is resumed: "model", "data", "tokenizer" -> a text (configuration or fingerprint),
+/// one fact per line, so that a difference can be shown.
 using Identity = std::map<std::string, std::string>;
 
 struct RunState {
-  int64_t step = 0;              // batches' groups worked off; skipped updates count
+  int64_t step = 0;              // updates so far, skipped ones included
   int64_t epoch = 0, batch = 0;  // the next batch to be read
   int64_t optimizer_step = 0;
   int64_t tokens = 0;   // not counting padding
-  int64_t skipped = 0;  // updates skipped in all
+  int64_t skipped = 0;  // updates skipped so far
   int64_t skipped_in_row = 0;
-  std::optional<double> best_loss, best_accuracy;  // both of best_step; train.monitor says which made it the best
+  std::optional<double> best_loss, best_accuracy;  // both of best_step; train.monitor says which decides
   int64_t best_step = 0;
   int64_t stalled = 0;  // evaluations since the best one
   int64_t validated_step = -1;
-  double seconds = 0;      // of training, all sessions together
+  double seconds = 0;      // of training, summed over all sessions
   double window_loss = 0;  // sum since the last logged step
   int64_t window_targets = 0;
   uint64_t seed = 0;
   Identity identity;
   Settings settings;  // train: as it was
-  Settings machine;   // what bit-for-bit equality depends on
+  Settings machine;   // what bit-for-bit equality also depends on
 };
 
-/// Why a run that has trained `seconds` ends by its configuration; nothing while it goes on.
+/// The limit of the configuration that a run has reached after `seconds` of training; nothing while it continues.
 std::optional<std::string> reached_limit(const TrainConfig& config, const RunState& state, double seconds);
 
 /// JSON with a checksum over its content.
@@ -42,11 +42,11 @@ std::string to_json(const RunState& state);
 /// Throws Error naming `path` when the text is damaged.
 RunState run_state_from_json(const std::string& text, const std::string& path);
 
-/// Threads, BLAS build and kernel set of this process; in bf16 also who computes such products.
+/// Threads, BLAS build and kernel set of this process; in bf16 also the library that computes such products.
 Settings this_machine(Precision precision);
 
-/// May a run that was saved as `saved` go on as `now` (seed, identity and settings filled in)? What a place in the data
-/// or the tensors depend on must be the same: throws Error naming the first thing that differs and how.
+/// Checks that a run saved as `saved` can continue as `now` (seed, identity and settings filled in): whatever the
+/// position in the data or the tensors depend on must be the same. Throws Error naming the first difference.
 void check_resumable(const RunState& saved, const RunState& now, const std::string& folder);
 
 /// One line per setting that differs, for the log.

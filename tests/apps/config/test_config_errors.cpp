@@ -216,7 +216,7 @@ TEST_CASE("text that is no configuration") {
        "a.yaml:1:8: tags (!name) are not supported; text that starts with ! must be in quotes"},
       {"merge key", "base: &b {lr: 1}\ntrain: {<<: *b}",
        "a.yaml:2:9: merge keys (<<) are not supported; give several files to --config instead"},
-      {"alias of itself", "a: &a [*a]", "a.yaml:1:8: an alias inside the value it stands for"},
+      {"alias of itself", "a: &a [*a]", "a.yaml:1:8: an alias inside its own value"},
       {"alias bomb", bomb, "a.yaml:12:12: more than 20000 values"},
       {"deep maps", deep_map, "a.yaml:1:257: nested deeper than 64 levels"},
       {"deep lists", deep_list, "a.yaml:1:67: nested deeper than 64 levels"},
@@ -323,8 +323,8 @@ TEST_CASE("files that cannot be read") {
            {"no-such.yaml", "no-such.yaml: cannot read this configuration file: No such file or directory"},
            {folder, folder + ": cannot read this configuration file: Is a directory"},
            {good.path() + "/below", good.path() + "/below: cannot read this configuration file: Not a directory"},
-           {huge.path(), huge.path() + ": larger than 1048576 bytes: this is no configuration file"},
-           {"/dev/zero", "/dev/zero: larger than 1048576 bytes: this is no configuration file"},
+           {huge.path(), huge.path() + ": larger than 1048576 bytes: this is not a configuration file"},
+           {"/dev/zero", "/dev/zero: larger than 1048576 bytes: this is not a configuration file"},
            {"", ": cannot read this configuration file: No such file or directory"},
        }) {
     INFO(c.path);
