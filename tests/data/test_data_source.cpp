@@ -113,8 +113,7 @@ valid: 3 sequences of 8 tokens, 2 of them asked for
   for (size_t i = 0; i < all.size(); ++i) {
     std::string text;
     for (const std::string& line : open_source(all[i], inputs())->description()) text += line + "\n";
-    if (const size_t path = text.find(folder.path()); path != std::string::npos)
-      text.erase(path, folder.path().size());
+    if (const size_t path = text.find(folder.path()); path != std::string::npos) text.erase(path, folder.path().size());
     CHECK(text == descriptions[i]);
   }
 }
