@@ -2,7 +2,8 @@
 
 #include "core/machine/parallel.hpp"
 
-namespace capstan::kernels {
+namespace capstan::CAPSTAN_PRECISION {
+namespace kernels {
 namespace {
 
 constexpr int64_t grain = 16384;  // elements; below it a second thread costs more than it brings
@@ -22,4 +23,5 @@ void widen_bf16(float* out, const Bf16* in, int64_t count) {
   });
 }
 
-}  // namespace capstan::kernels
+}  // namespace kernels
+}  // namespace capstan::CAPSTAN_PRECISION
