@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "data/batches/batch.hpp"
+#include "core/array/batch.hpp"
 #include "tests/support/source_dir.hpp"
 
 namespace capstan {

@@ -13,7 +13,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-constexpr ParamOptions undecayed{/*decay=*/false};
+const ParamOptions undecayed{/*decay=*/false};
 
 /// Sizes that fill no whole 64 bytes, decayed and undecayed ones in turns.
 void fill(ParamStore& store) {
