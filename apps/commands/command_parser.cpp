@@ -11,8 +11,8 @@
 namespace capstan {
 namespace {
 
-/// Reports what is wrong with the command line. If a command is missing or unknown, CLI11 only says that one is
-/// required.
+/// Reports what is wrong with the command line. If a command is missing or unknown,
+/// CLI11 only says that one is required.
 int refuse(CLI::App& root, const CLI::ParseError& error) {
   CLI::App* app = &root;
   std::string name = root.get_name();

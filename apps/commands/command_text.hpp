@@ -1,5 +1,5 @@
-// The commands and options as plain text. The manual page and the completions are written from it, so that they agree
-// with --help.
+// The commands and options as plain text. The manual page and the completions are written from it,
+// so that they agree with --help.
 #pragma once
 
 #include <string>

@@ -21,8 +21,8 @@ CommandOption* add_config_options(CommandParser& command, ConfigOptions& options
 /// For CommandOption::check: what is wrong with a number, or nothing if it is within the limits.
 std::function<std::string(const std::string&)> number_check(const Constraint& limits);
 
-/// One line about this process: threads, instruction set, BLAS; and a warning if the CPU supports faster kernels than
-/// BLAS uses.
+/// One line about this process: threads, instruction set, BLAS;
+/// and a warning if the CPU supports faster kernels than BLAS uses.
 std::vector<std::string> machine_lines();
 
 }  // namespace capstan

@@ -17,8 +17,8 @@ ConfigNode load_tree(ConfigNode base, const std::vector<std::string>& files, con
 ConfigNode load_tree_from_text(ConfigNode base, const std::string& text, const std::string& name,
                                ProblemList& problems);
 
-/// Merges `value` into the node at `path` below `root`, as an override does. Returns what is wrong with the path, or
-/// nothing.
+/// Merges `value` into the node at `path` below `root`, as an override does.
+/// Returns what is wrong with the path, or nothing.
 std::string set_value(ConfigNode& root, const std::string& path, ConfigNode value);
 
 }  // namespace capstan

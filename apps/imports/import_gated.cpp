@@ -13,8 +13,8 @@ void append_rows(std::vector<float>& to, const std::vector<float>& from, int64_t
   for (const int64_t row : rows) to.insert(to.end(), from.begin() + row * width, from.begin() + (row + 1) * width);
 }
 
-/// The port projects to values | gate and, separately, to the shared features; here the rows are gate | values |
-/// features.
+/// The port projects to values | gate and, separately, to the shared features;
+/// here the rows are gate | values | features.
 void take_projections(Import& import, ImportedModule& module, GatedUnitConfig& config) {
   const FileTensor& hidden = import.take("to_hidden.0.weight", {-1, -1});
   const int64_t width = module.width = hidden.shape[1], both = hidden.shape[0], inner = both / 2;

@@ -12,8 +12,8 @@ struct ChartPoint {
 
 enum class LineStyle { thin, marked };  // marked: thick, with a dot at every point
 
-/// A line. `colour` is an index into the colours of the page's style sheet; beyond them they repeat with a dash
-/// pattern.
+/// A line. `colour` is an index into the colours of the page's style sheet;
+/// beyond them they repeat with a dash pattern.
 struct ChartLine {
   std::string name;
   std::vector<ChartPoint> points;

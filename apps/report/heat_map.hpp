@@ -22,8 +22,8 @@ struct HeatMap {
 /// Averages over blocks, so that neither side is longer than `most`; NAN where a whole block is NAN.
 Matrix pooled(const Matrix& matrix, size_t most);
 
-/// The value of the strongest colour: the 99.5th percentile of the magnitudes in all maps, at least the smallest
-/// positive number.
+/// The value of the strongest colour: the 99.5th percentile of the magnitudes in all maps,
+/// at least the smallest positive number.
 float colour_limit(const std::vector<HeatMap>& maps);
 
 /// A group of figures with one scale of colours: orange above 0, blue below, transparent at 0, grey without a

@@ -3,8 +3,8 @@
 
 namespace capstan {
 
-/// Line colours are those of Okabe and Ito, distinguishable with every kind of colour blindness; every six lines the
-/// dash pattern changes.
+/// Line colours are those of Okabe and Ito, distinguishable with every kind of colour blindness;
+/// every six lines the dash pattern changes.
 constexpr const char* report_style = R"(
 :root{color-scheme:light dark;--ground:#fff;--ink:#1b1f24;--soft:#57606a;--rule:#d8dee4;--panel:#f6f8fa;
 --c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#cc79a7;--c4:#56b4e9;--c5:#e69f00}

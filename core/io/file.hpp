@@ -41,8 +41,8 @@ class MappedFile {
   const unsigned char* data() const { return data_; }
   size_t size() const { return size_; }
 
-  /// Removes the pages of bytes [begin, end) from this process's memory; the next access reads them from the file
-  /// again.
+  /// Removes the pages of bytes [begin, end) from this process's memory;
+  /// the next access reads them from the file again.
   void release(size_t begin, size_t end) const;
   /// Announces random access: nothing is read ahead.
   void expect_jumps() const;
@@ -65,8 +65,8 @@ void make_folders(const std::string& path);
 /// Returns when files created, renamed or removed in the folder are so on the disk, too.
 void sync_folder(const std::string& path);
 void rename_path(const std::string& from, const std::string& to);
-/// Points the symbolic link `link` at `target` (a name relative to the link's folder), atomically: the link exists at
-/// every moment.
+/// Points the symbolic link `link` at `target` (a name relative to the link's folder), atomically:
+/// the link exists at every moment.
 void replace_link(const std::string& link, const std::string& target);
 /// Removes a file, or a folder with its content; does nothing if it does not exist.
 void remove_tree(const std::string& path);

@@ -1,5 +1,5 @@
-// Lists of words in messages, file names and scripts. (Not fmt::join: GCC 12 at -O3 warns inside fmt 9 wherever it is
-// used.)
+// Lists of words in messages, file names and scripts. (Not fmt::join:
+// GCC 12 at -O3 warns inside fmt 9 wherever it is used.)
 #pragma once
 
 #include <string>

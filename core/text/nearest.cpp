@@ -5,8 +5,8 @@
 namespace capstan {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Three rows of the usual table: distances from prefixes of `a` that are two shorter, one shorter, and of this
-  // length.
+  // Three rows of the usual table: distances from prefixes of `a` that are two shorter,
+  // one shorter, and of this length.
   std::vector<std::size_t> two_before, before(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) before[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {

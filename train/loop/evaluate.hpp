@@ -20,8 +20,8 @@ struct Evaluation {
   double accuracy() const { return static_cast<double>(correct) / static_cast<double>(targets > 0 ? targets : 1); }
 };
 
-/// Runs `task` over epoch 0 of `split`. Empty when `stop` returned true before the end. Throws Error when there are no
-/// targets.
+/// Runs `task` over epoch 0 of `split`. Empty when `stop` returned true before the end.
+/// Throws Error when there are no targets.
 std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
                                    const std::function<bool()>& stop = {});
 

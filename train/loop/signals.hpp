@@ -7,8 +7,8 @@
 
 namespace capstan {
 
-/// During its lifetime these signals only set a flag; a second SIGINT ends the process immediately. Only one may exist
-/// at a time.
+/// During its lifetime these signals only set a flag; a second SIGINT ends the process immediately.
+/// Only one may exist at a time.
 class StopSignals {
  public:
   StopSignals();
@@ -26,8 +26,8 @@ class StopSignals {
 /// During its lifetime, handlers of signals sent to the process run on a separate thread: they are blocked in the
 /// calling thread, in those of parallel_for and in those started later. Some float products of oneDNN before 3.11.2 run
 /// with the stack pointer inside the heap, and the frame of a handler that interrupts them overwrites the data there
-/// (github.com/uxlfoundation/oneDNN/issues/4845). A signal sent to one of the blocked threads (pthread_kill, raise)
-/// stays pending.
+/// (github.com/uxlfoundation/oneDNN/issues/4845). A signal sent to one of the blocked threads
+/// (pthread_kill, raise) stays pending.
 class SignalThread {
  public:
   /// Throws std::system_error when no thread can be started.

@@ -41,8 +41,8 @@ struct TrainResult {
 /// folder's last checkpoint. N steps, a kill and N more give bit for bit the weights of 2N steps (same machine, BLAS
 /// and threads). A step is `accumulate` batches, fewer at the end of an epoch: a step never spans two epochs.
 /// Afterwards the parameters hold the trained weights, not the averaged ones. Throws Error for files or data that
-/// cannot be used and for a loss or gradient that is not finite (the weights are then unchanged), ConfigError for a
-/// wrong configuration.
+/// cannot be used and for a loss or gradient that is not finite (the weights are then unchanged),
+/// ConfigError for a wrong configuration.
 TrainResult train(const TrainInputs& inputs, const TrainConfig& config);
 
 }  // namespace capstan

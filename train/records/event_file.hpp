@@ -40,8 +40,8 @@ class EventFile {
  public:
   /// For a run in `folder` that is at `step`. Records of later steps and half-written records are removed from the
   /// files of earlier sessions, as from metrics.jsonl, so that no step occurs twice. The first call of add() begins a
-  /// new file, which names its first step: a TensorBoard that has already read the removed records then drops them,
-  /// too.
+  /// new file, which names its first step: a TensorBoard that has already read the removed
+  /// records then drops them, too.
   EventFile(std::string folder, int64_t step);
 
   /// Writes the scalars of a line of metrics.jsonl, as train/... or valid/...; null values are left out.

@@ -7,8 +7,8 @@
 
 namespace capstan {
 
-/// The limits of the machine that rows are compared with: bytes per second of a triad, operations per second of an
-/// sgemm.
+/// The limits of the machine that rows are compared with:
+/// bytes per second of a triad, operations per second of an sgemm.
 struct MachineRates {
   double bytes = 0, flops = 0;
 };

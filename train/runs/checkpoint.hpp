@@ -35,8 +35,8 @@ class Checkpoints {
   /// Creates the folder and completes or undoes a save that was killed. Only for the process that trains.
   void recover();
 
-  /// The folder that `last` points to; empty when nothing has been saved. Throws Error with the remedy when the link
-  /// dangles.
+  /// The folder that `last` points to; empty when nothing has been saved.
+  /// Throws Error with the remedy when the link dangles.
   std::optional<std::filesystem::path> last() const;
   std::filesystem::path of_step(int64_t step) const { return folder_ / ("step-" + std::to_string(step)); }
   /// Steps that have a folder, ascending.
