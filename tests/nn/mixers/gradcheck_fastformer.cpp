@@ -8,7 +8,8 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
-void check_gradients(const FastformerConfig& config, bool causal, const Segments& segments, int64_t samples) {
+void check_fastformer_gradients(const FastformerConfig& config, bool causal, const Segments& segments,
+                                int64_t samples) {
   const auto built = built_mixer(config, causal, 1);
   const Var x = Var::leaf(normal_array({segments.batch(), segments.length(), width}, 3));
   GradcheckOptions options;
@@ -31,7 +32,8 @@ TEST_CASE("fastformer: all options, both directions, padding and packed document
         for (const bool bias : {true, false})
           for (const bool logit_bias : {true, false})
             for (const bool output : {true, false})
-              check_gradients({heads, logits.value, bias, logit_bias, output}, causal, ragged_segments(13), 12);
+              check_fastformer_gradients({heads, logits.value, bias, logit_bias, output}, causal, ragged_segments(13),
+                                         12);
 }
 
 TEST_CASE("fastformer: on two threads, over a longer document, and over documents of one token") {
@@ -39,7 +41,7 @@ TEST_CASE("fastformer: on two threads, over a longer document, and over document
   for (const bool causal : {true, false})
     for (const auto& logits : enum_names(FastformerLogits{}))
       for (const Segments& segments : {Segments::full(1, 131), Segments::full(3, 1)})
-        check_gradients({5, logits.value, true, true, true}, causal, segments, 6);
+        check_fastformer_gradients({5, logits.value, true, true, true}, causal, segments, 6);
 }
 
 }  // namespace
