@@ -20,8 +20,9 @@ using namespace capstan;
 namespace {
 
 /// Sentences of made-up words, the same ones every time.
-std::string story(uint64_t seed, int words,
-                  const std::vector<std::string>& syllables = {"ba", "ro", "sti", "n", "Ge", "ly", "mu"}) {
+std::string sentencepiece_story(uint64_t seed, int words,
+                                const std::vector<std::string>& syllables = {"ba", "ro", "sti", "n", "Ge", "ly",
+                                                                             "mu"}) {
   RandomStream random(random_key(seed, "story"));
   std::string text;
   for (int i = 0; i < words; ++i) {
@@ -92,7 +93,7 @@ std::string stderr_of(const Action& action) {
 }  // namespace
 
 TEST_CASE("sentencepiece: as many pieces as asked for, the same ones every time, and not a word on stderr") {
-  const std::string text = story(1, 3000);
+  const std::string text = sentencepiece_story(1, 3000);
   for (const SentencePieceType type : types) {
     std::string model;
     const std::string said = stderr_of([&] { model = train_sentencepiece(config_of(type, 300), {text}); });
@@ -107,7 +108,7 @@ TEST_CASE("sentencepiece: as many pieces as asked for, the same ones every time,
 
 TEST_CASE("sentencepiece: any text comes back, character by character, and token by token in whole characters") {
   for (const SentencePieceType type : types) {
-    const auto tokenizer = make_tokenizer(config_of(type, 300), {story(1, 3000)});
+    const auto tokenizer = make_tokenizer(config_of(type, 300), {sentencepiece_story(1, 3000)});
     std::vector<std::string> texts = {"",
                                       "\n",
                                       " ",
@@ -122,7 +123,7 @@ TEST_CASE("sentencepiece: any text comes back, character by character, and token
                                       "\xef\xbf\xbd",
                                       "bar\r\nost",
                                       "\xe2\x96\x85",
-                                      story(2, 50)};
+                                      sentencepiece_story(2, 50)};
     for (uint64_t seed = 0; seed < 20; ++seed) texts.push_back(random_spaced_text(seed, 200));
     for (const std::string& text : texts) {
       const std::vector<int32_t> ids = tokenizer->encode(text);
@@ -148,7 +149,8 @@ TEST_CASE("sentencepiece: blanks come back even when the training text has none"
     std::string text;
     int64_t size;
   };
-  for (const Row& row : {Row{"aaaabaaab", 263}, Row{story(1, 400, {"\xe6\x97\xa5", "\xe6\x9c\xac"}), 265}}) {
+  for (const Row& row :
+       {Row{"aaaabaaab", 263}, Row{sentencepiece_story(1, 400, {"\xe6\x97\xa5", "\xe6\x9c\xac"}), 265}}) {
     std::string text = row.text;
     text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
     for (const SentencePieceType type : types) {
@@ -162,7 +164,7 @@ TEST_CASE("sentencepiece: blanks come back even when the training text has none"
 TEST_CASE("sentencepiece: without bytes, what has no piece is unknown") {
   SentencePieceTokenizerConfig config = config_of(SentencePieceType::bpe, 40);
   config.byte_fallback = false;
-  const auto tokenizer = make_tokenizer(config, {story(1, 3000)});
+  const auto tokenizer = make_tokenizer(config, {sentencepiece_story(1, 3000)});
   CHECK(tokenizer->vocabulary_size() == 40);
   CHECK(tokenizer->decode(tokenizer->encode("ba\xe6\x97\xa5 ro\n")) == "ba\xef\xbf\xbd ro\n");
 }
@@ -172,9 +174,9 @@ TEST_CASE("sentencepiece: texts are cut only where the tokens do not change, and
     for (const NormalForm form : {NormalForm::none, NormalForm::nfkc}) {
       SentencePieceTokenizerConfig config = config_of(type, 300);
       config.normalisation.form = form;
-      const auto tokenizer = make_tokenizer(config, {story(1, 3000)});
+      const auto tokenizer = make_tokenizer(config, {sentencepiece_story(1, 3000)});
       for (const std::string& text :
-           {story(2, 40), std::string("  a \n  b\n\nc\xc2\xa0 d\xc2\xa0 "), random_spaced_text(3, 100)})
+           {sentencepiece_story(2, 40), std::string("  a \n  b\n\nc\xc2\xa0 d\xc2\xa0 "), random_spaced_text(3, 100)})
         for (size_t at = 0; at <= text.size(); ++at) {
           const size_t border = tokenizer->border(text, at);
           REQUIRE(border <= at);
@@ -189,7 +191,7 @@ TEST_CASE("sentencepiece: texts are cut only where the tokens do not change, and
 
 TEST_CASE("sentencepiece: models of others give the ids that SentencePiece itself gives, line by line") {
   const TemporaryFolder folder;
-  const std::string text = story(1, 2000);
+  const std::string text = sentencepiece_story(1, 2000);
   for (const auto& options : std::vector<std::unordered_map<std::string, std::string>>{
            {},
            {{"model_type", "bpe"},
@@ -228,7 +230,7 @@ TEST_CASE("sentencepiece: models of others give the ids that SentencePiece itsel
 }
 
 TEST_CASE("sentencepiece: a line of any length, and one without blanks, is read") {
-  const std::string words = story(1, 2000), model = foreign_model(words);
+  const std::string words = sentencepiece_story(1, 2000), model = foreign_model(words);
   std::string line = words;
   std::replace(line.begin(), line.end(), '\n', ' ');
   line.pop_back();
@@ -244,26 +246,27 @@ TEST_CASE("sentencepiece: a line of any length, and one without blanks, is read"
 TEST_CASE("sentencepiece: it learns from training text alone, evenly from much of it, and keeps the model it learnt") {
   const TemporaryFolder folder;
   TextSourceConfig config;
-  config.train = {folder.write("train.txt", story(1, 3000))};
-  config.valid = {folder.write("valid.txt", story(9, 3000, {"zzy", "qua", "xio"}))};
+  config.train = {folder.write("train.txt", sentencepiece_story(1, 3000))};
+  config.valid = {folder.write("valid.txt", sentencepiece_story(9, 3000, {"zzy", "qua", "xio"}))};
   SentencePieceTokenizerConfig tokenizer = config_of(SentencePieceType::bpe, 300);
   tokenizer.model = folder.path("made/here.model");
   config.tokenizer = tokenizer;
   const TextData first = load_text(config);
   CHECK(first.tokenizer->encode("zzy").size() == 3);
   CHECK(first.valid.bytes() == static_cast<int64_t>(std::filesystem::file_size(config.valid[0])));
-  CHECK(first.tokenizer->decode(first.train.tokens.to_vector()) == story(1, 3000));
+  CHECK(first.tokenizer->decode(first.train.tokens.to_vector()) == sentencepiece_story(1, 3000));
   REQUIRE(std::filesystem::exists(tokenizer.model));
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path("made")), {}) == 1);
 
-  config.train = {folder.write("other.txt", story(5, 3000, {"zzy", "qua", "xio"}))};  // the model is there now
+  config.train = {
+      folder.write("other.txt", sentencepiece_story(5, 3000, {"zzy", "qua", "xio"}))};  // the model is there now
   CHECK(load_text(config).tokenizer->fingerprint() == first.tokenizer->fingerprint());
   config.valid.clear();
   CHECK(load_text(config, first.tokenizer).tokenizer == first.tokenizer);
 
   tokenizer.model = "";
   tokenizer.training_bytes = 4000;
-  const std::string front = story(1, 3000), back = story(5, 3000, {"zzy", "qua", "xio"});
+  const std::string front = sentencepiece_story(1, 3000), back = sentencepiece_story(5, 3000, {"zzy", "qua", "xio"});
   const auto both = make_tokenizer(tokenizer, {front, back});
   for (const char* syllable : {"sti", "zzy", "qua"}) CHECK_MESSAGE(both->encode(syllable).size() == 1, syllable);
 }
@@ -271,7 +274,7 @@ TEST_CASE("sentencepiece: it learns from training text alone, evenly from much o
 TEST_CASE("sentencepiece: normalisation comes first, and is frozen with the model") {
   SentencePieceTokenizerConfig config = config_of(SentencePieceType::unigram, 290);
   config.normalisation = {NormalForm::nfkc, true};
-  const auto tokenizer = make_tokenizer(config, {story(1, 3000)});
+  const auto tokenizer = make_tokenizer(config, {sentencepiece_story(1, 3000)});
   const auto copy = tokenizer_from_json(tokenizer->to_json());
   CHECK(copy->decode(copy->encode("GE\xef\xac\x81 e\xcc\x81")) == "gefi \xc3\xa9");
   CHECK(copy->fingerprint() == tokenizer->fingerprint());
@@ -279,7 +282,7 @@ TEST_CASE("sentencepiece: normalisation comes first, and is frozen with the mode
 
 TEST_CASE("sentencepiece: what cannot be trained or read says why and what to do") {
   const TemporaryFolder folder;
-  const std::string text = story(1, 500);
+  const std::string text = sentencepiece_story(1, 500);
   struct Row {
     const char* what;
     std::function<void(SentencePieceTokenizerConfig&)> change;
