@@ -165,14 +165,14 @@ TEST_CASE("rules across fields name the place of the key they blame") {
 
 TEST_CASE("the settings of an optimizer: limits, unknown keys, those of the AdamW within Muon") {
   const auto error_of_optimizer = [](const std::string& settings) {
-    return error_of([&] { load_config_text<TrainConfig>("optimizer: " + settings, "a.yaml"); });
+    return error_of([&] { load_config_text<TrainConfig>("steps: 1\noptimizer: " + settings, "a.yaml"); });
   };
   CHECK(error_of_optimizer("{type: muon, momentum: 0.9, iterations: 6, adamw: {beta2: 0.99}}") == "no error");
   CHECK(error_of_optimizer("muon") == "no error");
   CHECK(error_of_optimizer("{type: muon, momentum: 1}") ==
-        "a.yaml:1:36: optimizer.momentum: expected a number (at least 0 and below 1), got 1");
+        "a.yaml:2:35: optimizer.momentum: expected a number (at least 0 and below 1), got 1");
   CHECK(error_of_optimizer("{type: muon, adamw: {epsilon: 0}}") ==
-        "a.yaml:1:41: optimizer.adamw.epsilon: expected a number (greater than 0), got 0");
+        "a.yaml:2:42: optimizer.adamw.epsilon: expected a number (greater than 0), got 0");
   CHECK(error_of_optimizer("{type: muon, beta1: 0.9}").find("optimizer.beta1: unknown key") != std::string::npos);
   CHECK(error_of_optimizer("{type: muonn}").find("muon") != std::string::npos);
 }
