@@ -21,8 +21,8 @@ inline void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
 /// Are we on a thread of a parallel region already?
 inline bool in_parallel() { return omp_in_parallel() != 0; }
 
-/// While it lives, products by OpenBLAS and oneDNN run on the calling thread alone; outside a parallel region they would
-/// take all threads that OpenMP offers.
+/// While it lives, products by OpenBLAS and oneDNN run on the calling thread alone; outside a parallel region they
+/// would take all threads that OpenMP offers.
 class OneThread {
  public:
   OneThread() : before_(in_parallel() ? 1 : omp_get_max_threads()) {

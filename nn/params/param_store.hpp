@@ -34,8 +34,8 @@ struct Param {
   std::shared_ptr<TouchedRows> touched = nullptr;  // by_rows: the rows whose gradients may differ from zero
 };
 
-/// Is it a linear map between vectors of features, for optimizers that treat a matrix as a whole? So are decayed weights of
-/// rank 2 with more than one row and column, except tables.
+/// Is it a linear map between vectors of features, which an optimizer may treat as a whole? Decayed weights of rank 2
+/// with more than one row and column are, except tables.
 bool is_matrix(const Param& param);
 
 /// Parameters are made through a Scope only, which adds them here, so that each has a name and none is left out.

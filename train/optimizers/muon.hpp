@@ -1,6 +1,6 @@
-// Momentum orthogonalised by a Newton-Schulz iteration, for matrices; AdamW for all other parameters. Jordan et al. 2024,
-// "Muon: an optimizer for hidden layers in neural networks";
-// learning rate and decay as in Liu et al. 2025, arXiv 2502.16982.
+// Momentum orthogonalised by a Newton-Schulz iteration, for matrices; AdamW for all other parameters. Jordan et al.
+// 2024, "Muon: an optimizer for hidden layers in neural networks"; learning rate and decay as in Liu et al. 2025,
+// arXiv 2502.16982.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace capstan {
 
-/// For a matrix W (R, C) of the store (is_matrix; of stacked ones each for itself):
+/// For every matrix W (R, C) of the store (is_matrix; stacked matrices are updated separately):
 ///   M = momentum M + G,   W = (1 - lr weight_decay) W - lr update_rms sqrt(max(R, C)) orthogonal(M)
-/// with G + momentum M in place of M for Nesterov. An orthogonal matrix times sqrt(max(R, C)) has elements of root mean square
-/// 1, so update_rms is that of the update in units of the learning rate, whatever the shape; AdamW's updates have about
-/// 0.2 to 0.4, so that one learning rate does for all parameters.
+/// with orthogonal(G + momentum M) for Nesterov. An orthogonal matrix times sqrt(max(R, C)) has elements with a root
+/// mean square of 1, so update_rms is that of the update in units of the learning rate, for all shapes. AdamW's updates
+/// have about 0.2 to 0.4, so one learning rate serves all parameters.
 struct MuonConfig {
   static constexpr const char* type_name = "muon";
   double momentum = 0.95;

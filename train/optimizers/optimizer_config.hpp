@@ -4,8 +4,9 @@
 //   static constexpr const char* type_name;          the `type` in a configuration
 //   static std::vector<StateSpec> states();          what it keeps between steps
 //   void update(const Update&, std::vector<OptimizerState>& states) const;
-// and a describe() beside it. update() changes the values, sets the gradients it has used to zero, all of them once, and
-// leaves rows of tables without a gradient alone. Optimizer, checkpoints, the configuration and its documentation follow.
+// and a describe() beside it. update() changes all values, sets all gradients to zero, and leaves rows without a
+// gradient alone in tables that are updated by rows. Optimizer, checkpoints, the configuration and its documentation
+// follow.
 #pragma once
 
 #include <variant>

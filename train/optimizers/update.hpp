@@ -29,7 +29,7 @@ class OptimizerState {
   real* data() { return block_.shared_data(); }
   int64_t size() const { return block_.size(); }
 
-  /// Elements [begin, end) of the store's flat blocks, all of held parameters, are [at, at + end - begin) of this state.
+  /// Elements [begin, end) of the store's flat blocks belong to held parameters; here they begin at `at`.
   struct Piece {
     int64_t begin, end, at;
   };
