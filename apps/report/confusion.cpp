@@ -23,7 +23,7 @@ double share(const ClassificationReport& r, int64_t truth, int64_t predicted) {
 std::string table_html(const EvalReport& report) {
   const ClassificationReport& r = *report.classification;
   std::string out =
-      "<div class=\"wide\"><table class=\"confusion\"><thead><tr><th class=\"corner\">true class, taken for</th>";
+      "<div class=\"wide\"><table class=\"confusion\"><thead><tr><th class=\"corner\">true class, predicted class</th>";
   for (int64_t c = 0; c < r.classes(); ++c)
     out += fmt::format("<th class=\"column\" title=\"{}\"><span>{}</span></th>", escaped(name_of(report, c)),
                        escaped_short(name_of(report, c), name_length));

@@ -311,7 +311,7 @@ TEST_CASE("inspect and import refuse files that are not what they want") {
             {},
             {"import", fixture, "--prefix", "aft.", "-o", "x.safetensors"},
             1,
-            {"behind aft.", "--prefix"}},
+            {"after the prefix aft.", "--prefix"}},
            {"import into an absent folder",
             {},
             {"import", fixture, "-o", "absent/x.safetensors"},
@@ -338,7 +338,8 @@ TEST_CASE("the configuration that a run saves is the one it ran with") {
   CHECK(place.read("runs/lm/config.yaml") == printed);
   place.write("again.yaml", printed);
   CHECK(succeed(place, {"config", "print", "--config", "again.yaml"}).out == printed);
-  CHECK(succeed(place, {"config", "check", "--config", "runs/lm/config.yaml"}).out.find("right") != std::string::npos);
+  CHECK(succeed(place, {"config", "check", "--config", "runs/lm/config.yaml"}).out.find("is valid") !=
+        std::string::npos);
   // From anywhere, with paths that are relative to where one stands.
   std::filesystem::create_directory(place / "below");
   const Outcome outcome = run_shell(
