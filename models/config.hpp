@@ -51,7 +51,7 @@ void describe_model(Fields& f, ModelConfig& c) {
   f("share_layers", c.share_layers, any(),
     "all blocks use the first one's parameters (Fastformer's paper); `layers` then has one entry, with `repeat`");
   f("init_stddev", c.init_stddev, greater(0),
-    "standard deviation of all initial weights of linear layers and embeddings (0.02 in BERT); without it by each "
+    "standard deviation of all initial weights of linear layers and embeddings (0.02 in BERT); unset: from each "
     "layer's fan-in");
   f("recompute", c.recompute, any(),
     "keep only the input of each block and compute the block again in the backward pass");

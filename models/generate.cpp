@@ -93,7 +93,7 @@ class Generation {
     const auto limit = model.position_limit();
     if (limit && !options.slide && static_cast<int64_t>(prompt.size()) > *limit)
       throw Error(fmt::format(
-          "generate: the prompt has {} tokens, but this model knows {} positions: shorten it or let the window slide",
+          "generate: the prompt has {} tokens, but this model has {} positions: shorten it or let the window slide",
           prompt.size(), *limit));
   }
 

@@ -69,7 +69,7 @@ void Stack::check_length(int64_t length) const {
   const auto limit = position_limit();
   if (limit && length > *limit)
     throw Error(fmt::format(
-        "model: a document of {} tokens is longer than the {} positions this model knows: shorten it, or train a "
+        "model: a document of {} tokens is longer than the {} positions of this model: shorten it, or train a "
         "model with a larger model.max_length",
         length, *limit));
 }
@@ -151,7 +151,7 @@ DecodeState Stack::make_state(int64_t batch, DecodeWeights weights) const {
 }
 
 Var Stack::prefill(const Ids& tokens, DecodeState& state) const {
-  check(tokens.rank() == 2 && tokens.dim(0) == state.batch, "model: prefill of tokens {} into a state of {} sequences",
+  check(tokens.rank() == 2 && tokens.dim(0) == state.batch, "model: prefill tokens {} do not fit {} sequences",
         tokens.shape(), state.batch);
   check(state.position == 0, "model: prefill needs a fresh state, this one has seen {} tokens", state.position);
   check_length(tokens.dim(1));
@@ -165,7 +165,7 @@ Var Stack::prefill(const Ids& tokens, DecodeState& state) const {
 }
 
 Var Stack::step(const Ids& tokens, DecodeState& state) const {
-  check(tokens.shape() == Shape{state.batch}, "model: a step of tokens {} with a state of {} sequences", tokens.shape(),
+  check(tokens.shape() == Shape{state.batch}, "model: step tokens {} do not fit {} sequences", tokens.shape(),
         state.batch);
   check_length(state.position + 1);
   const TapePause pause;

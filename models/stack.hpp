@@ -45,7 +45,7 @@ class Stack {
   Stack(const Scope& outer, const ModelConfig& config, const StackShape& shape);
 
   /// Throws std::invalid_argument when the tokens do not have the context's shape, and Error when a document is longer
-  /// than the positions the model knows.
+  /// than the number of positions of the model.
   Var forward(const Ids& tokens, const Context& context) const;
 
   /// The mixing weights of every block (nn/mixers/mixer.hpp). No gradients.

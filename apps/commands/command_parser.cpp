@@ -31,7 +31,7 @@ int refuse(CLI::App& root, const CLI::ParseError& error) {
     std::cerr << root.help();
   } else {
     const std::string meant = nearest(rest.front(), commands);
-    std::cerr << fmt::format("error: {}: unknown command{}\n{} --help lists them\n", rest.front(),
+    std::cerr << fmt::format("error: {}: unknown command{}\n{} --help lists the commands\n", rest.front(),
                              meant.empty() ? "" : fmt::format(", did you mean {}?", meant), name);
   }
   return exit_wrong_usage;

@@ -96,7 +96,7 @@ int evaluate_run(const EvalOptions& options) {
     run.config = load_config<RunConfig>({(run.folder / "config.yaml").string()}, options.overrides);
   if (model_vocabulary(run.config, *run.tokenizer) > known)
     throw ConfigError(
-        "--set: the model was trained without data.documents or data.separator and does not know the token that they "
+        "--set: the model was trained without data.documents or data.separator and lacks the token that they "
         "add; leave these keys unchanged, or train a model with them");
   set_threads(static_cast<int>(run.config.threads));
   const Split split = split_named(options.split);

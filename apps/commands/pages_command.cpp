@@ -55,7 +55,7 @@ void add_pages_commands(CommandParser& cli, const Choose& choose) {
       ->required()
       ->type_name("bash|fish")
       ->check([](const std::string& name) {
-        return name == "bash" || name == "fish" ? "" : fmt::format("{} is none of bash, fish", name);
+        return name == "bash" || name == "fish" ? "" : fmt::format("{} is not one of bash, fish", name);
       });
   completion->footer("For example:  . <(capstan completion bash)\n              capstan completion fish | source");
   completion->callback([&cli, shell, choose] {

@@ -31,7 +31,7 @@ class Predictor {
   Predictor(const SavedRun& run, const PredictOptions& options)
       : run_(run), classifier_(run.model->text_classifier()), options_(options), rule_(facts_of(run.config.data).text) {
     if (options.format != "tsv" && options.format != "jsonl")
-      throw ConfigError(fmt::format("--format: {} is none of tsv, jsonl", options.format));
+      throw ConfigError(fmt::format("--format: {} is not one of tsv, jsonl", options.format));
     if (const auto limit = classifier_.position_limit())
       rule_.max_length = rule_.max_length > 0 ? std::min(rule_.max_length, *limit) : *limit;
   }
@@ -159,8 +159,8 @@ void add_predict_command(CommandParser& cli, const Choose& choose) {
       ->check(number_check(between(1, 65536)));
   command->footer(
       "Texts longer than those the model was trained with are shortened as data.truncate says. The two texts of a\n"
-      "pair are separated by a tab. The first text that cannot be read ends the run, after the labels of those\n"
-      "before it.\n"
+      "pair are separated by a tab. At the first text that cannot be read, predict stops with an error, after\n"
+      "printing the labels of the texts before it.\n"
       "For example:  capstan predict runs/ag-news texts.txt\n"
       "              echo \"[MAX 2 9 [MIN 4 7 ] 0 ]\" | capstan predict runs/quickstart-classifier");
   command->callback([options, choose] { choose([options] { return predict(*options); }); });

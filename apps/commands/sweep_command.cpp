@@ -143,8 +143,8 @@ void add_sweep_command(CommandParser& cli, const Choose& choose) {
   add_config_options(*command, *options)->required();
   command->footer(
       "sweep: {train.lr: [1e-3, 3e-3], seed: [1, 2, 3]} makes six runs in <folder>/<name>/, such as lr=1e-3,seed=1.\n"
-      "All configurations are checked before the first run starts. The same command again skips finished runs and\n"
-      "continues the others. At the end it prints a table of the runs, as capstan compare does. When a run fails, the\n"
+      "All configurations are checked before the first run starts. Repeating the command skips finished runs and\n"
+      "resumes the others. At the end it prints a table of the runs, as capstan compare does. When a run fails, the\n"
       "others are still trained and the exit code is 1.\n"
       "For example:  capstan sweep --config configs/quickstart-classifier.yaml --set name=rates "
       "\"sweep.train.lr=[1e-3, 3e-3]\"");

@@ -18,8 +18,7 @@ struct TrainOptions {
 }  // namespace
 
 void add_train_command(CommandParser& cli, const Choose& choose) {
-  CommandParser* const command =
-      cli.add_subcommand("train", "Train a model; the same command again continues where it stopped");
+  CommandParser* const command = cli.add_subcommand("train", "Train a model, or resume a run that was stopped");
   const auto options = std::make_shared<TrainOptions>();
   add_config_options(*command, options->config)->required();
   command
@@ -30,7 +29,7 @@ void add_train_command(CommandParser& cli, const Choose& choose) {
       ->add_option(
           "--profile", options->run.profile_steps,
           fmt::format("print the time of each operation over this many steps, after {} steps of warm-up, on standard "
-                      "output; training then continues, with the same results as without",
+                      "output; training then continues, and its results do not change",
                       profile_warmup))
       ->type_name("[STEPS]")
       ->expected(0, 1)

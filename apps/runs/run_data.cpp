@@ -9,7 +9,7 @@ namespace capstan {
 Split split_named(const std::string& name) {
   for (const Split split : all_splits)
     if (name == to_string(split)) return split;
-  throw ConfigError(fmt::format("--split: {} is none of train, valid, test", name));
+  throw ConfigError(fmt::format("--split: {} is not one of train, valid, test", name));
 }
 
 std::unique_ptr<DataSource> open_data(const RunConfig& config, std::shared_ptr<const Tokenizer> tokenizer,

@@ -25,7 +25,7 @@ namespace capstan {
 /// write past the end instead.
 template <size_t Rank>
 std::array<size_t, Rank> fixed_extents(const Shape& shape) {
-  check(shape.rank() == static_cast<int>(Rank), "xtensor: shape {} where rank {} is needed", shape, Rank);
+  check(shape.rank() == static_cast<int>(Rank), "xtensor: shape {} does not have rank {}", shape, Rank);
   std::array<size_t, Rank> extents{};
   for (size_t axis = 0; axis < Rank; ++axis) extents[axis] = static_cast<size_t>(shape[static_cast<int>(axis)]);
   return extents;

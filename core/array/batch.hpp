@@ -1,4 +1,4 @@
-// What the data side hands to the model side.
+// One batch of examples, as the data rooms give it to the models.
 #pragma once
 
 #include "core/array/array.hpp"

@@ -37,7 +37,7 @@ class Grad {
 };
 using Grads = std::vector<Grad>;
 
-/// Which inputs of a record want a gradient.
+/// Which inputs of a record need a gradient.
 class Needs {
  public:
   explicit Needs(const std::vector<std::shared_ptr<GradSlot>>& inputs) : inputs_(inputs) {}

@@ -17,7 +17,7 @@ Var Var::leaf(Array value) {
 }
 
 const Array& Var::grad() const {
-  if (!has_grad()) throw std::logic_error("var: no gradient has arrived at shape " + to_string(shape()));
+  if (!has_grad()) throw std::logic_error("var: no gradient computed for shape " + to_string(shape()));
   return node_->slot->grad;
 }
 
@@ -32,7 +32,7 @@ void Var::clear_grad() const {
 }
 
 void Var::bind(Array value, Array grad) const {
-  check(value.shape() == shape() && grad.shape() == shape(), "var: bind of {} and {} to shape {}", value.shape(),
+  check(value.shape() == shape() && grad.shape() == shape(), "var: cannot bind {} and {} to shape {}", value.shape(),
         grad.shape(), shape());
   node_->value = std::move(value);
   GradSlot& slot = *node_->slot;
@@ -41,7 +41,7 @@ void Var::bind(Array value, Array grad) const {
 }
 
 void Var::assign(Array value) const {
-  check(value.shape() == shape(), "var: assign of {} to shape {}", value.shape(), shape());
+  check(value.shape() == shape(), "var: cannot assign {} to shape {}", value.shape(), shape());
   if (node_->slot != nullptr && node_->slot->in_place) {
     kernels::copy(node_->value.shared_data(), value.data(), value.size());
   } else {

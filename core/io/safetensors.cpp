@@ -207,7 +207,7 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : file_(std::make_shar
   if (file_->size() < length_bytes) damaged(path, fmt::format("only {} bytes", file_->size()));
   uint64_t header_size = 0;
   for (size_t i = 0; i < length_bytes; ++i) header_size |= uint64_t{file_->data()[i]} << (8 * i);
-  if (header_size > header_limit) damaged(path, fmt::format("it announces a header of {} bytes", header_size));
+  if (header_size > header_limit) damaged(path, fmt::format("it declares a header of {} bytes", header_size));
   if (header_size > file_->size() - length_bytes) damaged(path, "it ends inside the header");
 
   const char* const text = reinterpret_cast<const char*>(file_->data() + length_bytes);

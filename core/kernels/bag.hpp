@@ -13,7 +13,7 @@ namespace kernels {
 void bag_sums(real* out, const real* table, const int32_t* ids, const int64_t* offsets, const real* factors,
               int64_t bags, int64_t width);
 
-/// One row of a table in a bag: places of a row stand side by side.
+/// One row of a table in a bag: places of a row are adjacent.
 struct BagPlace {
   int32_t row, bag;
 };

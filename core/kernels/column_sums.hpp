@@ -11,7 +11,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
-/// Where column sums go: data = beta * data + sums; a null `data` wants none.
+/// Where column sums go: data = beta * data + sums; if `data` is null, none are computed.
 /// With beta = 0 the old content is never read.
 struct ColumnSums {
   real* data = nullptr;

@@ -84,7 +84,7 @@ void check_kernel_choice() {
   const char* const name = environment_choice();
   if (name == nullptr) return;
   if (const std::string reason = refusal(name); !reason.empty())
-    throw ConfigError(fmt::format("CAPSTAN_CPU={}: {}; unset it for the best", name, reason));
+    throw ConfigError(fmt::format("CAPSTAN_CPU={}: {}; unset it to use the best level", name, reason));
 }
 
 }  // namespace capstan

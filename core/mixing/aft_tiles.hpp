@@ -53,7 +53,7 @@ class AftTiles {
     int64_t row;                       // of its first token among the B * T
     const Group* group;
     int64_t targets, sources;
-    bool prefix, suffix;  // is there something before (after) the window?
+    bool prefix, suffix;  // whether there are sources before (after) the window
     int64_t first_column() const { return prefix ? 0 : 1; }
     int64_t columns() const { return sources + (prefix ? 1 : 0) + (suffix ? 1 : 0); }
   };

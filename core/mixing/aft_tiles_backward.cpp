@@ -153,7 +153,7 @@ void AftTiles::finish_run(const AftTile& tile, const std::vector<Array>& exact) 
 
 void AftTiles::scatter_carries(const Unit& first_unit, const Work& work, const Gradients& g, bool is_prefix) const {
   // Tiles from the one with the largest carry to the one with the smallest; `sum` collects the gradient rows of all
-  // tiles that a token is a carried source of, relative to the maximum of the carry at hand.
+  // tiles that a token is a carried source of, relative to the maximum of the current carry.
   const kernels::AftGroup& group = first_unit.group->shape;
   const int64_t columns = group.columns(), tile_count = static_cast<int64_t>(tiles_.size());
   const int64_t index = first_unit.span * static_cast<int64_t>(groups_.size()) + (first_unit.group - groups_.data());

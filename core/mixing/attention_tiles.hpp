@@ -34,7 +34,7 @@ struct AttentionInputs {
   Array bias;  // (H, 2N - 1); empty: none
 };
 
-/// What the pullback needs beside the inputs. statistics: largest logit and 1 / sum of the weights relative to it, (2,
+/// What the pullback needs besides the inputs. statistics: largest logit and 1 / sum of the weights relative to it, (2,
 /// H, B T). Both null but for softmax.
 struct AttentionResults {
   const real *output, *statistics, *doutput;

@@ -58,7 +58,7 @@ Var embedding_bag(const Var& table, Bags bags, const std::shared_ptr<TouchedRows
   const ProfileSpan span;
   check(table.rank() == 2, "embedding_bag: the table must be (V, D), got {}", table.shape());
   check(bags.offsets.size() == bags.factors.size() + 1 && bags.offsets.back() == static_cast<int64_t>(bags.ids.size()),
-        "embedding_bag: {} offsets for {} bags of {} ids", bags.offsets.size(), bags.count(), bags.ids.size());
+        "embedding_bag: {} offsets do not fit {} bags of {} ids", bags.offsets.size(), bags.count(), bags.ids.size());
   for (size_t i = 0; i < bags.ids.size(); ++i)
     check(bags.ids[i] >= 0 && bags.ids[i] < table.dim(0), "embedding_bag: id {} at {} is outside [0, {})", bags.ids[i],
           i, table.dim(0));

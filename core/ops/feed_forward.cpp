@@ -8,7 +8,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-/// What tells the two ops apart: how a hidden row is made from a raw row, and the way back.
+/// What distinguishes the two ops: how a hidden row is made from a raw row, and the way back.
 struct HiddenLayer {
   const char* op;
   Activation activation;

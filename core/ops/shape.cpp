@@ -40,7 +40,7 @@ Var reshape(const Var& x, const std::vector<int64_t>& extents) {
   if (open != result.end()) {
     int64_t known = 1;
     for (auto extent = result.begin(); extent != result.end(); ++extent) {
-      check(extent == open || *extent >= 0, "reshape: extents ({}) of {}: only one may be -1, and none less",
+      check(extent == open || *extent >= 0, "reshape: extents ({}) of {}: only one may be -1, and none may be less",
             join(extents), x.shape());
       if (extent != open) known *= *extent;
     }
@@ -60,7 +60,7 @@ Var transpose(const Var& x, const std::vector<int>& order) {
   std::vector<int> sorted = order, axes(static_cast<size_t>(x.rank()));
   std::sort(sorted.begin(), sorted.end());
   std::iota(axes.begin(), axes.end(), 0);
-  check(sorted == axes, "transpose: ({}) is not an order of the axes of {}", join(order), x.shape());
+  check(sorted == axes, "transpose: ({}) is not a permutation of the axes of {}", join(order), x.shape());
   return make_var(
       "transpose", permuted_axes(x.value(), order), {x},
       [inverse = inverse_order(order)](const Array& g, const Needs&) -> Grads { return {permuted_axes(g, inverse)}; });

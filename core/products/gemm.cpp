@@ -66,7 +66,7 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView
 
 void gemm(int64_t m, int64_t n, int64_t k, const Bf16View& a, const Bf16View& b, float* c, int64_t c_stride,
           float beta) {
-  check(beta == 0 || beta == 1, "gemm: products of bf16 take beta 0 or 1, got {}", beta);
+  check(beta == 0 || beta == 1, "gemm: bf16 products need beta 0 or 1, got {}", beta);
   split(m, n, k, a, b, c, c_stride, beta,
         [=](int64_t rows, int64_t columns, const Bf16View& left, const Bf16View& right, float* out) {
           multiply(Bf16Product{rows, columns, k, left.data, left.stride, is_transposed(left.transpose), right.data,

@@ -101,7 +101,7 @@ std::string onednn_version() {
 
 std::string bf16_obstacle() {
   if (!has_onednn)
-    return "this build has no oneDNN, which does such products: install libdnnl-dev and build again, or use float32";
+    return "this build has no oneDNN, which bf16 products need: install libdnnl-dev and build again, or use float32";
   if (!onednn_uses_bf16_instructions())
     return "this CPU has no instructions for it (oneDNN looks for AVX512_BF16 or AMX): use float32";
   return "";
@@ -111,7 +111,7 @@ Bf16Backend bf16_backend() { return bf16_setting(); }
 
 void set_bf16_backend(Bf16Backend backend) {
   check(backend == Bf16Backend::floats || onednn_multiplies_bf16(),
-        "set_bf16_backend: this build has no oneDNN, or it refuses products of bf16 on this CPU");
+        "set_bf16_backend: this build has no oneDNN, or oneDNN does not support bf16 products on this CPU");
   bf16_setting() = backend;
 }
 

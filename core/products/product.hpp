@@ -1,4 +1,4 @@
-// One matrix product as a library is asked for it.
+// The arguments of one matrix product.
 #pragma once
 
 #include <cstdint>

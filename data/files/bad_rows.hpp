@@ -13,7 +13,7 @@ namespace capstan {
 enum class OnError { stop, skip };
 inline std::vector<EnumName<OnError>> enum_names(OnError) { return {{OnError::stop, "stop"}, {OnError::skip, "skip"}}; }
 
-/// Gathers what is wrong with rows while the others are read, so that all of it can be told at once.
+/// Collects the problems of rows while reading continues, so that all are reported together.
 class BadRows {
  public:
   /// What a row is called: row, line.

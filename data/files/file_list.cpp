@@ -97,7 +97,7 @@ void add_folder(std::vector<FoundFile>& found, const std::string& path, const Fi
   throw Error(fmt::format("{}: the folder holds no text{}", path,
                           filter.include.empty() && filter.exclude.empty()
                               ? " (hidden, empty and binary files are left out)"
-                              : " that include and exclude let through"));
+                              : " selected by include and exclude"));
 }
 
 void add_pattern(std::vector<FoundFile>& found, const std::string& pattern, const FileFilter& filter) {
@@ -147,7 +147,7 @@ std::vector<FoundFile> list_files(const std::vector<std::string>& paths, const F
 
 std::vector<FoundFile> list_sources(const std::vector<std::string>& paths, const FileFilter& filter) {
   std::vector<FoundFile> found;
-  std::map<std::string, size_t> source_of;  // by what the path leads to, whatever it is written like
+  std::map<std::string, size_t> source_of;  // by canonical path
   for (size_t source = 0; source < paths.size(); ++source)
     for (FoundFile& file : list_files({paths[source]}, filter)) {
       std::error_code problem;

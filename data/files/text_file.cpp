@@ -48,7 +48,7 @@ void check_readable(const std::string& path) {
   if (!std::filesystem::exists(status))
     throw Error(fmt::format("{}: no such file; check the path (the program runs in {})", path,
                             std::filesystem::current_path(problem).string()));
-  if (std::filesystem::is_directory(status)) throw Error(fmt::format("{}: is a folder, a file is needed here", path));
+  if (std::filesystem::is_directory(status)) throw Error(fmt::format("{}: is a folder; a file is needed here", path));
 }
 
 using Take = std::function<bool(std::string_view)>;
@@ -75,7 +75,7 @@ void read_gzip(const std::string& path, size_t block, const Take& take) {
       throw Error(fmt::format("{}: the gzip file ends too early; it was not copied or packed in full", path));
     if (got < 0) throw Error(fmt::format("{}: damaged gzip file ({})", path, message));
     if (gzdirect(file.get()) != 0 && got > 0)
-      throw Error(fmt::format("{}: is not a gzip file; take .gz off its name if it is plain text", path));
+      throw Error(fmt::format("{}: is not a gzip file; remove .gz from its name if it is plain text", path));
     size = static_cast<size_t>(got);
     if (got > 0 && !take({text.data(), size})) return;
   }
@@ -101,7 +101,7 @@ void read_zstd(const std::string& path, size_t block, const Take& take) {
     missing = ZSTD_decompressStream(stream.get(), &out, &in);
     was_full = out.pos == block;
     if (ZSTD_isError(missing) && ZSTD_getErrorCode(missing) == ZSTD_error_prefix_unknown && !had_text)
-      throw Error(fmt::format("{}: is not a zstd file; take .zst off its name if it is plain text", path));
+      throw Error(fmt::format("{}: is not a zstd file; remove .zst from its name if it is plain text", path));
     if (ZSTD_isError(missing)) throw Error(fmt::format("{}: damaged zstd file ({})", path, ZSTD_getErrorName(missing)));
     had_text = had_text || out.pos > 0;
     if (out.pos > 0 && !take({text.data(), out.pos})) return;

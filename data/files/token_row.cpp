@@ -69,7 +69,7 @@ void TokenRow::copy(int64_t begin, int64_t end, int32_t* to) const {
 }
 
 std::vector<int32_t> TokenRow::slice(int64_t begin, int64_t end) const {
-  check(begin <= end, "token row: [{}, {}) is no range", begin, end);
+  check(begin <= end, "token row: [{}, {}) is not a range", begin, end);
   std::vector<int32_t> tokens(static_cast<size_t>(end - begin));
   copy(begin, end, tokens.data());
   return tokens;

@@ -31,7 +31,7 @@ void describe(Fields& f, AssociativeRecallConfig& c) {
   f("vocabulary", c.vocabulary, between(4, 16777216),
     "tokens: 0 is the filler, the rest of the lower half are keys, the upper half are values; more than length");
   f("length", c.length, between(4, 16777216), "tokens per sequence, an even number; at least 4 * pairs");
-  f("pairs", c.pairs, at_least(1), "keys with their values in a sequence");
+  f("pairs", c.pairs, at_least(1), "key-value pairs per sequence");
   f("train", c.train, at_least(1), "number of training sequences");
   f("valid", c.valid, at_least(1), "number of validation sequences");
   f("test", c.test, at_least(0), "number of test sequences");

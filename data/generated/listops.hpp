@@ -33,7 +33,7 @@ void describe(Fields& f, ListOpsConfig& c) {
   f("min_length", c.min_length, at_least(0), "expressions are longer than this, in tokens");
   f("max_length", c.max_length, at_least(2), "expressions are shorter than this, in tokens");
   f("max_depth", c.max_depth, between(1, 64), "the root has depth 1; at this depth there are only digits");
-  f("max_arguments", c.max_arguments, between(2, 100), "an operator has 2 to so many arguments");
+  f("max_arguments", c.max_arguments, between(2, 100), "an operator has from 2 to this many arguments");
   f("operator_probability", c.operator_probability, between(0, 1),
     "chance of an operator rather than a digit above the last depth");
   f("seed", c.seed, at_least(0), "the examples are a function of this seed, not of the run's");
@@ -55,9 +55,9 @@ int32_t listops_value(std::string_view text);
 /// (min_length, max_length). A pure function of its arguments.
 std::optional<std::vector<int32_t>> listops_draw(const ListOpsConfig& config, std::string_view split, uint64_t attempt);
 
-/// Test, valid and train examples, in this order of drawing; no expression occurs twice, across splits neither, and
+/// Test, valid and train examples, in this order of drawing; no expression occurs twice, within or across splits, and
 /// those of a split do not depend on the sizes of later ones. Throws Error when the settings do not allow
-/// so many different expressions.
+/// that many different expressions.
 ClassificationData make_listops(const ListOpsConfig& config);
 
 SourceFacts facts(const ListOpsConfig& config);

@@ -43,29 +43,29 @@ void describe(Fields& f, LabelledSourceConfig& c) {
     "the same for validation; without it, valid_fraction of the training examples is held out");
   f("test", c.test, any(), "the same for the test");
   f("format", c.format, any(),
-    "tsv (no quoting), csv (RFC 4180) or jsonl, auto goes by the file's name; or folders: each file is a text, its "
+    "tsv (no quoting), csv (RFC 4180) or jsonl; auto: by the file's name; folders: each file is a text, its "
     "class is its folder");
   f("header", c.header, any(), "the first row of tsv and csv names the columns");
   f("label_column", c.label_column, any(),
-    "number from 1, name of the header, or key; usually 1, or \"label\" in jsonl");
+    "column of the label: number from 1, name in the header, or key; usually 1, or \"label\" in jsonl");
   f("text_columns", c.text_columns, any(),
-    "the same for the text, several are joined by a blank; usually -1 (the last), or \"text\" in jsonl");
+    "the same for the text; several are joined by a blank; usually -1 (the last), or \"text\" in jsonl");
   f("separator", c.separator, any(),
-    "text pairs: a token of its own separates the text_columns, instead of a blank; a line for capstan predict has "
+    "text pairs: a separator token goes between the text_columns, instead of a blank; lines for capstan predict have "
     "tabs there");
   f("classes", c.classes, any(),
     "names of the classes; labels may be these or their numbers. Without names, those of the training data. "
     "With format: folders, other folders are left out");
   f("classes_file", c.classes_file, any(), "the same from a file with one name per line");
   f("first_label", c.first_label, at_least(0),
-    "the number of the first of the named classes: 1 in the CSV files of AG News, DBpedia and Yelp");
+    "the label of the first class in `classes`: 1 in the CSV files of AG News, DBpedia and Yelp");
   f("valid_fraction", c.valid_fraction, between_below(0, 1), "share of every class held out for validation");
   f("split_seed", c.split_seed, at_least(0), "which examples are held out");
   f("max_length", c.max_length, at_least(0), "tokens per text at most; 0 = any number");
-  f("truncate", c.truncate, any(), "of a longer text keep the head or the tail, or stop with an error");
+  f("truncate", c.truncate, any(), "for a longer text: keep the head, keep the tail, or stop with an error");
   f("skip_empty", c.skip_empty, any(), "leave rows without text out instead of stopping at them");
   f("on_error", c.on_error, any(),
-    "at rows that cannot be used (columns, label, JSON, quotes, UTF-8, empty or too long): stop, or skip (leave them "
+    "for unusable rows (columns, label, JSON, quotes, UTF-8, empty or too long): stop, or skip (leave them "
     "out and count them)");
   f("tokenizer", c.tokenizer, any(), "byte, char, word or sentencepiece");
 }
@@ -86,7 +86,7 @@ TextRule text_rule(const LabelledSourceConfig& config);
 SourceFacts facts(const LabelledSourceConfig& config);
 std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, const SourceInputs& inputs);
 
-/// Reads, splits and tokenises. `tokenizer`: that of an earlier run (whose classes belong into the config); otherwise
+/// Reads, splits and tokenises. `tokenizer`: that of an earlier run (whose classes must be in the config); otherwise
 /// one is made from the training texts. Throws Error naming file, line and remedy.
 ClassificationData load_labelled(const LabelledSourceConfig& config,
                                  std::shared_ptr<const Tokenizer> tokenizer = nullptr);

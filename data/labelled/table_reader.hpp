@@ -50,7 +50,7 @@ struct LabelledText {
   std::vector<std::string_view> columns() const;
 };
 
-/// All rows of a file's content; empty lines are left out. TSV knows no quoting. CSV is RFC 4180: fields in double
+/// All rows of a file's content; empty lines are left out. TSV has no quoting. CSV is RFC 4180: fields in double
 /// quotes may hold commas, line ends and doubled quotes. Rows that cannot be read, with `utf8` also those that are not
 /// UTF-8, go to `bad`; a header that cannot be used is thrown as Error.
 std::vector<LabelledText> read_table(std::string_view content, const std::string& file, TableFormat format,

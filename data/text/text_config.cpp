@@ -16,7 +16,7 @@ void check_weights(const TextSourceConfig& c, Problems& problems) {
     if (!(c.weights[i] > 0) || !std::isfinite(c.weights[i]))
       problems.add(
           fmt::format("weights.{}", i),
-          fmt::format("must be a number greater than 0, not {}; to leave text out, take its entry out of train",
+          fmt::format("must be a number greater than 0, not {}; to leave text out, remove its entry from train",
                       c.weights[i]));
 }
 

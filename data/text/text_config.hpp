@@ -1,4 +1,4 @@
-// What a configuration says of text for language models.
+// The configuration of text data for language models.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ void describe(Fields& f, TextSourceConfig& c) {
   f("test", c.test, any(), "the same for the test; without it, test_fraction of the training text is held out");
   f("weights", c.weights, any(),
     "one per entry of train: the share of training windows drawn from each, whatever its size; [] = all text alike. An "
-    "epoch has as many windows as without weights, and every entry goes on where it was in the epoch before");
+    "epoch has as many windows as without weights, and every entry continues where the previous epoch stopped");
   f("include", c.include, any(), "in folders and patterns, take only files like these: [\"*.cpp\", \"docs/**/*.md\"]");
   f("exclude", c.exclude, any(), "in folders and patterns, leave out files and folders like these");
   f("split", c.split, any(),
@@ -51,18 +51,18 @@ void describe(Fields& f, TextSourceConfig& c) {
   f("test_fraction", c.test_fraction, between_below(0, 1), "share held out for the test");
   f("sequence_length", c.sequence_length, at_least(1), "tokens per example");
   f("windows", c.windows, any(),
-    "contiguous: an epoch visits the text once, cut at another offset each time; random: windows from anywhere");
-  f("overlap", c.overlap, at_least(0), "in evaluation, so many tokens of the window before are given again as context");
+    "contiguous: an epoch visits the text once, cut at a different offset each time; random: windows from anywhere");
+  f("overlap", c.overlap, at_least(0), "in evaluation, this many tokens of the previous window serve as context");
   f("documents", c.documents, any(),
-    "a document, whose tokens see no other document: none (all text runs on), file, line, blank-line (the text between "
-    "blank lines) or marker. Each is followed by a token of its own, after the tokenizer's vocabulary");
+    "what a document is (tokens see no other one): none (one long text), file, line, blank-line (the text between "
+    "blank lines) or marker. Each is followed by an end token, the first id after the tokenizer's vocabulary");
   f("on_error", c.on_error, any(),
-    "at lines that are not UTF-8, which all tokenizers but byte need: stop, or skip (leave them out and count them)");
+    "for lines that are not UTF-8 (all tokenizers but byte need it): stop, or skip (leave them out and count them)");
   f("cache", c.cache, any(),
-    "folder where the tokens of large texts are kept, so that they are made once and need no memory; empty: nowhere, "
+    "folder where the tokens of large texts are kept, to tokenise them once and not hold them in memory; empty: none, "
     "all text is held in memory");
   f("cache_above_mb", c.cache_above_mb, at_least(0),
-    "text of more than so many million bytes is large; packed files count fourfold");
+    "text of more than this many million bytes is large; packed files count four times");
   f("tokenizer", c.tokenizer, any(), "byte, char, word or sentencepiece");
 }
 

@@ -103,7 +103,7 @@ void check_sizes(const TextSourceConfig& config, int64_t train, int64_t valid) {
     throw Error(
         fmt::format("data: a share of {} of the training text is no text to validate on; raise valid_fraction", share));
   if (train == 0)
-    throw Error("data: no text is left to train on; add text, lower valid_fraction or name files to validate on");
+    throw Error("data: no text is left to train on; add text, lower valid_fraction or list files in data.valid");
 }
 
 }  // namespace capstan

@@ -112,7 +112,7 @@ std::optional<TokenIndex> TokenCache::find(const Tokenizer& tokenizer, const Log
     for (size_t i = 0; i < split_names.size(); ++i) check_tokens(tokens_file(folder, i), index.splits[i], index.width);
     return index;
   } catch (const Error& problem) {
-    if (log) log(fmt::format("data: {}: the tokens are made again", problem.what()));
+    if (log) log(fmt::format("data: {}: tokenising again", problem.what()));
     return std::nullopt;
   }
 }

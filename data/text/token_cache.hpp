@@ -5,7 +5,7 @@
 //     tokenizer-<key of its settings>.json               a tokenizer learnt from the text
 //     <fingerprint of the tokenizer>/index.json          see TokenIndex
 //                                    train.tokens, valid.tokens, test.tokens   see TokenRow::mapped
-// A folder of tokens gets its name when all of it is on the disk, so it is there in full or not at all.
+// A folder of tokens gets its name when all of it is on the disk, so it is either complete or absent.
 #pragma once
 
 #include <array>

@@ -13,7 +13,7 @@ class ListOpsTokenizer final : public Tokenizer {
 
   std::string kind() const override { return "listops"; }
   int64_t vocabulary_size() const override { return size; }
-  /// Throws Error at a word that is none of the tokens.
+  /// Throws Error for a word that is not a token.
   std::vector<int32_t> encode(std::string_view text, const std::string& file = "text") const override;
   std::string piece(int32_t id, int32_t previous) const override;
   bool needs_utf8() const override { return false; }

@@ -25,9 +25,9 @@ struct Normalisation {
 template <class Fields>
 void describe_normalisation(Fields& f, Normalisation& c) {
   f("normalise", c.form, any(),
-    "spell equal texts alike: nfc (letter and accent in one), nfkc (also full-width letters, ligatures, no-break "
+    "Unicode normalisation: nfc (letter and accent in one), nfkc (also full-width letters, ligatures, no-break "
     "blanks become plain ones) or none");
-  f("case_fold", c.case_fold, any(), "take upper and lower case for the same, in all of Unicode");
+  f("case_fold", c.case_fold, any(), "treat upper and lower case as the same, in all of Unicode");
 }
 
 inline bool changes_nothing(const Normalisation& rule) { return rule.form == NormalForm::none && !rule.case_fold; }

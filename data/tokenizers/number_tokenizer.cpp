@@ -15,7 +15,7 @@ constexpr std::string_view blanks = " \t\r\n";
 }  // namespace
 
 NumberTokenizer::NumberTokenizer(int64_t size) : size_(size) {
-  check(size > 0, "number tokenizer: a vocabulary of {}", size);
+  check(size > 0, "number tokenizer: the vocabulary must be positive, got {}", size);
 }
 
 std::vector<int32_t> NumberTokenizer::encode(std::string_view text, const std::string& file) const {

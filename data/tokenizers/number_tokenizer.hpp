@@ -12,7 +12,7 @@ class NumberTokenizer final : public Tokenizer {
 
   std::string kind() const override { return "number"; }
   int64_t vocabulary_size() const override { return size_; }
-  /// Numbers between blanks. Throws Error at a word that is none below the vocabulary's size.
+  /// Numbers between blanks. Throws Error for a word that is not a number below the vocabulary's size.
   std::vector<int32_t> encode(std::string_view text, const std::string& file = "text") const override;
   std::string piece(int32_t id, int32_t previous) const override;
   bool needs_utf8() const override { return false; }

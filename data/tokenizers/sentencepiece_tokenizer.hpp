@@ -34,17 +34,17 @@ struct SentencePieceTokenizerConfig {
 template <class Fields>
 void describe(Fields& f, SentencePieceTokenizerConfig& c) {
   f("model_type", c.model_type, any(), "how pieces are learnt: bpe (merging frequent pairs) or unigram");
-  f("vocabulary_size", c.vocabulary_size, between(4, 16777216), "pieces to learn, all others included");
+  f("vocabulary_size", c.vocabulary_size, between(4, 16777216), "total number of pieces, special ones included");
   f("model", c.model, any(),
     "a SentencePiece .model file to use as it is; of the other keys only normalise and case_fold count. If the file "
     "does "
-    "not exist, the model that is learnt is written to it");
+    "not exist, the learnt model is written to it");
   f("byte_fallback", c.byte_fallback, any(),
-    "what has no piece is written as its bytes, 256 pieces; otherwise it is one unknown piece");
+    "write text without a piece as its bytes (256 pieces); otherwise it becomes one unknown piece");
   f("character_coverage", c.character_coverage, between(0.98, 1),
     "share of the training text whose characters become pieces; lower leaves out rare ones");
   f("training_bytes", c.training_bytes, at_least(1000),
-    "learn from so much of the training text at most, taken evenly from all of it");
+    "learn from at most this many bytes of the training text, sampled evenly");
   describe_normalisation(f, c.normalisation);
 }
 
@@ -58,7 +58,7 @@ void describe(Fields& f, SentencePieceTokenizerConfig& c) {
 /// the same ids wherever a text is cut.
 class SentencePieceTokenizer final : public Tokenizer {
  public:
-  /// `model`: the content of a .model file. Throws Error "<origin>: ..." when it is none.
+  /// `model`: the content of a .model file. Throws Error "<origin>: ..." when it is not a model.
   SentencePieceTokenizer(std::string model, const Normalisation& normalisation, const std::string& origin);
   /// Throws Error naming the file when it is missing or no model.
   static SentencePieceTokenizer from_file(const std::string& path, const Normalisation& normalisation);

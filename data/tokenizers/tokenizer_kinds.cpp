@@ -87,7 +87,7 @@ std::shared_ptr<const Tokenizer> tokenizer_from_json(const std::string& json, co
   } catch (const nlohmann::json::parse_error& problem) {
     throw damaged(fmt::format("not JSON from byte {} on", problem.byte));
   } catch (const nlohmann::json::exception&) {
-    throw damaged("a key is missing or of another type");
+    throw damaged("a key is missing or has the wrong type");
   } catch (const std::invalid_argument& problem) {
     throw damaged(problem.what());
   } catch (const Error& problem) {

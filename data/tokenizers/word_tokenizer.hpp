@@ -31,8 +31,8 @@ void describe(Fields& f, WordTokenizerConfig& c) {
     "alone");
   f("lower_case", c.lower_case, any(), "turn A-Z into a-z first, and leave other letters alone (case_fold: all)");
   f("max_size", c.max_size, at_least(0),
-    "keep at most so many words, the most frequent ones, <unk> and <eos> included; 0 = all");
-  f("min_count", c.min_count, at_least(1), "keep words that occur at least so often");
+    "keep at most this many words, the most frequent ones, <unk> and <eos> included; 0 = all");
+  f("min_count", c.min_count, at_least(1), "keep words that occur at least this often");
   f("vocabulary", c.vocabulary, any(),
     "file with one word per line, instead of gathering the words of the training text");
   describe_normalisation(f, c.normalisation);

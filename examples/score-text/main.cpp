@@ -18,7 +18,7 @@ using namespace capstan;
 
 /// How many bits the model needs for a byte of this line: its loss over the line's tokens, in bits, per byte.
 void print_bits(const SavedRun& run, const std::string& line) {
-  // A language model predicts each token from those before it; the start token stands before the first one.
+  // A language model predicts each token from those before it; the start token precedes the first one.
   std::vector<int32_t> tokens = run.tokenizer->encode(line), inputs = tokens;
   inputs.insert(inputs.begin(), start_token(run));
   inputs.pop_back();

@@ -31,7 +31,7 @@ void describe(Fields& f, LayerConfig& c) {
   f("feed_forward", c.feed_forward, any(), "the network after the mixer");
   f("norm", c.norm, any(), "normalisation of both parts");
   f("norm_placement", c.norm_placement, any(), "pre: x + f(norm(x)); post: norm(x + f(x))");
-  f("repeat", c.repeat, at_least(1), "how many such layers in a row");
+  f("repeat", c.repeat, at_least(1), "how many layers of this kind in a row");
 }
 
 }  // namespace capstan

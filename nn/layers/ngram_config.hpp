@@ -54,8 +54,8 @@ void describe(Fields& f, NgramEmbeddingConfig& c) {
     "[] = none");
   describe_ngram_table(f, c);
   f("fresh_each_epoch", c.fresh_each_epoch, any(),
-    "empty the table when an epoch ends, so that long n-grams count only as far as they predicted the text within the "
-    "epoch, however many epochs there are");
+    "empty the table at the end of every epoch, so that n-grams memorised in one epoch have no effect in "
+    "the next");
 }
 
 }  // namespace capstan

@@ -31,7 +31,7 @@ struct FastformerConfig {
 
 template <class Fields>
 void describe(Fields& f, FastformerConfig& c) {
-  f("heads", c.heads, at_least(1), "pools with weights of their own; divides the width");
+  f("heads", c.heads, at_least(1), "number of pools, each with its own weights; divides the width");
   f("logits", c.logits, any(),
     "what a head's logits read: all-features (the authors' code) or per-head (its own features, the paper)");
   f("bias", c.bias, any(), "biases of query, key, to_r and output projection");

@@ -41,7 +41,7 @@ void describe_unit(Fields& f, GatedUnitConfig& c) {
   describe_kernel(f, c);
   describe_rotary(f, c.rotary);
   f("position_bias", c.position_bias, any(),
-    "b, of the distance: none, toeplitz (a table up to max_length, or the chunk), rotary (any length) or t5 (32 "
+    "bias b by distance: none, toeplitz (a table up to max_length, or the chunk), rotary (any length) or t5 (32 "
     "buckets, any length)");
   f("t5_scale", c.t5_scale, at_least(0),
     "factor of the t5 buckets; 0: sqrt(key_dim) (FLASH-pytorch's GAU: sqrt(width))");

@@ -17,7 +17,7 @@ struct GauConfig : GatedUnitConfig {
 template <class Fields>
 void describe(Fields& f, GauConfig& c) {
   describe_unit(f, c);
-  f("paper_length", c.paper_length, at_least(1), "n of the normaliser paper, at any length of the text");
+  f("paper_length", c.paper_length, at_least(1), "the constant n of normaliser: paper, for any length of text");
 }
 
 }  // namespace capstan

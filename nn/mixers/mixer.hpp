@@ -35,7 +35,7 @@ struct MixerCost {
   double saved_elements = 0;  // kept per token for the pullback, projections included
 };
 
-/// What a mixer knows of the model around it.
+/// The properties of the model that a mixer needs.
 struct MixerShape {
   int64_t width = 0;
   int64_t max_length = 0;  // longest document; positions past it do not exist

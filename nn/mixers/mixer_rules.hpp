@@ -1,6 +1,6 @@
 // The rules that join a mixer's keys with those of the model around it.
 //
-// A mixer's config may have, beside its describe(),
+// A mixer's config may have, in addition to its describe(),
 //   void validate(const MineConfig& c, const ModelShape& model, Problems& problems);
 // with paths relative to the mixer ("heads"). It is called for every configuration, read from a file or not.
 #pragma once

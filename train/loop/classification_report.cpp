@@ -22,7 +22,7 @@ ClassificationReport::ClassificationReport(int64_t classes)
 }
 
 void ClassificationReport::add(const float* probabilities, int64_t truth) {
-  check(truth >= 0 && truth < classes_, "classification report: class {} of {}", truth, classes_);
+  check(truth >= 0 && truth < classes_, "classification report: class {} is outside [0, {})", truth, classes_);
   const int64_t predicted = std::max_element(probabilities, probabilities + classes_) - probabilities;
   const double confidence = probabilities[predicted];
   ++examples_;

@@ -1,4 +1,4 @@
-// Tables that are learnt anew in every epoch.
+// Tables that are emptied after every epoch.
 #pragma once
 
 #include "nn/params/param_store.hpp"

@@ -1,4 +1,4 @@
-// Sign of an interpolated momentum: wants about a tenth of AdamW's learning rate and ten times its decay.
+// Sign of an interpolated momentum: needs about a tenth of AdamW's learning rate and ten times its decay.
 // Chen et al. 2023, arXiv 2302.06675.
 #pragma once
 

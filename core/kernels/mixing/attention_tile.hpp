@@ -32,7 +32,7 @@ struct AttentionRunning {
 void attention_clear(const AttentionRunning& running, int64_t columns);
 
 /// logits -> f(logits), exactly 0 where the query does not see the key; the softmax's without its denominator, relative
-/// to the running maximum. Where that rises, the sums of former tiles, `sums` (width, columns) with the tile's stride,
+/// to the running maximum. Where that rises, the sums of earlier tiles, `sums` (width, columns) with the tile's stride,
 /// are scaled down to it.
 void attention_weights(AttentionKernel kernel, const AttentionTile& tile, const AttentionRunning& running, real* sums,
                        int64_t width);
