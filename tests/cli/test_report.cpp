@@ -144,7 +144,7 @@ TEST_CASE("what report and metrics refuse") {
       {"no output", {}, {"report", "runs/lm"}, 2, {"--output"}},
       {"output in no folder", {}, {"report", "runs/lm", "-o", "none/x.html"}, 2, {"--output", "none", "create it"}},
       {"output a folder", {}, {"report", "runs/lm", "-o", "runs"}, 2, {"--output: runs is a folder"}},
-      {"no split", {}, {"report", "runs/lm", "-o", "x.html", "--split", "dev"}, 2, {"--split: dev is none of"}},
+      {"no split", {}, {"report", "runs/lm", "-o", "x.html", "--split", "dev"}, 2, {"--split: dev is not one of"}},
       {"metrics of no run", {}, {"metrics", "empty"}, 1, {"empty", "no config.yaml"}},
       {"metrics of none yet", {}, {"metrics", "begun"}, 1, {"has the run trained yet"}},
       {"no such format", {}, {"metrics", "runs/lm", "--format", "xml"}, 2, {"--format: xml is none of text, csv"}},

@@ -130,7 +130,7 @@ TEST_CASE("safetensors: damaged files are named with the tensor") {
     CHECK_MESSAGE(error.find(c.expected) != std::string::npos, "got: ", error);
   }
   CHECK(error_of("").find("only 0 bytes") != std::string::npos);
-  CHECK(error_of(std::string(8, '\xff')).find("announces") != std::string::npos);
+  CHECK(error_of(std::string(8, '\xff')).find("declares") != std::string::npos);
   CHECK(error_of(file_of("{}").substr(0, 9)).find("ends inside the header") != std::string::npos);
   CHECK_THROWS_AS(SafetensorsFile("/nowhere/x.safetensors"), Error);
   CHECK_THROWS_AS(SafetensorsFile("/"), Error);
