@@ -3,7 +3,7 @@
 #
 # The first line of a code block says where it goes:
 #   // PATH (new)               the rest of the block is the file
-#   # PATH (copy of OTHER)      the file is a copy of another
+#   # PATH (copy of OTHER)      the file is a copy of another, which includes the headers of its folder by their path
 #   // PATH, below `TEXT`       below the one line that holds TEXT; or above it
 #   // PATH, before `TEXT`      within that line, in front of TEXT
 . "$(dirname "$0")/support.sh"
@@ -31,7 +31,7 @@ apply() {
     *"(new)" | *"(copy of "*)
       test ! -e "$tree/$path" || { echo "$path is not new"; return 1; }
       how=${head#*(copy of } how=${how%)}
-      if [ "$how" != "$head" ] && [ -e "$tree/$how" ]; then cp "$tree/$how" text; fi
+      if [ "$how" != "$head" ] && [ -e "$tree/$how" ]; then sed "s|^#include \"\([a-z_]*\.hpp\)\"|#include \"${path%/*}/\1\"|" "$tree/$how" >text; fi
       cp text "$tree/$path"
       echo "new" >>cost
       return

@@ -67,7 +67,7 @@ TEST_CASE("damaged tokens are noticed, told of and made again") {
       Told lines;
       check_equal(good, load_text(config, nullptr, lines.log()));
       CHECK_MESSAGE(kept_files(folder) == files, name, " ", damage);
-      CHECK_MESSAGE(lines.have("made again") == !contains(name, "*"), name, " ", damage);
+      CHECK_MESSAGE(lines.have("tokenising again") == !contains(name, "*"), name, " ", damage);
     }
   }
 }

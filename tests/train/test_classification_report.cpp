@@ -67,7 +67,8 @@ TEST_CASE("classification report: nothing seen, and a class that is not there") 
   CHECK(report.macro_f1() == 0);
   CHECK(report.calibration_error() == 0);
   const float probabilities[] = {0.5F, 0.5F};
-  CHECK_THROWS_WITH_AS(report.add(probabilities, 2), doctest::Contains("class 2 of 2"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(report.add(probabilities, 2), doctest::Contains("class 2 is outside [0, 2)"),
+                       std::invalid_argument);
   CHECK_THROWS_AS(ClassificationReport(0), std::invalid_argument);
 }
 
