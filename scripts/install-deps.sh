@@ -26,7 +26,7 @@ packages=(
   doctest-dev                        # tests
 )
 if [ "$purpose" != build ]; then packages+=(clang-format); fi
-if [ "$purpose" = develop ]; then packages+=(clang-tidy doxygen); fi
+if [ "$purpose" = develop ]; then packages+=(clang-tidy doxygen python3); fi  # python3: scripts/lint_database.py
 
 missing=()
 for package in "${packages[@]}"; do

@@ -16,9 +16,8 @@ class Optimizer {
   /// The store must be finalized.
   Optimizer(const OptimizerConfig& config, const ParamStore& params);
 
-  /// One update of all parameters with their gradients times `grad_scale`; the gradients are zero afterwards. Of tables
-  /// that are updated by rows, rows without a gradient keep their values and what is remembered of them: they do not
-  /// decay, and their momentum waits.
+  /// One update of all parameters with their gradients times `grad_scale`; the gradients are zero afterwards. In
+  /// tables that are updated by rows, a row without a gradient keeps its value and its state: it does not decay.
   void step(ParamStore& params, double grad_scale, double lr);
 
   /// Updates made so far.
