@@ -1,5 +1,5 @@
 # A portable build holds core/kernels once for each level of x86-64; the program takes the best its CPU has (docs/design.md,
-# section 8). The sources know nothing of it.
+# Portable builds). The sources know nothing of it.
 set(CAPSTAN_LEVELS x86-64-v2 x86-64-v3 x86-64-v4)
 
 # capstan_static_library(target SOURCES...): of a portable build, kernels/*.cpp among the sources for every level.

@@ -1,4 +1,4 @@
-// Comparing tensors as design.md section 6 defines it.
+// Comparing tensors.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -17,7 +17,7 @@ struct AftGroup {
   int64_t columns() const { return channels + keys(); }
 };
 
-/// Continues the state (m, D, R) of systems.md-style carries over `length` tokens, without outputs. `in.stride` may be
+/// Continues a carry, the state (m, D, R), over `length` tokens, without outputs. `in.stride` may be
 /// negative to walk backwards. maximum, weight: (keys()); average: (channels).
 void aft_carry(const AftInput& in, int64_t length, const AftGroup& group, const AftState& state);
 

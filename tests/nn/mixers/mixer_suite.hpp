@@ -1,4 +1,4 @@
-// What every mixer must do (design.md section 6), whatever its system:
+// What every mixer must do (the five invariants, docs/adding.md), whatever its system:
 // the checks that the tests of each system run on their own cases.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace testing {
 /// Past two SIMD registers of floats, and no multiple of one; 35 = 5 heads of 7 channels.
 constexpr int64_t width = 35;
 
-/// What design.md allows per layer, relative to max(1, max |y|).
+/// Of a fused layer against the composed one, relative to max(1, max |y|).
 constexpr double layer_tolerance = sizeof(real) == 4 ? 1e-5 : 1e-12;
 
 struct MixerCase {

@@ -1,4 +1,4 @@
-// FLASH: what every mixer must do, its two parts, and what went wrong elsewhere (systems.md 5.2 and 7). Gradients are
+// FLASH: what every mixer must do, its two parts, and defects known from other implementations. Gradients are
 // in gradcheck_flash.cpp, PyTorch's numbers in test_parity_flash.cpp.
 #include <doctest/doctest.h>
 
