@@ -27,6 +27,19 @@ if(CAPSTAN_SANITIZE)
   target_link_options(capstan_flags INTERFACE -fsanitize=address,undefined)
 endif()
 
+# What most sources include, parsed once. Headers of others only: ccache takes one of ours for unchanged when only a comment
+# in it was, and `#pragma once` then lets it in twice.
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/common_headers.cpp CONTENT "" @ONLY)
+add_library(capstan_common_headers OBJECT ${CMAKE_BINARY_DIR}/common_headers.cpp)
+target_link_libraries(capstan_common_headers PRIVATE capstan_flags)
+target_precompile_headers(capstan_common_headers PRIVATE <algorithm> <array> <chrono> <cmath> <filesystem> <functional> <map>
+                          <memory> <optional> <string> <unordered_map> <variant> <vector> <fmt/core.h>)
+
+# capstan_optimise(target level): a release build compiles it with -Og, -O1 or -O2 in place of -O3, which takes less time.
+function(capstan_optimise target level)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O${level}>)
+endfunction()
+
 # capstan_library(nn LINKS core): libraries capstan_nn (float) and capstan_nn_f64 (double) from the sources below the
 # current folder. Sources that do not depend on `real` (they do not name CAPSTAN_PRECISION) are compiled once, into
 # capstan_nn_shared, which both link.
@@ -52,5 +65,9 @@ function(capstan_library room)
   endforeach()
   target_compile_definitions(capstan_${room}_f64 PUBLIC CAPSTAN_DOUBLE)
   # Double is for gradient checks, whose tensors are small: less time to compile counts for more than speed.
-  target_compile_options(capstan_${room}_f64 PRIVATE $<$<CONFIG:Release>:-O1>)
+  capstan_optimise(capstan_${room}_f64 1)
+  if(NOT room STREQUAL core)  # what computes is in core
+    capstan_optimise(capstan_${room} 2)
+    capstan_optimise(capstan_${room}_shared 2)
+  endif()
 endfunction()

@@ -28,7 +28,7 @@ if [ ${#files[@]} -eq 0 ]; then
 fi
 
 # A configuration that is never built: each test source by itself, and no precompiled headers, which are GCC's.
-cmake --preset release -B build/lint -DCAPSTAN_TEST_BATCHES=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
+cmake --preset release -B build/lint -DCAPSTAN_BATCHES=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
 python3 scripts/lint_database.py build/lint/compile_commands.json build/lint/clang/compile_commands.json
 options=(
   --quiet -p build/lint/clang

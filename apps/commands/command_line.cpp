@@ -1,11 +1,9 @@
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
-
 #include <iostream>
 #include <new>
 
 #include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
+#include "apps/runs/log.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/kernel_levels.hpp"
 
@@ -21,22 +19,20 @@ int run_command(const Command& command) {
     flush_output();
     return code;
   } catch (const ConfigError& error) {
-    spdlog::error("{}", error.what());
+    log_error(error.what());
     return exit_wrong_usage;
   } catch (const std::bad_alloc&) {
-    spdlog::error("out of memory: lower train.batch_size, or set train.micro_batch_tokens or model.recompute");
+    log_error("out of memory: lower train.batch_size, or set train.micro_batch_tokens or model.recompute");
     return exit_failed;
   } catch (const std::exception& error) {
-    spdlog::error("{}", error.what());
+    log_error(error.what());
     return exit_failed;
   }
 }
 
 int run_command_line(int argc, char** argv) {
   // Results go to stdout, everything else to stderr.
-  spdlog::set_default_logger(
-      std::make_shared<spdlog::logger>("capstan", std::make_shared<spdlog::sinks::stderr_color_sink_st>()));
-  spdlog::set_pattern("%^%l%$: %v");
+  set_up_log();
   CommandParser cli{"Trains, compares and serves attention-free and linear-cost text models.", "capstan"};
   cli.set_version_flag("--version", "capstan " CAPSTAN_VERSION, "Print the version");
   cli.require_subcommand(1);

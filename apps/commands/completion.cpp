@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "apps/commands/command_text.hpp"
 #include "core/text/affixes.hpp"

@@ -1,5 +1,3 @@
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -13,6 +11,7 @@
 #include "apps/config/config.hpp"
 #include "apps/runs/eval_report.hpp"
 #include "apps/runs/gzip_baseline.hpp"
+#include "apps/runs/log.hpp"
 #include "apps/runs/run_data.hpp"
 #include "apps/runs/run_model.hpp"
 #include "core/base/error.hpp"
@@ -101,14 +100,17 @@ int evaluate_run(const EvalOptions& options) {
   set_threads(static_cast<int>(run.config.threads));
   const Split split = split_named(options.split);
   const std::unique_ptr<DataSource> data = open_data(run.config, run.tokenizer, run.classes);
-  for (const std::string& line : data->left_out()) spdlog::info(line);
+  for (const std::string& line : data->left_out()) log_info(line);
   if (options.gzip) {
     run.model->language_model();
     compare_with_gzip(run, *data, split);
     return exit_done;
   }
   const EvalReport report = evaluate_split(run, *data, split);
-  (options.format == "json" ? print_json : print_text)(report, std::cout);
+  if (options.format == "json")
+    print_json(report, std::cout);
+  else
+    print_text(report, std::cout);
   return exit_done;
 }
 

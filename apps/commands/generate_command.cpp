@@ -1,11 +1,10 @@
-#include <spdlog/spdlog.h>
-
 #include <iostream>
 #include <memory>
 
 #include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/options.hpp"
+#include "apps/runs/log.hpp"
 #include "apps/runs/run_model.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
@@ -85,8 +84,8 @@ int generate_text(const GenerateCommandOptions& options) {
   generation.slide = !options.no_slide;
   generation.stop_token = end;
   generation.on_slide = [&] {
-    spdlog::info("the model has {} positions: generation continues from the last half of the text",
-                 *model.position_limit());
+    log_info(fmt::format("the model has {} positions: generation continues from the last half of the text",
+                         *model.position_limit()));
   };
   generation.on_token = [&](int32_t token) {
     std::cout << filter.push(decoder.push(token)) << std::flush;
@@ -96,8 +95,8 @@ int generate_text(const GenerateCommandOptions& options) {
   const Generated result = generate(model, prompt, generation);
   if (!filter.done()) std::cout << filter.push(decoder.finish()) << filter.finish();
   std::cout << std::endl;
-  if (result.end == GenerateEnd::stop_token) spdlog::info("the document ends here");
-  if (result.end == GenerateEnd::window) spdlog::info("stopped at the model's last position (--no-slide)");
+  if (result.end == GenerateEnd::stop_token) log_info("the document ends here");
+  if (result.end == GenerateEnd::window) log_info("stopped at the model's last position (--no-slide)");
   return exit_done;
 }
 

@@ -1,11 +1,10 @@
-#include <spdlog/spdlog.h>
-
 #include <filesystem>
 #include <memory>
 
 #include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/report/page.hpp"
+#include "apps/runs/log.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/machine/parallel.hpp"
@@ -42,7 +41,7 @@ void check_output(const std::string& output) {
 void add_model_view(const ReportOptions& options, Split split, ReportedRun& reported) {
   const auto note = [&](const std::string& missing, const std::exception& error) {
     reported.notes.push_back(fmt::format("{}: {}", missing, error.what()));
-    spdlog::warn("{}: {}", reported.record.folder, reported.notes.back());
+    log_warning(fmt::format("{}: {}", reported.record.folder, reported.notes.back()));
   };
   try {
     const SavedRun run = open_run(reported.record.folder);
@@ -75,7 +74,7 @@ int write_report(const ReportOptions& options) {
     if (!options.curves_only) add_model_view(options, split, runs.back());
   }
   replace_file(options.output, report_page(runs));
-  spdlog::info("{}: {} {}", options.output, runs.size(), runs.size() == 1 ? "run" : "runs");
+  log_info(fmt::format("{}: {} {}", options.output, runs.size(), runs.size() == 1 ? "run" : "runs"));
   return exit_done;
 }
 

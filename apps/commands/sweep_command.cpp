@@ -1,5 +1,4 @@
 #include <signal.h>
-#include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "apps/commands/options.hpp"
 #include "apps/commands/sweep.hpp"
 #include "apps/commands/train_run.hpp"
+#include "apps/runs/log.hpp"
 #include "apps/runs/run_table.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
@@ -114,23 +114,23 @@ int run_sweep(const ConfigOptions& options) {
     const std::string place = (sweep.folder / run.name).string();
     const std::string count = fmt::format("run {} of {}", i + 1, sweep.runs.size());
     if (is_finished(run)) {
-      spdlog::info("{}: {} is finished", count, place);
+      log_info(fmt::format("{}: {} is finished", count, place));
       continue;
     }
-    spdlog::info("{}: {}", count, place);
+    log_info(fmt::format("{}: {}", count, place));
     const Ending ending = run_in_child(run);
     if (StopSignals::received() != 0 || ending.code == exit_interrupted) {
-      spdlog::info("sweep interrupted in {}; the same command continues from there", count);
+      log_info(fmt::format("sweep interrupted in {}; the same command continues from there", count));
       return exit_interrupted;
     }
     if (ending.code == exit_done) continue;
     failed.push_back(fmt::format("{}: {}", place, describe_ending(ending)));
-    spdlog::error("{}: {}; the other runs continue", count, failed.back());
+    log_error(fmt::format("{}: {}; the other runs continue", count, failed.back()));
   }
   print_table(sweep);
-  for (const std::string& failure : failed) spdlog::error("failed: {}", failure);
+  for (const std::string& failure : failed) log_error(fmt::format("failed: {}", failure));
   if (!failed.empty())
-    spdlog::error("{} of {} runs failed; the same command tries them again", failed.size(), sweep.runs.size());
+    log_error(fmt::format("{} of {} runs failed; the same command tries them again", failed.size(), sweep.runs.size()));
   return failed.empty() ? exit_done : exit_failed;
 }
 

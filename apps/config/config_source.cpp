@@ -38,7 +38,7 @@ std::optional<std::string> read_file(const std::string& path, std::string& reaso
 /// Parses a file's text and merges it into `root`. False if it could not be parsed.
 bool merge_text(ConfigNode& root, std::string text, const Place& start, ProblemList& problems) {
   if (starts_with(text, "\xEF\xBB\xBF")) text.erase(0, 3);  // byte order mark
-  auto tree = parse_yaml(text, start, Positions::kept, "", problems);
+  auto tree = parse_yaml(text, start, Places::kept, "", problems);
   if (!tree) return false;
   if (tree->kind == NodeKind::map) {
     merge(root, std::move(*tree));
@@ -109,7 +109,7 @@ bool merge_override(ConfigNode& root, const std::string& override, int order, Pr
     problems.add(place, "", "expected path.to.key=value");
     return false;
   }
-  auto value = parse_yaml(override.substr(equals + 1), place, Positions::dropped, path, problems);
+  auto value = parse_yaml(override.substr(equals + 1), place, Places::dropped, path, problems);
   if (!value) return false;
   if (!value->place.given()) value->place = place;  // nothing after the equals sign
   const auto wrong = set_below(root, *parts, 0, std::move(*value));

@@ -37,8 +37,8 @@ std::size_t depth_of(const ConfigNode& node) {
 /// Builds the tree from the parser's events, which come in document order.
 class TreeBuilder final : public YAML::EventHandler {
  public:
-  TreeBuilder(const Place& start, Positions positions, const std::string& path, ProblemList& problems)
-      : start_(start), positions_(positions), path_(path), problems_(problems) {}
+  TreeBuilder(const Place& start, Places places, const std::string& path, ProblemList& problems)
+      : start_(start), places_(places), path_(path), problems_(problems) {}
 
   ConfigNode root;
 
@@ -100,7 +100,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   Place place_of(const YAML::Mark& mark) const {
     Place place = start_;
-    if (positions_ == Positions::kept && !mark.is_null()) {
+    if (places_ == Places::kept && !mark.is_null()) {
       place.line = mark.line + 1;
       place.column = mark.column + 1;
     }
@@ -190,7 +190,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   Place start_;
-  Positions positions_;
+  Places places_;
   std::string path_;
   ProblemList& problems_;
   std::vector<Open> open_;
@@ -216,7 +216,7 @@ std::string advice(const std::string& text, int line, const std::string& message
 }
 
 /// The line and column of the first byte that YAML does not allow, and why.
-std::optional<Refused> find_bad_byte(const std::string& text, Place place, Positions positions) {
+std::optional<Refused> find_bad_byte(const std::string& text, Place place, Places places) {
   int line = 1, column = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto lead = static_cast<unsigned char>(text[i]);
@@ -225,7 +225,7 @@ std::optional<Refused> find_bad_byte(const std::string& text, Place place, Posit
     const bool valid = character.state == Utf8Character::State::valid;
     const bool control = (lead < 0x20 && lead != '\n' && lead != '\r' && lead != '\t') || lead == 0x7F;
     if (!valid || control) {
-      if (positions == Positions::kept) place.line = line, place.column = column;
+      if (places == Places::kept) place.line = line, place.column = column;
       return Refused{place, fmt::format("byte 0x{:02x} is not {}", lead, control ? "allowed in YAML" : "UTF-8 text")};
     }
     i += character.bytes - 1;
@@ -236,15 +236,15 @@ std::optional<Refused> find_bad_byte(const std::string& text, Place place, Posit
 
 }  // namespace
 
-std::optional<ConfigNode> parse_yaml(const std::string& text, const Place& start, Positions positions,
+std::optional<ConfigNode> parse_yaml(const std::string& text, const Place& start, Places places,
                                      const std::string& path, ProblemList& problems) {
-  if (const auto bad = find_bad_byte(text, start, positions)) {
+  if (const auto bad = find_bad_byte(text, start, places)) {
     problems.add(bad->place, "", bad->message);
     return std::nullopt;
   }
   Place place = start;
   std::string message;
-  TreeBuilder builder(start, positions, path, problems);
+  TreeBuilder builder(start, places, path, problems);
   try {
     // Without a document's end the library takes the rest of the text for a scalar whose closing quote is missing.
     std::istringstream stream(text + "\n...\n");
@@ -260,7 +260,7 @@ std::optional<ConfigNode> parse_yaml(const std::string& text, const Place& start
       place = builder.last_place();
       message = "not valid YAML: a quote opened here, or later, is never closed";
     } else {
-      const bool known = positions == Positions::kept && !error.mark.is_null();
+      const bool known = places == Places::kept && !error.mark.is_null();
       if (known) place.line = error.mark.line + 1, place.column = error.mark.column + 1;
       message = fmt::format("not valid YAML: {}{}", error.msg, advice(text, error.mark.line + 1, error.msg));
     }

@@ -1,7 +1,6 @@
 #include "apps/runs/run_data.hpp"
 
-#include <spdlog/spdlog.h>
-
+#include "apps/runs/log.hpp"
 #include "core/base/error.hpp"
 
 namespace capstan {
@@ -19,7 +18,7 @@ std::unique_ptr<DataSource> open_data(const RunConfig& config, std::shared_ptr<c
   inputs.classes = classes;
   inputs.batches = {config.train.batch_size, config.train.batch_tokens};
   inputs.seed = static_cast<uint64_t>(config.seed);
-  if (config.train.progress != ProgressMode::none) inputs.log = [](const std::string& line) { spdlog::info(line); };
+  if (config.train.progress != ProgressMode::none) inputs.log = [](const std::string& line) { log_info(line); };
   return open_source(config.data, inputs);
 }
 

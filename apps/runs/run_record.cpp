@@ -1,13 +1,12 @@
 #include "apps/runs/run_record.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "apps/config/config.hpp"
+#include "apps/runs/log.hpp"
 #include "core/base/error.hpp"
 #include "core/io/json.hpp"
 #include "core/text/affixes.hpp"
@@ -108,7 +107,7 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
     try {
       runs.push_back(read_record(folder));
     } catch (const Error& error) {
-      spdlog::warn("{}; left out", error.what());
+      log_warning(fmt::format("{}; left out", error.what()));
     }
   }
   if (runs.empty())

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/array/segments_fill.hpp"
+#include "core/base/round_up.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
 
@@ -19,14 +20,12 @@ constexpr int64_t group_channels = 64;
 /// below 2^-20: what a key far above its row's own does to the row is then less than 1e-6 of the largest output.
 constexpr real denominator_floor = sizeof(real) == 4 ? real(1e-13) : real(1e-250);
 
-constexpr int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-
 }  // namespace
 
 AftTiles::AftTiles(const Array& qkv, const AftLayout& layout, AftBias& bias) : qkv_(qkv), layout_(layout), bias_(bias) {
   cut_tiles();
   cut_groups();
-  weight_stride_ = round_up(max_sources_ + 2, 16);
+  weight_stride_ = round_up<int64_t>(max_sources_ + 2, 16);
   const Shape shape{bias_.heads(), layout_.tile, weight_stride_};
   logits_ = Array::zeros(shape);
   weights_ = Array::zeros(shape);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/round_up.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
 
@@ -10,8 +11,6 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 constexpr double log2_e = 1.442695040888963407359924681001892137;
-
-constexpr int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 }  // namespace
 

@@ -46,7 +46,7 @@ struct Side {
 
 /// out (rows, columns) += (or =, for `replace`) left * right, in every batch;
 /// batches that share an output are added up.
-struct Product {
+struct BatchProduct {
   Side left, right;
   Role out_role;
   real* out;
@@ -55,7 +55,7 @@ struct Product {
 };
 
 /// One run of batches along which every role moves by its step.
-void multiply_run(const Problem& p, const Product& x, int64_t count, const RowPlan::Offsets& offsets) {
+void multiply_run(const Problem& p, const BatchProduct& x, int64_t count, const RowPlan::Offsets& offsets) {
   const auto step = [&](Role role) { return p.batches.step[role]; };
   const auto at = [&](Role role) { return offsets[role] * p.size[role]; };
   const MatrixView left{x.left.data + at(x.left.role), p.columns[x.left.role], x.left.transpose};
@@ -84,13 +84,13 @@ void multiply_run(const Problem& p, const Product& x, int64_t count, const RowPl
   }
 }
 
-void multiply(const Problem& p, const Product& product) {
+void multiply(const Problem& p, const BatchProduct& product) {
   walk_rows(p.batches, 0, p.batches.rows,
             [&](int64_t, const RowPlan::Offsets& offsets) { multiply_run(p, product, p.batches.length, offsets); });
 }
 
 /// da = g b^T, or its transpose b g^T where a is stored transposed.
-Product grad_a(const Problem& p, const real* b, const real* g, real* out) {
+BatchProduct grad_a(const Problem& p, const real* b, const real* g, real* out) {
   const bool tb = p.options.b == Transpose::yes;
   if (p.options.a == Transpose::no)
     return {{role_y, g, Transpose::no},
@@ -105,7 +105,7 @@ Product grad_a(const Problem& p, const real* b, const real* g, real* out) {
 }
 
 /// db = a^T g, or its transpose g^T a where b is stored transposed.
-Product grad_b(const Problem& p, const real* a, const real* g, real* out) {
+BatchProduct grad_b(const Problem& p, const real* a, const real* g, real* out) {
   const bool ta = p.options.a == Transpose::yes;
   if (p.options.b == Transpose::no)
     return {{role_a, a, ta ? Transpose::no : Transpose::yes},

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/round_up.hpp"
 #include "core/kernels/activation.hpp"
 #include "core/kernels/gemv.hpp"
 #include "core/machine/parallel.hpp"
@@ -25,7 +26,7 @@ constexpr size_t block_bytes = (size_t{16} << 20) - 64;
 
 PackedMemory::Place PackedMemory::take(size_t bytes) {
   constexpr size_t alignment = 64;
-  bytes = (bytes + alignment - 1) / alignment * alignment;
+  bytes = round_up(bytes, alignment);
   if (used_ + bytes > size_) {
     size_ = std::max(bytes, block_bytes);
     block_ = Buffer(size_);

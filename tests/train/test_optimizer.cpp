@@ -28,10 +28,10 @@ void fill_store(ParamStore& store, int64_t decayed, int64_t plain) {
 }
 
 /// State of one number under a textbook implementation in double.
-struct Scalar {
+struct OneWeight {
   double w, m = 0, v = 0;
 };
-using Reference = std::function<void(Scalar&, double g, double lr, double decay, int64_t step)>;
+using Reference = std::function<void(OneWeight&, double g, double lr, double decay, int64_t step)>;
 
 /// Ten steps of the optimizer beside the reference, for every number of a store larger than
 /// a SIMD body, ragged at the end.
@@ -39,7 +39,7 @@ void compare(const OptimizerConfig& config, double weight_decay, const Reference
   ParamStore store;
   fill_store(store, 40003, 517);
   Optimizer optimizer(config, store);
-  std::vector<Scalar> expected;
+  std::vector<OneWeight> expected;
   for (const Param& param : store.params())
     for (int64_t i = 0; i < param.var.size(); ++i) expected.push_back({static_cast<double>(param.var.value()[i])});
   RandomStream random({8, 9});
@@ -66,7 +66,7 @@ void compare(const OptimizerConfig& config, double weight_decay, const Reference
 }  // namespace
 
 TEST_CASE("AdamW follows its equations") {
-  compare(AdamWConfig{0.9, 0.95, 1e-8, 0.1}, 0.1, [](Scalar& s, double g, double lr, double decay, int64_t step) {
+  compare(AdamWConfig{0.9, 0.95, 1e-8, 0.1}, 0.1, [](OneWeight& s, double g, double lr, double decay, int64_t step) {
     s.m = 0.9 * s.m + 0.1 * g;
     s.v = 0.95 * s.v + 0.05 * g * g;
     s.w -= lr * decay * s.w;
@@ -89,7 +89,7 @@ TEST_CASE("AdamW: the first step is the learning rate against the sign of the gr
 
 TEST_CASE("SGD with momentum, Nesterov and decay") {
   for (const bool nesterov : {false, true}) {
-    compare(SgdConfig{0.9, nesterov, 0.05}, 0.05, [nesterov](Scalar& s, double g, double lr, double decay, int64_t) {
+    compare(SgdConfig{0.9, nesterov, 0.05}, 0.05, [nesterov](OneWeight& s, double g, double lr, double decay, int64_t) {
       g += decay * s.w;
       s.m = 0.9 * s.m + g;
       s.w -= lr * (nesterov ? g + 0.9 * s.m : s.m);
@@ -98,7 +98,7 @@ TEST_CASE("SGD with momentum, Nesterov and decay") {
 }
 
 TEST_CASE("Lion follows its equations") {
-  compare(LionConfig{0.9, 0.99, 1}, 1, [](Scalar& s, double g, double lr, double decay, int64_t) {
+  compare(LionConfig{0.9, 0.99, 1}, 1, [](OneWeight& s, double g, double lr, double decay, int64_t) {
     const double direction = 0.9 * s.m + 0.1 * g;
     s.w -= lr * ((direction > 0) - (direction < 0) + decay * s.w);
     s.m = 0.99 * s.m + 0.01 * g;

@@ -1,6 +1,6 @@
 #include "train/records/profile_table.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <string_view>

@@ -13,7 +13,7 @@ using namespace capstan;
 
 namespace {
 
-constexpr double tolerance = sizeof(real) == 8 ? 1e-13 : 3e-6;
+constexpr double op_tolerance = sizeof(real) == 8 ? 1e-13 : 3e-6;
 constexpr real infinity = std::numeric_limits<real>::infinity();
 constexpr real not_a_number = std::numeric_limits<real>::quiet_NaN();
 
@@ -44,10 +44,10 @@ TEST_CASE("element-wise ops broadcast as NumPy does") {
     const Array a = random_array(sa, 1), b = mapped(random_array(sb, 2), [](double v) { return v * v + 0.5; });
     const Var x(a), y(b);
     const xt::xarray<real> u = as_xtensor(a), w = as_xtensor(b);
-    CHECK(difference((x + y).value(), make_array(u + w)) < tolerance);
-    CHECK(difference((x - y).value(), make_array(u - w)) < tolerance);
-    CHECK(difference((x * y).value(), make_array(u * w)) < tolerance);
-    CHECK(difference((x / y).value(), make_array(u / w)) < tolerance);
+    CHECK(difference((x + y).value(), make_array(u + w)) < op_tolerance);
+    CHECK(difference((x - y).value(), make_array(u - w)) < op_tolerance);
+    CHECK(difference((x * y).value(), make_array(u * w)) < op_tolerance);
+    CHECK(difference((x / y).value(), make_array(u / w)) < op_tolerance);
     CHECK(identical(maximum(x, y).value(), make_array(xt::maximum(u, w))));
     CHECK(identical(minimum(x, y).value(), make_array(xt::minimum(u, w))));
     CHECK(identical(mask_greater(a, b), make_array(u > w)));
@@ -87,7 +87,7 @@ TEST_CASE("functions of one operand, from the smallest to the largest arguments"
       {sqrt(square(v) + 1), [](double u) { return std::sqrt(u * u + 1); }},
       {1.0 - v * 2 / 4, [](double u) { return 1 - u / 2; }}};
   for (size_t i = 0; i < cases.size(); ++i)
-    CHECK_MESSAGE(difference(cases[i].first.value(), mapped(x, cases[i].second)) < tolerance, "function " << i);
+    CHECK_MESSAGE(difference(cases[i].first.value(), mapped(x, cases[i].second)) < op_tolerance, "function " << i);
 }
 
 TEST_CASE("no op hides a NaN, wherever it stands") {
@@ -127,14 +127,14 @@ TEST_CASE("reductions over every set of axes") {
       dropped.push_back(static_cast<size_t>(axis));
     }
     const Var v(x);
-    CHECK(difference(sum(v, axes).value(), make_array(xt::sum(values, dropped, now))) < tolerance);
-    CHECK(difference(mean(v, axes).value(), make_array(xt::mean(values, dropped, now))) < tolerance);
+    CHECK(difference(sum(v, axes).value(), make_array(xt::sum(values, dropped, now))) < op_tolerance);
+    CHECK(difference(mean(v, axes).value(), make_array(xt::mean(values, dropped, now))) < op_tolerance);
     CHECK(identical(max(v, axes).value(), make_array(xt::amax(values, dropped, now))));
     CHECK(identical(min(v, axes).value(), make_array(xt::amin(values, dropped, now))));
     const xt::xarray<double> total = xt::sum(xt::exp(values), dropped, now);
-    CHECK(difference(logsumexp(v, axes).value(), make_array(xt::log(total))) < tolerance);
+    CHECK(difference(logsumexp(v, axes).value(), make_array(xt::log(total))) < op_tolerance);
     const xt::xarray<double> kept = xt::sum(values, dropped, now | xt::keep_dims);
-    CHECK(difference(sum(v, axes, keep_dims).value(), make_array(kept)) < tolerance);
+    CHECK(difference(sum(v, axes, keep_dims).value(), make_array(kept)) < op_tolerance);
   }
   for (const auto& reduced : {sum(Var(x), {}), mean(Var(x), {}), max(Var(x), {}), min(Var(x), {})})
     CHECK(identical(reduced.value(), x));

@@ -1,0 +1,15 @@
+// Messages of the program on stderr. The only user of spdlog in apps/.
+#pragma once
+
+#include <string_view>
+
+namespace capstan {
+
+/// From here on messages have the form "level: message", coloured on a terminal.
+void set_up_log();
+
+void log_info(std::string_view message);
+void log_warning(std::string_view message);
+void log_error(std::string_view message);
+
+}  // namespace capstan

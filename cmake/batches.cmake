@@ -1,0 +1,43 @@
+# capstan_batches(variable name SOURCES...): the list to compile in place of `sources`: up to eight sources of a folder
+# become one that includes them, because they include much the same headers. A clean build takes half of the time.
+# What a source defines for itself needs a name of its own within the folder. Sources with SKIP_UNITY_BUILD_INCLUSION stay
+# alone: kernels, whose code must not depend on who is compiled with them, and sources with options or a costly header of
+# their own.
+function(capstan_batches variable name)
+  set(sources ${ARGN})
+  if(NOT CAPSTAN_BATCHES)
+    set(${variable} ${sources} PARENT_SCOPE)
+    return()
+  endif()
+  list(SORT sources)
+  set(batch 0)
+  set(last_folder "")
+  foreach(source ${sources})
+    get_filename_component(source ${source} ABSOLUTE)
+    # Paths start at the root, so that ccache knows a batch in every clone.
+    file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR} ${source})
+    get_filename_component(folder ${path} DIRECTORY)
+    get_source_file_property(alone ${source} SKIP_UNITY_BUILD_INCLUSION)
+    if(alone)
+      list(APPEND result ${source})
+      continue()
+    endif()
+    if(NOT folder STREQUAL last_folder OR size EQUAL 8)
+      math(EXPR batch "${batch} + 1")
+      set(size 0)
+      set(last_folder ${folder})
+    endif()
+    math(EXPR size "${size} + 1")
+    string(APPEND text_${batch} "#include \"${path}\"\n")
+  endforeach()
+  if(batch)
+    foreach(index RANGE 1 ${batch})
+      set(file ${CMAKE_CURRENT_BINARY_DIR}/batches/${name}_${index}.cpp)
+      file(CONFIGURE OUTPUT ${file} CONTENT "${text_${index}}" @ONLY)
+      list(APPEND files ${file})
+    endforeach()
+    # A local variable may have the name of a constant in another source of the batch.
+    set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "-Wno-shadow;-Wshadow=local")
+  endif()
+  set(${variable} ${result} ${files} PARENT_SCOPE)
+endfunction()
