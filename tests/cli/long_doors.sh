@@ -90,7 +90,7 @@ build() {
 
 # trains FILE TYPE: the copy's program trains with the configuration, ends, and goes on from its checkpoint
 trains() {
-  exits 0 "$tree/build/release/capstan" config check --config "$1"
+  exits 0 "$tree/build/release/capstan" config check --config "$1" --set train.steps=4
   exits 0 "$tree/build/release/capstan" train --config "$1" --set train.steps=4
   says "all 4 steps are done" err
   exits 0 "$tree/build/release/capstan" train --config "$1" --set train.steps=8
@@ -118,7 +118,7 @@ YAML
   trains added.yaml
   exits 0 "$tree/build/release/capstan" eval runs/added
   says "odd" out
-  exits 2 "$tree/build/release/capstan" config check --config added.yaml --set data.lenght=3
+  exits 2 "$tree/build/release/capstan" config check --config added.yaml --set train.steps=8 --set data.lenght=3
   says "did you mean length" err
 }
 
