@@ -40,7 +40,7 @@ void check_config(const ModelConfig& config) {
 
 std::optional<int64_t> position_limit(const ModelConfig& config) {
   bool limited = config.positions == Positions::learned;
-  for (const LayerConfig& layer : config.layers) limited = limited || knows_positions(layer.mixer);
+  for (const LayerConfig& layer : config.layers) limited = limited || has_position_limit(layer.mixer);
   return limited ? std::optional<int64_t>(config.max_length) : std::nullopt;
 }
 

@@ -17,7 +17,7 @@ struct CompareOptions {
 
 int compare(const CompareOptions& options) {
   if (options.format != "text" && options.format != "csv")
-    throw ConfigError(fmt::format("--format: {} is none of text, csv", options.format));
+    throw ConfigError(fmt::format("--format: {} is not one of text, csv", options.format));
   const std::vector<RunRecord> runs = read_records(options.runs);
   if (options.format == "csv")
     print_csv(run_table(runs, TableStyle::programs), std::cout);

@@ -88,7 +88,7 @@ void compare_with_gzip(const SavedRun& run, const DataSource& data, Split split)
 
 int evaluate_run(const EvalOptions& options) {
   if (options.format != "text" && options.format != "json")
-    throw ConfigError(fmt::format("--format: {} is none of text, json", options.format));
+    throw ConfigError(fmt::format("--format: {} is not one of text, json", options.format));
   SavedRun run = open_run(options.run);
   const int64_t known = model_vocabulary(run.config, *run.tokenizer);
   if (!options.overrides.empty())

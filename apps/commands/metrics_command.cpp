@@ -15,7 +15,7 @@ struct MetricsOptions {
 
 int show_metrics(const MetricsOptions& options) {
   if (options.format != "text" && options.format != "csv")
-    throw ConfigError(fmt::format("--format: {} is none of text, csv", options.format));
+    throw ConfigError(fmt::format("--format: {} is not one of text, csv", options.format));
   const RunRecord run = read_record(options.run);
   if (options.format == "csv")
     print_csv(curve_table(run, TableStyle::programs), std::cout);

@@ -52,7 +52,7 @@ std::optional<ConfigNode> take_sweep(ConfigNode& tree) {
 
 /// What is wrong with an axis; empty when it can be used.
 std::string axis_problem(const Axis& axis) {
-  if (axis.path == "name" || axis.path == "folder") return "cannot vary: the runs of a sweep are named by their values";
+  if (axis.path == "name" || axis.path == "folder") return "cannot be swept: each run is named after its values";
   if (axis.values.kind != NodeKind::list) return fmt::format("expected a list of values, got {}", shown(axis.values));
   if (axis.values.children.empty()) return "expected at least one value";
   std::set<std::string> seen;
@@ -196,7 +196,7 @@ Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check) {
   const std::optional<ConfigNode> node = take_sweep(tree);
   if (!node) {
     problems.add(tree.place, "",
-                 "there is no key sweep, such as sweep: {seed: [1, 2, 3]}; use capstan train for a single run");
+                 "the key sweep is missing, such as sweep: {seed: [1, 2, 3]}; use capstan train for a single run");
     problems.throw_if_any();
   }
   const std::vector<Axis> axes = axes_of(*node);

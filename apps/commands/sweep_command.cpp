@@ -120,7 +120,7 @@ int run_sweep(const ConfigOptions& options) {
     log_info(fmt::format("{}: {}", count, place));
     const Ending ending = run_in_child(run);
     if (StopSignals::received() != 0 || ending.code == exit_interrupted) {
-      log_info(fmt::format("sweep interrupted in {}; the same command continues from there", count));
+      log_info(fmt::format("sweep interrupted in {}; the same command resumes it", count));
       return exit_interrupted;
     }
     if (ending.code == exit_done) continue;

@@ -95,7 +95,7 @@ std::string colon_hint(const ConfigNode& node) {
 
 std::string in_quotes(std::string_view text, std::size_t longest) {
   const bool cut = text.size() > longest;
-  if (cut) text = text.substr(0, character_border(text, longest));
+  if (cut) text = text.substr(0, character_boundary(text, longest));
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\')

@@ -24,7 +24,7 @@ std::string number_hint(const ConfigNode& node, std::errc error) {
   double number = 0;
   if (node.kind == NodeKind::scalar && node.quoted && parse_number(node.text, number) == std::errc{})
     return " in quotes: remove them";
-  return error == std::errc::result_out_of_range ? ": too large or too small to hold" : "";
+  return error == std::errc::result_out_of_range ? ": out of range for this type" : "";
 }
 
 }  // namespace

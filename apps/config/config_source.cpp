@@ -45,7 +45,7 @@ bool merge_text(ConfigNode& root, std::string text, const Place& start, ProblemL
     return true;
   }
   if (tree->kind == NodeKind::null)
-    problems.add(start, "", "holds no configuration: expected keys such as \"model:\"");
+    problems.add(start, "", "contains no configuration: expected keys such as \"model:\"");
   else
     problems.add(tree->place, "",
                  fmt::format("expected keys such as \"model:\" at the top, got {}{}", shown(*tree), colon_hint(*tree)));
@@ -75,10 +75,10 @@ std::string set_below(ConfigNode& node, const std::vector<std::string>& parts, s
   if (node.kind == NodeKind::list) {
     std::int64_t index = -1;
     if (parse_number(parts[i], index) != std::errc{})
-      return fmt::format("expected the number of a list element, got {}", in_quotes(parts[i], 60));
+      return fmt::format("expected a list index, got {}", in_quotes(parts[i], 60));
     const auto count = static_cast<std::int64_t>(node.children.size());
     if (index < 0 || index >= count)
-      return fmt::format("no list element {}: there are {}, counted from 0", parts[i], count);
+      return fmt::format("there is no list element {}: the list has {}, counted from 0", parts[i], count);
     return set_below(node.children[static_cast<std::size_t>(index)], parts, i + 1, std::move(value));
   }
   ConfigNode* child = node.find(parts[i]);

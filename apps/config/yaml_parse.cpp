@@ -49,7 +49,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents_ > 1) throw Refused{place_of(mark), "a second document begins here, expected one only"};
+    if (++documents_ > 1) throw Refused{place_of(mark), "a second document begins here; only one is allowed"};
   }
   void OnDocumentEnd() override {}
 
@@ -62,7 +62,7 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     if (tag != "?" && tag != "!" && !tag.empty()) refuse_tag(mark);
-    if (value.find('\0') != std::string::npos) throw Refused{place_of(mark), "text must not hold the character \\0"};
+    if (value.find('\0') != std::string::npos) throw Refused{place_of(mark), "text must not contain the character \\0"};
     ConfigNode node = scalar_node(value, tag == "!");
     node.place = place_of(mark);
     add(std::move(node), anchor);

@@ -73,7 +73,7 @@ void take_rotary(Import& import, GatedUnitConfig& config) {
   config.rotary.dims = 2 * static_cast<int64_t>(found.size());
   config.rotary.pairs = RotaryPairs::interleaved;
   if (config.rotary.dims == 0 || config.rotary.dims > config.key_dim)
-    throw Error(fmt::format("{} turns {} of {} features", tensor.name, config.rotary.dims, config.key_dim));
+    throw Error(fmt::format("{} rotates {} of {} features", tensor.name, config.rotary.dims, config.key_dim));
   if (found.size() > 1) config.rotary.base = std::round(std::pow(found[1], -pairs));
   for (size_t pair = 0; pair < found.size(); ++pair)
     if (std::abs(found[pair] * std::pow(config.rotary.base, static_cast<double>(pair) / pairs) - 1) > 1e-3)

@@ -23,7 +23,7 @@ ImportedModule import_module(const SafetensorsFile& file, const std::string& pre
     throw Error(fmt::format(
         "{}: none of AFT_FULL (fc_q, fc_k, fc_v, position_biases), AFTLocal (query, key, value, output, "
         "pos_bias), FastSelfAttention (query, query_att, key, key_att, transform), GAU (to_hidden, to_qk, "
-        "offsetscale) and FLASH (to_hidden, to_qk, qk_offset_scale) was found{}; --prefix gives what precedes "
+        "offsetscale) and FLASH (to_hidden, to_qk, qk_offset_scale) was found{}; set --prefix to what precedes "
         "these names in the file",
         file.path(), prefix.empty() ? "" : " after the prefix " + prefix));
   }

@@ -94,7 +94,7 @@ RunRecord read_record(const std::filesystem::path& folder) {
     // The last line may be incomplete: the run may be training at this moment.
     if (event.is_object()) add_event(event, run);
   }
-  if (run.step == 0) throw Error(fmt::format("{}: has no step: has the run trained yet?", metrics.string()));
+  if (run.step == 0) throw Error(fmt::format("{}: no steps recorded: has training started?", metrics.string()));
   sum_up(run);
   return run;
 }
@@ -112,7 +112,7 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
   }
   if (runs.empty())
     throw Error(
-        "none of the folders is that of a run: give folders with a config.yaml and a metrics.jsonl, such as runs/NAME");
+        "none of the folders is a run folder: give folders with a config.yaml and a metrics.jsonl, such as runs/NAME");
   std::stable_sort(runs.begin(), runs.end(), [](const RunRecord& a, const RunRecord& b) {
     if (a.best.has_value() != b.best.has_value()) return a.best.has_value();
     return a.best ? a.best->loss < b.best->loss : a.train_loss < b.train_loss;

@@ -11,16 +11,16 @@ namespace kernels {
 namespace {
 
 // Threads split the blocks at multiples of this: a loop's SIMD body and its scalar tail may round differently, so the
-// border between them must not move with the number of threads.
+// boundary between them must not move with the number of threads.
 constexpr int64_t unit = 64;
 constexpr int64_t grain = 16384 / unit;
 
 /// body(begin, end, decayed) over pieces that lie on one side of decay_size.
 template <class Body>
 void for_dense_pieces(int64_t count, int64_t decay_size, const Body& body) {
-  const int64_t borders[] = {0, std::min(decay_size, count), count};
+  const int64_t boundaries[] = {0, std::min(decay_size, count), count};
   for (int side = 0; side < 2; ++side) {
-    const int64_t first = borders[side], size = borders[side + 1] - first;
+    const int64_t first = boundaries[side], size = boundaries[side + 1] - first;
     parallel_for((size + unit - 1) / unit, grain, [&](int64_t begin, int64_t end) {
       body(first + begin * unit, first + std::min(end * unit, size), side == 0);
     });

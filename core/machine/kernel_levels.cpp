@@ -49,7 +49,7 @@ State& state() {
 std::string refusal(const std::string& level) {
   if (state().tables.empty())
     return fmt::format(
-        "this build has {} kernels only, for the machine it was made on; levels are chosen in portable "
+        "this build has only {} kernels, for the machine it was built on; levels exist only in portable "
         "builds (cmake --preset portable)",
         kernel_level());
   if (cpu_has_level(level)) return "";

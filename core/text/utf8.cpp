@@ -103,7 +103,7 @@ void append_utf8(std::string& text, uint32_t code_point) {
   }
 }
 
-size_t character_border(std::string_view text, size_t at) {
+size_t character_boundary(std::string_view text, size_t at) {
   if (at >= text.size()) return text.size();
   while (at > 0 && (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80) --at;
   return at;

@@ -33,6 +33,6 @@ void check_utf8(std::string_view text, const std::string& file, TextPlace& place
 void append_utf8(std::string& text, uint32_t code_point);
 
 /// The largest position <= `at` that is not inside a character; the text is valid UTF-8.
-size_t character_border(std::string_view text, size_t at);
+size_t character_boundary(std::string_view text, size_t at);
 
 }  // namespace capstan

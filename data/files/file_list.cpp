@@ -154,7 +154,7 @@ std::vector<FoundFile> list_sources(const std::vector<std::string>& paths, const
       const auto [known, is_new] = source_of.emplace(fs::canonical(file.path, problem).string(), source);
       if (!is_new && known->second != source)
         throw Error(
-            fmt::format("{}: belongs to two sources, {} and {}; each text has one weight: take it out of one "
+            fmt::format("{}: belongs to two sources, {} and {}; each text has one weight: remove it from one "
                         "of them",
                         file.path, paths[known->second], paths[source]));
       file.source = source;

@@ -72,7 +72,7 @@ void read_gzip(const std::string& path, size_t block, const Take& take) {
     int state = Z_OK;
     const char* message = gzerror(file.get(), &state);
     if (state == Z_BUF_ERROR)  // a short read, so it must be looked at before `got`
-      throw Error(fmt::format("{}: the gzip file ends too early; it was not copied or packed in full", path));
+      throw Error(fmt::format("{}: the gzip file is truncated; copy or compress it again", path));
     if (got < 0) throw Error(fmt::format("{}: damaged gzip file ({})", path, message));
     if (gzdirect(file.get()) != 0 && got > 0)
       throw Error(fmt::format("{}: is not a gzip file; remove .gz from its name if it is plain text", path));
@@ -94,7 +94,7 @@ void read_zstd(const std::string& path, size_t block, const Take& take) {
     if (in.pos == in.size && (missing == 0 || !was_full)) {
       in = {packed.data(), read_block(file.get(), packed.data(), packed.size(), path), 0};
       if (in.size == 0 && missing > 0)
-        throw Error(fmt::format("{}: the zstd file ends too early; it was not copied or packed in full", path));
+        throw Error(fmt::format("{}: the zstd file is truncated; copy or compress it again", path));
       if (in.size == 0) return;
     }
     ZSTD_outBuffer out{text.data(), block, 0};

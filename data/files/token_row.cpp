@@ -36,7 +36,7 @@ TokenRow TokenRow::mapped(const std::string& path, int64_t size, int width) {
   row.size_ = size;
   const auto mapping = std::make_shared<Mapping>(path, width);
   if (mapping->file.size() != static_cast<size_t>(size) * static_cast<size_t>(width))
-    throw Error(fmt::format("{}: {} bytes, where {} tokens of {} bytes should be; remove its folder", path,
+    throw Error(fmt::format("{}: has {} bytes instead of {} tokens of {} bytes; remove its folder", path,
                             mapping->file.size(), size, width));
   mapping->file.expect_jumps();
   row.mapping_ = mapping;

@@ -47,7 +47,7 @@ void validate(const AssociativeRecallConfig& c, Problems& problems) {
     problems.add("pairs",
                  fmt::format("{} pairs and their questions need a length of at least {}", c.pairs, 4 * c.pairs));
   if (c.vocabulary <= c.length)
-    problems.add("vocabulary", fmt::format("must be more than the length ({}), is {}", c.length, c.vocabulary));
+    problems.add("vocabulary", fmt::format("must be more than the length ({}), got {}", c.length, c.vocabulary));
 }
 
 AssociativeRecall::AssociativeRecall(const AssociativeRecallConfig& config) : config_(config) {

@@ -151,7 +151,7 @@ ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared
   if (config.train.empty()) throw ConfigError("data: train names no file");
   const auto check_train = [&](bool any_left) {
     bad.check();
-    if (!any_left) throw Error(fmt::format("{}: no row has any text that can be used", join_first(config.train)));
+    if (!any_left) throw Error(fmt::format("{}: no row has usable text", join_first(config.train)));
   };
   const bool named = !config.classes.empty() || !config.classes_file.empty();
   if (!named || train.empty()) check_train(!train.empty());  // with names, the labels are looked at first
@@ -177,7 +177,7 @@ ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared
   data.test = encode(test, *data.tokenizer, config, bad, empty);
   check_train(data.train.size() > 0);
   data.left_out = bad.summary();
-  if (empty > 0) data.left_out.push_back(fmt::format("data: {} texts without any token left out (skip_empty)", empty));
+  if (empty > 0) data.left_out.push_back(fmt::format("data: left out {} texts without tokens (skip_empty)", empty));
   return data;
 }
 

@@ -62,8 +62,7 @@ class Columns {
     const auto value = parse_integer(column);
     if (value && *value != 0) return *value;
     if (!choice_.header)
-      throw ConfigError(
-          fmt::format("data: column '{}' is neither a number from 1 nor, without header: true, a name", column));
+      throw ConfigError(fmt::format("data: column '{}' is not a number from 1; names need header: true", column));
     throw Error(fmt::format("{}:1: no column is called '{}'; the header has: {}", file_, column, join_first(header)));
   }
 
@@ -181,9 +180,9 @@ std::vector<std::string_view> LabelledText::columns() const {
   std::vector<std::string_view> result;
   const std::string_view whole = text;
   size_t begin = 0;
-  for (const size_t border : borders) {
-    result.push_back(whole.substr(begin, border - 1 - begin));
-    begin = border;
+  for (const size_t boundary : boundaries) {
+    result.push_back(whole.substr(begin, boundary - 1 - begin));
+    begin = boundary;
   }
   result.push_back(whole.substr(begin));
   return result;

@@ -36,13 +36,13 @@ struct ColumnChoice {
 
 struct LabelledText {
   std::string label, text;
-  int64_t line = 0;                  // where the row begins
-  std::vector<size_t> borders = {};  // in `text`: where each of its columns but the first begins, after the blank
+  int64_t line = 0;                     // where the row begins
+  std::vector<size_t> boundaries = {};  // in `text`: where each of its columns but the first begins, after the blank
 
   void add_column(const std::string& column, bool first) {
     if (!first) {
       text += ' ';
-      borders.push_back(text.size());
+      boundaries.push_back(text.size());
     }
     text += column;
   }

@@ -59,7 +59,7 @@ std::optional<int32_t> end_of_document(const DocumentsConfig& config, const Toke
   return static_cast<int32_t>(tokenizer.vocabulary_size());
 }
 
-size_t document_border(const DocumentsConfig& config, std::string_view text, size_t at) {
+size_t document_boundary(const DocumentsConfig& config, std::string_view text, size_t at) {
   if (at >= text.size()) return text.size();
   text = text.substr(0, at);
   if (const auto* const marker = std::get_if<MarkerDocumentsConfig>(&config)) {
@@ -114,14 +114,14 @@ size_t DocumentCutter::certain(std::string_view text) const {
   const size_t end = marker != nullptr ? marker_begin(text, marker->text) : text.size();
   const size_t last = text.substr(0, end).find_last_not_of(blanks_and_ends);
   if (last == std::string_view::npos) return 0;
-  return border_(text, std::min(last + 1, text.size() - 1));  // seen from the end, the border would be the end
+  return boundary_(text, std::min(last + 1, text.size() - 1));  // seen from the end, the boundary would be the end
 }
 
 DocumentEncoder::DocumentEncoder(const DocumentsConfig& config, const Tokenizer& tokenizer, std::string file)
     : tokenizer_(tokenizer),
       file_(std::move(file)),
       end_(end_of_document(config, tokenizer)),
-      cutter_(config, border_of(tokenizer)) {}
+      cutter_(config, boundary_of(tokenizer)) {}
 
 DocumentCutter::Visit DocumentEncoder::adding_to(std::vector<int32_t>& ids) const {
   return [this, &ids](std::string_view part, bool last) {

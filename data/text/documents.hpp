@@ -64,18 +64,18 @@ std::optional<int32_t> end_of_document(const DocumentsConfig& config, const Toke
 
 /// A position <= `at`, as near as possible, where a document ends, the text between it and the next one included; 0
 /// when there is none.
-size_t document_border(const DocumentsConfig& config, std::string_view text, size_t at);
+size_t document_boundary(const DocumentsConfig& config, std::string_view text, size_t at);
 
 /// Cuts a text that comes in pieces into documents. Blank lines before and after a document are not part of it, nor is
 /// the end of its last line; a document of nothing else is none. What it gives does not depend on the pieces.
 class DocumentCutter {
  public:
   /// A part of a document; with the last one, which may be empty, the document ends.
-  /// Parts are cut where the border allows it.
+  /// Parts are cut where the boundary allows it.
   using Visit = std::function<void(std::string_view part, bool last)>;
 
-  /// border: Tokenizer::border().
-  DocumentCutter(const DocumentsConfig& config, Border border) : config_(config), border_(std::move(border)) {}
+  /// boundary: Tokenizer::boundary().
+  DocumentCutter(const DocumentsConfig& config, Boundary boundary) : config_(config), boundary_(std::move(boundary)) {}
 
   /// Holds back the end of the text while it may be part of what separates documents.
   void push(std::string_view text, const Visit& visit);
@@ -87,7 +87,7 @@ class DocumentCutter {
   size_t certain(std::string_view text) const;
 
   DocumentsConfig config_;
-  Border border_;
+  Boundary boundary_;
   std::string kept_;
   bool open_ = false;  // a part of the document has been given
 };

@@ -48,11 +48,11 @@ std::unique_ptr<const SplitText> read_split_text(const TextSourceConfig& config,
   for (size_t i = 0; i < lists.size(); ++i) text->sources[i] = read_sources(lists[i], rule, bad);
   bad.check();
   text->left_out = bad.summary();
-  Border border = tokenizer != nullptr ? border_of(*tokenizer) : border_of(config.tokenizer);
+  Boundary boundary = tokenizer != nullptr ? boundary_of(*tokenizer) : boundary_of(config.tokenizer);
   if (has_documents(config.documents))
-    border = [&](std::string_view all, size_t at) { return document_border(config.documents, all, at); };
+    boundary = [&](std::string_view all, size_t at) { return document_boundary(config.documents, all, at); };
   text->pieces = split_sources(text->sources[0], {config.split, share_of(config.valid, config.valid_fraction),
-                                                  share_of(config.test, config.test_fraction), std::move(border)});
+                                                  share_of(config.test, config.test_fraction), std::move(boundary)});
   add_whole(text->sources[1], text->pieces.valid);
   add_whole(text->sources[2], text->pieces.test);
   check_marker(config.documents, text->pieces.train);
@@ -80,7 +80,7 @@ int64_t encode(const std::vector<Piece>& pieces, const DocumentsConfig& document
       put(tokens);
       tokens.clear();
     };
-    for_blocks(piece.open(progress), border_of(tokenizer), [&](std::string_view block) {
+    for_blocks(piece.open(progress), boundary_of(tokenizer), [&](std::string_view block) {
       encoder.push(block, tokens);
       give();
     });
@@ -100,8 +100,7 @@ void describe_corpora(const TextSourceConfig& config, TextData& data) {
 void check_sizes(const TextSourceConfig& config, int64_t train, int64_t valid) {
   const double share = share_of(config.valid, config.valid_fraction);
   if (share > 0 && valid == 0)
-    throw Error(
-        fmt::format("data: a share of {} of the training text is no text to validate on; raise valid_fraction", share));
+    throw Error(fmt::format("data: {} of the training text is too little to validate on; raise valid_fraction", share));
   if (train == 0)
     throw Error("data: no text is left to train on; add text, lower valid_fraction or list files in data.valid");
 }

@@ -18,7 +18,7 @@ void check_line(const Text& text, size_t begin, size_t end, const std::string& p
   TextPlace place{number, 1};
   while (begin < end) {
     const std::string_view rest = text.view().substr(begin, end - begin);
-    const size_t border = character_border(rest, text_block), size = border > 0 ? border : rest.size();
+    const size_t boundary = character_boundary(rest, text_block), size = boundary > 0 ? boundary : rest.size();
     check_utf8(rest.substr(0, size), path, place);
     if (begin + size < end) text.release(begin, begin + size);
     begin += size;
@@ -93,10 +93,10 @@ void read_to_files(SourceText& source, const ReadRule& rule, const std::string& 
 }
 
 /// The last place at or before a share of the text where it may be cut.
-size_t cut_position(std::string_view text, double share, const Border& border) {
+size_t cut_position(std::string_view text, double share, const Boundary& boundary) {
   // 1 - 0.05 - 0.05 is a little less than 0.9: a product just below a whole number is that number.
   constexpr double rounding = 1e-12;
-  return border(text, static_cast<size_t>(std::floor(static_cast<double>(text.size()) * share * (1 + rounding))));
+  return boundary(text, static_cast<size_t>(std::floor(static_cast<double>(text.size()) * share * (1 + rounding))));
 }
 
 void add_piece(std::vector<Piece>& pieces, const SourceText& file, size_t begin, size_t end) {
@@ -107,9 +107,9 @@ void split_tails(const std::vector<SourceText>& files, const SplitRule& rule, Pi
   for (const SourceText& file : files) {
     const Text text = file.open(0, file.size);
     const size_t end = file.size;
-    const size_t test_begin = rule.test > 0 ? cut_position(text.view(), 1 - rule.test, rule.border) : end;
+    const size_t test_begin = rule.test > 0 ? cut_position(text.view(), 1 - rule.test, rule.boundary) : end;
     const size_t valid_begin =
-        rule.valid > 0 ? cut_position(text.view(), 1 - rule.valid - rule.test, rule.border) : test_begin;
+        rule.valid > 0 ? cut_position(text.view(), 1 - rule.valid - rule.test, rule.boundary) : test_begin;
     add_piece(pieces.train, file, 0, valid_begin);
     add_piece(pieces.valid, file, valid_begin, test_begin);
     add_piece(pieces.test, file, test_begin, end);

@@ -53,7 +53,7 @@ struct Pieces {
 struct SplitRule {
   TextSplit split = TextSplit::tail;
   double valid = 0, test = 0;  // shares
-  Border border;
+  Boundary boundary;
 };
 
 /// The pieces of files, of which shares are held out. Throws Error when nothing is left to train on.

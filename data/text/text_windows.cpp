@@ -56,7 +56,7 @@ TrainingWindows::Stretch TrainingWindows::make_stretch(int64_t begin, int64_t en
                                                        const std::string& text) {
   const int64_t labels = end - begin - 1;
   if (labels < length)
-    throw Error(fmt::format("data: {} has {} tokens, one example needs {}; add text or lower sequence_length", text,
+    throw Error(fmt::format("data: {} has {} tokens, but one example needs {}; add text or lower sequence_length", text,
                             end - begin, length + 1));
   // One window less than would fit leaves room for every offset, and gives every epoch the same number of batches.
   const int64_t windows = std::max<int64_t>(1, labels / length - 1);
@@ -139,7 +139,7 @@ EvaluationWindows::EvaluationWindows(const TextCorpus& corpus, const Options& op
   plan_ = cut_batches(std::move(order), batches, length);
 }
 
-int64_t EvaluationWindows::border_within(int64_t begin, int64_t end) const {
+int64_t EvaluationWindows::boundary_within(int64_t begin, int64_t end) const {
   if (!corpus_.end_of_document) return end;
   const std::vector<int32_t> tokens = corpus_.tokens.slice(begin, end);
   const auto found = std::find(tokens.rbegin(), tokens.rend(), *corpus_.end_of_document);
@@ -152,7 +152,7 @@ void EvaluationWindows::add_text(int64_t file, int64_t begin, int64_t end) {
     const int64_t first = within_document ? counted - options_.overlap : counted;
     int64_t last = std::min(end, first + options_.sequence_length);
     // A document that the window would cut begins the next one.
-    if (last < end) last = border_within(counted, last);
+    if (last < end) last = boundary_within(counted, last);
     windows_.push_back({file, begin, first, counted, last});
     within_document = corpus_.end_of_document != corpus_.tokens[last - 1];
     counted = last;

@@ -93,7 +93,7 @@ class EvaluationWindows final : public BatchSource {
   };
   void add_text(int64_t file, int64_t begin, int64_t end);
   /// Behind the last document that ends within tokens [begin, end); `end` when none does.
-  int64_t border_within(int64_t begin, int64_t end) const;
+  int64_t boundary_within(int64_t begin, int64_t end) const;
 
   const TextCorpus& corpus_;
   Options options_;

@@ -23,7 +23,7 @@ void for_each_blank_separated(std::string_view text, const Body& body) {
 }
 
 /// The last place at or before `at` that is not inside a word.
-inline size_t blank_separated_border(std::string_view text, size_t at) {
+inline size_t blank_separated_boundary(std::string_view text, size_t at) {
   if (at >= text.size()) return text.size();
   while (at > 0 && token_blanks.find(text[at - 1]) == std::string_view::npos) --at;
   return at;

@@ -39,7 +39,7 @@ CharTokenizer CharTokenizer::from_texts(const Texts& texts, const Normalisation&
   std::set<uint32_t> found;
   for (size_t i = 0; i < texts.count(); ++i) {
     TextPlace place;
-    for_blocks(texts.open(i), border_of(empty), [&](std::string_view text) {
+    for_blocks(texts.open(i), boundary_of(empty), [&](std::string_view text) {
       check_utf8(text, "text", place);
       each_code_point(text, normalisation, [&](uint32_t point) { found.insert(point); });
     });
@@ -67,8 +67,8 @@ std::string CharTokenizer::piece(int32_t id, int32_t) const {
   return text;
 }
 
-size_t CharTokenizer::border(std::string_view text, size_t at) const {
-  return normalisation_.form == NormalForm::none ? character_border(text, at) : normalisation_border(text, at);
+size_t CharTokenizer::boundary(std::string_view text, size_t at) const {
+  return normalisation_.form == NormalForm::none ? character_boundary(text, at) : normalisation_boundary(text, at);
 }
 
 std::string CharTokenizer::to_json() const {

@@ -33,7 +33,7 @@ class CharTokenizer final : public Tokenizer {
   /// The unknown id is shown as U+FFFD.
   std::string piece(int32_t id, int32_t previous) const override;
   bool needs_utf8() const override { return true; }
-  size_t border(std::string_view text, size_t at) const override;
+  size_t boundary(std::string_view text, size_t at) const override;
   int32_t start_token() const override { return id_of('\n'); }
   std::string to_json() const override;
 

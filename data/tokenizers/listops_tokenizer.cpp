@@ -34,7 +34,7 @@ std::string ListOpsTokenizer::piece(int32_t id, int32_t previous) const {
   return (previous < 0 ? "" : " ") + std::string(words[static_cast<size_t>(id)]);
 }
 
-size_t ListOpsTokenizer::border(std::string_view text, size_t at) const { return blank_separated_border(text, at); }
+size_t ListOpsTokenizer::boundary(std::string_view text, size_t at) const { return blank_separated_boundary(text, at); }
 
 std::string ListOpsTokenizer::to_json() const { return json_text(nlohmann::json{{"kind", kind()}}); }
 

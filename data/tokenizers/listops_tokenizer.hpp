@@ -17,7 +17,7 @@ class ListOpsTokenizer final : public Tokenizer {
   std::vector<int32_t> encode(std::string_view text, const std::string& file = "text") const override;
   std::string piece(int32_t id, int32_t previous) const override;
   bool needs_utf8() const override { return false; }
-  size_t border(std::string_view text, size_t at) const override;
+  size_t boundary(std::string_view text, size_t at) const override;
   int32_t start_token() const override { return end; }
   std::string to_json() const override;
 };

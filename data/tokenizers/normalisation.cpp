@@ -54,7 +54,7 @@ std::string normalised(std::string_view text, const Normalisation& rule) {
   return result;
 }
 
-size_t normalisation_border(std::string_view text, size_t at) {
+size_t normalisation_boundary(std::string_view text, size_t at) {
   if (at >= text.size()) return text.size();
   while (at > 0 && !is_ascii(text[at])) --at;
   return at;

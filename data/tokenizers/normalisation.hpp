@@ -38,6 +38,6 @@ std::string normalised(std::string_view text, const Normalisation& rule);
 
 /// The largest position <= `at` with an ASCII character after it, or the text's end:
 /// normalised() may work on the two sides alone.
-size_t normalisation_border(std::string_view text, size_t at);
+size_t normalisation_boundary(std::string_view text, size_t at);
 
 }  // namespace capstan

@@ -31,7 +31,7 @@ std::string NumberTokenizer::piece(int32_t id, int32_t previous) const {
   return (previous < 0 ? "" : " ") + std::to_string(id);
 }
 
-size_t NumberTokenizer::border(std::string_view text, size_t at) const { return blank_separated_border(text, at); }
+size_t NumberTokenizer::boundary(std::string_view text, size_t at) const { return blank_separated_boundary(text, at); }
 
 std::string NumberTokenizer::to_json() const { return json_text(nlohmann::json{{"kind", kind()}, {"size", size_}}); }
 

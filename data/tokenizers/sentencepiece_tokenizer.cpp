@@ -139,15 +139,15 @@ std::string SentencePieceTokenizer::piece(int32_t id, int32_t previous) const {
   return invents_blank_ && first_of_line && !text.empty() && text[0] == ' ' ? text.substr(1) : text;
 }
 
-size_t SentencePieceTokenizer::word_border(std::string_view text, size_t at) {
+size_t SentencePieceTokenizer::word_boundary(std::string_view text, size_t at) {
   if (at >= text.size()) return text.size();
   const auto is_ascii = [](char c) { return static_cast<uint8_t>(c) < 0x80; };  // others may be blanks in nfkc
   while (at > 0 && text[at] != '\n' && text[at - 1] != '\n' && !(begins_word(text, at) && is_ascii(text[at - 1]))) --at;
   return at;
 }
 
-size_t SentencePieceTokenizer::border(std::string_view text, size_t at) const {
-  if (by_words_) return word_border(text, at);
+size_t SentencePieceTokenizer::boundary(std::string_view text, size_t at) const {
+  if (by_words_) return word_boundary(text, at);
   if (at >= text.size()) return text.size();
   while (at > 0 && text[at] != '\n' && text[at - 1] != '\n') --at;
   return at;

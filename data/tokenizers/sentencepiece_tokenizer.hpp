@@ -71,12 +71,12 @@ class SentencePieceTokenizer final : public Tokenizer {
   /// A byte's token is that byte, the unknown one is shown as U+FFFD, `<s>` and its like as nothing.
   std::string piece(int32_t id, int32_t previous) const override;
   bool needs_utf8() const override { return true; }
-  size_t border(std::string_view text, size_t at) const override;
+  size_t boundary(std::string_view text, size_t at) const override;
   int32_t start_token() const override { return end_of_line_; }
   std::string to_json() const override;
 
-  /// border() of the models that train_sentencepiece() makes: before a word's blanks, before and after a line's end.
-  static size_t word_border(std::string_view text, size_t at);
+  /// boundary() of the models that train_sentencepiece() makes: before a word's blanks, before and after a line's end.
+  static size_t word_boundary(std::string_view text, size_t at);
 
  private:
   void learn_pieces();

@@ -56,7 +56,7 @@ class Sentences final : public sentencepiece::SentenceIterator {
     size_t end = std::min(front.find('\n'), front.size()), next = end + 1;
     if (end > longest_sentence) {
       const size_t blank = front.rfind(' ', longest_sentence);
-      end = next = blank == 0 || blank == std::string_view::npos ? character_border(rest, longest_sentence) : blank;
+      end = next = blank == 0 || blank == std::string_view::npos ? character_boundary(rest, longest_sentence) : blank;
     }
     sentence_ = rest.substr(0, end);
     at_ += std::min(next, rest.size());
@@ -125,7 +125,7 @@ std::string number_after(const std::string& message, const std::string& words) {
   const std::string most = number_after(message, "set it to a value <= ");
   if (!most.empty())
     throw ConfigError(
-        fmt::format("data.tokenizer.vocabulary_size: the training text gives no {} pieces; set it to {} "
+        fmt::format("data.tokenizer.vocabulary_size: the training text does not yield {} pieces; set it to {} "
                     "or less, or train on more text",
                     config.vocabulary_size, most));
   const std::string least = number_after(message, fmt::format("{} vs ", config.vocabulary_size));
@@ -142,7 +142,7 @@ std::string number_after(const std::string& message, const std::string& words) {
 std::string train_sentencepiece(const SentencePieceTokenizerConfig& config, const Texts& texts) {
   for (size_t i = 0; i < texts.count(); ++i) {
     TextPlace place;
-    for_blocks(texts.open(i), character_border,
+    for_blocks(texts.open(i), character_boundary,
                [&](std::string_view text) { check_utf8(text, "training text", place); });
   }
   Sentences sentences(texts, config.normalisation, config.training_bytes);

@@ -6,10 +6,10 @@
 namespace capstan {
 namespace {
 
-size_t cut(std::string_view text, size_t size, const Border& border) {
+size_t cut(std::string_view text, size_t size, const Boundary& boundary) {
   if (size >= text.size()) return text.size();
   const size_t line_end = text.rfind('\n', size - 1);
-  return border(text, line_end != std::string_view::npos && line_end >= size / 2 ? line_end + 1 : size);
+  return boundary(text, line_end != std::string_view::npos && line_end >= size / 2 ? line_end + 1 : size);
 }
 
 }  // namespace
@@ -45,12 +45,12 @@ size_t find(const Text& text, std::string_view sought, size_t at) {
   return std::string_view::npos;
 }
 
-void for_blocks(const Text& text, const Border& border, const std::function<void(std::string_view)>& visit,
+void for_blocks(const Text& text, const Boundary& boundary, const std::function<void(std::string_view)>& visit,
                 size_t size) {
   const std::string_view all = text.view();
   for (size_t begin = 0; begin < all.size();) {
     size_t length = 0;
-    for (size_t wanted = size; length == 0; wanted *= 2) length = cut(all.substr(begin), wanted, border);
+    for (size_t wanted = size; length == 0; wanted *= 2) length = cut(all.substr(begin), wanted, boundary);
     visit(all.substr(begin, length));
     text.pass(begin, begin + length);
     begin += length;

@@ -62,12 +62,12 @@ class Texts {
 /// The first occurrence of `sought` (not longer than text_block) at or after `at`, or npos. Releases what it passes.
 size_t find(const Text& text, std::string_view sought, size_t at);
 
-/// Where a text may be cut: Tokenizer::border().
-using Border = std::function<size_t(std::string_view text, size_t at)>;
+/// Where a text may be cut: Tokenizer::boundary().
+using Boundary = std::function<size_t(std::string_view text, size_t at)>;
 
 /// Calls visit(block) for one block of a text after the other, and passes it. Blocks have about `size` bytes and end
-/// at a border, at a line's end where one is near; longer ones only where the text has no border.
-void for_blocks(const Text& text, const Border& border, const std::function<void(std::string_view)>& visit,
+/// at a boundary, at a line's end where one is near; longer ones only where the text has no boundary.
+void for_blocks(const Text& text, const Boundary& boundary, const std::function<void(std::string_view)>& visit,
                 size_t size = text_block);
 
 }  // namespace capstan

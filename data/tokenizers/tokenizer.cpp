@@ -47,8 +47,8 @@ std::string StreamingDecoder::take(bool at_end) {
   return text;
 }
 
-Border border_of(const Tokenizer& tokenizer) {
-  return [&tokenizer](std::string_view text, size_t at) { return tokenizer.border(text, at); };
+Boundary boundary_of(const Tokenizer& tokenizer) {
+  return [&tokenizer](std::string_view text, size_t at) { return tokenizer.boundary(text, at); };
 }
 
 }  // namespace capstan

@@ -29,7 +29,7 @@ class Tokenizer {
   /// Must a text be valid UTF-8?
   virtual bool needs_utf8() const = 0;
   /// A position <= `at`, as near as is easily found, where the text may be cut in two without changing its tokens.
-  virtual size_t border(std::string_view text, size_t at) const = 0;
+  virtual size_t boundary(std::string_view text, size_t at) const = 0;
   /// The token in front of a text's first one, so that every token of the text is predicted: the end of a line.
   virtual int32_t start_token() const = 0;
 
@@ -61,7 +61,7 @@ class StreamingDecoder {
   std::string pending_;
 };
 
-/// Tokenizer::border() of a tokenizer, which must outlive it.
-Border border_of(const Tokenizer& tokenizer);
+/// Tokenizer::boundary() of a tokenizer, which must outlive it.
+Boundary boundary_of(const Tokenizer& tokenizer);
 
 }  // namespace capstan

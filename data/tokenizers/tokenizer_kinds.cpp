@@ -103,13 +103,14 @@ bool learns_from_texts(const TokenizerConfig& config) {
   return std::holds_alternative<CharTokenizerConfig>(config);
 }
 
-Border border_of(const TokenizerConfig& config) {
+Boundary boundary_of(const TokenizerConfig& config) {
   const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config);
-  if (pieces != nullptr && is_trained(*pieces)) return SentencePieceTokenizer::word_border;
+  if (pieces != nullptr && is_trained(*pieces)) return SentencePieceTokenizer::word_boundary;
   TokenizerConfig empty = config;  // the vocabulary does not matter
   if (auto* word = std::get_if<WordTokenizerConfig>(&empty)) word->vocabulary.clear();
-  return
-      [tokenizer = make_tokenizer(empty, {})](std::string_view text, size_t at) { return tokenizer->border(text, at); };
+  return [tokenizer = make_tokenizer(empty, {})](std::string_view text, size_t at) {
+    return tokenizer->boundary(text, at);
+  };
 }
 
 }  // namespace capstan

@@ -26,7 +26,7 @@ std::shared_ptr<const Tokenizer> tokenizer_from_json(const std::string& json, co
 bool learns_from_texts(const TokenizerConfig& config);
 /// Must texts be valid UTF-8?
 bool needs_utf8(const TokenizerConfig& config);
-/// Tokenizer::border() of the tokenizer that make_tokenizer() would make, before it is made.
-Border border_of(const TokenizerConfig& config);
+/// Tokenizer::boundary() of the tokenizer that make_tokenizer() would make, before it is made.
+Boundary boundary_of(const TokenizerConfig& config);
 
 }  // namespace capstan

@@ -63,7 +63,7 @@ WordTokenizer WordTokenizer::from_texts(const WordTokenizerConfig& config, const
   std::unordered_map<std::string, int64_t> counts;
   const WordTokenizer empty(rule, {});
   for (size_t i = 0; i < texts.count(); ++i)
-    for_blocks(texts.open(i), border_of(empty), [&](std::string_view text) {
+    for_blocks(texts.open(i), boundary_of(empty), [&](std::string_view text) {
       split_words(text, rule, [&](std::string_view word) {
         if (word != "\n") ++counts[lowered(word, config.lower_case)];
       });
@@ -97,7 +97,7 @@ WordTokenizer WordTokenizer::from_file(const WordTokenizerConfig& config) {
     const std::string word(line.text);
     const auto [found, added] = seen.emplace(word, line.number);
     if (!added)
-      throw Error(fmt::format("{}:{}: the word '{}' is in line {} already; remove one of them", config.vocabulary,
+      throw Error(fmt::format("{}:{}: the word '{}' is already on line {}; remove one of them", config.vocabulary,
                               line.number, word, found->second));
     if (word != unknown_word && word != end_of_line_word) words.push_back(word);
   }
@@ -125,7 +125,7 @@ std::string WordTokenizer::piece(int32_t id, int32_t previous) const {
   return (first_of_line ? "" : " ") + words_[static_cast<size_t>(id)];
 }
 
-size_t WordTokenizer::border(std::string_view text, size_t at) const {
+size_t WordTokenizer::boundary(std::string_view text, size_t at) const {
   if (at >= text.size()) return text.size();
   while (at > 0 && !is_blank(text[at - 1]) && text[at - 1] != '\n') --at;
   return at;

@@ -67,7 +67,7 @@ class WordTokenizer final : public Tokenizer {
   /// Words are joined by one blank, lines by '\n'.
   std::string piece(int32_t id, int32_t previous) const override;
   bool needs_utf8() const override { return true; }
-  size_t border(std::string_view text, size_t at) const override;
+  size_t boundary(std::string_view text, size_t at) const override;
   int32_t start_token() const override { return end_of_line; }
   std::string to_json() const override;
   /// All words in the order of their ids.

@@ -15,7 +15,7 @@ struct RunningMeanConfig {
   int64_t expansion = 1;
 
   /// It has no parameters per position, so documents may have any length.
-  bool knows_positions() const { return false; }
+  bool has_position_limit() const { return false; }
 };
 
 /// The name, limits and help of every option. Unknown keys, values past the limits and --set are handled from here.

@@ -31,7 +31,7 @@ void describe_projections(Fields& f, AftProjections& c) {
 /// w = 0: every key counts by its content alone. O(T D) time, O(D) decode state.
 struct AftSimpleConfig : AftProjections {
   static constexpr const char* type_name = "aft-simple";
-  bool knows_positions() const { return false; }
+  bool has_position_limit() const { return false; }
 };
 
 template <class Fields>
@@ -46,7 +46,7 @@ struct AftFullConfig : AftProjections {
   int64_t rank = 64;
   double position_stddev = 0.1;
 
-  bool knows_positions() const { return true; }
+  bool has_position_limit() const { return true; }
 };
 
 template <class Fields>
@@ -70,7 +70,7 @@ struct AftLocalConfig : AftProjections {
   int64_t rank = 64;
   double position_stddev = 0.1;
 
-  bool knows_positions() const { return true; }
+  bool has_position_limit() const { return true; }
 };
 
 template <class Fields>
@@ -86,7 +86,7 @@ struct AftConvConfig : AftProjections {
   int64_t window = 32;
   int64_t heads = 4;
 
-  bool knows_positions() const { return false; }
+  bool has_position_limit() const { return false; }
 };
 
 template <class Fields>

@@ -112,7 +112,7 @@ Array Aft::bias_row(int64_t t, int64_t count) const {
     return row;
   }
   const int64_t known = bias_ == Bias::dense ? position_bias_.dim(0) : position_u_.dim(0);
-  check(t < known, "aft: token {} is past the {} positions this mixer knows", t, known);
+  check(t < known, "aft: token {} is past the {} positions of this mixer", t, known);
   for (int64_t lag = 0; lag < count; ++lag) {
     if (bias_ == Bias::dense) {
       out[lag] = position_bias_.value()[t * known + t - lag];

@@ -20,7 +20,7 @@ struct AttentionConfig {
   bool key_bias = false;  // without rotary positions a gauge parameter: it cancels in the softmax
   bool output_projection = true;
 
-  bool knows_positions() const { return false; }
+  bool has_position_limit() const { return false; }
 };
 
 template <class Fields>

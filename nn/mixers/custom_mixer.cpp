@@ -17,7 +17,7 @@ std::map<std::string, MixerMaker>& makers() {
 
 void register_mixer(const std::string& name, CustomMixerOptions options, MixerMaker make) {
   check(!name.empty() && make != nullptr, "register_mixer: a mixer needs a name and a function that makes it");
-  check(makers().emplace(name, std::move(make)).second, "register_mixer: there is a mixer \"{}\" already", name);
+  check(makers().emplace(name, std::move(make)).second, "register_mixer: a mixer \"{}\" is already registered", name);
   set_custom_options(name, std::move(options));
 }
 

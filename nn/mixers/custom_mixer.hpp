@@ -32,7 +32,7 @@ void register_mixer(const std::string& name, CustomMixerOptions options, MixerMa
 void register_mixer(const std::string& name,
                     std::function<std::unique_ptr<Mixer>(const Scope& scope, const MixerShape& shape)> make);
 
-/// A mixer whose options are a config struct: its describe(), validate(), knows_positions() and make() are used as those
+/// A mixer whose options are a config struct: its describe(), validate(), has_position_limit() and make() are used as those
 /// of the library's mixers are.
 template <class Config>
 void register_mixer(const std::string& name = Config::type_name) {
@@ -41,7 +41,7 @@ void register_mixer(const std::string& name = Config::type_name) {
                              [](const AnyConfig& config, const ModelShape& model, Problems& problems) {
                                validate_config(config.as<Config>(), model, problems);
                              },
-                             [](const AnyConfig& config) { return config.as<Config>().knows_positions(); }};
+                             [](const AnyConfig& config) { return config.as<Config>().has_position_limit(); }};
   register_mixer(name, std::move(options), [](const Scope& scope, const MixerShape& shape, const AnyConfig& config) {
     return make(scope, shape, config.as<Config>());
   });

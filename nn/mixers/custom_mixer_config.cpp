@@ -35,16 +35,16 @@ AnyConfig options_of(const CustomMixerConfig& config) {
   return registered->defaults;
 }
 
-bool CustomMixerConfig::knows_positions() const {
+bool CustomMixerConfig::has_position_limit() const {
   const CustomMixerOptions* const registered = find_custom_options(name);
-  return registered != nullptr && registered->knows_positions && registered->knows_positions(options_of(*this));
+  return registered != nullptr && registered->has_position_limit && registered->has_position_limit(options_of(*this));
 }
 
 void validate(const CustomMixerConfig& config, const ModelShape& model, Problems& problems) {
   const CustomMixerOptions* const registered = find_custom_options(config.name);
   if (registered == nullptr)
     problems.add("name",
-                 fmt::format("this program has no mixer \"{}\" of its own (nn/mixers/custom_mixer.hpp)", config.name));
+                 fmt::format("this program registers no mixer \"{}\" (nn/mixers/custom_mixer.hpp)", config.name));
   else if (registered->validate)
     registered->validate(options_of(config), model, problems);
 }

@@ -16,14 +16,14 @@ struct CustomMixerConfig {
   std::string name;
   AnyConfig options = {};  // the mixer's own config struct; empty: its defaults
 
-  bool knows_positions() const;
+  bool has_position_limit() const;
 };
 
 /// What is known of a registered mixer before one is made. Empty functions: no rules, no parameters per position.
 struct CustomMixerOptions {
   AnyConfig defaults = {};
   std::function<void(const AnyConfig& options, const ModelShape& model, Problems& problems)> validate = {};
-  std::function<bool(const AnyConfig& options)> knows_positions = {};
+  std::function<bool(const AnyConfig& options)> has_position_limit = {};
 };
 
 /// Used by register_mixer(); replaces what the name had.

@@ -26,7 +26,7 @@ struct FastformerConfig {
   bool logit_bias = false;  // gauge parameters: they cancel in the softmax. For published weights
   bool output_projection = true;
 
-  bool knows_positions() const { return false; }
+  bool has_position_limit() const { return false; }
 };
 
 template <class Fields>

@@ -12,7 +12,7 @@ namespace {
 
 GatedUnitConfig unit_config(const FlashConfig& config) {
   check(config.local || config.global, "flash: neither the local nor the global part is on");
-  check(config.chunk >= 1, "flash: a chunk of {} tokens", config.chunk);
+  check(config.chunk >= 1, "flash: chunk must be at least 1, got {}", config.chunk);
   GatedUnitConfig unit = config;
   if (!config.local) unit.position_bias = RelativeBiasKind::none;  // belongs to the local part
   return unit;

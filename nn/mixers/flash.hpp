@@ -19,7 +19,7 @@ struct FlashConfig : GatedUnitConfig {
   bool local = true;
   bool global = true;
 
-  bool knows_positions() const { return false; }  // a Toeplitz bias knows the positions of a chunk
+  bool has_position_limit() const { return false; }  // a Toeplitz bias knows the positions of a chunk
 };
 
 template <class Fields>

@@ -11,7 +11,7 @@ struct GauConfig : GatedUnitConfig {
   static constexpr const char* type_name = "gau";
   int64_t paper_length = 512;
 
-  bool knows_positions() const { return position_bias == RelativeBiasKind::toeplitz; }
+  bool has_position_limit() const { return position_bias == RelativeBiasKind::toeplitz; }
 };
 
 template <class Fields>

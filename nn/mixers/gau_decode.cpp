@@ -58,7 +58,7 @@ std::unique_ptr<MixerState> Gau::make_state(int64_t batch) const {
 void Gau::make_room(MixerState& mixer_state, int64_t tokens) const {
   GauDecodeState& state = decode_state(mixer_state, config_.key_dim, unit_.hidden());
   const bool limited = config_.position_bias == RelativeBiasKind::toeplitz;
-  check(!limited || tokens <= shape_.max_length, "gau: token {} is past the {} positions this mixer knows", tokens - 1,
+  check(!limited || tokens <= shape_.max_length, "gau: token {} is past the {} positions of this mixer", tokens - 1,
         shape_.max_length);
   if (tokens <= state.capacity) return;
   int64_t capacity = std::max({first_capacity, 2 * state.capacity, tokens});

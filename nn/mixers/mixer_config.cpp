@@ -21,8 +21,8 @@ void validate_mixer(const MixerConfig& config, const ModelShape& model, Problems
   std::visit([&](const auto& mixer) { validate_config(mixer, model, problems); }, config);
 }
 
-bool knows_positions(const MixerConfig& config) {
-  return std::visit([](const auto& mixer) { return mixer.knows_positions(); }, config);
+bool has_position_limit(const MixerConfig& config) {
+  return std::visit([](const auto& mixer) { return mixer.has_position_limit(); }, config);
 }
 
 }  // namespace capstan

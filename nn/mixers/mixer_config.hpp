@@ -25,7 +25,7 @@ std::string mixer_label(const MixerConfig& config);
 /// Adds what is wrong with the mixer in such a model, with paths relative to the mixer.
 void validate_mixer(const MixerConfig& config, const ModelShape& model, Problems& problems);
 /// Whether the mixer has parameters for every position, and so a longest document.
-bool knows_positions(const MixerConfig& config);
+bool has_position_limit(const MixerConfig& config);
 
 }  // namespace capstan
 

@@ -22,7 +22,7 @@ using TypeNameOf = decltype(static_cast<const char*>(Config::type_name));
 template <class Config>
 using DescribeOf = decltype(describe(std::declval<AnyFieldCaller&>(), std::declval<Config&>()));
 template <class Config>
-using KnowsPositionsOf = decltype(static_cast<bool>(std::declval<const Config&>().knows_positions()));
+using HasPositionLimitOf = decltype(static_cast<bool>(std::declval<const Config&>().has_position_limit()));
 template <class Config>
 using MakeOf =
     std::enable_if_t<std::is_same_v<std::unique_ptr<Mixer>,
@@ -40,8 +40,8 @@ constexpr bool is_mixer_config() {
   static_assert(
       IsValid<DescribeOf, Config>::value,
       "a mixer's config needs template <class Fields> void describe(Fields& f, MineConfig& c) in its namespace");
-  static_assert(IsValid<KnowsPositionsOf, Config>::value,
-                "a mixer's config needs bool knows_positions() const: has the mixer parameters for every position?");
+  static_assert(IsValid<HasPositionLimitOf, Config>::value,
+                "a mixer's config needs bool has_position_limit() const: has the mixer parameters for every position?");
   static_assert(
       IsValid<MakeOf, Config>::value,
       "a mixer needs std::unique_ptr<Mixer> make(const Scope&, const MixerShape&, const MineConfig&), declared "

@@ -30,7 +30,7 @@ int64_t t5_bucket(int64_t distance, bool causal) {
   if (away < exact) return first + away;
   const double share = std::log(static_cast<double>(away) / static_cast<double>(exact)) /
                        std::log(static_cast<double>(t5_longest) / static_cast<double>(exact));
-  // The slack keeps distances at the border of a bucket (16, 32, 64) where exact arithmetic puts them.
+  // The slack keeps distances at the boundary of a bucket (16, 32, 64) where exact arithmetic puts them.
   const auto further = static_cast<int64_t>(share * static_cast<double>(buckets - exact) + 1e-9);
   return first + std::min(exact + further, buckets - 1);
 }
@@ -63,8 +63,7 @@ Var RelativeBias::for_length(int64_t length) const {
       return Var();
     case RelativeBiasKind::toeplitz: {
       const int64_t known = config_.max_length;
-      check(length <= known, "relative_bias: {} positions are more than the {} this Toeplitz table knows", length,
-            known);
+      check(length <= known, "relative_bias: {} positions are more than the {} of this Toeplitz table", length, known);
       return reshape(slice(table_, 0, known - length, known + length - 1), {1, 2 * length - 1});
     }
     case RelativeBiasKind::rotary:

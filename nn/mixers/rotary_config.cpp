@@ -8,7 +8,7 @@ void check_rotary(const RotaryConfig& config, int64_t features, Problems& proble
   const int64_t turned = config.dims == 0 ? features : config.dims;
   if (config.enabled && (turned > features || turned % 2 != 0))
     problems.add("rotary_dims",
-                 fmt::format("cannot turn {} of {} features: an even number is needed", turned, features));
+                 fmt::format("cannot rotate {} of {} features: an even number is needed", turned, features));
 }
 
 }  // namespace capstan

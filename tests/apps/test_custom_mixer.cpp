@@ -37,7 +37,7 @@ struct OptionsConfig {
   std::vector<int64_t> sizes = {1, 2};
   std::optional<double> limit;
 
-  bool knows_positions() const { return true; }
+  bool has_position_limit() const { return true; }
 };
 
 template <class Fields>
@@ -67,9 +67,9 @@ const bool registered = [] {
 
 TEST_CASE("a custom mixer is accepted once it is registered") {
   const std::string mixer = "{type: custom, name: test-mine}";
-  CHECK_THROWS_WITH_AS(
-      load(mixer), doctest::Contains("model.layers.1.mixer.name: this program has no mixer \"test-mine\" of its own"),
-      ConfigError);
+  CHECK_THROWS_WITH_AS(load(mixer),
+                       doctest::Contains("model.layers.1.mixer.name: this program registers no mixer \"test-mine\""),
+                       ConfigError);
   register_mixer("test-mine", [](const Scope&, const MixerShape&) { return std::unique_ptr<Mixer>(); });
   CHECK(to_yaml(load(mixer)).find("name: test-mine") != std::string::npos);
   CHECK_THROWS_WITH_AS(load("custom"), doctest::Contains("model.layers.1.mixer.name"), ConfigError);
@@ -118,7 +118,7 @@ TEST_CASE("what is wrong with the options of a custom mixer is said with its pla
   CHECK(problem("heads: 7") == "a.yaml:8:56: model.layers.1.mixer.heads: 7 heads do not divide the width 256");
   // Of a mixer that is not registered only the name is wrong.
   CHECK_THROWS_WITH_AS(load("{type: custom, name: test-nobody, heads: 8}"),
-                       "a.yaml:8:35: model.layers.1.mixer.name: this program has no mixer \"test-nobody\" of its own "
+                       "a.yaml:8:35: model.layers.1.mixer.name: this program registers no mixer \"test-nobody\" "
                        "(nn/mixers/custom_mixer.hpp)",
                        ConfigError);
 }

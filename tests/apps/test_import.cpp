@@ -105,7 +105,7 @@ TEST_CASE("an import can be told what precedes the names, in the file and in the
   CHECK(file.tensors().size() == 5);
   // A module of other names beside it, and names that do not follow the prefix.
   CHECK_THROWS_WITH_AS(import_module(SafetensorsFile(folder / "whole.safetensors"), "", {}),
-                       doctest::Contains("--prefix gives what precedes"), Error);
+                       doctest::Contains("set --prefix to what precedes"), Error);
 }
 
 TEST_CASE("a file that is not quite the module is refused, and the tensor named") {

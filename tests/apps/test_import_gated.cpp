@@ -131,7 +131,7 @@ TEST_CASE("a file that is not quite GAU or FLASH is refused, and the tensor name
          t.at("rotary_pos_emb.freqs").shape = {5};
          t.at("rotary_pos_emb.freqs").values = {1, 0.1F, 0.01F, 0.001F, 0.0001F};
        },
-       all, "turns 10 of 8 features"},
+       all, "rotates 10 of 8 features"},
   };
   const ImportFolder folder;
   for (const Case& c : cases) {

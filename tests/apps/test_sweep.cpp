@@ -105,14 +105,14 @@ TEST_CASE("what is wrong with a sweep is told at its place, before anything runs
            Case{"sweep: {train.lr: 1e-3}\n", {":5:19: sweep.train.lr: expected a list of values, got 1e-3"}},
            Case{"sweep: {seed: []}\n", {"sweep.seed: expected at least one value"}},
            Case{"sweep: {seed: [1, 2, 1]}\n", {"sweep.seed: the value 1 is listed twice"}},
-           Case{"sweep: {name: [a, b]}\n", {"sweep.name: cannot vary"}},
+           Case{"sweep: {name: [a, b]}\n", {"sweep.name: cannot be swept"}},
            Case{"sweep: {train.lr: [1e-3], train: {lr: [2e-3]}}\n", {"sweep.train.lr: is given twice"}},
            Case{"sweep: {train.lrr: [1e-3]}\n", {"train.lrr: unknown key", "did you mean lr"}},
-           Case{"sweep: {model.layers.3.repeat: [1]}\n", {"sweep.model.layers.3.repeat: no list element 3"}},
+           Case{"sweep: {model.layers.3.repeat: [1]}\n", {"sweep.model.layers.3.repeat: there is no list element 3"}},
            Case{"sweep: {train.lr: [1e-3, fast, slow], seed: [1, 2]}\n",
                 {":5:26: train.lr: expected a number", "\"fast\" (in lr=fast,seed=1 and 1 more)", "\"slow\""}},
            Case{"sweep: {model.width: [16, 18]}\n", {"(in width=18)"}},
-           Case{"", {"there is no key sweep"}},
+           Case{"", {"the key sweep is missing"}},
            Case{"seed: 1\nseed: 2\nsweep: {seed: [1, 2]}\n", {":6:1: seed: duplicate key"}},
        }) {
     const std::string said = refusal(base + c.text);

@@ -73,7 +73,7 @@ TEST_CASE("a wrong configuration is refused") {
        config(""),
        {"train", "--config", "mine.yaml"},
        2,
-       {"mine.yaml", "holds no configuration", "expected keys"}},
+       {"mine.yaml", "contains no configuration", "expected keys"}},
       {"not a mapping",
        config("- a\n- b\n"),
        {"train", "--config", "mine.yaml"},

@@ -166,7 +166,7 @@ TEST_CASE("what is no run, or a damaged one, is refused by every command that wa
       {"config.yaml empty",
        put("runs/lm/config.yaml", ""),
        "runs/lm",
-       {"runs/lm/config.yaml", "holds no configuration"},
+       {"runs/lm/config.yaml", "contains no configuration"},
        2},
       {"config.yaml with an unknown key",
        [](const Workplace& p) { p.write("runs/lm/config.yaml", "frob: 1\n" + p.read("runs/lm/config.yaml")); },

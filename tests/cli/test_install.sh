@@ -70,7 +70,7 @@ case_new_mixer() {
   says "did you mean expansion?" err
   # A program without the mixer says so.
   exits 2 "$prefix/bin/capstan" inspect runs/running-mean
-  says 'this program has no mixer "running-mean" of its own' err
+  says 'this program registers no mixer "running-mean"' err
 }
 
 case_score_text() {

@@ -44,7 +44,7 @@ TEST_CASE("SIGTERM, SIGINT and SIGUSR1: exit code 75, and the same command conti
       INFO(outcome.err);
       REQUIRE(outcome.code == 75);
       CHECK(outcome.err.find(std::string("interrupted by SIG") + name) != std::string::npos);
-      CHECK(outcome.err.find("the same command continues") != std::string::npos);
+      CHECK(outcome.err.find("the same command resumes") != std::string::npos);
       CHECK(run(place, {"generate", "runs/" + std::string(name), "-n", "2"}).code == 0);
     }
     CHECK(run(place, command).code == 0);

@@ -56,11 +56,11 @@ TEST_CASE("two sources: the log says what is drawn from each, and a run goes on 
                           {"another data", "weights.0: 3"}});
   // The same row of tokens, but one of them belongs to the other source.
   const Words all = with(mixed, {"data.valid_fraction=0"});
-  succeed(place, train_mixture("borders", with(all, {"train.steps=4"})));
+  succeed(place, train_mixture("boundaries", with(all, {"train.steps=4"})));
   const std::string a = place.read("text/a.txt");
   place.write("text/b.txt", place.read("text/b.txt") + a.substr(0, 1));
   place.write("text/a.txt", a.substr(1));
-  check_refused(place, {"other borders", {}, train_mixture("borders", all), 1, {"another data", "source 0: "}});
+  check_refused(place, {"other boundaries", {}, train_mixture("boundaries", all), 1, {"another data", "source 0: "}});
 }
 
 TEST_CASE("weights that do not fit are named before anything is read") {
@@ -81,7 +81,7 @@ TEST_CASE("weights that do not fit are named before anything is read") {
                         [](const Workplace& p) { p.write("few.txt", "a few words\n"); },
                         train_mixture("x", {"data.train=[text, few.txt]", "data.weights=[1, 1]"}),
                         1,
-                        {"data.train.1 (few.txt)", "one example needs 33"}});
+                        {"data.train.1 (few.txt)", "but one example needs 33"}});
 }
 
 TEST_CASE("documents: training, evaluation, generation, report") {

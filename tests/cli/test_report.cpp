@@ -131,11 +131,7 @@ TEST_CASE("what report and metrics refuse") {
   fs::copy_file(place / "runs/lm/config.yaml", place / "begun/config.yaml");
   const std::vector<Refusal> refusals = {
       {"no run", {}, {"report", "empty", "-o", "x.html"}, 1, {"empty", "no config.yaml", "none of the folders"}},
-      {"no metrics yet",
-       {},
-       {"report", "begun", "-o", "x.html"},
-       1,
-       {"begun/metrics.jsonl", "has the run trained yet"}},
+      {"no metrics yet", {}, {"report", "begun", "-o", "x.html"}, 1, {"begun/metrics.jsonl", "has training started"}},
       {"different tasks",
        {},
        {"report", "runs/lm", "runs/classifier", "-o", "x.html"},
@@ -146,8 +142,8 @@ TEST_CASE("what report and metrics refuse") {
       {"output a folder", {}, {"report", "runs/lm", "-o", "runs"}, 2, {"--output: runs is a folder"}},
       {"no split", {}, {"report", "runs/lm", "-o", "x.html", "--split", "dev"}, 2, {"--split: dev is not one of"}},
       {"metrics of no run", {}, {"metrics", "empty"}, 1, {"empty", "no config.yaml"}},
-      {"metrics of none yet", {}, {"metrics", "begun"}, 1, {"has the run trained yet"}},
-      {"no such format", {}, {"metrics", "runs/lm", "--format", "xml"}, 2, {"--format: xml is none of text, csv"}},
+      {"metrics of none yet", {}, {"metrics", "begun"}, 1, {"has training started"}},
+      {"no such format", {}, {"metrics", "runs/lm", "--format", "xml"}, 2, {"--format: xml is not one of text, csv"}},
   };
   for (const Refusal& refusal : refusals) check_refused(place, refusal);
   CHECK_FALSE(fs::exists(place / "x.html"));

@@ -89,7 +89,7 @@ TEST_CASE("SIGTERM saves and stops the sweep with code 75; the same command ends
     INFO(outcome.err);
     CHECK(outcome.code == 75);
     CHECK(indecency(outcome) == "");
-    CHECK(contains(outcome.err, "the same command continues"));
+    CHECK(contains(outcome.err, "the same command resumes"));
     CHECK(outcome.out == "");
   }
   succeed(place, longer);
@@ -136,7 +136,7 @@ TEST_CASE("what a sweep refuses, before it runs anything") {
   const std::vector<Refusal> refusals = {
       {"a value that cannot be", {}, command, 2, {"sweep.yaml:", "train.lr", "\"fast\""}},
       {"no value", {}, {"sweep", "--config", "empty.yaml"}, 2, {"empty.yaml:", "sweep.seed", "at least one value"}},
-      {"no sweep", {}, {"sweep", "--config", "lm.yaml"}, 2, {"lm.yaml", "no key sweep", "capstan train"}},
+      {"no sweep", {}, {"sweep", "--config", "lm.yaml"}, 2, {"lm.yaml", "the key sweep is missing", "capstan train"}},
       {"train", {}, {"train", "--config", "sweep.yaml"}, 2, {"sweep.yaml:", "train them with capstan sweep"}},
       {"no file", {}, {"sweep"}, 2, {"--config"}},
       {"the folder of a run",

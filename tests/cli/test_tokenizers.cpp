@@ -92,7 +92,7 @@ TEST_CASE("a vocabulary that the text does not give is refused with the largest 
                  {},
                  train("lm.yaml", "{type: sentencepiece, vocabulary_size: 20000}"),
                  2,
-                 {"data.tokenizer.vocabulary_size", "gives no 20000 pieces", " or less, or train on more text"}});
+                 {"data.tokenizer.vocabulary_size", "does not yield 20000 pieces", " or less, or train on more text"}});
 }
 
 }  // namespace

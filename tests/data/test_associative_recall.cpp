@@ -171,7 +171,7 @@ TEST_CASE("a configuration of associative recall that contradicts itself is refu
             "pairs: 11 pairs and their questions need a length of at "
             "least 44"},
            {[](AssociativeRecallConfig& c) { c.vocabulary = 40; },
-            "vocabulary: must be more than the length (40), is 40"}}) {
+            "vocabulary: must be more than the length (40), got 40"}}) {
     AssociativeRecallConfig config = small_config();
     change(config);
     const std::string message = message_of<ConfigError>([&] { AssociativeRecall recall(config); });
@@ -183,8 +183,8 @@ TEST_CASE("the number tokenizer writes tokens as numbers") {
   const NumberTokenizer tokenizer(300);
   CHECK(tokenizer.encode(" 7 0\n299\t12") == std::vector<int32_t>{7, 0, 299, 12});
   CHECK(tokenizer.decode({7, 0, 299}) == "7 0 299");
-  CHECK(tokenizer.border("12 345", 5) == 3);
-  CHECK(tokenizer.border("12 345", 9) == 6);
+  CHECK(tokenizer.boundary("12 345", 5) == 3);
+  CHECK(tokenizer.boundary("12 345", 9) == 6);
   for (const char* text : {"300", "-1", "1.5", "x", "99999999999", "1\n7 3x"})
     CHECK_THROWS_AS(tokenizer.encode(text), Error);
   CHECK(contains(message_of<Error>([&] { tokenizer.encode("1\n7 3x", "input"); }), "input:2:3: '3x' is not a number"));

@@ -70,7 +70,7 @@ TEST_CASE("on_error: skip leaves out the rows that cannot be used and counts the
             "t.tsv",
             "a\tx\nb\t\nb\ty\n",
             {"x", "y"},
-            "1 texts without any token left out",
+            "left out 1 texts without tokens",
             [](auto& c) { c.skip_empty = true; }},
            {"too long", "t.tsv", "a\tx\nb\tlong\nb\ty\n", {"x", "y"}, "more than max_length = 3", [](auto& c) {
               c.max_length = 3;
@@ -98,7 +98,7 @@ TEST_CASE("on_error: skip does not help a wrong configuration, nor data without 
   config.text_columns = {"body"};
   CHECK(contains(message_of<Error>([&] { load_labelled(config); }), "no column is called 'body'"));
   config.text_columns = {"7"};
-  CHECK(contains(message_of<Error>([&] { load_labelled(config); }), "t.csv: no row has any text that can be used"));
+  CHECK(contains(message_of<Error>([&] { load_labelled(config); }), "t.csv: no row has usable text"));
 }
 
 TEST_CASE("files as they come: AG News, DBpedia and Yelp (CSV), SST (TSV), ListOps of the Long Range Arena") {

@@ -17,14 +17,14 @@ using namespace capstan;
 
 namespace {
 
-using Border = std::function<size_t(std::string_view, size_t)>;
+using Boundary = std::function<size_t(std::string_view, size_t)>;
 using Documents = std::vector<std::string>;
 
-size_t anywhere(std::string_view text, size_t at) { return ByteTokenizer().border(text, at); }
+size_t anywhere(std::string_view text, size_t at) { return ByteTokenizer().boundary(text, at); }
 
 /// Pieces end at `cuts`, which ascend.
 Documents documents_of(const DocumentsConfig& config, const std::string& text, const std::vector<size_t>& cuts = {},
-                       const Border& border = anywhere) {
+                       const Boundary& boundary = anywhere) {
   Documents documents;
   bool open = false;
   const auto visit = [&](std::string_view part, bool last) {
@@ -32,7 +32,7 @@ Documents documents_of(const DocumentsConfig& config, const std::string& text, c
     documents.back() += part;
     open = !last;
   };
-  DocumentCutter cutter(config, border);
+  DocumentCutter cutter(config, boundary);
   size_t begin = 0;
   for (const size_t cut : cuts) {
     cutter.push(std::string_view(text).substr(begin, cut - begin), visit);
@@ -150,15 +150,15 @@ TEST_CASE("a text may be cut where a document ends") {
   const std::string text = "a\nb\n \nc<|>d\n";
   struct Row {
     size_t kind;
-    std::vector<size_t> borders;  // besides 0 and the end
+    std::vector<size_t> boundaries;  // besides 0 and the end
   };
   for (const Row& row : {Row{0, {}}, Row{1, {2, 4, 6}}, Row{2, {6}}, Row{3, {10}}})
     for (size_t at = 0; at <= text.size() + 1; ++at) {
       INFO(kinds[row.kind].first, " at ", at);
       size_t expected = at >= text.size() ? text.size() : 0;
-      for (const size_t border : row.borders)
-        if (border <= at && at < text.size()) expected = border;
-      const size_t found = document_border(kinds[row.kind].second, text, at);
+      for (const size_t boundary : row.boundaries)
+        if (boundary <= at && at < text.size()) expected = boundary;
+      const size_t found = document_boundary(kinds[row.kind].second, text, at);
       CHECK(found == expected);
       // Cut there, the documents of the two parts are those of the whole.
       Documents parts = documents_of(kinds[row.kind].second, text.substr(0, found));

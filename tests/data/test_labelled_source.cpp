@@ -266,7 +266,7 @@ TEST_CASE("rows that cannot be used are named with file, line and remedy") {
        [](auto& c) { c.text_columns = {"3"}; }},
       {"label and text are one", "t.tsv", "a\tx\nb\ty\n", "t.tsv:1: too few columns",
        [](auto& c) { c.label_column = "2"; }},
-      {"name without header", "t.tsv", "a\tx\nb\ty\n", "column 'label' is neither a number",
+      {"name without header", "t.tsv", "a\tx\nb\ty\n", "column 'label' is not a number",
        [](auto& c) { c.label_column = "label"; }},
       {"unknown name", "t.csv", "label,text\na,x\n", "t.csv:1: no column is called 'body'; the header has: label, text",
        [](auto& c) {

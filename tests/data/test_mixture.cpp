@@ -248,11 +248,11 @@ TEST_CASE("weights that do not fit are named with their key and the remedy") {
       {"not a number", {a, b}, {1, std::nan("")}, "data.weights.1: must be a number greater than 0, not nan"},
       {"infinite", {a, b}, {1, infinity}, "data.weights.1: must be a number greater than 0, not inf"},
       {"the same file", {a, folder.path("a")}, {1, 1}, "belongs to two sources, " + a + " and " + folder.path("a")},
-      {"the same file by another path", {a, link}, {1, 1}, "take it out of one of them"},
+      {"the same file by another path", {a, link}, {1, 1}, "remove it from one of them"},
       {"short",
        {a, few},
        {1, 1},
-       "data: the training text of data.train.1 (" + few + ") has 5 tokens, one example needs 9"},
+       "data: the training text of data.train.1 (" + few + ") has 5 tokens, but one example needs 9"},
       {"nothing but a trace", {a, b}, {1, 1e-9}, "data.weights.1: 1e-09 gives " + b + " none of the 86 windows"}};
   for (const Row& row : rows) {
     const TextSourceConfig config = text_config(row.train, row.weights);

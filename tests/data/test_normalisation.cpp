@@ -52,16 +52,16 @@ TEST_CASE("normal forms and case folding") {
     CHECK_MESSAGE(normalised(row.text, row.rule) == row.expected, row.what);
 }
 
-TEST_CASE("normalising twice changes nothing more, and a cut at a border changes nothing") {
+TEST_CASE("normalising twice changes nothing more, and a cut at a boundary changes nothing") {
   for (uint64_t seed = 0; seed < 50; ++seed)
     for (const Normalisation& rule : {nfc, nfkc, fold, nfkc_fold}) {
       const std::string text = mixed_text(seed, 40), whole = normalised(text, rule);
       CHECK_NOTHROW(check_utf8(whole, "normalised"));
       CHECK(normalised(whole, rule) == whole);
       for (size_t at = 0; at <= text.size(); ++at) {
-        const size_t border = normalisation_border(text, at);
-        CHECK(border <= at);
-        CHECK(normalised(text.substr(0, border), rule) + normalised(text.substr(border), rule) == whole);
+        const size_t boundary = normalisation_boundary(text, at);
+        CHECK(boundary <= at);
+        CHECK(normalised(text.substr(0, boundary), rule) + normalised(text.substr(boundary), rule) == whole);
       }
     }
 }
@@ -94,13 +94,13 @@ TEST_CASE("texts are cut only where normalised tokens do not change") {
       for (const TokenizerConfig& config : {TokenizerConfig(chars), TokenizerConfig(words)}) {
         const auto tokenizer = make_tokenizer(config, {text});
         for (size_t at = 0; at <= text.size(); ++at) {
-          const size_t border = tokenizer->border(text, at);
-          REQUIRE(border <= at);
-          auto front = tokenizer->encode(text.substr(0, border));
-          const auto back = tokenizer->encode(text.substr(border));
+          const size_t boundary = tokenizer->boundary(text, at);
+          REQUIRE(boundary <= at);
+          auto front = tokenizer->encode(text.substr(0, boundary));
+          const auto back = tokenizer->encode(text.substr(boundary));
           front.insert(front.end(), back.begin(), back.end());
           CHECK(front == tokenizer->encode(text));
-          CHECK(border_of(config)(text, at) == border);
+          CHECK(boundary_of(config)(text, at) == boundary);
         }
       }
     }

@@ -178,13 +178,13 @@ TEST_CASE("sentencepiece: texts are cut only where the tokens do not change, and
       for (const std::string& text :
            {sentencepiece_story(2, 40), std::string("  a \n  b\n\nc\xc2\xa0 d\xc2\xa0 "), random_spaced_text(3, 100)})
         for (size_t at = 0; at <= text.size(); ++at) {
-          const size_t border = tokenizer->border(text, at);
-          REQUIRE(border <= at);
-          auto front = tokenizer->encode(text.substr(0, border));
-          const auto back = tokenizer->encode(text.substr(border));
+          const size_t boundary = tokenizer->boundary(text, at);
+          REQUIRE(boundary <= at);
+          auto front = tokenizer->encode(text.substr(0, boundary));
+          const auto back = tokenizer->encode(text.substr(boundary));
           front.insert(front.end(), back.begin(), back.end());
           CHECK(front == tokenizer->encode(text));
-          CHECK(border_of(config)(text, at) == border);
+          CHECK(boundary_of(config)(text, at) == boundary);
         }
     }
 }
@@ -220,9 +220,9 @@ TEST_CASE("sentencepiece: models of others give the ids that SentencePiece itsel
       CHECK(tokenizer->decode(tokenizer->encode("baro stin\nGely\n")) == "baro stin\nGely\n");
     const std::string two = "baro stin\n Gely mu";
     for (size_t at = 0; at <= two.size(); ++at) {
-      const size_t border = tokenizer->border(two, at);
-      auto front = tokenizer->encode(two.substr(0, border));
-      const auto back = tokenizer->encode(two.substr(border));
+      const size_t boundary = tokenizer->boundary(two, at);
+      auto front = tokenizer->encode(two.substr(0, boundary));
+      const auto back = tokenizer->encode(two.substr(boundary));
       front.insert(front.end(), back.begin(), back.end());
       CHECK(front == tokenizer->encode(two));
     }
@@ -293,7 +293,7 @@ TEST_CASE("sentencepiece: what cannot be trained or read says why and what to do
       {"too many",
        [](auto& c) { c.vocabulary_size = 100000; },
        text,
-       {"data.tokenizer.vocabulary_size", "the training text gives no 100000 pieces; ",
+       {"data.tokenizer.vocabulary_size", "the training text does not yield 100000 pieces; ",
         " or less, or train on more text"}},
       {"bytes alone",
        [](auto& c) { c.vocabulary_size = 200; },

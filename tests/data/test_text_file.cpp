@@ -58,13 +58,13 @@ TEST_CASE("files that cannot be read are named with what is wrong") {
        {Row{folder.path("none.txt"), "no such file"}, Row{folder.path(), "is a folder"},
         Row{folder.write("empty.txt", ""), "is empty"}, Row{folder.write_gzip("empty.gz", ""), "is empty"},
         Row{folder.write("plain.gz", "plain text"), "is not a gzip file"},
-        Row{folder.write("cut.gz", front_of_file(packed, packed_size / 2)), "ends too early"},
-        Row{folder.write("cut8.gz", front_of_file(packed, packed_size - 4)), "ends too early"},
+        Row{folder.write("cut.gz", front_of_file(packed, packed_size / 2)), "is truncated"},
+        Row{folder.write("cut8.gz", front_of_file(packed, packed_size - 4)), "is truncated"},
         Row{folder.write("flipped.gz", flipped), "damaged gzip file"},
         Row{folder.write_zstd("empty.zst", ""), "is empty"}, Row{folder.write("none.zst", ""), "is empty"},
         Row{folder.write("plain.zst", "plain text"), "is not a zstd file"},
-        Row{folder.write("cut.zst", front_of_file(zstd, zstd_size / 2)), "ends too early"},
-        Row{folder.write("cut1.zst", front_of_file(zstd, zstd_size - 1)), "ends too early"},
+        Row{folder.write("cut.zst", front_of_file(zstd, zstd_size / 2)), "is truncated"},
+        Row{folder.write("cut1.zst", front_of_file(zstd, zstd_size - 1)), "is truncated"},
         Row{folder.write("flipped.zst", flipped_zstd), "damaged zstd file"}}) {
     const std::string message = message_of<Error>([&] { read_text_file(row.path); });
     CHECK_MESSAGE(contains(message, row.path), message);

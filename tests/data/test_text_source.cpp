@@ -175,7 +175,7 @@ TEST_CASE("text that cannot be used is named with the remedy") {
       {"fractions", "data.valid_fraction: together with test_fraction it leaves no training text",
        [&](auto& c) { c.valid_fraction = c.test_fraction = 0.5; }},
       {"overlap", "must be less than sequence_length", [&](auto& c) { c.overlap = c.sequence_length; }},
-      {"blank tail", "no text to validate on; raise valid_fraction",
+      {"blank tail", "too little to validate on; raise valid_fraction",
        [&](auto& c) {
          c.train = {folder.write("blank.txt", "word    ")};
          c.tokenizer = WordTokenizerConfig{};
@@ -252,7 +252,7 @@ TEST_CASE("the shortest texts that make a window, and one that does not") {
   CHECK(contains(message_of<Error>([&] {
                    TrainingWindows(corpus, {16, WindowRule::contiguous, 0}, {});
                  }),
-                 "16 tokens, one example needs 17"));
+                 "16 tokens, but one example needs 17"));
 }
 
 TEST_CASE("training windows are a pure function of seed, epoch and index") {

@@ -48,7 +48,7 @@ TEST_CASE("a text in blocks of any size has the tokens of the whole, and teaches
       std::vector<int32_t> ids;
       size_t blocks = 0;
       for_blocks(
-          Text(text), border_of(*tokenizer),
+          Text(text), boundary_of(*tokenizer),
           [&](std::string_view block) {
             joined += block;
             const auto part = tokenizer->encode(block);

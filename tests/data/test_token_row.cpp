@@ -68,7 +68,8 @@ TEST_CASE("the width of a token is the least that holds the vocabulary") {
 TEST_CASE("a file of tokens of another size is refused by name") {
   const TemporaryFolder folder;
   const std::string path = write_tokens(folder, {1, 2, 3}, 2);
-  CHECK(contains(message_of<Error>([&] { TokenRow::mapped(path, 4, 2); }), path + ": 6 bytes, where 4 tokens of 2"));
+  CHECK(contains(message_of<Error>([&] { TokenRow::mapped(path, 4, 2); }),
+                 path + ": has 6 bytes instead of 4 tokens of 2"));
   CHECK_THROWS_AS(TokenRow::mapped(folder.path("none"), 1, 1), Error);
   CHECK_THROWS_AS(TokenRow::mapped(path, 2, 3), std::invalid_argument);
 }

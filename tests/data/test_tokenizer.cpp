@@ -128,7 +128,7 @@ TEST_CASE("word tokenizer: vocabulary files") {
     const char *content, *message;
   };
   for (const Row& row :
-       {Row{"a\nb\na\n", ":3: the word 'a' is in line 1 already"}, Row{"a\nb c\n", ":2: 'b c' is more than one word"},
+       {Row{"a\nb\na\n", ":3: the word 'a' is already on line 1"}, Row{"a\nb c\n", ":2: 'b c' is more than one word"},
         Row{"", "the file is empty"}, Row{"a\n\xff\n", ":2:1: byte 0xff"}}) {
     config.vocabulary = folder.write("bad", row.content);
     const std::string message = message_of<Error>([&] { WordTokenizer::from_file(config); });
@@ -203,10 +203,10 @@ TEST_CASE("texts are cut only where the tokens do not change") {
         std::shared_ptr<const Tokenizer>(std::make_shared<CharTokenizer>(CharTokenizer::from_texts({text}))),
         std::shared_ptr<const Tokenizer>(std::make_shared<WordTokenizer>(WordTokenizer::from_texts({}, {text})))})
     for (size_t at = 0; at <= text.size(); ++at) {
-      const size_t border = tokenizer->border(text, at);
-      CHECK(border <= at);
-      auto front = tokenizer->encode(text.substr(0, border));
-      const auto back = tokenizer->encode(text.substr(border));
+      const size_t boundary = tokenizer->boundary(text, at);
+      CHECK(boundary <= at);
+      auto front = tokenizer->encode(text.substr(0, boundary));
+      const auto back = tokenizer->encode(text.substr(boundary));
       front.insert(front.end(), back.begin(), back.end());
       CHECK(front == tokenizer->encode(text));
     }

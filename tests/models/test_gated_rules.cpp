@@ -47,9 +47,9 @@ TEST_CASE("rules of gated units: kernels with logits they do not have, odd numbe
        },
        "model.layers.0.mixer.logits: the laplace kernel takes logits whole-length with the normaliser paper only"},
       {[](auto& c) { c.rotary.dims = 7; },
-       "model.layers.0.mixer.rotary_dims: cannot turn 7 of 128 features: an even number is needed"},
+       "model.layers.0.mixer.rotary_dims: cannot rotate 7 of 128 features: an even number is needed"},
       {[](auto& c) { c.rotary.dims = 130; },
-       "model.layers.0.mixer.rotary_dims: cannot turn 130 of 128 features: an even number is needed"},
+       "model.layers.0.mixer.rotary_dims: cannot rotate 130 of 128 features: an even number is needed"},
       {[](auto& c) {
          c.key_dim = 9;
          c.position_bias = RelativeBiasKind::rotary;

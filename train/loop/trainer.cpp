@@ -374,7 +374,7 @@ TrainResult Loop::interrupt() {
   const char* const name = sigabbrev_np(StopSignals::received());
   const std::string reason = fmt::format("interrupted by SIG{}", name != nullptr ? name : "?");
   if (unsaved_) save();
-  reporter_.info(fmt::format("{} at step {}: saved in {}; the same command continues from there", reason, state_.step,
+  reporter_.info(fmt::format("{} at step {}: saved in {}; the same command resumes the run", reason, state_.step,
                              folder_.checkpoints().of_step(state_.step).string()));
   return {true, reason, state_};
 }

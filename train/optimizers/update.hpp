@@ -70,7 +70,7 @@ void for_pieces(const Update& update, const OptimizerState& state, const Body& b
       table.offset -= piece.begin;
       tables.push_back(table);
     }
-    const auto within = [&](int64_t border) { return std::clamp(border, piece.begin, piece.end) - piece.begin; };
+    const auto within = [&](int64_t boundary) { return std::clamp(boundary, piece.begin, piece.end) - piece.begin; };
     const kernels::UpdateBlocks blocks{update.params.values() + piece.begin,
                                        update.params.grads() + piece.begin,
                                        within(dense),

@@ -33,7 +33,7 @@ TEST_CASE("kernel levels: those of the CPU can be had in a portable build, other
     const std::string refusal = refusal_of(level);
     CHECK((refusal.empty() ? kernel_level() == level : kernel_level() == before));
     CHECK(refusal.empty() == (portable && cpu_has_level(level)));
-    if (!refusal.empty()) CHECK(says(refusal, portable ? "this CPU cannot run it" : before + " kernels only"));
+    if (!refusal.empty()) CHECK(says(refusal, portable ? "this CPU cannot run it" : "only " + before + " kernels"));
     const real sum = numbers[2] + 1;
     kernels::add_into(numbers, &sum, 0);
     kernels::fill(numbers, 3, sum);

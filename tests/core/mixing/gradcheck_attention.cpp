@@ -19,7 +19,7 @@ void check_gradients(const AttentionCase& c, const Segments& segments, int64_t s
 
 }  // namespace
 
-TEST_CASE("attention: gradients match finite differences, every option, past the borders of tiles") {
+TEST_CASE("attention: gradients match finite differences, every option, past the boundaries of tiles") {
   for (const int count : {1, 2}) {
     const Threads threads_used(count);
     for (const AttentionCase& c : attention_cases(/*tile=*/4)) check_gradients(c, ragged_segments(13), 25);

@@ -27,7 +27,7 @@ TEST_CASE("GAU: gradients of all its forms, both directions, padding and packed 
   }
 }
 
-TEST_CASE("GAU: gradients past the border of a tile, on two threads") {
+TEST_CASE("GAU: gradients past the boundary of a tile, on two threads") {
   const Threads two(2);
   const Context context = Context::evaluation(1, 131);
   for (const bool causal : {true, false}) {

@@ -38,22 +38,22 @@ bool finite(const Array& array) {
 
 Var zeros(const Shape& shape) { return Var(Array::zeros(shape)); }
 
-/// Where a prefill ends: at the beginning, at the end, around the first borders.
-std::set<int64_t> splits(int64_t border, int64_t end) {
+/// Where a prefill ends: at the beginning, at the end, around the first boundaries.
+std::set<int64_t> splits(int64_t boundary, int64_t end) {
   std::set<int64_t> result{0, 1, end - 1, end};
   for (const int64_t shift : {-1, 0, 1})
-    for (int64_t times = 1; border > 0 && times <= 3; ++times)
-      if (times * border + shift < end) result.insert(times * border + shift);
+    for (int64_t times = 1; boundary > 0 && times <= 3; ++times)
+      if (times * boundary + shift < end) result.insert(times * boundary + shift);
   return result;
 }
 
 void check_decode_equals_forward(const MixerCase& c) {
-  const int64_t end = c.border > 0 ? std::min(length, 3 * c.border + 5) : 61;
+  const int64_t end = c.boundary > 0 ? std::min(length, 3 * c.boundary + 5) : 61;
   const auto built = built_mixer(c.config, /*causal=*/true, c.any_length ? 11 : end);
   const Array x = normal_array({batch, end, width}, 8);
   const Array y = forward(*built.module, x, Segments::full(batch, end));
   const auto state = built.module->make_state(batch);
-  for (const int64_t prefilled : splits(c.border, end)) {
+  for (const int64_t prefilled : splits(c.boundary, end)) {
     state->reset();
     const double error = relative_error(decoded(*built.module, x, prefilled, *state), y, 1);
     CHECK_MESSAGE(error <= layer_tolerance, c.name, ", prefill of ", prefilled, ": ", error);

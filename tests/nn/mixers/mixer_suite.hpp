@@ -27,7 +27,7 @@ constexpr double layer_tolerance = sizeof(real) == 4 ? 1e-5 : 1e-12;
 struct MixerCase {
   std::string name;
   MixerConfig config;
-  int64_t border = 0;  // window or chunk: prefills end at its multiples and one token to both sides; 0: it has none
+  int64_t boundary = 0;  // window or chunk: prefills end at its multiples and one token to both sides; 0: it has none
   bool any_length = true;
   bool exact_causality = true;  // earlier outputs keep every bit when later tokens change
 };

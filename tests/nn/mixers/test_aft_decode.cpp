@@ -49,19 +49,19 @@ double largest(const Array& array) {
   return result;
 }
 
-/// Where a prefill ends: at the beginning, around the window's end and around the borders of tiles.
-std::set<int64_t> splits(int64_t window, const std::vector<int64_t>& borders, int64_t length) {
+/// Where a prefill ends: at the beginning, around the window's end and around the boundaries of tiles.
+std::set<int64_t> splits(int64_t window, const std::vector<int64_t>& boundaries, int64_t length) {
   std::set<int64_t> result{0, 1, length - 1, length};
   for (const int64_t shift : {-1, 0, 1}) {
     if (window > 0) result.insert(window + shift);
-    for (const int64_t border : borders) result.insert(border + shift);
+    for (const int64_t boundary : boundaries) result.insert(boundary + shift);
   }
   return result;
 }
 
 struct Sequence {
   int64_t length;
-  std::vector<int64_t> borders;
+  std::vector<int64_t> boundaries;
 };
 
 const std::vector<Sequence> sequences{{61, {8, 24}}, {150, {64, 128}}};
@@ -74,7 +74,7 @@ void check_aft_decode(const MixerCase& c, const Sequence& sequence, const Keys* 
   const Array x = exact_inputs(sequence.length);
   const Array y = built.module->forward(Var(x), Context::evaluation(decoded_batch, sequence.length)).value();
   const auto state = built.module->make_state(decoded_batch);
-  for (const int64_t prefilled : splits(c.border, sequence.borders, sequence.length)) {
+  for (const int64_t prefilled : splits(c.boundary, sequence.boundaries, sequence.length)) {
     state->reset();
     const double error = relative_error(decoded(*built.module, x, prefilled, *state), y, 1);
     CHECK_MESSAGE(error <= layer_tolerance, c.name, ", length ", sequence.length, ", prefill of ", prefilled, ": ",
@@ -158,7 +158,7 @@ TEST_CASE("past max_length, full and local refuse and say why; simple and conv g
     CHECK(relative_error(
               y, built.module->forward(Var(tokens(x, 0, longest)), Context::evaluation(decoded_batch, longest)).value(),
               1) <= layer_tolerance);
-    CHECK_THROWS_WITH_AS(built.module->step(next, *state), "aft: token 9 is past the 9 positions this mixer knows",
+    CHECK_THROWS_WITH_AS(built.module->step(next, *state), "aft: token 9 is past the 9 positions of this mixer",
                          std::invalid_argument);
   }
 }

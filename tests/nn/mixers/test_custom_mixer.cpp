@@ -57,7 +57,7 @@ struct GainConfig {
   Sign sign = Sign::plus;
   int64_t heads = 1;
 
-  bool knows_positions() const { return heads > 2; }
+  bool has_position_limit() const { return heads > 2; }
 };
 
 template <class Fields>
@@ -87,21 +87,21 @@ TEST_CASE("a registered mixer with a config struct: its options, its rules and w
   CHECK(gain_of(config) == -3);
   CHECK(mixer_name(config) == std::string("test-gain-options"));
   CHECK(mixer_label(config) == "test-gain-options (heads 3, sign minus, start 3)");
-  CHECK(knows_positions(MixerConfig(config)));
+  CHECK(has_position_limit(MixerConfig(config)));
   ProblemText problems("mixer");
   validate_mixer(config, {4, 16}, problems);
   CHECK(problems.text() == "mixer.heads: 3 heads do not divide the width 4");
   config.name = "test-gain-unknown";
   ProblemText unknown("mixer");
   validate_mixer(config, {4, 16}, unknown);
-  CHECK(unknown.text().rfind("mixer.name: this program has no mixer \"test-gain-unknown\" of its own", 0) == 0);
+  CHECK(unknown.text().rfind("mixer.name: this program registers no mixer \"test-gain-unknown\"", 0) == 0);
 }
 
 TEST_CASE("what a registration must keep to") {
   const auto make = [](const Scope& scope, const MixerShape&) { return std::make_unique<Gain>(scope, 1); };
   register_mixer("test-twice", make);
-  CHECK_THROWS_WITH_AS(register_mixer("test-twice", make), "register_mixer: there is a mixer \"test-twice\" already",
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(register_mixer("test-twice", make),
+                       "register_mixer: a mixer \"test-twice\" is already registered", std::invalid_argument);
   CHECK_THROWS_AS(register_mixer("", make), std::invalid_argument);
   CHECK_THROWS_AS(register_mixer("test-none", nullptr), std::invalid_argument);
   ParamStore store;

@@ -260,7 +260,7 @@ TEST_CASE("FLASH refuses what is not defined") {
   FlashConfig off = flash_config(8);
   off.local = off.global = false;
   CHECK_THROWS_WITH_AS(build(off), "flash: neither the local nor the global part is on", std::invalid_argument);
-  CHECK_THROWS_WITH_AS(build(flash_config(0)), "flash: a chunk of 0 tokens", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(build(flash_config(0)), "flash: chunk must be at least 1, got 0", std::invalid_argument);
   FlashConfig softmax = flash_config(8);
   softmax.kernel = AttentionKernel::softmax;
   CHECK_NOTHROW(build(softmax));

@@ -264,7 +264,7 @@ TEST_CASE("GAU decodes past its first buffers, and says what a state holds") {
   const auto at_end = limited.module->make_state(1);
   limited.module->prefill(Var(normal_array({1, 100, width}, 11)), *at_end);
   CHECK_THROWS_WITH_AS(limited.module->step(Var(Array::zeros({1, width})), *at_end),
-                       "gau: token 100 is past the 100 positions this mixer knows", std::invalid_argument);
+                       "gau: token 100 is past the 100 positions of this mixer", std::invalid_argument);
 }
 
 }  // namespace

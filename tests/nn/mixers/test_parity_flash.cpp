@@ -14,7 +14,7 @@ MixerConfig flash_config_of(const Fixture& fixture, const std::string& name) {
   return config;
 }
 
-TEST_CASE("FLASH: PyTorch's outputs and gradients, over three chunk borders, for every option") {
+TEST_CASE("FLASH: PyTorch's outputs and gradients, over three chunk boundaries, for every option") {
   CHECK(check_configurations(Fixture("flash"), flash_config_of) == 8);
 }
 

@@ -64,16 +64,16 @@ TEST_CASE("rotary bias: b_(i-j) is the product of a turned to i and c turned to 
 }
 
 TEST_CASE("T5 buckets: one distance each up to the middle, then logarithmic, the last for all beyond") {
-  const auto borders = [](bool causal) {
+  const auto boundaries = [](bool causal) {
     std::vector<int64_t> starts;  // the first distance of every bucket of the past
     for (int64_t d = 0; d < 400; ++d)
       if (d == 0 || t5_bucket(d, causal) != t5_bucket(d - 1, causal)) starts.push_back(d);
     return starts;
   };
   // Causal: bucket 16 + k starts at 16 * 8^(k/16); bidirectional: 8 + k at 8 * 16^(k/8).
-  CHECK(borders(true) == std::vector<int64_t>{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
-                                              16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113});
-  CHECK(borders(false) == std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91});
+  CHECK(boundaries(true) == std::vector<int64_t>{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                                                 16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113});
+  CHECK(boundaries(false) == std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91});
   CHECK(t5_bucket(1000000, true) == 31);
   for (int64_t d = 1; d < 400; ++d) {
     CHECK(t5_bucket(-d, true) == 0);
@@ -101,7 +101,7 @@ TEST_CASE("the tables of every kind: entry N - 1 + i - j, the same numbers for e
     }
     if (kind.value == RelativeBiasKind::toeplitz)
       CHECK_THROWS_WITH_AS(built.bias.for_length(201),
-                           "relative_bias: 201 positions are more than the 200 this Toeplitz table knows",
+                           "relative_bias: 201 positions are more than the 200 of this Toeplitz table",
                            std::invalid_argument);
     else
       CHECK_NOTHROW(built.bias.for_length(201));
