@@ -22,7 +22,7 @@ Var LanguageModel::logits(const Ids& tokens, const Context& context) const {
 }
 
 TaskLoss LanguageModel::loss(const Batch& batch, const Context& context) const {
-  check(batch.labels.shape() == batch.tokens.shape(), "language_model: labels {} do not fit {}", batch.labels.shape(),
+  check(batch.labels.shape() == batch.tokens.shape(), "language_model: labels {} do not match {}", batch.labels.shape(),
         batch.tokens.shape());
   CrossEntropyOptions options;
   options.ignored = ignored_target;

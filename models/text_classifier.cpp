@@ -155,7 +155,7 @@ Var TextClassifier::logits(const Ids& tokens, const Context& context) const {
 }
 
 TaskLoss TextClassifier::loss(const Batch& batch, const Context& context) const {
-  check(batch.labels.shape() == Shape{batch.tokens.dim(0)}, "text_classifier: labels {} do not fit {}",
+  check(batch.labels.shape() == Shape{batch.tokens.dim(0)}, "text_classifier: labels {} do not match {}",
         batch.labels.shape(), batch.tokens.shape());
   CrossEntropyOptions options;
   options.ignored = ignored_target;

@@ -68,7 +68,7 @@ void add_import_command(CommandParser& cli, const Choose& choose) {
   number("--window", options->hints.window, "for AFTLocal without local_mask in the file: its window");
   number("--length", options->hints.length, "for GAU: the length of the texts it was trained on");
   number("--chunk", options->hints.chunk, "for FLASH: its group_size");
-  command->add_flag("--laplace", options->hints.laplace, "for GAU and FLASH: they use laplace_attn_fn");
+  command->add_flag("--laplace", options->hints.laplace, "for GAU and FLASH modules that use laplace_attn_fn");
   command->footer(
       "Known modules: AFT_FULL (fc_q, fc_k, fc_v, position_biases), AFTLocal (query, key, value, output, pos_bias), "
       "Fastformer's FastSelfAttention (query, query_att, key, key_att, transform), alone or as self with "

@@ -54,7 +54,7 @@ struct Group {
   static constexpr int size = Size;
 };
 
-/// body(group) over [0, count): groups of Size whole registers, then single places.
+/// body(group) over [0, count): groups of Size whole registers, then single elements.
 template <int Size, class Body>
 inline void sweep_groups(int64_t count, const Body& body) {
   int64_t index = 0;

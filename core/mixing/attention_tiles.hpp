@@ -64,7 +64,7 @@ class AttentionTiles {
     int64_t head, begin, count, columns;
     int64_t token() const { return piece->token + begin; }
   };
-  /// Keys that the columns of a tile of queries meet at once, those before `column` left out.
+  /// Keys processed together for the columns of a tile of queries, starting at `column`.
   struct Block {
     int64_t begin, count, column;
     bool first;  // of its tile

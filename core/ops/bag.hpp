@@ -23,7 +23,7 @@ struct Bags {
 };
 
 /// y[b] = factors[b] * sum of table[id] over bag b; an empty bag gives 0.  table: (V, D) -> (B, D).
-/// dtable[v] = sum of factors[b] g[b] over the places of id v. In a parameter's block only the rows that are
+/// dtable[v] = sum of factors[b] g[b] over the positions of id v. In a parameter's block only the rows that are
 /// named are read or written, and the pullback adds them to `touched`, unless it is null. Throws std::invalid_argument
 /// for an id outside the table.
 Var embedding_bag(const Var& table, Bags bags, const std::shared_ptr<TouchedRows>& touched = nullptr);

@@ -15,7 +15,7 @@ Var take_along(const Var& x, const Ids& index, int axis);
 /// x with updates added: y[a, n, c] = x[a, n, c] + sum of updates[a, i, c] over the i with index[i] = n; index (I...),
 /// updates (A, I..., C).  dx = g, dupdates = gather(g, index, axis).
 Var scatter_add(const Var& x, const Ids& index, const Var& updates, int axis = 0);
-/// Rows of a table: table (V, D), ids (...) -> (..., D).  dtable[v] = sum of g over the places of id v, added
+/// Rows of a table: table (V, D), ids (...) -> (..., D).  dtable[v] = sum of g over the positions of id v, added
 /// to the block in place where the table is a parameter.
 Var embedding(const Var& table, const Ids& ids);
 

@@ -16,7 +16,7 @@ struct BlasInfo {
 BlasInfo blas_info();
 
 /// The kernel set OpenBLAS should use where it chose one below what the CPU can do; empty when its choice is right. Its
-/// table of CPUs ends with its release, and newer ones get kernels from 2004 (measured: "Prescott" on an AVX-512 Xeon
+/// table has no CPUs newer than its release; those get kernels from 2004 (measured: "Prescott" on an AVX-512 Xeon
 /// of 2023, a fifth of the speed of "SkylakeX").
 std::string better_blas_core();
 

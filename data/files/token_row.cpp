@@ -52,7 +52,7 @@ int32_t TokenRow::operator[](int64_t place) const {
 }
 
 void TokenRow::copy(int64_t begin, int64_t end, int32_t* to) const {
-  check(begin >= 0 && begin <= end && end <= size_, "token row: [{}, {}) is outside of {} tokens", begin, end, size_);
+  check(begin >= 0 && begin <= end && end <= size_, "token row: [{}, {}) is not within {} tokens", begin, end, size_);
   if (memory_) {
     std::copy(memory_->begin() + begin, memory_->begin() + end, to);
   } else if (begin < end) {

@@ -24,7 +24,7 @@ void check_split(const TextSourceConfig& c, Problems& problems) {
   const bool held_out = (c.valid.empty() && c.valid_fraction > 0) || (c.test.empty() && c.test_fraction > 0);
   if (held_out && c.split == TextSplit::tail && std::holds_alternative<FileDocumentsConfig>(c.documents))
     problems.add("split",
-                 "tail would cut every file in two, and with documents: file each is one document; use split: "
+                 "tail would cut every file in two, but documents: file makes each one document; use split: "
                  "by-file, or name files for valid and test");
 }
 

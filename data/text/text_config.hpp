@@ -43,8 +43,8 @@ void describe(Fields& f, TextSourceConfig& c) {
   f("weights", c.weights, any(),
     "one per entry of train: the share of training windows drawn from each, whatever its size; [] = all text alike. An "
     "epoch has as many windows as without weights, and every entry continues where the previous epoch stopped");
-  f("include", c.include, any(), "in folders and patterns, take only files like these: [\"*.cpp\", \"docs/**/*.md\"]");
-  f("exclude", c.exclude, any(), "in folders and patterns, leave out files and folders like these");
+  f("include", c.include, any(), "in folders and patterns, take only files matching: [\"*.cpp\", \"docs/**/*.md\"]");
+  f("exclude", c.exclude, any(), "in folders and patterns, skip files and folders that match these");
   f("split", c.split, any(),
     "tail: hold out the end of every file; by-file: hold out whole files, chosen by a hash of their path");
   f("valid_fraction", c.valid_fraction, between_below(0, 1), "share held out for validation");

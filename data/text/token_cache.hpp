@@ -63,8 +63,8 @@ class TokenCache {
 
   /// The saved tokenizer of some settings; null when there is none or it is damaged.
   std::shared_ptr<const Tokenizer> find_tokenizer(const std::string& settings_key) const;
-  /// The index of a tokenizer's tokens, whose files were read and are undamaged. Nothing when there are none, or, with
-  /// a line about it, when they are damaged.
+  /// The index of a tokenizer's tokens, whose files were read and are undamaged. Empty if there are none, or if they
+  /// are damaged, which is logged.
   std::optional<TokenIndex> find(const Tokenizer& tokenizer, const LogLine& log) const;
   std::string tokens_folder(const Tokenizer& tokenizer) const { return folder_ + "/" + tokenizer.fingerprint(); }
   const std::string& folder() const { return folder_; }

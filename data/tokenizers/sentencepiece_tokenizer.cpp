@@ -24,8 +24,8 @@ constexpr size_t longest_part = 1 << 16;
 void check_status(const sentencepiece::util::Status& status, const std::string& origin) {
   if (!status.ok())
     throw Error(
-        fmt::format("{}: not a SentencePiece model, or a damaged one ({}); use another copy of it, or another "
-                    "name to have one trained",
+        fmt::format("{}: not a SentencePiece model, or a damaged one ({}); use another copy of it, or a new file "
+                    "name to train a model",
                     origin, status.message()));
 }
 

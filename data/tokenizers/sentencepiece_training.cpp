@@ -131,7 +131,7 @@ std::string number_after(const std::string& message, const std::string& words) {
   const std::string least = number_after(message, fmt::format("{} vs ", config.vocabulary_size));
   if (!least.empty())
     throw ConfigError(fmt::format(
-        "data.tokenizer.vocabulary_size: {} pieces are too few: single characters{} alone are {}; raise it above that, "
+        "data.tokenizer.vocabulary_size: {} pieces are too few: single characters{} need {}; raise it above that, "
         "or lower character_coverage",
         config.vocabulary_size, config.byte_fallback ? " and bytes" : "", least));
   throw Error(fmt::format("data: SentencePiece cannot be trained: {}", message));

@@ -62,7 +62,7 @@ class WordTokenizer final : public Tokenizer {
 
   std::string kind() const override { return "word"; }
   int64_t vocabulary_size() const override { return static_cast<int64_t>(words_.size()); }
-  /// Empty lines and the end of a text without '\n' add no token of their own beyond one `<eos>` per '\n'.
+  /// Every '\n' gives one `<eos>`. Empty lines give nothing else, and a text without a final '\n' ends without one.
   std::vector<int32_t> encode(std::string_view text, const std::string& file = "text") const override;
   /// Words are joined by one blank, lines by '\n'.
   std::string piece(int32_t id, int32_t previous) const override;

@@ -58,7 +58,7 @@ Aft::Aft(const Scope& scope, const MixerShape& shape, const AftConvConfig& confi
 }
 
 void Aft::make_positions(const Scope& scope, int64_t rank, double stddev) {
-  check(shape_.max_length > 0, "aft: a position bias needs the longest length");
+  check(shape_.max_length > 0, "aft: a position bias needs max_length > 0");
   const ParamOptions options{/*decay=*/false};
   if (bias_ == Bias::dense) {
     position_bias_ =

@@ -24,7 +24,7 @@ struct AftProjections {
 template <class Fields>
 void describe_projections(Fields& f, AftProjections& c) {
   f("bias", c.bias, any(), "biases of query, value and output projection");
-  f("key_bias", c.key_bias, any(), "bias of the key: changes nothing (it cancels), for published weights only");
+  f("key_bias", c.key_bias, any(), "bias of the key: has no effect (it cancels); only for loading published weights");
   f("output_projection", c.output_projection, any(), "a linear map after the mixer");
 }
 

@@ -77,7 +77,7 @@ Var Aft::prefill(const Var& x, MixerState& mixer_state) const {
   const int64_t width = shape_.width;
   AftDecodeState& state = decode_state(mixer_state, keys_, width, cached_tokens());
   check(x.rank() == 3 && x.dim(0) == state.batch() && x.dim(2) == width,
-        "aft: prefill of x {} where ({}, T, {}) is needed", x.shape(), state.batch(), width);
+        "aft: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch(), width);
   check(state.position == 0, "aft: prefill needs a fresh state, this one has seen {} tokens", state.position);
   const int64_t batch = x.dim(0), length = x.dim(1);
   if (length == 0) return x;
@@ -133,7 +133,7 @@ Var Aft::step(const Var& x, MixerState& mixer_state) const {
   const int64_t width = shape_.width;
   AftDecodeState& state = decode_state(mixer_state, keys_, width, cached_tokens());
   const int64_t batch = state.batch(), t = state.position;
-  check(x.shape() == Shape{batch, width}, "aft: step with x {} where ({}, {}) is needed", x.shape(), batch, width);
+  check(x.shape() == Shape{batch, width}, "aft: step: x is {}, but must be ({}, {})", x.shape(), batch, width);
   const Array qkv = state.decode().linear(x.value(), qkv_weight_, packed_bias());
   Array y(Shape{batch, width});
   real* const y_data = y.mutable_data();

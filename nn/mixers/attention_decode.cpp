@@ -36,7 +36,7 @@ Var MultiHeadAttention::prefill(const Var& x, MixerState& state) const {
   const int64_t width = shape_.width;
   KeyValueCache& cache = cache_of(state, width, config_.heads);
   check(x.rank() == 3 && x.dim(0) == cache.batch() && x.dim(2) == width,
-        "attention: prefill of x {} where ({}, T, {}) is needed", x.shape(), cache.batch(), width);
+        "attention: prefill: x is {}, but must be ({}, T, {})", x.shape(), cache.batch(), width);
   check(cache.count() == 0, "attention: prefill needs a fresh state, this one has seen {} tokens", cache.count());
   if (x.dim(1) == 0) return x;
   const Segments segments = Segments::full(x.dim(0), x.dim(1));
@@ -50,8 +50,7 @@ Var MultiHeadAttention::step(const Var& x, MixerState& state) const {
   const int64_t width = shape_.width, heads = config_.heads;
   KeyValueCache& cache = cache_of(state, width, config_.heads);
   const int64_t batch = cache.batch();
-  check(x.shape() == Shape{batch, width}, "attention: step with x {} where ({}, {}) is needed", x.shape(), batch,
-        width);
+  check(x.shape() == Shape{batch, width}, "attention: step: x is {}, but must be ({}, {})", x.shape(), batch, width);
   Array qkv = state.decode().linear(x.value(), qkv_weight_, packed_bias());
   real* const first = qkv.mutable_data();
   if (config_.rotary.enabled) {

@@ -82,7 +82,7 @@ std::unique_ptr<MixerState> Fastformer::make_state(int64_t batch) const {
 Var Fastformer::prefill(const Var& x, MixerState& mixer_state) const {
   FastformerDecodeState& state = decode_state(mixer_state, config_.heads, shape_.width);
   check(x.rank() == 3 && x.dim(0) == state.batch() && x.dim(2) == shape_.width,
-        "fastformer: prefill of x {} where ({}, T, {}) is needed", x.shape(), state.batch(), shape_.width);
+        "fastformer: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch(), shape_.width);
   check(state.position == 0, "fastformer: prefill needs a fresh state, this one has seen {} tokens", state.position);
   state.position = x.dim(1);
   return x.dim(1) == 0 ? x : output(Var(fastformer_continue(to_qk_(x).value(), weights(), state.pools)));
@@ -91,8 +91,7 @@ Var Fastformer::prefill(const Var& x, MixerState& mixer_state) const {
 Var Fastformer::step(const Var& x, MixerState& mixer_state) const {
   FastformerDecodeState& state = decode_state(mixer_state, config_.heads, shape_.width);
   const int64_t batch = state.batch(), width = shape_.width;
-  check(x.shape() == Shape{batch, width}, "fastformer: step with x {} where ({}, {}) is needed", x.shape(), batch,
-        width);
+  check(x.shape() == Shape{batch, width}, "fastformer: step: x is {}, but must be ({}, {})", x.shape(), batch, width);
   ++state.position;
   const Array qk = to_qk_.step(x.value(), state.decode());
   const Array u = fastformer_pools(qk.reshape({batch, 1, 2 * width}), weights(), state.pools);

@@ -16,7 +16,7 @@ inline std::vector<EnumName<FastformerLogits>> enum_names(FastformerLogits) {
   return {{FastformerLogits::all_features, "all-features"}, {FastformerLogits::per_head, "per-head"}};
 }
 
-/// Additive attention: tokens are pooled to one query, its products with the keys to one key.
+/// Additive attention: tokens are pooled into one query, and its products with the keys into one key.
 /// O(T D) time, O(D) decode state.
 struct FastformerConfig {
   static constexpr const char* type_name = "fastformer";

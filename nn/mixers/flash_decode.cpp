@@ -79,7 +79,7 @@ std::unique_ptr<MixerState> Flash::make_state(int64_t batch) const {
 Var Flash::prefill(const Var& x, MixerState& mixer_state) const {
   FlashDecodeState& state = decode_state(mixer_state, unit_.hidden(), config_);
   check(x.rank() == 3 && x.dim(0) == state.batch && x.dim(2) == shape_.width,
-        "flash: prefill of x {} where ({}, T, {}) is needed", x.shape(), state.batch, shape_.width);
+        "flash: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch, shape_.width);
   check(state.position == 0, "flash: prefill needs a fresh state, this one has seen {} tokens", state.position);
   const int64_t length = x.dim(1), folded = length / state.chunk * state.chunk;
   if (length == 0) return x;
@@ -107,7 +107,7 @@ Var Flash::prefill(const Var& x, MixerState& mixer_state) const {
 Var Flash::step(const Var& x, MixerState& mixer_state) const {
   FlashDecodeState& state = decode_state(mixer_state, unit_.hidden(), config_);
   const int64_t batch = state.batch, current = state.position % state.chunk, folded = state.position - current;
-  check(x.shape() == Shape{batch, shape_.width}, "flash: step with x {} where ({}, {}) is needed", x.shape(), batch,
+  check(x.shape() == Shape{batch, shape_.width}, "flash: step: x is {}, but must be ({}, {})", x.shape(), batch,
         shape_.width);
   if (state.position == 0) state.keep_bias(unit_.bias(state.chunk));
   const GatedUnit::StepParts parts = unit_.step_project(x.value(), state.position, state.decode());

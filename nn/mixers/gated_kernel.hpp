@@ -10,7 +10,7 @@
 
 namespace capstan {
 
-/// What the kernel f is applied to; n is what the normaliser says, Z the width of a key, b the position bias.
+/// What the kernel f is applied to; n is set by the normaliser, Z the width of a key, b the position bias.
 enum class LogitForm { key_dim, length, whole_length, log_length };
 
 inline std::vector<EnumName<LogitForm>> enum_names(LogitForm) {

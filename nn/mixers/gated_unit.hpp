@@ -44,7 +44,7 @@ void describe_unit(Fields& f, GatedUnitConfig& c) {
     "bias b by distance: none, toeplitz (a table up to max_length, or the chunk), rotary (any length) or t5 (32 "
     "buckets, any length)");
   f("t5_scale", c.t5_scale, at_least(0),
-    "factor of the t5 buckets; 0: sqrt(key_dim) (FLASH-pytorch's GAU: sqrt(width))");
+    "factor applied to the t5 bias; 0: sqrt(key_dim) (FLASH-pytorch's GAU: sqrt(width))");
   f("bias", c.bias, any(), "biases of both projections");
   f("init", c.init, any(),
     "lecun (activations of size one) or paper (N(0, 0.02) everywhere: near the identity, slow to start)");

@@ -76,7 +76,7 @@ void Gau::make_room(MixerState& mixer_state, int64_t tokens) const {
 Var Gau::prefill(const Var& x, MixerState& mixer_state) const {
   GauDecodeState& state = decode_state(mixer_state, config_.key_dim, unit_.hidden());
   check(x.rank() == 3 && x.dim(0) == state.batch && x.dim(2) == shape_.width,
-        "gau: prefill of x {} where ({}, T, {}) is needed", x.shape(), state.batch, shape_.width);
+        "gau: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch, shape_.width);
   check(state.position == 0, "gau: prefill needs a fresh state, this one has seen {} tokens", state.position);
   const int64_t length = x.dim(1);
   if (length == 0) return x;
@@ -93,7 +93,7 @@ Var Gau::prefill(const Var& x, MixerState& mixer_state) const {
 Var Gau::step(const Var& x, MixerState& mixer_state) const {
   GauDecodeState& state = decode_state(mixer_state, config_.key_dim, unit_.hidden());
   const int64_t batch = state.batch, t = state.position;
-  check(x.shape() == Shape{batch, shape_.width}, "gau: step with x {} where ({}, {}) is needed", x.shape(), batch,
+  check(x.shape() == Shape{batch, shape_.width}, "gau: step: x is {}, but must be ({}, {})", x.shape(), batch,
         shape_.width);
   make_room(state, t + 1);
   const GatedUnit::StepParts parts = unit_.step_project(x.value(), t, state.decode());

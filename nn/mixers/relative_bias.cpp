@@ -41,7 +41,7 @@ RelativeBias::RelativeBias(const Scope& scope, const RelativeBiasConfig& config)
     case RelativeBiasKind::none:
       return;
     case RelativeBiasKind::toeplitz:
-      check(config.max_length > 0, "relative_bias: a Toeplitz table needs the longest length");
+      check(config.max_length > 0, "relative_bias: a Toeplitz table needs max_length > 0");
       table_ = scope.param("table", {2 * config.max_length - 1}, init::normal(0.02), position);
       return;
     case RelativeBiasKind::rotary:

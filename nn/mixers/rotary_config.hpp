@@ -23,8 +23,8 @@ void describe_rotary(Fields& f, RotaryConfig& c) {
   f("rotary_dims", c.dims, at_least(0),
     "features that are rotated, an even number; 0: all of them (FLASH-pytorch: 32)");
   f("rotary_base", c.base, greater(0),
-    "base of the frequencies: pair i of n turns by base^(-i/n) per position, so a larger base keeps larger distances "
-    "apart");
+    "base of the frequencies: pair i of n rotates by base^(-i/n) per position, so a larger base distinguishes larger "
+    "distances");
   f("rotary_pairs", c.pairs, any(),
     "features rotated together: halves (i, i + n; most public weights) or interleaved (2i, 2i + 1; the paper)");
 }

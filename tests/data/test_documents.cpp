@@ -208,7 +208,7 @@ TEST_CASE("documents that cannot be had are named with the remedy") {
   CHECK_NOTHROW(load_text(config));
   config.valid_fraction = 0.1;
   CHECK(contains(message_of<ConfigError>([&] { load_text(config); }),
-                 "data.split: tail would cut every file in two, and with documents: file each is one document; use "
+                 "data.split: tail would cut every file in two, but documents: file makes each one document; use "
                  "split: by-file, or name files for valid and test"));
   config.documents = BlankLineDocumentsConfig{};  // a single document, all of which the tail takes
   CHECK(contains(message_of<Error>([&] { load_text(config); }), "no text is left to train on"));

@@ -298,7 +298,7 @@ TEST_CASE("sentencepiece: what cannot be trained or read says why and what to do
       {"bytes alone",
        [](auto& c) { c.vocabulary_size = 200; },
        text,
-       {"data.tokenizer.vocabulary_size: 200 pieces are too few: single characters and bytes alone are 25"}},
+       {"data.tokenizer.vocabulary_size: 200 pieces are too few: single characters and bytes need 25"}},
       {"too few",
        [](auto& c) { c.vocabulary_size = 263; },
        text,
