@@ -17,14 +17,14 @@ rates=${RATES:-1e-3 2e-3 4e-3 8e-3 1.6e-2 3.2e-2}
 seeds=${SEEDS:-1 2 3}
 declare -A steps=([tinyshakespeare]=${STEPS:-800} [enwiki]=${STEPS:-400})
 declare -A search=([tinyshakespeare]=${SEARCH:-200} [enwiki]=${SEARCH:-100})
-# AdamW has the settings of the file; Muon has the same ones for what it leaves to AdamW.
+# AdamW has the settings of its recipes; Muon has the same ones for what it leaves to AdamW.
 declare -A settings=(
   [tinyshakespeare]="--config configs/tinyshakespeare.yaml --set data.train=[$data/tinyshakespeare/input.txt]
     data.valid_fraction=0.02"
   [enwiki]="--config configs/compare/enwiki.yaml configs/compare/tiny-flash.yaml --set
     data.train=[$data/enwiki_xml/enwiki_head_2016.xml.gz] data.valid_fraction=0.004 data.test_fraction=0.004 data.overlap=0
     model.layers.0.repeat=4 model.ngram_embedding.buckets=100000 train.epochs=0"
-  [adamw]=""
+  [adamw]="train.optimizer.type=adamw train.optimizer.beta2=0.99 train.optimizer.weight_decay=0.1"
   [muon]="train.optimizer.type=muon train.optimizer.adamw.beta2=0.99")
 
 # train TASK OPTIMIZER NAME STEPS SEED RATE: one run, unless it is finished.

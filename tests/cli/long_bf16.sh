@@ -9,7 +9,8 @@ text=$source/../shared/data/tinyshakespeare/input.txt
 # train_in PRECISION SYSTEM
 train_in() {
   CAPSTAN_BF16=emulate exits 0 "$capstan" train --config "$source/configs/tinyshakespeare.yaml" "$source/configs/compare/tiny-$2.yaml" \
-    --set folder="runs/$1" "data.train=[$text]" train.log_every=100 train.save_every=0 train.precision="$1"
+    --set folder="runs/$1" "data.train=[$text]" train.log_every=100 train.save_every=0 train.precision="$1" \
+    train.lr=3e-3 train.optimizer.type=adamw train.optimizer.beta2=0.99 train.optimizer.weight_decay=0.1
 }
 
 # losses EVENT FILE: one per line, without the first step's
