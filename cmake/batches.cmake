@@ -1,7 +1,7 @@
 # capstan_batches(variable name SOURCES...): the list to compile in place of `sources`: up to eight sources of a folder
 # become one that includes them, because they include much the same headers. A clean build takes half of the time.
 # What a source defines for itself needs a name of its own within the folder. Sources with SKIP_UNITY_BUILD_INCLUSION stay
-# alone: kernels, whose code must not depend on who is compiled with them, and sources with options or a costly header of
+# alone: kernels, whose code must not depend on what is compiled with them, and sources with options or a costly header of
 # their own.
 function(capstan_batches variable name)
   set(sources ${ARGN})
@@ -10,6 +10,9 @@ function(capstan_batches variable name)
     return()
   endif()
   list(SORT sources)
+  # A function sees the variables of its caller: what is appended to below begins empty here.
+  set(result)
+  set(files)
   set(batch 0)
   set(last_folder "")
   foreach(source ${sources})
@@ -25,6 +28,7 @@ function(capstan_batches variable name)
     if(NOT folder STREQUAL last_folder OR size EQUAL 8)
       math(EXPR batch "${batch} + 1")
       set(size 0)
+      set(text_${batch} "")
       set(last_folder ${folder})
     endif()
     math(EXPR size "${size} + 1")

@@ -40,7 +40,7 @@ int run_command_line(int argc, char** argv) {
       "Begin with:   capstan train --config configs/quickstart-lm.yaml\n"
       "              capstan generate runs/quickstart-lm --prompt \"The \"\n"
       "More:         capstan SUBCOMMAND --help; all configuration keys: docs/configuration.md\n"
-      "Exit codes:   0 done, 1 failed, 2 wrong usage or configuration, 75 interrupted (the same command resumes)");
+      "Exit codes:   0 done, 1 failed, 2 wrong usage or configuration, 75 interrupted (the same command resumes it)");
   Command chosen;
   const Choose choose = [&chosen](Command command) { chosen = std::move(command); };
   add_train_command(cli, choose);

@@ -87,7 +87,7 @@ std::string man_page(const CommandText& root) {
   for (const auto& [code, meaning] :
        {std::pair{exit_done, "done"}, std::pair{exit_failed, "failed"},
         std::pair{exit_wrong_usage, "wrong usage or configuration"},
-        std::pair{exit_interrupted, "interrupted by a signal and saved; the same command resumes"}})
+        std::pair{exit_interrupted, "interrupted by a signal and saved; the same command resumes it"}})
     out += fmt::format(".TP\n{}\n{}\n", code, meaning);
   out += ".SH FILES\n";
   for (const auto& [file, meaning] :

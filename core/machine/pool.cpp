@@ -22,8 +22,8 @@ struct Buffer::Header {
 
 namespace {
 
-constexpr size_t block_alignment = 64;
-constexpr size_t header_bytes = block_alignment;
+constexpr size_t alignment = 64;
+constexpr size_t header_bytes = alignment;
 static_assert(sizeof(Buffer::Header) <= header_bytes);
 constexpr size_t huge_page = size_t{2} << 20;
 constexpr size_t classes_per_octave = 8;
@@ -35,13 +35,13 @@ size_t class_units(size_t size_class) {
 }
 
 size_t class_of(size_t bytes) {
-  const size_t units = std::max<size_t>((bytes + block_alignment - 1) / block_alignment, classes_per_octave);
+  const size_t units = std::max<size_t>((bytes + alignment - 1) / alignment, classes_per_octave);
   const size_t octave = 63 - static_cast<size_t>(__builtin_clzll(units)) - 3;  // units >> octave is in [8, 16)
   const size_t eighth = (units + (size_t{1} << octave) - 1) >> octave;         // rounded up, may reach 16
   return octave * classes_per_octave + (eighth - classes_per_octave);
 }
 
-size_t class_bytes(size_t size_class) { return class_units(size_class) * block_alignment; }
+size_t class_bytes(size_t size_class) { return class_units(size_class) * alignment; }
 
 /// Opens the first `usable` bytes of a block to AddressSanitizer and closes the rest: reuse and rounding up would hide
 /// from it every access past the bytes asked for, and every access after they were returned.
@@ -121,8 +121,8 @@ class Pool {
   Buffer::Header* from_system(size_t size_class) {
     const size_t bytes = class_bytes(size_class);
     const bool large = bytes >= 2 * huge_page;
-    void* memory = std::aligned_alloc(large ? huge_page : block_alignment,
-                                      large ? (bytes + huge_page - 1) & ~(huge_page - 1) : bytes);
+    void* memory =
+        std::aligned_alloc(large ? huge_page : alignment, large ? (bytes + huge_page - 1) & ~(huge_page - 1) : bytes);
     if (memory == nullptr) {
       stats_.bytes_in_use -= bytes;
       throw std::bad_alloc();

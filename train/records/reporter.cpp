@@ -16,6 +16,7 @@
 #include "core/io/file.hpp"
 
 namespace capstan {
+namespace {
 
 using Clock = std::chrono::steady_clock;
 
@@ -46,8 +47,6 @@ class ConsoleSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex>
  private:
   std::string bar_;
 };
-
-namespace {
 
 std::string draw_bar(double done) {
   constexpr int width = 20;
