@@ -103,7 +103,7 @@ struct ListedWeights {
 };
 template <class Fields>
 void describe(Fields& f, ListedWeights& c) {
-  f("weights", c.weights, not_empty(), "one per class, in the order of the classes, none below 0");
+  f("weights", c.weights, not_empty(), "one non-negative weight per class, in the order of the classes");
 }
 inline void validate(const ListedWeights& c, Problems& problems) {
   for (size_t i = 0; i < c.weights.size(); ++i)

@@ -30,14 +30,15 @@ const Task& RunModel::task() const {
 const LanguageModel& RunModel::language_model() const {
   if (!language_model_)
     throw Error(fmt::format(
-        "the run {} is a text-classifier: a language-model is needed here; capstan predict is for classifiers", name_));
+        "the run {} is a text-classifier, but this needs a language-model; for classifiers, use capstan predict",
+        name_));
   return *language_model_;
 }
 
 const TextClassifier& RunModel::text_classifier() const {
   if (!text_classifier_)
     throw Error(fmt::format(
-        "the run {} is a language-model: a text-classifier is needed here; capstan generate is for language models",
+        "the run {} is a language-model, but this needs a text-classifier; for language models, use capstan generate",
         name_));
   return *text_classifier_;
 }

@@ -29,7 +29,8 @@ struct AssociativeRecallConfig {
 template <class Fields>
 void describe(Fields& f, AssociativeRecallConfig& c) {
   f("vocabulary", c.vocabulary, between(4, 16777216),
-    "tokens: 0 is the filler, the rest of the lower half are keys, the upper half are values; more than length");
+    "number of tokens: 0 is the filler, the rest of the lower half are keys, the upper half values; must exceed "
+    "length");
   f("length", c.length, between(4, 16777216), "tokens per sequence, an even number; at least 4 * pairs");
   f("pairs", c.pairs, at_least(1), "key-value pairs per sequence");
   f("train", c.train, at_least(1), "number of training sequences");

@@ -62,7 +62,9 @@ class Columns {
     const auto value = parse_integer(column);
     if (value && *value != 0) return *value;
     if (!choice_.header)
-      throw ConfigError(fmt::format("data: column '{}' is not a number from 1; names need header: true", column));
+      throw ConfigError(fmt::format(
+          "data: column '{}' is not a number (1 is the first, -1 the last); column names require header: true",
+          column));
     throw Error(fmt::format("{}:1: no column is called '{}'; the header has: {}", file_, column, join_first(header)));
   }
 

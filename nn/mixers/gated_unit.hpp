@@ -47,7 +47,7 @@ void describe_unit(Fields& f, GatedUnitConfig& c) {
     "factor applied to the t5 bias; 0: sqrt(key_dim) (FLASH-pytorch's GAU: sqrt(width))");
   f("bias", c.bias, any(), "biases of both projections");
   f("init", c.init, any(),
-    "lecun (activations of size one) or paper (N(0, 0.02) everywhere: near the identity, slow to start)");
+    "lecun (keeps activations at unit scale) or paper (N(0, 0.02) everywhere: near the identity, slow to start)");
 }
 /// Serves every mixer made of such a unit.
 inline void validate(const GatedUnitConfig& c, const ModelShape&, Problems& problems) {

@@ -15,7 +15,7 @@ Bf16Array rounded(const T* values, int64_t count) {
   if constexpr (std::is_same_v<T, float>)
     kernels::round_to_bf16(copy.mutable_data(), values, count);
   else
-    throw std::logic_error("bf16_weights: bf16 is for models of floats");
+    throw std::logic_error("bf16_weights: bf16 requires a float model");
   return copy;
 }
 
