@@ -36,25 +36,27 @@ struct ModelConfig {
 
 template <class Fields>
 void describe_model(Fields& f, ModelConfig& c) {
-  f("width", c.width, between(1, 65536), "features of a token between the blocks (D)");
+  f("width", c.width, between(1, 65536), "number of features per token between the blocks (D)");
   f("max_length", c.max_length, between(1, 16777216),
-    "tokens of the longest document; tables of positions have this size");
-  f("layers", c.layers, not_empty(), "the blocks, first to last");
-  f("positions", c.positions, any(), "added to the embeddings: none, learned, or sinusoidal (no longest length)");
+    "largest number of tokens in a document; also the size of position tables");
+  f("layers", c.layers, not_empty(), "the blocks, from first to last");
+  f("positions", c.positions, any(),
+    "position vectors added to the embeddings: none, learned, or sinusoidal (without a maximum length)");
   f("ngram_embedding", c.ngram_embedding, any(),
-    "hashed n-grams of the last tokens, added to the embeddings: a cheap way to learn which tokens often occur "
+    "hashed n-grams that end at a token, added to its embedding: a cheap way to learn which tokens often occur "
     "together");
   f("dropout", c.dropout, between_below(0, 1),
-    "share of elements zeroed while training, after the embedding and in every residual branch");
-  f("final_norm", c.final_norm, any(), "normalisation after the last block (left out when that block is post-norm)");
-  f("embedding_norm", c.embedding_norm, any(), "normalise the embeddings too, as final_norm does");
+    "share of elements that are set to zero in training, after the embedding and in every residual branch");
+  f("final_norm", c.final_norm, any(), "normalisation after the last block (left out if that block is post-norm)");
+  f("embedding_norm", c.embedding_norm, any(), "also normalise the embeddings, in the same way as final_norm");
   f("share_layers", c.share_layers, any(),
-    "all blocks use the first one's parameters (Fastformer's paper); `layers` then has one entry, with `repeat`");
+    "all blocks use the parameters of the first one (as in Fastformer's paper); `layers` must then have a single "
+    "entry, with `repeat`");
   f("init_stddev", c.init_stddev, greater(0),
-    "standard deviation of all initial weights of linear layers and embeddings (0.02 in BERT); unset: from each "
-    "layer's fan-in");
+    "standard deviation of all initial weights of linear layers and embeddings (0.02 in BERT); if unset, it follows "
+    "from the fan-in of each layer");
   f("recompute", c.recompute, any(),
-    "keep only the input of each block and compute the block again in the backward pass");
+    "save memory by keeping only the input of each block and computing the block again in the backward pass");
 }
 
 /// Rules that join several fields: heads that do not divide the width, ...
@@ -76,7 +78,7 @@ struct LanguageModelConfig : ModelConfig {
 template <class Fields>
 void describe(Fields& f, LanguageModelConfig& c) {
   describe_model(f, c);
-  f("tied_output", c.tied_output, any(), "the output layer uses the embedding's weights");
+  f("tied_output", c.tied_output, any(), "the output layer uses the weights of the embedding");
 }
 
 enum class Pooling { mean, cls, attention };
@@ -123,13 +125,14 @@ template <class Fields>
 void describe(Fields& f, TextClassifierConfig& c) {
   describe_model(f, c);
   f("pooling", c.pooling, any(),
-    "tokens to one vector: mean, cls (a learned first token), attention (learned weights)");
+    "how the tokens of a text are combined into one vector: mean, cls (a learned first token) or attention (learned "
+    "weights)");
   f("ngrams", c.ngrams, any(), "hashed n-grams of the text as features in addition to the blocks");
   f("class_weights", c.class_weights, any(),
-    "what the loss of an example is multiplied by while training: equal, balanced (by the number of training examples "
-    "of its class), listed. Evaluation reports the loss without weights");
+    "factor applied to the loss of an example in training: equal (always 1), balanced (inversely proportional to the "
+    "number of training examples of its class) or listed. Evaluation reports the loss without weights");
   f("label_smoothing", c.label_smoothing, between_below(0, 1),
-    "share of the target spread over all classes while training; evaluation reports the loss without it");
+    "share of the target that is spread over all classes in training; evaluation reports the loss without it");
 }
 
 }  // namespace capstan

@@ -23,9 +23,10 @@ struct SamplingConfig {
 template <class Fields>
 void describe(Fields& f, SamplingConfig& c) {
   f("temperature", c.temperature, at_least(0), "divides the logits; 0 = always the likeliest token");
-  f("top_k", c.top_k, at_least(0), "choose among this many likeliest tokens; 0 = all");
-  f("top_p", c.top_p, between(0, 1), "choose among the likeliest tokens that together have this probability; 1 = all");
-  f("repetition_penalty", c.repetition_penalty, greater(0), "makes tokens that occurred already less likely; 1 = off");
+  f("top_k", c.top_k, at_least(0), "sample from this many of the likeliest tokens; 0 = all");
+  f("top_p", c.top_p, between(0, 1), "sample from the likeliest tokens that together have this probability; 1 = all");
+  f("repetition_penalty", c.repetition_penalty, greater(0),
+    "makes tokens that have already occurred less likely; 1 = off");
   f("seed", c.seed, at_least(0), "the same seed gives the same text");
 }
 

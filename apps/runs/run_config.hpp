@@ -36,11 +36,11 @@ template <class Fields>
 void describe(Fields& f, RunConfig& c) {
   f("name", c.name, not_empty(), "name of the run; its files are in <folder>/<name>");
   f("folder", c.folder, not_empty(), "folder of all runs");
-  f("seed", c.seed, at_least(0), "seed of initial weights, order of examples and dropout");
-  f("threads", c.threads, between(0, 1024), "threads; 0 = one per physical core");
+  f("seed", c.seed, at_least(0), "seed of the initial weights, the order of examples and dropout");
+  f("threads", c.threads, between(0, 1024), "number of threads; 0 = one per physical core");
   f("data", c.data, any(), "data to train and evaluate on");
   f("model", c.model, any(), "model to train");
-  f("train", c.train, any(), "training");
+  f("train", c.train, any(), "settings of training");
 }
 
 /// Rules that span data, model and training.

@@ -21,7 +21,7 @@ template <class Fields>
 void describe(Fields& f, BatchConfig& c) {
   f("batch_size", c.batch_size, at_least(1), "examples per batch");
   f("batch_tokens", c.batch_tokens, at_least(0),
-    "instead of batch_size: as many examples as fit into this many tokens, padding included");
+    "used instead of batch_size: as many examples as fit into this many tokens, padding included");
 }
 
 /// Whatever was asked before, batch(e, i) is the same. Safe to call from several threads.

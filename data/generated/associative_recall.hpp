@@ -29,17 +29,17 @@ struct AssociativeRecallConfig {
 template <class Fields>
 void describe(Fields& f, AssociativeRecallConfig& c) {
   f("vocabulary", c.vocabulary, between(4, 16777216),
-    "number of tokens: 0 is the filler, the rest of the lower half are keys, the upper half values; must exceed "
-    "length");
-  f("length", c.length, between(4, 16777216), "tokens per sequence, an even number; at least 4 * pairs");
-  f("pairs", c.pairs, at_least(1), "key-value pairs per sequence");
+    "number of different tokens: 0 is the filler, the rest of the lower half are keys, and the upper half are values; "
+    "must be greater than length");
+  f("length", c.length, between(4, 16777216), "number of tokens per sequence; must be even and at least 4 * pairs");
+  f("pairs", c.pairs, at_least(1), "number of key-value pairs per sequence");
   f("train", c.train, at_least(1), "number of training sequences");
   f("valid", c.valid, at_least(1), "number of validation sequences");
   f("test", c.test, at_least(0), "number of test sequences");
   f("power", c.power, greater(0),
-    "the g-th slot after the pairs is asked with probability proportional to g^(power - 1): below 1 most questions "
-    "come early");
-  f("seed", c.seed, at_least(0), "the sequences are a function of this seed, not of the run's");
+    "where keys are asked: in the g-th slot after the pairs with probability proportional to g^(power - 1); below 1, "
+    "most questions come early");
+  f("seed", c.seed, at_least(0), "the sequences depend on this seed, not on the seed of the run");
 }
 
 void validate(const AssociativeRecallConfig& c, Problems& problems);

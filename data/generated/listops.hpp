@@ -30,13 +30,14 @@ void describe(Fields& f, ListOpsConfig& c) {
   f("train", c.train, at_least(1), "number of training examples");
   f("valid", c.valid, at_least(1), "number of validation examples");
   f("test", c.test, at_least(0), "number of test examples");
-  f("min_length", c.min_length, at_least(0), "expressions are longer than this, in tokens");
-  f("max_length", c.max_length, at_least(2), "expressions are shorter than this, in tokens");
-  f("max_depth", c.max_depth, between(1, 64), "the root has depth 1; at this depth there are only digits");
+  f("min_length", c.min_length, at_least(0), "expressions have more tokens than this");
+  f("max_length", c.max_length, at_least(2), "expressions have fewer tokens than this");
+  f("max_depth", c.max_depth, between(1, 64),
+    "largest depth of an expression; the root has depth 1, and at the largest depth there are only digits");
   f("max_arguments", c.max_arguments, between(2, 100), "an operator has from 2 to this many arguments");
   f("operator_probability", c.operator_probability, between(0, 1),
-    "chance of an operator rather than a digit above the last depth");
-  f("seed", c.seed, at_least(0), "the examples are a function of this seed, not of the run's");
+    "probability of an operator instead of a digit, except at the largest depth");
+  f("seed", c.seed, at_least(0), "the examples depend on this seed, not on the seed of the run");
 }
 
 inline void validate(const ListOpsConfig& c, Problems& problems) {

@@ -37,37 +37,38 @@ struct LabelledSourceConfig {
 template <class Fields>
 void describe(Fields& f, LabelledSourceConfig& c) {
   f("train", c.train, not_empty(),
-    "files with one labelled text per row; .gz and .zst are unpacked. With format: folders, folders that hold one per "
-    "class");
-  f("valid", c.valid, any(),
-    "the same for validation; without it, valid_fraction of the training examples is held out");
+    "files with one labelled text per row; .gz and .zst are decompressed. With format: folders, folders that have one "
+    "sub-folder per class");
+  f("valid", c.valid, any(), "the same for validation; if empty, valid_fraction of the training examples is held out");
   f("test", c.test, any(), "the same for the test");
   f("format", c.format, any(),
-    "tsv (no quoting), csv (RFC 4180) or jsonl; auto: by the file's name; folders: each file is a text, its "
-    "class is its folder");
-  f("header", c.header, any(), "the first row of tsv and csv names the columns");
+    "tsv (no quoting), csv (RFC 4180) or jsonl; auto: by the name of the file; folders: each file is a text, and its "
+    "folder is its class");
+  f("header", c.header, any(), "the first row of tsv and csv files gives the names of the columns");
   f("label_column", c.label_column, any(),
-    "column of the label: number from 1, name in the header, or key; usually 1, or \"label\" in jsonl");
+    "column of the label: a number counted from 1, a name from the header, or a key; if unset, 1, or \"label\" in "
+    "jsonl");
   f("text_columns", c.text_columns, any(),
-    "the same for the text; several are joined by a blank; usually -1 (the last), or \"text\" in jsonl");
+    "columns of the text, given in the same way; several are joined by a space; if empty, -1 (the last column), or "
+    "\"text\" in jsonl");
   f("separator", c.separator, any(),
-    "text pairs: a separator token goes between the text_columns, instead of a blank; lines for capstan predict have "
-    "tabs there");
+    "for text pairs: put a separator token instead of a space between the text_columns; the input of capstan predict "
+    "then has a tab there");
   f("classes", c.classes, any(),
-    "names of the classes; labels may be these or their numbers. Without names, those of the training data. "
-    "With format: folders, other folders are left out");
-  f("classes_file", c.classes_file, any(), "the same from a file with one name per line");
+    "names of the classes; labels are these names or their numbers. If empty, the classes are the labels of the "
+    "training data. With format: folders, all other folders are ignored");
+  f("classes_file", c.classes_file, any(), "the same, from a file with one name per line");
   f("first_label", c.first_label, at_least(0),
-    "the label of the first class in `classes`: 1 in the CSV files of AG News, DBpedia and Yelp");
+    "number of the first class in `classes`: 1 in the CSV files of AG News, DBpedia and Yelp");
   f("valid_fraction", c.valid_fraction, between_below(0, 1), "share of every class held out for validation");
-  f("split_seed", c.split_seed, at_least(0), "which examples are held out");
-  f("max_length", c.max_length, at_least(0), "tokens per text at most; 0 = any number");
-  f("truncate", c.truncate, any(), "for a longer text: keep the head, keep the tail, or stop with an error");
-  f("skip_empty", c.skip_empty, any(), "leave rows without text out instead of stopping at them");
+  f("split_seed", c.split_seed, at_least(0), "seed that determines which examples are held out");
+  f("max_length", c.max_length, at_least(0), "largest number of tokens per text; 0 = no limit");
+  f("truncate", c.truncate, any(), "what to do with longer texts: keep the head, keep the tail, or stop with an error");
+  f("skip_empty", c.skip_empty, any(), "leave out rows without text instead of stopping with an error");
   f("on_error", c.on_error, any(),
-    "for unusable rows (columns, label, JSON, quotes, UTF-8, empty or too long): stop, or skip (leave them "
-    "out and count them)");
-  f("tokenizer", c.tokenizer, any(), "byte, char, word or sentencepiece");
+    "what to do with unusable rows (wrong columns, label, JSON, quotes or UTF-8; empty or too long text): stop, or "
+    "skip (leave them out and count them)");
+  f("tokenizer", c.tokenizer, any(), "how text is divided into tokens: byte, char, word or sentencepiece");
 }
 
 inline void validate(const LabelledSourceConfig& c, Problems& problems) {

@@ -37,33 +37,39 @@ struct TextSourceConfig {
 };
 template <class Fields>
 void describe(Fields& f, TextSourceConfig& c) {
-  f("train", c.train, not_empty(), "files, patterns (docs/**/*.md) and folders to train on; .gz and .zst are unpacked");
-  f("valid", c.valid, any(), "the same for validation; without it, valid_fraction of the training text is held out");
-  f("test", c.test, any(), "the same for the test; without it, test_fraction of the training text is held out");
+  f("train", c.train, not_empty(),
+    "files, patterns (docs/**/*.md) and folders to train on; .gz and .zst are decompressed");
+  f("valid", c.valid, any(), "the same for validation; if empty, valid_fraction of the training text is held out");
+  f("test", c.test, any(), "the same for the test; if empty, test_fraction of the training text is held out");
   f("weights", c.weights, any(),
-    "one per entry of train: the share of training windows drawn from each, whatever its size; [] = all text alike. An "
-    "epoch has as many windows as without weights, and every entry continues where the previous epoch stopped");
-  f("include", c.include, any(), "in folders and patterns, take only files matching: [\"*.cpp\", \"docs/**/*.md\"]");
+    "one weight per entry of train: its share of the training windows, whatever its size; [] = shares in proportion to "
+    "size. An epoch has as many windows as without weights, and every entry continues where it stopped in the previous "
+    "epoch");
+  f("include", c.include, any(),
+    "of the files in folders and patterns, use only those that match one of these: [\"*.cpp\", \"docs/**/*.md\"]");
   f("exclude", c.exclude, any(), "in folders and patterns, skip files and folders that match these");
   f("split", c.split, any(),
     "tail: hold out the end of every file; by-file: hold out whole files, chosen by a hash of their path");
   f("valid_fraction", c.valid_fraction, between_below(0, 1), "share held out for validation");
   f("test_fraction", c.test_fraction, between_below(0, 1), "share held out for the test");
-  f("sequence_length", c.sequence_length, at_least(1), "tokens per example");
+  f("sequence_length", c.sequence_length, at_least(1), "number of tokens per window");
   f("windows", c.windows, any(),
-    "contiguous: an epoch visits the text once, cut at a different offset each time; random: windows from anywhere");
+    "contiguous: an epoch visits the text once, cut at a different offset each time; random: windows begin anywhere in "
+    "the text");
   f("overlap", c.overlap, at_least(0), "in evaluation, this many tokens of the previous window serve as context");
   f("documents", c.documents, any(),
-    "what a document is (tokens see no other one): none (one long text), file, line, blank-line (the text between "
-    "blank lines) or marker. Each is followed by an end token, the first id after the tokenizer's vocabulary");
+    "what counts as a document (tokens see only their own): none (all text is continuous), file, line, blank-line (the "
+    "text between blank lines) or marker. Each document is followed by an end token, whose id is the first after the "
+    "tokenizer's vocabulary");
   f("on_error", c.on_error, any(),
-    "for lines that are not UTF-8 (all tokenizers but byte need it): stop, or skip (leave them out and count them)");
+    "what to do with lines that are not valid UTF-8, which all tokenizers but byte need: stop, or skip (leave them out "
+    "and count them)");
   f("cache", c.cache, any(),
-    "folder where the tokens of large texts are kept, to tokenise them once and not hold them in memory; empty: none, "
-    "all text is held in memory");
+    "folder in which the tokens of large texts are stored, so that they are tokenised only once and need not be held "
+    "in memory; empty = no folder: all text is held in memory");
   f("cache_above_mb", c.cache_above_mb, at_least(0),
-    "text of more than this many million bytes is large; packed files count four times");
-  f("tokenizer", c.tokenizer, any(), "byte, char, word or sentencepiece");
+    "text with more than this many million bytes counts as large; compressed files count four times");
+  f("tokenizer", c.tokenizer, any(), "how text is divided into tokens: byte, char, word or sentencepiece");
 }
 
 /// Ids that the model must know: the tokenizer's and, after them, the end of a document where there are documents.

@@ -25,8 +25,8 @@ struct Normalisation {
 template <class Fields>
 void describe_normalisation(Fields& f, Normalisation& c) {
   f("normalise", c.form, any(),
-    "Unicode normalisation: nfc (letter and accent in one), nfkc (also full-width letters, ligatures, no-break "
-    "blanks become plain ones) or none");
+    "Unicode normalisation: nfc (a letter and its accent become one character), nfkc (also turns full-width letters, "
+    "ligatures and no-break spaces into plain ones) or none");
   f("case_fold", c.case_fold, any(), "treat upper and lower case as the same, in all of Unicode");
 }
 

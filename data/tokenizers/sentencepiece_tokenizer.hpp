@@ -36,13 +36,12 @@ void describe(Fields& f, SentencePieceTokenizerConfig& c) {
   f("model_type", c.model_type, any(), "how pieces are learnt: bpe (merging frequent pairs) or unigram");
   f("vocabulary_size", c.vocabulary_size, between(4, 16777216), "total number of pieces, special ones included");
   f("model", c.model, any(),
-    "a SentencePiece .model file to use as it is; of the other keys only normalise and case_fold count. If the file "
-    "does "
-    "not exist, the learnt model is written to it");
+    "a SentencePiece .model file to use unchanged; of the other keys, only normalise and case_fold then have an "
+    "effect. If the file does not exist, the learnt model is written to it");
   f("byte_fallback", c.byte_fallback, any(),
-    "write text without a piece as its bytes (256 pieces); otherwise it becomes one unknown piece");
+    "encode text that has no piece as bytes (this takes 256 pieces); otherwise it becomes one unknown piece");
   f("character_coverage", c.character_coverage, between(0.98, 1),
-    "share of the training text whose characters become pieces; lower leaves out rare ones");
+    "share of the characters of the training text that must have pieces; a lower value leaves out rare characters");
   f("training_bytes", c.training_bytes, at_least(1000),
     "learn from at most this many bytes of the training text, sampled evenly");
   describe_normalisation(f, c.normalisation);

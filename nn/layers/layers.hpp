@@ -26,7 +26,7 @@ struct NormConfig {
 template <class Fields>
 void describe(Fields& f, NormConfig& c) {
   f("type", c.type, any(), "layer (mean and variance), rms (root mean square), scale (rms with one gain) or none");
-  f("eps", c.eps, greater(0), "added to the variance or mean square");
+  f("eps", c.eps, greater(0), "added to the variance or mean square, to avoid division by zero");
 }
 
 enum class FeedForwardKind { none, relu, squared_relu, gelu, silu, glu, swiglu, geglu };
@@ -51,7 +51,7 @@ struct FeedForwardConfig {
 template <class Fields>
 void describe(Fields& f, FeedForwardConfig& c) {
   f("type", c.type, any(), "activation; glu, swiglu and geglu are gated (two up-projections)");
-  f("expansion", c.expansion, greater(0), "hidden width over the model's width");
+  f("expansion", c.expansion, greater(0), "hidden width as a multiple of the model's width");
   f("bias", c.bias, any(), "biases of both projections");
 }
 

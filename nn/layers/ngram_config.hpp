@@ -18,11 +18,13 @@ struct NgramTableConfig {
 
 template <class Fields>
 void describe_ngram_table(Fields& f, NgramTableConfig& c) {
-  f("buckets", c.buckets, between(1, 2147483647), "rows of their table; n-grams are hashed to them");
-  f("width", c.width, between(1, 65536), "elements per row");
+  f("buckets", c.buckets, between(1, 2147483647),
+    "number of rows in the table of n-grams; each n-gram is hashed to one of them");
+  f("width", c.width, between(1, 65536), "number of elements per row");
   f("scale", c.scale, greater(0),
-    "factor of the sum (which is divided by the root of its length): how fast the table learns compared with the rest");
-  f("dropout", c.dropout, between_below(0, 1), "share of the n-grams left out while training");
+    "factor applied to the sum of the rows, after division by the square root of their number; the larger it is, the "
+    "faster the table learns compared with the other weights");
+  f("dropout", c.dropout, between_below(0, 1), "share of the n-grams that are left out in training");
 }
 
 void validate(const NgramTableConfig& config, Problems& problems);
@@ -36,8 +38,8 @@ struct NgramConfig : NgramTableConfig {};
 template <class Fields>
 void describe(Fields& f, NgramConfig& c) {
   f("orders", c.orders, any(),
-    "lengths of the n-grams whose embeddings, summed over the text, are added to the logits: [1, 2] for tokens and "
-    "pairs; [] = none");
+    "lengths of the n-grams, such as [1, 2] for single tokens and pairs; their embeddings are summed over the text and "
+    "added to the logits; [] = no n-grams");
   describe_ngram_table(f, c);
 }
 
@@ -49,9 +51,8 @@ struct NgramEmbeddingConfig : NgramTableConfig {
 template <class Fields>
 void describe(Fields& f, NgramEmbeddingConfig& c) {
   f("orders", c.orders, any(),
-    "lengths of the n-grams ending at a token whose embeddings are added to the token's own: [2, 3, 4, 5, 6] for "
-    "bytes; "
-    "[] = none");
+    "lengths of the n-grams, such as [2, 3, 4, 5, 6] for bytes; the embeddings of the n-grams that end at a token are "
+    "added to the token's own; [] = no n-grams");
   describe_ngram_table(f, c);
   f("fresh_each_epoch", c.fresh_each_epoch, any(),
     "empty the table at the end of every epoch, so that n-grams memorised in one epoch have no effect in "

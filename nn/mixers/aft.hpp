@@ -24,7 +24,8 @@ struct AftProjections {
 template <class Fields>
 void describe_projections(Fields& f, AftProjections& c) {
   f("bias", c.bias, any(), "biases of query, value and output projection");
-  f("key_bias", c.key_bias, any(), "bias of the key: has no effect (it cancels); only for loading published weights");
+  f("key_bias", c.key_bias, any(),
+    "bias of the key; it has no effect, because it cancels; only for loading published weights");
   f("output_projection", c.output_projection, any(), "a linear map after the mixer");
 }
 
@@ -51,9 +52,9 @@ struct AftFullConfig : AftProjections {
 
 template <class Fields>
 void describe_positions(Fields& f, PositionBias& bias, int64_t& rank, double& stddev) {
-  f("position_bias", bias, any(), "factorised (w = u v^T) or dense (w itself)");
+  f("position_bias", bias, any(), "how the position bias w is stored: factorised (w = u v^T) or dense (w itself)");
   f("rank", rank, at_least(1), "inner size of the factorised position bias (d' in the paper)");
-  f("position_stddev", stddev, at_least(0), "standard deviation of the initial position bias parameters");
+  f("position_stddev", stddev, at_least(0), "standard deviation of the initial parameters of the position bias");
 }
 
 template <class Fields>
@@ -75,7 +76,7 @@ struct AftLocalConfig : AftProjections {
 
 template <class Fields>
 void describe(Fields& f, AftLocalConfig& c) {
-  f("window", c.window, at_least(1), "w_ts is learned for |t - s| < window; s in the paper");
+  f("window", c.window, at_least(1), "w_ts is learned for |t - s| < window and is 0 elsewhere; called s in the paper");
   describe_positions(f, c.position_bias, c.rank, c.position_stddev);
   describe_projections(f, c);
 }
@@ -91,8 +92,10 @@ struct AftConvConfig : AftProjections {
 
 template <class Fields>
 void describe(Fields& f, AftConvConfig& c) {
-  f("window", c.window, at_least(2), "taps per head: lags below the window (to both sides when bidirectional)");
-  f("heads", c.heads, at_least(1), "keys per token, each shared by width / heads channels; divides the width");
+  f("window", c.window, at_least(2),
+    "number of taps per head, one for each distance below the window (in both directions if bidirectional)");
+  f("heads", c.heads, at_least(1),
+    "number of keys per token, each shared by width / heads channels; must divide the width");
   describe_projections(f, c);
 }
 inline void validate(const AftConvConfig& c, const ModelShape& model, Problems& problems) {

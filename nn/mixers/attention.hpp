@@ -25,11 +25,12 @@ struct AttentionConfig {
 
 template <class Fields>
 void describe(Fields& f, AttentionConfig& c) {
-  f("heads", c.heads, at_least(1), "attention heads, each of width / heads features; divides the width");
+  f("heads", c.heads, at_least(1),
+    "number of attention heads, each with width / heads features; must divide the width");
   describe_rotary(f, c.rotary);
   f("bias", c.bias, any(), "biases of query, value and output projection");
   f("key_bias", c.key_bias, any(),
-    "bias of the key: changes nothing without rotary (it cancels), for published weights only");
+    "bias of the key; without rotary it has no effect, because it cancels; only for loading published weights");
   f("output_projection", c.output_projection, any(), "a linear map after the mixer");
 }
 inline void validate(const AttentionConfig& c, const ModelShape& model, Problems& problems) {

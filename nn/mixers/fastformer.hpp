@@ -31,12 +31,13 @@ struct FastformerConfig {
 
 template <class Fields>
 void describe(Fields& f, FastformerConfig& c) {
-  f("heads", c.heads, at_least(1), "number of pools, each with its own weights; divides the width");
+  f("heads", c.heads, at_least(1), "number of pools, each with its own weights; must divide the width");
   f("logits", c.logits, any(),
-    "what a head's logits read: all-features (the authors' code) or per-head (its own features, the paper)");
+    "what the logits of a head read: all-features (as in the authors' code) or per-head (only the features of the "
+    "head, as in the paper)");
   f("bias", c.bias, any(), "biases of query, key, to_r and output projection");
   f("logit_bias", c.logit_bias, any(),
-    "biases of the logits: change nothing (they cancel), for published weights only");
+    "biases of the logits; they have no effect, because they cancel; only for loading published weights");
   f("output_projection", c.output_projection, any(), "a linear map after the mixer");
 }
 inline void validate(const FastformerConfig& c, const ModelShape& model, Problems& problems) {

@@ -24,9 +24,10 @@ struct FlashConfig : GatedUnitConfig {
 
 template <class Fields>
 void describe(Fields& f, FlashConfig& c) {
-  f("chunk", c.chunk, between(1, 65536), "tokens of a chunk (C), counted from the document's first; 256 in the paper");
-  f("local", c.local, any(), "the quadratic part inside chunks; off for ablation");
-  f("global", c.global, any(), "the linear part across chunks; off for ablation");
+  f("chunk", c.chunk, between(1, 65536),
+    "number of tokens in a chunk (C), counted from the first token of the document; 256 in the paper");
+  f("local", c.local, any(), "use the quadratic part within chunks; false only for ablation");
+  f("global", c.global, any(), "use the linear part across chunks; false only for ablation");
   describe_unit(f, c);
 }
 inline void validate(const FlashConfig& c, const ModelShape& model, Problems& problems) {

@@ -34,12 +34,15 @@ struct GatedKernelConfig {
 
 template <class Fields>
 void describe_kernel(Fields& f, GatedKernelConfig& c) {
-  f("kernel", c.kernel, any(), "f: squared-relu (the paper's), laplace (Mega's: bounded) or softmax");
+  f("kernel", c.kernel, any(),
+    "the function f: squared-relu (as in the paper), laplace (bounded; as in Mega) or softmax");
   f("logits", c.logits, any(),
-    "weight of a key: key-dim f(qk/sqrt(key_dim) + b)/n (bert4keras; the paper's body), length f(qk/n + b) (the "
-    "paper's appendix; Mega), whole-length f((qk + b)/n) (FLASH-pytorch's GAU); softmax: key-dim softmax(qk/"
-    "sqrt(key_dim) + b), log-length softmax(qk log(n)/(log(512) sqrt(key_dim)) + b) with n >= 16 (GAU-alpha)");
-  f("normaliser", c.normaliser, any(), "n: counted (the valid keys a token sees) or paper (a constant)");
+    "how the weight of a key is computed: key-dim = f(qk/sqrt(key_dim) + b)/n (bert4keras; the main text of the "
+    "paper), length = f(qk/n + b) (the paper's appendix; Mega), whole-length = f((qk + b)/n) (FLASH-pytorch's GAU); "
+    "with kernel: softmax, key-dim = softmax(qk/sqrt(key_dim) + b), log-length = softmax(qk log(n)/(log(512) "
+    "sqrt(key_dim)) + b) with n >= 16 (GAU-alpha)");
+  f("normaliser", c.normaliser, any(),
+    "what n is: counted (the number of valid keys that a token sees) or paper (a constant)");
 }
 
 /// What is wrong with the combination; null when it is defined.

@@ -36,18 +36,19 @@ struct GatedUnitConfig : GatedKernelConfig {
 
 template <class Fields>
 void describe_unit(Fields& f, GatedUnitConfig& c) {
-  f("expansion", c.expansion, greater(0), "width of gate and values over the model's width (E / D)");
+  f("expansion", c.expansion, greater(0), "width of gate and values as a multiple of the model's width (E / D)");
   f("key_dim", c.key_dim, at_least(1), "width of queries and keys (s in the paper)");
   describe_kernel(f, c);
   describe_rotary(f, c.rotary);
   f("position_bias", c.position_bias, any(),
-    "bias b by distance: none, toeplitz (a table up to max_length, or the chunk), rotary (any length) or t5 (32 "
-    "buckets, any length)");
+    "position bias b: none, toeplitz (one value per distance, up to max_length or the chunk), rotary (any length) or "
+    "t5 (32 buckets, any length)");
   f("t5_scale", c.t5_scale, at_least(0),
-    "factor applied to the t5 bias; 0: sqrt(key_dim) (FLASH-pytorch's GAU: sqrt(width))");
+    "factor applied to the t5 bias; 0 = sqrt(key_dim) (FLASH-pytorch's GAU: sqrt(width))");
   f("bias", c.bias, any(), "biases of both projections");
   f("init", c.init, any(),
-    "lecun (keeps activations at unit scale) or paper (N(0, 0.02) everywhere: near the identity, slow to start)");
+    "initial weights: lecun (keeps activations at unit scale) or paper (N(0, 0.02) for all weights: close to the "
+    "identity, so learning starts slowly)");
 }
 /// Serves every mixer made of such a unit.
 inline void validate(const GatedUnitConfig& c, const ModelShape&, Problems& problems) {

@@ -17,7 +17,8 @@ struct GauConfig : GatedUnitConfig {
 template <class Fields>
 void describe(Fields& f, GauConfig& c) {
   describe_unit(f, c);
-  f("paper_length", c.paper_length, at_least(1), "the constant n of normaliser: paper, for any length of text");
+  f("paper_length", c.paper_length, at_least(1),
+    "the constant n that normaliser: paper uses, whatever the length of the text");
 }
 
 }  // namespace capstan

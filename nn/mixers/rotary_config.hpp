@@ -18,14 +18,15 @@ struct RotaryConfig {
 template <class Fields>
 void describe_rotary(Fields& f, RotaryConfig& c) {
   f("rotary", c.enabled, any(),
-    "rotate queries and keys by their positions, so that attention depends on distances, at any length; without it "
-    "give the model `positions`");
-  f("rotary_dims", c.dims, at_least(0), "number of features to rotate, even; 0 = all (FLASH-pytorch: 32)");
+    "rotate queries and keys by their positions, so that attention depends on distance and works at any length; "
+    "without it, set `positions` of the model");
+  f("rotary_dims", c.dims, at_least(0), "number of features to rotate; must be even; 0 = all (FLASH-pytorch: 32)");
   f("rotary_base", c.base, greater(0),
     "base of the frequencies: pair i of n rotates by base^(-i/n) per position, so a larger base distinguishes larger "
     "distances");
   f("rotary_pairs", c.pairs, any(),
-    "features rotated together: halves (i, i + n; most public weights) or interleaved (2i, 2i + 1; the paper)");
+    "which features are rotated together: halves (i and i + n; most public weights) or interleaved (2i and 2i + 1; the "
+    "paper)");
 }
 
 /// Adds a problem of the key `rotary_dims` unless that many of `features` features can be rotated.

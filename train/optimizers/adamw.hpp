@@ -22,7 +22,7 @@ template <class Fields>
 void describe(Fields& f, AdamWConfig& c) {
   f("beta1", c.beta1, between_below(0, 1), "share of the mean gradient that is kept at every step");
   f("beta2", c.beta2, between_below(0, 1), "share of the mean squared gradient that is kept at every step");
-  f("epsilon", c.epsilon, greater(0), "added to the root of the mean squared gradient");
+  f("epsilon", c.epsilon, greater(0), "added to the square root of the mean squared gradient");
   f("weight_decay", c.weight_decay, at_least(0),
     "decoupled decay of weight matrices, per step times the learning rate");
 }

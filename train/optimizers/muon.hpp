@@ -31,13 +31,16 @@ struct MuonConfig {
 };
 template <class Fields>
 void describe(Fields& f, MuonConfig& c) {
-  f("momentum", c.momentum, between_below(0, 1), "matrices: share of the sum of gradients that is kept at every step");
-  f("nesterov", c.nesterov, any(), "matrices: look one step of momentum ahead");
-  f("iterations", c.iterations, between(1, 20), "matrices: steps of the Newton-Schulz iteration");
+  f("momentum", c.momentum, between_below(0, 1),
+    "for matrices: share of the sum of gradients that is kept at every step");
+  f("nesterov", c.nesterov, any(), "for matrices: use Nesterov momentum, which looks one step ahead");
+  f("iterations", c.iterations, between(1, 20), "for matrices: number of Newton-Schulz iterations");
   f("update_rms", c.update_rms, greater(0),
-    "matrices: root mean square of an update's elements at a learning rate of 1; AdamW's is about 0.2 to 0.4");
-  f("weight_decay", c.weight_decay, at_least(0), "matrices: decoupled decay, per step times the learning rate");
-  f("adamw", c.adamw, any(), "all other parameters: embeddings, output layers, vectors, tables updated by rows");
+    "for matrices: root mean square of an update's elements at a learning rate of 1; that of AdamW is about 0.2 to "
+    "0.4");
+  f("weight_decay", c.weight_decay, at_least(0), "for matrices: decoupled decay, per step times the learning rate");
+  f("adamw", c.adamw, any(),
+    "settings for all other parameters: embeddings, output layers, vectors, tables updated by rows");
 }
 
 /// Replaces a row-major matrix U S V^T by about U V^T: X = matrix / its Frobenius norm, then `iterations` times

@@ -19,8 +19,8 @@ struct SgdConfig {
 };
 template <class Fields>
 void describe(Fields& f, SgdConfig& c) {
-  f("momentum", c.momentum, between_below(0, 1), "share of the last step that is kept");
-  f("nesterov", c.nesterov, any(), "look one step of momentum ahead");
+  f("momentum", c.momentum, between_below(0, 1), "share of the previous step that is added to the next one");
+  f("nesterov", c.nesterov, any(), "use Nesterov momentum, which looks one step ahead");
   f("weight_decay", c.weight_decay, at_least(0), "decay of weight matrices, added to their gradient");
 }
 

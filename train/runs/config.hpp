@@ -58,13 +58,13 @@ void describe(Fields& f, TrainConfig& c) {
   f("epochs", c.epochs, at_least(0), "training ends after this many passes over the training data; 0 = no limit");
   f("max_minutes", c.max_minutes, at_least(0),
     "training ends after this many minutes, summed over all sessions; 0 = no limit");
-  f("batch_size", c.batch_size, at_least(1), "examples (language model: windows of text) per batch");
+  f("batch_size", c.batch_size, at_least(1), "number of examples per batch (for language models: windows of text)");
   f("batch_tokens", c.batch_tokens, at_least(0),
     "tokens per batch, padding included, instead of batch_size; 0 = use batch_size");
   f("micro_batch_tokens", c.micro_batch_tokens, at_least(0),
     "process a batch in pieces of at most this many tokens, which saves memory and does not change results; 0 = in one "
     "piece");
-  f("accumulate", c.accumulate, at_least(1), "batches per update");
+  f("accumulate", c.accumulate, at_least(1), "number of batches per update");
   f("lr", c.lr, greater(0), "peak learning rate");
   f("schedule", c.schedule, any(), "learning rate over time");
   f("optimizer", c.optimizer, any(), "how gradients are turned into updates");
@@ -77,18 +77,18 @@ void describe(Fields& f, TrainConfig& c) {
     "instructions, and oneDNN");
   f("valid_every", c.valid_every, at_least(0), "steps between evaluations on the validation data; 0 = only at the end");
   f("monitor", c.monitor, any(),
-    "validation measure that decides the best checkpoint and patience: loss, or accuracy, which can still improve "
-    "after "
-    "a classifier's loss has begun to rise (it becomes overconfident in its errors)");
+    "validation result that decides the best checkpoint and patience: loss, or accuracy, which can still improve after "
+    "a classifier's loss has begun to rise (because it becomes overconfident in its errors)");
   f("patience", c.patience, at_least(0), "training ends after this many evaluations without a new best; 0 = never");
-  f("min_delta", c.min_delta, at_least(0), "a new best must be better by more than this");
+  f("min_delta", c.min_delta, at_least(0), "a new best must be better than the old one by more than this");
   f("save_every", c.save_every, at_least(0), "steps between checkpoints; 0 = only at a new best and at the end");
   f("keep_last", c.keep_last, at_least(1), "number of newest checkpoints to keep, in addition to the best one");
   f("log_every", c.log_every, at_least(1), "steps between lines in metrics.jsonl and in the log");
-  f("on_nonfinite", c.on_nonfinite, any(), "when the loss or the gradient is not finite: stop, or skip the update");
+  f("on_nonfinite", c.on_nonfinite, any(),
+    "what to do when the loss or the gradient is not finite: stop, or skip the update");
   f("check_finite", c.check_finite, any(),
     "check the result of every operation and name the first that is not finite (slow)");
-  f("progress", c.progress, any(), "auto = a bar on a terminal, plain lines elsewhere");
+  f("progress", c.progress, any(), "how progress is shown; auto = a bar on a terminal, plain lines elsewhere");
   f("tensorboard", c.tensorboard, any(), "also write the metrics to TensorBoard event files");
 }
 
