@@ -9,7 +9,8 @@
 
 namespace capstan {
 void flush_output() {
-  if (!std::cout.flush()) throw Error("cannot write to standard output: is the disk full, or has its reader ended?");
+  if (!std::cout.flush())
+    throw Error("cannot write to standard output: the disk may be full, or the reading program may have ended");
 }
 
 int run_command(const Command& command) {

@@ -26,7 +26,7 @@ int refuse(CLI::App& root, const CLI::ParseError& error) {
   const std::vector<std::string> rest = root.remaining(true);
   if (commands.empty() || (!rest.empty() && starts_with(rest.front(), "-"))) {
     std::cerr << fmt::format("error: {}\n{} --help shows the usage\n",
-                             rest.empty() ? error.what() : "unknown: " + rest.front(), name);
+                             rest.empty() ? error.what() : "unknown option or argument: " + rest.front(), name);
   } else if (rest.empty()) {
     std::cerr << root.help();
   } else {

@@ -167,8 +167,8 @@ std::string bash_completion(const CommandText& root, const std::vector<std::stri
   std::string out = "# Completion of capstan for Bash; written by `capstan completion bash`.\n\n";
   out += "_capstan_keys='" + join(keys, " ") + "'\n\n";
   out +=
-      "# _capstan_at COMMAND OPTION: the options of the command, and what completes the value of the option (or,\n"
-      "# without an option, an argument)\n"
+      "# _capstan_at COMMAND OPTION: sets the options of the command, and the words that complete the value of the\n"
+      "# option (or an argument, if there is no option)\n"
       "_capstan_at() {\n  options= commands= kind=none words= takes=none\n  case $1 in\n";
   for (const CommandText* const command : all_commands(root)) out += bash_case(*command);
   return out + "  esac\n}\n" + bash_end;

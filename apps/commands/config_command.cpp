@@ -16,7 +16,7 @@ void add_config_command(CommandParser& cli, const Choose& choose) {
   command->footer("For example:  capstan config check --config configs/quickstart-lm.yaml --set model.width=256");
   const auto options = std::make_shared<ConfigOptions>();
   const auto load = [options] {
-    if (options->files.empty()) throw ConfigError("config: no configuration: give a file with --config");
+    if (options->files.empty()) throw ConfigError("config: no configuration given: name a file with --config");
     return load_run(*options);
   };
 
@@ -30,8 +30,7 @@ void add_config_command(CommandParser& cli, const Choose& choose) {
     });
   });
 
-  CommandParser* const check =
-      command->add_subcommand("check", "Check a configuration and report everything that is wrong");
+  CommandParser* const check = command->add_subcommand("check", "Check a configuration and report all errors in it");
   add_config_options(*check, *options);
   check->callback([=] {
     choose([=] {

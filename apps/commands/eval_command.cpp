@@ -123,13 +123,13 @@ void add_eval_command(CommandParser& cli, const Choose& choose) {
   command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
   command->add_option("--split", options->split, "train, valid or test")->capture_default_str();
   command
-      ->add_option("-s,--set", options->overrides,
-                   "value of a key, instead of the run's: --set data.test=[other.txt] (repeatable)")
+      ->add_option("-s,--set", options->overrides, "change a key of the run: --set data.test=[other.txt] (repeatable)")
       ->type_name("KEY=VALUE")
       ->expected(-1);
   command->add_option("--format", options->format, "text, or json (everything on one line)")->capture_default_str();
-  command->add_flag("--compare-gzip", options->gzip,
-                    "language models: bits per byte of the held-out files, compared with gzip -9, for code and prose");
+  command->add_flag(
+      "--compare-gzip", options->gzip,
+      "for language models: bits per byte of the held-out files, compared with gzip -9, separately for code and prose");
   command->footer("For example:  capstan eval runs/quickstart-classifier --split test");
   command->callback([options, choose] { choose([options] { return evaluate_run(*options); }); });
 }

@@ -62,7 +62,7 @@ std::vector<std::string> weight_names() {
 DecodeWeights weights_named(const std::string& name) {
   for (const auto& known : enum_names(DecodeWeights{}))
     if (name == known.name) return known.value;
-  throw ConfigError("--weights: there are no weights called " + name);
+  throw ConfigError(fmt::format("--weights: {} is not a number format for weights", name));
 }
 
 int generate_text(const GenerateCommandOptions& options) {
@@ -84,7 +84,7 @@ int generate_text(const GenerateCommandOptions& options) {
   generation.slide = !options.no_slide;
   generation.stop_token = end;
   generation.on_slide = [&] {
-    log_info(fmt::format("the model has {} positions: generation continues from the last half of the text",
+    log_info(fmt::format("the model has only {} positions: generation continues from the last half of the text",
                          *model.position_limit()));
   };
   generation.on_token = [&](int32_t token) {
@@ -103,7 +103,7 @@ int generate_text(const GenerateCommandOptions& options) {
 }  // namespace
 
 void add_generate_command(CommandParser& cli, const Choose& choose) {
-  CommandParser* const command = cli.add_subcommand("generate", "Write text with a trained language model");
+  CommandParser* const command = cli.add_subcommand("generate", "Generate text with a trained language model");
   const auto options = std::make_shared<GenerateCommandOptions>();
   SamplingConfig& sampling = options->sampling;
   command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
@@ -132,12 +132,14 @@ void add_generate_command(CommandParser& cli, const Choose& choose) {
       ->capture_default_str()
       ->check(number_check(at_least(0)));
   command
-      ->add_option("--weights", options->weights,
-                   "number format of the weights: float32, or bf16 (rounded to 8 bits of mantissa; half the memory to "
-                   "read, so less time per token)")
+      ->add_option(
+          "--weights", options->weights,
+          "number format of the weights: float32, or bf16 (rounded to 8 bits of mantissa; half as much memory is "
+          "read per token, which takes less time)")
       ->capture_default_str()
       ->one_of(weight_names());
-  command->add_option("--stop", options->stop, "text that ends the output, not shown (repeatable)")->type_name("TEXT");
+  command->add_option("--stop", options->stop, "generation stops before this text, which is not printed (repeatable)")
+      ->type_name("TEXT");
   command->add_flag("--no-slide", options->no_slide,
                     "stop at the model's last position instead of continuing from the last half of the text");
   command->footer(

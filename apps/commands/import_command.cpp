@@ -43,10 +43,11 @@ int import_weights(const ImportOptions& options) {
   write_safetensors(unfinished, std::move(tensors), {{"source", module.source}, {"mixer", mixer}});
   rename_path(unfinished, options.output);
   const std::string reach = module.max_length > 0 ? fmt::format(" for up to {} tokens", module.max_length) : "";
-  std::cout << fmt::format("{} of width {}{}, written to {}. It is\n{}", module.source, module.width, reach,
-                           options.output, mixer);
+  std::cout << fmt::format("{} of width {}{}, written to {}. Its configuration is:\n{}", module.source, module.width,
+                           reach, options.output, mixer);
   if (!module.norm.empty() && !in_block)
-    std::cout << "The norm in front of the mixer is not in the file: --name NAME.mixer. adds it as NAME.mixer_norm.\n";
+    std::cout << "The norm in front of the mixer was not written: with --name NAME.mixer. it is written as "
+                 "NAME.mixer_norm.\n";
   return exit_done;
 }
 
@@ -60,12 +61,12 @@ void add_import_command(CommandParser& cli, const Choose& choose) {
       ->required()
       ->type_name("FILE");
   command->add_option("-o,--output", options->output, "safetensors file to write")->required()->type_name("FILE");
-  command->add_option("--prefix", options->prefix, "prefix of the module's names in the file: encoder.aft.");
-  command->add_option("--name", options->name, "prefix of the names to write: blocks.0.mixer.");
+  command->add_option("--prefix", options->prefix, "prefix of the module's names in the file, such as encoder.aft.");
+  command->add_option("--name", options->name, "prefix of the names to write, such as blocks.0.mixer.");
   const auto number = [&](const std::string& name, int64_t& value, const std::string& help) {
     command->add_option(name, value, help)->check(number_check(at_least(1)));
   };
-  number("--window", options->hints.window, "for AFTLocal without local_mask in the file: its window");
+  number("--window", options->hints.window, "for AFTLocal, if the file has no local_mask: its window");
   number("--length", options->hints.length, "for GAU: the length of the texts it was trained on");
   number("--chunk", options->hints.chunk, "for FLASH: its group_size");
   command->add_flag("--laplace", options->hints.laplace, "for GAU and FLASH modules that use laplace_attn_fn");

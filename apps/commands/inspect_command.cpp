@@ -81,26 +81,27 @@ void add_inspect_command(CommandParser& cli, const Choose& choose) {
       cli.add_subcommand("inspect", "Show parameters, cost and state of a model, or the tensors of a file");
   const auto options = std::make_shared<InspectOptions>();
   command
-      ->add_option("what", options->what,
-                   "a run folder, configurations (.yaml; later ones win) or a file of tensors (.safetensors)")
+      ->add_option(
+          "what", options->what,
+          "a run folder, configurations (.yaml; the last one that sets a key wins) or a file of tensors (.safetensors)")
       ->required()
       ->type_name("RUN|FILE ...");
-  command->add_option("-s,--set", options->overrides, "with configurations: another value of a key (repeatable)")
+  command->add_option("-s,--set", options->overrides, "with configurations: set a key (repeatable)")
       ->type_name("KEY=VALUE")
       ->expected(-1);
   command
       ->add_option("--length", options->length,
-                   "tokens per text for which costs are computed; 0 = the model's longest text")
+                   "number of tokens per text for which costs are computed; 0 = the longest text that the model allows")
       ->capture_default_str()
       ->check(number_check(at_least(0)));
-  command->add_option("--vocabulary", options->vocabulary, "with configurations: number of tokens of the vocabulary")
+  command->add_option("--vocabulary", options->vocabulary, "with configurations: number of tokens in the vocabulary")
       ->capture_default_str()
       ->check(number_check(between(1, 1 << 24)));
   command->add_option("--classes", options->classes, "with configurations: number of classes")
       ->capture_default_str()
       ->check(number_check(between(2, 1 << 24)));
   command->add_flag("--tensors", options->tensors,
-                    "with a run: its tensors, with the shape of each and the magnitude of its elements");
+                    "with a run: list its tensors instead, with their shapes and the magnitude of their elements");
   command->footer(
       "For example:  capstan inspect configs/enwik8.yaml --length 4096\n"
       "              capstan inspect runs/quickstart-lm --tensors");

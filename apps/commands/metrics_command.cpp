@@ -33,7 +33,7 @@ void add_metrics_command(CommandParser& cli, const Choose& choose) {
   command->add_option("run", options->run, "run folder")->required()->type_name("RUN");
   command->add_option("--format", options->format, "text or csv")->capture_default_str();
   command->footer(
-      "One row per step with a line in metrics.jsonl. In csv, values that a step does not have are empty.\n"
+      "Prints one row for each step recorded in metrics.jsonl. In csv, values that were not measured are empty.\n"
       "For example:  capstan metrics runs/listops --format csv > listops.csv");
   command->callback([options, choose] { choose([options] { return show_metrics(*options); }); });
 }

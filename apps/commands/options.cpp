@@ -17,9 +17,7 @@ CommandOption* add_config_options(CommandParser& command, ConfigOptions& options
       command.add_option("-c,--config", options.files, "YAML files; the last one that sets a key wins")
           ->type_name("FILE")
           ->expected(-1);
-  command
-      .add_option("-s,--set", options.overrides,
-                  "value of a key, applied after all files: --set train.lr=3e-4 (repeatable)")
+  command.add_option("-s,--set", options.overrides, "set a key; overrides all files: --set train.lr=3e-4 (repeatable)")
       ->type_name("KEY=VALUE")
       ->expected(-1);
   return files;

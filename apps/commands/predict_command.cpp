@@ -119,7 +119,7 @@ int predict(const PredictOptions& options) {
   if (options.file != "-") {
     if (std::error_code unknown; std::filesystem::is_directory(options.file, unknown))
       throw Error(
-          fmt::format("{}: is a folder: give a file with one text per line, or - for standard input", options.file));
+          fmt::format("{} is a folder: give a file with one text per line, or - for standard input", options.file));
     file.open(options.file, std::ios::binary);
     if (!file) throw_file_error("read", options.file, errno);
     if (file.peek() == std::ifstream::traits_type::eof())
@@ -158,8 +158,8 @@ void add_predict_command(CommandParser& cli, const Choose& choose) {
       ->capture_default_str()
       ->check(number_check(between(1, 65536)));
   command->footer(
-      "Texts longer than those the model was trained with are shortened as data.truncate says. The two texts of a\n"
-      "pair are separated by a tab. At the first text that cannot be read, predict stops with an error, after\n"
+      "Texts longer than those the model was trained with are shortened according to data.truncate. The two texts\n"
+      "of a pair are separated by a tab. At the first text that cannot be read, predict stops with an error, after\n"
       "printing the labels of the texts before it.\n"
       "For example:  capstan predict runs/ag-news texts.txt\n"
       "              echo \"[MAX 2 9 [MIN 4 7 ] 0 ]\" | capstan predict runs/quickstart-classifier");

@@ -59,7 +59,7 @@ void add_model_view(const ReportOptions& options, Split split, ReportedRun& repo
     }
     reported.model = view_of(run, tokens);
   } catch (const std::exception& error) {
-    note("no look into the model", error);
+    note("the mixers are not shown", error);
   }
 }
 
@@ -82,7 +82,7 @@ int write_report(const ReportOptions& options) {
 
 void add_report_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const command = cli.add_subcommand(
-      "report", "Write an HTML page about runs: learning curves, comparison, and what the models learned");
+      "report", "Write an HTML page about runs: learning curves, comparison, and what the mixers learnt");
   const auto options = std::make_shared<ReportOptions>();
   command->add_option("runs", options->runs, "run folders")->required()->type_name("RUN");
   command->add_option("-o,--output", options->output, "HTML file to write")->required()->type_name("FILE");
@@ -94,7 +94,8 @@ void add_report_command(CommandParser& cli, const Choose& choose) {
   command->add_flag("--curves-only", options->curves_only, "leave out everything that needs the models and their data");
   command->footer(
       "The page is one file without scripts. It shows a confusion matrix for classifiers, the position biases of\n"
-      "aft-full, -local and -conv, and the weights that fastformer, flash, gau and attention give to an example text.\n"
+      "aft-full, aft-local and aft-conv, and the weights that fastformer, flash, gau and attention give to the tokens\n"
+      "of an example text.\n"
       "For example:  capstan report runs/listops/* --output listops.html");
   command->callback([options, choose] { choose([options] { return write_report(*options); }); });
 }

@@ -195,8 +195,9 @@ Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check) {
   ConfigNode tree = load(options, problems);
   const std::optional<ConfigNode> node = take_sweep(tree);
   if (!node) {
-    problems.add(tree.place, "",
-                 "the key sweep is missing, such as sweep: {seed: [1, 2, 3]}; use capstan train for a single run");
+    problems.add(
+        tree.place, "",
+        "the key sweep is missing: add one, such as sweep: {seed: [1, 2, 3]}, or use capstan train for a single run");
     problems.throw_if_any();
   }
   const std::vector<Axis> axes = axes_of(*node);

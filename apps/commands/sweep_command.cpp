@@ -87,12 +87,12 @@ std::string describe_ending(const Ending& ending) {
   if (ending.signal == 0) return fmt::format("exit code {}", ending.code);
   const char* const name = sigabbrev_np(ending.signal);
   return fmt::format("ended by SIG{}{}", name != nullptr ? name : "?",
-                     ending.signal == SIGKILL ? ": out of memory?" : "");
+                     ending.signal == SIGKILL ? " (possibly out of memory)" : "");
 }
 
 void check_folder(const Sweep& sweep) {
   if (fs::exists(sweep.folder / "config.yaml"))
-    throw Error(fmt::format("{}: is the folder of a single run: give the sweep another name", sweep.folder.string()));
+    throw Error(fmt::format("{} is the folder of a single run: give the sweep another name", sweep.folder.string()));
 }
 
 void print_table(const Sweep& sweep) {
@@ -120,7 +120,7 @@ int run_sweep(const ConfigOptions& options) {
     log_info(fmt::format("{}: {}", count, place));
     const Ending ending = run_in_child(run);
     if (StopSignals::received() != 0 || ending.code == exit_interrupted) {
-      log_info(fmt::format("sweep interrupted in {}; the same command resumes it", count));
+      log_info(fmt::format("sweep interrupted during {}; the same command resumes it", count));
       return exit_interrupted;
     }
     if (ending.code == exit_done) continue;

@@ -64,7 +64,7 @@ TEST_CASE("the norm before a gated module comes along into a block only, and the
   REQUIRE(capstan_command({"import", fixture("public_flash"), "--chunk", "8", "-o", folder / "out.safetensors"},
                           &printed) == exit_done);
   CHECK(printed.find("FLASH of width 16") != std::string::npos);
-  CHECK(printed.find("The norm in front of the mixer is not in the file") != std::string::npos);
+  CHECK(printed.find("The norm in front of the mixer was not written") != std::string::npos);
   CHECK(SafetensorsFile(folder / "out.safetensors").tensors().size() == 7);
   REQUIRE(capstan_command({"import", fixture("public_flash"), "--chunk", "8", "--name", "blocks.3.mixer.", "-o",
                            folder / "out.safetensors"},
