@@ -153,7 +153,7 @@ DecodeState Stack::make_state(int64_t batch, DecodeWeights weights) const {
 Var Stack::prefill(const Ids& tokens, DecodeState& state) const {
   check(tokens.rank() == 2 && tokens.dim(0) == state.batch, "model: prefill tokens {} do not fit {} sequences",
         tokens.shape(), state.batch);
-  check(state.position == 0, "model: prefill needs a fresh state, this one has seen {} tokens", state.position);
+  check(state.position == 0, "model: prefill needs a fresh state; this one has seen {} tokens", state.position);
   check_length(tokens.dim(1));
   const TapePause pause;
   const Context context = Context::evaluation(tokens.dim(0), tokens.dim(1));

@@ -77,8 +77,8 @@ void take_rotary(Import& import, GatedUnitConfig& config) {
   if (found.size() > 1) config.rotary.base = std::round(std::pow(found[1], -pairs));
   for (size_t pair = 0; pair < found.size(); ++pair)
     if (std::abs(found[pair] * std::pow(config.rotary.base, static_cast<double>(pair) / pairs) - 1) > 1e-3)
-      throw Error(fmt::format("{}: frequency {} is not that of rotary positions with base {}", tensor.name, pair,
-                              config.rotary.base));
+      throw Error(fmt::format("{}: the frequency at index {} is not that of rotary positions with base {}", tensor.name,
+                              pair, config.rotary.base));
 }
 
 /// LayerNorm, or ScaleNorm with its single gain.

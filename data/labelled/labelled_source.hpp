@@ -40,7 +40,7 @@ void describe(Fields& f, LabelledSourceConfig& c) {
     "files with one labelled text per row; .gz and .zst are decompressed. With format: folders, folders that have one "
     "sub-folder per class");
   f("valid", c.valid, any(), "the same for validation; if empty, valid_fraction of the training examples is held out");
-  f("test", c.test, any(), "the same for the test");
+  f("test", c.test, any(), "the same for the test set");
   f("format", c.format, any(),
     "tsv (no quoting), csv (RFC 4180) or jsonl; auto: by the name of the file; folders: each file is a text, and its "
     "folder is its class");

@@ -40,7 +40,7 @@ void describe(Fields& f, TextSourceConfig& c) {
   f("train", c.train, not_empty(),
     "files, patterns (docs/**/*.md) and folders to train on; .gz and .zst are decompressed");
   f("valid", c.valid, any(), "the same for validation; if empty, valid_fraction of the training text is held out");
-  f("test", c.test, any(), "the same for the test; if empty, test_fraction of the training text is held out");
+  f("test", c.test, any(), "the same for the test set; if empty, test_fraction of the training text is held out");
   f("weights", c.weights, any(),
     "one weight per entry of train: its share of the training windows, whatever its size; [] = shares in proportion to "
     "size. An epoch has as many windows as without weights, and every entry continues where it stopped in the previous "
@@ -51,7 +51,7 @@ void describe(Fields& f, TextSourceConfig& c) {
   f("split", c.split, any(),
     "tail: hold out the end of every file; by-file: hold out whole files, chosen by a hash of their path");
   f("valid_fraction", c.valid_fraction, between_below(0, 1), "share held out for validation");
-  f("test_fraction", c.test_fraction, between_below(0, 1), "share held out for the test");
+  f("test_fraction", c.test_fraction, between_below(0, 1), "share held out for the test set");
   f("sequence_length", c.sequence_length, at_least(1), "number of tokens per window");
   f("windows", c.windows, any(),
     "contiguous: an epoch visits the text once, cut at a different offset each time; random: windows begin anywhere in "

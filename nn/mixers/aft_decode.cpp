@@ -78,7 +78,7 @@ Var Aft::prefill(const Var& x, MixerState& mixer_state) const {
   AftDecodeState& state = decode_state(mixer_state, keys_, width, cached_tokens());
   check(x.rank() == 3 && x.dim(0) == state.batch() && x.dim(2) == width,
         "aft: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch(), width);
-  check(state.position == 0, "aft: prefill needs a fresh state, this one has seen {} tokens", state.position);
+  check(state.position == 0, "aft: prefill needs a fresh state; this one has seen {} tokens", state.position);
   const int64_t batch = x.dim(0), length = x.dim(1);
   if (length == 0) return x;
   const Var qkv = project(x);

@@ -37,7 +37,7 @@ Var MultiHeadAttention::prefill(const Var& x, MixerState& state) const {
   KeyValueCache& cache = cache_of(state, width, config_.heads);
   check(x.rank() == 3 && x.dim(0) == cache.batch() && x.dim(2) == width,
         "attention: prefill: x is {}, but must be ({}, T, {})", x.shape(), cache.batch(), width);
-  check(cache.count() == 0, "attention: prefill needs a fresh state, this one has seen {} tokens", cache.count());
+  check(cache.count() == 0, "attention: prefill needs a fresh state; this one has seen {} tokens", cache.count());
   if (x.dim(1) == 0) return x;
   const Segments segments = Segments::full(x.dim(0), x.dim(1));
   const Var qkv = project(x, segments.positions());

@@ -83,7 +83,7 @@ Var Fastformer::prefill(const Var& x, MixerState& mixer_state) const {
   FastformerDecodeState& state = decode_state(mixer_state, config_.heads, shape_.width);
   check(x.rank() == 3 && x.dim(0) == state.batch() && x.dim(2) == shape_.width,
         "fastformer: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch(), shape_.width);
-  check(state.position == 0, "fastformer: prefill needs a fresh state, this one has seen {} tokens", state.position);
+  check(state.position == 0, "fastformer: prefill needs a fresh state; this one has seen {} tokens", state.position);
   state.position = x.dim(1);
   return x.dim(1) == 0 ? x : output(Var(fastformer_continue(to_qk_(x).value(), weights(), state.pools)));
 }

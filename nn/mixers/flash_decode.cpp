@@ -80,7 +80,7 @@ Var Flash::prefill(const Var& x, MixerState& mixer_state) const {
   FlashDecodeState& state = decode_state(mixer_state, unit_.hidden(), config_);
   check(x.rank() == 3 && x.dim(0) == state.batch && x.dim(2) == shape_.width,
         "flash: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch, shape_.width);
-  check(state.position == 0, "flash: prefill needs a fresh state, this one has seen {} tokens", state.position);
+  check(state.position == 0, "flash: prefill needs a fresh state; this one has seen {} tokens", state.position);
   const int64_t length = x.dim(1), folded = length / state.chunk * state.chunk;
   if (length == 0) return x;
   const Segments segments = Segments::full(state.batch, length);

@@ -77,7 +77,7 @@ Var Gau::prefill(const Var& x, MixerState& mixer_state) const {
   GauDecodeState& state = decode_state(mixer_state, config_.key_dim, unit_.hidden());
   check(x.rank() == 3 && x.dim(0) == state.batch && x.dim(2) == shape_.width,
         "gau: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch, shape_.width);
-  check(state.position == 0, "gau: prefill needs a fresh state, this one has seen {} tokens", state.position);
+  check(state.position == 0, "gau: prefill needs a fresh state; this one has seen {} tokens", state.position);
   const int64_t length = x.dim(1);
   if (length == 0) return x;
   make_room(state, length);

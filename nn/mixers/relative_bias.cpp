@@ -63,7 +63,7 @@ Var RelativeBias::for_length(int64_t length) const {
       return Var();
     case RelativeBiasKind::toeplitz: {
       const int64_t known = config_.max_length;
-      check(length <= known, "relative_bias: {} positions are more than the {} of this Toeplitz table", length, known);
+      check(length <= known, "relative_bias: {} positions exceed the {} of this Toeplitz table", length, known);
       return reshape(slice(table_, 0, known - length, known + length - 1), {1, 2 * length - 1});
     }
     case RelativeBiasKind::rotary:

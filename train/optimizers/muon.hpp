@@ -38,7 +38,8 @@ void describe(Fields& f, MuonConfig& c) {
   f("update_rms", c.update_rms, greater(0),
     "for matrices: root mean square of an update's elements at a learning rate of 1; that of AdamW is about 0.2 to "
     "0.4");
-  f("weight_decay", c.weight_decay, at_least(0), "for matrices: decoupled decay, per step times the learning rate");
+  f("weight_decay", c.weight_decay, at_least(0),
+    "for matrices: decoupled decay; each step uses this value times the learning rate");
   f("adamw", c.adamw, any(),
     "settings for all other parameters: embeddings, output layers, vectors, tables updated by rows");
 }

@@ -258,7 +258,7 @@ TEST_CASE("GAU decodes past its first buffers, and says what a state holds") {
   }
   CHECK(state->elements(300) == 300 * (10 + 67));
   CHECK_THROWS_WITH_AS(built.module->prefill(Var(x), *state),
-                       "gau: prefill needs a fresh state, this one has seen 300 tokens", std::invalid_argument);
+                       "gau: prefill needs a fresh state; this one has seen 300 tokens", std::invalid_argument);
   config.position_bias = RelativeBiasKind::toeplitz;
   const auto limited = built_mixer(config, true, 100);
   const auto at_end = limited.module->make_state(1);

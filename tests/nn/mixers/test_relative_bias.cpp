@@ -101,8 +101,7 @@ TEST_CASE("the tables of every kind: entry N - 1 + i - j, the same numbers for e
     }
     if (kind.value == RelativeBiasKind::toeplitz)
       CHECK_THROWS_WITH_AS(built.bias.for_length(201),
-                           "relative_bias: 201 positions are more than the 200 of this Toeplitz table",
-                           std::invalid_argument);
+                           "relative_bias: 201 positions exceed the 200 of this Toeplitz table", std::invalid_argument);
     else
       CHECK_NOTHROW(built.bias.for_length(201));
   }
