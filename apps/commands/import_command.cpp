@@ -38,10 +38,9 @@ int import_weights(const ImportOptions& options) {
     for (const auto& [name, tensor] : module.norm)
       tensors.push_back({options.name.substr(0, options.name.size() - 1) + "_norm." + name, DType::f32, tensor.shape,
                          tensor.values.data()});
-  // An existing file is replaced in one step or not at all.
-  const std::string unfinished = options.output + ".tmp";
-  write_safetensors(unfinished, std::move(tensors), {{"source", module.source}, {"mixer", mixer}});
-  rename_path(unfinished, options.output);
+  replace_file(options.output, [&](const std::string& unfinished) {
+    write_safetensors(unfinished, tensors, {{"source", module.source}, {"mixer", mixer}});
+  });
   const std::string reach = module.max_length > 0 ? fmt::format(" for up to {} tokens", module.max_length) : "";
   std::cout << fmt::format("{} of width {}{}, written to {}. Its configuration is:\n{}", module.source, module.width,
                            reach, options.output, mixer);

@@ -35,6 +35,7 @@ void check_output(const std::string& output) {
     throw ConfigError(fmt::format("--output: {} is a folder: give the name of a file, such as report.html", output));
   if (!std::filesystem::is_directory(folder, unknown))
     throw ConfigError(fmt::format("--output: there is no folder {}: create it first", folder.string()));
+  check_replaceable(output);
 }
 
 /// Adds what needs the trained model. An error becomes a note on the page: the curves are useful without the model.
@@ -50,7 +51,7 @@ void add_model_view(const ReportOptions& options, Split split, ReportedRun& repo
     if (!options.text.empty()) tokens = example_tokens(*run.tokenizer, options.text);
     try {
       if (options.text.empty() || !run.model->is_language_model()) {
-        const auto data = open_data(run.config, run.tokenizer, run.classes);
+        const auto data = open_saved_data(run);
         if (options.text.empty()) tokens = example_tokens(*data, split);
         if (!run.model->is_language_model()) reported.evaluation = evaluate_split(run, *data, split);
       }

@@ -1,17 +1,17 @@
 #include "core/io/file.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <utility>
-
-#include "core/base/error.hpp"
+#include <vector>
 
 namespace capstan {
 namespace {
@@ -39,8 +39,50 @@ const char* remedy(int error_number) {
       return "a part of this path is a file: choose another folder";
     case ENOENT:
       return "check the path";
+    case EFAULT:
+      return "a file that was being copied became shorter: run again when it is complete";
     default:
       return "check the disk and the path";
+  }
+}
+
+/// The folder that holds `path`.
+std::string folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+[[noreturn]] void throw_irregular(const std::string& path, const std::string& kind) {
+  throw Error(
+      fmt::format("cannot write {}: it is {}, and only a regular file is written or replaced; remove it, or "
+                  "choose another path",
+                  path, kind));
+}
+
+/// Is it a name that replace_file() writes under: NAME.PROCESS.tmp?
+bool is_unfinished_name(const std::string& name) {
+  constexpr std::string_view ending = ".tmp";
+  if (name.size() <= ending.size() || name.substr(name.size() - ending.size()) != ending) return false;
+  const std::string rest = name.substr(0, name.size() - ending.size());
+  const size_t dot = rest.rfind('.');
+  return dot != std::string::npos && dot > 0 && dot + 1 < rest.size() &&
+         rest.find_first_not_of("0123456789", dot + 1) == std::string::npos;
+}
+
+const char* kind_name(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFREG:
+      return "";
+    case S_IFLNK:
+      return "a symbolic link";
+    case S_IFDIR:
+      return "a folder";
+    case S_IFIFO:
+      return "a pipe";
+    case S_IFSOCK:
+      return "a socket";
+    default:
+      return "a device";
   }
 }
 
@@ -49,14 +91,13 @@ const char* remedy(int error_number) {
 void set_file_hook(FileHook hook) { file_hook() = std::move(hook); }
 
 void throw_file_error(const char* doing, const std::string& path, int error_number) {
-  throw Error(fmt::format("cannot {} {}: {} ({})", doing, path, std::strerror(error_number), remedy(error_number)));
+  throw FileError(fmt::format("cannot {} {}: {} ({})", doing, path, std::strerror(error_number), remedy(error_number)),
+                  error_number);
 }
 
 FileWriter::FileWriter(std::string path, Mode mode) : path_(std::move(path)) {
   before("open", path_);
-  descriptor_ =
-      ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (mode == Mode::append ? O_APPEND : O_TRUNC), 0666);
-  if (descriptor_ < 0) throw_file_error("create", path_, errno);
+  descriptor_ = open_own_file(path_, O_WRONLY | O_CREAT | (mode == Mode::append ? O_APPEND : O_TRUNC));
 }
 
 FileWriter::~FileWriter() {
@@ -85,47 +126,61 @@ void FileWriter::close() {
   if (::close(std::exchange(descriptor_, -1)) != 0) throw_file_error("write", path_, errno);
 }
 
-MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
-  const int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) throw_file_error("read", path_, errno);
+FileLock::FileLock(const std::string& path) : descriptor_(open_own_file(path, O_RDWR | O_CREAT)) {}
+
+FileLock::~FileLock() { ::close(descriptor_); }
+
+bool FileLock::try_lock() { return ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; }
+
+void FileLock::lock() {
+  while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) continue;
+}
+
+int open_own_file(const std::string& path, int flags) {
+  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0666);
+  const int open_error = errno;
+  if (descriptor < 0) {
+    check_replaceable(path);
+    throw_file_error((flags & O_CREAT) != 0 ? "create" : "open", path, open_error);
+  }
   struct stat status {};
   const bool known = ::fstat(descriptor, &status) == 0;
-  const int error_number = errno;
-  if (!known || !S_ISREG(status.st_mode)) {
-    ::close(descriptor);
-    if (!known) throw_file_error("read", path_, error_number);
-    throw Error(fmt::format("cannot read {}: it is not a file", path_));
-  }
-  size_ = static_cast<size_t>(status.st_size);
-  if (size_ > 0) {
-    void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    const int map_error = errno;
-    ::close(descriptor);
-    if (memory == MAP_FAILED) throw_file_error("read", path_, map_error);
-    data_ = static_cast<const unsigned char*>(memory);
-  } else {
-    ::close(descriptor);
-  }
+  const int status_error = errno;
+  if (known && S_ISREG(status.st_mode)) return descriptor;
+  ::close(descriptor);
+  if (!known) throw_file_error("open", path, status_error);
+  throw_irregular(path, kind_name(status.st_mode));
 }
 
-MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<unsigned char*>(data_), size_);
-}
-
-void MappedFile::release(size_t begin, size_t end) const {
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  begin -= begin % page;
-  if (end < size_) end -= end % page;
-  if (data_ != nullptr && begin < end) ::madvise(const_cast<unsigned char*>(data_) + begin, end - begin, MADV_DONTNEED);
-}
-
-void MappedFile::expect_jumps() const {
-  if (data_ != nullptr) ::madvise(const_cast<unsigned char*>(data_), size_, MADV_RANDOM);
+void check_replaceable(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) throw_irregular(path, kind_name(status.st_mode));
 }
 
 std::string read_file(const std::string& path) {
-  const MappedFile file(path);
-  return {reinterpret_cast<const char*>(file.data()), file.size()};
+  // Without O_NONBLOCK, opening a pipe would wait for a process that writes to it.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (descriptor < 0) throw_file_error("read", path, errno);
+  struct Close {
+    int descriptor;
+    ~Close() { ::close(descriptor); }
+  } const close{descriptor};
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) throw_file_error("read", path, errno);
+  if (!S_ISREG(status.st_mode))
+    throw Error(fmt::format("cannot read {}: it is {}, not a regular file", path, kind_name(status.st_mode)));
+  std::string content(static_cast<size_t>(status.st_size), '\0');
+  for (size_t size = 0;;) {
+    // A byte more than there should be: the file may have grown.
+    if (size == content.size()) content.resize(size + std::max<size_t>(size / 2, 4096));
+    const ssize_t got = ::read(descriptor, content.data() + size, content.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw_file_error("read", path, errno);
+    size += static_cast<size_t>(got);
+    if (got > 0) continue;
+    content.resize(size);
+    return content;
+  }
 }
 
 void write_file(const std::string& path, std::string_view content) {
@@ -135,18 +190,50 @@ void write_file(const std::string& path, std::string_view content) {
   file.close();
 }
 
-void replace_file(const std::string& path, std::string_view content) {
-  const std::string unfinished = path + ".tmp";
-  write_file(unfinished, content);
+void publish_file(const std::string& unfinished, const std::string& path) {
+  check_replaceable(path);
   rename_path(unfinished, path);
+  sync_folder(folder_of(path));
+}
+
+void replace_file(const std::string& path, std::string_view content) {
+  replace_file(path, [&](const std::string& unfinished) { write_file(unfinished, content); });
+}
+
+void replace_file(const std::string& path, const std::function<void(const std::string&)>& write) {
+  check_replaceable(path);  // before the work
+  const std::string unfinished = fmt::format("{}.{}.tmp", path, ::getpid());
+  try {
+    write(unfinished);
+    publish_file(unfinished, path);
+  } catch (...) {
+    ::unlink(unfinished.c_str());
+    throw;
+  }
+}
+
+void remove_unfinished(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> found;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (is_unfinished_name(entry->path().filename().string()) &&
+        entry->symlink_status().type() == std::filesystem::file_type::regular)
+      found.push_back(entry->path().string());
+  if (error) throw_file_error("list", folder, error.value());
+  for (const std::string& path : found) remove_tree(path);
 }
 
 void make_folders(const std::string& path) {
   before("mkdir", path);
   std::error_code error;
+  std::vector<std::string> created;
+  for (std::filesystem::path folder = path; !folder.empty() && !std::filesystem::exists(folder, error);
+       folder = folder.parent_path())
+    created.push_back(folder.string());
   std::filesystem::create_directories(path, error);
   if (error) throw_file_error("create the folder", path, error.value());
   if (!std::filesystem::is_directory(path)) throw_file_error("create the folder", path, ENOTDIR);
+  for (const std::string& folder : created) sync_folder(folder_of(folder));
 }
 
 void sync_folder(const std::string& path) {
@@ -156,7 +243,8 @@ void sync_folder(const std::string& path) {
   const int result = ::fsync(descriptor);
   const int error_number = errno;
   ::close(descriptor);
-  if (result != 0) throw_file_error("write the folder", path, error_number);
+  // Some file systems cannot sync a folder and need not.
+  if (result != 0 && error_number != EINVAL) throw_file_error("write the folder", path, error_number);
 }
 
 void rename_path(const std::string& from, const std::string& to) {
@@ -182,7 +270,11 @@ void remove_tree(const std::string& path) {
 
 void truncate_file(const std::string& path, size_t size) {
   before("truncate", path);
-  if (::truncate(path.c_str(), static_cast<off_t>(size)) != 0) throw_file_error("shorten", path, errno);
+  const int descriptor = open_own_file(path, O_WRONLY);
+  const int result = ::ftruncate(descriptor, static_cast<off_t>(size));
+  const int error_number = errno;
+  ::close(descriptor);
+  if (result != 0) throw_file_error("shorten", path, error_number);
 }
 
 }  // namespace capstan

@@ -1,5 +1,9 @@
-// Files that must survive a kill or a full disk: every call is checked, and every failure is an Error with path, reason
-// and remedy. Paths are plain strings.
+// Files that must survive a kill, a full disk or a power loss: every call is checked, and every failure is an Error with
+// path, reason and remedy. Paths are plain strings.
+//
+// Whatever the program writes is written through this header, by one rule: only regular files are written or replaced,
+// never what a symbolic link leads to, a pipe or a device; and a name appears when its content is on the disk (fsync of
+// the file, rename, fsync of its folder).
 #pragma once
 
 #include <cstddef>
@@ -7,9 +11,23 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/error.hpp"
+
 namespace capstan {
 
+/// A call of the system failed.
+class FileError : public Error {
+ public:
+  FileError(const std::string& what, int error_number) : Error(what), error_number_(error_number) {}
+  /// ENOENT, ENOSPC, ...
+  int error_number() const { return error_number_; }
+
+ private:
+  int error_number_;
+};
+
 /// A new file, written in pieces. A file that was not closed by close() may be incomplete.
+/// Throws Error when something other than a regular file has the name.
 class FileWriter {
  public:
   enum class Mode { replace, append };
@@ -29,7 +47,8 @@ class FileWriter {
   int descriptor_ = -1;
 };
 
-/// A whole file, mapped into memory for reading.
+/// A whole regular file, mapped into memory for reading. If another process truncates the file meanwhile, reading the
+/// lost part raises SIGBUS: see core/io/mapping_faults.hpp.
 class MappedFile {
  public:
   explicit MappedFile(std::string path);
@@ -53,17 +72,50 @@ class MappedFile {
   size_t size_ = 0;
 };
 
+/// A lock that one process holds at a time; released by the system, however the process ends. The file stays.
+class FileLock {
+ public:
+  /// Creates the file if there is none. Throws Error.
+  explicit FileLock(const std::string& path);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+  /// False when another process holds the lock. Some file systems have no locks; there the result is true, and the
+  /// user must take care.
+  bool try_lock();
+  /// Waits for it.
+  void lock();
+
+ private:
+  int descriptor_ = -1;
+};
+
+/// Opens a file that belongs to the program for writing: `flags` as for open(2). Throws Error unless it is a regular
+/// file, without waiting (a pipe) and without following a symbolic link. Returns the descriptor.
+int open_own_file(const std::string& path, int flags);
+/// Throws Error unless `path` is a regular file or nothing at all: only these are written or replaced.
+void check_replaceable(const std::string& path);
+
 /// The content of a file. Throws Error when it cannot be read or is not a regular file.
 std::string read_file(const std::string& path);
 /// Writes and syncs a file: its content is on the disk on return, and may be incomplete after a crash before that.
 void write_file(const std::string& path, std::string_view content);
-/// The same through `path`.tmp and a rename: after a crash the file has its old or its new content in full.
+/// Gives a file its name, whose content must be on the disk. On return the name is, too.
+void publish_file(const std::string& unfinished, const std::string& path);
+/// Writes a file under a name of its own and publishes it: after a crash the file has its old or its new content in
+/// full, also when several processes replace it.
 void replace_file(const std::string& path, std::string_view content);
+/// The same; `write` writes and syncs the file it is given.
+void replace_file(const std::string& path, const std::function<void(const std::string& unfinished)>& write);
+/// Removes what killed calls of replace_file() have left in a folder. No other process may write there.
+void remove_unfinished(const std::string& folder);
 
-/// Creates the folder and its parents; does nothing if it exists.
+/// Creates the folder and its parents; does nothing if it exists. On return their names are on the disk.
 void make_folders(const std::string& path);
 /// Returns when files created, renamed or removed in the folder are so on the disk, too.
 void sync_folder(const std::string& path);
+/// For folders, and for files whose folder is synced later; publish_file() is for all others.
 void rename_path(const std::string& from, const std::string& to);
 /// Points the symbolic link `link` at `target` (a name relative to the link's folder), atomically:
 /// the link exists at every moment.
@@ -78,7 +130,7 @@ void truncate_file(const std::string& path, size_t size);
 using FileHook = std::function<void(const char* call, const std::string& path)>;
 void set_file_hook(FileHook hook);
 
-/// Throws the Error for a failed call: "cannot <doing> <path>: <reason> (<remedy>)".
+/// Throws the FileError for a failed call: "cannot <doing> <path>: <reason> (<remedy>)".
 [[noreturn]] void throw_file_error(const char* doing, const std::string& path, int error_number);
 
 }  // namespace capstan

@@ -1,7 +1,6 @@
 #include "data/text/text_key.hpp"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <ctime>
@@ -76,9 +75,7 @@ std::string key_of_content(const std::vector<FoundFile>& files, const std::strin
   const std::string key = content.hex();
   if (!may_be_noted || state_of_files(files) != state) return key;
   make_folders(folder);
-  const std::string unfinished = fmt::format("{}.{}.tmp", note, getpid());
-  write_file(unfinished, key);
-  rename_path(unfinished, note);
+  replace_file(note, key);
   return key;
 }
 

@@ -1,10 +1,5 @@
 #include "data/text/token_cache.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -66,6 +61,11 @@ TokenIndex index_from(const std::string& text) {
   return index;
 }
 
+const std::string& created(const std::string& folder) {
+  make_folders(folder);
+  return folder;
+}
+
 /// Throws Error unless the file holds what the index says.
 void check_tokens(const std::string& path, const TokenIndex::Split& split, int width) {
   const auto file = std::make_shared<const MappedFile>(path);
@@ -105,30 +105,27 @@ std::shared_ptr<const Tokenizer> TokenCache::find_tokenizer(const std::string& s
 }
 
 std::optional<TokenIndex> TokenCache::find(const Tokenizer& tokenizer, const LogLine& log) const {
-  const std::string folder = tokens_folder(tokenizer);
-  if (!std::filesystem::exists(folder)) return std::nullopt;
+  if (!std::filesystem::exists(tokens_folder(tokenizer))) return std::nullopt;
   try {
-    TokenIndex index = index_from(unsealed(folder + "/index.json"));
-    for (size_t i = 0; i < split_names.size(); ++i) check_tokens(tokens_file(folder, i), index.splits[i], index.width);
-    return index;
+    return open(tokenizer);
   } catch (const Error& problem) {
     if (log) log(fmt::format("data: {}: tokenising again", problem.what()));
     return std::nullopt;
   }
 }
 
-FolderLock::FolderLock(const std::string& folder, const LogLine& log) {
-  make_folders(folder);
-  const std::string path = folder + "/.lock";
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) throw_file_error("write", path, errno);
-  // File systems without locks exist; there the user must take care.
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
-  if (log) log(fmt::format("data: waiting for another process that tokenises this text into {}", folder));
-  while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) continue;
+TokenIndex TokenCache::open(const Tokenizer& tokenizer) const {
+  const std::string folder = tokens_folder(tokenizer);
+  TokenIndex index = index_from(unsealed(folder + "/index.json"));
+  for (size_t i = 0; i < split_names.size(); ++i) check_tokens(tokens_file(folder, i), index.splits[i], index.width);
+  return index;
 }
 
-FolderLock::~FolderLock() { ::close(descriptor_); }
+FolderLock::FolderLock(const std::string& folder, const LogLine& log) : file_(created(folder) + "/.lock") {
+  if (file_.try_lock()) return;
+  if (log) log(fmt::format("data: waiting for another process that tokenises this text into {}", folder));
+  file_.lock();
+}
 
 TokenCacheWriter::TokenCacheWriter(const TokenCache& cache, const LogLine& log)
     : cache_(cache), lock_(cache.folder(), log), partial_(cache.folder() + "/.partial") {
@@ -147,7 +144,7 @@ TokenCacheWriter::~TokenCacheWriter() {
 void TokenCacheWriter::save_tokenizer(const Tokenizer& tokenizer, const std::string& settings_key) const {
   const std::string unfinished = partial_ + "/tokenizer.json";
   write_file(unfinished, sealed(tokenizer.to_json()));
-  rename_path(unfinished, fmt::format("{}/tokenizer-{}.json", cache_.folder(), settings_key));
+  publish_file(unfinished, fmt::format("{}/tokenizer-{}.json", cache_.folder(), settings_key));
 }
 
 void TokenCacheWriter::save(const TokenIndex& index, const Tokenizer& tokenizer) const {

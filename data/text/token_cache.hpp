@@ -66,6 +66,8 @@ class TokenCache {
   /// The index of a tokenizer's tokens, whose files were read and are undamaged. Empty if there are none, or if they
   /// are damaged, which is logged.
   std::optional<TokenIndex> find(const Tokenizer& tokenizer, const LogLine& log) const;
+  /// The same; throws Error when there are none or they are damaged.
+  TokenIndex open(const Tokenizer& tokenizer) const;
   std::string tokens_folder(const Tokenizer& tokenizer) const { return folder_ + "/" + tokenizer.fingerprint(); }
   const std::string& folder() const { return folder_; }
 
@@ -78,12 +80,9 @@ class FolderLock {
  public:
   /// Waits for a process that holds it, with a line about it.
   FolderLock(const std::string& folder, const LogLine& log);
-  ~FolderLock();
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
 
  private:
-  int descriptor_ = -1;
+  FileLock file_;
 };
 
 /// The right to make something from a text, which one process has at a time.

@@ -1,7 +1,5 @@
 #include "data/tokenizers/tokenizer_kinds.hpp"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -42,13 +40,10 @@ std::shared_ptr<const Tokenizer> tokenizer_from(const nlohmann::json& json) {
   throw Error(fmt::format("unknown kind '{}' (known: byte, char, word, sentencepiece, listops, number)", kind));
 }
 
-/// The file is complete or absent, also when several processes write it.
 void write_model(const std::string& path, const std::string& model) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   if (!folder.empty()) make_folders(folder);
-  const std::string unfinished = fmt::format("{}.{}.tmp", path, getpid());
-  write_file(unfinished, model);
-  rename_path(unfinished, path);
+  replace_file(path, model);
 }
 
 bool is_trained(const SentencePieceTokenizerConfig& config) {
