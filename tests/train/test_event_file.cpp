@@ -43,6 +43,8 @@ std::vector<std::optional<int64_t>> steps_of(const std::string& file) {
   return steps;
 }
 
+void no_warning(const std::string& line) { FAIL_CHECK(line); }
+
 nlohmann::json train_line(int64_t step) {
   return {{"event", "train"}, {"step", step}, {"loss", 0.5}, {"lr", 1e-3}, {"grad_norm", 2.0}, {"epoch", 1}};
 }
@@ -102,17 +104,60 @@ TEST_CASE("a file is kept up to a step, and up to the first record that is not w
     content += framed(scalar_event(0, step, {{"x", 1.0F}}));
     ends.push_back(content.size());
   }
-  CHECK(events_until(content, 9) == ends[3]);
-  CHECK(events_until(content, 8) == ends[2]);
-  CHECK(events_until(content, 0) == ends[0]);
-  CHECK(events_until(content.substr(0, content.size() - 1), 9) == ends[2]);
-  CHECK(events_until(content.substr(0, 3), 9) == 0);
-  CHECK(events_until("", 9) == 0);
+  CHECK(events_until(content, 9).bytes == ends[3]);
+  CHECK(events_until(content, 8).bytes == ends[2]);
+  CHECK(events_until(content, 0).bytes == ends[0]);
+  CHECK(events_until(content.substr(0, content.size() - 1), 9).bytes == ends[2]);
+  CHECK(events_until(content.substr(0, 3), 9).bytes == 0);
+  CHECK(events_until("", 9).bytes == 0);
   for (const size_t at : {ends[1], ends[1] + 9, ends[1] + 14, ends[2] - 2}) {
     std::string damaged = content;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x40);
-    CHECK(events_until(damaged, 9) == ends[1]);
+    CHECK(events_until(damaged, 9).bytes == ends[1]);
   }
+}
+
+TEST_CASE("what follows the kept records is told apart: later steps, a torn end, damage") {
+  std::string content = framed("");
+  for (const int64_t step : {1, 5}) content += framed(scalar_event(0, step, {{"train/loss", 1.0F}}));
+  const size_t before_last = content.size() - framed(scalar_event(0, 5, {{"train/loss", 1.0F}})).size();
+  CHECK_FALSE(events_until(content, 5).damaged);
+  CHECK_FALSE(events_until(content, 1).damaged);
+  CHECK_FALSE(events_until(content.substr(0, content.size() - 3), 5).damaged);
+  CHECK(events_until(content + std::string(100, '\0'), 5).bytes == content.size());  // as after a power failure
+  CHECK_FALSE(events_until(content + std::string(100, '\0'), 5).damaged);
+  // The record of a window that was not logged in full gives way to that of the whole window.
+  CHECK(events_until(content, 5, true).bytes == before_last);
+  CHECK_FALSE(events_until(content, 5, true).damaged);
+  for (const size_t at : {size_t{0}, size_t{9}, size_t{20}, before_last + 1, before_last + 14}) {
+    std::string damaged = content;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x40);
+    CHECK(events_until(damaged, 5).damaged);
+  }
+}
+
+TEST_CASE("a damaged event file is copied before it is cut, and TensorBoard does not read the copy") {
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "run");
+  const std::string run = (folder / "run").string();
+  {
+    EventFile first(run, 0, false, no_warning);
+    for (int64_t step = 1; step <= 6; ++step) first.add(train_line(step));
+    first.sync();
+  }
+  const std::string file = event_files(run).at(0);
+  std::string content = read_text(file);
+  content[content.size() / 2] = static_cast<char>(content[content.size() / 2] ^ 1);
+  write_text(file, content);
+  std::vector<std::string> warnings;
+  EventFile second(run, 6, false, [&](const std::string& line) { warnings.push_back(line); });
+  second.add(train_line(7));
+  REQUIRE(warnings.size() == 1);
+  CHECK_MESSAGE((contains(warnings[0], file) && contains(warnings[0], "damaged")), warnings[0]);
+  CHECK(event_files(run).size() == 2);
+  int copies = 0;
+  for (const auto& entry : fs::directory_iterator(run)) copies += read_text(entry.path()) == content ? 1 : 0;
+  CHECK(copies == 1);
 }
 
 TEST_CASE("a session that goes on begins a new file and leaves no step twice") {
@@ -120,20 +165,21 @@ TEST_CASE("a session that goes on begins a new file and leaves no step twice") {
   fs::create_directories(folder / "run");
   const std::string run = (folder / "run").string();
   {
-    EventFile first(run, 0);
+    EventFile first(run, 0, false, no_warning);
     for (int64_t step = 1; step <= 6; ++step) first.add(train_line(step));
     first.add({{"event", "valid"}, {"step", 6}, {"loss", nullptr}, {"accuracy", 0.25}});
     first.add({{"event", "train"}, {"step", 7}, {"loss", nullptr}});  // nothing to tell
   }
   REQUIRE(event_files(run).size() == 1);
   CHECK(steps_of(event_files(run)[0]) == std::vector<std::optional<int64_t>>{{}, 1, 2, 3, 4, 5, 6, 6});
-  EventFile second(run, 4);
-  CHECK(event_files(run).size() == 1);  // none yet: there is nothing to tell
-  CHECK(steps_of(event_files(run)[0]) == std::vector<std::optional<int64_t>>{{}, 1, 2, 3, 4});
+  EventFile second(run, 4, false, no_warning);
+  CHECK(event_files(run).size() == 1);  // none yet, and nothing is removed: there is nothing to tell
+  CHECK(steps_of(event_files(run)[0]).size() == 8);
   second.add(train_line(5));
   REQUIRE(event_files(run).size() == 2);
+  CHECK(steps_of(event_files(run)[0]) == std::vector<std::optional<int64_t>>{{}, 1, 2, 3, 4});
   CHECK(steps_of(event_files(run)[1]) == std::vector<std::optional<int64_t>>{{}, 5, 5});  // the first is the start
-  EventFile third(run, 4);  // in the same second perhaps, and from the same step
+  EventFile third(run, 4, false, no_warning);  // in the same second perhaps, and from the same step
   third.add(train_line(5));
   size_t fives = 0;
   for (const std::string& file : event_files(run))

@@ -146,6 +146,21 @@ TEST_CASE("a loss that is not finite leaves the weights as they were") {
   }
 }
 
+TEST_CASE("the advice on grad_clip is to lower it, or to set it where it is off") {
+  for (const double clip : {0.0, 2.5}) {
+    const TemporaryFolder folder;
+    Setup setup(folder / "run");
+    TrainConfig config = quiet_config();
+    config.steps = 4;
+    config.grad_clip = clip;
+    setup.task.damage = [](const Context&) { return static_cast<double>(NAN); };
+    const std::string message = message_of([&] { train(setup.inputs, config); });
+    CHECK_MESSAGE(
+        contains(message, clip > 0 ? "or lower train.grad_clip (now 2.5)" : "or set train.grad_clip (now off)"),
+        message);
+  }
+}
+
 TEST_CASE("updates that are not finite can be skipped, but not for ever") {
   const TemporaryFolder folder;
   Setup setup(folder / "run");
@@ -249,7 +264,8 @@ TEST_CASE("the averaged weights are what is evaluated and saved for use") {
   load_model(find_model_file(folder / "run/checkpoints/last"), loaded.params);
   CHECK(loaded.weights() != setup.weights());
   REQUIRE(result.state.validated_step == 9);
-  const auto line = metrics_in(folder / "run").back();
+  const auto lines = metrics_in(folder / "run");
+  const auto& line = lines.at(lines.size() - 2);  // the last one is of training
   CHECK(line.at("event") == "valid");
   CHECK(line.at("loss").get<double>() == evaluate(loaded.task, loaded.held_out)->loss());
 }
@@ -263,8 +279,44 @@ TEST_CASE("metrics hold what was trained on") {
   std::vector<std::string> events;
   for (const auto& line : metrics_in(folder / "run"))
     events.push_back(line.at("event").get<std::string>() + " " + std::to_string(line.at("step").get<int>()));
-  CHECK(events ==
-        std::vector<std::string>{"train 1", "train 2", "valid 3", "train 4", "train 6", "valid 6", "valid 7"});
+  CHECK(events == std::vector<std::string>{"train 1", "train 2", "valid 3", "train 4", "train 6", "valid 6", "valid 7",
+                                           "train 7"});
+}
+
+TEST_CASE("the steps after the last logged one are recorded, too, and a resumed run logs them once") {
+  const TemporaryFolder folder;
+  TrainConfig config = quiet_config();
+  config.schedule.shape = ScheduleShape::constant;
+  config.steps = 8;
+  config.log_every = 5;
+  Setup whole(folder / "whole");
+  train(whole.inputs, config);
+  Setup broken(folder / "broken");
+  broken.task.before_loss = [&](const Context& context) {
+    if (context.training && context.step == 6) send_signal(SIGTERM);
+  };
+  REQUIRE(train(broken.inputs, config).interrupted);
+  const auto last = [](const std::filesystem::path& run) { return metrics_in(run).back(); };
+  CHECK(last(folder / "broken").at("event") == "train");
+  CHECK(last(folder / "broken").at("step") == 7);
+  CHECK(contains(read_text(folder / "broken/train.log"), "Step 7/8"));
+  broken.task.before_loss = nullptr;
+  train(broken.inputs, config);
+  const auto a = metrics_in(folder / "whole"), b = metrics_in(folder / "broken");
+  REQUIRE(a.size() == b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    CHECK(a[i].at("event") == b[i].at("event"));
+    CHECK(a[i].at("step") == b[i].at("step"));
+    CHECK(a[i].at("loss") == b[i].at("loss"));
+  }
+  CHECK(last(folder / "whole").at("event") == "train");
+  CHECK(last(folder / "whole").at("step") == 8);
+  // Where the run goes on, the line of a part of a window gives way to that of the whole window.
+  config.steps = 10;
+  train(whole.inputs, config);
+  int64_t lines = 0;
+  for (const auto& line : metrics_in(folder / "whole")) lines += line.at("step") == 8 ? 1 : 0;
+  CHECK(lines == 1);  // of validation
 }
 
 TEST_CASE("a signal saves and stops; the same call goes on") {

@@ -44,6 +44,8 @@ class Loop {
   bool update(const StepSums& sums);  // false: skipped
   void refuse_update(const std::string& what, double loss, double norm);
   void report_step(int64_t epoch);
+  void record_window(int64_t epoch);
+  void record_open_window();
   std::string status_line(int64_t epoch) const;
   double time_left() const;
 
@@ -72,7 +74,7 @@ class Loop {
 
   bool unsaved_ = true, best_unsaved_ = false;
   int64_t saved_step_ = -1;
-  double learning_rate_ = 0, norm_ = 0, last_loss_ = 0;
+  double learning_rate_ = 0, norm_ = std::nan(""), last_loss_ = 0;  // of the last step
 
   Pace pace_;
   Stopwatch session_;
@@ -97,6 +99,8 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
   if (config_.patience > 0 && in_.valid == nullptr)
     throw ConfigError("train.patience: needs validation data; give some, or set train.patience to 0");
   for (const std::string& line : in_.preamble) reporter_.info(line);
+  std::error_code unknown;
+  state_.working_folder = std::filesystem::current_path(unknown).string();
   state_.seed = in_.seed;
   state_.identity = in_.identity;
   state_.settings = settings_of(config_);
@@ -107,8 +111,11 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
     if (const auto warning = fresh_tables_warning(in_.train, config_)) reporter_.warn(*warning);
   resume();
   if (in_.on_ready) in_.on_ready();
-  metrics_ = std::make_unique<MetricsFile>(folder_.metrics_file(), state_.step);
-  if (config_.tensorboard) events_ = std::make_unique<EventFile>(in_.folder.string(), state_.step);
+  const auto warn = [this](const std::string& line) { reporter_.warn(line); };
+  const MetricsMark mark{state_.metrics_bytes, state_.metrics_checksum};
+  metrics_ = std::make_unique<MetricsFile>(folder_.metrics_file(), state_.step, mark, !in_.resume_from, warn);
+  if (config_.tensorboard)
+    events_ = std::make_unique<EventFile>(in_.folder.string(), state_.step, state_.window_steps > 0, warn);
 }
 
 void Loop::record(const nlohmann::json& line) {
@@ -117,12 +124,21 @@ void Loop::record(const nlohmann::json& line) {
 }
 
 void Loop::resume() {
-  const auto from = in_.resume_from ? in_.resume_from : folder_.checkpoints().last();
-  if (!from) return;
   const RunState now = state_;
-  folder_.checkpoints().load(*from, {in_.params, optimizer_, average_.get(), state_},
-                             [&](const RunState& saved) { check_resumable(saved, now, from->string()); });
-  if (!in_.resume_from) folder_.checkpoints().repair_best(state_);
+  const RunParts parts{in_.params, optimizer_, average_.get(), state_};
+  const AcceptState accept = [&](const RunState& saved, const std::filesystem::path& from) {
+    check_resumable(saved, now, from.string());
+  };
+  std::optional<std::filesystem::path> from = in_.resume_from;
+  if (from) {
+    folder_.checkpoints().load(*from, parts, accept);
+  } else {
+    const auto resumed = folder_.checkpoints().load_newest(parts, accept);
+    if (!resumed) return;
+    from = resumed->from;
+    for (const std::string& warning : resumed->warnings) reporter_.warn(warning);
+    folder_.checkpoints().repair_best(state_);
+  }
   in_.params.clear_grads();
   saved_step_ = state_.step;
   unsaved_ = false;
@@ -134,6 +150,7 @@ void Loop::resume() {
     reporter_.warn(change + ": results may differ in the last bits from those of an uninterrupted run");
   state_.settings = now.settings;
   state_.machine = now.machine;
+  state_.working_folder = now.working_folder;
 }
 
 bool Loop::save_due() const {
@@ -176,6 +193,7 @@ void Loop::step() {
     }
   }
   ++state_.step;
+  ++state_.window_steps;
   unsaved_ = true;
   pace_.step_took(watch.seconds(), sums ? sums->tokens : 0);
   if (const std::string event = schedule_.event(state_.step); !event.empty()) reporter_.info(event);
@@ -229,11 +247,12 @@ void Loop::refuse_update(const std::string& what, double loss, double norm) {
   if (config_.on_nonfinite == OnNonfinite::skip && !hopeless) return reporter_.warn(text + "; update skipped");
   const std::string kept = saved_step_ >= 0 ? fmt::format("the checkpoint of step {} is intact", saved_step_)
                                             : std::string("there is no checkpoint yet");
-  throw Error(
-      fmt::format("{}; {}{}. Lower train.lr, lengthen train.schedule.warmup_steps, or lower train.grad_clip (now {}); "
-                  "train.on_nonfinite: skip skips such updates, train.check_finite: true names the operation",
-                  text, hopeless ? fmt::format("{} consecutive updates were skipped; ", skips_in_row_limit) : "", kept,
-                  config_.grad_clip));
+  const std::string clip = config_.grad_clip > 0 ? fmt::format("lower train.grad_clip (now {})", config_.grad_clip)
+                                                 : std::string("set train.grad_clip (now off)");
+  throw Error(fmt::format(
+      "{}; {}{}. Lower train.lr, lengthen train.schedule.warmup_steps, or {}; "
+      "train.on_nonfinite: skip skips such updates, train.check_finite: true names the operation",
+      text, hopeless ? fmt::format("{} consecutive updates were skipped; ", skips_in_row_limit) : "", kept, clip));
 }
 
 std::string Loop::status_line(int64_t epoch) const {
@@ -253,6 +272,15 @@ void Loop::report_step(int64_t epoch) {
     return reporter_.tick(done, [&] { return status_line(epoch); });
   reporter_.status(status_line(epoch));
   reporter_.tick(done, [&] { return status_line(epoch); });
+  record_window(epoch);
+  state_.window_loss = 0;
+  state_.window_targets = 0;
+  state_.window_steps = 0;
+  pace_.start_window();
+}
+
+/// The line of the steps since the last logged one.
+void Loop::record_window(int64_t epoch) {
   const double targets = static_cast<double>(state_.window_targets);
   nlohmann::json line = {{"event", "train"},
                          {"step", state_.step},
@@ -267,9 +295,15 @@ void Loop::report_step(int64_t epoch) {
                          {"peak_rss_bytes", peak_resident_bytes()}};
   if (state_.skipped > 0) line["skipped"] = state_.skipped;
   record(line);
-  state_.window_loss = 0;
-  state_.window_targets = 0;
-  pace_.start_window();
+}
+
+/// At the end of a session: the steps since the last logged one would not be seen otherwise. The line follows the
+/// checkpoint's mark, so a run that goes on from here replaces it by that of the whole window.
+void Loop::record_open_window() {
+  if (state_.window_steps == 0) return;
+  const int64_t epoch = state_.batch == 0 && state_.epoch > 0 ? state_.epoch - 1 : state_.epoch;
+  reporter_.status(status_line(epoch));
+  record_window(epoch);
 }
 
 double Loop::time_left() const {
@@ -351,6 +385,11 @@ void Loop::record_validation(const Evaluation& result, double took) {
 void Loop::save() {
   const Stopwatch watch;
   state_.seconds = seconds();
+  // On the disk before the checkpoint that refers to it.
+  const MetricsMark mark = metrics_->sync();
+  state_.metrics_bytes = mark.bytes;
+  state_.metrics_checksum = mark.checksum;
+  if (events_) events_->sync();
   folder_.checkpoints().save({in_.params, optimizer_, average_.get(), state_}, best_unsaved_, config_.keep_last);
   saved_step_ = state_.step;
   unsaved_ = best_unsaved_ = false;
@@ -360,7 +399,10 @@ void Loop::save() {
 TrainResult Loop::finish() {
   const std::string reason = *limit();
   const bool went_on = unsaved_;
-  if (unsaved_) save();
+  if (unsaved_) {
+    save();
+    record_open_window();
+  }
   const std::string best = state_.best_loss ? "; best validation " + best_so_far() : std::string();
   reporter_.info(
       went_on
@@ -373,7 +415,10 @@ TrainResult Loop::finish() {
 TrainResult Loop::interrupt() {
   const char* const name = sigabbrev_np(StopSignals::received());
   const std::string reason = fmt::format("interrupted by SIG{}", name != nullptr ? name : "?");
-  if (unsaved_) save();
+  if (unsaved_) {
+    save();
+    record_open_window();
+  }
   reporter_.info(fmt::format("{} at step {}: saved in {}; the same command resumes the run", reason, state_.step,
                              folder_.checkpoints().of_step(state_.step).string()));
   return {true, reason, state_};

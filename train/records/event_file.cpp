@@ -87,15 +87,29 @@ std::string event_head(double wall_time, int64_t step) {
   return out;
 }
 
+/// A name for a copy of a damaged file, without "tfevents": TensorBoard would read it.
+std::string name_of_copy(const std::string& path) {
+  const fs::path file(path);
+  std::string name = file.filename().string();
+  name.replace(name.find("tfevents"), std::string_view("tfevents").size(), "damaged");
+  fs::path copy = file.parent_path() / name;
+  for (int count = 2; fs::exists(fs::symlink_status(copy)); ++count)
+    copy = file.parent_path() / fmt::format("{}-{}", name, count);
+  return copy.string();
+}
+
 /// Removes what earlier sessions wrote about steps after `step`.
-void cut_files(const fs::path& folder, int64_t step) {
+void cut_files(const fs::path& folder, int64_t step, bool open_window, const EventFile::Warn& warn) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (!starts_with(entry.path().filename().string(), name_begin) || entry.file_size() == 0) continue;
-    const auto [size, keep] = [&] {
-      const MappedFile file(entry.path().string());
-      return std::make_pair(file.size(), events_until({reinterpret_cast<const char*>(file.data()), file.size()}, step));
-    }();
-    if (keep < size) truncate_file(entry.path().string(), keep);
+    if (!starts_with(entry.path().filename().string(), name_begin) || !entry.is_regular_file()) continue;
+    const std::string path = entry.path().string(), content = read_file(path);
+    const EventsKept kept = events_until(content, step, open_window);
+    if (kept.damaged) {
+      const std::string copy = name_of_copy(path);
+      replace_file(copy, content);
+      warn(fmt::format("{} is damaged at byte {}: it was copied to {}, and ends there", path, kept.bytes, copy));
+    }
+    if (kept.bytes < content.size()) truncate_file(path, kept.bytes);
   }
 }
 
@@ -162,27 +176,30 @@ std::optional<int64_t> step_of_event(std::string_view data) {
   return std::nullopt;
 }
 
-size_t events_until(std::string_view content, int64_t step) {
-  size_t length = 0;
-  while (content.size() - length >= header_bytes + footer_bytes) {
-    const std::string_view rest = content.substr(length);
+EventsKept events_until(std::string_view content, int64_t step, bool open_window) {
+  EventsKept kept;
+  while (content.size() - kept.bytes >= header_bytes + footer_bytes) {
+    const std::string_view rest = content.substr(kept.bytes);
     const auto size = number_at<uint64_t>(rest, 0);
-    if (number_at<uint32_t>(rest, 8) != masked_crc32c(rest.substr(0, 8)) ||
-        size > rest.size() - header_bytes - footer_bytes)
-      break;
+    // A power failure may leave zeros where the last records should be.
+    const bool torn = rest.find_first_not_of('\0') == std::string_view::npos;
+    kept.damaged = !torn && number_at<uint32_t>(rest, 8) != masked_crc32c(rest.substr(0, 8));
+    if (kept.damaged || torn || size > rest.size() - header_bytes - footer_bytes) break;
     const std::string_view data = rest.substr(header_bytes, size);
-    if (number_at<uint32_t>(rest, header_bytes + size) != masked_crc32c(data)) break;
-    if (step_of_event(data).value_or(0) > step) break;
-    length += header_bytes + size + footer_bytes;
+    kept.damaged = number_at<uint32_t>(rest, header_bytes + size) != masked_crc32c(data);
+    const int64_t of_record = step_of_event(data).value_or(0);
+    const bool open = open_window && of_record == step && data.find("train/") != std::string_view::npos;
+    if (kept.damaged || of_record > step || open) break;
+    kept.bytes += header_bytes + size + footer_bytes;
   }
-  return length;
+  return kept;
 }
 
-EventFile::EventFile(std::string folder, int64_t step) : folder_(std::move(folder)), step_(step) {
-  cut_files(folder_, step_);
-}
+EventFile::EventFile(std::string folder, int64_t step, bool open_window, Warn warn)
+    : folder_(std::move(folder)), step_(step), open_window_(open_window), warn_(std::move(warn)) {}
 
 void EventFile::begin() {
+  cut_files(folder_, step_, open_window_, warn_);
   file_.emplace(file_name(folder_, step_));
   std::string version;
   append_key(version, 1, Wire::fixed64);
@@ -217,6 +234,13 @@ void EventFile::add(const nlohmann::json& line) {
   if (scalars.empty()) return;
   if (!file_) begin();
   file_->write(framed(scalar_event(now(), line.at("step").get<int64_t>(), scalars)));
+}
+
+void EventFile::sync() {
+  if (!file_) return;
+  file_->sync();
+  if (!named_) sync_folder(folder_);
+  named_ = true;
 }
 
 }  // namespace capstan

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -33,26 +34,39 @@ std::string scalar_event(double wall_time, int64_t step, const std::vector<Scala
 /// The step of an Event; nothing if it has none, or if the data is not an Event.
 std::optional<int64_t> step_of_event(std::string_view data);
 
-/// Length of the leading part of a file's content whose records are complete and belong to steps up to `step`.
-size_t events_until(std::string_view content, int64_t step);
+/// How far a file's content can be kept.
+struct EventsKept {
+  size_t bytes = 0;      // of the leading records that are complete and belong to the steps asked for
+  bool damaged = false;  // what follows is neither a later step nor a half-written record at the end
+};
+/// The records of steps up to `step`. With `open_window`, training records of `step` itself are left out: such a record
+/// is the last of a run that ended between two logged steps, and a resumed run logs the whole window later.
+EventsKept events_until(std::string_view content, int64_t step, bool open_window = false);
 
 class EventFile {
  public:
-  /// For a run in `folder` that is at `step`. Records of later steps and half-written records are removed from the
-  /// files of earlier sessions, as from metrics.jsonl, so that no step occurs twice. The first call of add() begins a
-  /// new file, which names its first step: a TensorBoard that has already read the removed
-  /// records then drops them, too.
-  EventFile(std::string folder, int64_t step);
+  using Warn = std::function<void(const std::string& line)>;
+
+  /// For a run in `folder` that is at `step`; `open_window`: as for events_until(). The first call of add() removes
+  /// records of later steps and half-written records from the files of earlier sessions, as from metrics.jsonl, so that
+  /// no step occurs twice; a damaged file is copied first, with a warning. It then begins a new file, which names its
+  /// first step: a TensorBoard that has already read the removed records drops them, too.
+  EventFile(std::string folder, int64_t step, bool open_window, Warn warn);
 
   /// Writes the scalars of a line of metrics.jsonl, as train/... or valid/...; null values are left out.
   void add(const nlohmann::json& line);
+  /// Returns when all records are on the disk.
+  void sync();
 
  private:
   void begin();
 
   std::string folder_;
   int64_t step_;
+  bool open_window_;
+  Warn warn_;
   std::optional<FileWriter> file_;
+  bool named_ = false;  // its name is on the disk
 };
 
 }  // namespace capstan

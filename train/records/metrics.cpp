@@ -1,5 +1,6 @@
 #include "train/records/metrics.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -8,33 +9,96 @@
 namespace capstan {
 namespace {
 
-/// Length of the leading part whose lines are complete and belong to steps up to `step`.
-size_t valid_length(std::string_view text, int64_t step) {
-  size_t length = 0;
-  for (size_t end; (end = text.find('\n', length)) != std::string_view::npos; length = end + 1) {
-    const nlohmann::json line = try_parse_json(text.substr(length, end - length));
-    if (!line.is_object() || !line.contains("step") || !line["step"].is_number_integer() ||
-        line["step"].get<int64_t>() > step)
-      break;
-  }
-  return length;
+namespace fs = std::filesystem;
+
+/// The step of a line; nothing when it is damaged.
+std::optional<int64_t> step_of_line(std::string_view text) {
+  const nlohmann::json line = try_parse_json(text);
+  if (!line.is_object() || !line.contains("step") || !line["step"].is_number_integer()) return std::nullopt;
+  return line["step"].get<int64_t>();
 }
 
-const std::string& cut(const std::string& path, int64_t step) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return path;
-  const auto [size, keep] = [&] {
-    const MappedFile file(path);
-    return std::make_pair(file.size(), valid_length({reinterpret_cast<const char*>(file.data()), file.size()}, step));
-  }();
-  if (keep < size) truncate_file(path, keep);
-  return path;
+std::string free_name(const std::string& path) {
+  for (int count = 1;; ++count)
+    if (std::string name = fmt::format("{}.damaged-{}", path, count); !fs::exists(fs::symlink_status(name)))
+      return name;
 }
 
 }  // namespace
 
-MetricsFile::MetricsFile(const std::string& path, int64_t step) : file_(cut(path, step), FileWriter::Mode::append) {}
+MetricsText readable_metrics(std::string_view text, int64_t step) {
+  MetricsText result;
+  bool later = false;
+  size_t at = 0;
+  for (size_t end; (end = text.find('\n', at)) != std::string_view::npos; at = end + 1) {
+    const auto of_line = step_of_line(text.substr(at, end - at));
+    // A step after which an earlier one follows was not written so.
+    if (!of_line || (later && *of_line <= step)) ++result.bad;
+    if (!of_line) continue;
+    later = later || *of_line > step;
+    if (*of_line > step) continue;
+    result.kept += text.substr(at, end + 1 - at);
+    ++result.lines;
+  }
+  return result;
+}
 
-void MetricsFile::add(const nlohmann::json& line) { file_.write(json_text(line) + "\n"); }
+MetricsFile::MetricsFile(std::string path, int64_t step, const MetricsMark& mark, bool own, const Warn& warn)
+    : path_(std::move(path)) {
+  check_replaceable(path_);
+  std::error_code error;
+  const bool exists = fs::exists(path_, error);
+  const std::string content = exists ? read_file(path_) : "";
+  const auto marked = static_cast<size_t>(std::max<int64_t>(mark.bytes, 0));
+  if (mark.bytes >= 0 && content.size() >= marked && hash_hex(content.substr(0, marked)) == mark.checksum) {
+    keep(content.substr(0, marked));
+    return;
+  }
+  const bool differs = own && mark.bytes >= 0;
+  if (differs && !exists)
+    warn(fmt::format("{} is missing: its lines up to step {} are lost", path_, step));
+  else
+    salvage(content, step, differs, warn);
+}
+
+void MetricsFile::keep(std::string_view content) {
+  kept_ += static_cast<int64_t>(content.size());
+  hash_.add(content);
+}
+
+void MetricsFile::salvage(const std::string& content, int64_t step, bool damaged, const Warn& warn) {
+  const MetricsText readable = readable_metrics(content, step);
+  if (damaged || readable.bad > 0) {
+    const std::string copy = free_name(path_);
+    replace_file(copy, content);
+    replace_file(path_, readable.kept);
+    warn(fmt::format(
+        "{} is damaged{}: it was copied to {}, and continues with the {} lines up to step {} that can be read", path_,
+        readable.bad > 0 ? fmt::format(" ({} unreadable lines)", readable.bad) : "", copy, readable.lines, step));
+  }
+  keep(readable.kept);
+}
+
+FileWriter& MetricsFile::file() {
+  if (file_) return *file_;
+  std::error_code error;
+  const auto size = fs::file_size(path_, error);
+  if (!error && size > static_cast<uintmax_t>(kept_)) truncate_file(path_, static_cast<size_t>(kept_));
+  file_.emplace(path_, FileWriter::Mode::append);
+  return *file_;
+}
+
+void MetricsFile::add(const nlohmann::json& line) {
+  const std::string text = json_text(line) + "\n";
+  file().write(text);
+  keep(text);
+}
+
+MetricsMark MetricsFile::sync() {
+  file().sync();
+  if (!named_) sync_folder(fs::path(path_).parent_path().string());
+  named_ = true;
+  return {kept_, hash_.hex()};
+}
 
 }  // namespace capstan

@@ -1,19 +1,17 @@
 #include "train/records/reporter.hpp"
 
 #include <spdlog/sinks/base_sink.h>
-#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
 
-#include "core/io/file.hpp"
+#include "train/records/log_file_sink.hpp"
 
 namespace capstan {
 namespace {
@@ -69,12 +67,7 @@ Reporter::Reporter(ProgressMode mode, const std::string& log_file) : sinks_(std:
   sinks_->bar = mode == ProgressMode::bar || (mode == ProgressMode::automatic && terminal);
   sinks_->plain = !sinks_->bar && mode != ProgressMode::none;
   if (mode == ProgressMode::none) sinks_->console->set_level(spdlog::level::warn);
-  std::shared_ptr<spdlog::sinks::sink> file;
-  try {
-    file = std::make_shared<spdlog::sinks::basic_file_sink_st>(log_file);
-  } catch (const spdlog::spdlog_ex&) {
-    throw_file_error("write", log_file, errno);
-  }
+  const auto file = std::make_shared<LogFileSink>(log_file);
   sinks_->logger = std::make_unique<spdlog::logger>("train", spdlog::sinks_init_list{sinks_->console, file});
   sinks_->file = std::make_unique<spdlog::logger>("train", file);
   for (spdlog::logger* logger : {sinks_->logger.get(), sinks_->file.get()}) {

@@ -1,12 +1,9 @@
 #include "train/runs/checkpoint.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <set>
+#include <cerrno>
 
 #include "core/io/file.hpp"
-#include "core/io/json.hpp"
-#include "core/io/safetensors.hpp"
 #include "core/text/affixes.hpp"
 #include "core/text/join.hpp"
 
@@ -15,13 +12,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* model_name = "model.safetensors";
-constexpr const char* optimizer_name = "optimizer.safetensors";
-constexpr const char* state_name = "state.json";
 constexpr const char* step_prefix = "step-";
 constexpr const char* unfinished_prefix = ".unfinished-";
 constexpr const char* replaced_prefix = ".replaced-";
-constexpr const char* trained_suffix = ".trained";
+constexpr const char* damaged_prefix = "damaged-";
 
 /// Step of a folder called step-N; -1 for any other name.
 int64_t step_of(const std::string& name) {
@@ -40,99 +34,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-/// One tensor per parameter, from the address that `place` returns; none where it returns null.
-template <class Place>
-void add_tensors(std::vector<TensorToWrite>& tensors, const ParamStore& params, const std::string& suffix,
-                 const Place& place) {
-  for (const Param& param : params.params())
-    if (const real* const values = place(param))
-      tensors.push_back({param.name + suffix, dtype_of(values), param.var.shape().to_vector(), values});
-}
-
-/// The address of a parameter in a block with the layout of the store.
-template <class T>
-auto within(T* block) {
-  return [block](const Param& param) { return block + param.offset; };
-}
-
-std::string shape_text(const std::vector<int64_t>& extents) { return "(" + join(extents) + ")"; }
-
-template <class Place>
-void read_tensors(const SafetensorsFile& file, const ParamStore& params, const std::string& suffix,
-                  const Place& place) {
-  for (const Param& param : params.params()) {
-    real* const values = place(param);
-    if (values == nullptr) continue;
-    const FileTensor* const tensor = file.find(param.name + suffix);
-    if (tensor == nullptr)
-      throw Error(fmt::format("{}: there is no tensor {}: the file belongs to another configuration", file.path(),
-                              param.name + suffix));
-    if (tensor->shape != param.var.shape().to_vector())
-      throw Error(fmt::format("{}: tensor {} is {}, this configuration needs {}", file.path(), tensor->name,
-                              shape_text(tensor->shape), param.var.shape()));
-    tensor->copy_to(values);
-  }
-}
-
-void refuse_unknown(const SafetensorsFile& file, const ParamStore& params, const std::vector<std::string>& suffixes) {
-  std::set<std::string> known;
-  for (const Param& param : params.params())
-    for (const std::string& suffix : suffixes) known.insert(param.name + suffix);
-  for (const FileTensor& tensor : file.tensors())
-    if (known.count(tensor.name) == 0)
-      throw Error(fmt::format("{}: tensor {} does not belong to this configuration", file.path(), tensor.name));
-}
-
-void load_optimizer(const fs::path& checkpoint, const RunParts& parts) {
-  const SafetensorsFile file((checkpoint / optimizer_name).string());
-  std::vector<std::string> suffixes;
-  for (OptimizerState& state : parts.optimizer.states()) {
-    suffixes.push_back("." + state.name());
-    read_tensors(file, parts.params, suffixes.back(), [&](const Param& param) { return state.of(param); });
-  }
-  if (parts.average != nullptr) {
-    // At this point the store holds the averaged weights, from model.safetensors.
-    std::copy_n(parts.params.values(), parts.params.flat_size(), parts.average->block());
-    suffixes.push_back(trained_suffix);
-    read_tensors(file, parts.params, trained_suffix, within(parts.params.values()));
-  }
-  refuse_unknown(file, parts.params, suffixes);
-}
-
-/// Are all files of a checkpoint there and undamaged?
-bool is_complete(const fs::path& checkpoint) {
-  try {
-    const SafetensorsFile model((checkpoint / model_name).string());
-    const SafetensorsFile optimizer((checkpoint / optimizer_name).string());
-    read_state(checkpoint);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 }  // namespace
-
-RunState read_state(const fs::path& checkpoint) {
-  const std::string path = (checkpoint / state_name).string();
-  return run_state_from_json(read_file(path), path);
-}
-
-void load_model(const std::string& path, ParamStore& params) {
-  const SafetensorsFile file(path);
-  read_tensors(file, params, "", within(params.values()));
-  refuse_unknown(file, params, {""});
-}
-
-std::string find_model_file(const fs::path& where) {
-  std::error_code error;
-  if (fs::is_regular_file(where, error)) return where.string();
-  for (const fs::path& candidate :
-       {where / model_name, where / "checkpoints" / "best" / model_name, where / "checkpoints" / "last" / model_name})
-    if (fs::is_regular_file(candidate, error)) return candidate.string();
-  throw Error(fmt::format("{}: there is no model here: give a run folder, a checkpoint's folder or a .safetensors file",
-                          where.string()));
-}
 
 void Checkpoints::recover() {
   make_folders(folder_.string());
@@ -157,15 +59,17 @@ std::vector<int64_t> Checkpoints::steps() const {
   return steps;
 }
 
+std::vector<std::string> Checkpoints::leftovers() const {
+  std::vector<std::string> found;
+  for (const std::string& name : names_in(folder_))
+    if (step_of(name) < 0 && name != "last" && name != "best") found.push_back(name);
+  return found;
+}
+
 std::optional<fs::path> Checkpoints::last() const {
   const fs::path link = folder_ / "last";
   std::error_code error;
-  if (fs::is_symlink(link, error)) {
-    const fs::path target = folder_ / fs::read_symlink(link);
-    if (fs::is_directory(target, error)) return target;
-    throw Error(fmt::format("{} points to {}, which does not exist; {}", link.string(), target.string(),
-                            complete_ones(target)));
-  }
+  if (fs::is_symlink(link, error)) return folder_ / fs::read_symlink(link);
   // No link: nothing was saved, or the first save was killed just before it made the link.
   const std::vector<int64_t> all = steps();
   if (all.empty()) return std::nullopt;
@@ -175,30 +79,8 @@ std::optional<fs::path> Checkpoints::last() const {
 std::string Checkpoints::complete_ones(const fs::path& but) const {
   std::vector<std::string> found;
   for (const int64_t step : steps())
-    if (of_step(step) != but && is_complete(of_step(step))) found.push_back(of_step(step).string());
-  return found.empty()
-             ? fmt::format("no other checkpoint is complete: remove {} to start over", folder_.string())
-             : fmt::format(
-                   "complete checkpoints: {}; continue from one of them with --resume-from, or remove {} to start over",
-                   join(found), folder_.string());
-}
-
-void Checkpoints::write_files(const fs::path& folder, const RunParts& parts) const {
-  make_folders(folder.string());
-  nlohmann::json aliases = nlohmann::json::object();
-  for (const auto& [name, target] : parts.params.aliases()) aliases[name] = target;
-  std::vector<TensorToWrite> model, optimizer;
-  add_tensors(model, parts.params, "",
-              within(parts.average != nullptr ? parts.average->block() : parts.params.values()));
-  for (const OptimizerState& state : parts.optimizer.states())
-    add_tensors(optimizer, parts.params, "." + state.name(), [&](const Param& param) { return state.of(param); });
-  if (parts.average != nullptr) add_tensors(optimizer, parts.params, trained_suffix, within(parts.params.values()));
-  write_safetensors(
-      (folder / model_name).string(), model,
-      {{"format", "capstan"}, {"step", std::to_string(parts.state.step)}, {"aliases", json_text(aliases)}});
-  write_safetensors((folder / optimizer_name).string(), optimizer, {{"step", std::to_string(parts.state.step)}});
-  write_file((folder / state_name).string(), to_json(parts.state));
-  sync_folder(folder.string());
+    if (of_step(step) != but && !damage_of(of_step(step))) found.push_back(of_step(step).string());
+  return found.empty() ? "" : fmt::format("complete checkpoints: {}", join(found));
 }
 
 void Checkpoints::save(const RunParts& parts, bool best, int64_t keep_last) {
@@ -206,7 +88,7 @@ void Checkpoints::save(const RunParts& parts, bool best, int64_t keep_last) {
   const fs::path unfinished = folder_ / (unfinished_prefix + name), replaced = folder_ / (replaced_prefix + name);
   const fs::path target = folder_ / name;
   try {
-    write_files(unfinished, parts);
+    write_checkpoint(unfinished, parts);
   } catch (const Error&) {
     std::error_code ignored;  // the first failure is the one to report
     fs::remove_all(unfinished, ignored);
@@ -238,22 +120,57 @@ void Checkpoints::prune(int64_t current, int64_t keep_last) {
   }
 }
 
-void Checkpoints::load(const fs::path& checkpoint, const RunParts& parts,
-                       const std::function<void(const RunState&)>& accept) const {
-  RunState state;
-  try {
-    state = read_state(checkpoint);
-    const SafetensorsFile model((checkpoint / model_name).string());
-    const SafetensorsFile optimizer((checkpoint / optimizer_name).string());
-  } catch (const Error& error) {
-    throw Error(fmt::format("{}; {}", error.what(), complete_ones(checkpoint)));
+void Checkpoints::load(const fs::path& checkpoint, const RunParts& parts, const AcceptState& accept) const {
+  if (const auto damage = damage_of(checkpoint)) {
+    const std::string others = complete_ones(checkpoint);
+    throw Error(others.empty() ? fmt::format("{}; no other checkpoint is complete", *damage)
+                               : fmt::format("{}; {}; continue from one of them with --resume-from", *damage, others));
   }
   // The files are undamaged: from here on only the configuration can differ.
-  if (accept) accept(state);
-  load_model((checkpoint / model_name).string(), parts.params);
-  load_optimizer(checkpoint, parts);
-  parts.optimizer.set_steps(state.optimizer_step);
-  parts.state = std::move(state);
+  if (accept) accept(read_state(checkpoint), checkpoint);
+  read_checkpoint(checkpoint, parts);
+}
+
+std::optional<Checkpoints::Resumed> Checkpoints::load_newest(const RunParts& parts, const AcceptState& accept) {
+  const auto newest = last();
+  if (!newest) return std::nullopt;
+  // Later steps than that of `last` are of a run that was resumed from an earlier checkpoint: of another history.
+  const int64_t newest_step = step_of(newest->filename().string());
+  std::vector<fs::path> candidates{*newest};
+  const std::vector<int64_t> all = steps();
+  for (auto step = all.rbegin(); step != all.rend(); ++step)
+    if (of_step(*step) != *newest && (newest_step < 0 || *step < newest_step)) candidates.push_back(of_step(*step));
+  std::vector<std::pair<fs::path, std::string>> damaged;
+  for (const fs::path& candidate : candidates) {
+    if (const auto damage = damage_of(candidate)) {
+      damaged.emplace_back(candidate, *damage);
+      continue;
+    }
+    load(candidate, parts, accept);
+    Resumed resumed{candidate, {}};
+    for (const auto& [checkpoint, damage] : damaged)
+      resumed.warnings.push_back(
+          fmt::format("{}{}; the run goes back to step {}", damage, set_aside(checkpoint), parts.state.step));
+    if (damaged.empty()) return resumed;
+    replace_link((folder_ / "last").string(), candidate.filename().string());
+    sync_folder(folder_.string());
+    return resumed;
+  }
+  throw Error(fmt::format(
+      "{}; no other checkpoint is complete: to train anew from the first step, remove {} or give it another "
+      "name",
+      damaged.front().second, folder_.string()));
+}
+
+/// Renames a damaged checkpoint, if it is there; returns a note on it.
+std::string Checkpoints::set_aside(const fs::path& checkpoint) {
+  if (checkpoint.parent_path() != folder_ || !fs::exists(fs::symlink_status(checkpoint))) return "";
+  const std::string name = damaged_prefix + checkpoint.filename().string();
+  fs::path target = folder_ / name;
+  for (int count = 2; fs::exists(fs::symlink_status(target)); ++count)
+    target = folder_ / fmt::format("{}-{}", name, count);
+  rename_path(checkpoint.string(), target.string());
+  return fmt::format("; what is left of this checkpoint is now {}", target.string());
 }
 
 void Checkpoints::repair_best(const RunState& state) {
@@ -266,6 +183,36 @@ void Checkpoints::repair_best(const RunState& state) {
   }
   if (dangling || !fs::is_symlink(link, error))
     replace_link(link.string(), of_step(state.best_step).filename().string());
+}
+
+namespace {
+
+/// The checkpoint that a run's folder stands for.
+fs::path checkpoint_to_use(const fs::path& where) {
+  const fs::path best = where / "checkpoints" / "best", last = where / "checkpoints" / "last";
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(best, error))) return best;
+  if (!fs::exists(fs::symlink_status(last, error)))
+    throw Error(fmt::format(
+        "{}: there is no model here: give a run folder, a checkpoint's folder or a .safetensors file", where.string()));
+  // A run with validation has a best checkpoint, unless that was lost.
+  const bool has_state = fs::exists(last / state_name, error) && !damage_of_model((last / model_name).string());
+  return has_state && read_state(last).best_loss ? best : last;
+}
+
+}  // namespace
+
+std::string find_model_file(const fs::path& where) {
+  std::error_code error;
+  const bool is_file = fs::is_regular_file(where, error);
+  const bool is_checkpoint = !is_file && fs::is_regular_file(where / model_name, error);
+  const fs::path checkpoint = is_checkpoint ? where : is_file ? where.parent_path() : checkpoint_to_use(where);
+  const std::string file = (is_file ? where : checkpoint / model_name).string();
+  const auto damage = damage_of_model(file);
+  if (!damage) return file;
+  const std::string others = Checkpoints(checkpoint.parent_path()).complete_ones({});
+  throw Error(others.empty() ? *damage
+                             : fmt::format("{}; {}: give the folder of one of them to use it", *damage, others));
 }
 
 }  // namespace capstan

@@ -3,6 +3,7 @@
 //
 // A checkpoint is written into a hidden folder, synced, renamed to step-N, and only then linked; old ones are removed
 // last. At whichever call the process is killed, `last` points to a complete checkpoint, or there is none yet.
+// A checkpoint that was damaged later is renamed to damaged-step-N when a run goes on without it.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "nn/params/param_store.hpp"
-#include "train/optimizers/optimizer.hpp"
-#include "train/runs/run_state.hpp"
+#include "train/runs/checkpoint_files.hpp"
 
 namespace capstan {
 
-/// What a checkpoint saves and restores. model.safetensors holds the weights to use: the averaged ones if there is an
-/// average; the trained ones are then in optimizer.safetensors.
-struct RunParts {
-  ParamStore& params;
-  Optimizer& optimizer;
-  WeightAverage* average;  // null: off
-  RunState& state;
-};
+/// Throws when a run cannot continue from the state of the checkpoint at `from`.
+using AcceptState = std::function<void(const RunState& saved, const std::filesystem::path& from)>;
 
 class Checkpoints {
  public:
@@ -35,42 +28,48 @@ class Checkpoints {
   /// Creates the folder and completes or undoes a save that was killed. Only for the process that trains.
   void recover();
 
-  /// The folder that `last` points to; empty when nothing has been saved.
-  /// Throws Error with the remedy when the link dangles.
+  /// The folder that `last` points to, which may be damaged or absent; empty when nothing has been saved.
   std::optional<std::filesystem::path> last() const;
   std::filesystem::path of_step(int64_t step) const { return folder_ / ("step-" + std::to_string(step)); }
   /// Steps that have a folder, ascending.
   std::vector<int64_t> steps() const;
+  /// Names in the folder that a killed process or an earlier damage left: .unfinished-step-N, damaged-step-N, ...
+  std::vector<std::string> leftovers() const;
 
   /// Saves under parts.state.step, points `last` (and `best`) there, and removes older checkpoints except the newest
   /// `keep_last`, the best and the last. When it throws, all earlier checkpoints are intact.
   void save(const RunParts& parts, bool best, int64_t keep_last);
 
-  /// Reads a checkpoint into the parts, unless `accept` throws on its state. Throws Error naming the damaged file and
+  /// Reads a checkpoint into the parts, unless `accept` throws. Throws Error naming the damaged file and
   /// the other checkpoints that are complete, or the first tensor that does not fit.
-  void load(const std::filesystem::path& checkpoint, const RunParts& parts,
-            const std::function<void(const RunState&)>& accept = {}) const;
+  void load(const std::filesystem::path& checkpoint, const RunParts& parts, const AcceptState& accept = {}) const;
 
-  /// Points `best` at the checkpoint that the state names, in case a kill prevented it. Call it after load().
+  /// Where a run continues from, and what had to be left behind: a line for each damaged checkpoint.
+  struct Resumed {
+    std::filesystem::path from;
+    std::vector<std::string> warnings;
+  };
+  /// Reads the last checkpoint or, if it is damaged, the newest complete one before it. Damaged ones are renamed to
+  /// damaged-step-N, and `last` is corrected; not if `accept` throws. Nothing when nothing has been saved. Throws Error
+  /// with the remedy when no checkpoint is complete.
+  std::optional<Resumed> load_newest(const RunParts& parts, const AcceptState& accept = {});
+
+  /// Points `best` at the checkpoint that the state names, in case a kill prevented it. Call it after loading.
   void repair_best(const RunState& state);
 
- private:
-  void write_files(const std::filesystem::path& folder, const RunParts& parts) const;
-  void prune(int64_t current, int64_t keep_last);
+  /// "complete checkpoints: a, b", without `but`; empty when there is none.
   std::string complete_ones(const std::filesystem::path& but) const;
+
+ private:
+  void prune(int64_t current, int64_t keep_last);
+  std::string set_aside(const std::filesystem::path& checkpoint);
 
   std::filesystem::path folder_;
 };
 
-/// The file of a model: `where` may be a run folder (its best checkpoint, else its last), a checkpoint's folder, or a
-/// file. Throws Error when there is none.
+/// The file of a model: `where` may be a run folder (its best checkpoint; its last if the run has no best one), a
+/// checkpoint's folder, or a file. Throws Error when there is none, and when it is absent or damaged, naming the
+/// complete checkpoints.
 std::string find_model_file(const std::filesystem::path& where);
-
-/// Reads all parameters from a file. Throws Error naming the first parameter that is missing,
-/// unknown or of another shape.
-void load_model(const std::string& path, ParamStore& params);
-
-/// The state of a checkpoint's folder.
-RunState read_state(const std::filesystem::path& checkpoint);
 
 }  // namespace capstan

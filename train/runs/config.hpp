@@ -46,7 +46,7 @@ struct TrainConfig {
   int64_t valid_every = 500, patience = 0;
   Monitor monitor = Monitor::loss;
   double min_delta = 0;
-  int64_t save_every = 500, keep_last = 1, log_every = 50;
+  int64_t save_every = 500, keep_last = 2, log_every = 50;
   OnNonfinite on_nonfinite = OnNonfinite::stop;
   bool check_finite = false;
   ProgressMode progress = ProgressMode::automatic;
@@ -82,7 +82,9 @@ void describe(Fields& f, TrainConfig& c) {
   f("patience", c.patience, at_least(0), "training ends after this many evaluations without a new best; 0 = never");
   f("min_delta", c.min_delta, at_least(0), "a new best must be better than the old one by more than this");
   f("save_every", c.save_every, at_least(0), "steps between checkpoints; 0 = only at a new best and at the end");
-  f("keep_last", c.keep_last, at_least(1), "number of newest checkpoints to keep, in addition to the best one");
+  f("keep_last", c.keep_last, at_least(1),
+    "number of newest checkpoints to keep, in addition to the best one; with 1, damage to the newest one costs the run "
+    "back to the best one, or all of it");
   f("log_every", c.log_every, at_least(1), "steps between lines in metrics.jsonl and in the log");
   f("on_nonfinite", c.on_nonfinite, any(),
     "what to do when the loss or the gradient is not finite: stop, or skip the update");

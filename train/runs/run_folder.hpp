@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "core/io/file.hpp"
 #include "train/runs/checkpoint.hpp"
 
 namespace capstan {
@@ -13,9 +14,6 @@ class RunFolder {
  public:
   /// Throws Error when the folder cannot be written or another process holds it.
   explicit RunFolder(std::filesystem::path folder);
-  ~RunFolder();
-  RunFolder(const RunFolder&) = delete;
-  RunFolder& operator=(const RunFolder&) = delete;
 
   std::string metrics_file() const { return (folder_ / "metrics.jsonl").string(); }
   std::string log_file() const { return (folder_ / "train.log").string(); }
@@ -23,8 +21,8 @@ class RunFolder {
 
  private:
   std::filesystem::path folder_;
+  FileLock lock_;
   Checkpoints checkpoints_;
-  int lock_ = -1;  // released by the system, however the process ends
 };
 
 }  // namespace capstan

@@ -38,6 +38,15 @@ void for_fields(State& s, const Visit& f) {
   f("machine", s.machine);
 }
 
+/// Those that the first versions did not save.
+template <class State, class Visit>
+void for_later_fields(State& s, const Visit& f) {
+  f("window_steps", s.window_steps);
+  f("metrics_bytes", s.metrics_bytes);
+  f("metrics_checksum", s.metrics_checksum);
+  f("working_folder", s.working_folder);
+}
+
 std::string first_difference(const std::string& saved, const std::string& now) {
   std::istringstream a(saved), b(now);
   for (;;) {
@@ -83,7 +92,9 @@ std::optional<std::string> reached_limit(const TrainConfig& config, const RunSta
 
 std::string to_json(const RunState& state) {
   json content;
-  for_fields(state, [&](const char* name, const auto& field) { content[name] = field; });
+  const auto put = [&](const char* name, const auto& field) { content[name] = field; };
+  for_fields(state, put);
+  for_later_fields(state, put);
   content["best_loss"] = state.best_loss ? json(*state.best_loss) : json(nullptr);
   content["best_accuracy"] = state.best_accuracy ? json(*state.best_accuracy) : json(nullptr);
   return json_text(json{{"state", content}, {"xxh3_128", checksum(content)}}, 2) + "\n";
@@ -97,7 +108,11 @@ RunState run_state_from_json(const std::string& text, const std::string& path) {
       throw Error(fmt::format(
           "{}: the content does not match its checksum: the file is damaged; use another checkpoint", path));
     RunState state;
-    for_fields(state, [&](const char* name, auto& field) { content.at(name).get_to(field); });
+    const auto take = [&](const char* name, auto& field) { content.at(name).get_to(field); };
+    for_fields(state, take);
+    for_later_fields(state, [&](const char* name, auto& field) {
+      if (content.contains(name)) take(name, field);
+    });
     if (!content.at("best_loss").is_null()) state.best_loss = content["best_loss"].get<double>();
     // Absent in checkpoints of the first versions.
     if (content.contains("best_accuracy") && !content["best_accuracy"].is_null())

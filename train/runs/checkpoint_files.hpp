@@ -1,0 +1,44 @@
+// The files of one checkpoint: model.safetensors, optimizer.safetensors and state.json, each with a checksum.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "nn/params/param_store.hpp"
+#include "train/optimizers/optimizer.hpp"
+#include "train/runs/run_state.hpp"
+
+namespace capstan {
+
+constexpr const char* model_name = "model.safetensors";
+constexpr const char* state_name = "state.json";
+
+/// What a checkpoint saves and restores. model.safetensors holds the weights to use: the averaged ones if there is an
+/// average; the trained ones are then in optimizer.safetensors.
+struct RunParts {
+  ParamStore& params;
+  Optimizer& optimizer;
+  WeightAverage* average;  // null: off
+  RunState& state;
+};
+
+/// Writes and syncs all files.
+void write_checkpoint(const std::filesystem::path& folder, const RunParts& parts);
+/// Reads all files. Throws Error naming the damaged file, or the first tensor that does not fit; the parts may then be
+/// partly read.
+void read_checkpoint(const std::filesystem::path& checkpoint, const RunParts& parts);
+/// Names the first file that is absent, damaged or of another step, and why; nothing when all are whole. Throws
+/// FileError when a file cannot be read for another reason.
+std::optional<std::string> damage_of(const std::filesystem::path& checkpoint);
+
+/// The state of a checkpoint's folder.
+RunState read_state(const std::filesystem::path& checkpoint);
+
+/// Reads all parameters from a file. Throws Error naming the first parameter that is missing,
+/// unknown or of another shape.
+void load_model(const std::string& path, ParamStore& params);
+/// The same as damage_of() for what is needed to use a model: its file and, if there is one, the state next to it.
+std::optional<std::string> damage_of_model(const std::string& path);
+
+}  // namespace capstan
