@@ -54,6 +54,7 @@ int run_command_line(int argc, char** argv) {
   add_compare_command(cli, choose);
   add_metrics_command(cli, choose);
   add_report_command(cli, choose);
+  add_verify_command(cli, choose);
   add_config_command(cli, choose);
   add_pages_commands(cli, choose);
   if (const auto code = cli.parse(argc, argv)) return *code;

@@ -99,7 +99,7 @@ int evaluate_run(const EvalOptions& options) {
         "add; leave these keys unchanged, or train a model with them");
   set_threads(static_cast<int>(run.config.threads));
   const Split split = split_named(options.split);
-  const std::unique_ptr<DataSource> data = open_data(run.config, run.tokenizer, run.classes);
+  const std::unique_ptr<DataSource> data = open_saved_data(run);
   for (const std::string& line : data->left_out()) log_info(line);
   if (options.gzip) {
     run.model->language_model();

@@ -93,7 +93,8 @@ std::string man_page(const CommandText& root) {
   for (const auto& [file, meaning] :
        {std::pair{"runs/NAME/config.yaml", "the complete configuration of a run, which --config accepts"},
         std::pair{"runs/NAME/metrics.jsonl, train.log", "the metrics and the log of training"},
-        std::pair{"runs/NAME/checkpoints/", "the weights, with the links last and best"}})
+        std::pair{"runs/NAME/checkpoints/",
+                  "the weights, with the links last and best; damaged-step-N is what was left of a damaged one"}})
     out += fmt::format(".TP\n\\fI{}\\fR\n{}\n", plain(file), meaning);
   return out;
 }

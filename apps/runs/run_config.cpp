@@ -1,11 +1,29 @@
 #include "apps/runs/run_config.hpp"
 
+#include <algorithm>
+
 #include "core/base/error.hpp"
 
 namespace capstan {
 namespace {
 
 bool is_language_model(const RunConfig& config) { return std::holds_alternative<LanguageModelConfig>(config.model); }
+
+/// Why a name does not lead to a folder below that of all runs; empty if it does.
+std::string name_problem(const std::string& name) {
+  if (name.find('\0') != std::string::npos) return "contains a zero byte";
+  for (size_t at = 0; at <= name.size();) {
+    const size_t end = std::min(name.find('/', at), name.size());
+    const std::string part = name.substr(at, end - at);
+    if (part.empty() || part.front() == '.')
+      return fmt::format(
+          "expected the name of a folder below \"folder\", without parts that are empty or begin with a "
+          "dot, got {}",
+          name);
+    at = end + 1;
+  }
+  return "";
+}
 
 const ModelConfig& model_of(const RunConfig& config) {
   return std::visit([](const auto& model) -> const ModelConfig& { return model; }, config.model);
@@ -21,6 +39,8 @@ RunConfig& RunConfig::operator=(RunConfig&&) noexcept = default;
 RunConfig::~RunConfig() = default;
 
 void validate(const RunConfig& config, Problems& problems) {
+  if (const std::string problem = name_problem(config.name); !config.name.empty() && !problem.empty())
+    problems.add("name", problem);
   const SourceFacts data = facts_of(config.data);
   if (!data.has_labels && !is_language_model(config))
     problems.add("data.type", fmt::format("{} has no labels: a text-classifier needs data of type {}",

@@ -17,4 +17,9 @@ Split split_named(const std::string& name);
 std::unique_ptr<DataSource> open_data(const RunConfig& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr,
                                       const std::vector<std::string>& classes = {});
 
+struct SavedRun;
+/// The data of a trained run. An Error names the files of the configuration that are not found, and the remedy: their
+/// paths are relative to the working folder, which may be another one than when training was started.
+std::unique_ptr<DataSource> open_saved_data(const SavedRun& run);
+
 }  // namespace capstan

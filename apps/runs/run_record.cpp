@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "apps/config/config.hpp"
 #include "apps/runs/log.hpp"
 #include "core/base/error.hpp"
+#include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "core/text/affixes.hpp"
 
@@ -88,7 +89,7 @@ RunRecord read_record(const std::filesystem::path& folder) {
   RunRecord run;
   run.folder = folder.string();
   run.config = load_config<RunConfig>({config.string()});
-  std::ifstream file(metrics);
+  std::istringstream file(std::filesystem::exists(metrics) ? read_file(metrics.string()) : std::string());
   for (std::string line; std::getline(file, line);) {
     const nlohmann::json event = try_parse_json(line);
     // The last line may be incomplete: the run may be training at this moment.

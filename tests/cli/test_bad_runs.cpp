@@ -27,7 +27,7 @@ void flip_bit(const Workplace& place, const std::string& name, double where) {
 /// Behind step 6, so that a command has something to do.
 const std::string last = "runs/lm/checkpoints/step-6/";
 
-TEST_CASE("a damaged checkpoint is named, and so is the way on") {
+TEST_CASE("a damaged newest checkpoint: train goes on from the one before it, to the same bits") {
   struct Damage {
     const char* name;
     std::function<void(const Workplace&, const std::string&)> inflict;
@@ -42,44 +42,58 @@ TEST_CASE("a damaged checkpoint is named, and so is the way on") {
       {"a bit flipped at the end", [](const Workplace& p, const std::string& f) { flip_bit(p, f, 0.97); }},
       {"absent", [](const Workplace& p, const std::string& f) { fs::remove(p / f); }},
   };
+  const Workplace whole;
+  write_trained_samples(whole);
   for (const char* const part : {"model.safetensors", "optimizer.safetensors", "state.json"}) {
     for (const Damage& damage : damages) {
+      INFO(part, " ", damage.name);
       const Workplace place;
       write_trained_samples(place);
       damage.inflict(place, last + part);
-      const auto before = place.content("runs/lm/checkpoints");
-      check_refused(place, {std::string(part) + " " + damage.name,
-                            {},
-                            resume({"train.steps=8"}),
-                            1,
-                            {last + part, "complete checkpoints: runs/lm/checkpoints/step-4", "--resume-from"}});
-      CHECK(place.content("runs/lm/checkpoints") == before);
+      const Outcome outcome = succeed(place, resume());
+      for (const std::string& says : {std::string("warning: "), last + part, std::string("damaged-step-6"),
+                                      std::string("the run goes back to step 4"), std::string("step-4: step 4,")})
+        CHECK_MESSAGE(outcome.err.find(says) != std::string::npos, says, " in ", outcome.err);
+      for (const char* const file : {"model.safetensors", "optimizer.safetensors"}) {
+        const bool same = place.read(last + file) == whole.read(last + file);
+        CHECK_MESSAGE(same, file);
+      }
+      CHECK(fs::exists(place / "runs/lm/checkpoints/damaged-step-6"));
     }
   }
-  // The way on that was named.
+}
+
+TEST_CASE("--resume-from a damaged checkpoint is refused with the complete ones, and one of them continues") {
   const Workplace place;
   write_trained_samples(place);
   flip_bit(place, last + "optimizer.safetensors", 0.5);
-  Words command = resume();
-  command.insert(command.end(), {"--resume-from", "runs/lm/checkpoints/step-4"});
-  const Outcome outcome = run(place, command);
-  CHECK(outcome.code == 0);
+  const auto before = place.content("runs/lm/checkpoints");
+  const auto from = [](const std::string& checkpoint) {
+    Words command = resume();
+    command.insert(command.end(), {"--resume-from", checkpoint});
+    return command;
+  };
+  check_refused(place, {"damaged",
+                        {},
+                        from("runs/lm/checkpoints/step-6"),
+                        1,
+                        {last + "optimizer.safetensors", "complete checkpoints: runs/lm/checkpoints/step-4",
+                         "continue from one of them with --resume-from"}});
+  check_refused(place, {"absent", {}, from("nowhere"), 1, {"nowhere", "--resume-from"}});
+  CHECK(place.content("runs/lm/checkpoints") == before);
+  const Outcome outcome = succeed(place, from("runs/lm/checkpoints/step-4"));
   CHECK(outcome.err.find("resumed from runs/lm/checkpoints/step-4") != std::string::npos);
   CHECK(run(place, resume()).code == 0);
 }
 
-TEST_CASE("a link that leads nowhere is named") {
+TEST_CASE("a link last that leads nowhere: the run goes back to the checkpoint before") {
   const Workplace place;
   write_trained_samples(place);
   fs::rename(place / "runs/lm/checkpoints/step-6", place / "elsewhere");
-  check_refused(
-      place,
-      {"last", {}, resume(), 1, {"runs/lm/checkpoints/last", "step-6", "complete checkpoints", "--resume-from"}});
-  check_refused(place, {"--resume-from",
-                        {},
-                        {"train", "--config", "lm.yaml", "--resume-from", "nowhere"},
-                        1,
-                        {"nowhere", "--resume-from"}});
+  const Outcome outcome = succeed(place, resume());
+  for (const char* const says : {"runs/lm/checkpoints/step-6", "goes back to step 4"})
+    CHECK_MESSAGE(outcome.err.find(says) != std::string::npos, outcome.err);
+  CHECK(place.read(last + "model.safetensors") == place.read("elsewhere/model.safetensors"));
 }
 
 TEST_CASE("a checkpoint of another configuration is left alone") {

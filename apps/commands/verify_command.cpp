@@ -1,0 +1,46 @@
+#include <iostream>
+#include <memory>
+
+#include "apps/commands/command_parser.hpp"
+#include "apps/commands/commands.hpp"
+#include "apps/runs/log.hpp"
+#include "apps/runs/run_check.hpp"
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+int verify(const std::vector<std::string>& runs) {
+  int64_t damaged = 0;
+  for (const std::string& run : runs) {
+    try {
+      const std::vector<RunPart> parts = check_run(run);
+      const bool damage = any_damaged(parts);
+      std::cout << fmt::format("{}: {}\n", run, damage ? "DAMAGED" : "whole");
+      print_parts(parts, std::cout);
+      damaged += damage ? 1 : 0;
+    } catch (const Error& error) {
+      log_error(error.what());
+      ++damaged;
+    }
+  }
+  if (damaged > 0 && runs.size() > 1) log_error(fmt::format("{} of {} runs are damaged", damaged, runs.size()));
+  return damaged > 0 ? exit_failed : exit_done;
+}
+
+}  // namespace
+
+void add_verify_command(CommandParser& cli, const Choose& choose) {
+  CommandParser* const command =
+      cli.add_subcommand("verify", "Check every file of a run for damage, and say what could be lost");
+  const auto runs = std::make_shared<std::vector<std::string>>();
+  command->add_option("runs", *runs, "run folders")->required()->type_name("RUN");
+  command->footer(
+      "Checkpoints, metrics and the tokens of a large text are read in full and compared with their checksums. "
+      "Nothing\n"
+      "is written. Exit code 0: everything is whole; 1: something is damaged.\n"
+      "For example:  capstan verify runs/*");
+  command->callback([runs, choose] { choose([runs] { return verify(*runs); }); });
+}
+
+}  // namespace capstan

@@ -1,0 +1,28 @@
+// What of a run's folder is whole, and what could be lost.
+#pragma once
+
+#include <filesystem>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace capstan {
+
+/// A file, a checkpoint or a link of a run.
+struct RunPart {
+  enum class State { whole, damaged, note };
+  std::string name;  // below the run's folder
+  State state = State::whole;
+  std::string what;         // its content, or what is wrong with it
+  std::string consequence;  // what is lost, and the remedy; empty: nothing
+};
+
+/// Reads every file of a run, checkpoints and the tokens of its text in full, and compares them with their checksums and
+/// with each other. Writes nothing. Throws Error when the folder is not that of a run.
+std::vector<RunPart> check_run(const std::filesystem::path& folder);
+
+bool any_damaged(const std::vector<RunPart>& parts);
+/// A row per part.
+void print_parts(const std::vector<RunPart>& parts, std::ostream& out);
+
+}  // namespace capstan

@@ -1,0 +1,119 @@
+// capstan verify: every file of a run, and what could be lost.
+#include <doctest/doctest.h>
+
+#include "tests/cli/samples.hpp"
+
+namespace capstan::testing {
+namespace fs = std::filesystem;
+namespace {
+
+const std::string checkpoints = "runs/lm/checkpoints/";
+
+void flip_middle(const Workplace& place, const std::string& name) {
+  std::string bytes = place.read(name);
+  bytes[bytes.size() / 2] ^= 4;
+  place.write(name, bytes);
+}
+
+Outcome verify(const Workplace& place, const std::vector<std::string>& runs = {"runs/lm"}) {
+  std::vector<std::string> command{"verify"};
+  command.insert(command.end(), runs.begin(), runs.end());
+  Outcome outcome = run(place, command);
+  INFO(outcome.err);
+  CHECK(indecency(outcome) == "");
+  return outcome;
+}
+
+TEST_CASE("verify: whole runs, exit code 0, nothing written") {
+  const Workplace place;
+  write_trained_samples(place);
+  const auto before = place.content("runs");
+  const Outcome outcome = verify(place, {"runs/lm", "runs/classifier"});
+  CHECK(outcome.code == 0);
+  for (const char* const says : {"runs/lm: whole", "runs/classifier: whole", "config.yaml", "tokenizer.json",
+                                 "classes.txt", "metrics.jsonl", "checkpoints/step-4", "checkpoints/step-6"})
+    CHECK_MESSAGE(outcome.out.find(says) != std::string::npos, says, " in ", outcome.out);
+  CHECK(outcome.out.find("DAMAGED") == std::string::npos);
+  CHECK(place.content("runs") == before);
+}
+
+TEST_CASE("verify: each kind of damage is found, and its cost is named") {
+  struct Row {
+    const char* name;
+    std::function<void(const Workplace&)> damage;
+    std::vector<std::string> says;
+  };
+  const auto flip = [](const std::string& file) { return [=](const Workplace& p) { flip_middle(p, file); }; };
+  const auto drop = [](const std::string& file) { return [=](const Workplace& p) { fs::remove_all(p / file); }; };
+  const std::vector<Row> rows = {
+      {"model",
+       flip(checkpoints + "step-6/model.safetensors"),
+       {"checkpoints/step-6", "model.safetensors", "the best model, of step 6; steps 5 to 6, which training computes"}},
+      {"optimizer", flip(checkpoints + "step-6/optimizer.safetensors"), {"optimizer.safetensors"}},
+      {"state", flip(checkpoints + "step-4/state.json"), {"checkpoints/step-4", "state.json", "nothing: another"}},
+      {"a file", drop(checkpoints + "step-6/optimizer.safetensors"), {"optimizer.safetensors", "No such file"}},
+      {"all",
+       [&](const Workplace& p) {
+         flip_middle(p, checkpoints + "step-6/model.safetensors");
+         flip_middle(p, checkpoints + "step-4/model.safetensors");
+       },
+       {"all training: no earlier checkpoint is complete"}},
+      {"last", drop(checkpoints + "last"), {"checkpoints/last", "is missing"}},
+      {"best", drop(checkpoints + "best"), {"checkpoints/best", "is missing", "the best model, of step 6"}},
+      {"dangling", drop(checkpoints + "step-6"), {"checkpoints/last", "points to step-6, which is not there"}},
+      {"metrics, a line",
+       [](const Workplace& p) { p.write("runs/lm/metrics.jsonl", "x" + p.read("runs/lm/metrics.jsonl")); },
+       {"metrics.jsonl", "1 lines cannot be read"}},
+      {"metrics, a digit",
+       [](const Workplace& p) {
+         std::string text = p.read("runs/lm/metrics.jsonl");
+         text[text.find("\"loss\":") + 9] ^= 1;
+         p.write("runs/lm/metrics.jsonl", text);
+       },
+       {"metrics.jsonl", "not what the checkpoint of step 6 recorded"}},
+      {"metrics, absent", drop("runs/lm/metrics.jsonl"), {"metrics.jsonl", "No such file"}},
+      {"configuration", [](const Workplace& p) { p.write("runs/lm/config.yaml", "garbage"); }, {"config.yaml"}},
+      {"tokenizer",
+       [](const Workplace& p) { p.write("runs/lm/tokenizer.json", "{\"kind\": \"byte\"}"); },
+       {"tokenizer.json", "not what step 6 was trained with", "writes it again"}},
+  };
+  for (const Row& row : rows) {
+    INFO(row.name);
+    const Workplace place;
+    write_trained_samples(place);
+    row.damage(place);
+    const Outcome outcome = verify(place, {"runs/lm", "runs/classifier"});
+    CHECK(outcome.code == 1);
+    CHECK(outcome.out.find("runs/lm: DAMAGED") != std::string::npos);
+    CHECK(outcome.out.find("runs/classifier: whole") != std::string::npos);
+    for (const std::string& says : row.says)
+      CHECK_MESSAGE(outcome.out.find(says) != std::string::npos, says, " in ", outcome.out);
+  }
+}
+
+TEST_CASE("verify: left-over files are notes, the tokens of a text are read, and what is no run is refused") {
+  const Workplace place;
+  write_samples(place);
+  succeed(place, {"train", "--config", "lm.yaml", "--set", "data.cache_above_mb=0", "train.keep_last=1"});
+  place.write(checkpoints + ".unfinished-step-9/state.json", "");
+  place.write(checkpoints + "damaged-step-2/state.json", "");
+  place.write("runs/lm/metrics.jsonl.damaged-1", "x");
+  const Outcome whole = verify(place);
+  CHECK(whole.code == 0);
+  for (const char* const says : {".unfinished-step-9", "damaged-step-2", "metrics.jsonl.damaged-1", "runs/.cache",
+                                 "tokens to train on", "the only complete checkpoint"})
+    CHECK_MESSAGE(whole.out.find(says) != std::string::npos, says, " in ", whole.out);
+  std::string tokens;
+  for (const auto& [name, content] : place.content("runs/.cache"))
+    if (fs::path(name).filename() == "train.tokens") tokens = name;
+  REQUIRE(!tokens.empty());
+  flip_middle(place, tokens);
+  const Outcome damaged = verify(place);
+  CHECK(damaged.code == 1);
+  CHECK_MESSAGE(damaged.out.find("the text is tokenised again") != std::string::npos, damaged.out);
+  CHECK(run(place, {"verify", "text"}).code == 1);
+  CHECK(run(place, {"verify"}).code == 2);
+}
+
+}  // namespace
+}  // namespace capstan::testing
