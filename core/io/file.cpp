@@ -168,7 +168,7 @@ std::string read_file(const std::string& path) {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) throw_file_error("read", path, errno);
   if (!S_ISREG(status.st_mode))
-    throw Error(fmt::format("cannot read {}: it is {}, not a regular file", path, kind_name(status.st_mode)));
+    throw Error(fmt::format("cannot read {}: it is {}, not a file", path, kind_name(status.st_mode)));
   std::string content(static_cast<size_t>(status.st_size), '\0');
   for (size_t size = 0;;) {
     // A byte more than there should be: the file may have grown.

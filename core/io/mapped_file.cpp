@@ -21,7 +21,7 @@ MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
   if (!known || !S_ISREG(status.st_mode)) {
     ::close(descriptor);
     if (!known) throw_file_error("read", path_, error_number);
-    throw Error(fmt::format("cannot read {}: it is not a regular file", path_));
+    throw Error(fmt::format("cannot read {}: it is not a file", path_));
   }
   size_ = static_cast<size_t>(status.st_size);
   if (size_ > 0) {

@@ -3,12 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <sstream>
 #include <unordered_map>
 
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
+#include "core/io/file.hpp"
 #include "core/text/utf8.hpp"
 #include "data/text/text_source.hpp"
 #include "data/tokenizers/sentencepiece_training.hpp"
@@ -159,6 +161,20 @@ TEST_CASE("sentencepiece: blanks come back even when the training text has none"
         CHECK(tokenizer->decode(tokenizer->encode(asked)) == asked);
     }
   }
+}
+
+TEST_CASE("sentencepiece: a learnt model is on the disk before it has its name, and so is its folder") {
+  SentencePieceTokenizerConfig config = config_of(SentencePieceType::bpe, 300);
+  const auto folder = std::filesystem::temp_directory_path() / ("capstan-pieces-" + std::to_string(getpid()));
+  std::filesystem::remove_all(folder);
+  config.model = (folder / "a.model").string();
+  std::vector<std::string> calls;
+  set_file_hook([&](const char* call, const std::string&) { calls.push_back(call); });
+  make_tokenizer(config, {sentencepiece_story(1, 3000)});
+  set_file_hook({});
+  CHECK(calls ==
+        std::vector<std::string>{"mkdir", "fsync folder", "open", "write", "fsync", "close", "rename", "fsync folder"});
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("sentencepiece: without bytes, what has no piece is unknown") {

@@ -146,7 +146,8 @@ std::optional<Checkpoints::Resumed> Checkpoints::load_newest(const RunParts& par
       damaged.emplace_back(candidate, *damage);
       continue;
     }
-    load(candidate, parts, accept);
+    if (accept) accept(read_state(candidate), candidate);
+    read_checkpoint(candidate, parts);
     Resumed resumed{candidate, {}};
     for (const auto& [checkpoint, damage] : damaged)
       resumed.warnings.push_back(

@@ -33,9 +33,9 @@ TEST_CASE("whole files: what is written is read, and a file is replaced in full"
   write_file(path, "");
   CHECK(read_file(path).empty());
   CHECK_THROWS_WITH_AS(read_file(folder.string()),
-                       ("cannot read " + folder.string() + ": it is a folder, not a regular file").c_str(), Error);
+                       ("cannot read " + folder.string() + ": it is a folder, not a file").c_str(), Error);
   CHECK_THROWS_WITH_AS(MappedFile{folder.string()},
-                       ("cannot read " + folder.string() + ": it is not a regular file").c_str(), Error);
+                       ("cannot read " + folder.string() + ": it is not a file").c_str(), Error);
   std::filesystem::remove_all(folder);
   CHECK_THROWS_WITH_AS(read_file(path),
                        ("cannot read " + path + ": No such file or directory (check the path)").c_str(), Error);
@@ -91,8 +91,8 @@ TEST_CASE("only regular files are written or replaced, and nothing waits for a p
     MESSAGE("skipped: a device, which only root can make");
   }
   CHECK(read_file(folder / "file") == "mine");
-  CHECK_THROWS_WITH_AS(read_file(folder / "pipe"), doctest::Contains("it is a pipe, not a regular file"), Error);
-  CHECK_THROWS_WITH_AS(MappedFile{folder / "pipe"}, doctest::Contains("it is not a regular file"), Error);
+  CHECK_THROWS_WITH_AS(read_file(folder / "pipe"), doctest::Contains("it is a pipe, not a file"), Error);
+  CHECK_THROWS_WITH_AS(MappedFile{folder / "pipe"}, doctest::Contains("it is not a file"), Error);
 }
 
 TEST_CASE("a failed replacement leaves nothing behind, a killed one is cleared away") {
