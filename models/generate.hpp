@@ -23,7 +23,7 @@ struct SamplingConfig {
 template <class Fields>
 void describe(Fields& f, SamplingConfig& c) {
   f("temperature", c.temperature, at_least(0), "divides the logits; 0 = always the likeliest token");
-  f("top_k", c.top_k, at_least(0), "sample from this many of the likeliest tokens; 0 = all");
+  f("top_k", c.top_k, size_from(0), "sample from this many of the likeliest tokens; 0 = all");
   f("top_p", c.top_p, between(0, 1), "sample from the likeliest tokens that together have this probability; 1 = all");
   f("repetition_penalty", c.repetition_penalty, greater(0),
     "makes tokens that have already occurred less likely; 1 = off");

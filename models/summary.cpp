@@ -24,6 +24,7 @@ double product_flops(const std::string& part, const Param& param) {
 }
 
 LayerSummary& row(ModelSummary& summary, const std::string& name) {
+  if (!summary.layers.empty() && summary.layers.back().name == name) return summary.layers.back();
   for (LayerSummary& layer : summary.layers)
     if (layer.name == name) return layer;
   summary.layers.emplace_back();
@@ -38,8 +39,8 @@ double saved_elements(const std::string& owner, const LayerConfig& config, const
                       double width, int64_t length) {
   const double inputs = (config.norm.type == NormKind::none ? 1 : 2) * width;
   double saved = block.mixer().cost(length).saved_elements + inputs;
-  for (const Param& param : store.params())
-    if (param.name == owner + ".feed_forward.up.weight") saved += inputs + static_cast<double>(param.var.dim(0));
+  if (const Param* const up = store.known(owner + ".feed_forward.up.weight"))
+    saved += inputs + static_cast<double>(up->var.dim(0));
   return saved;
 }
 
@@ -53,7 +54,10 @@ void add_shared_uses(ModelSummary& summary, const ParamStore& store, const Param
   }
 }
 
-ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_t length) {
+/// Decode states take memory to be measured.
+enum class States { measured, left_out };
+
+ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_t length, States states) {
   check(length > 0, "summary: documents of {} tokens", length);
   ModelSummary summary;
   summary.length = length;
@@ -80,7 +84,8 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
     const double saved =
         stack.config().recompute ? width : saved_elements(owner, configs[i], block, store, width, length);
     layer.activation_bytes = saved * sizeof(real);
-    if (summary.decodes) layer.state_bytes = block.make_state(1)->elements(length) * static_cast<int64_t>(sizeof(real));
+    if (summary.decodes && states == States::measured)
+      layer.state_bytes = block.make_state(1)->elements(length) * static_cast<int64_t>(sizeof(real));
   }
   const NgramEmbeddingConfig& ngrams = stack.config().ngram_embedding;
   if (!ngrams.orders.empty()) {
@@ -117,8 +122,10 @@ double ModelSummary::training_flops() const {
   return total;
 }
 
-ModelSummary summarize(const LanguageModel& model, const ParamStore& store, int64_t length) {
-  ModelSummary summary = summarize_stack(model.stack(), store, length);
+namespace {
+
+ModelSummary summarize_model(const LanguageModel& model, const ParamStore& store, int64_t length, States states) {
+  ModelSummary summary = summarize_stack(model.stack(), store, length, states);
   LayerSummary& output = row(summary, "output");
   const double width = static_cast<double>(model.stack().config().width);
   if (model.tied_output()) output.flops = output.decode_flops = 2 * width * static_cast<double>(model.vocabulary());
@@ -126,8 +133,8 @@ ModelSummary summarize(const LanguageModel& model, const ParamStore& store, int6
   return summary;
 }
 
-ModelSummary summarize(const TextClassifier& model, const ParamStore& store, int64_t length) {
-  ModelSummary summary = summarize_stack(model.stack(), store, length);
+ModelSummary summarize_model(const TextClassifier& model, const ParamStore& store, int64_t length, States states) {
+  ModelSummary summary = summarize_stack(model.stack(), store, length, states);
   row(summary, "head").flops /= static_cast<double>(length);  // one product per text
   const double width = static_cast<double>(model.stack().config().width);
   if (!model.ngrams().orders.empty()) {
@@ -138,6 +145,21 @@ ModelSummary summarize(const TextClassifier& model, const ParamStore& store, int
   }
   if (model.pooling() == Pooling::attention) row(summary, "pooling").activation_bytes = 3 * width * sizeof(real);
   return summary;
+}
+
+}  // namespace
+
+ModelSummary summarize(const LanguageModel& model, const ParamStore& store, int64_t length) {
+  return summarize_model(model, store, length, States::measured);
+}
+ModelSummary summarize(const TextClassifier& model, const ParamStore& store, int64_t length) {
+  return summarize_model(model, store, length, States::measured);
+}
+double kept_bytes(const LanguageModel& model, const ParamStore& store, int64_t length) {
+  return summarize_model(model, store, length, States::left_out).activation_bytes();
+}
+double kept_bytes(const TextClassifier& model, const ParamStore& store, int64_t length) {
+  return summarize_model(model, store, length, States::left_out).activation_bytes();
 }
 
 namespace {

@@ -1,5 +1,6 @@
 #include <iostream>
 #include <new>
+#include <stdexcept>
 
 #include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
@@ -22,8 +23,11 @@ int run_command(const Command& command) {
   } catch (const ConfigError& error) {
     log_error(error.what());
     return exit_wrong_usage;
-  } catch (const std::bad_alloc&) {
-    log_error("out of memory: lower train.batch_size, or set train.micro_batch_tokens or model.recompute");
+  } catch (const std::bad_alloc& error) {
+    log_out_of_memory(error);
+    return exit_failed;
+  } catch (const std::length_error&) {  // a size that no memory has
+    log_out_of_memory(std::bad_alloc());
     return exit_failed;
   } catch (const std::exception& error) {
     log_error(error.what());

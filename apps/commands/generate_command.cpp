@@ -8,6 +8,7 @@
 #include "apps/runs/run_model.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/products/blas_info.hpp"
 #include "models/generate.hpp"
 
 namespace capstan {
@@ -70,6 +71,7 @@ int generate_text(const GenerateCommandOptions& options) {
     if (stop.empty()) throw ConfigError("--stop: the text must not be empty");
   const SavedRun run = open_run(options.run);
   set_threads(static_cast<int>(run.config.threads));
+  reserve_blas_memory();
   const LanguageModel& model = run.model->language_model();
   std::vector<int32_t> prompt = run.tokenizer->encode(options.prompt, "--prompt");
   const std::optional<int32_t> end = end_of_document(run);
@@ -110,14 +112,14 @@ void add_generate_command(CommandParser& cli, const Choose& choose) {
   command->add_option("-p,--prompt", options->prompt, "text to continue")->type_name("TEXT");
   command->add_option("-n,--tokens", options->tokens, "largest number of new tokens; -1 = no limit")
       ->capture_default_str()
-      ->check(number_check(at_least(-1)));
+      ->check(number_check(count_from(-1)));
   command
       ->add_option("--temperature", sampling.temperature, "0 = always the most probable token; above 1 = more random")
       ->capture_default_str()
       ->check(number_check(at_least(0)));
   command->add_option("--top-k", sampling.top_k, "sample from this many most probable tokens; 0 = all")
       ->capture_default_str()
-      ->check(number_check(at_least(0)));
+      ->check(number_check(size_from(0)));
   command
       ->add_option("--top-p", sampling.top_p,
                    "sample from the most probable tokens that together have this probability")

@@ -63,7 +63,7 @@ void add_import_command(CommandParser& cli, const Choose& choose) {
   command->add_option("--prefix", options->prefix, "prefix of the module's names in the file, such as encoder.aft.");
   command->add_option("--name", options->name, "prefix of the names to write, such as blocks.0.mixer.");
   const auto number = [&](const std::string& name, int64_t& value, const std::string& help) {
-    command->add_option(name, value, help)->check(number_check(at_least(1)));
+    command->add_option(name, value, help)->check(number_check(length_from(1)));
   };
   number("--window", options->hints.window, "for AFTLocal, if the file has no local_mask: its window");
   number("--length", options->hints.length, "for GAU: the length of the texts it was trained on");

@@ -54,7 +54,7 @@ void print_model(const RunModel& model, int64_t length) {
 int inspect(const InspectOptions& options) {
   if (std::all_of(options.what.begin(), options.what.end(), is_config)) {
     const RunConfig config = load_config<RunConfig>(options.what, options.overrides);
-    print_model(RunModel(config, options.vocabulary, options.classes), options.length);
+    print_model(RunModel(config, options.vocabulary, options.classes, ParamMemory::none), options.length);
     return exit_done;
   }
   if (options.what.size() > 1)
@@ -93,7 +93,7 @@ void add_inspect_command(CommandParser& cli, const Choose& choose) {
       ->add_option("--length", options->length,
                    "number of tokens per text for which costs are computed; 0 = the longest text that the model allows")
       ->capture_default_str()
-      ->check(number_check(at_least(0)));
+      ->check(number_check(length_from(0)));
   command->add_option("--vocabulary", options->vocabulary, "with configurations: number of tokens in the vocabulary")
       ->capture_default_str()
       ->check(number_check(between(1, 1 << 24)));

@@ -23,6 +23,11 @@ CommandOption* add_config_options(CommandParser& command, ConfigOptions& options
   return files;
 }
 
+void add_force_flag(CommandParser& command, bool& force) {
+  command.add_flag("--force", force,
+                   "train even if the run needs more memory than the machine, its control group or ulimit allows");
+}
+
 std::function<std::string(const std::string&)> number_check(const Constraint& limits) {
   return [limits](const std::string& text) {
     char* end = nullptr;  // the number must be all of the text, as the parser that stores it wants it

@@ -18,6 +18,9 @@ struct ConfigOptions {
 /// --config FILE... and --set KEY=VALUE... Returns the option --config.
 CommandOption* add_config_options(CommandParser& command, ConfigOptions& options);
 
+/// --force: train even if the memory cannot be enough.
+void add_force_flag(CommandParser& command, bool& force);
+
 /// For CommandOption::check: what is wrong with a number, or nothing if it is within the limits.
 std::function<std::string(const std::string&)> number_check(const Constraint& limits);
 

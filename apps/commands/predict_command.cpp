@@ -13,6 +13,7 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/products/blas_info.hpp"
 #include "core/ops/softmax.hpp"
 #include "core/text/utf8.hpp"
 #include "data/batches/batcher.hpp"
@@ -114,6 +115,7 @@ class Predictor {
 int predict(const PredictOptions& options) {
   const SavedRun run = open_run(options.run);
   set_threads(static_cast<int>(run.config.threads));
+  reserve_blas_memory();
   Predictor predictor(run, options);
   std::ifstream file;
   if (options.file != "-") {

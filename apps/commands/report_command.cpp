@@ -8,6 +8,7 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/products/blas_info.hpp"
 
 namespace capstan {
 namespace {
@@ -47,6 +48,7 @@ void add_model_view(const ReportOptions& options, Split split, ReportedRun& repo
   try {
     const SavedRun run = open_run(reported.record.folder);
     set_threads(static_cast<int>(run.config.threads));
+    reserve_blas_memory();
     std::vector<int32_t> tokens;
     if (!options.text.empty()) tokens = example_tokens(*run.tokenizer, options.text);
     try {

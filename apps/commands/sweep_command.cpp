@@ -27,6 +27,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+struct SweepOptions {
+  ConfigOptions config;
+  TrainRunOptions run;
+};
+
 /// Blocks the signals during its lifetime.
 class SignalsHeld {
  public:
@@ -51,26 +56,26 @@ struct Ending {
 };
 
 /// The process of a run; it saves and stops when this process ends.
-[[noreturn]] void be_the_run(const RunConfig& config, pid_t parent) {
+[[noreturn]] void be_the_run(const RunConfig& config, const TrainRunOptions& options, pid_t parent) {
   for (const int number : {SIGINT, SIGTERM, SIGUSR1}) ::signal(number, SIG_DFL);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) ::_exit(exit_interrupted);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  const int code = run_command([&config] { return train_run(config); });
+  const int code = run_command([&] { return train_run(config, options); });
   std::_Exit(code);  // without closing what the parent has opened
 }
 
 /// Trains every run in a separate process: its memory is released when it ends, its peak memory is its own, and a crash
 /// leaves the other runs alone. A plain fork is enough, because this process has started no thread and holds no data.
-Ending run_in_child(const RunConfig& config) {
+Ending run_in_child(const RunConfig& config, const TrainRunOptions& options) {
   const pid_t parent = getpid();
   pid_t child = -1;
   {
     const SignalsHeld held;
     child = ::fork();
-    if (child == 0) be_the_run(config, parent);
+    if (child == 0) be_the_run(config, options, parent);
   }
   if (child < 0) throw_file_error("start a process for", (fs::path(config.folder) / config.name).string(), errno);
   int status = 0;
@@ -104,8 +109,8 @@ void print_table(const Sweep& sweep) {
   if (!folders.empty()) print_comparison(read_records(folders), std::cout);
 }
 
-int run_sweep(const ConfigOptions& options) {
-  const Sweep sweep = load_sweep(options, check_trainable);
+int run_sweep(const SweepOptions& options) {
+  const Sweep sweep = load_sweep(options.config, options.run.force ? check_precision : check_trainable);
   check_folder(sweep);
   const StopSignals signals;
   std::vector<std::string> failed;
@@ -118,7 +123,7 @@ int run_sweep(const ConfigOptions& options) {
       continue;
     }
     log_info(fmt::format("{}: {}", count, place));
-    const Ending ending = run_in_child(run);
+    const Ending ending = run_in_child(run, options.run);
     if (StopSignals::received() != 0 || ending.code == exit_interrupted) {
       log_info(fmt::format("sweep interrupted during {}; the same command resumes it", count));
       return exit_interrupted;
@@ -139,8 +144,9 @@ int run_sweep(const ConfigOptions& options) {
 void add_sweep_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const command =
       cli.add_subcommand("sweep", "Train one run for every combination of the values under the key sweep");
-  const auto options = std::make_shared<ConfigOptions>();
-  add_config_options(*command, *options)->required();
+  const auto options = std::make_shared<SweepOptions>();
+  add_config_options(*command, options->config)->required();
+  add_force_flag(*command, options->run.force);
   command->footer(
       "sweep: {train.lr: [1e-3, 3e-3], seed: [1, 2, 3]} makes six runs in <folder>/<name>/, such as lr=1e-3,seed=1.\n"
       "All configurations are checked before the first run starts. Repeating the command skips finished runs and\n"

@@ -34,12 +34,13 @@ void add_train_command(CommandParser& cli, const Choose& choose) {
       ->type_name("[STEPS]")
       ->expected(0, 1)
       ->default_str("20")
-      ->check(number_check(at_least(1)));
+      ->check(number_check(count_from(1)));
+  add_force_flag(*command, options->run.force);
   command->footer(
       "A run writes its files to <folder>/<name>: config.yaml, metrics.jsonl, train.log, checkpoints/.\n"
       "For example:  capstan train --config configs/quickstart-lm.yaml --set name=mine train.steps=500");
   command->callback([options, choose] {
-    choose([options] { return train_run(load_run(options->config, check_trainable), options->run); });
+    choose([options] { return train_run(load_run(options->config, options->run.force ? check_precision : check_trainable), options->run); });
   });
 }
 

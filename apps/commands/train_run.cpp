@@ -6,9 +6,12 @@
 #include "apps/commands/options.hpp"
 #include "apps/config/config.hpp"
 #include "apps/runs/run_data.hpp"
+#include "apps/runs/run_memory.hpp"
 #include "apps/runs/run_model.hpp"
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/products/blas_info.hpp"
 #include "core/products/machine_rates.hpp"
 #include "train/loop/trainer.hpp"
 #include "train/records/profile_table.hpp"
@@ -38,9 +41,15 @@ std::vector<std::string> preamble(const RunConfig& config, const DataSource& dat
 
 }  // namespace
 
-void check_trainable(const RunConfig& config, Problems& problems) {
+void check_precision(const RunConfig& config, Problems& problems) {
   const std::string obstacle = precision_obstacle(config.train);
   if (!obstacle.empty()) problems.add("train.precision", obstacle);
+}
+
+void check_trainable(const RunConfig& config, Problems& problems) {
+  check_precision(config, problems);
+  if (const auto memory = memory_problem(config, least_extent(config), memory_limit()))
+    problems.add(memory->key, memory->message);
 }
 
 int train_run(const RunConfig& config, const TrainRunOptions& options) {
@@ -48,6 +57,10 @@ int train_run(const RunConfig& config, const TrainRunOptions& options) {
   const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
   const std::unique_ptr<DataSource> source = open_data(config);
   const DataSource& data = *source;
+  if (!options.force)
+    if (const auto memory = memory_problem(config, extent_of(config, data), memory_limit()))
+      throw ConfigError(memory->key + ": " + memory->message);
+  reserve_blas_memory();
   RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
   model.balance_classes(data.class_counts());
 
@@ -67,6 +80,7 @@ int train_run(const RunConfig& config, const TrainRunOptions& options) {
   inputs.on_ready = [&] { write_run_files(folder, config, data.tokenizer(), data.classes()); };
   StepProfiler profiler(profile_warmup, options.profile_steps, print_profile);
   if (options.profile_steps > 0) inputs.profiler = &profiler;
+  const MemoryFor purpose("training");
   const TrainResult result = train(inputs, config.train);
   if (options.profile_steps > 0) profiler.finish();
   return result.interrupted ? exit_interrupted : exit_done;

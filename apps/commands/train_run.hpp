@@ -10,13 +10,17 @@ namespace capstan {
 struct TrainRunOptions {
   std::string resume_from;    // a checkpoint's folder instead of the last one
   int64_t profile_steps = 0;  // 0: no profile
+  bool force = false;         // train even if the memory cannot be enough
 };
 
 /// Steps of the run before those that are profiled.
 constexpr int64_t profile_warmup = 3;
 
-/// Adds a problem for what the configuration needs and this machine does not have.
+/// Adds a problem for what the configuration needs and this machine does not have: instructions for train.precision, and
+/// memory.
 void check_trainable(const RunConfig& config, Problems& problems);
+/// The same without memory, for --force.
+void check_precision(const RunConfig& config, Problems& problems);
 
 /// Reads the data, makes the model and trains it in `<folder>/<name>`. Returns an exit code.
 int train_run(const RunConfig& config, const TrainRunOptions& options = {});

@@ -2,6 +2,11 @@
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "core/base/out_of_memory.hpp"
 
 namespace capstan {
 
@@ -14,5 +19,14 @@ void set_up_log() {
 void log_info(std::string_view message) { spdlog::info("{}", message); }
 void log_warning(std::string_view message) { spdlog::warn("{}", message); }
 void log_error(std::string_view message) { spdlog::error("{}", message); }
+
+void log_out_of_memory(const std::bad_alloc& error) noexcept {
+  const char* const what = dynamic_cast<const OutOfMemory*>(&error) != nullptr ? error.what() : "out of memory";
+  const bool has_remedy = std::strchr(what, ':') != nullptr;
+  for (const char* const part :
+       {"error: ", what,
+        has_remedy ? "\n" : ": lower train.batch_size, or set train.micro_batch_tokens or model.recompute\n"})
+    if (::write(STDERR_FILENO, part, std::strlen(part)) < 0) return;
+}
 
 }  // namespace capstan

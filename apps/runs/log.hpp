@@ -1,6 +1,7 @@
 // Messages of the program on stderr. The only user of spdlog in apps/.
 #pragma once
 
+#include <new>
 #include <string_view>
 
 namespace capstan {
@@ -11,5 +12,7 @@ void set_up_log();
 void log_info(std::string_view message);
 void log_warning(std::string_view message);
 void log_error(std::string_view message);
+/// What was wanted, and the remedies, without taking memory for it.
+void log_out_of_memory(const std::bad_alloc& error) noexcept;
 
 }  // namespace capstan

@@ -11,7 +11,8 @@
 namespace capstan {
 namespace fs = std::filesystem;
 
-RunModel::RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes) : name_(config.name) {
+RunModel::RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes, ParamMemory memory)
+    : params_(memory), name_(config.name) {
   const Scope scope(params_, static_cast<uint64_t>(config.seed));
   if (const auto* model = std::get_if<LanguageModelConfig>(&config.model)) {
     language_model_ = std::make_unique<LanguageModel>(scope, *model, vocabulary);
@@ -49,6 +50,11 @@ std::optional<int64_t> RunModel::position_limit() const {
 
 ModelSummary RunModel::summary(int64_t length) const {
   return language_model_ ? summarize(*language_model_, params_, length) : summarize(*text_classifier_, params_, length);
+}
+
+double RunModel::kept_bytes(int64_t length) const {
+  return language_model_ ? capstan::kept_bytes(*language_model_, params_, length)
+                         : capstan::kept_bytes(*text_classifier_, params_, length);
 }
 
 const Stack& RunModel::stack() const { return language_model_ ? language_model_->stack() : text_classifier_->stack(); }

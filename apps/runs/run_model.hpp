@@ -17,7 +17,8 @@ namespace capstan {
 /// A model with its parameters; one of the two pointers is set.
 class RunModel {
  public:
-  RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes);
+  /// With ParamMemory::none it only tells sizes and costs.
+  RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes, ParamMemory memory = ParamMemory::allocated);
 
   ParamStore& params() { return params_; }
   const ParamStore& params() const { return params_; }
@@ -32,6 +33,8 @@ class RunModel {
   bool is_language_model() const { return language_model_ != nullptr; }
   std::optional<int64_t> position_limit() const;
   ModelSummary summary(int64_t length) const;
+  /// Per token of texts of this length, as kept_bytes() in models/summary.hpp.
+  double kept_bytes(int64_t length) const;
   const Stack& stack() const;
   /// Those of every block, from the evaluation of one batch.
   std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens) const;

@@ -26,6 +26,8 @@ class ArrayOf {
   ArrayOf(const Shape& shape, const std::vector<T>& values);
 
   static ArrayOf zeros(const Shape& shape) { return ArrayOf(shape, T{0}); }
+  /// A shape without elements: only shape(), size() and the like may be asked. For counting what a model would need.
+  static ArrayOf shape_only(const Shape& shape) { return ArrayOf(Buffer(), nullptr, shape); }
   static ArrayOf scalar(T value) { return ArrayOf(Shape{}, value); }
 
   const Shape& shape() const { return shape_; }

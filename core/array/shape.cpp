@@ -3,15 +3,27 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
+#include "core/base/sizes.hpp"
 
 namespace capstan {
 namespace {
+
+[[noreturn]] void refuse_extents(const std::vector<int64_t>& extents) {
+  std::string text;
+  for (const int64_t extent : extents) text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  throw Error(fmt::format("shape: ({}) has more elements than any machine has memory for: lower the sizes", text));
+}
 
 template <class Range>
 int copy_extents(const Range& extents, std::array<int64_t, Shape::max_rank>& out) {
   check(extents.size() <= Shape::max_rank, "shape: rank {} is above the limit of {}", extents.size(),
         static_cast<int>(Shape::max_rank));
-  for (int64_t extent : extents) check(extent >= 0, "shape: negative extent {}", extent);
+  int64_t elements = 1;
+  for (const int64_t extent : extents) {
+    check(extent >= 0, "shape: negative extent {}", extent);
+    if (extent > 0 && (__builtin_mul_overflow(elements, extent, &elements) || elements > most_elements))
+      refuse_extents(std::vector<int64_t>(extents.begin(), extents.end()));
+  }
   std::copy(extents.begin(), extents.end(), out.begin());
   return static_cast<int>(extents.size());
 }

@@ -16,7 +16,8 @@ class Shape {
   static constexpr int max_rank = 6;
 
   Shape() = default;  // rank 0: a scalar
-  /// Throws std::invalid_argument for more than six extents or a negative one.
+  /// Throws std::invalid_argument for more than six extents or a negative one, and Error where their product, extents
+  /// of 0 left out, is above most_elements (core/base/sizes.hpp): so no product of extents overflows.
   Shape(std::initializer_list<int64_t> extents);
   explicit Shape(const std::vector<int64_t>& extents);
 

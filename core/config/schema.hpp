@@ -34,6 +34,16 @@ struct Constraint {
 
 inline Constraint any() { return {}; }
 inline Constraint at_least(double minimum) { return {minimum}; }
+/// A whole number of steps, examples or the like. Its limit is beyond every use, and sums of such numbers cannot overflow.
+inline Constraint count_from(double minimum) { return {minimum, 1e12}; }
+/// A whole number that decides sizes and has no smaller natural limit: the product of two cannot overflow.
+inline Constraint size_from(double minimum) { return {minimum, 1e9}; }
+/// Tokens of a text, a window or a table of positions.
+inline Constraint length_from(double minimum) { return {minimum, 16777216}; }
+/// Features, heads and the like: as the model's width.
+inline Constraint width_from(double minimum) { return {minimum, 65536}; }
+/// minimum < x <= maximum.
+inline Constraint greater_up_to(double minimum, double maximum) { return {minimum, maximum, true}; }
 inline Constraint greater(double minimum) { return {minimum, std::nullopt, true}; }
 inline Constraint between(double minimum, double maximum) { return {minimum, maximum}; }
 /// minimum <= x < maximum, for instance a probability that must be below 1.

@@ -30,6 +30,8 @@ const char* remedy(int error_number) {
     case ENOSPC:
     case EDQUOT:
       return "free some space, or choose a folder on another disk; what was saved before is intact";
+    case EFBIG:
+      return "the file would be larger than `ulimit -f` or its file system allows: raise the limit";
     case EROFS:
     case EACCES:
     case EPERM:

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/error.hpp"
+#include "core/base/sizes.hpp"
 #include "core/io/hash.hpp"
 
 namespace capstan {
@@ -18,6 +20,7 @@ constexpr const char* metadata_key = "__metadata__";
 constexpr uint64_t header_limit = 100'000'000;  // the limit of the format's reference reader
 constexpr size_t length_bytes = 8;
 constexpr size_t alignment = 64;
+constexpr int64_t most_bytes = std::numeric_limits<int64_t>::max();
 
 struct DTypeInfo {
   DType dtype;
@@ -256,11 +259,11 @@ void write_safetensors(const std::string& path, std::vector<TensorToWrite> tenso
     check(tensor.name != metadata_key && !header.contains(tensor.name), "safetensors: two tensors called {}",
           tensor.name);
     int64_t bytes = byte_size(tensor.dtype);
-    for (const int64_t extent : tensor.shape) bytes *= extent;
+    for (const int64_t extent : tensor.shape) bytes = checked_product("safetensors", {bytes, extent}, most_bytes);
     sizes.push_back(static_cast<size_t>(bytes));
     header[tensor.name] = {
         {"dtype", to_string(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + bytes}}};
-    offset += bytes;
+    offset = checked_sum("safetensors", {offset, bytes}, most_bytes);
   }
   Hash checksum;
   add_header(checksum, header);

@@ -8,6 +8,8 @@
 #include <mutex>
 #include <new>
 
+#include "core/base/out_of_memory.hpp"
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #endif
@@ -26,6 +28,7 @@ constexpr size_t alignment = 64;
 constexpr size_t header_bytes = alignment;
 static_assert(sizeof(Buffer::Header) <= header_bytes);
 constexpr size_t huge_page = size_t{2} << 20;
+constexpr size_t largest_block = size_t{1} << 60;  // rounded up to its class, it still fits into size_t
 constexpr size_t classes_per_octave = 8;
 constexpr size_t class_count = 64 * classes_per_octave;
 
@@ -56,20 +59,21 @@ void mark([[maybe_unused]] Buffer::Header* block, [[maybe_unused]] size_t usable
 class Pool {
  public:
   Buffer::Header* take(size_t bytes) {
+    if (bytes > largest_block) throw OutOfMemory(bytes);
     const size_t size_class = class_of(bytes + header_bytes);
     const std::lock_guard lock(mutex_);
-    stats_.bytes_in_use += class_bytes(size_class);
-    stats_.peak_in_use = std::max(stats_.peak_in_use, stats_.bytes_in_use);
-    highest_ = std::max(highest_, stats_.bytes_in_use);
     last_taken_[size_class] = ++takes_;
     Buffer::Header* block = free_[size_class];
     if (block == nullptr) {
       make_room(class_bytes(size_class));
-      block = from_system(size_class);
+      block = from_system(size_class, bytes);
     } else {
       free_[size_class] = block->next;
       block->owners.store(1, std::memory_order_relaxed);
     }
+    stats_.bytes_in_use += class_bytes(size_class);
+    stats_.peak_in_use = std::max(stats_.peak_in_use, stats_.bytes_in_use);
+    highest_ = std::max(highest_, stats_.bytes_in_use);
     mark(block, bytes);
     return block;
   }
@@ -83,8 +87,7 @@ class Pool {
 
   void trim() {
     const std::lock_guard lock(mutex_);
-    for (size_t size_class = 0; size_class < class_count; ++size_class)
-      while (free_[size_class] != nullptr) drop(size_class);
+    drop_all();
   }
 
   PoolStats stats() {
@@ -101,7 +104,7 @@ class Pool {
   /// Batches of ever new lengths leave blocks of ever new classes. Beyond twice what was ever in use at
   /// once, the classes unused for longest are freed first; a fixed shape never comes here, since it misses nothing.
   void make_room(size_t bytes) {
-    while (stats_.bytes_reserved + bytes > 2 * highest_) {
+    while (stats_.bytes_reserved + bytes > 2 * std::max(highest_, stats_.bytes_in_use + bytes)) {
       size_t oldest = class_count;
       for (size_t size_class = 0; size_class < class_count; ++size_class)
         if (free_[size_class] != nullptr && (oldest == class_count || last_taken_[size_class] < last_taken_[oldest]))
@@ -118,15 +121,21 @@ class Pool {
     std::free(block);
   }
 
-  Buffer::Header* from_system(size_t size_class) {
+  void drop_all() {
+    for (size_t size_class = 0; size_class < class_count; ++size_class)
+      while (free_[size_class] != nullptr) drop(size_class);
+  }
+
+  Buffer::Header* from_system(size_t size_class, size_t wanted) {
     const size_t bytes = class_bytes(size_class);
     const bool large = bytes >= 2 * huge_page;
-    void* memory =
-        std::aligned_alloc(large ? huge_page : alignment, large ? (bytes + huge_page - 1) & ~(huge_page - 1) : bytes);
-    if (memory == nullptr) {
-      stats_.bytes_in_use -= bytes;
-      throw std::bad_alloc();
+    const size_t unit = large ? huge_page : alignment, rounded = (bytes + unit - 1) & ~(unit - 1);
+    void* memory = std::aligned_alloc(unit, rounded);
+    if (memory == nullptr) {  // what waits for reuse may be enough
+      drop_all();
+      memory = std::aligned_alloc(unit, rounded);
     }
+    if (memory == nullptr) throw OutOfMemory(wanted);
     // Only the first touch profits (eight times cheaper); in the steady state page size makes no difference.
     if (large) madvise(memory, bytes, MADV_HUGEPAGE);
     ++stats_.misses;

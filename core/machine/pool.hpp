@@ -31,7 +31,7 @@ void trim();
 class Buffer {
  public:
   Buffer() = default;
-  /// An uninitialised block of at least `bytes` bytes. Throws std::bad_alloc.
+  /// An uninitialised block of at least `bytes` bytes. Throws OutOfMemory.
   explicit Buffer(size_t bytes);
   Buffer(const Buffer& other) noexcept : header_(other.header_) { retain(); }
   Buffer(Buffer&& other) noexcept : header_(std::exchange(other.header_, nullptr)) {}

@@ -1,21 +1,54 @@
 #include "core/products/blas_info.hpp"
 
 #include <cblas.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <deque>
 #include <fstream>
 #include <set>
 #include <string>
 #include <thread>
 
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm_backend.hpp"
 
+// Not in its headers. Weak: other builds of OpenBLAS may hide them.
+extern "C" {
+__attribute__((weak)) void* blas_memory_alloc(int purpose);
+__attribute__((weak)) void blas_memory_free(void* memory);
+}
+
 namespace capstan {
 namespace {
+
+constexpr const char* blas_purpose = "OpenBLAS's work memory: raise ulimit -v, or lower the key threads";
+
+/// Throws unless the system gives so much memory now.
+void check_available(size_t bytes) {
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw OutOfMemory(bytes, blas_purpose);
+  ::munmap(memory, bytes);
+}
+
+/// Work memory of OpenBLAS, returned to it for its later products.
+class BlasMemory {
+ public:
+  BlasMemory() {
+    check_available(blas_thread_bytes);
+    memory_ = blas_memory_alloc(0);
+  }
+  ~BlasMemory() { blas_memory_free(memory_); }
+  BlasMemory(const BlasMemory&) = delete;
+  BlasMemory& operator=(const BlasMemory&) = delete;
+
+ private:
+  void* memory_;
+};
 
 /// Hardware threads that share a core gain nothing in GEMM-bound work, so only one of each is counted.
 int physical_cores() {
@@ -47,6 +80,12 @@ void set_threads(int threads) {
 }
 
 int threads() { return thread_setting(); }
+
+void reserve_blas_memory() {
+  if (blas_memory_alloc == nullptr || blas_memory_free == nullptr) return;
+  std::deque<BlasMemory> together;
+  for (int thread = 0; thread < threads(); ++thread) together.emplace_back();
+}
 
 BlasInfo blas_info() {
   static const char* const threading[] = {"serial", "pthread", "openmp"};

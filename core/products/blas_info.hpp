@@ -20,6 +20,14 @@ BlasInfo blas_info();
 /// of 2023, a fifth of the speed of "SkylakeX").
 std::string better_blas_core();
 
+/// Takes the work memory that OpenBLAS needs for products on all threads() at once. Later it would take it in the middle of
+/// a product, and spin for ever where memory is refused. Throws OutOfMemory.
+void reserve_blas_memory();
+
+/// OpenBLAS takes work memory before main, and spins for ever where it is refused.
+/// The bytes it takes for each of its threads.
+constexpr unsigned long blas_thread_bytes = 128ul << 20;
+
 /// For the first line of main(), never called by the library: OpenBLAS and OpenMP read their settings before main, so
 /// the process starts itself again, once, with OPENBLAS_CORETYPE set to better_blas_core() and GOMP_SPINCOUNT to a
 /// bounded wait (threads that spin for ever stall each other on a shared machine). Variables that are set already stay

@@ -19,8 +19,8 @@ struct BatchConfig {
 };
 template <class Fields>
 void describe(Fields& f, BatchConfig& c) {
-  f("batch_size", c.batch_size, at_least(1), "examples per batch");
-  f("batch_tokens", c.batch_tokens, at_least(0),
+  f("batch_size", c.batch_size, size_from(1), "examples per batch");
+  f("batch_tokens", c.batch_tokens, size_from(0),
     "used instead of batch_size: as many examples as fit into this many tokens, padding included");
 }
 

@@ -31,6 +31,7 @@ struct SourceFacts {
   const char* longest_key = "";  // the key of `data` that sets it
   int64_t added_tokens = 0;      // ids that examples use after the tokenizer's vocabulary
   bool has_documents = false;    // the first of them ends every document
+  double least_bytes = 0;        // that the examples take in memory at least; 0: not known
   TextRule text = {};            // how a text given to a trained classifier becomes an example
 };
 

@@ -32,10 +32,10 @@ void describe(Fields& f, AssociativeRecallConfig& c) {
     "number of different tokens: 0 is the filler, the rest of the lower half are keys, and the upper half are values; "
     "must be greater than length");
   f("length", c.length, between(4, 16777216), "number of tokens per sequence; must be even and at least 4 * pairs");
-  f("pairs", c.pairs, at_least(1), "number of key-value pairs per sequence");
-  f("train", c.train, at_least(1), "number of training sequences");
-  f("valid", c.valid, at_least(1), "number of validation sequences");
-  f("test", c.test, at_least(0), "number of test sequences");
+  f("pairs", c.pairs, length_from(1), "number of key-value pairs per sequence");
+  f("train", c.train, size_from(1), "number of training sequences");
+  f("valid", c.valid, size_from(1), "number of validation sequences");
+  f("test", c.test, size_from(0), "number of test sequences");
   f("power", c.power, greater(0),
     "where keys are asked: in the g-th slot after the pairs with probability proportional to g^(power - 1); below 1, "
     "most questions come early");

@@ -139,6 +139,9 @@ SourceFacts facts(const ListOpsConfig& config) {
   facts.has_labels = true;
   facts.longest = config.max_length - 1;
   facts.longest_key = "max_length";
+  constexpr double per_example = 100;  // a hash in a set, a label, an offset
+  facts.least_bytes = static_cast<double>(config.train + config.valid + config.test) *
+                      (sizeof(int32_t) * static_cast<double>(config.min_length + 1) + per_example);
   return facts;
 }
 

@@ -27,11 +27,11 @@ struct ListOpsConfig {
 };
 template <class Fields>
 void describe(Fields& f, ListOpsConfig& c) {
-  f("train", c.train, at_least(1), "number of training examples");
-  f("valid", c.valid, at_least(1), "number of validation examples");
-  f("test", c.test, at_least(0), "number of test examples");
-  f("min_length", c.min_length, at_least(0), "expressions have more tokens than this");
-  f("max_length", c.max_length, at_least(2), "expressions have fewer tokens than this");
+  f("train", c.train, count_from(1), "number of training examples");
+  f("valid", c.valid, count_from(1), "number of validation examples");
+  f("test", c.test, count_from(0), "number of test examples");
+  f("min_length", c.min_length, length_from(0), "expressions have more tokens than this");
+  f("max_length", c.max_length, length_from(2), "expressions have fewer tokens than this");
   f("max_depth", c.max_depth, between(1, 64),
     "largest depth of an expression; the root has depth 1, and at the largest depth there are only digits");
   f("max_arguments", c.max_arguments, between(2, 100), "an operator has from 2 to this many arguments");

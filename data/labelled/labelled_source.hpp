@@ -58,11 +58,11 @@ void describe(Fields& f, LabelledSourceConfig& c) {
     "names of the classes; labels are these names or their numbers. If empty, the classes are the labels of the "
     "training data. With format: folders, all other folders are ignored");
   f("classes_file", c.classes_file, any(), "the same, from a file with one name per line");
-  f("first_label", c.first_label, at_least(0),
+  f("first_label", c.first_label, size_from(0),
     "number of the first class in `classes`: 1 in the CSV files of AG News, DBpedia and Yelp");
   f("valid_fraction", c.valid_fraction, between_below(0, 1), "share of every class held out for validation");
   f("split_seed", c.split_seed, at_least(0), "seed that determines which examples are held out");
-  f("max_length", c.max_length, at_least(0), "largest number of tokens per text; 0 = no limit");
+  f("max_length", c.max_length, length_from(0), "largest number of tokens per text; 0 = no limit");
   f("truncate", c.truncate, any(), "what to do with longer texts: keep the head, keep the tail, or stop with an error");
   f("skip_empty", c.skip_empty, any(), "leave out rows without text instead of stopping with an error");
   f("on_error", c.on_error, any(),

@@ -52,11 +52,11 @@ void describe(Fields& f, TextSourceConfig& c) {
     "tail: hold out the end of every file; by-file: hold out whole files, chosen by a hash of their path");
   f("valid_fraction", c.valid_fraction, between_below(0, 1), "share held out for validation");
   f("test_fraction", c.test_fraction, between_below(0, 1), "share held out for the test set");
-  f("sequence_length", c.sequence_length, at_least(1), "number of tokens per window");
+  f("sequence_length", c.sequence_length, length_from(1), "number of tokens per window");
   f("windows", c.windows, any(),
     "contiguous: an epoch visits the text once, cut at a different offset each time; random: windows begin anywhere in "
     "the text");
-  f("overlap", c.overlap, at_least(0), "in evaluation, this many tokens of the previous window serve as context");
+  f("overlap", c.overlap, length_from(0), "in evaluation, this many tokens of the previous window serve as context");
   f("documents", c.documents, any(),
     "what counts as a document (tokens see only their own): none (all text is continuous), file, line, blank-line (the "
     "text between blank lines) or marker. Each document is followed by an end token, whose id is the first after the "
@@ -67,7 +67,7 @@ void describe(Fields& f, TextSourceConfig& c) {
   f("cache", c.cache, any(),
     "folder in which the tokens of large texts are stored, so that they are tokenised only once and need not be held "
     "in memory; empty = no folder: all text is held in memory");
-  f("cache_above_mb", c.cache_above_mb, at_least(0),
+  f("cache_above_mb", c.cache_above_mb, size_from(0),
     "text with more than this many million bytes counts as large; compressed files count four times");
   f("tokenizer", c.tokenizer, any(), "how text is divided into tokens: byte, char, word or sentencepiece");
 }

@@ -42,7 +42,7 @@ void describe(Fields& f, SentencePieceTokenizerConfig& c) {
     "encode text that has no piece as bytes (this takes 256 pieces); otherwise it becomes one unknown piece");
   f("character_coverage", c.character_coverage, between(0.98, 1),
     "share of the characters of the training text that must have pieces; a lower value leaves out rare characters");
-  f("training_bytes", c.training_bytes, at_least(1000),
+  f("training_bytes", c.training_bytes, count_from(1000),
     "learn from at most this many bytes of the training text, sampled evenly");
   describe_normalisation(f, c.normalisation);
 }

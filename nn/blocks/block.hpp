@@ -31,7 +31,7 @@ void describe(Fields& f, LayerConfig& c) {
   f("feed_forward", c.feed_forward, any(), "the network after the mixer");
   f("norm", c.norm, any(), "normalisation of the mixer and of the feed-forward network");
   f("norm_placement", c.norm_placement, any(), "pre: x + f(norm(x)); post: norm(x + f(x))");
-  f("repeat", c.repeat, at_least(1), "number of layers of this kind in a row");
+  f("repeat", c.repeat, between(1, 1000), "number of layers of this kind in a row");
 }
 
 }  // namespace capstan

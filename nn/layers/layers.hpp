@@ -51,7 +51,7 @@ struct FeedForwardConfig {
 template <class Fields>
 void describe(Fields& f, FeedForwardConfig& c) {
   f("type", c.type, any(), "activation; glu, swiglu and geglu are gated (two up-projections)");
-  f("expansion", c.expansion, greater(0), "hidden width as a multiple of the model's width");
+  f("expansion", c.expansion, greater_up_to(0, 1024), "hidden width as a multiple of the model's width");
   f("bias", c.bias, any(), "biases of both projections");
 }
 

@@ -122,7 +122,11 @@ Array Aft::position_bias(int64_t longest) const {
   throw std::logic_error("aft: unknown position bias");
 }
 
-int64_t Aft::cached_tokens() const { return bias_ == Bias::none ? 0 : window_ == 0 ? shape_.max_length : window_; }
+int64_t Aft::cached_tokens() const {
+  if (bias_ == Bias::none) return 0;
+  if (bias_ == Bias::taps) return window_;
+  return window_ == 0 ? shape_.max_length : std::min(window_, shape_.max_length);
+}
 
 MixerCost Aft::cost(int64_t length) const {
   const double width = static_cast<double>(shape_.width), keys = static_cast<double>(keys_),

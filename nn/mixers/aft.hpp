@@ -53,7 +53,7 @@ struct AftFullConfig : AftProjections {
 template <class Fields>
 void describe_positions(Fields& f, PositionBias& bias, int64_t& rank, double& stddev) {
   f("position_bias", bias, any(), "how the position bias w is stored: factorised (w = u v^T) or dense (w itself)");
-  f("rank", rank, at_least(1), "inner size of the factorised position bias (d' in the paper)");
+  f("rank", rank, width_from(1), "inner size of the factorised position bias (d' in the paper)");
   f("position_stddev", stddev, at_least(0), "standard deviation of the initial parameters of the position bias");
 }
 
@@ -76,7 +76,7 @@ struct AftLocalConfig : AftProjections {
 
 template <class Fields>
 void describe(Fields& f, AftLocalConfig& c) {
-  f("window", c.window, at_least(1), "w_ts is learned for |t - s| < window and is 0 elsewhere; called s in the paper");
+  f("window", c.window, length_from(1), "w_ts is learned for |t - s| < window and is 0 elsewhere; called s in the paper");
   describe_positions(f, c.position_bias, c.rank, c.position_stddev);
   describe_projections(f, c);
 }
@@ -92,9 +92,9 @@ struct AftConvConfig : AftProjections {
 
 template <class Fields>
 void describe(Fields& f, AftConvConfig& c) {
-  f("window", c.window, at_least(2),
+  f("window", c.window, length_from(2),
     "number of taps per head, one for each distance below the window (in both directions if bidirectional)");
-  f("heads", c.heads, at_least(1),
+  f("heads", c.heads, width_from(1),
     "number of keys per token, each shared by width / heads channels; must divide the width");
   describe_projections(f, c);
 }

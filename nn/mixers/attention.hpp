@@ -25,7 +25,7 @@ struct AttentionConfig {
 
 template <class Fields>
 void describe(Fields& f, AttentionConfig& c) {
-  f("heads", c.heads, at_least(1),
+  f("heads", c.heads, width_from(1),
     "number of attention heads, each with width / heads features; must divide the width");
   describe_rotary(f, c.rotary);
   f("bias", c.bias, any(), "biases of query, value and output projection");

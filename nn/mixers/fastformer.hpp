@@ -31,7 +31,7 @@ struct FastformerConfig {
 
 template <class Fields>
 void describe(Fields& f, FastformerConfig& c) {
-  f("heads", c.heads, at_least(1), "number of pools, each with its own weights; must divide the width");
+  f("heads", c.heads, width_from(1), "number of pools, each with its own weights; must divide the width");
   f("logits", c.logits, any(),
     "what the logits of a head read: all-features (as in the authors' code) or per-head (only the features of the "
     "head, as in the paper)");

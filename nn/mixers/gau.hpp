@@ -17,7 +17,7 @@ struct GauConfig : GatedUnitConfig {
 template <class Fields>
 void describe(Fields& f, GauConfig& c) {
   describe_unit(f, c);
-  f("paper_length", c.paper_length, at_least(1),
+  f("paper_length", c.paper_length, length_from(1),
     "the constant n that normaliser: paper uses, whatever the length of the text");
 }
 

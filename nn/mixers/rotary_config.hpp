@@ -20,7 +20,7 @@ void describe_rotary(Fields& f, RotaryConfig& c) {
   f("rotary", c.enabled, any(),
     "rotate queries and keys by their positions, so that attention depends on distance and works at any length; "
     "without it, set `positions` of the model");
-  f("rotary_dims", c.dims, at_least(0), "number of features to rotate; must be even; 0 = all (FLASH-pytorch: 32)");
+  f("rotary_dims", c.dims, width_from(0), "number of features to rotate; must be even; 0 = all (FLASH-pytorch: 32)");
   f("rotary_base", c.base, greater(0),
     "base of the frequencies: pair i of n rotates by base^(-i/n) per position, so a larger base distinguishes larger "
     "distances");

@@ -5,6 +5,9 @@
 #include <stdexcept>
 
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
+#include "core/base/round_up.hpp"
+#include "core/base/sizes.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/text/nearest.hpp"
 
@@ -17,14 +20,14 @@ bool is_matrix(const Param& param) {
 
 Var ParamStore::add(const std::string& name, Array initial, const ParamOptions& options) {
   if (finalized_) throw std::logic_error("params: " + name + " was made after finalize()");
-  for (const Param& param : params_)
-    if (param.name == name) throw std::logic_error("params: there are two parameters called " + name);
+  if (places_.count(name) > 0) throw std::logic_error("params: there are two parameters called " + name);
   check(!options.by_rows || initial.rank() == 2, "params: {} of shape {} has no rows", name, initial.shape());
   const int64_t rows = std::accumulate(options.stacked.begin(), options.stacked.end(), int64_t{0});
   check(options.stacked.empty() || (initial.rank() == 2 && initial.shape()[0] == rows),
         "params: {} of shape {} does not stack matrices of {} rows in all", name, initial.shape(), rows);
+  places_[name] = params_.size();
   params_.push_back({name, Var::leaf(std::move(initial)), options});
-  if (options.by_rows) params_.back().touched = std::make_shared<TouchedRows>(params_.back().var.dim(0));
+  if (options.by_rows && has_memory()) params_.back().touched = std::make_shared<TouchedRows>(params_.back().var.dim(0));
   return params_.back().var;
 }
 
@@ -41,28 +44,36 @@ void ParamStore::finalize() {
     for (Param& param : params_) {
       if (!chosen(param.options)) continue;
       param.offset = size;
-      size += (param.var.size() + granule - 1) / granule * granule;
+      size = round_up(checked_sum("the parameters of the model", {size, param.var.size()}), granule);
     }
     return size;
   };
   decay_size_ = place([](const ParamOptions& options) { return !options.by_rows && options.decay; });
   dense_size_ = place([](const ParamOptions& options) { return !options.by_rows && !options.decay; });
   place([](const ParamOptions& options) { return options.by_rows; });
+  finalized_ = true;
+  if (!has_memory()) {
+    values_ = grads_ = Array::shape_only(Shape{size});
+    return;
+  }
+  const MemoryFor purpose("the model's parameters and their gradients");
   values_ = Array::zeros(Shape{size});
   grads_ = Array::zeros(Shape{size});
   for (const Param& param : params_) {
     kernels::copy(values_.shared_data() + param.offset, param.var.value().data(), param.var.size());
     param.var.bind(values_.view(param.offset, param.var.shape()), grads_.view(param.offset, param.var.shape()));
   }
-  finalized_ = true;
+}
+
+const Param* ParamStore::known(const std::string& name) const {
+  const auto place = places_.find(name);
+  return place != places_.end() ? &params_[place->second] : nullptr;
 }
 
 const Param& ParamStore::find(const std::string& name) const {
+  if (const Param* const param = known(name)) return *param;
   std::vector<std::string> names;
-  for (const Param& param : params_) {
-    if (param.name == name) return param;
-    names.push_back(param.name);
-  }
+  for (const Param& param : params_) names.push_back(param.name);
   const std::string meant = nearest(name, names);
   throw Error(
       fmt::format("params: there is no parameter {}{}", name, meant.empty() ? "" : "; the nearest is " + meant));

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/array/touched_rows.hpp"
@@ -38,16 +39,21 @@ struct Param {
 /// with more than one row and column are, except tables.
 bool is_matrix(const Param& param);
 
+/// none: parameters have shapes but no elements. A model made in such a store tells what it would need, whatever its
+/// size, and can do nothing else.
+enum class ParamMemory { allocated, none };
+
 /// Parameters are made through a Scope only, which adds them here, so that each has a name and none is left out.
 class ParamStore {
  public:
-  ParamStore() = default;
+  explicit ParamStore(ParamMemory memory = ParamMemory::allocated) : memory_(memory) {}
   ParamStore(const ParamStore&) = delete;
   ParamStore& operator=(const ParamStore&) = delete;
 
   /// Adds a leaf with this initial value. Throws std::logic_error for a name that exists or after finalize(), and
   /// std::invalid_argument for options that do not fit its shape.
   Var add(const std::string& name, Array initial, const ParamOptions& options);
+  bool has_memory() const { return memory_ == ParamMemory::allocated; }
   /// Records that `name` is another name of the parameter called `target`. It is stored once.
   void alias(const std::string& name, const std::string& target);
 
@@ -59,6 +65,8 @@ class ParamStore {
 
   /// In the order in which they were made.
   const std::vector<Param>& params() const { return params_; }
+  /// Null when there is no such parameter.
+  const Param* known(const std::string& name) const;
   /// Throws Error naming the nearest known name when there is no such parameter.
   const Param& find(const std::string& name) const;
   const std::vector<std::pair<std::string, std::string>>& aliases() const { return aliases_; }
@@ -80,8 +88,10 @@ class ParamStore {
 
  private:
   std::vector<Param> params_;
+  std::unordered_map<std::string, size_t> places_;  // in params_, by name
   std::vector<std::pair<std::string, std::string>> aliases_;
   Array values_, grads_;
+  ParamMemory memory_;
   int64_t decay_size_ = 0, dense_size_ = 0;
   bool finalized_ = false;
 };

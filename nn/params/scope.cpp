@@ -1,6 +1,7 @@
 #include "nn/params/scope.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -33,6 +34,8 @@ Var Scope::param(const std::string& name, const Shape& shape, const Init& init, 
     store_->alias(full_name, target);
     return shared;
   }
+  if (!store_->has_memory()) return store_->add(full_name, Array::shape_only(shape), options);
+  const MemoryFor purpose("the model's parameters");
   RandomStream random(capstan::random_key(seed_, full_name));
   Array initial =
       weight_stddev_ && name == "weight" ? init::normal(*weight_stddev_)(shape, random) : init(shape, random);

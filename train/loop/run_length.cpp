@@ -7,28 +7,51 @@
 namespace capstan {
 namespace {
 
+/// Epochs whose batches are counted one by one: counting may mean planning the whole epoch.
+constexpr int64_t counted_epochs = 100;
+/// No run gets there, and sums and products with it stay within int64_t.
+constexpr int64_t endless = int64_t{1} << 61;
+
 int64_t steps_of_epoch(const BatchSource& source, int64_t epoch, int64_t accumulate) {
-  return (source.batches_per_epoch(epoch) + accumulate - 1) / accumulate;
+  const int64_t batches = source.batches_per_epoch(epoch);
+  return batches / accumulate + (batches % accumulate != 0 ? 1 : 0);
+}
+
+/// An epoch, and the steps in front of it.
+struct EpochStart {
+  int64_t epoch = 0, before = 0, steps = 0;  // steps: of this epoch
+};
+
+/// The epoch in which step `step` is, or epoch `epoch` if that comes first. All epochs after the counted ones are taken
+/// to be as long as the last of these; their number makes no difference to the time.
+EpochStart find_epoch(const BatchSource& source, int64_t accumulate, int64_t step, int64_t epoch) {
+  EpochStart at{0, 0, steps_of_epoch(source, 0, accumulate)};
+  while (at.epoch < epoch && at.steps > 0 && at.before + at.steps <= step) {
+    if (at.epoch + 1 < counted_epochs) {
+      at.before += at.steps;
+      at.steps = steps_of_epoch(source, ++at.epoch, accumulate);
+      continue;
+    }
+    const int64_t whole = std::min({epoch - at.epoch, (step - at.before) / at.steps, endless / at.steps});
+    return {at.epoch + whole, at.before + whole * at.steps, at.steps};
+  }
+  return at;
 }
 
 }  // namespace
 
 int64_t total_steps(const BatchSource& source, const TrainConfig& config) {
   if (config.epochs == 0) return config.steps;
-  int64_t total = 0;
-  for (int64_t epoch = 0; epoch < config.epochs && (config.steps == 0 || total < config.steps); ++epoch)
-    total += steps_of_epoch(source, epoch, config.accumulate);
-  return config.steps > 0 ? std::min(total, config.steps) : total;
+  const int64_t limit = config.steps > 0 ? config.steps : endless;
+  const EpochStart end = find_epoch(source, config.accumulate, limit, config.epochs);
+  return end.epoch == config.epochs ? end.before : limit;
 }
 
 std::optional<std::string> fresh_tables_warning(const BatchSource& source, const TrainConfig& config) {
   const int64_t total = total_steps(source, config);
-  int64_t epoch = 0, before = 0, of_this = steps_of_epoch(source, 0, config.accumulate);
-  while (of_this > 0 && before + of_this < total) {
-    before += of_this;
-    of_this = steps_of_epoch(source, ++epoch, config.accumulate);
-  }
-  if (epoch == 0 || 2 * (total - before) > of_this) return {};
+  if (total == 0) return {};
+  const auto [epoch, before, of_this] = find_epoch(source, config.accumulate, total - 1, endless);
+  if (epoch == 0 || total - before > of_this / 2) return {};
   return fmt::format(
       "model.ngram_embedding.fresh_each_epoch: the last epoch has only {} of its {} steps, too few to refill an "
       "n-gram table: end the run with an epoch, with train.epochs: {} and train.steps: 0, or with train.steps: {}",

@@ -204,7 +204,7 @@ StepSums Loop::accumulate_gradients() {
   StepSums sums;
   const int64_t epoch = state_.epoch, batches = train_batches_.batches(epoch);
   // The position moves first: a skipped step has used its batches too.
-  const int64_t first = state_.batch, last = std::min(first + config_.accumulate, batches);
+  const int64_t first = state_.batch, last = first + std::min(config_.accumulate, batches - first);
   state_.batch = last;
   if (last >= batches) {
     ++state_.epoch;

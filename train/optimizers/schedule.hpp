@@ -26,7 +26,7 @@ struct ScheduleConfig {
 template <class Fields>
 void describe(Fields& f, ScheduleConfig& c) {
   f("shape", c.shape, any(), "how the learning rate changes after the warm-up");
-  f("warmup_steps", c.warmup_steps, at_least(0), "steps over which the learning rate rises to its peak");
+  f("warmup_steps", c.warmup_steps, count_from(0), "steps over which the learning rate rises to its peak");
   f("warmup_fraction", c.warmup_fraction, between(0, 1), "the same as a share of all steps; set only one of the two");
   f("final_fraction", c.final_fraction, between(0, 1),
     "for linear and cosine: the final learning rate as a share of the peak");

@@ -54,17 +54,17 @@ struct TrainConfig {
 };
 template <class Fields>
 void describe(Fields& f, TrainConfig& c) {
-  f("steps", c.steps, at_least(0), "training ends after this many updates of the weights; 0 = no limit");
-  f("epochs", c.epochs, at_least(0), "training ends after this many passes over the training data; 0 = no limit");
-  f("max_minutes", c.max_minutes, at_least(0),
+  f("steps", c.steps, count_from(0), "training ends after this many updates of the weights; 0 = no limit");
+  f("epochs", c.epochs, count_from(0), "training ends after this many passes over the training data; 0 = no limit");
+  f("max_minutes", c.max_minutes, between(0, 1e9),
     "training ends after this many minutes, summed over all sessions; 0 = no limit");
-  f("batch_size", c.batch_size, at_least(1), "number of examples per batch (for language models: windows of text)");
-  f("batch_tokens", c.batch_tokens, at_least(0),
+  f("batch_size", c.batch_size, size_from(1), "number of examples per batch (for language models: windows of text)");
+  f("batch_tokens", c.batch_tokens, size_from(0),
     "tokens per batch, padding included, instead of batch_size; 0 = use batch_size");
-  f("micro_batch_tokens", c.micro_batch_tokens, at_least(0),
+  f("micro_batch_tokens", c.micro_batch_tokens, size_from(0),
     "process a batch in pieces of at most this many tokens, which saves memory and does not change results; 0 = in one "
     "piece");
-  f("accumulate", c.accumulate, at_least(1), "number of batches per update");
+  f("accumulate", c.accumulate, size_from(1), "number of batches per update");
   f("lr", c.lr, greater(0), "peak learning rate");
   f("schedule", c.schedule, any(), "learning rate over time");
   f("optimizer", c.optimizer, any(), "how gradients are turned into updates");
@@ -75,17 +75,17 @@ void describe(Fields& f, TrainConfig& c) {
   f("precision", c.precision, any(),
     "number format of the factors in the layers' matrix products during training; bf16 needs a CPU with bf16 "
     "instructions, and oneDNN");
-  f("valid_every", c.valid_every, at_least(0), "steps between evaluations on the validation data; 0 = only at the end");
+  f("valid_every", c.valid_every, count_from(0), "steps between evaluations on the validation data; 0 = only at the end");
   f("monitor", c.monitor, any(),
     "validation result that decides the best checkpoint and patience: loss, or accuracy, which can still improve after "
     "a classifier's loss has begun to rise (because it becomes overconfident in its errors)");
-  f("patience", c.patience, at_least(0), "training ends after this many evaluations without a new best; 0 = never");
+  f("patience", c.patience, count_from(0), "training ends after this many evaluations without a new best; 0 = never");
   f("min_delta", c.min_delta, at_least(0), "a new best must be better than the old one by more than this");
-  f("save_every", c.save_every, at_least(0), "steps between checkpoints; 0 = only at a new best and at the end");
-  f("keep_last", c.keep_last, at_least(1),
+  f("save_every", c.save_every, count_from(0), "steps between checkpoints; 0 = only at a new best and at the end");
+  f("keep_last", c.keep_last, count_from(1),
     "number of newest checkpoints to keep, in addition to the best one; with 1, damage to the newest one costs the run "
     "back to the best one, or all of it");
-  f("log_every", c.log_every, at_least(1), "steps between lines in metrics.jsonl and in the log");
+  f("log_every", c.log_every, count_from(1), "steps between lines in metrics.jsonl and in the log");
   f("on_nonfinite", c.on_nonfinite, any(),
     "what to do when the loss or the gradient is not finite: stop, or skip the update");
   f("check_finite", c.check_finite, any(),

@@ -1,0 +1,48 @@
+// What a run needs at least in memory, known from its configuration before anything is allocated.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "apps/runs/run_config.hpp"
+#include "core/machine/memory_limit.hpp"
+
+namespace capstan {
+
+/// What the memory of a run depends on besides its configuration. The defaults are the least that any data have.
+struct DataExtent {
+  int64_t vocabulary = 2, classes = 2;
+  int64_t examples = 1;       // of an epoch
+  double example_tokens = 1;  // in a batch, padding included
+};
+
+/// What is known before the data are read.
+DataExtent least_extent(const RunConfig& config);
+/// The same of data that were opened.
+DataExtent extent_of(const RunConfig& config, const DataSource& data);
+
+/// Bytes that training holds at the same time, at least.
+struct MemoryNeed {
+  double parameters = 0, gradients = 0;
+  double optimizer = 0;    // its state, and the moving average of the weights
+  double activations = 0;  // what the forward pass over one (micro-)batch keeps
+  double data = 0;         // examples in memory
+  double tokens = 0;       // of that batch
+
+  double total() const { return parameters + gradients + optimizer + activations + data; }
+};
+/// Infinite where the sizes cannot be counted.
+MemoryNeed memory_need(const RunConfig& config, const DataExtent& data);
+
+/// Why a run cannot be trained within a limit.
+struct MemoryProblem {
+  std::string key;      // whose half would save most
+  std::string message;  // bytes, limit, other keys, remedy
+};
+std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data, const MemoryLimit& limit);
+
+/// "3.2 GB"
+std::string bytes_text(double bytes);
+
+}  // namespace capstan

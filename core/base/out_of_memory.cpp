@@ -1,0 +1,23 @@
+#include "core/base/out_of_memory.hpp"
+
+#include <cstdio>
+
+namespace capstan {
+namespace {
+
+thread_local const char* current_purpose = nullptr;
+
+}  // namespace
+
+OutOfMemory::OutOfMemory(size_t bytes, const char* purpose) noexcept {
+  if (purpose == nullptr) purpose = current_purpose;
+  const size_t megabyte = 1000000;
+  const bool many = bytes >= megabyte;
+  std::snprintf(text_, sizeof(text_), "out of memory (wanted %zu %s%s%s)", many ? bytes / megabyte : bytes,
+                many ? "MB" : "bytes", purpose != nullptr ? " for " : "", purpose != nullptr ? purpose : "");
+}
+
+MemoryFor::MemoryFor(const char* purpose) noexcept : outer_(current_purpose) { current_purpose = purpose; }
+MemoryFor::~MemoryFor() { current_purpose = outer_; }
+
+}  // namespace capstan

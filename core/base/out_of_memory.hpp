@@ -1,0 +1,34 @@
+// What is thrown when memory is refused: it says how much was wanted and for what, and needs no memory itself.
+#pragma once
+
+#include <cstddef>
+#include <new>
+
+namespace capstan {
+
+/// what(): "out of memory (wanted 512 MB for the model's parameters)".
+class OutOfMemory : public std::bad_alloc {
+ public:
+  /// `purpose`: a string literal, with a remedy after a colon if there is a special one; null: that of the calling
+  /// thread (MemoryFor).
+  explicit OutOfMemory(size_t bytes, const char* purpose = nullptr) noexcept;
+  const char* what() const noexcept override { return text_; }
+
+ private:
+  char text_[200];
+};
+
+/// While it lives, an OutOfMemory of the calling thread says that the memory was wanted for `purpose`, a string literal
+/// such as "the text of the training data". The innermost one counts.
+class MemoryFor {
+ public:
+  explicit MemoryFor(const char* purpose) noexcept;
+  ~MemoryFor();
+  MemoryFor(const MemoryFor&) = delete;
+  MemoryFor& operator=(const MemoryFor&) = delete;
+
+ private:
+  const char* outer_;
+};
+
+}  // namespace capstan

@@ -1,0 +1,18 @@
+// Arithmetic with sizes that a configuration or a file decides: it throws instead of wrapping around.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+namespace capstan {
+
+/// The most elements that an array may have: their bytes, at up to 16 bytes each, still fit into int64_t. No machine has
+/// as much memory.
+constexpr int64_t most_elements = int64_t{1} << 59;
+
+/// The product of sizes that are not negative. Throws Error naming `what` and the factors where it is above `most`.
+int64_t checked_product(const char* what, std::initializer_list<int64_t> factors, int64_t most = most_elements);
+/// The same for a sum.
+int64_t checked_sum(const char* what, std::initializer_list<int64_t> terms, int64_t most = most_elements);
+
+}  // namespace capstan

@@ -1,0 +1,61 @@
+#include "core/machine/memory_limit.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <optional>
+
+namespace capstan {
+namespace {
+
+/// The number in a file; none where it is "max", and where there is no such file.
+std::optional<uint64_t> number_in(const std::string& path) {
+  std::ifstream file(path);
+  uint64_t number = 0;
+  if (file >> number) return number;
+  return std::nullopt;
+}
+
+void lower(MemoryLimit& limit, uint64_t bytes, const std::string& of) {
+  if (bytes < limit.bytes) limit = {bytes, of};
+}
+
+/// Of `group` and of all groups around it, "" being the outermost one.
+void lower_by_groups(MemoryLimit& limit, const std::string& mount, std::string group, const char* file) {
+  while (!group.empty() && group.back() == '/') group.pop_back();
+  for (;;) {
+    if (const auto bytes = number_in(mount + group + "/" + file))
+      lower(limit, *bytes, "the control group " + (group.empty() ? "/" : group));
+    if (group.empty()) return;
+    group.erase(group.rfind('/'));
+  }
+}
+
+void lower_by_resource(MemoryLimit& limit, decltype(RLIMIT_AS) resource, const char* name) {
+  struct rlimit value {};
+  if (getrlimit(resource, &value) == 0 && value.rlim_cur != RLIM_INFINITY) lower(limit, value.rlim_cur, name);
+}
+
+}  // namespace
+
+MemoryLimit memory_limit(const std::string& root) {
+  MemoryLimit limit{static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)),
+                    "this machine"};
+  lower_by_resource(limit, RLIMIT_AS, "ulimit -v");
+  lower_by_resource(limit, RLIMIT_DATA, "ulimit -d");
+  // Lines of the form number:controllers:group; the one of version 2 has no controllers.
+  std::ifstream groups(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos || line.compare(second + 1, 1, "/") != 0) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",",
+                      group = line.substr(second + 1);
+    if (controllers == ",,") lower_by_groups(limit, root + "/sys/fs/cgroup", group, "memory.max");
+    if (controllers.find(",memory,") != std::string::npos)
+      lower_by_groups(limit, root + "/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
+  }
+  return limit;
+}
+
+}  // namespace capstan
