@@ -3,6 +3,7 @@
 #include <cstring>
 #include <thread>
 
+#include "core/base/out_of_memory.hpp"
 #include "core/machine/pool.hpp"
 #include "core/ops/ops.hpp"
 #include "support/arrays.hpp"
@@ -19,6 +20,14 @@ TEST_CASE("blocks are aligned, large enough and waste an eighth at most") {
     CHECK(static_cast<double>(taken) <= 1.125 * static_cast<double>(bytes + 128) + 512);
     std::memset(buffer.data(), 0xff, bytes);  // for the address sanitizer
   }
+}
+
+TEST_CASE("a block that no system has is refused, and changes nothing") {
+  const PoolStats before = pool::stats();
+  for (const int shift : {50, 59, 61, 63}) CHECK_THROWS_AS(Buffer(size_t{1} << shift), OutOfMemory);
+  CHECK_THROWS_AS(Buffer(~size_t{0}), OutOfMemory);
+  CHECK(pool::stats().bytes_in_use == before.bytes_in_use);
+  CHECK(pool::stats().peak_in_use == before.peak_in_use);
 }
 
 TEST_CASE("a block that was given back is used again") {

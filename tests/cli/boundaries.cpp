@@ -1,0 +1,189 @@
+#include "tests/cli/boundaries.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <set>
+#include <sstream>
+
+#include "tests/cli/samples.hpp"
+
+namespace capstan::testing {
+namespace {
+
+struct Row {
+  std::string path, type, limits;
+};
+
+/// The cells of a line of the Markdown table, without the marks of code and escapes.
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells;
+  std::string cell;
+  for (size_t i = 1; i < line.size(); ++i) {
+    if (line[i] == '\\' && i + 1 < line.size())
+      cell += line[++i];
+    else if (line[i] == '|')
+      cells.push_back(std::exchange(cell, ""));
+    else if (line[i] != '`')
+      cell += line[i];
+  }
+  for (std::string& text : cells) {
+    text.erase(0, text.find_first_not_of(' '));
+    text.erase(text.find_last_not_of(' ') + 1);
+  }
+  return cells;
+}
+
+bool is_numeric(const std::string& type) {
+  return contains(type, "whole number") || type == "number" || contains(type, "number, or null") ||
+         contains(type, "list: number");
+}
+
+std::vector<Row> numeric_rows(const Workplace& place) {
+  const Outcome table = run(place, {"config", "table"});
+  REQUIRE(table.code == 0);
+  std::vector<Row> rows;
+  for (const std::string& line : lines_of(table.out)) {
+    const std::vector<std::string> cells = cells_of(line);
+    if (cells.size() >= 5 && is_numeric(cells[1])) rows.push_back({cells[0], cells[1], cells[3]});
+  }
+  return rows;
+}
+
+/// The types that a path names, as settings, and the path without them: model(x).layers.N.mixer(gau).key_dim gives
+/// model.layers.0.mixer.type=gau and model.layers.0.mixer.key_dim.
+struct Place {
+  std::vector<std::string> settings;
+  std::string data, model;  // types, if named
+  std::string path;
+};
+
+Place place_of(const std::string& path) {
+  Place place;
+  std::istringstream parts(path);
+  for (std::string part; std::getline(parts, part, '.');) {
+    const size_t bracket = part.find('(');
+    place.path += (place.path.empty() ? "" : ".") + (part == "N" ? "0" : part.substr(0, bracket));
+    if (bracket == std::string::npos) continue;
+    const std::string type = part.substr(bracket + 1, part.size() - bracket - 2);
+    if (place.path == "data")
+      place.data = type;
+    else if (place.path == "model")
+      place.model = type;
+    else
+      place.settings.push_back(place.path + ".type=" + type);
+  }
+  return place;
+}
+
+/// The file whose types are those of the path.
+std::string config_of(const Place& place) {
+  if (place.data == "listops" || place.data == "associative-recall") return place.data + ".yaml";
+  return place.data == "labelled" || place.model == "text-classifier" ? "classifier.yaml" : "lm.yaml";
+}
+
+/// The numbers in the limits, "from 1 to 65536", and their neighbours; the other values are those at which arithmetic
+/// of 31, 53, 63 or 64 bits breaks.
+std::vector<std::string> values_of(const Row& row) {
+  std::vector<std::string> values = {"0",          "1",           "-1",
+                                     "2147483647", "2147483648",  "4611686018427387904",
+                                     "nan",        "inf",         "9223372036854775807",
+                                     "1e308",      "0.5",         "-9223372036854775808"};
+  const bool whole = contains(row.type, "whole");
+  std::istringstream words(row.limits);
+  for (std::string word; words >> word;) {
+    char* end = nullptr;
+    const double limit = std::strtod(word.c_str(), &end);
+    if (end == word.c_str()) continue;
+    for (const double value : {limit - 1, limit, limit + 1}) {
+      std::ostringstream text;
+      text.precision(17);
+      if (whole)
+        text << static_cast<int64_t>(value);
+      else
+        text << value;
+      values.push_back(text.str());
+    }
+  }
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+constexpr const char* generated_yaml = R"(name: boundary
+data: {type: listops, train: 40, valid: 8, test: 0, min_length: 2, max_length: 16, max_depth: 3}
+model:
+  type: text-classifier
+  width: 16
+  max_length: 16
+  layers: [{mixer: {type: aft-simple}}]
+train: {steps: 1, batch_size: 4, progress: plain}
+)";
+
+constexpr const char* recall_yaml = R"(name: boundary
+data: {type: associative-recall, vocabulary: 64, length: 16, pairs: 2, train: 40, valid: 8, test: 0}
+model:
+  type: language-model
+  width: 16
+  max_length: 16
+  layers: [{mixer: {type: aft-simple}}]
+train: {steps: 1, batch_size: 4, progress: plain}
+)";
+
+std::string quoted(const std::vector<std::string>& settings) {
+  std::string text;
+  for (const std::string& setting : settings) text += " '" + setting + "'";
+  return text;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+std::vector<Boundary> boundaries(const Workplace& place) {
+  write_samples(place);
+  place.write("listops.yaml", generated_yaml);
+  place.write("associative-recall.yaml", recall_yaml);
+  std::vector<Boundary> all;
+  for (const Row& row : numeric_rows(place)) {
+    const Place at = place_of(row.path);
+    for (const std::string& value : values_of(row)) {
+      Boundary boundary{config_of(at), at.settings};
+      boundary.settings.insert(boundary.settings.begin(), {"name=boundary", "train.steps=1", "train.valid_every=0"});
+      const bool list = contains(row.type, "list: ");
+      boundary.settings.push_back(at.path + "=" + (list ? "[1, " + value + "]" : value));
+      all.push_back(std::move(boundary));
+    }
+  }
+  return all;
+}
+
+void check_boundary(const Workplace& place, const Boundary& boundary, BoundaryCounts& counts) {
+  CAPTURE(boundary.name());
+  const std::string settings = " -c " + boundary.config + " -s" + quoted(boundary.settings);
+  ++counts.cases;
+  for (const char* const command : {"config check", "train"}) {
+    const auto start = std::chrono::steady_clock::now();
+    const Outcome outcome = run_shell(
+        place, "rm -rf runs/boundary; ulimit -v 4000000; exec timeout --preserve-status -s TERM -k 5 5 \"$capstan\" " +
+                   (command + settings));
+    counts.slowest = std::max(counts.slowest, seconds_since(start));
+    CHECK_MESSAGE(indecency(outcome) == "", outcome.err);
+    const bool ended_by_term = outcome.code == 128 + 15;  // before training began, when SIGTERM has its usual effect
+    const bool known = outcome.code == 0 || outcome.code == 1 || outcome.code == 2 || outcome.code == 75;
+    CHECK_MESSAGE((known || ended_by_term), command, " ended with ", outcome.code, ": ", outcome.err);
+    if (outcome.code == 0 && command[0] == 'c') continue;
+    ++(outcome.code == 0   ? counts.trained
+       : outcome.code == 1 ? counts.failed
+       : outcome.code == 2 ? counts.refused
+                           : counts.interrupted);
+    return;
+  }
+}
+
+}  // namespace capstan::testing

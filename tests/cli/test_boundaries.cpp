@@ -1,0 +1,86 @@
+// A sample of the cases of tests/cli/long_boundaries.cpp, and the values that once hung or overflowed.
+#include <doctest/doctest.h>
+
+#include "tests/cli/boundaries.hpp"
+#include "tests/cli/samples.hpp"
+
+namespace capstan::testing {
+namespace {
+
+TEST_CASE("numbers at and beyond the limits of their keys: an error or a run (sample)") {
+  const Workplace place;
+  const std::vector<Boundary> all = boundaries(place);
+  CHECK(all.size() > 2000);
+  BoundaryCounts counts;
+  for (size_t i = 7; i < all.size(); i += 97) check_boundary(place, all[i], counts);
+  MESSAGE(counts.cases, " of ", all.size(), " cases: ", counts.refused, " refused, ", counts.failed, " errors, ",
+          counts.trained, " trained");
+}
+
+TEST_CASE("the largest values that keys allow: an error or a run") {
+  const Workplace place;
+  write_samples(place);
+  BoundaryCounts counts;
+  for (const char* const setting :
+       {"model.layers.0.mixer.window=16777216", "model.layers.0.mixer.rank=65536", "train.batch_size=1000000000",
+        "train.accumulate=1000000000", "model.layers.0.repeat=1000", "model.ngram_embedding.buckets=2147483647"})
+    check_boundary(place, {"lm.yaml", {"name=boundary", "train.steps=1", setting}}, counts);
+  check_boundary(place,
+                 {"classifier.yaml",
+                  {"name=boundary", "train.steps=1", "model.layers.0.mixer.type=aft-local",
+                   "model.layers.0.mixer.window=16777216"}},
+                 counts);
+  // Without an end, until SIGTERM.
+  check_boundary(place, {"lm.yaml", {"name=boundary", "train.steps=0", "train.epochs=1000000000000"}}, counts);
+  CHECK(counts.interrupted == 1);
+}
+
+TEST_CASE("a run that needs more memory than there is is refused before the data are read, with keys and bytes") {
+  const Workplace place;
+  write_samples(place);
+  const Outcome outcome = check_refused(
+      place, {"memory",
+              {},
+              {"train", "-c", "lm.yaml", "-s", "model.width=65536", "model.layers.0.feed_forward.expansion=1000",
+               "data.train=missing"},
+              2,
+              {"model.width", "model.layers.0.feed_forward.expansion", "TB", "--force"}});
+  CHECK_FALSE(contains(outcome.err, "missing:"));
+  check_refused(place, {"examples",
+                        [](const Workplace& w) {
+                          w.write("listops.yaml",
+                                  "name: big\ndata: {type: listops, train: 1000000000000}\nmodel: {type: "
+                                  "text-classifier, max_length: 2000, layers: [{mixer: aft-simple}]}\n"
+                                  "train: {steps: 1}\n");
+                        },
+                        {"train", "-c", "listops.yaml"},
+                        2,
+                        {"data.train", "TB", "--force"}});
+}
+
+TEST_CASE("an address space that is too small ends with a message, at the start and before training") {
+  const Workplace place;
+  write_samples(place);
+  for (const char* const kilobytes : {"150000", "250000", "330000", "400000", "500000"}) {
+    const Outcome outcome = run_shell(
+        place, std::string("ulimit -v ") + kilobytes + "; exec timeout -k 1 20 \"$capstan\" train -c lm.yaml");
+    CAPTURE(kilobytes);
+    CAPTURE(outcome.err);
+    CHECK(outcome.code == 1);
+    CHECK((contains(outcome.err, "out of memory (wanted ") || contains(outcome.err, "cannot allocate memory") ||
+           contains(outcome.err, "failed to map segment")));
+  }
+}
+
+TEST_CASE("a file above ulimit -f is an error that names the file and the remedy") {
+  const Workplace place;
+  write_samples(place);
+  const Outcome outcome = run_shell(place, "ulimit -f 4; exec \"$capstan\" train -c lm.yaml");
+  CHECK(outcome.code == 1);
+  CHECK_MESSAGE(contains(outcome.err, "ulimit -f"), outcome.err);
+  CHECK_MESSAGE(contains(outcome.err, "runs/lm/"), outcome.err);
+  succeed(place, {"train", "-c", "lm.yaml"});
+}
+
+}  // namespace
+}  // namespace capstan::testing

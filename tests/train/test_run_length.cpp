@@ -1,0 +1,67 @@
+#include "train/loop/run_length.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+namespace capstan {
+namespace {
+
+/// Epochs of different lengths; counts how often it was asked.
+class Epochs final : public BatchSource {
+ public:
+  int64_t examples_per_epoch() const override { return 10; }
+  int64_t batches_per_epoch(int64_t epoch) const override {
+    ++asked;
+    return 10 + epoch % 3;
+  }
+  Batch batch(int64_t, int64_t) const override { return {}; }
+
+  mutable int64_t asked = 0;
+};
+
+TrainConfig config_of(int64_t epochs, int64_t steps, int64_t accumulate = 1) {
+  TrainConfig config;
+  config.epochs = epochs;
+  config.steps = steps;
+  config.accumulate = accumulate;
+  return config;
+}
+
+TEST_CASE("run length: steps of whole epochs, cut by the number of steps") {
+  const Epochs epochs;
+  CHECK(total_steps(epochs, config_of(0, 7)) == 7);
+  CHECK(total_steps(epochs, config_of(1, 0)) == 10);
+  CHECK(total_steps(epochs, config_of(4, 0)) == 10 + 11 + 12 + 10);
+  CHECK(total_steps(epochs, config_of(4, 21)) == 21);
+  CHECK(total_steps(epochs, config_of(4, 15)) == 15);
+  CHECK(total_steps(epochs, config_of(4, 100)) == 43);
+  CHECK(total_steps(epochs, config_of(3, 0, 4)) == 3 + 3 + 3);
+  CHECK(total_steps(epochs, config_of(3, 0, std::numeric_limits<int64_t>::max())) == 3);
+}
+
+TEST_CASE("run length: any number of epochs and steps takes a bounded time") {
+  const Epochs epochs;
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  CHECK(total_steps(epochs, config_of(most, 0)) > most / 8);
+  CHECK(total_steps(epochs, config_of(most, 12345)) == 12345);
+  CHECK(total_steps(epochs, config_of(1'000'000'000'000, 0)) >= 10'000'000'000'000);
+  CHECK(total_steps(epochs, config_of(most, most)) > 0);
+  fresh_tables_warning(epochs, config_of(0, most));
+  fresh_tables_warning(epochs, config_of(most, 0));
+  CHECK(epochs.asked < 2000);
+}
+
+TEST_CASE("run length: a run that ends early in an epoch is warned about with the epoch before") {
+  const Epochs epochs;
+  const auto warning = fresh_tables_warning(epochs, config_of(0, 23));
+  REQUIRE(warning);
+  CHECK(warning->find("train.epochs: 2") != std::string::npos);
+  CHECK(warning->find("only 2 of its 12 steps") != std::string::npos);
+  CHECK_FALSE(fresh_tables_warning(epochs, config_of(0, 28)));
+  CHECK_FALSE(fresh_tables_warning(epochs, config_of(0, 5)));
+  CHECK_FALSE(fresh_tables_warning(epochs, config_of(2, 0)));
+}
+
+}  // namespace
+}  // namespace capstan
