@@ -1,5 +1,6 @@
 #include "apps/guard.hpp"
 
+#include <execinfo.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,6 +22,11 @@
 
 namespace capstan {
 
+void prepare_thread_ends() {
+  void* frame = nullptr;
+  ::backtrace(&frame, 1);  // loads the same unwinder as pthread_exit()
+}
+
 void print_error(const char* message) noexcept {
   for (const char* const part : {"error: ", message, "\n"})
     if (::write(STDERR_FILENO, part, std::strlen(part)) < 0) return;
@@ -29,8 +35,11 @@ void print_error(const char* message) noexcept {
 namespace {
 
 [[noreturn]] void end_by_exception() {
+  if (std::current_exception() == nullptr) {  // there was no memory for one, or a thread was left alone
+    print_error("cannot continue: out of memory, or an error in the program itself");
+    ::_exit(1);
+  }
   try {
-    if (std::current_exception() == nullptr) std::abort();
     throw;
   } catch (const std::exception& error) {
     print_error(error.what());

@@ -9,6 +9,9 @@ namespace capstan {
 /// ever.
 void guard_program(int argc, char** argv, char** environment);
 
+/// Loads what the end of a thread needs. The C library would load it then, and abort if it gets no memory.
+void prepare_thread_ends();
+
 /// "error: <message>" on standard error, without taking memory.
 void print_error(const char* message) noexcept;
 

@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
     std::signal(SIGXFSZ, SIG_IGN);         // a file above `ulimit -f` is an error of write(), with a message
     capstan::catch_mapping_faults();
     capstan::restart_with_best_settings(argv);
+    capstan::prepare_thread_ends();
     std::ios::sync_with_stdio(false);  // so that predict can tell whether more input is waiting
     return capstan::run_command_line(argc, argv);
   } catch (const std::exception& error) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 #include <sstream>
 #include <stdexcept>
 
@@ -264,6 +265,8 @@ std::optional<ConfigNode> parse_yaml(const std::string& text, const Place& start
       if (known) place.line = error.mark.line + 1, place.column = error.mark.column + 1;
       message = fmt::format("not valid YAML: {}{}", error.msg, advice(text, error.mark.line + 1, error.msg));
     }
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {  // from the library's containers, on unexpected input
     message = fmt::format("not valid YAML: {}", error.what());
   }

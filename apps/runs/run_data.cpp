@@ -5,6 +5,7 @@
 #include "apps/runs/log.hpp"
 #include "apps/runs/run_model.hpp"
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/text/join.hpp"
 #include "train/runs/checkpoint.hpp"
 
@@ -53,6 +54,7 @@ std::unique_ptr<DataSource> open_data(const RunConfig& config, std::shared_ptr<c
   inputs.batches = {config.train.batch_size, config.train.batch_tokens};
   inputs.seed = static_cast<uint64_t>(config.seed);
   if (config.train.progress != ProgressMode::none) inputs.log = [](const std::string& line) { log_info(line); };
+  const MemoryFor purpose("reading the data");
   return open_source(config.data, inputs);
 }
 

@@ -74,7 +74,8 @@ std::vector<Saving> savings(const RunConfig& config, const DataExtent& data, dou
       if (extent.example_tokens <= 1) extent.example_tokens = data.example_tokens;
       try {
         found.push_back({key.path, memory_need(smaller, extent).total()});
-      } catch (const std::exception&) {  // a value that does not fit to the others
+      } catch (const Error&) {  // a value that does not fit to the others
+      } catch (const std::invalid_argument&) {
       }
       value = before;
     };

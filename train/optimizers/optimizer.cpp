@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/kernels/optimizer.hpp"
 #include "core/machine/profile.hpp"
 
@@ -31,6 +32,7 @@ int64_t visited(const Update& update, const OptimizerState& state) {
 
 Optimizer::Optimizer(const OptimizerConfig& config, const ParamStore& params) : config_(config) {
   check(params.finalized(), "optimizer: the parameter store is not finalized");
+  const MemoryFor purpose("the optimizer's state");
   std::visit(
       [&](const auto& chosen) {
         for (const StateSpec& spec : chosen.states()) states_.emplace_back(spec, params);
