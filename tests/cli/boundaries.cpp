@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdlib>
-#include <set>
 #include <sstream>
+#include <utility>
 
 #include "tests/cli/samples.hpp"
 
@@ -113,7 +112,7 @@ std::vector<std::string> values_of(const Row& row) {
   return values;
 }
 
-constexpr const char* generated_yaml = R"(name: boundary
+constexpr const char* boundary_listops_yaml = R"(name: boundary
 data: {type: listops, train: 40, valid: 8, test: 0, min_length: 2, max_length: 16, max_depth: 3}
 model:
   type: text-classifier
@@ -123,7 +122,7 @@ model:
 train: {steps: 1, batch_size: 4, progress: plain}
 )";
 
-constexpr const char* recall_yaml = R"(name: boundary
+constexpr const char* boundary_recall_yaml = R"(name: boundary
 data: {type: associative-recall, vocabulary: 64, length: 16, pairs: 2, train: 40, valid: 8, test: 0}
 model:
   type: language-model
@@ -147,8 +146,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 std::vector<Boundary> boundaries(const Workplace& place) {
   write_samples(place);
-  place.write("listops.yaml", generated_yaml);
-  place.write("associative-recall.yaml", recall_yaml);
+  place.write("listops.yaml", boundary_listops_yaml);
+  place.write("associative-recall.yaml", boundary_recall_yaml);
   std::vector<Boundary> all;
   for (const Row& row : numeric_rows(place)) {
     const Place at = place_of(row.path);
