@@ -169,7 +169,7 @@ void check_boundary(const Workplace& place, const Boundary& boundary, BoundaryCo
   for (const char* const command : {"config check", "train"}) {
     const auto start = std::chrono::steady_clock::now();
     const Outcome outcome = run_shell(
-        place, "rm -rf runs/boundary; ulimit -v 4000000; exec timeout --preserve-status -s TERM -k 5 5 \"$capstan\" " +
+        place, "rm -rf runs/boundary; ulimit -v 4000000; exec timeout --preserve-status -s TERM -k 25 5 \"$capstan\" " +
                    (command + settings));
     counts.slowest = std::max(counts.slowest, seconds_since(start));
     CHECK_MESSAGE(indecency(outcome) == "", outcome.err);

@@ -26,7 +26,8 @@ struct BoundaryCounts {
 };
 
 /// `config check` and, where it accepts the value, a training of one step in an address space of 4 GB; a run that goes on
-/// gets SIGTERM after 5 s. Checks that each ends within 10 s with an exit code and a presentable message.
+/// gets SIGTERM after 5 s. Checks that each ends with an exit code and a presentable message, within 30 s because other
+/// tests may keep the machine busy: alone, the slowest takes less than 10 s.
 void check_boundary(const Workplace& place, const Boundary& boundary, BoundaryCounts& counts);
 
 }  // namespace capstan::testing

@@ -32,7 +32,7 @@ TEST_CASE("the largest values that keys allow: an error or a run") {
                  counts);
   // Without an end, until SIGTERM.
   check_boundary(place, {"lm.yaml", {"name=boundary", "train.steps=0", "train.epochs=1000000000000"}}, counts);
-  CHECK(counts.interrupted == 1);
+  CHECK(counts.interrupted >= 1);
 }
 
 TEST_CASE("a run that needs more memory than there is is refused before the data are read, with keys and bytes") {
@@ -55,7 +55,7 @@ TEST_CASE("a run that needs more memory than there is is refused before the data
                         },
                         {"train", "-c", "listops.yaml"},
                         2,
-                        {"data.train", "TB", "--force"}});
+                        {"data.train", "PB", "--force"}});
 }
 
 TEST_CASE("an address space that is too small ends with a message, at the start and before training") {
