@@ -13,8 +13,8 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/products/blas_info.hpp"
 #include "core/ops/softmax.hpp"
+#include "core/products/blas_info.hpp"
 #include "core/text/utf8.hpp"
 #include "data/batches/batcher.hpp"
 

@@ -40,7 +40,9 @@ void add_train_command(CommandParser& cli, const Choose& choose) {
       "A run writes its files to <folder>/<name>: config.yaml, metrics.jsonl, train.log, checkpoints/.\n"
       "For example:  capstan train --config configs/quickstart-lm.yaml --set name=mine train.steps=500");
   command->callback([options, choose] {
-    choose([options] { return train_run(load_run(options->config, options->run.force ? check_precision : check_trainable), options->run); });
+    choose([options] {
+      return train_run(load_run(options->config, options->run.force ? check_precision : check_trainable), options->run);
+    });
   });
 }
 

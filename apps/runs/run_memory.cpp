@@ -147,9 +147,10 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
     if (keys.size() < 4) keys.push_back(saving.key);
   return MemoryProblem{
       keys.empty() ? "model" : keys.front(),
-      fmt::format("training needs at least {} of memory ({}), but {} has {}: lower {}, or train nevertheless with --force",
-                  bytes_text(need.total()), join(parts), limit.of, bytes_text(static_cast<double>(limit.bytes)),
-                  keys.empty() ? "the sizes" : join(keys, " or "))};
+      fmt::format(
+          "training needs at least {} of memory ({}), but {} has {}: lower {}, or train nevertheless with --force",
+          bytes_text(need.total()), join(parts), limit.of, bytes_text(static_cast<double>(limit.bytes)),
+          keys.empty() ? "the sizes" : join(keys, " or "))};
 }
 
 }  // namespace capstan

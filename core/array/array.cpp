@@ -58,8 +58,8 @@ ArrayOf<T> ArrayOf<T>::rows(int64_t begin, int64_t end) const {
 
 template <class T>
 ArrayOf<T> ArrayOf<T>::view(int64_t offset, const Shape& shape) const {
-  check(offset >= 0 && offset <= size_ && shape.size() <= size_ - offset, "view: {} elements at {} are outside {}", shape.size(), offset,
-        shape_);
+  check(offset >= 0 && offset <= size_ && shape.size() <= size_ - offset, "view: {} elements at {} are outside {}",
+        shape.size(), offset, shape_);
   return ArrayOf(buffer_, data_ + offset, shape);
 }
 

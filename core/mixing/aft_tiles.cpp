@@ -33,7 +33,8 @@ AftTiles::AftTiles(const Array& qkv, const AftLayout& layout, AftBias& bias) : q
 }
 
 void AftTiles::cut_tiles() {
-  const int64_t longest = layout_.segments.longest(), reach = layout_.window > 0 ? std::min(layout_.window - 1, longest) : longest;
+  const int64_t longest = layout_.segments.longest(),
+                reach = layout_.window > 0 ? std::min(layout_.window - 1, longest) : longest;
   for (int64_t t0 = 0; t0 < longest; t0 += layout_.tile) {
     const int64_t t1 = std::min(t0 + layout_.tile, longest);
     const int64_t s1 = layout_.causal ? t1 : std::min(t1 + reach, longest);

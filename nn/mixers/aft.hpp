@@ -76,7 +76,8 @@ struct AftLocalConfig : AftProjections {
 
 template <class Fields>
 void describe(Fields& f, AftLocalConfig& c) {
-  f("window", c.window, length_from(1), "w_ts is learned for |t - s| < window and is 0 elsewhere; called s in the paper");
+  f("window", c.window, length_from(1),
+    "w_ts is learned for |t - s| < window and is 0 elsewhere; called s in the paper");
   describe_positions(f, c.position_bias, c.rank, c.position_stddev);
   describe_projections(f, c);
 }

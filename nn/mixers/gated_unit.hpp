@@ -36,7 +36,8 @@ struct GatedUnitConfig : GatedKernelConfig {
 
 template <class Fields>
 void describe_unit(Fields& f, GatedUnitConfig& c) {
-  f("expansion", c.expansion, greater_up_to(0, 1024), "width of gate and values as a multiple of the model's width (E / D)");
+  f("expansion", c.expansion, greater_up_to(0, 1024),
+    "width of gate and values as a multiple of the model's width (E / D)");
   f("key_dim", c.key_dim, width_from(1), "width of queries and keys (s in the paper)");
   describe_kernel(f, c);
   describe_rotary(f, c.rotary);

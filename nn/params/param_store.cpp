@@ -27,7 +27,8 @@ Var ParamStore::add(const std::string& name, Array initial, const ParamOptions& 
         "params: {} of shape {} does not stack matrices of {} rows in all", name, initial.shape(), rows);
   places_[name] = params_.size();
   params_.push_back({name, Var::leaf(std::move(initial)), options});
-  if (options.by_rows && has_memory()) params_.back().touched = std::make_shared<TouchedRows>(params_.back().var.dim(0));
+  if (options.by_rows && has_memory())
+    params_.back().touched = std::make_shared<TouchedRows>(params_.back().var.dim(0));
   return params_.back().var;
 }
 

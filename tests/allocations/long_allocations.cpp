@@ -17,14 +17,13 @@ namespace {
 
 struct Subject {
   std::string name, command;
-  bool trains = false;  // the command is repeated without a fault, and its checkpoints are compared
-  int cases;            // refused allocations, spread over all of them
+  bool trains;  // the command is repeated without a fault, and its checkpoints are compared
+  int cases;    // refused allocations, spread over all of them
 };
 
-/// `environment` in front of the program, which is loaded with failing_malloc. Without OPENBLAS's own choice of
-/// kernels and the second start, so that numbers of allocations mean the same.
+/// The command line that runs the program, and nothing else, with failing_malloc.
 std::string faulty(const std::string& environment, const std::string& command) {
-  return environment + " LD_PRELOAD=" CAPSTAN_FAILING_MALLOC " timeout -k 5 60 \"$capstan\" " + command;
+  return "exec timeout -k 5 60 env " + environment + " LD_PRELOAD=" CAPSTAN_FAILING_MALLOC " \"$capstan\" " + command;
 }
 
 long allocations(const Workplace& place, const std::string& environment, const std::string& command) {
@@ -47,18 +46,18 @@ struct Tally {
 
 /// Empty if the outcome is one that a user may see.
 std::string complaint(const Outcome& outcome) {
-  if (outcome.signal != 0 || (outcome.code != 0 && outcome.code != 1)) return "exit code " + std::to_string(outcome.code);
+  if (outcome.signal != 0 || (outcome.code != 0 && outcome.code != 1))
+    return "exit code " + std::to_string(outcome.code);
   if (outcome.code == 1 && outcome.err.empty()) return "no message";
   return "";
 }
 
-void refuse_one(const Workplace& place, const Subject& subject, const std::string& environment, const std::string& which,
-                const std::map<std::string, std::string>& expected, Tally& tally) {
+void refuse_one(const Workplace& place, const Subject& subject, const std::string& environment,
+                const std::string& which, const std::map<std::string, std::string>& expected, Tally& tally) {
   CAPTURE(subject.name);
   CAPTURE(which);
   if (subject.trains) run_shell(place, "rm -rf runs/faulty");
-  const Outcome outcome =
-      run_shell(place, faulty(environment + " CAPSTAN_FAIL_ALLOCATION=" + which, subject.command));
+  const Outcome outcome = run_shell(place, faulty(environment + " CAPSTAN_FAIL_ALLOCATION=" + which, subject.command));
   CHECK_MESSAGE(complaint(outcome) == "", outcome.err);
   ++(outcome.code == 0 ? tally.tolerated : tally.refused);
   if (!subject.trains) return;
@@ -74,6 +73,7 @@ int factor() {
 
 void refuse_many(const Workplace& place, const Subject& subject, const std::string& environment) {
   std::map<std::string, std::string> expected;
+  if (subject.trains) run_shell(place, "rm -rf runs/faulty");
   const long all = allocations(place, environment, subject.command);
   if (subject.trains) expected = bits(place);
   Tally tally;
@@ -82,8 +82,9 @@ void refuse_many(const Workplace& place, const Subject& subject, const std::stri
     const long at = 1 + i * all / cases;
     refuse_one(place, subject, environment, std::to_string(at) + (i % 4 == 3 ? "+" : ""), expected, tally);
   }
-  MESSAGE(subject.name, ": ", all, " allocations, ", cases, " refused one by one (every fourth with all later ones): ",
-          tally.refused, " errors with a message, ", tally.tolerated, " runs to the end");
+  MESSAGE(subject.name, ": ", all, " allocations, ", cases,
+          " refused one by one (every fourth with all later ones): ", tally.refused, " errors with a message, ",
+          tally.tolerated, " runs to the end");
 }
 
 }  // namespace

@@ -53,8 +53,8 @@ TEST_CASE("memory: the problem names the keys that decide, the bytes and the lim
   const DataExtent data;
   const MemoryLimit limit{8'000'000'000, "this machine"};
   CHECK_FALSE(memory_problem(config_with({}), data, limit));
-  const auto rank = memory_problem(config_with({"model.max_length=16777216", "model.layers.0.mixer.rank=65536"}), data,
-                                   limit);
+  const auto rank =
+      memory_problem(config_with({"model.max_length=16777216", "model.layers.0.mixer.rank=65536"}), data, limit);
   REQUIRE(rank);
   CHECK((rank->key == "model.max_length" || rank->key == "model.layers.0.mixer.rank"));
   CHECK(rank->message.find("this machine has 8.0 GB") != std::string::npos);
@@ -65,10 +65,10 @@ TEST_CASE("memory: the problem names the keys that decide, the bytes and the lim
   REQUIRE(buckets);
   CHECK(buckets->message.find("model.ngram_embedding.buckets") != std::string::npos);
   // Beyond what can be counted.
-  const auto all = memory_problem(
-      config_with({"model.layers.0.mixer.type=aft-full", "model.layers.0.mixer.position_bias=dense",
-                   "model.max_length=16777216", "model.layers.0.repeat=1000", "model.width=65536"}),
-      data, limit);
+  const auto all =
+      memory_problem(config_with({"model.layers.0.mixer.type=aft-full", "model.layers.0.mixer.position_bias=dense",
+                                  "model.max_length=16777216", "model.layers.0.repeat=1000", "model.width=65536"}),
+                     data, limit);
   REQUIRE(all);
   CHECK(all->message.find("--force") != std::string::npos);
 }

@@ -87,10 +87,10 @@ std::string config_of(const Place& place) {
 /// The numbers in the limits, "from 1 to 65536", and their neighbours; the other values are those at which arithmetic
 /// of 31, 53, 63 or 64 bits breaks.
 std::vector<std::string> values_of(const Row& row) {
-  std::vector<std::string> values = {"0",          "1",           "-1",
-                                     "2147483647", "2147483648",  "4611686018427387904",
-                                     "nan",        "inf",         "9223372036854775807",
-                                     "1e308",      "0.5",         "-9223372036854775808"};
+  std::vector<std::string> values = {"0",          "1",          "-1",
+                                     "2147483647", "2147483648", "4611686018427387904",
+                                     "nan",        "inf",        "9223372036854775807",
+                                     "1e308",      "0.5",        "-9223372036854775808"};
   const bool whole = contains(row.type, "whole");
   std::istringstream words(row.limits);
   for (std::string word; words >> word;) {

@@ -11,8 +11,8 @@ namespace capstan::testing {
 
 /// One value of one key.
 struct Boundary {
-  std::string config;                  // the file that the settings are added to
-  std::vector<std::string> settings;   // types that the key needs, then key=value
+  std::string config;                 // the file that the settings are added to
+  std::vector<std::string> settings;  // types that the key needs, then key=value
   std::string name() const { return config + " " + settings.back(); }
 };
 

@@ -75,7 +75,8 @@ void describe(Fields& f, TrainConfig& c) {
   f("precision", c.precision, any(),
     "number format of the factors in the layers' matrix products during training; bf16 needs a CPU with bf16 "
     "instructions, and oneDNN");
-  f("valid_every", c.valid_every, count_from(0), "steps between evaluations on the validation data; 0 = only at the end");
+  f("valid_every", c.valid_every, count_from(0),
+    "steps between evaluations on the validation data; 0 = only at the end");
   f("monitor", c.monitor, any(),
     "validation result that decides the best checkpoint and patience: loss, or accuracy, which can still improve after "
     "a classifier's loss has begun to rise (because it becomes overconfident in its errors)");

@@ -30,8 +30,7 @@ TEST_CASE("out of memory: the message has the bytes and the innermost purpose of
   const MemoryFor outer("training");
   {
     const MemoryFor inner("the model's parameters");
-    CHECK(std::string(OutOfMemory(512'000'000).what()) ==
-          "out of memory (wanted 512 MB for the model's parameters)");
+    CHECK(std::string(OutOfMemory(512'000'000).what()) == "out of memory (wanted 512 MB for the model's parameters)");
   }
   CHECK(std::string(OutOfMemory(999'999).what()) == "out of memory (wanted 999999 bytes for training)");
   CHECK(std::string(OutOfMemory(1, "a table").what()) == "out of memory (wanted 1 bytes for a table)");
