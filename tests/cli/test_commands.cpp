@@ -257,7 +257,8 @@ TEST_CASE("generate streams: text is there before the end, and a reader that lea
   CHECK(piped.out.rfind("the ", 0) == 0);
   CHECK(piped.out.find(std::to_string(128 + SIGPIPE)) != std::string::npos);
   CHECK(lines_of(piped.err).size() <= 1);  // that the window slides
-  for (const std::string& line : lines_of(piped.err)) CHECK(line.rfind("info: the model has only 32 positions", 0) == 0);
+  for (const std::string& line : lines_of(piped.err))
+    CHECK(line.rfind("info: the model has only 32 positions", 0) == 0);
   const Outcome labels = run_shell(place, "yes a fine day | $capstan predict runs/classifier | head -3");
   CHECK(lines_of(labels.out).size() == 3);
   CHECK(labels.err == "");
