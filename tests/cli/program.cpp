@@ -58,6 +58,11 @@ pid_t spawn(const fs::path& folder, const std::vector<std::string>& command, con
 
 }  // namespace
 
+std::string program_path() {
+  const char* const other = std::getenv("CAPSTAN_PROGRAM");
+  return other != nullptr ? other : CAPSTAN_PROGRAM;
+}
+
 Workplace::Workplace() {
   std::string name = (fs::temp_directory_path() / "capstan-test-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder for the test can be made: " + name);
@@ -90,7 +95,7 @@ std::map<std::string, std::string> Workplace::content(const std::string& name) c
 
 Process::Process(const Workplace& place, const std::vector<std::string>& arguments, const std::string& input) {
   files_.write("in", input);
-  std::vector<std::string> command{CAPSTAN_PROGRAM};
+  std::vector<std::string> command{program_path()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   id_ = spawn(place.folder(), command, files_.folder());
 }
@@ -133,7 +138,7 @@ Outcome run_shell(const Workplace& place, const std::string& command) {
   const Workplace files;
   files.write("in", "");
   const pid_t id =
-      spawn(place.folder(), {"/bin/bash", "-c", "capstan=" CAPSTAN_PROGRAM "; " + command}, files.folder());
+      spawn(place.folder(), {"/bin/bash", "-c", "capstan=" + program_path() + "; " + command}, files.folder());
   int status = 0;
   waitpid(id, &status, 0);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, WIFSIGNALED(status) ? WTERMSIG(status) : 0, files.read("out"),

@@ -11,6 +11,9 @@
 
 namespace capstan::testing {
 
+/// The program under test: CAPSTAN_PROGRAM of the environment, or the one built with the test.
+std::string program_path();
+
 /// How a process ended. `code` is -1 when a signal ended it, and when it had to be killed because it hung.
 struct Outcome {
   int code = -1;

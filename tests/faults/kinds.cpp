@@ -1,0 +1,230 @@
+#include "tests/faults/kinds.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "tests/faults/traced_process.hpp"
+
+namespace capstan::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A training command: this configuration with these keys.
+Kind training(const std::string& name, const std::string& config, std::vector<std::string> keys) {
+  Kind kind;
+  kind.name = name;
+  kind.command = {"train", "--config", config, "--set", "name=" + name, "threads=1"};
+  kind.command.insert(kind.command.end(), keys.begin(), keys.end());
+  kind.runs = {"runs/" + name};
+  return kind;
+}
+
+std::string mixer(const std::string& text) { return "model.layers.0.mixer=" + text; }
+
+std::vector<Kind> make_training_kinds() {
+  const std::string sentencepiece = "data.tokenizer={type: sentencepiece, vocabulary_size: 300}";
+  std::vector<Kind> kinds = {
+      training("averaged", "lm.yaml",
+               {"train.ema_decay=0.9", "train.accumulate=2", "train.micro_batch_tokens=64", "data.windows=random"}),
+      training("cached", "lm.yaml", {sentencepiece, "data.cache=cache", "data.cache_above_mb=0", mixer("aft-simple")}),
+      training("events", "lm.yaml", {"train.tensorboard=true", mixer("{type: attention, heads: 2}")}),
+      training("ngrams", "classifier.yaml",
+               {"model.ngrams.orders=[1,2]", "model.ngrams.buckets=500", "model.ngrams.width=8",
+                "model.ngrams.dropout=0.1", "train.ema_decay=0.9", mixer("{type: aft-conv, heads: 2, window: 3}")}),
+      training("pieces", "classifier.yaml",
+               {sentencepiece, "model.class_weights=balanced", mixer("{type: fastformer, heads: 2}")}),
+      training("full", "classifier.yaml", {"train.batch_tokens=48", "train.optimizer.type=sgd", "train.lr=0.05"}),
+      training("muon", "lm.yaml", {"train.optimizer.type=muon", mixer("{type: flash, chunk: 8, key_dim: 8}")}),
+      training("recall", "recall.yaml", {}),
+      training("listops", "listops.yaml", {"train.optimizer.type=lion"}),
+      training("bf16", "lm.yaml", {"train.precision=bf16", mixer("{type: gau, key_dim: 8}")}),
+      training("often", "lm.yaml", {"train.save_every=1", "train.keep_last=1"}),
+  };
+  Kind sweep;
+  sweep.name = "sweep";
+  sweep.command = {"sweep", "--config", "lm.yaml", "--set", "name=grid", "threads=1", "sweep.seed=[1, 2]"};
+  sweep.runs = {"runs/grid/seed=1", "runs/grid/seed=2"};
+  kinds.push_back(sweep);
+  return kinds;
+}
+
+/// The same command for the second time, after it was killed in the middle.
+Kind resumed(const Kind& kind) {
+  Kind result = kind;
+  result.name = "resumed-" + kind.name;
+  result.half_done = true;
+  return result;
+}
+
+Kind reading(const std::string& name, std::vector<std::string> command, const Kind& trained) {
+  Kind kind;
+  kind.name = name;
+  kind.command = std::move(command);
+  kind.before = {trained.command};
+  return kind;
+}
+
+std::vector<Kind> make_all_kinds() {
+  std::vector<Kind> kinds = training_kinds();
+  const auto trained = [](const std::string& name) {
+    for (const Kind& kind : training_kinds())
+      if (kind.name == name) return kind;
+    throw std::runtime_error("no kind " + name);
+  };
+  for (const char* const name : {"averaged", "cached", "events", "ngrams", "sweep"})
+    kinds.push_back(resumed(trained(name)));
+  kinds.push_back(reading("eval", {"eval", "runs/cached", "--split", "valid"}, trained("cached")));
+  kinds.push_back(reading("predict", {"predict", "runs/ngrams", "lines.txt"}, trained("ngrams")));
+  kinds.push_back(reading("generate", {"generate", "runs/averaged", "-n", "20", "--prompt", "the "},
+                          trained("averaged")));
+  kinds.push_back(reading("compare", {"compare", "runs/averaged"}, trained("averaged")));
+  return kinds;
+}
+
+/// Kills the process at a call.
+class KillAt final : public CallObserver {
+ public:
+  explicit KillAt(int64_t count) : count_(count) {}
+  Verdict before(const CallStop& stop) override {
+    return {stop.count == count_ ? Verdict::Kind::kill_group : Verdict::Kind::proceed};
+  }
+
+ private:
+  int64_t count_;
+};
+
+class CountCalls final : public CallObserver {
+ public:
+  Verdict before(const CallStop& stop) override {
+    count_ = stop.count;
+    return {};
+  }
+  int64_t count() const { return count_; }
+
+ private:
+  int64_t count_ = 0;
+};
+
+void must_succeed(const Outcome& outcome, const std::string& what) {
+  if (outcome.code != 0) throw std::runtime_error(what + " does not run undisturbed:\n" + outcome.err);
+}
+
+/// The folder that prepare() copies; made once per kind.
+const Workplace& prepared(const Kind& kind) {
+  static std::map<std::string, Workplace> places;
+  const bool is_new = places.count(kind.name) == 0;
+  const Workplace& place = places[kind.name];
+  if (!is_new) return place;
+  write_inputs(place);
+  for (const std::vector<std::string>& command : kind.before) must_succeed(run(place, command), kind.name);
+  if (kind.half_done) {
+    CountCalls counted;
+    {
+      const Workplace elsewhere;
+      write_inputs(elsewhere);
+      must_succeed(run_traced(elsewhere, kind.command, counted), kind.name);
+    }
+    KillAt middle(counted.count() * 2 / 3);
+    if (run_traced(place, kind.command, middle).signal == 0) throw std::runtime_error(kind.name + " was not killed");
+  }
+  return place;
+}
+
+}  // namespace
+
+const std::vector<Kind>& training_kinds() {
+  static const std::vector<Kind> kinds = make_training_kinds();
+  return kinds;
+}
+
+const std::vector<Kind>& all_kinds() {
+  static const std::vector<Kind> kinds = make_all_kinds();
+  return kinds;
+}
+
+const Kind& kind_called(const std::string& name) {
+  for (const Kind& kind : all_kinds())
+    if (kind.name == name) return kind;
+  throw std::runtime_error("there is no kind of run called " + name);
+}
+
+void write_inputs(const Workplace& place) {
+  setenv("CAPSTAN_BF16", "emulate", 1);
+  write_samples(place);
+  const std::string lm = place.read("lm.yaml"), model = lm.substr(lm.find("model:"));
+  place.write("recall.yaml",
+              "name: recall\ndata: {type: associative-recall, vocabulary: 64, length: 32, pairs: 4, train: 60, valid: 20, "
+              "test: 10}\n" + model);
+  const std::string classifier = place.read("classifier.yaml");
+  place.write("listops.yaml",
+              "name: listops\ndata: {type: listops, train: 30, valid: 10, test: 10, min_length: 4, max_length: 16}\n" +
+                  classifier.substr(classifier.find("model:")));
+  place.write("lines.txt", "a fine day\nsad night!\ndull\n");
+}
+
+void prepare(const Workplace& place, const Kind& kind) {
+  const Workplace& from = prepared(kind);
+  for (const fs::directory_entry& entry : fs::directory_iterator(from.folder()))
+    copy_files(entry.path(), place.folder() / entry.path().filename());
+}
+
+Result result_of(const Workplace& place, const Kind& kind, const Outcome& outcome) {
+  Result result;
+  for (const std::string& folder : kind.runs)
+    for (const char* const link : {"last", "best"})
+      for (const char* const file : {"model.safetensors", "optimizer.safetensors"}) {
+        const std::string name = folder + "/checkpoints/" + link + "/" + file;
+        result[name] = place.read(name);
+      }
+  if (kind.runs.empty()) result["standard output"] = outcome.out;
+  return result;
+}
+
+const Result& expected_result(const Kind& kind) {
+  static std::map<std::string, Result> results;
+  const auto found = results.find(kind.name);
+  if (found != results.end()) return found->second;
+  Kind unbroken = kind;
+  if (kind.half_done) {
+    unbroken.half_done = false;
+    unbroken.name += " unbroken";
+  }
+  const Workplace place;
+  prepare(place, unbroken);
+  const Outcome outcome = run(place, kind.command);
+  must_succeed(outcome, kind.name);
+  const Result result = result_of(place, kind, outcome);
+  for (const auto& [name, content] : result)
+    if (content.empty()) throw std::runtime_error(kind.name + " leaves no " + name);
+  return results.emplace(kind.name, result).first->second;
+}
+
+std::string differences(const Result& result, const Result& expected) {
+  std::string names;
+  for (const auto& [name, content] : expected) {
+    const auto found = result.find(name);
+    if (found == result.end() || found->second != content) names += (names.empty() ? "" : ", ") + name;
+  }
+  return names;
+}
+
+Extent extent(int default_count) {
+  const char* const count = std::getenv("CAPSTAN_ATTACK_COUNT");
+  const char* const seed = std::getenv("CAPSTAN_ATTACK_SEED");
+  return {count != nullptr ? std::stoi(count) : default_count,
+          seed != nullptr ? static_cast<uint32_t>(std::stoul(seed)) : 1};
+}
+
+std::vector<Kind> chosen(const std::vector<Kind>& kinds) {
+  const char* const only = std::getenv("CAPSTAN_ATTACK_ONLY");
+  if (only == nullptr) return kinds;
+  return {kind_called(only)};
+}
+
+void tell(const std::string& line) {
+  if (std::getenv("CAPSTAN_ATTACK_COUNT") != nullptr) std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+}  // namespace capstan::testing

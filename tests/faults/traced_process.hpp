@@ -1,0 +1,63 @@
+// Runs `capstan` under ptrace and stops it at each call of system_calls.hpp, whoever makes it: the program, a library
+// or the C library itself, in any thread and child process. Nothing is preloaded and the program is not changed.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/cli/program.hpp"
+#include "tests/faults/system_calls.hpp"
+
+namespace capstan::testing {
+
+/// A call at the moment the kernel is about to make it, or has made it.
+struct CallStop {
+  const SystemCall* call = nullptr;
+  int64_t count = 0;  // calls of the process's own so far, this one included; those of the dynamic loader do not count
+  int64_t process = 0;
+  uint64_t arguments[6] = {};
+  int64_t result = 0;             // after the call: -errno for a failure
+  std::string path, second_path;  // absolute; of a descriptor, its file. For symlink, the first is the target's text
+
+  /// From the memory of the process.
+  std::string bytes(uint64_t address, size_t count) const;
+};
+
+/// What becomes of a call.
+struct Verdict {
+  enum class Kind {
+    proceed,
+    fail,         // with `value` as errno; the kernel does nothing
+    fail_after,   // the kernel does it, the program reads `value` as errno: what close() does
+    shorten,      // to `value` bytes
+    kill,         // SIGKILL for the process
+    kill_group    // SIGKILL for the process and its children
+  };
+  Kind kind = Kind::proceed;
+  int64_t value = 0;
+};
+
+class CallObserver {
+ public:
+  CallObserver() = default;
+  virtual ~CallObserver() = default;
+  CallObserver(const CallObserver&) = delete;
+  CallObserver& operator=(const CallObserver&) = delete;
+
+  virtual Verdict before(const CallStop& stop) = 0;
+  /// Called after each call that proceeded, if wants_results().
+  virtual void after(const CallStop&) {}
+  virtual bool wants_results() const { return false; }
+};
+
+struct TracedOutcome : Outcome {
+  bool hung = false;  // it took longer than the limit and was killed
+};
+
+/// Runs the program until it and all its children have ended.
+TracedOutcome run_traced(const Workplace& place, const std::vector<std::string>& arguments, CallObserver& observer,
+                         std::chrono::seconds limit = std::chrono::seconds(60), const std::string& input = "");
+
+}  // namespace capstan::testing
