@@ -163,11 +163,15 @@ void DiskLog::rename(const std::string& from, const std::string& to) {
   if (node < 0) throw std::logic_error("the log has no file " + from);
   const auto [old_folder, old_name] = place_of(from);
   const auto [folder, name] = place_of(to);
-  if (old_folder != folder) throw std::logic_error("a rename to another folder is not modelled: " + from + " " + to);
   const size_t time = note("rename " + fs::path(from).lexically_relative(root_).string() + " " +
                            fs::path(to).lexically_relative(root_).string());
-  folder->names.push_back({time, {{old_name, -1}, {name, node}}});
-  folder->now.erase(old_name);
+  if (old_folder == folder) {
+    folder->names.push_back({time, {{old_name, -1}, {name, node}}});
+  } else {
+    old_folder->names.push_back({time, {{old_name, -1}}, static_cast<int>(folder - nodes_.data())});
+    folder->names.push_back({time, {{name, node}}, static_cast<int>(old_folder - nodes_.data())});
+  }
+  old_folder->now.erase(old_name);
   folder->now[name] = node;
 }
 
@@ -200,28 +204,49 @@ std::string DiskLog::content(const Node& node, size_t prefix, Survival::Data dat
   return content;
 }
 
-void DiskLog::collect(int index, const std::string& path, size_t prefix, const Survival& survival, std::mt19937& random,
-                      DiskImage& image) const {
+size_t DiskLog::kept_until(const Node& folder, size_t prefix, Survival::Names names, std::mt19937& random) const {
+  const size_t safe = last_before(folder.syncs, prefix);
+  switch (names) {
+    case Survival::Names::all:
+      return prefix - 1;
+    case Survival::Names::synced:
+      return safe;
+    case Survival::Names::journal:
+      return last_before(syncs_, prefix);
+    case Survival::Names::drawn: {
+      const size_t first = count_until(folder.names, safe), end = count_until(folder.names, prefix - 1);
+      const size_t count = first + random() % (end - first + 1);
+      return count == 0 ? 0 : folder.names[count - 1].time;
+    }
+  }
+  return 0;
+}
+
+void DiskLog::collect(int index, const std::string& path, const std::vector<size_t>& kept,
+                      const std::vector<std::string>& data, DiskImage& image) const {
   const Node& node = nodes_[static_cast<size_t>(index)];
   if (!path.empty())
-    image[path] = {node.start.kind,
-                   node.start.kind == 'f' ? content(node, prefix, survival.data, random) : node.start.content};
-  if (node.start.kind != 'd') return;
-  const size_t whole = count_until(node.names, prefix - 1), safe = count_until(node.names, last_before(node.syncs, prefix));
-  size_t kept = whole;
-  if (survival.names == Survival::Names::synced) kept = safe;
-  if (survival.names == Survival::Names::journal) kept = count_until(node.names, last_before(syncs_, prefix));
-  if (survival.names == Survival::Names::drawn) kept = safe + random() % (whole - safe + 1);
+    image[path] = {node.start.kind, node.start.kind == 'f' ? data[static_cast<size_t>(index)] : node.start.content};
   std::map<std::string, int> names;
-  for (size_t i = 0; i < kept; ++i)
-    for (const auto& [name, child] : node.names[i].names) names[name] = child;
+  for (const NameChange& change : node.names) {
+    const bool there = change.time <= kept[static_cast<size_t>(index)] ||
+                       (change.other >= 0 && change.time <= kept[static_cast<size_t>(change.other)]);
+    if (there)
+      for (const auto& [name, child] : change.names) names[name] = child;
+  }
   for (const auto& [name, child] : names)
-    if (child >= 0) collect(child, path.empty() ? name : path + "/" + name, prefix, survival, random, image);
+    if (child >= 0) collect(child, path.empty() ? name : path + "/" + name, kept, data, image);
 }
 
 DiskImage DiskLog::after(size_t prefix, const Survival& survival, std::mt19937& random) const {
+  std::vector<size_t> kept;
+  std::vector<std::string> data;
+  for (const Node& node : nodes_) {
+    kept.push_back(kept_until(node, prefix, survival.names, random));
+    data.push_back(node.start.kind == 'f' ? content(node, prefix, survival.data, random) : "");
+  }
   DiskImage image;
-  collect(0, "", prefix, survival, random, image);
+  collect(0, "", kept, data, image);
   return image;
 }
 

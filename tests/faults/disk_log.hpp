@@ -1,6 +1,6 @@
 // What a disk may hold after a loss of power: a log of the changes to a folder, in the order in which they were asked
 // for, and the states that a prefix of it allows. Until a file is synced, its data may be absent, torn or zeros; until a
-// folder is synced, names created, renamed or removed in it may be as before. A single rename is atomic.
+// folder is synced, names created, renamed or removed in it may be as before. A rename is whole or not there.
 #pragma once
 
 #include <cstdint>
@@ -77,6 +77,7 @@ class DiskLog {
   struct NameChange {
     size_t time;
     std::vector<std::pair<std::string, int>> names;  // node, or -1: removed
+    int other = -1;                                  // of a rename from or to another folder, that folder
   };
   struct Node {
     DiskEntry start;  // of a file that was there at the beginning, its content
@@ -94,7 +95,10 @@ class DiskLog {
   std::pair<Node*, std::string> place_of(const std::string& path);
   void set(const std::string& path, int node, size_t time);
   std::string content(const Node& node, size_t prefix, Survival::Data data, std::mt19937& random) const;
-  void collect(int node, const std::string& path, size_t prefix, const Survival& survival, std::mt19937& random,
+  /// The last change of a folder's names that survives; those of other times do when they belong to a rename whose other
+  /// folder keeps it.
+  size_t kept_until(const Node& folder, size_t prefix, Survival::Names names, std::mt19937& random) const;
+  void collect(int node, const std::string& path, const std::vector<size_t>& kept, const std::vector<std::string>& data,
                DiskImage& image) const;
 
   std::filesystem::path root_;

@@ -63,6 +63,19 @@ TEST_CASE("names that were not synced are as before; a rename is whole or not th
   CHECK(left(log, Names::all, Data::all) == "runs/ runs/deep/ runs/deep/link->x");
 }
 
+TEST_CASE("a rename to another folder leaves the file in one of both") {
+  const Workplace place;
+  place.write("partial/index", "x");
+  place.write("cache/other", "y");
+  DiskLog log(place.folder());
+  const std::string root = std::filesystem::canonical(place.folder()).string();
+  log.rename(root + "/partial/index", root + "/cache/index");
+  CHECK(left(log, Names::synced, Data::all) == "cache/ cache/other=y partial/ partial/index=x");
+  SUBCASE("the new folder is synced") { log.sync(root + "/cache"); }
+  SUBCASE("the old one is") { log.sync(root + "/partial"); }
+  CHECK(left(log, Names::synced, Data::all) == "cache/ cache/index=x cache/other=y partial/");
+}
+
 TEST_CASE("a sample of power losses: the same command ends with the same bits") {
   const PowerLosses losses = lose_power(kind_called("often"), 20, 1);
   MESSAGE(losses.states, " states of the disk, ", losses.tried, " tried");
