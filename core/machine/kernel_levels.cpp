@@ -13,10 +13,24 @@ namespace {
 constexpr size_t level_count = std::tuple_size<KernelTable::Levels>::value;
 constexpr std::array<const char*, level_count> names = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
 
+#if defined(__clang__)  // 14 knows features only
+bool cpu_has_v3() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("bmi2");
+}
+bool cpu_has_v4() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+#else
+bool cpu_has_v3() { return __builtin_cpu_supports("x86-64-v3"); }
+bool cpu_has_v4() { return __builtin_cpu_supports("x86-64-v4"); }
+#endif
+
 /// Levels this CPU has. The first one is what everything is compiled for.
 size_t usable_levels() {
-  if (!__builtin_cpu_supports("x86-64-v3")) return 1;
-  return __builtin_cpu_supports("x86-64-v4") ? 3 : 2;
+  if (!cpu_has_v3()) return 1;
+  return cpu_has_v4() ? 3 : 2;
 }
 
 /// Of `name` among the names; level_count when it is none of them.

@@ -1,5 +1,5 @@
 // A run that is killed, or asked to stop, goes on by the same command and ends with the weights of an unbroken one.
-// long_kills.cpp does the same more often.
+// tests/faults does the same more often and for every kind of run.
 #include <doctest/doctest.h>
 #include <signal.h>
 

@@ -18,8 +18,8 @@ size_t last_before(const std::vector<size_t>& times, size_t prefix) {
 /// How many of these changes were made up to `time`.
 template <class Change>
 size_t count_until(const std::vector<Change>& changes, size_t time) {
-  return static_cast<size_t>(std::count_if(changes.begin(), changes.end(),
-                                           [time](const Change& change) { return change.time <= time; }));
+  return static_cast<size_t>(
+      std::count_if(changes.begin(), changes.end(), [time](const Change& change) { return change.time <= time; }));
 }
 
 void overwrite(std::string& content, uint64_t offset, const std::string& bytes) {
@@ -33,9 +33,10 @@ const std::vector<Survival>& survivals() {
   using Names = Survival::Names;
   using Data = Survival::Data;
   static const std::vector<Survival> list = {
-      {Names::all, Data::all},    {Names::synced, Data::synced},  {Names::all, Data::synced},   {Names::all, Data::zeros},
-      {Names::all, Data::torn},   {Names::synced, Data::all},     {Names::journal, Data::synced}, {Names::journal, Data::all},
-      {Names::drawn, Data::drawn}, {Names::journal, Data::drawn}, {Names::drawn, Data::synced},
+      {Names::all, Data::all},        {Names::synced, Data::synced}, {Names::all, Data::synced},
+      {Names::all, Data::zeros},      {Names::all, Data::torn},      {Names::synced, Data::all},
+      {Names::journal, Data::synced}, {Names::journal, Data::all},   {Names::drawn, Data::drawn},
+      {Names::journal, Data::drawn},  {Names::drawn, Data::synced},
   };
   return list;
 }
@@ -137,7 +138,9 @@ void DiskLog::create(const std::string& path, const DiskEntry& entry, const char
 
 void DiskLog::create_file(const std::string& path) { create(path, {'f', ""}, "create"); }
 void DiskLog::create_folder(const std::string& path) { create(path, {'d', ""}, "mkdir"); }
-void DiskLog::create_link(const std::string& path, const std::string& target) { create(path, {'l', target}, "symlink"); }
+void DiskLog::create_link(const std::string& path, const std::string& target) {
+  create(path, {'l', target}, "symlink");
+}
 
 void DiskLog::write(const std::string& path, uint64_t offset, const std::string& bytes) {
   const int node = find(path);
@@ -185,7 +188,8 @@ void DiskLog::sync(const std::string& path) {
 
 std::string DiskLog::content(const Node& node, size_t prefix, Survival::Data data, std::mt19937& random) const {
   using Data = Survival::Data;
-  const size_t whole = count_until(node.data, prefix - 1), safe = count_until(node.data, last_before(node.syncs, prefix));
+  const size_t whole = count_until(node.data, prefix - 1),
+               safe = count_until(node.data, last_before(node.syncs, prefix));
   size_t kept = data == Data::synced ? safe : whole;
   if (data == Data::drawn) kept = safe + random() % (whole - safe + 1);
   const bool torn = (data == Data::torn || (data == Data::drawn && random() % 2 == 0)) && kept > safe;

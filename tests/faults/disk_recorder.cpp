@@ -52,7 +52,8 @@ Verdict DiskRecorder::before(const CallStop&) { return {}; }
 
 void DiskRecorder::opened(const CallStop& stop, uint64_t flags) {
   std::error_code error;
-  const std::string path = fs::read_symlink(process_file(stop, "fd", static_cast<uint64_t>(stop.result)), error).string();
+  const std::string path =
+      fs::read_symlink(process_file(stop, "fd", static_cast<uint64_t>(stop.result)), error).string();
   if (error || !log_.holds(path)) return;
   if ((flags & O_TMPFILE) == O_TMPFILE) unknown_ += "O_TMPFILE " + path + "\n";
   if (!log_.knows(path)) return log_.create_file(path);

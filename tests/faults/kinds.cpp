@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <regex>
 #include <stdexcept>
 
 #include "tests/faults/traced_process.hpp"
@@ -77,8 +78,8 @@ std::vector<Kind> make_all_kinds() {
     kinds.push_back(resumed(trained(name)));
   kinds.push_back(reading("eval", {"eval", "runs/cached", "--split", "valid"}, trained("cached")));
   kinds.push_back(reading("predict", {"predict", "runs/ngrams", "lines.txt"}, trained("ngrams")));
-  kinds.push_back(reading("generate", {"generate", "runs/averaged", "-n", "20", "--prompt", "the "},
-                          trained("averaged")));
+  kinds.push_back(
+      reading("generate", {"generate", "runs/averaged", "-n", "20", "--prompt", "the "}, trained("averaged")));
   kinds.push_back(reading("compare", {"compare", "runs/averaged"}, trained("averaged")));
   return kinds;
 }
@@ -154,9 +155,11 @@ void write_inputs(const Workplace& place) {
   setenv("CAPSTAN_BF16", "emulate", 1);
   write_samples(place);
   const std::string lm = place.read("lm.yaml"), model = lm.substr(lm.find("model:"));
-  place.write("recall.yaml",
-              "name: recall\ndata: {type: associative-recall, vocabulary: 64, length: 32, pairs: 4, train: 60, valid: 20, "
-              "test: 10}\n" + model);
+  place.write(
+      "recall.yaml",
+      "name: recall\ndata: {type: associative-recall, vocabulary: 64, length: 32, pairs: 4, train: 60, valid: 20, "
+      "test: 10}\n" +
+          model);
   const std::string classifier = place.read("classifier.yaml");
   place.write("listops.yaml",
               "name: listops\ndata: {type: listops, train: 30, valid: 10, test: 10, min_length: 4, max_length: 16}\n" +
@@ -170,14 +173,26 @@ void prepare(const Workplace& place, const Kind& kind) {
     copy_files(entry.path(), place.folder() / entry.path().filename());
 }
 
+namespace {
+
+/// Lines of metrics without what differs from run to run.
+std::string without_times(const std::string& lines) {
+  static const std::regex varying("\"(seconds|tokens_per_second|rss_bytes|peak_rss_bytes)\":[^,}]*,?");
+  return std::regex_replace(lines, varying, "");
+}
+
+}  // namespace
+
 Result result_of(const Workplace& place, const Kind& kind, const Outcome& outcome) {
   Result result;
-  for (const std::string& folder : kind.runs)
+  for (const std::string& folder : kind.runs) {
+    result[folder + "/metrics.jsonl"] = without_times(place.read(folder + "/metrics.jsonl"));
     for (const char* const link : {"last", "best"})
       for (const char* const file : {"model.safetensors", "optimizer.safetensors"}) {
         const std::string name = folder + "/checkpoints/" + link + "/" + file;
         result[name] = place.read(name);
       }
+  }
   if (kind.runs.empty()) result["standard output"] = outcome.out;
   return result;
 }

@@ -55,7 +55,8 @@ int64_t promised_step(const DiskLog& log, const std::string& run, size_t prefix)
 std::string explain(const Kind& kind, const DiskLog& log, const State& state) {
   std::string text = kind.name + ", power lost after entry " + std::to_string(state.prefix - 1) + " of " +
                      std::to_string(log.length() - 1) + " with " + describe(state.survival) + "; the last entries:";
-  for (size_t i = state.prefix - std::min<size_t>(state.prefix, 6); i < state.prefix; ++i) text += "\n  " + log.entry(i);
+  for (size_t i = state.prefix - std::min<size_t>(state.prefix, 6); i < state.prefix; ++i)
+    text += "\n  " + log.entry(i);
   return text;
 }
 
@@ -75,7 +76,8 @@ void check_state(const Kind& kind, const DiskLog& log, const State& state) {
   INFO(name);
   for (const std::string& run : kind.runs) {
     const int64_t promised = promised_step(log, run, state.prefix), found = step_of_link(state.image, run);
-    CHECK_MESSAGE(found >= promised, run, ": the checkpoint of step ", promised, " was synced, but is lost: now ", found);
+    CHECK_MESSAGE(found >= promised, run, ": the checkpoint of step ", promised, " was synced, but is lost: now ",
+                  found);
     if (found < promised) tell(name + "\n  lost: step " + std::to_string(promised) + " of " + run);
   }
   const Workplace place;
@@ -125,7 +127,8 @@ PowerLosses lose_power(const Kind& kind, size_t most, uint32_t seed) {
   std::shuffle(states.begin(), states.end(), random);
   for (size_t i = 0; i < losses.tried; ++i) {
     check_state(kind, log, states[i]);
-    if (i % 100 == 99) tell(kind.name + ": " + std::to_string(i + 1) + " of " + std::to_string(losses.tried) + " states");
+    if (i % 100 == 99)
+      tell(kind.name + ": " + std::to_string(i + 1) + " of " + std::to_string(losses.tried) + " states");
   }
   return losses;
 }

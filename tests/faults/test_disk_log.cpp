@@ -16,7 +16,9 @@ std::string left(const DiskLog& log, Names names, Data data) {
   std::string text;
   for (const auto& [path, entry] : log.after(log.length(), {names, data}, random))
     text += (text.empty() ? "" : " ") + path +
-            (entry.kind == 'd' ? "/" : entry.kind == 'l' ? "->" + entry.content : "=" + entry.content);
+            (entry.kind == 'd'   ? "/"
+             : entry.kind == 'l' ? "->" + entry.content
+                                 : "=" + entry.content);
   return text;
 }
 

@@ -90,8 +90,9 @@ std::string descriptor_path(int64_t process, uint64_t descriptor) {
 
 std::string absolute(int64_t process, uint64_t folder, const std::string& path) {
   if (!path.empty() && path.front() == '/') return path;
-  const std::string base = static_cast<int>(folder) == AT_FDCWD ? link_target("/proc/" + std::to_string(process) + "/cwd")
-                                                                : descriptor_path(process, folder);
+  const std::string base = static_cast<int>(folder) == AT_FDCWD
+                               ? link_target("/proc/" + std::to_string(process) + "/cwd")
+                               : descriptor_path(process, folder);
   return path.empty() ? base : base + "/" + path;
 }
 
@@ -221,7 +222,8 @@ class Tracer {
     state.stop.call = call;
     state.stop.count = ++count_;
     state.stop.process = thread;
-    const uint64_t arguments[] = {registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9};
+    const uint64_t arguments[] = {registers.rdi, registers.rsi, registers.rdx,
+                                  registers.r10, registers.r8,  registers.r9};
     std::copy_n(arguments, 6, state.stop.arguments);
     find_paths(state.stop);
     state.verdict = observer_.before(state.stop);

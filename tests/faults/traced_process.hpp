@@ -29,11 +29,11 @@ struct CallStop {
 struct Verdict {
   enum class Kind {
     proceed,
-    fail,         // with `value` as errno; the kernel does nothing
-    fail_after,   // the kernel does it, the program reads `value` as errno: what close() does
-    shorten,      // to `value` bytes
-    kill,         // SIGKILL for the process
-    kill_group    // SIGKILL for the process and its children
+    fail,        // with `value` as errno; the kernel does nothing
+    fail_after,  // the kernel does it, the program reads `value` as errno: what close() does
+    shorten,     // to `value` bytes
+    kill,        // SIGKILL for the process
+    kill_group   // SIGKILL for the process and its children
   };
   Kind kind = Kind::proceed;
   int64_t value = 0;

@@ -1,6 +1,7 @@
 // Rounding to bf16, and products of bf16 numbers.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -240,5 +241,22 @@ TEST_CASE("who computes products of bf16 can be chosen, and where there is an ob
     CHECK(bf16_backend() == Bf16Backend::onednn);
   } else {
     CHECK_THROWS_AS(set_bf16_backend(Bf16Backend::onednn), std::invalid_argument);
+  }
+}
+
+TEST_CASE("rounding to bf16 and back writes the elements asked for, and none after them") {
+  constexpr float untouched = 77;
+  const RestoredBf16 restored;
+  set_threads(2);
+  for (const size_t count : {0, 1, 15, 16, 17, 16383, 16384, 16385, 40001}) {
+    INFO(count, " elements");
+    const std::vector<float> numbers(count, 1.5f);
+    std::vector<Bf16> rounded(count + 1, to_bf16(untouched));
+    std::vector<float> widened(count + 1, untouched);
+    kernels::round_to_bf16(rounded.data(), numbers.data(), static_cast<int64_t>(count));
+    kernels::widen_bf16(widened.data(), rounded.data(), static_cast<int64_t>(count));
+    CHECK(std::all_of(widened.begin(), widened.end() - 1, [](float x) { return x == 1.5f; }));
+    CHECK(to_float(rounded[count]) == untouched);
+    CHECK(widened[count] == untouched);
   }
 }

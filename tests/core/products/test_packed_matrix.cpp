@@ -158,3 +158,29 @@ TEST_CASE("a row times a matrix agrees with two loops") {
     }
   }
 }
+
+TEST_CASE("packing reads the weight and nothing after it: what fills the last panel is zero") {
+  const real unread = std::numeric_limits<real>::quiet_NaN();
+  for (const int64_t out : {1, 15, 16, 17, 31, 32, 33})
+    for (const int64_t in : {1, 2, 7}) {
+      INFO(out, " outputs, ", in, " inputs");
+      std::vector<real> weight(static_cast<size_t>(out * in), real{1});
+      weight.resize(weight.size() + static_cast<size_t>(in * kernels::gemv_panel), unread);
+      const int64_t panels = kernels::gemv_panels(out), panel = kernels::gemv_panel;
+      std::vector<real> packed(static_cast<size_t>(panels * panel * in), unread);
+      std::vector<kernels::Bf16Pair> pairs(packed.size() / 2, {0xffffffff});
+      kernels::gemv_pack(weight.data(), out, in, 0, panels, packed.data());
+      kernels::gemv_pack(weight.data(), out, in, 0, panels, pairs.data());
+      const auto at = [&](int64_t output, int64_t k) {
+        return static_cast<size_t>(((output / panel) * in + k) * panel + output % panel);
+      };
+      for (int64_t output = 0; output < panels * panel; ++output)
+        for (int64_t k = 0; k < in; ++k) {
+          CHECK(packed[at(output, k)] == (output < out ? 1 : 0));
+          const int64_t lane = output % panel;
+          const uint32_t bits =
+              pairs[(at(output, k) - static_cast<size_t>(lane)) / 2 + static_cast<size_t>(lane % (panel / 2))].bits;
+          CHECK((lane < panel / 2 ? bits & 0xffff : bits >> 16) == (output < out ? 0x3f80u : 0u));  // 1 in bf16
+        }
+    }
+}
