@@ -1,8 +1,9 @@
 #!/bin/bash
 # What takes too long for every change: clang-tidy over all files (scripts/lint.sh --all); the API documentation; the whole suite under
-# AddressSanitizer and UndefinedBehaviorSanitizer (any report fails the test that caused it); the tests labelled `long` with the release
-# build, a training run killed ten times among them; and the portable build: all tests with the best kernels, those of core and nn
-# with the kernels of each level.
+# AddressSanitizer and UndefinedBehaviorSanitizer (any report fails the test that caused it); ThreadSanitizer (scripts/test-threads.sh);
+# the tests labelled `long` with the release build, among them training that is killed, whose system calls fail and whose power is lost
+# (scripts/attack.sh does more of the same); and the portable build: all tests with the best kernels, those of core and nn with the
+# kernels of each level.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,6 +24,9 @@ export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:check_initialization_o
 export UBSAN_OPTIONS=print_stacktrace=1
 echo "== sanitizers"
 scripts/run-tests.sh build/asan -LE long || status=1
+
+echo "== threads"
+scripts/test-threads.sh || status=1
 
 cmake --build --preset release
 echo "== long tests"

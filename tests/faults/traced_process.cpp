@@ -17,8 +17,10 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <mutex>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -225,6 +227,7 @@ class Tracer {
     const uint64_t arguments[] = {registers.rdi, registers.rsi, registers.rdx,
                                   registers.r10, registers.r8,  registers.r9};
     std::copy_n(arguments, 6, state.stop.arguments);
+    state.stop.stack = registers.rsp;
     find_paths(state.stop);
     state.verdict = observer_.before(state.stop);
     enact(thread, state, registers);
@@ -315,6 +318,22 @@ pid_t start(const Workplace& place, std::vector<std::string> words, const Workpl
 }
 
 }  // namespace
+
+std::string CallStop::caller() const {
+  const std::string word = memory_of(process, stack, sizeof(uint64_t));
+  uint64_t address = 0;
+  if (word.size() == sizeof address) std::memcpy(&address, word.data(), sizeof address);
+  std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream fields(line);
+    uint64_t begin = 0, end = 0;
+    char dash = 0;
+    std::string rights, offset, device, node, path;
+    fields >> std::hex >> begin >> dash >> end >> rights >> offset >> device >> node >> path;
+    if (address >= begin && address < end) return path;
+  }
+  return "";
+}
 
 std::string CallStop::bytes(uint64_t address, size_t size) const { return memory_of(process, address, size); }
 

@@ -21,6 +21,11 @@ struct CallStop {
   int64_t result = 0;             // after the call: -errno for a failure
   std::string path, second_path;  // absolute; of a descriptor, its file. For symlink, the first is the target's text
 
+  uint64_t stack = 0;  // pointer to the top
+
+  /// The library or program that called the C library's function for this call, where that function keeps nothing on the
+  /// stack, as mmap() does. While the process is stopped.
+  std::string caller() const;
   /// From the memory of the process.
   std::string bytes(uint64_t address, size_t count) const;
 };

@@ -1,0 +1,57 @@
+#!/bin/bash
+# ThreadSanitizer over the tests of core (float), data and train and a short training of every system, each with two threads; any report
+# fails. Built with clang, whose OpenMP library tells ThreadSanitizer of its barriers through libarcher: GCC's library does not, and
+# every parallel loop would be reported as a race. What is suppressed, with reasons: tests/tsan.supp.
+#   scripts/test-threads.sh [TEST PROGRAM...]     these test programs only (test_core, test_data, test_train)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+programs=("$@")
+if [ $# -eq 0 ]; then programs=(test_core test_data test_train); fi
+[ -e build/tsan/build.ninja ] || cmake --preset tsan
+cmake --build --preset tsan --target capstan "${programs[@]}"
+
+archer=$(ls /usr/lib/llvm-14/lib/libarcher.so)
+export OMP_TOOL_LIBRARIES=$archer OMP_NUM_THREADS=2
+# OpenBLAS and the other libraries are not compiled with ThreadSanitizer: what happens within them is not seen.
+export ARCHER_OPTIONS=ignore_serial=1
+export TSAN_OPTIONS="ignore_noninstrumented_modules=1 suppressions=$PWD/tests/tsan.supp exitcode=66 halt_on_error=0 second_deadlock_stack=1"
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+status=0
+# run NAME COMMAND...: its output is shown only when it fails.
+run() {
+  local name=$1
+  shift
+  if "$@" >"$folder/log" 2>&1 </dev/null; then
+    echo "passed: $name"
+  else
+    echo "FAILED: $name"
+    cat "$folder/log"
+    status=1
+  fi
+}
+for program in "${programs[@]}"; do run "$program" "build/tsan/bin/$program"; done
+
+if [ $# -eq 0 ]; then
+  for i in {1..400}; do echo "the tape turns a drum and wire number $i runs out slow"; done >"$folder/text.txt"
+  cat >"$folder/lm.yaml" <<END
+name: lm
+folder: $folder/runs
+threads: 2
+data: {type: text, train: [$folder/text.txt], sequence_length: 64, cache: $folder/cache, cache_above_mb: 0}
+model:
+  type: language-model
+  width: 64
+  max_length: 64
+  dropout: 0.1
+  ngram_embedding: {orders: [2], buckets: 500, width: 8}
+  layers: [{mixer: {type: aft-local}}]
+train: {steps: 6, batch_size: 16, valid_every: 3, save_every: 2, ema_decay: 0.9, tensorboard: true, progress: plain}
+END
+  for mixer in aft-local aft-simple aft-full aft-conv gau fastformer attention flash; do
+    run "training with $mixer" build/tsan/capstan train --config "$folder/lm.yaml" --set "name=$mixer" "model.layers.0.mixer.type=$mixer"
+  done
+fi
+exit $status
