@@ -35,7 +35,7 @@ PROGRAMS = {
     "train": ("test_train",),
 }
 LAST = ("test_cli",)
-FARTHER = {"core": 2, "nn": 2, "models": 2, "data": 1, "train": 1}  # so many programs of PROGRAMS are the room's own
+OWN = {"core": 2, "nn": 2, "models": 2, "data": 1, "train": 1}  # so many of them are the room's own
 MEMORY_MB = 6000
 BUILD_SECONDS = 1200
 
@@ -123,9 +123,6 @@ class Laboratory:
                     found[site.kind].append(site)
         return found
 
-    def programs_for(self, file):
-        return PROGRAMS[file.split("/")[0]] + LAST
-
     def build(self, programs):
         """Exit code; None after a time-out."""
         return self.run(["cmake", "--build", str(self.build_folder), "--target", *programs], BUILD_SECONDS, limited=False)
@@ -156,23 +153,25 @@ class Laboratory:
                 pass
             process.wait()
 
-    def time_tests(self):
-        """Seconds of every test program without a mutant; they must pass."""
+    def time_tests(self, rooms):
+        """Seconds of every test program that passes without a mutant."""
         path = self.folder / "times.json"
-        if path.exists():
-            return json.loads(path.read_text())
-        names = sorted({name for programs in PROGRAMS.values() for name in programs} | set(LAST))
+        times = json.loads(path.read_text()) if path.exists() else {}
+        names = [*dict.fromkeys(name for room in rooms for name in PROGRAMS[room]), *LAST]
+        names = [name for name in names if name not in times]
+        if not names:
+            return times
         print("building", *names, flush=True)
         if subprocess.run(["cmake", "--build", str(self.build_folder), "--target", *names], cwd=self.tree).returncode != 0:
             sys.exit("mutate.py: the unchanged sources do not build")
-        times = {}
         for name in names:
             start = time.time()
             code = self.test(name, 3600)
-            times[name] = time.time() - start
-            print(f"{name}: exit {code}, {times[name]:.0f} s", flush=True)
-            if code != 0:
-                sys.exit(f"mutate.py: {name} fails with the unchanged sources")
+            print(f"{name}: exit {code}, {time.time() - start:.0f} s", flush=True)
+            if code == 0:
+                times[name] = time.time() - start
+            else:
+                print(f"mutate.py: {name} fails with the unchanged sources and is left out", file=sys.stderr, flush=True)
         path.write_text(json.dumps(times))
         return times
 
@@ -181,8 +180,8 @@ class Laboratory:
         path = self.tree / site.file
         original = path.read_text()
         room = site.file.split("/")[0]
-        own = sorted(PROGRAMS[room][:FARTHER[room]], key=times.get)
-        programs = [*own, *PROGRAMS[room][FARTHER[room]:], *LAST]
+        programs = sorted(PROGRAMS[room][:OWN[room]], key=lambda name: times.get(name, 0)) + [*PROGRAMS[room][OWN[room]:], *LAST]
+        programs = [name for name in programs if name in times]
         start = time.time()
         record = dict(site._asdict())
         try:
@@ -238,21 +237,23 @@ def main():
     if options.report:
         return report(read_records(laboratory.records))
     laboratory.set_up()
-    times = laboratory.time_tests()
-    found = laboratory.sites(options.rooms.split(","))
+    rooms = options.rooms.split(",")
+    times = laboratory.time_tests(rooms)
+    found = laboratory.sites(rooms)
     if options.single:
         chosen = [site for sites in found.values() for site in sites
                   if f"{site.file}:{site.line}:{site.kind}:{site.column}" == options.single]
         for site in chosen:
             print(json.dumps(laboratory.attempt(site, times, options.most_objects)))
         return None
-    records = read_records(laboratory.records)
+    drawn_by = {"seed": options.seed, "rooms": options.rooms}
+    records = [record for record in read_records(laboratory.records) if drawn_by.items() <= record.items()]
     done = {record["index"] for record in records}
     tried = sum(record["outcome"] in ("killed", "survived") for record in records)
     index = 0
     while tried < options.count:
         if index not in done:
-            record = dict(laboratory.attempt(draw(found, options.seed, index), times, options.most_objects), index=index)
+            record = dict(laboratory.attempt(draw(found, options.seed, index), times, options.most_objects), index=index, **drawn_by)
             with laboratory.records.open("a") as file:
                 file.write(json.dumps(record) + "\n")
             tried += record["outcome"] in ("killed", "survived")
