@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <condition_variable>
 #include <cstddef>
@@ -328,9 +329,9 @@ std::string CallStop::caller() const {
     std::istringstream fields(line);
     uint64_t begin = 0, end = 0;
     char dash = 0;
-    std::string rights, offset, device, node, path;
-    fields >> std::hex >> begin >> dash >> end >> rights >> offset >> device >> node >> path;
-    if (address >= begin && address < end) return path;
+    std::string rights, offset, device, node, file;
+    fields >> std::hex >> begin >> dash >> end >> rights >> offset >> device >> node >> file;
+    if (address >= begin && address < end) return file;
   }
   return "";
 }

@@ -1,0 +1,108 @@
+// The tracer does what it says: it sees the calls of the program and its children, and what it does to one happens.
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <functional>
+#include <set>
+
+#include "tests/faults/kinds.hpp"
+#include "tests/faults/traced_process.hpp"
+
+namespace capstan::testing {
+namespace {
+
+/// Applies a verdict to the calls that a condition picks.
+class OnCalls final : public CallObserver {
+ public:
+  using Condition = std::function<bool(const CallStop&)>;
+  OnCalls(Condition condition, Verdict verdict) : condition_(std::move(condition)), verdict_(verdict) {}
+
+  Verdict before(const CallStop& stop) override {
+    processes.insert(stop.process);
+    ++calls;
+    if (!condition_(stop)) return {};
+    ++met;
+    return verdict_;
+  }
+
+  int calls = 0, met = 0;
+  std::set<int64_t> processes;
+
+ private:
+  Condition condition_;
+  Verdict verdict_;
+};
+
+OnCalls::Condition at_file(long call, const std::string& ending) {
+  return [call, ending](const CallStop& stop) {
+    return stop.call->number == call && stop.path.size() >= ending.size() &&
+           stop.path.compare(stop.path.size() - ending.size(), ending.size(), ending) == 0;
+  };
+}
+
+const std::vector<std::string> train{"train", "--config", "lm.yaml", "--set", "train.steps=2", "threads=1"};
+
+TEST_CASE("a failing call is one that the program sees, and its message names the file") {
+  const Workplace place;
+  write_inputs(place);
+  OnCalls full(at_file(SYS_write, "model.safetensors"), {Verdict::Kind::fail, ENOSPC});
+  const TracedOutcome outcome = run_traced(place, train, full);
+  CHECK(full.met > 0);
+  CHECK(outcome.code == 1);
+  CHECK(contains(outcome.err, "model.safetensors: No space left on device"));
+  OnCalls closing(at_file(SYS_close, "model.safetensors"), {Verdict::Kind::fail_after, EIO});
+  const TracedOutcome second = run_traced(place, train, closing);
+  CHECK(second.code == 1);
+  CHECK(contains(second.err, "Input/output error"));
+  OnCalls none([](const CallStop&) { return false; }, {});
+  CHECK(run_traced(place, train, none).code == 0);
+  CHECK(none.calls > 100);
+}
+
+TEST_CASE("short reads and writes, one byte at a time, change nothing") {
+  const Workplace place, other;
+  write_inputs(place);
+  write_inputs(other);
+  REQUIRE(run(other, train).code == 0);
+  for (const long call : {SYS_read, SYS_write}) {
+    OnCalls slow(
+        [&](const CallStop& stop) {
+          return stop.call->number == call && stop.path.rfind(place.folder().string(), 0) == 0 && stop.arguments[2] > 0;
+        },
+        {Verdict::Kind::shorten, 1});
+    std::filesystem::remove_all(place / "runs");
+    REQUIRE(run_traced(place, train, slow).code == 0);
+    CHECK(slow.met > (call == SYS_write ? 1000 : 10));
+    const std::string model = "runs/lm/checkpoints/last/model.safetensors";
+    const bool same = place.read(model) == other.read(model);
+    CHECK(same);
+  }
+}
+
+TEST_CASE("a kill at a call ends the process there; with its children, all of them") {
+  const Workplace place;
+  const Kind& sweep = kind_called("sweep");
+  write_inputs(place);
+  const auto in_child = at_file(SYS_fsync, "state.json");
+  OnCalls kill(in_child, {Verdict::Kind::kill_group});
+  CHECK(run_traced(place, sweep.command, kill).signal == SIGKILL);
+  CHECK(kill.met == 1);
+  CHECK(kill.processes.size() >= 2);
+  CHECK(place.read("runs/grid/seed=1/checkpoints/last/state.json") == "");
+}
+
+TEST_CASE("what does not end within the limit is killed and reported") {
+  const Workplace place;
+  write_inputs(place);
+  OnCalls none([](const CallStop&) { return false; }, {});
+  const TracedOutcome outcome =
+      run_traced(place, {"train", "--config", "lm.yaml", "--set", "train.steps=100000000", "train.save_every=0"}, none,
+                 std::chrono::seconds(1));
+  CHECK(outcome.hung);
+  CHECK(outcome.signal == SIGKILL);
+}
+
+}  // namespace
+}  // namespace capstan::testing
