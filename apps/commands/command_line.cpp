@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <stdexcept>
@@ -6,9 +7,23 @@
 #include "apps/commands/commands.hpp"
 #include "apps/runs/log.hpp"
 #include "core/base/error.hpp"
+#include "core/io/file.hpp"
 #include "core/machine/kernel_levels.hpp"
 
 namespace capstan {
+namespace {
+
+/// The message of std::filesystem names a function; this one is like those of core/io/file.hpp.
+std::string describe(const std::filesystem::filesystem_error& error) {
+  try {
+    throw_file_error("read", error.path1().string(), error.code().value());
+  } catch (const Error& described) {
+    return described.what();
+  }
+}
+
+}  // namespace
+
 void flush_output() {
   if (!std::cout.flush())
     throw Error("cannot write to standard output: the disk may be full, or the reading program may have ended");
@@ -28,6 +43,9 @@ int run_command(const Command& command) {
     return exit_failed;
   } catch (const std::length_error&) {  // a size that no memory has
     log_out_of_memory(std::bad_alloc());
+    return exit_failed;
+  } catch (const std::filesystem::filesystem_error& error) {
+    log_error(describe(error));
     return exit_failed;
   } catch (const std::exception& error) {
     log_error(error.what());

@@ -61,6 +61,23 @@ TEST_CASE("a failing call is one that the program sees, and its message names th
   CHECK(none.calls > 100);
 }
 
+TEST_CASE("a file or link that cannot be examined: the message is as of any other call") {
+  const Workplace place;
+  write_inputs(place);
+  REQUIRE(run(place, train).code == 0);
+  for (const auto& [call, name] : {std::pair<long, std::string>(SYS_newfstatat, "lm/config.yaml"),
+                                   {SYS_newfstatat, "last/state.json"},
+                                   {SYS_newfstatat, "lm/tokenizer.json"}}) {
+    OnCalls examine(at_file(call, name), {Verdict::Kind::fail, EIO});
+    const TracedOutcome outcome = run_traced(place, {"eval", "runs/lm/checkpoints/last", "--split", "valid"}, examine);
+    INFO(name, ", met ", examine.met, ": ", outcome.err);
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.err, name));
+    CHECK(contains(outcome.err, "Input/output error (check the disk and the path)"));
+    CHECK(indecency(outcome) == "");
+  }
+}
+
 TEST_CASE("short reads and writes, one byte at a time, change nothing") {
   const Workplace place, other;
   write_inputs(place);
