@@ -84,6 +84,10 @@ def sites_in(file, text):
             yield Site(file, number, "statement", start, code[start:], "static_cast<void>(0);")
 
 
+def place(site):
+    return f"{site.file}:{site.line}:{site.kind}:{site.column}"
+
+
 def mutated(text, site):
     lines = text.split("\n")
     line = lines[site.line - 1]
@@ -219,8 +223,8 @@ def report(records):
     print("\n| place | change | reason |\n|---|---|---|")
     for record in records:
         if record["outcome"] == "survived":
-            print(f"| {record['file']}:{record['line']}:{record['kind']}:{record['column']} | `{record['before'].strip()}` → "
-                  f"`{record['after'].strip()}` | |")
+            site = Site(**{name: record[name] for name in Site._fields})
+            print(f"| {place(site)} | `{site.before.strip()}` → `{site.after.strip()}` | |")
 
 
 def main():
@@ -242,18 +246,22 @@ def main():
     found = laboratory.sites(rooms)
     if options.single:
         chosen = [site for sites in found.values() for site in sites
-                  if f"{site.file}:{site.line}:{site.kind}:{site.column}" == options.single]
+                  if place(site) == options.single]
         for site in chosen:
             print(json.dumps(laboratory.attempt(site, times, options.most_objects)))
         return None
     drawn_by = {"seed": options.seed, "rooms": options.rooms}
-    records = [record for record in read_records(laboratory.records) if drawn_by.items() <= record.items()]
+    records = read_records(laboratory.records)
+    seen = {place(Site(**{name: record[name] for name in Site._fields})) for record in records}
+    records = [record for record in records if drawn_by.items() <= record.items()]
     done = {record["index"] for record in records}
     tried = sum(record["outcome"] in ("killed", "survived") for record in records)
     index = 0
     while tried < options.count:
-        if index not in done:
-            record = dict(laboratory.attempt(draw(found, options.seed, index), times, options.most_objects), index=index, **drawn_by)
+        site = draw(found, options.seed, index)
+        if index not in done and place(site) not in seen:
+            seen.add(place(site))
+            record = dict(laboratory.attempt(site, times, options.most_objects), index=index, **drawn_by)
             with laboratory.records.open("a") as file:
                 file.write(json.dumps(record) + "\n")
             tried += record["outcome"] in ("killed", "survived")
