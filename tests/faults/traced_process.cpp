@@ -8,7 +8,6 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,10 +17,8 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <mutex>
-#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -49,87 +46,16 @@ std::vector<sock_filter> call_filter() {
 }
 
 /// What the child does between fork and exec: system calls only.
-[[noreturn]] void become(const char* folder, char* const* words, const int (&files)[3], const sock_fprog& filter) {
+[[noreturn]] void become(const char* folder, char* const* words, char* const* environment, const int (&files)[3],
+                         const sock_fprog& filter) {
   for (int i = 0; i < 3; ++i) dup2(files[i], i);
   for (int i = 3; i < 64; ++i) close(i);
   setpgid(0, 0);
   if (chdir(folder) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ptrace(PTRACE_TRACEME, 0, 0, 0) == 0) {
     raise(SIGSTOP);
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0) execv(words[0], words);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0) execve(words[0], words, environment);
   }
   _exit(126);
-}
-
-std::string link_target(const std::string& link) {
-  char buffer[4096];
-  const ssize_t length = readlink(link.c_str(), buffer, sizeof buffer);
-  return length < 0 ? "" : std::string(buffer, static_cast<size_t>(length));
-}
-
-std::string memory_of(int64_t process, uint64_t address, size_t count) {
-  std::string bytes(count, '\0');
-  const iovec here{bytes.data(), count}, there{reinterpret_cast<void*>(address), count};
-  const ssize_t got = process_vm_readv(static_cast<pid_t>(process), &here, 1, &there, 1, 0);
-  bytes.resize(got < 0 ? 0 : static_cast<size_t>(got));
-  return bytes;
-}
-
-/// A C string; pieces end at page boundaries, beyond which nothing may be mapped.
-std::string text_of(int64_t process, uint64_t address) {
-  std::string text;
-  while (address != 0 && text.size() < 4096) {
-    const std::string piece = memory_of(process, address, 4096 - address % 4096);
-    const size_t end = piece.find('\0');
-    text += piece.substr(0, end);
-    if (piece.empty() || end != std::string::npos) break;
-    address += piece.size();
-  }
-  return text;
-}
-
-std::string descriptor_path(int64_t process, uint64_t descriptor) {
-  return link_target("/proc/" + std::to_string(process) + "/fd/" + std::to_string(static_cast<int>(descriptor)));
-}
-
-std::string absolute(int64_t process, uint64_t folder, const std::string& path) {
-  if (!path.empty() && path.front() == '/') return path;
-  const std::string base = static_cast<int>(folder) == AT_FDCWD
-                               ? link_target("/proc/" + std::to_string(process) + "/cwd")
-                               : descriptor_path(process, folder);
-  return path.empty() ? base : base + "/" + path;
-}
-
-void find_paths(CallStop& stop) {
-  const uint64_t* const a = stop.arguments;
-  const auto here = static_cast<uint64_t>(AT_FDCWD);
-  const auto text = [&](int i) { return text_of(stop.process, a[i]); };
-  const auto full = [&](uint64_t folder, int i) { return absolute(stop.process, folder, text(i)); };
-  switch (stop.call->names) {
-    case SystemCall::Names::none:
-      if (stop.call->number == SYS_mmap && static_cast<int>(a[4]) >= 0) stop.path = descriptor_path(stop.process, a[4]);
-      return;
-    case SystemCall::Names::descriptor:
-      stop.path = descriptor_path(stop.process, a[0]);
-      return;
-    case SystemCall::Names::path:
-      stop.path = full(here, 0);
-      return;
-    case SystemCall::Names::at:
-      stop.path = full(a[0], 1);
-      return;
-    case SystemCall::Names::two_paths:
-      stop.path = stop.call->number == SYS_symlink ? text(0) : full(here, 0);
-      stop.second_path = full(here, 1);
-      return;
-    case SystemCall::Names::two_at:
-      stop.path = full(a[0], 1);
-      stop.second_path = full(a[2], 3);
-      return;
-    case SystemCall::Names::link_at:
-      stop.path = text(0);
-      stop.second_path = full(a[1], 2);
-      return;
-  }
 }
 
 /// Kills a group of processes unless it is called off in time.
@@ -229,7 +155,7 @@ class Tracer {
                                   registers.r10, registers.r8,  registers.r9};
     std::copy_n(arguments, 6, state.stop.arguments);
     state.stop.stack = registers.rsp;
-    find_paths(state.stop);
+    state.stop.find_paths();
     state.verdict = observer_.before(state.stop);
     enact(thread, state, registers);
   }
@@ -298,6 +224,29 @@ class OpenFile {
   int descriptor_;
 };
 
+/// Pointers as execve() wants them.
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// This process's environment; LeakSanitizer, if the program has it, does not work under ptrace.
+std::vector<std::string> environment() {
+  const std::string key = "ASAN_OPTIONS=";
+  std::vector<std::string> result;
+  std::string options = key;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (std::string(*entry).rfind(key, 0) == 0)
+      options = std::string(*entry) + ":";
+    else
+      result.emplace_back(*entry);
+  }
+  result.push_back(options + "detect_leaks=0");
+  return result;
+}
+
 pid_t start(const Workplace& place, std::vector<std::string> words, const Workplace& files) {
   const OpenFile in(files / "in", O_RDONLY);
   const OpenFile out(files / "out", O_WRONLY | O_CREAT | O_TRUNC), err(files / "err", O_WRONLY | O_CREAT | O_TRUNC);
@@ -305,14 +254,13 @@ pid_t start(const Workplace& place, std::vector<std::string> words, const Workpl
   const int descriptors[3] = {fcntl(in.get(), F_DUPFD, 64), fcntl(out.get(), F_DUPFD, 64),
                               fcntl(err.get(), F_DUPFD, 64)};
   for (const int descriptor : descriptors) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
+  std::vector<std::string> variables = environment();
+  const std::vector<char*> arguments = pointers_to(words), settings = pointers_to(variables);
   std::vector<sock_filter> code = call_filter();
   const sock_fprog filter{static_cast<unsigned short>(code.size()), code.data()};
   const std::string folder = place.folder().string();
   const pid_t child = fork();
-  if (child == 0) become(folder.c_str(), pointers.data(), descriptors, filter);
+  if (child == 0) become(folder.c_str(), arguments.data(), settings.data(), descriptors, filter);
   for (const int descriptor : descriptors) close(descriptor);
   if (child < 0) throw std::runtime_error("fork failed");
   return child;
@@ -320,23 +268,17 @@ pid_t start(const Workplace& place, std::vector<std::string> words, const Workpl
 
 }  // namespace
 
-std::string CallStop::caller() const {
-  const std::string word = memory_of(process, stack, sizeof(uint64_t));
-  uint64_t address = 0;
-  if (word.size() == sizeof address) std::memcpy(&address, word.data(), sizeof address);
-  std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
-  for (std::string line; std::getline(maps, line);) {
-    std::istringstream fields(line);
-    uint64_t begin = 0, end = 0;
-    char dash = 0;
-    std::string rights, offset, device, node, file;
-    fields >> std::hex >> begin >> dash >> end >> rights >> offset >> device >> node >> file;
-    if (address >= begin && address < end) return file;
-  }
-  return "";
+std::string tracing_problem() {
+  static const std::string problem = [] {
+    const pid_t child = fork();
+    if (child == 0) _exit(ptrace(PTRACE_TRACEME, 0, 0, 0) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ? 0 : 1);
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+      return "this machine does not allow ptrace";
+    return "";
+  }();
+  return problem;
 }
-
-std::string CallStop::bytes(uint64_t address, size_t size) const { return memory_of(process, address, size); }
 
 TracedOutcome run_traced(const Workplace& place, const std::vector<std::string>& arguments, CallObserver& observer,
                          std::chrono::seconds limit, const std::string& input) {
