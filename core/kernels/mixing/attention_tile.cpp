@@ -172,15 +172,17 @@ void softmax_weights_backward(const AttentionTile& tile, real* dweights, const r
   clear_unseen(tile, dweights);
 }
 
-/// Eight elements in one register, for transposing in blocks of 8 x 8.
-typedef real Eight __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real)), may_alias));
+/// Eight elements in one register, for transposing in blocks of 8 x 8; in memory, wherever an element may be. Variables
+/// have their natural alignment: clang relies on it, whatever their type says.
+typedef real Eight __attribute__((vector_size(8 * sizeof(real))));
+typedef real EightAnywhere __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real)), may_alias));
 
 /// out[k] = column k of eight rows of `in`, `stride` apart: single elements, pairs, then fours change places.
 inline void transpose_block(const real* in, int64_t stride, Eight (&out)[8]) {
   Eight ones[8], twos[8];
   for (int64_t i = 0; i < 8; i += 2) {
-    const Eight &a = *reinterpret_cast<const Eight*>(in + i * stride),
-                &b = *reinterpret_cast<const Eight*>(in + (i + 1) * stride);
+    const Eight a = *reinterpret_cast<const EightAnywhere*>(in + i * stride),
+                b = *reinterpret_cast<const EightAnywhere*>(in + (i + 1) * stride);
     ones[i] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
     ones[i + 1] = __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
   }
@@ -248,12 +250,12 @@ void attention_pack_transposed(const real* rows, int64_t stride, int64_t count, 
                                int64_t columns, real* out, int64_t out_stride) {
   const int64_t block = 8, even_width = width / block * block, even_count = count / block * block;
   for (int64_t i = 0; i < even_count; i += block) {
-    const Eight scale = *reinterpret_cast<const Eight*>(factor + i);
+    const Eight scale = *reinterpret_cast<const EightAnywhere*>(factor + i);
     for (int64_t z = 0; z < even_width; z += block) {
       Eight transposed[block];
       transpose_block(rows + i * stride + z, stride, transposed);
       for (int64_t k = 0; k < block; ++k)
-        *reinterpret_cast<Eight*>(out + (z + k) * out_stride + i) = scale * transposed[k];
+        *reinterpret_cast<EightAnywhere*>(out + (z + k) * out_stride + i) = scale * transposed[k];
     }
   }
   for (int64_t z = 0; z < width; ++z) {
@@ -271,7 +273,7 @@ void attention_unpack_transposed(const real* in, int64_t stride, int64_t count, 
       Eight transposed[block];
       transpose_block(in + z * stride + i, stride, transposed);
       for (int64_t k = 0; k < block; ++k)
-        *reinterpret_cast<Eight*>(out + (i + k) * out_stride + z) = factor[i + k] * transposed[k];
+        *reinterpret_cast<EightAnywhere*>(out + (i + k) * out_stride + z) = factor[i + k] * transposed[k];
     }
   }
   for (int64_t i = 0; i < count; ++i)
