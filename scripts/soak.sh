@@ -5,7 +5,8 @@
 # FOLDER gets samples.csv (resident memory, descriptors, threads, bytes of checkpoints and of records, per run and moment), the runs,
 # and readers.log. After a warm-up of a fifth of the time a line is fitted through each figure: its rise over the rest must stay below
 # 2 % and 2 MB for memory, 0.5 for descriptors and threads, two checkpoints (of four) for checkpoints; records may grow by 1 kB per
-# logged step. Every reader must succeed, and the runs end with exit code 75 (interrupted) and can be read afterwards. Exit code 0 when all of that holds.
+# logged step. Every reader must succeed, and the runs end with exit code 75 (interrupted) and can be read afterwards. Exit code 0
+# when all of that holds.
 # CAPSTAN_PROGRAM names another build of the program.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -117,8 +117,9 @@ TEST_CASE("oneDNN and OpenBLAS agree: shapes, strides, transposes, factors, NaN 
       for (const Transpose tb : both) {
         const Operands operands(s, ta, tb);
         const Spaced start(s.m, s.n, s.c_gap, 3, 7);
-        for (const auto& [alpha, beta] : factors) {
-          const auto result = [&, alpha = alpha, beta = beta](GemmBackend backend, int count) {
+        for (const auto& factor : factors) {
+          const auto alpha = factor.first, beta = factor.second;  // which lambdas can capture
+          const auto result = [&](GemmBackend backend, int count) {
             set_gemm_backend(backend);
             set_threads(count);
             Array c(start.numbers.shape());
