@@ -86,6 +86,26 @@ TEST_CASE("a file or link that cannot be examined: the message is as of any othe
   }
 }
 
+TEST_CASE("metrics that cannot be examined are not taken for missing") {
+  if (!tracing_problem().empty()) {
+    MESSAGE("skipped: " << tracing_problem());
+    return;
+  }
+  const Workplace place;
+  write_inputs(place);
+  REQUIRE(run(place, train).code == 0);
+  const std::string before = place.read("runs/lm/metrics.jsonl");
+  std::vector<std::string> longer = train;
+  longer.push_back("train.steps=3");
+  OnCalls examine(at_file(SYS_newfstatat, "lm/metrics.jsonl"), {Verdict::Kind::fail, EIO});
+  const TracedOutcome outcome = run_traced(place, longer, examine);
+  INFO(outcome.err);
+  CHECK(examine.met > 0);
+  CHECK(outcome.code == 1);
+  CHECK(contains(outcome.err, "metrics.jsonl: Input/output error"));
+  CHECK(place.read("runs/lm/metrics.jsonl") == before);
+}
+
 TEST_CASE("short reads and writes, one byte at a time, change nothing") {
   if (!tracing_problem().empty()) {
     MESSAGE("skipped: " << tracing_problem());

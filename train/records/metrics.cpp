@@ -48,6 +48,7 @@ MetricsFile::MetricsFile(std::string path, int64_t step, const MetricsMark& mark
   check_replaceable(path_);
   std::error_code error;
   const bool exists = fs::exists(path_, error);
+  if (error) throw_file_error("read", path_, error.value());  // which does not mean that it is missing
   const std::string content = exists ? read_file(path_) : "";
   const auto marked = static_cast<size_t>(std::max<int64_t>(mark.bytes, 0));
   if (mark.bytes >= 0 && content.size() >= marked && hash_hex(content.substr(0, marked)) == mark.checksum) {
