@@ -14,7 +14,6 @@ cmake --build --preset tsan --target capstan "${programs[@]}"
 archer=$(ls /usr/lib/llvm-14/lib/libarcher.so)
 export OMP_TOOL_LIBRARIES=$archer OMP_NUM_THREADS=2
 # OpenBLAS and the other libraries are not compiled with ThreadSanitizer: what happens within them is not seen.
-export ARCHER_OPTIONS=ignore_serial=1
 export TSAN_OPTIONS="ignore_noninstrumented_modules=1 suppressions=$PWD/tests/tsan.supp exitcode=66 halt_on_error=0 second_deadlock_stack=1"
 
 folder=$(mktemp -d)
@@ -32,6 +31,34 @@ run() {
     status=1
   fi
 }
+# The check must be able to fail: a planted race is reported, the same loop with a barrier between both accesses is not.
+cat >"$folder/race.cpp" <<'END'
+#include <cstdio>
+int main() {
+  int numbers[2] = {0, 0}, sum = 0;
+#pragma omp parallel num_threads(2)
+  {
+#pragma omp for schedule(static)
+    for (int i = 0; i < 2; ++i) numbers[i] = i;
+#ifdef PLANTED
+    sum += numbers[0] + numbers[1];
+#else
+#pragma omp single
+    sum += numbers[0] + numbers[1];
+#endif
+  }
+  std::printf("%d\n", sum);
+}
+END
+for planted in -DPLANTED ""; do
+  clang++-14 -O1 -fsanitize=thread -fopenmp=libomp $planted "$folder/race.cpp" -o "$folder/race$planted"
+done
+run "no report without a race" "$folder/race"
+if "$folder/race-DPLANTED" >"$folder/log" 2>&1; then
+  echo "FAILED: the planted race is not reported"
+  status=1
+fi
+
 for program in "${programs[@]}"; do run "$program" "build/tsan/bin/$program"; done
 
 if [ $# -eq 0 ]; then
