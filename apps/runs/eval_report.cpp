@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/text/printable.hpp"
+
 namespace capstan {
 namespace {
 
@@ -33,34 +35,44 @@ std::vector<Figure> figures(const EvalReport& report) {
   return all;
 }
 
-size_t name_width(const EvalReport& report) {
-  size_t width = 5;  // "class"
-  for (const std::string& name : report.classes) width = std::max(width, name.size());
-  return width;
+/// Names of classes as they are printed, each with spaces after it up to the width of the widest.
+std::vector<std::string> aligned(std::vector<std::string> names) {
+  size_t width = 0;
+  for (std::string& name : names) width = std::max(width, display_columns(name = printable_line(name)));
+  for (std::string& name : names) name += std::string(width - display_columns(name), ' ');
+  return names;
+}
+
+/// The same, with the heading first.
+std::vector<std::string> aligned_with(const std::string& heading, std::vector<std::string> names) {
+  names.insert(names.begin(), heading);
+  return aligned(std::move(names));
 }
 
 void print_classes(const EvalReport& report, std::ostream& out) {
   const ClassificationReport& r = *report.classification;
-  const size_t width = name_width(report);
-  out << fmt::format("\n{:<{}}{:>11}{:>9}{:>9}{:>10}\n", "class", width, "precision", "recall", "f1", "examples");
+  const std::vector<std::string> names = aligned_with("class", report.classes);
+  out << fmt::format("\n{}{:>11}{:>9}{:>9}{:>10}\n", names[0], "precision", "recall", "f1", "examples");
   for (int64_t c = 0; c < r.classes(); ++c)
-    out << fmt::format("{:<{}}{:>11.4f}{:>9.4f}{:>9.4f}{:>10}\n", report.classes[static_cast<size_t>(c)], width,
-                       r.precision(c), r.recall(c), r.f1(c), r.of_class(c));
+    out << fmt::format("{}{:>11.4f}{:>9.4f}{:>9.4f}{:>10}\n", names[static_cast<size_t>(c) + 1], r.precision(c),
+                       r.recall(c), r.f1(c), r.of_class(c));
 }
 
 void print_confusion(const EvalReport& report, std::ostream& out) {
   const ClassificationReport& r = *report.classification;
-  const size_t width = name_width(report);
-  out << "\nconfusion: rows are true classes, columns predicted classes\n" << std::string(width, ' ');
-  const auto column_width = [&](int64_t c) {
-    return std::max<size_t>(report.classes[static_cast<size_t>(c)].size(), 6);
-  };
-  for (int64_t c = 0; c < r.classes(); ++c)
-    out << fmt::format("  {:>{}}", report.classes[static_cast<size_t>(c)], column_width(c));
+  const std::vector<std::string> names = aligned_with("", report.classes);
+  out << "\nconfusion: rows are true classes, columns predicted classes\n" << names[0];
+  std::vector<size_t> widths;
+  for (const std::string& name : report.classes) {
+    const std::string heading = printable_line(name);
+    widths.push_back(std::max<size_t>(display_columns(heading), 6));
+    out << "  " << std::string(widths.back() - display_columns(heading), ' ') << heading;
+  }
   out << '\n';
   for (int64_t truth = 0; truth < r.classes(); ++truth) {
-    out << fmt::format("{:<{}}", report.classes[static_cast<size_t>(truth)], width);
-    for (int64_t c = 0; c < r.classes(); ++c) out << fmt::format("  {:>{}}", r.count(truth, c), column_width(c));
+    out << names[static_cast<size_t>(truth) + 1];
+    for (int64_t c = 0; c < r.classes(); ++c)
+      out << fmt::format("  {:>{}}", r.count(truth, c), widths[static_cast<size_t>(c)]);
     out << '\n';
   }
 }
@@ -70,8 +82,9 @@ void print_most_frequent_confusions(const EvalReport& report, std::ostream& out)
   const std::vector<Confusion> all = most_frequent_confusions(r, named_confusions);
   if (!all.empty()) out << "\ncommonest confusions\n";
   for (const Confusion& c : all)
-    out << fmt::format("{:>6}  {} predicted as {}\n", c.count, report.classes[static_cast<size_t>(c.truth)],
-                       report.classes[static_cast<size_t>(c.predicted)]);
+    out << fmt::format("{:>6}  {} predicted as {}\n", c.count,
+                       printable_line(report.classes[static_cast<size_t>(c.truth)]),
+                       printable_line(report.classes[static_cast<size_t>(c.predicted)]));
 }
 
 }  // namespace

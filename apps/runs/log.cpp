@@ -8,12 +8,14 @@
 
 #include "core/base/out_of_memory.hpp"
 
+#include "train/records/printable_formatter.hpp"
+
 namespace capstan {
 
 void set_up_log() {
   spdlog::set_default_logger(
       std::make_shared<spdlog::logger>("capstan", std::make_shared<spdlog::sinks::stderr_color_sink_st>()));
-  spdlog::set_pattern("%^%l%$: %v");
+  spdlog::set_formatter(printable_formatter("%^%l%$: %v"));
 }
 
 void log_info(std::string_view message) { spdlog::info("{}", message); }

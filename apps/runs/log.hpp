@@ -6,7 +6,8 @@
 
 namespace capstan {
 
-/// From here on messages have the form "level: message", coloured on a terminal.
+/// From here on messages have the form "level: message", coloured on a terminal, with everything printable
+/// (core/text/printable.hpp).
 void set_up_log();
 
 void log_info(std::string_view message);

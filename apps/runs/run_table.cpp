@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/text/printable.hpp"
 #include "train/records/reporter.hpp"
 
 namespace capstan {
@@ -67,14 +68,8 @@ std::string mean_and_deviation(const std::vector<double>& values) {
   return std::isfinite(deviation) ? fmt::format("{:.4f} ± {:.4f}", mean, deviation) : fmt::format("{:.4f}", mean);
 }
 
-/// Characters, for the width of a column.
-size_t characters(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 std::string padding(const std::string& text, size_t width) {
-  return std::string(width - std::min(width, characters(text)), ' ');
+  return std::string(width - std::min(width, display_columns(text)), ' ');
 }
 
 std::string csv_field(const std::string& text) {
@@ -157,10 +152,13 @@ Table curve_table(const RunRecord& run, TableStyle style) {
   return table;
 }
 
-void print_text(const Table& table, std::ostream& out) {
+void print_text(Table table, std::ostream& out) {
   std::vector<size_t> widths(table.front().size());
-  for (const Row& row : table)
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], characters(row[i]));
+  for (Row& row : table)
+    for (size_t i = 0; i < row.size(); ++i) {
+      row[i] = printable_line(row[i]);
+      widths[i] = std::max(widths[i], display_columns(row[i]));
+    }
   for (const Row& row : table) {
     out << row[0] << padding(row[0], widths[0]);
     for (size_t i = 1; i < row.size(); ++i) out << "  " << padding(row[i], widths[i]) << row[i];

@@ -26,8 +26,8 @@ Table seed_table(const std::vector<RunRecord>& runs);
 /// One learning curve: a row per logged step, with the values of training and of validation.
 Table curve_table(const RunRecord& run, TableStyle style);
 
-/// Aligned columns: the first to the left, the others to the right.
-void print_text(const Table& table, std::ostream& out);
+/// Aligned columns: the first to the left, the others to the right. Cells are made printable.
+void print_text(Table table, std::ostream& out);
 /// RFC 4180.
 void print_csv(const Table& table, std::ostream& out);
 

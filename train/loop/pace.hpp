@@ -17,9 +17,10 @@ class Stopwatch {
 
 class Pace {
  public:
-  /// An interval of 0 means never; `total_steps` 0 means not known.
+  /// An interval of 0 means never; `total_steps` 0 means not known; `max_seconds` 0 means no limit.
   struct Plan {
     int64_t total_steps = 0, valid_every = 0, save_every = 0;
+    double max_seconds = 0;
   };
   explicit Pace(const Plan& plan) : plan_(plan) {}
 
@@ -27,22 +28,27 @@ class Pace {
   void evaluation_took(double seconds) { evaluation_ = seconds; }
   void save_took(double seconds) { save_ = seconds; }
 
-  /// Since the last call of start_window(), without evaluations and checkpoints.
+  /// Since the last call of start_window(), or right after it between the last two, without evaluations and checkpoints.
   double tokens_per_second() const {
-    return window_seconds_ > 0 ? static_cast<double>(window_tokens_) / window_seconds_ : 0;
+    return window_seconds_ > 0 ? static_cast<double>(window_tokens_) / window_seconds_ : rate_before_;
   }
   void start_window();
 
-  /// Seconds from `step` to the end: steps at their mean cost in this session, the remaining evaluations and
-  /// checkpoints at the cost of the last one. Negative when not known.
-  double time_left(int64_t step) const;
+  /// Seconds from `step` to the end: steps at the mean cost of the last 100 to 200 of this session, the remaining
+  /// evaluations and checkpoints at the cost of the last one. Negative when not known.
+  /// `elapsed`: seconds of the run so far.
+  double time_left(int64_t step, double elapsed) const;
+  /// Of the steps or of the time, whichever ends first; 0 when neither is limited.
+  double share_done(int64_t step, double elapsed) const;
 
  private:
+  double steps_left(int64_t step) const;
+
   Plan plan_;
-  double steps_ = 0;  // seconds in steps of this session
+  double steps_ = 0;  // seconds in the last steps of this session, and their number
   int64_t count_ = 0;
   double evaluation_ = 0, save_ = 0;
-  double window_seconds_ = 0;
+  double window_seconds_ = 0, rate_before_ = 0;
   int64_t window_tokens_ = 0;
 };
 

@@ -47,7 +47,10 @@ class Loop {
   void record_window(int64_t epoch);
   void record_open_window();
   std::string status_line(int64_t epoch) const;
-  double time_left() const;
+  double share_done() const { return pace_.share_done(state_.step, seconds()); }
+  void show_bar(double done);
+  /// Of the last step.
+  int64_t last_epoch() const { return state_.batch == 0 && state_.epoch > 0 ? state_.epoch - 1 : state_.epoch; }
 
   bool validate();  // false: a signal came
   void record_validation(const Evaluation& result, double took);
@@ -91,7 +94,7 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
       optimizer_(config.optimizer, inputs.params),
       average_(config.ema_decay > 0 ? std::make_unique<WeightAverage>(config.ema_decay, inputs.params) : nullptr),
       reporter_(config.progress, folder_.log_file()),
-      pace_({total_, inputs.valid != nullptr ? config.valid_every : 0, config.save_every}) {
+      pace_({total_, inputs.valid != nullptr ? config.valid_every : 0, config.save_every, 60 * config.max_minutes}) {
   if (train_batches_.batches(0) <= 0)
     throw Error(
         "train: the training data does not fill a single batch: give more data, or lower train.batch_size or the "
@@ -99,6 +102,7 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
   if (config_.patience > 0 && in_.valid == nullptr)
     throw ConfigError("train.patience: needs validation data; give some, or set train.patience to 0");
   for (const std::string& line : in_.preamble) reporter_.info(line);
+  for (const std::string& line : in_.warnings) reporter_.warn(line);
   std::error_code unknown;
   state_.working_folder = std::filesystem::current_path(unknown).string();
   state_.seed = in_.seed;
@@ -258,7 +262,7 @@ void Loop::refuse_update(const std::string& what, double loss, double norm) {
 std::string Loop::status_line(int64_t epoch) const {
   const double loss =
       state_.window_targets > 0 ? state_.window_loss / static_cast<double>(state_.window_targets) : last_loss_;
-  const double left = time_left();
+  const double left = pace_.time_left(state_.step, seconds());
   return fmt::format(
       "Ep. {} : Step {}{} : Loss {:.4g} ({:.3g} bpt) : {} tok/s : gnorm {:.3g} : lr {:.2e} : RSS {:.0f} MB{}",
       epoch + 1, state_.step, total_ > 0 ? "/" + std::to_string(total_) : "", loss, loss / nats_per_bit,
@@ -267,7 +271,7 @@ std::string Loop::status_line(int64_t epoch) const {
 }
 
 void Loop::report_step(int64_t epoch) {
-  const double done = total_ > 0 ? static_cast<double>(state_.step) / static_cast<double>(total_) : 0;
+  const double done = share_done();
   if (state_.step % config_.log_every != 0 && state_.step != 1)
     return reporter_.tick(done, [&] { return status_line(epoch); });
   reporter_.status(status_line(epoch));
@@ -301,20 +305,16 @@ void Loop::record_window(int64_t epoch) {
 /// checkpoint's mark, so a run that goes on from here replaces it by that of the whole window.
 void Loop::record_open_window() {
   if (state_.window_steps == 0) return;
-  const int64_t epoch = state_.batch == 0 && state_.epoch > 0 ? state_.epoch - 1 : state_.epoch;
-  reporter_.status(status_line(epoch));
-  record_window(epoch);
+  reporter_.status(status_line(last_epoch()));
+  record_window(last_epoch());
 }
 
-double Loop::time_left() const {
-  const double left = pace_.time_left(state_.step);
-  if (config_.max_minutes == 0) return left;
-  const double until_limit = std::max(0.0, 60 * config_.max_minutes - seconds());
-  return left < 0 ? until_limit : std::min(left, until_limit);
-}
+/// After at least one step of this session.
+void Loop::show_bar(double done) { reporter_.show_now(done, status_line(last_epoch())); }
 
 bool Loop::validate() {
   const Stopwatch watch;
+  if (unsaved_) show_bar(share_done());
   const size_t reserved = pool::stats().bytes_reserved;
   std::optional<Evaluation> result;
   {
@@ -400,6 +400,7 @@ TrainResult Loop::finish() {
   const std::string reason = *limit();
   const bool went_on = unsaved_;
   if (unsaved_) {
+    show_bar(1);
     save();
     record_open_window();
   }

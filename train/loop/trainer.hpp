@@ -26,6 +26,7 @@ struct TrainInputs {
   uint64_t seed = 0;
   std::optional<std::filesystem::path> resume_from = std::nullopt;  // a checkpoint's folder, instead of `last`
   std::vector<std::string> preamble = {};                           // first lines of the log
+  std::vector<std::string> warnings = {};                           // follow them as warnings
   std::function<void()> on_ready =
       {};  // called once the folder is locked and its checkpoint accepted: writes the run's other files
   StepProfiler* profiler = nullptr;

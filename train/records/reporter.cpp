@@ -2,6 +2,7 @@
 
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -11,19 +12,38 @@
 #include <cstdio>
 #include <fstream>
 
+#include "core/text/printable.hpp"
 #include "train/records/log_file_sink.hpp"
+#include "train/records/printable_formatter.hpp"
 
 namespace capstan {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// A bar that fits on one line of the terminal, whose present width is asked for: without as many of the fields before
+/// the last one as needed. The last column stays free: some terminals go to the next line as soon as it is written.
+std::string cut_to_terminal(std::string bar) {
+  constexpr std::string_view between = " : ";
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return bar;
+  const size_t columns = size.ws_col - 1u;
+  while (display_columns(bar) > columns) {
+    const size_t last = bar.rfind(between);
+    if (last == std::string::npos || last == 0) break;
+    const size_t before = bar.rfind(between, last - 1);
+    if (before == std::string::npos) break;
+    bar.erase(before, last - before);
+  }
+  return std::string(first_columns(bar, columns));
+}
+
 /// stderr with a bar as its last line; log lines are printed above it.
 class ConsoleSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   void show(const std::string& bar) {
     bar_ = bar;
-    std::fprintf(stderr, "\r\033[K%s", bar_.c_str());
+    std::fprintf(stderr, "\r\033[K%s", cut_to_terminal(bar_).c_str());
     std::fflush(stderr);
   }
   void clear() {
@@ -38,7 +58,7 @@ class ConsoleSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex>
     formatter_->format(message, line);
     if (!bar_.empty()) std::fputs("\r\033[K", stderr);
     std::fwrite(line.data(), 1, line.size(), stderr);
-    std::fputs(bar_.c_str(), stderr);
+    std::fputs(cut_to_terminal(bar_).c_str(), stderr);
   }
   void flush_() override { std::fflush(stderr); }
 
@@ -71,7 +91,7 @@ Reporter::Reporter(ProgressMode mode, const std::string& log_file) : sinks_(std:
   sinks_->logger = std::make_unique<spdlog::logger>("train", spdlog::sinks_init_list{sinks_->console, file});
   sinks_->file = std::make_unique<spdlog::logger>("train", file);
   for (spdlog::logger* logger : {sinks_->logger.get(), sinks_->file.get()}) {
-    logger->set_pattern("[%Y-%m-%d %H:%M:%S] %v");
+    logger->set_formatter(printable_formatter("[%Y-%m-%d %H:%M:%S] %v"));
     logger->flush_on(spdlog::level::info);
     logger->set_error_handler([](const std::string&) {});  // a full disk: the next checkpoint reports it properly
   }
@@ -99,6 +119,10 @@ void Reporter::show_tick(double done, const std::string& line) {
   } else {
     sinks_->logger->info(line);
   }
+}
+
+void Reporter::show_now(double done, const std::string& line) {
+  if (sinks_->bar) show_tick(done, line);
 }
 
 std::string short_count(double count) {

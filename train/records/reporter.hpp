@@ -8,6 +8,7 @@
 
 namespace capstan {
 
+/// What messages quote is made printable (core/text/printable.hpp). The bar is cut to the width of the terminal.
 class Reporter {
  public:
   /// Appends to `log_file`. With mode `none` only warnings go to stderr.
@@ -24,6 +25,8 @@ class Reporter {
   void tick(double done, const Line& line) {
     if (tick_due()) show_tick(done, line());
   }
+  /// Updates the bar at once, where there is one: before a long pause, and at the end.
+  void show_now(double done, const std::string& line);
 
  private:
   struct Sinks;

@@ -1,0 +1,35 @@
+// Standard output. What commands print quotes labels, names and keys from files. On a terminal it is made printable
+// (core/text/printable.hpp); in a pipe or a file it stays as it is, because other programs read it.
+#pragma once
+
+#include <memory>
+#include <streambuf>
+
+namespace capstan {
+
+/// While it lives, std::cout is printable if standard output is a terminal.
+class PrintableOutput {
+ public:
+  PrintableOutput();
+  ~PrintableOutput();
+  PrintableOutput(const PrintableOutput&) = delete;
+  PrintableOutput& operator=(const PrintableOutput&) = delete;
+
+ private:
+  std::unique_ptr<std::streambuf> printable_;  // null: not a terminal
+  std::streambuf* before_ = nullptr;
+};
+
+/// While it lives, std::cout passes everything on, also on a terminal: for generated text.
+class RawOutput {
+ public:
+  RawOutput();
+  ~RawOutput();
+  RawOutput(const RawOutput&) = delete;
+  RawOutput& operator=(const RawOutput&) = delete;
+
+ private:
+  std::streambuf* before_;
+};
+
+}  // namespace capstan
