@@ -16,9 +16,19 @@ Hash::~Hash() = default;
 
 void Hash::add(const void* bytes, size_t count) { XXH3_128bits_update(&state_->hash, bytes, count); }
 
-std::string Hash::hex() const {
+HashBits Hash::bits() const {
   const XXH128_hash_t digest = XXH3_128bits_digest(&state_->hash);
-  return fmt::format("{:016x}{:016x}", digest.high64, digest.low64);
+  return {digest.high64, digest.low64};
+}
+
+std::string Hash::hex() const {
+  const HashBits digest = bits();
+  return fmt::format("{:016x}{:016x}", digest[0], digest[1]);
+}
+
+HashBits hash_bits(std::string_view bytes) {
+  const XXH128_hash_t digest = XXH3_128bits(bytes.data(), bytes.size());
+  return {digest.high64, digest.low64};
 }
 
 std::string hash_hex(std::string_view bytes) {

@@ -1,12 +1,17 @@
 // The hash of files and of what a run began with: XXH3-128, written as 32 hexadecimal digits.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
 namespace capstan {
+
+/// The 16 bytes of a hash.
+using HashBits = std::array<uint64_t, 2>;
 
 /// Hash of bytes that come in pieces: where one piece ends and the next begins does not matter.
 class Hash {
@@ -18,6 +23,7 @@ class Hash {
 
   void add(const void* bytes, size_t count);
   void add(std::string_view bytes) { add(bytes.data(), bytes.size()); }
+  HashBits bits() const;
   std::string hex() const;
 
  private:
@@ -25,6 +31,7 @@ class Hash {
   std::unique_ptr<State> state_;
 };
 
+HashBits hash_bits(std::string_view bytes);
 std::string hash_hex(std::string_view bytes);
 
 }  // namespace capstan

@@ -15,6 +15,7 @@
 #include "core/config/settings.hpp"
 #include "data/batches/batcher.hpp"
 #include "data/batches/text_example.hpp"
+#include "data/checks/report.hpp"
 #include "data/files/progress.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 
@@ -23,6 +24,12 @@ namespace capstan {
 enum class Split { train, valid, test };
 constexpr Split all_splits[] = {Split::train, Split::valid, Split::test};
 const char* to_string(Split split);
+
+/// The files, folders and patterns that a key of `data` names.
+struct SourceFiles {
+  const char* key;
+  std::vector<std::string> paths;
+};
 
 /// What is known of the examples before any data is read.
 struct SourceFacts {
@@ -33,6 +40,7 @@ struct SourceFacts {
   bool has_documents = false;    // the first of them ends every document
   double least_bytes = 0;        // that the examples take in memory at least; 0: not known
   TextRule text = {};            // how a text given to a trained classifier becomes an example
+  std::vector<SourceFiles> files = {};
 };
 
 /// What a run gives its source.
@@ -89,6 +97,8 @@ class DataSource {
 
   /// Rows and lines that were skipped because they cannot be used, a line for the log each.
   virtual std::vector<std::string> left_out() const { return {}; }
+  /// What is probably wrong with the data.
+  virtual std::vector<DataWarning> warnings() const { return {}; }
   /// Lines for the log: what was left out, the tokenizer, the splits.
   std::vector<std::string> description() const;
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "data/checks/report.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 
 namespace capstan {
@@ -42,6 +43,7 @@ struct ClassificationData {
   std::shared_ptr<const Tokenizer> tokenizer;
   ExampleSet train, valid, test;
   std::vector<std::string> left_out;  // what was left out, a line each
+  std::vector<DataWarning> warnings;
   /// Over what training sees and is judged by: tokens and labels of train and valid, and the classes.
   std::string fingerprint() const;
 };

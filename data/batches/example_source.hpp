@@ -25,6 +25,7 @@ class ExampleSource final : public DataSource {
   const BatchSource& training() const override { return training_; }
   std::unique_ptr<BatchSource> evaluation(Split split) const override;
   std::vector<std::string> left_out() const override { return data_.left_out; }
+  std::vector<DataWarning> warnings() const override { return data_.warnings; }
 
  protected:
   std::vector<std::string> describe_split(Split split) const override;

@@ -18,7 +18,7 @@ std::vector<size_t> shortened(std::vector<size_t> lengths, size_t limit) {
 }  // namespace
 
 std::vector<int32_t> encode_text(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer,
-                                 const TextRule& rule, const std::string& place) {
+                                 const TextRule& rule, const std::string& place, int64_t* whole_length) {
   std::vector<std::vector<int32_t>> parts;
   std::vector<size_t> lengths;
   for (const std::string_view column : columns) {
@@ -26,6 +26,7 @@ std::vector<int32_t> encode_text(const std::vector<std::string_view>& columns, c
     lengths.push_back(parts.back().size());
   }
   const size_t words = std::accumulate(lengths.begin(), lengths.end(), size_t{0}), separators = parts.size() - 1;
+  if (whole_length != nullptr) *whole_length = words == 0 ? 0 : static_cast<int64_t>(words + separators);
   if (words == 0) return {};
   const auto limit = static_cast<size_t>(rule.max_length);
   if (limit > 0 && words + separators > limit) {

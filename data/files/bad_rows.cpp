@@ -14,12 +14,17 @@ void BadRows::add(const std::string& problem) {
 
 std::string BadRows::counted() const { return fmt::format("{} {}{}", count_, noun_, count_ == 1 ? "" : "s"); }
 
+std::vector<std::string> BadRows::listed() const {
+  std::vector<std::string> lines = first_;
+  if (count_ > static_cast<int64_t>(first_.size()))
+    lines.push_back(fmt::format("... and {} more", count_ - static_cast<int64_t>(first_.size())));
+  return lines;
+}
+
 void BadRows::check() const {
   if (count_ == 0 || rule_ == OnError::skip) return;
   std::string message;
-  for (const std::string& problem : first_) message += problem + "\n";
-  if (count_ > static_cast<int64_t>(first_.size()))
-    message += fmt::format("... and {} more\n", count_ - static_cast<int64_t>(first_.size()));
+  for (const std::string& line : listed()) message += line + "\n";
   throw Error(message + fmt::format("data: {} cannot be used: correct {}, or leave {} out with data.on_error: skip",
                                     counted(), count_ == 1 ? "it" : "them", count_ == 1 ? "it" : "them"));
 }

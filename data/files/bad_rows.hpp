@@ -36,6 +36,8 @@ class BadRows {
   }
 
   int64_t count() const { return count_; }
+  /// The first problems, and a line that counts the others.
+  std::vector<std::string> listed() const;
   /// Throws Error with the first problems and the count of all, unless bad rows are to be skipped.
   void check() const;
   /// What was skipped, in one line; none when nothing was.

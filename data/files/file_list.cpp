@@ -124,6 +124,13 @@ bool matches_pattern(std::string_view path, std::string_view pattern) {
   return parts_match(parts_of(path), parts_of(pattern));
 }
 
+std::string missing_file(const std::string& path) {
+  std::error_code problem;
+  if (fs::exists(path, problem) || has_wildcard(path)) return "";
+  return fmt::format("{}: no such file or folder; check the path (the program runs in {})", path,
+                     fs::current_path(problem).string());
+}
+
 std::vector<FoundFile> list_files(const std::vector<std::string>& paths, const FileFilter& filter) {
   std::vector<FoundFile> found;
   for (const std::string& path : paths) {
@@ -133,9 +140,8 @@ std::vector<FoundFile> list_files(const std::vector<std::string>& paths, const F
       add_folder(found, path, filter);
     else if (!fs::exists(status) && has_wildcard(path))
       add_pattern(found, path, filter);
-    else if (!fs::exists(status))
-      throw Error(fmt::format("{}: no such file or folder; check the path (the program runs in {})", path,
-                              fs::current_path(problem).string()));
+    else if (const std::string missing = missing_file(path); !missing.empty())
+      throw Error(missing);
     else
       found.push_back({path, fs::path(path).filename().string()});
   }

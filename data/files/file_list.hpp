@@ -20,6 +20,9 @@ struct FoundFile {
   size_t source = 0;  // list_sources: which of the paths it comes from
 };
 
+/// What is wrong with a path that is neither there nor a pattern; empty if nothing is.
+std::string missing_file(const std::string& path);
+
 /// The files that `paths` name, sorted by path, each once: files as they are; folders with everything below them;
 /// patterns with `*`, `?` and `[a-z]` (within a name) and `**` (any number of folders). From folders and patterns,
 /// hidden files and folders, empty files and binary files (looks_binary) are left out. Throws Error for a path that

@@ -12,7 +12,9 @@
 #include "data/batches/example_source.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/text_file.hpp"
+#include "data/files/with_key.hpp"
 #include "data/labelled/class_names.hpp"
+#include "data/labelled/labelled_check.hpp"
 
 namespace capstan {
 namespace {
@@ -21,6 +23,7 @@ namespace {
 struct Source {
   LabelledText row;
   std::shared_ptr<const std::string> file;
+  uint32_t file_number = 0;  // in the check
   int32_t label = 0;
   std::string place() const { return fmt::format("{}:{}", *file, row.line); }
 };
@@ -35,9 +38,17 @@ std::vector<std::string> named_classes(const LabelledSourceConfig& config) {
   return config.classes_file.empty() ? config.classes : ClassNames::from_file(config.classes_file).names();
 }
 
+/// What happens to the rows while they are read.
+struct Loading {
+  const LabelledSourceConfig& config;
+  bool utf8;
+  BadRows& bad;
+  LabelledCheck& check;
+};
+
 /// Every file below `paths` is a text; its label is the name of its folder, one level below the path.
-std::vector<Source> read_folders(const std::vector<std::string>& paths, const LabelledSourceConfig& config, bool utf8,
-                                 BadRows& bad) {
+std::vector<Source> read_folders(const std::vector<std::string>& paths, Split split, const Loading& loading) {
+  const auto& [config, utf8, bad, check] = loading;
   const std::vector<std::string> wanted = named_classes(config);
   std::vector<Source> sources;
   for (const FoundFile& found : list_files(paths)) {
@@ -50,31 +61,40 @@ std::vector<Source> read_folders(const std::vector<std::string>& paths, const La
     const std::string label = found.name.substr(0, slash);
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), label) == wanted.end()) continue;
     std::string text = read_text_file(found.path);
-    if (utf8 && !bad.guard([&] { check_utf8(text, found.path); })) continue;
-    sources.push_back({{label, std::move(text), 1}, std::make_shared<const std::string>(found.path)});
+    const uint32_t number = check.add_file(split, found.path, text, TableFormat::folders, 1);
+    if (utf8 && !loading.bad.guard([&] { check_utf8(text, found.path); })) continue;
+    sources.push_back({{label, std::move(text), 1}, std::make_shared<const std::string>(found.path), number});
   }
   if (sources.empty() && !paths.empty())
     throw Error(fmt::format("{}: holds no folder called {}", join_first(paths), join_first(wanted, " or ")));
   return sources;
 }
 
-std::vector<Source> read_rows(const std::vector<std::string>& paths, const LabelledSourceConfig& config, bool utf8,
-                              BadRows& bad) {
-  if (config.format == TableFormat::folders) return read_folders(paths, config, utf8, bad);
+std::vector<Source> read_tables(const std::vector<std::string>& paths, Split split, const Loading& loading) {
+  const auto& [config, utf8, bad, check] = loading;
   std::vector<Source> sources;
   for (const FoundFile& found : list_files(paths)) {
     const std::string content = read_text_file(found.path);
     const int64_t bad_before = bad.count();
-    auto rows = read_table(content, found.path, config.format,
-                           {config.header, config.label_column, config.text_columns}, bad, utf8);
+    const TableFormat format = config.format == TableFormat::by_name ? format_of(found.path) : config.format;
+    auto rows =
+        read_table(content, found.path, format, {config.header, config.label_column, config.text_columns}, bad, utf8);
     const auto file = std::make_shared<const std::string>(found.path);
+    const uint32_t number = check.add_file(split, found.path, content, format, rows.empty() ? 0 : rows.front().line);
     if (rows.empty() && bad.count() == bad_before) throw Error(fmt::format("{}: holds no examples", found.path));
     for (LabelledText& row : rows) {
       row.label = trimmed(row.label);
-      sources.push_back({std::move(row), file});
+      sources.push_back({std::move(row), file, number});
     }
   }
   return sources;
+}
+
+std::vector<Source> read_rows(const std::vector<std::string>& paths, Split split, const Loading& loading) {
+  return with_key(fmt::format("data.{}", to_string(split)), [&] {
+    return loading.config.format == TableFormat::folders ? read_folders(paths, split, loading)
+                                                         : read_tables(paths, split, loading);
+  });
 }
 
 ClassNames class_names(const LabelledSourceConfig& config, const std::vector<Source>& train) {
@@ -87,9 +107,17 @@ ClassNames class_names(const LabelledSourceConfig& config, const std::vector<Sou
   return ClassNames::gather(labels, join_first(config.train));
 }
 
-void set_labels(std::vector<Source>& sources, const ClassNames& classes, BadRows& bad) {
+void set_labels(std::vector<Source>& sources, const ClassNames& classes, const Loading& loading) {
   const auto unknown = [&](Source& source) {
-    return !bad.guard([&] { source.label = classes.index_of(source.row.label, source.place()); });
+    return !loading.bad.guard([&] {
+      try {
+        source.label = classes.index_of(source.row.label, source.place());
+      } catch (const Error& problem) {
+        const LabelledCheck::File& file = loading.check.files()[source.file_number];
+        if (source.row.line != file.first_line || !file.sample.begins_with_names() || loading.config.header) throw;
+        throw Error(fmt::format("{}; the first row names columns: set data.header=true", problem.what()));
+      }
+    });
   };
   sources.erase(std::remove_if(sources.begin(), sources.end(), unknown), sources.end());
 }
@@ -121,33 +149,34 @@ std::vector<Source> hold_out(std::vector<Source>& train, int64_t classes, double
   return valid;
 }
 
-ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer, const LabelledSourceConfig& config,
-                  BadRows& bad, int64_t& empty) {
+ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer, Split split, const Loading& loading) {
+  const LabelledSourceConfig& config = loading.config;
   const TextRule rule = text_rule(config);
   ExampleSet examples;
   for (const Source& source : sources)
-    bad.guard([&] {
+    loading.bad.guard([&] {
       const auto columns =
           config.separator ? source.row.columns() : std::vector<std::string_view>{std::string_view(source.row.text)};
-      const std::vector<int32_t> ids = encode_text(columns, tokenizer, rule, source.place());
-      if (!ids.empty())
+      int64_t length = 0;
+      const std::vector<int32_t> ids = encode_text(columns, tokenizer, rule, source.place(), &length);
+      if (ids.empty()) loading.check.add_empty(split);
+      if (!ids.empty()) {
         examples.add(ids, source.label);
-      else if (config.skip_empty)
-        ++empty;
-      else
+        loading.check.add_row(split, source.row.text,
+                              {hash_bits(source.row.text), source.row.line, length, source.file_number, source.label});
+      } else if (!config.skip_empty)
         throw Error(fmt::format("{}: the text is empty; set skip_empty: true to leave such rows out", source.place()));
     });
   return examples;
 }
 
-}  // namespace
-
-ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer) {
-  const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
-  BadRows bad(config.on_error, config.format == TableFormat::folders ? "file" : "row");
-  std::vector<Source> train = read_rows(config.train, config, utf8, bad),
-                      valid = read_rows(config.valid, config, utf8, bad),
-                      test = read_rows(config.test, config, utf8, bad);
+/// Throws Error, unless rows are skipped, for bad ones.
+ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer> tokenizer) {
+  const LabelledSourceConfig& config = loading.config;
+  BadRows& bad = loading.bad;
+  std::vector<Source> train = read_rows(config.train, Split::train, loading),
+                      valid = read_rows(config.valid, Split::valid, loading),
+                      test = read_rows(config.test, Split::test, loading);
   if (config.train.empty()) throw ConfigError("data: train names no file");
   const auto check_train = [&](bool any_left) {
     bad.check();
@@ -156,7 +185,7 @@ ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared
   const bool named = !config.classes.empty() || !config.classes_file.empty();
   if (!named || train.empty()) check_train(!train.empty());  // with names, the labels are looked at first
   const ClassNames classes = class_names(config, train);
-  for (auto* split : {&train, &valid, &test}) set_labels(*split, classes, bad);
+  for (auto* split : {&train, &valid, &test}) set_labels(*split, classes, loading);
   check_train(!train.empty());
   check_several_classes(train);
   const auto class_count = static_cast<int64_t>(classes.names().size());
@@ -171,14 +200,47 @@ ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared
     tokenizer = make_tokenizer(config.tokenizer, texts);
   }
   data.tokenizer = std::move(tokenizer);
-  int64_t empty = 0;
-  data.train = encode(train, *data.tokenizer, config, bad, empty);
-  data.valid = encode(valid, *data.tokenizer, config, bad, empty);
-  data.test = encode(test, *data.tokenizer, config, bad, empty);
+  data.train = encode(train, *data.tokenizer, Split::train, loading);
+  data.valid = encode(valid, *data.tokenizer, Split::valid, loading);
+  data.test = encode(test, *data.tokenizer, Split::test, loading);
   check_train(data.train.size() > 0);
   data.left_out = bad.summary();
-  if (empty > 0) data.left_out.push_back(fmt::format("data: left out {} texts without tokens (skip_empty)", empty));
+  int64_t empty = 0;
+  for (const Split split : all_splits) empty += loading.check.of(split).empty;
+  if (empty > 0 && config.skip_empty)
+    data.left_out.push_back(fmt::format("data: left out {} texts without tokens (skip_empty)", empty));
+  loading.check.finish(data.classes);
   return data;
+}
+
+BadRows bad_rows(const LabelledSourceConfig& config, OnError rule) {
+  return BadRows(rule, config.format == TableFormat::folders ? "file" : "row");
+}
+
+}  // namespace
+
+ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer) {
+  BadRows bad = bad_rows(config, config.on_error);
+  LabelledCheck check(config, false);
+  const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
+  ClassificationData data = load({config, utf8, bad, check}, std::move(tokenizer));
+  data.warnings = warnings_of(check);
+  return data;
+}
+
+DataReport check_source(const LabelledSourceConfig& checked, const SourceInputs&) {
+  LabelledSourceConfig config = checked;
+  config.tokenizer = unsaved(config.tokenizer);
+  BadRows bad = bad_rows(config, OnError::skip);  // so that what follows is counted, too
+  LabelledCheck check(config, true);
+  load({config, needs_utf8(config.tokenizer), bad, check}, nullptr);
+  DataReport report = report_of(check);
+  if (config.on_error == OnError::stop) {
+    report.errors = bad.listed();
+  } else if (bad.count() > 0) {
+    report.warnings.push_back({"left-out", bad.summary().front()});
+  }
+  return report;
 }
 
 TextRule text_rule(const LabelledSourceConfig& config) {
@@ -192,6 +254,7 @@ SourceFacts facts(const LabelledSourceConfig& config) {
   facts.longest_key = "max_length";
   facts.added_tokens = config.separator ? 1 : 0;
   facts.text = text_rule(config);
+  facts.files = {{"train", config.train}, {"valid", config.valid}, {"test", config.test}};
   return facts;
 }
 

@@ -2,90 +2,19 @@
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "core/base/error.hpp"
-#include "core/config/schema.hpp"
 #include "data/batches/data_source.hpp"
 #include "data/batches/example_set.hpp"
-#include "data/labelled/table_reader.hpp"
-#include "data/tokenizers/tokenizer_kinds.hpp"
+#include "data/labelled/labelled_config.hpp"
 
 namespace capstan {
-
-struct LabelledSourceConfig {
-  static constexpr const char* type_name = "labelled";
-  std::vector<std::string> train, valid, test;
-  TableFormat format = TableFormat::by_name;
-  bool header = false;
-  std::optional<std::string> label_column;
-  std::vector<std::string> text_columns;
-  bool separator = false;
-  std::vector<std::string> classes;
-  std::string classes_file;
-  int64_t first_label = 0;
-  double valid_fraction = 0.1;
-  int64_t split_seed = 0;
-  int64_t max_length = 512;
-  Truncate truncate = Truncate::head;
-  bool skip_empty = false;
-  OnError on_error = OnError::stop;
-  TokenizerConfig tokenizer = WordTokenizerConfig{WordSplit::words, true, 30000, 2, ""};
-};
-template <class Fields>
-void describe(Fields& f, LabelledSourceConfig& c) {
-  f("train", c.train, not_empty(),
-    "files with one labelled text per row; .gz and .zst are decompressed. With format: folders, folders that have one "
-    "sub-folder per class");
-  f("valid", c.valid, any(), "the same for validation; if empty, valid_fraction of the training examples is held out");
-  f("test", c.test, any(), "the same for the test set");
-  f("format", c.format, any(),
-    "tsv (no quoting), csv (RFC 4180) or jsonl; auto: by the name of the file; folders: each file is a text, and its "
-    "folder is its class");
-  f("header", c.header, any(), "the first row of tsv and csv files gives the names of the columns");
-  f("label_column", c.label_column, any(),
-    "column of the label: a number counted from 1, a name from the header, or a key; if unset, 1, or \"label\" in "
-    "jsonl");
-  f("text_columns", c.text_columns, any(),
-    "columns of the text, given in the same way; several are joined by a space; if empty, -1 (the last column), or "
-    "\"text\" in jsonl");
-  f("separator", c.separator, any(),
-    "for text pairs: put a separator token instead of a space between the text_columns; the input of capstan predict "
-    "then has a tab there");
-  f("classes", c.classes, any(),
-    "names of the classes; labels are these names or their numbers. If empty, the classes are the labels of the "
-    "training data. With format: folders, all other folders are ignored");
-  f("classes_file", c.classes_file, any(), "the same, from a file with one name per line");
-  f("first_label", c.first_label, size_from(0),
-    "number of the first class in `classes`: 1 in the CSV files of AG News, DBpedia and Yelp");
-  f("valid_fraction", c.valid_fraction, between_below(0, 1), "share of every class held out for validation");
-  f("split_seed", c.split_seed, at_least(0), "seed that determines which examples are held out");
-  f("max_length", c.max_length, length_from(0), "largest number of tokens per text; 0 = no limit");
-  f("truncate", c.truncate, any(), "what to do with longer texts: keep the head, keep the tail, or stop with an error");
-  f("skip_empty", c.skip_empty, any(), "leave out rows without text instead of stopping with an error");
-  f("on_error", c.on_error, any(),
-    "what to do with unusable rows (wrong columns, label, JSON, quotes or UTF-8; empty or too long text): stop, or "
-    "skip (leave them out and count them)");
-  f("tokenizer", c.tokenizer, any(), "how text is divided into tokens: byte, char, word or sentencepiece");
-}
-
-inline void validate(const LabelledSourceConfig& c, Problems& problems) {
-  if (!c.classes.empty() && !c.classes_file.empty())
-    problems.add("classes_file", "give either classes or classes_file, not both");
-  const auto columns = static_cast<int64_t>(c.text_columns.size());
-  if (c.separator && (columns < 2 || c.format == TableFormat::folders))
-    problems.add("separator", "needs at least two text_columns to separate");
-  if (c.separator && c.max_length > 0 && c.max_length < 2 * columns - 1)
-    problems.add("max_length",
-                 fmt::format("{} columns and their separators need {} tokens or more", columns, 2 * columns - 1));
-}
 
 /// How its texts become examples.
 TextRule text_rule(const LabelledSourceConfig& config);
 SourceFacts facts(const LabelledSourceConfig& config);
 std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, const SourceInputs& inputs);
+/// Bad rows are errors of the report. Throws Error when too little is left to count.
+DataReport check_source(const LabelledSourceConfig& config, const SourceInputs& inputs);
 
 /// Reads, splits and tokenises. `tokenizer`: that of an earlier run (whose classes must be in the config); otherwise
 /// one is made from the training texts. Throws Error naming file, line and remedy.

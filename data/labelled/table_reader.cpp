@@ -176,6 +176,11 @@ std::vector<LabelledText> read_jsonl(const TableFile& file) {
   return rows;
 }
 
+/// Without a byte order mark, as spreadsheets write it.
+std::string_view without_mark(std::string_view content) {
+  return starts_with(content, "\xef\xbb\xbf") ? content.substr(3) : content;
+}
+
 }  // namespace
 
 std::vector<std::string_view> LabelledText::columns() const {
@@ -198,10 +203,29 @@ TableFormat format_of(const std::string& path) {
   throw Error(fmt::format("{}: the name does not show the format (.tsv, .csv, .jsonl); set format", path));
 }
 
+std::vector<std::vector<std::string>> first_rows(std::string_view content, const std::string& file, TableFormat format,
+                                                 size_t count) {
+  content = without_mark(content);
+  std::vector<std::vector<std::string>> rows;
+  const auto add = [&](std::vector<std::string> fields) {
+    if (fields.size() > 1 || !fields[0].empty()) rows.push_back(std::move(fields));
+  };
+  if (format == TableFormat::tsv) {
+    Lines lines(content);
+    for (Line line; rows.size() < count && lines.next(line);) add(tsv_fields(line.text));
+  } else if (format == TableFormat::csv) {
+    CsvReader reader(content, file);
+    try {
+      for (CsvRecord record; rows.size() < count && reader.next(record);) add(record.fields);
+    } catch (const Error&) {  // read_table() reports it
+    }
+  }
+  return rows;
+}
+
 std::vector<LabelledText> read_table(std::string_view content, const std::string& file, TableFormat format,
                                      const ColumnChoice& columns, BadRows& bad, bool utf8) {
-  if (content.substr(0, 3) == "\xef\xbb\xbf") content.remove_prefix(3);  // a byte order mark, as spreadsheets write it
-  const TableFile table{content, file, columns, bad, utf8};
+  const TableFile table{without_mark(content), file, columns, bad, utf8};
   switch (format == TableFormat::by_name ? format_of(file) : format) {
     case TableFormat::csv:
       return read_csv(table);

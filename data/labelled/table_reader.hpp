@@ -56,6 +56,11 @@ struct LabelledText {
 std::vector<LabelledText> read_table(std::string_view content, const std::string& file, TableFormat format,
                                      const ColumnChoice& columns, BadRows& bad, bool utf8 = false);
 
+/// The fields of the first `count` rows of TSV or CSV, the header included; fewer at the end, and at a row that cannot be
+/// read. None of other formats.
+std::vector<std::vector<std::string>> first_rows(std::string_view content, const std::string& file, TableFormat format,
+                                                 size_t count);
+
 struct CsvRecord {
   std::vector<std::string> fields;
   std::string_view text;  // as in the file

@@ -17,6 +17,14 @@ std::vector<std::string> types_of(bool has_labels, const std::variant<Cases...>&
   return types;
 }
 
+/// For sources without files: what the log says about them.
+template <class Config>
+DataReport check_source(const Config& config, const SourceInputs& inputs) {
+  DataTable table{"splits", "Splits", {"split"}, {}};
+  for (const std::string& line : make_source(config, inputs)->description()) table.rows.push_back({line});
+  return {{table}, {}, {}};
+}
+
 }  // namespace
 
 const char* type_of(const SourceConfig& config) {
@@ -28,6 +36,10 @@ SourceFacts facts_of(const SourceConfig& config) {
 }
 
 std::string source_types(bool has_labels) { return join_first(types_of(has_labels, SourceConfig{}), " or "); }
+
+DataReport check_source(const SourceConfig& config, const SourceInputs& inputs) {
+  return std::visit([&](const auto& source) { return check_source(source, inputs); }, config);
+}
 
 std::unique_ptr<DataSource> open_source(const SourceConfig& config, const SourceInputs& inputs) {
   return std::visit([&](const auto& source) { return make_source(source, inputs); }, config);

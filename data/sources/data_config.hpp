@@ -20,6 +20,10 @@ SourceFacts facts_of(const SourceConfig& config);
 /// The types of source for classifiers, or those for language models: "labelled or listops".
 std::string source_types(bool has_labels);
 
+/// Reads all of the data and says what it finds, without writing anything that stays. Generated data are only counted.
+/// Throws Error when too little can be read to count it.
+DataReport check_source(const SourceConfig& config, const SourceInputs& inputs);
+
 /// Reads the data. Throws Error naming file, line and remedy; ConfigError for settings that contradict each other.
 std::unique_ptr<DataSource> open_source(const SourceConfig& config, const SourceInputs& inputs);
 

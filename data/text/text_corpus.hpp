@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "data/checks/report.hpp"
 #include "data/files/token_row.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 
@@ -41,6 +42,7 @@ struct TextData {
   std::shared_ptr<const Tokenizer> tokenizer;
   TextCorpus train, valid, test;
   std::vector<std::string> left_out;  // what was left out, a line each
+  std::vector<DataWarning> warnings;  // of text in memory
   std::string fingerprint;            // XXH3-128 over the tokens of train and valid
 };
 

@@ -3,9 +3,13 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
+#include "data/files/with_key.hpp"
+#include "data/text/text_key.hpp"
 
 namespace capstan {
 namespace {
+
+constexpr std::array<const char*, 3> file_keys = {"data.train", "data.valid", "data.test"};
 
 /// Share of the training text held out for a split that has no files of its own.
 double share_of(const std::vector<std::string>& files, double fraction) { return files.empty() ? fraction : 0; }
@@ -37,6 +41,22 @@ void check_marker(const DocumentsConfig& documents, const std::vector<Piece>& tr
 
 }  // namespace
 
+bool is_large(const TextSourceConfig& config, const FileLists& lists) {
+  if (config.cache.empty()) return false;
+  size_t bytes = 0;
+  for (const auto& files : lists) bytes += size_of_text(files);
+  return bytes > static_cast<size_t>(config.cache_above_mb) * 1000000;
+}
+
+FileLists lists_of(const TextSourceConfig& config) {
+  const FileFilter filter{config.include, config.exclude};
+  const auto train = [&] {
+    return config.weights.empty() ? list_files(config.train, filter) : list_sources(config.train, filter);
+  };
+  return {with_key(file_keys[0], train), with_key(file_keys[1], [&] { return list_files(config.valid, filter); }),
+          with_key(file_keys[2], [&] { return list_files(config.test, filter); })};
+}
+
 bool must_be_utf8(const TextSourceConfig& config, const Tokenizer* tokenizer) {
   return tokenizer != nullptr ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
 }
@@ -45,9 +65,11 @@ std::unique_ptr<const SplitText> read_split_text(const TextSourceConfig& config,
                                                  const Tokenizer* tokenizer, const ReadRule& rule) {
   auto text = std::make_unique<SplitText>();
   BadRows bad(config.on_error, "line");
-  for (size_t i = 0; i < lists.size(); ++i) text->sources[i] = read_sources(lists[i], rule, bad);
+  for (size_t i = 0; i < lists.size(); ++i)
+    text->sources[i] = with_key(file_keys[i], [&] { return read_sources(lists[i], rule, bad); });
   bad.check();
   text->left_out = bad.summary();
+  text->bad_lines = bad.listed();
   Boundary boundary = tokenizer != nullptr ? boundary_of(*tokenizer) : boundary_of(config.tokenizer);
   if (has_documents(config.documents))
     boundary = [&](std::string_view all, size_t at) { return document_boundary(config.documents, all, at); };

@@ -15,12 +15,18 @@ namespace capstan {
 
 /// The files of data.train, data.valid and data.test.
 using FileLists = std::array<std::vector<FoundFile>, 3>;
+/// Throws Error naming the key.
+FileLists lists_of(const TextSourceConfig& config);
+
+/// Is the text read by way of config.cache?
+bool is_large(const TextSourceConfig& config, const FileLists& lists);
 
 /// The text of files, cut into splits. Pieces point into the sources.
 struct SplitText {
   std::array<std::vector<SourceText>, 3> sources;
   Pieces pieces;
   std::vector<std::string> left_out;
+  std::vector<std::string> bad_lines;  // what was wrong with the first of these lines
 };
 
 /// `tokenizer` may be null: then the cuts are those of config.tokenizer.

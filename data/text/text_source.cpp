@@ -3,19 +3,12 @@
 #include "core/base/error.hpp"
 #include "data/files/fingerprint.hpp"
 #include "data/text/cached_text.hpp"
-#include "data/text/text_key.hpp"
+#include "data/text/text_check.hpp"
 #include "data/text/text_loading.hpp"
 #include "data/text/text_windows.hpp"
 
 namespace capstan {
 namespace {
-
-bool is_large(const TextSourceConfig& config, const FileLists& lists) {
-  if (config.cache.empty()) return false;
-  size_t bytes = 0;
-  for (const auto& files : lists) bytes += size_of_text(files);
-  return bytes > static_cast<size_t>(config.cache_above_mb) * 1000000;
-}
 
 TextCorpus encode_to_memory(const std::vector<Piece>& pieces, const DocumentsConfig& documents,
                             const Tokenizer& tokenizer, bool keep_text) {
@@ -46,6 +39,7 @@ TextData load_to_memory(const TextSourceConfig& config, const FileLists& lists,
   data.test = encode_to_memory(text->pieces.test, config.documents, *data.tokenizer, true);
   check_sizes(config, data.train.size(), data.valid.size());
   describe_corpora(config, data);
+  data.warnings = warnings_of(*text, config, data);
   data.fingerprint = Fingerprint().add(data.train.tokens).add(data.valid.tokens).hex();
   return data;
 }
@@ -56,9 +50,7 @@ TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokeniz
   ProblemText problems("data");
   validate(config, problems);
   if (!problems.text().empty()) throw ConfigError(problems.text());
-  const FileFilter filter{config.include, config.exclude};
-  const FileLists lists{config.weights.empty() ? list_files(config.train, filter) : list_sources(config.train, filter),
-                        list_files(config.valid, filter), list_files(config.test, filter)};
+  const FileLists lists = lists_of(config);
   return is_large(config, lists) ? load_cached_text(config, lists, std::move(tokenizer), log)
                                  : load_to_memory(config, lists, std::move(tokenizer));
 }
@@ -109,6 +101,7 @@ class TextSource final : public DataSource {
   FileEvaluation evaluation_per_file(Split split) const override;
   std::optional<TextSize> text_size(Split split) const override;
   std::vector<std::string> left_out() const override { return data_.left_out; }
+  std::vector<DataWarning> warnings() const override { return data_.warnings; }
 
  protected:
   std::vector<std::string> describe_split(Split split) const override;
@@ -175,8 +168,16 @@ SourceFacts facts(const TextSourceConfig& config) {
   facts.longest = config.sequence_length;
   facts.longest_key = "sequence_length";
   facts.has_documents = has_documents(config.documents);
+  facts.files = {{"train", config.train}, {"valid", config.valid}, {"test", config.test}};
   facts.added_tokens = facts.has_documents ? 1 : 0;
   return facts;
+}
+
+DataReport check_source(const TextSourceConfig& config, const SourceInputs& inputs) {
+  ProblemText problems("data");
+  validate(config, problems);
+  if (!problems.text().empty()) throw ConfigError(problems.text());
+  return check_text(config, inputs.log);
 }
 
 std::unique_ptr<DataSource> make_source(const TextSourceConfig& config, const SourceInputs& inputs) {

@@ -24,5 +24,7 @@ TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokeniz
 
 SourceFacts facts(const TextSourceConfig& config);
 std::unique_ptr<DataSource> make_source(const TextSourceConfig& config, const SourceInputs& inputs);
+/// Lines that are not UTF-8 are errors of the report. Throws Error when too little is left to count.
+DataReport check_source(const TextSourceConfig& config, const SourceInputs& inputs);
 
 }  // namespace capstan

@@ -35,6 +35,7 @@ class CharTokenizer final : public Tokenizer {
   bool needs_utf8() const override { return true; }
   size_t boundary(std::string_view text, size_t at) const override;
   int32_t start_token() const override { return id_of('\n'); }
+  std::optional<int32_t> unknown_token() const override { return unknown; }
   std::string to_json() const override;
 
  private:

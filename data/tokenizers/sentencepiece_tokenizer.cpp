@@ -62,6 +62,11 @@ SentencePieceTokenizer SentencePieceTokenizer::from_file(const std::string& path
   return SentencePieceTokenizer(read_text_file(path), normalisation, path);
 }
 
+std::optional<int32_t> SentencePieceTokenizer::unknown_token() const {
+  const int id = processor_->unk_id();
+  return id < 0 ? std::nullopt : std::optional<int32_t>(id);
+}
+
 void SentencePieceTokenizer::learn_pieces() {
   const auto& model = *processor_;
   const int newline = model.PieceToId("\n"), newline_byte = model.PieceToId("<0x0A>");

@@ -72,6 +72,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   bool needs_utf8() const override { return true; }
   size_t boundary(std::string_view text, size_t at) const override;
   int32_t start_token() const override { return end_of_line_; }
+  std::optional<int32_t> unknown_token() const override;
   std::string to_json() const override;
 
   /// boundary() of the models that train_sentencepiece() makes: before a word's blanks, before and after a line's end.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,9 @@ class Tokenizer {
   virtual size_t boundary(std::string_view text, size_t at) const = 0;
   /// The token in front of a text's first one, so that every token of the text is predicted: the end of a line.
   virtual int32_t start_token() const = 0;
+
+  /// The token of all text that the vocabulary does not cover; none if it covers every text.
+  virtual std::optional<int32_t> unknown_token() const { return std::nullopt; }
 
   /// One JSON document from which tokenizer_from_json() makes the same tokenizer.
   virtual std::string to_json() const = 0;

@@ -98,6 +98,12 @@ bool learns_from_texts(const TokenizerConfig& config) {
   return std::holds_alternative<CharTokenizerConfig>(config);
 }
 
+TokenizerConfig unsaved(TokenizerConfig config) {
+  auto* const pieces = std::get_if<SentencePieceTokenizerConfig>(&config);
+  if (pieces != nullptr && is_trained(*pieces)) pieces->model.clear();
+  return config;
+}
+
 Boundary boundary_of(const TokenizerConfig& config) {
   const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config);
   if (pieces != nullptr && is_trained(*pieces)) return SentencePieceTokenizer::word_boundary;

@@ -68,6 +68,7 @@ class WordTokenizer final : public Tokenizer {
   bool needs_utf8() const override { return true; }
   size_t boundary(std::string_view text, size_t at) const override;
   int32_t start_token() const override { return end_of_line; }
+  std::optional<int32_t> unknown_token() const override { return unknown; }
   std::string to_json() const override;
   /// All words in the order of their ids.
   const std::vector<std::string>& words() const { return words_; }

@@ -1,0 +1,47 @@
+// Texts that occur more than once, within a split or in two, found by their hashes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/io/hash.hpp"
+
+namespace capstan {
+
+constexpr size_t checked_splits = 3;  // train, valid, test
+
+/// A text of a split, and what its owner knows it by.
+struct TextMark {
+  HashBits hash;
+  uint32_t split;
+  int32_t label;   // the class; 0 where there are none
+  uint64_t place;  // an index of the owner's
+  int64_t weight;  // what is counted: 1 for texts, their bytes for lines
+};
+
+/// Texts that occur twice: the first one and a later one.
+struct TextPair {
+  uint64_t first = 0, second = 0;
+  uint32_t first_split = 0, second_split = 0;
+};
+
+struct Duplicates {
+  static constexpr size_t shown = 5;
+
+  struct OfSplit {
+    int64_t repeated = 0;                           // texts that occurred before in the same split
+    int64_t repeated_weight = 0;                    // and their weight
+    std::array<int64_t, checked_splits> also_in{};  // texts that also occur in that split
+    std::array<int64_t, checked_splits> weight_also_in{};
+    std::array<std::vector<TextPair>, checked_splits> examples;  // of also_in, at most `shown`
+    int64_t other_label = 0;  // texts of which a copy, in any split, has another label
+  };
+  std::array<OfSplit, checked_splits> splits;
+  std::vector<TextPair> conflicts;  // copies with different labels, at most `shown`
+};
+
+/// Sorts the marks.
+Duplicates find_duplicates(std::vector<TextMark>& marks);
+
+}  // namespace capstan

@@ -1,0 +1,82 @@
+#include "data/checks/encoding.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/text/affixes.hpp"
+#include "core/text/join.hpp"
+#include "core/text/utf8.hpp"
+
+namespace capstan {
+namespace {
+
+constexpr std::string_view mark = "\xef\xbb\xbf";
+/// Bytes of a piece that wait for the next one: the longest that is looked for has one more.
+constexpr size_t kept = 4;
+
+/// "Ã" or "Â" before a character that stands for a byte 80 to BF, or "â€".
+bool is_mojibake(std::string_view text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : 0; };
+  if (byte(0) != 0xc3) return false;
+  if (byte(1) == 0x82 || byte(1) == 0x83) return byte(2) == 0xc2 && byte(3) >= 0x80 && byte(3) <= 0xbf;
+  return byte(1) == 0xa2 && byte(2) == 0xe2 && byte(3) == 0x82 && byte(4) == 0xac;
+}
+
+std::string counted(int64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string EncodingFacts::remarks() const {
+  std::vector<std::string> all;
+  if (utf16) all.emplace_back("UTF-16, not UTF-8");
+  if (bom) all.emplace_back("byte order mark");
+  if (invalid > 0) all.push_back(counted(invalid, "byte") + " not UTF-8");
+  if (nul > 0) all.push_back(counted(nul, "NUL byte"));
+  if (mixed_line_ends()) all.push_back(fmt::format("mixed line ends ({} LF, {} CRLF)", lf, crlf));
+  if (mojibake > 0) all.push_back(counted(mojibake, "wrongly converted character") + " such as \"\xc3\x83\xc2\xa9\"");
+  return join(all);
+}
+
+void EncodingCheck::push(std::string_view piece) {
+  if (head_.size() < mark.size()) head_.append(piece.substr(0, mark.size() - head_.size()));
+  facts_.bytes += static_cast<int64_t>(piece.size());
+  const std::string text = std::exchange(begun_, "").append(piece);
+  begun_ = text.substr(count(text, text.size() - std::min(kept, text.size())));
+}
+
+EncodingFacts EncodingCheck::finish() {
+  count(begun_, begun_.size());
+  begun_.clear();
+  facts_.bom = head_ == mark;
+  facts_.utf16 = starts_with(head_, "\xff\xfe") || starts_with(head_, "\xfe\xff");
+  return facts_;
+}
+
+/// Counts what begins before `limit`; returns where it ends.
+size_t EncodingCheck::count(std::string_view text, size_t limit) {
+  size_t at = 0;
+  while (at < limit) {
+    const char c = text[at];
+    if ((c >= ' ' && c <= '~') || c == '\t') {
+      ++at;
+    } else if (c == '\r' && at + 1 < text.size() && text[at + 1] == '\n') {
+      ++facts_.crlf;
+      at += 2;
+    } else if (static_cast<uint8_t>(c) < 0x80) {
+      if (c == '\n') ++facts_.lf;
+      if (c == '\0') ++facts_.nul;
+      ++at;
+    } else {
+      const Utf8Character character = first_character(text.substr(at));
+      if (character.state != Utf8Character::State::valid) facts_.invalid += static_cast<int64_t>(character.bytes);
+      if (is_mojibake(text.substr(at))) ++facts_.mojibake;
+      at += character.bytes;
+    }
+  }
+  return at;
+}
+
+}  // namespace capstan

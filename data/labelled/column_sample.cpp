@@ -1,0 +1,120 @@
+#include "data/labelled/column_sample.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <set>
+
+#include "core/text/integer.hpp"
+
+namespace capstan {
+namespace {
+
+const std::set<std::string> label_names = {"label", "labels", "class",    "category", "sentiment",
+                                           "topic", "target", "intent",   "tag",      "rating",
+                                           "stars", "score",  "polarity", "emotion"};
+const std::set<std::string> other_names = {"text",     "review",  "sentence", "title",      "body",    "content",
+                                           "message",  "comment", "tweet",    "question",   "answer",  "description",
+                                           "document", "id",      "idx",      "index",      "name",    "date",
+                                           "source",   "query",   "premise",  "hypothesis", "subject", "summary"};
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+/// "label", "review_text", "Class Index".
+bool may_name_column(const std::string& field) {
+  constexpr size_t longest = 40;
+  if (field.empty() || field.size() > longest || std::isdigit(static_cast<unsigned char>(field[0])) != 0) return false;
+  const auto fits = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' || c == ' ';
+  };
+  return std::all_of(field.begin(), field.end(), fits) && std::count(field.begin(), field.end(), ' ') < 3;
+}
+
+}  // namespace
+
+bool is_number(const std::string& text) {
+  char* end = nullptr;
+  std::strtod(text.c_str(), &end);
+  return !text.empty() && end == text.c_str() + text.size();
+}
+
+ColumnSample::ColumnSample(std::vector<std::vector<std::string>> rows, bool header) {
+  if (rows.empty()) return;
+  first_row_ = rows.front();
+  columns_.resize(first_row_.size());
+  const auto sum_up = [&](size_t begin) {
+    rows_ = rows.size() - begin;
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      std::set<std::string> different;
+      double bytes = 0, numbers = 0;
+      for (size_t r = begin; r < rows.size(); ++r) {
+        if (c >= rows[r].size()) continue;
+        different.insert(rows[r][c]);
+        bytes += static_cast<double>(rows[r][c].size());
+        numbers += is_number(rows[r][c]) ? 1 : 0;
+      }
+      const auto count = static_cast<double>(std::max<size_t>(rows_, 1));
+      columns_[c] = {different.size(), bytes / count, numbers / count};
+    }
+  };
+  sum_up(1);
+  begins_with_names_ = header || looks_like_names();
+  if (!begins_with_names_) sum_up(0);
+}
+
+bool ColumnSample::looks_like_names() const {
+  constexpr double nearly_all = 0.95;
+  if (!std::all_of(first_row_.begin(), first_row_.end(), may_name_column)) return false;
+  if (std::set<std::string>(first_row_.begin(), first_row_.end()).size() < first_row_.size()) return false;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    const std::string name = lower(first_row_[c]);
+    if (label_names.count(name) + other_names.count(name) > 0) return true;
+    if (columns_[c].numbers >= nearly_all && rows_ > 1) return true;
+  }
+  return false;
+}
+
+bool ColumnSample::begins_with_text() const {
+  constexpr size_t longest = 60;
+  return std::any_of(first_row_.begin(), first_row_.end(),
+                     [](const std::string& field) { return field.size() > longest || is_number(field); });
+}
+
+std::optional<size_t> ColumnSample::index_of(const std::string& column) const {
+  const auto named = std::find(first_row_.begin(), first_row_.end(), column);
+  if (begins_with_names_ && named != first_row_.end()) return static_cast<size_t>(named - first_row_.begin());
+  const auto number = parse_integer(column);
+  const auto count = static_cast<int64_t>(columns_.size());
+  if (!number || *number == 0 || *number > count || *number < -count) return std::nullopt;
+  return static_cast<size_t>(*number > 0 ? *number - 1 : count + *number);
+}
+
+std::string ColumnSample::name_of(size_t column) const {
+  return begins_with_names_ ? first_row_[column] : std::to_string(column + 1);
+}
+
+std::optional<size_t> ColumnSample::likely_label() const {
+  constexpr size_t rows_needed = 20, examples_per_class = 5;
+  if (begins_with_names_)
+    for (size_t c = 0; c < columns_.size(); ++c)
+      if (label_names.count(lower(first_row_[c])) > 0) return c;
+  std::optional<size_t> best;
+  for (size_t c = 0; c < columns_.size() && rows_ >= rows_needed; ++c) {
+    const Column& column = columns_[c];
+    if (column.different < 2 || column.different * examples_per_class > rows_) continue;
+    if (!best || column.different < columns_[*best].different) best = c;
+  }
+  return best;
+}
+
+std::optional<size_t> ColumnSample::likely_text(size_t label) const {
+  std::optional<size_t> best;
+  for (size_t c = 0; c < columns_.size(); ++c)
+    if (c != label && (!best || columns_[c].mean_bytes > columns_[*best].mean_bytes)) best = c;
+  return best;
+}
+
+}  // namespace capstan

@@ -1,0 +1,57 @@
+// What the columns of a table look like, judged by its first rows: for advice on keys.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace capstan {
+
+class ColumnSample {
+ public:
+  /// Rows that are read for a sample.
+  static constexpr size_t rows_read = 1000;
+
+  ColumnSample() = default;
+  /// Rows of fields. `header`: the first one names the columns.
+  ColumnSample(std::vector<std::vector<std::string>> rows, bool header);
+
+  /// Does the first row look like names of columns, other than the rows after it?
+  bool begins_with_names() const { return begins_with_names_; }
+  const std::vector<std::string>& first_row() const { return first_row_; }
+  /// Whether the fields of the first row are too long to name columns.
+  bool begins_with_text() const;
+
+  /// From 0; of what the configuration calls a column: a number from 1 or from the end, or a name.
+  std::optional<size_t> index_of(const std::string& column) const;
+  /// How a configuration names it: by its name if the first row has names, else by its number from 1.
+  std::string name_of(size_t column) const;
+
+  /// The column whose name or values look most like labels; none if no column does.
+  std::optional<size_t> likely_label() const;
+  /// The column with the longest values except `label`; none without another column.
+  std::optional<size_t> likely_text(size_t label) const;
+  /// Different values of a column in the sample.
+  size_t different(size_t column) const { return columns_[column].different; }
+  /// Mean bytes of a value.
+  double mean_bytes(size_t column) const { return columns_[column].mean_bytes; }
+  size_t columns() const { return columns_.size(); }
+
+ private:
+  struct Column {
+    size_t different = 0;
+    double mean_bytes = 0, numbers = 0;  // numbers: their share
+  };
+  bool looks_like_names() const;
+
+  std::vector<std::string> first_row_;
+  std::vector<Column> columns_;  // without the first row, if that has names
+  size_t rows_ = 0;
+  bool begins_with_names_ = false;
+};
+
+/// Is all of the text one number?
+bool is_number(const std::string& text);
+
+}  // namespace capstan

@@ -1,0 +1,125 @@
+#include "data/labelled/labelled_check.hpp"
+
+#include <algorithm>
+
+#include "data/checks/lengths.hpp"
+
+namespace capstan {
+
+uint32_t LabelledCheck::add_file(Split split, const std::string& path, std::string_view content, TableFormat format,
+                                 int64_t first_line) {
+  File file;
+  file.path = path;
+  file.split = split;
+  file.first_line = first_line;
+  file.sample = ColumnSample(first_rows(content, path, format, ColumnSample::rows_read), config_.header);
+  if (whole_) {
+    EncodingCheck encoding;
+    encoding.push(content);
+    file.encoding = encoding.finish();
+  }
+  files_.push_back(std::move(file));
+  return static_cast<uint32_t>(files_.size() - 1);
+}
+
+void LabelledCheck::add_row(Split split, const std::string& text, const Row& row) {
+  OfSplit& all = counts(split);
+  all.rows.push_back(row);
+  if (config_.max_length > 0 && row.tokens > config_.max_length) ++all.cut;
+  if (text.find_first_of(" \t\n") != std::string::npos) return;
+  ++all.single_words;
+  if (is_number(text)) ++all.numbers;
+}
+
+void LabelledCheck::finish(std::vector<std::string> classes) {
+  classes_ = std::move(classes);
+  std::vector<TextMark> marks;
+  for (uint32_t s = 0; s < checked_splits; ++s) {
+    OfSplit& split = splits_[s];
+    split.of_class.assign(classes_.size(), 0);
+    for (size_t i = 0; i < split.rows.size(); ++i) {
+      const Row& row = split.rows[i];
+      ++split.of_class[static_cast<size_t>(row.label)];
+      marks.push_back({row.hash, s, row.label, i, 1});
+    }
+  }
+  duplicates_ = find_duplicates(marks);
+}
+
+std::string LabelledCheck::place(size_t split, uint64_t row) const {
+  const Row& found = splits_[split].rows[row];
+  return fmt::format("{}:{}", files_[found.file].path, found.line);
+}
+
+const LabelledCheck::File* LabelledCheck::sampled(Split split) const {
+  for (const File& file : files_)
+    if (file.split == split && file.sample.columns() > 0) return &file;
+  return nullptr;
+}
+
+namespace {
+
+DataTable splits_table(const LabelledCheck& check) {
+  DataTable table{"splits",
+                  "Splits (lengths in tokens, before truncation)",
+                  {"split", "examples", "empty", "min", "median", "mean", "95%", "max", "truncated", "duplicates",
+                   "in train", "in valid", "other label"},
+                  {}};
+  for (const Split split : all_splits) {
+    const LabelledCheck::OfSplit& of = check.of(split);
+    if (of.rows.empty() && of.empty == 0) continue;
+    std::vector<int64_t> lengths;
+    for (const LabelledCheck::Row& row : of.rows) lengths.push_back(row.tokens);
+    const LengthSummary summary = summary_of(std::move(lengths));
+    const Duplicates::OfSplit& twice = check.duplicates().splits[static_cast<size_t>(split)];
+    table.rows.push_back({std::string(to_string(split)), static_cast<int64_t>(of.rows.size()), of.empty, summary.least,
+                          summary.median, summary.mean, summary.most_of, summary.greatest, of.cut, twice.repeated,
+                          twice.also_in[0], twice.also_in[1], twice.other_label});
+  }
+  return table;
+}
+
+DataTable classes_table(const LabelledCheck& check) {
+  DataTable table{"classes", "Examples of each class", {"class", "train", "valid", "test"}, {}};
+  for (size_t c = 0; c < check.classes().size(); ++c) {
+    std::vector<DataTable::Cell> row{check.classes()[c]};
+    for (const Split split : all_splits) row.emplace_back(check.of(split).of_class[c]);
+    table.rows.push_back(std::move(row));
+  }
+  const auto larger = [](const auto& a, const auto& b) { return std::get<int64_t>(a[1]) > std::get<int64_t>(b[1]); };
+  std::stable_sort(table.rows.begin(), table.rows.end(), larger);
+  return table;
+}
+
+DataTable files_table(const LabelledCheck& check) {
+  constexpr size_t listed = 20;
+  const bool few = check.files().size() <= listed;
+  DataTable table{"files", few ? "Files" : "Files with unusual bytes", {"file", "split", "bytes", "remarks"}, {}};
+  for (const LabelledCheck::File& file : check.files())
+    if (const std::string remarks = file.encoding.remarks(); few || !remarks.empty())
+      table.rows.push_back({file.path, std::string(to_string(file.split)), file.encoding.bytes, remarks});
+  return table;
+}
+
+DataTable conflicts_table(const LabelledCheck& check) {
+  DataTable table{"label_noise", "The same text with different labels", {"text", "label", "copy", "label of copy"}, {}};
+  const auto label = [&](uint32_t split, uint64_t row) {
+    return check.classes()[static_cast<size_t>(check.of(all_splits[split]).rows[row].label)];
+  };
+  for (const TextPair& pair : check.duplicates().conflicts)
+    table.rows.push_back({check.place(pair.first_split, pair.first), label(pair.first_split, pair.first),
+                          check.place(pair.second_split, pair.second), label(pair.second_split, pair.second)});
+  return table;
+}
+
+}  // namespace
+
+DataReport report_of(const LabelledCheck& check) {
+  DataReport report;
+  for (DataTable (*const table)(const LabelledCheck&) : {splits_table, classes_table, files_table, conflicts_table})
+    if (DataTable made = table(check); !made.rows.empty()) report.tables.push_back(std::move(made));
+  report.warnings = warnings_of(check);
+  return report;
+}
+
+}  // namespace capstan

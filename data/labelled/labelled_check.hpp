@@ -1,0 +1,78 @@
+// What may be wrong with labelled texts although they can be read. Collected while they are read, for the warnings of
+// `capstan train` and the tables of `capstan data check`.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/batches/data_source.hpp"
+#include "data/checks/duplicates.hpp"
+#include "data/checks/encoding.hpp"
+#include "data/labelled/column_sample.hpp"
+#include "data/labelled/labelled_config.hpp"
+
+namespace capstan {
+
+class LabelledCheck {
+ public:
+  struct File {
+    std::string path;
+    Split split = Split::train;
+    int64_t first_line = 0;  // of the first row
+    ColumnSample sample;     // of the first file of each split
+    EncodingFacts encoding;
+  };
+  struct Row {
+    HashBits hash;
+    int64_t line = 0, tokens = 0;  // tokens: before truncation
+    uint32_t file = 0;
+    int32_t label = 0;
+  };
+  struct OfSplit {
+    std::vector<Row> rows;
+    int64_t empty = 0, cut = 0;             // texts without tokens; longer than max_length
+    int64_t numbers = 0, single_words = 0;  // texts that are nothing else
+    std::vector<int64_t> of_class;          // examples
+  };
+
+  /// `whole`: all that `capstan data check` shows; otherwise what costs little.
+  LabelledCheck(const LabelledSourceConfig& config, bool whole) : config_(config), whole_(whole) {}
+
+  /// A file of a split; returns its number. `format`: not by_name. `first_line`: of its first row, header apart.
+  uint32_t add_file(Split split, const std::string& path, std::string_view content, TableFormat format,
+                    int64_t first_line);
+  void add_row(Split split, const std::string& text, const Row& row);
+  void add_empty(Split split) { ++counts(split).empty; }
+
+  /// After all rows. `classes`: their names, by label.
+  void finish(std::vector<std::string> classes);
+
+  const LabelledSourceConfig& config() const { return config_; }
+  const std::vector<std::string>& classes() const { return classes_; }
+  const std::vector<File>& files() const { return files_; }
+  const OfSplit& of(Split split) const { return splits_[static_cast<size_t>(split)]; }
+  const Duplicates& duplicates() const { return duplicates_; }
+  /// "train.tsv:17".
+  std::string place(size_t split, uint64_t row) const;
+  /// The sample of a split's first table, or null.
+  const File* sampled(Split split) const;
+
+ private:
+  OfSplit& counts(Split split) { return splits_[static_cast<size_t>(split)]; }
+
+  const LabelledSourceConfig& config_;
+  bool whole_;
+  std::vector<std::string> classes_;
+  std::vector<File> files_;
+  std::array<OfSplit, checked_splits> splits_;
+  Duplicates duplicates_;
+};
+
+std::vector<DataWarning> warnings_of(const LabelledCheck& check);
+/// Tables and warnings.
+DataReport report_of(const LabelledCheck& check);
+
+}  // namespace capstan

@@ -1,0 +1,261 @@
+#include "data/text/text_check.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+
+#include "core/base/error.hpp"
+#include "core/io/file.hpp"
+#include "core/text/join.hpp"
+#include "data/checks/duplicates.hpp"
+#include "data/checks/encoding.hpp"
+#include "data/files/text_file.hpp"
+#include "data/text/text_key.hpp"
+
+namespace capstan {
+namespace {
+
+constexpr std::array<const char*, checked_splits> splits = {"train", "valid", "test"};
+
+double share(int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0.0; }
+
+std::string percent(double part) { return fmt::format("{:.3g} %", 100 * part); }
+
+/// What is counted of a split. A text is a document or, where the text has none, a line that is not blank.
+struct SplitCounts {
+  int64_t files = 0, bytes = 0, tokens = 0, unknown = 0, texts = 0, text_bytes = 0;
+};
+
+class TextCounts {
+ public:
+  explicit TextCounts(const DocumentsConfig& documents)
+      : has_documents_(capstan::has_documents(documents)),
+        cut_(has_documents_ ? documents : DocumentsConfig(LineDocumentsConfig{})) {}
+
+  void add_texts(size_t split, const std::vector<Piece>& pieces, Progress* progress);
+  void add_tokens(size_t split, const std::vector<int32_t>& tokens, std::optional<int32_t> unknown) {
+    of_[split].tokens += static_cast<int64_t>(tokens.size());
+    if (unknown) of_[split].unknown += std::count(tokens.begin(), tokens.end(), *unknown);
+  }
+  void finish() { duplicates_ = find_duplicates(marks_); }
+
+  const SplitCounts& of(size_t split) const { return of_[split]; }
+  const Duplicates& duplicates() const { return duplicates_; }
+  const char* noun() const { return has_documents_ ? "documents" : "lines"; }
+  bool has_documents() const { return has_documents_; }
+
+ private:
+  bool has_documents_;
+  DocumentsConfig cut_;
+  std::array<SplitCounts, checked_splits> of_;
+  std::vector<TextMark> marks_;
+  Duplicates duplicates_;
+};
+
+void TextCounts::add_texts(size_t split, const std::vector<Piece>& pieces, Progress* progress) {
+  const Boundary anywhere = [](std::string_view, size_t at) { return at; };
+  SplitCounts& of = of_[split];
+  for (const Piece& piece : pieces) {
+    ++of.files;
+    of.bytes += static_cast<int64_t>(piece.end - piece.begin);
+    DocumentCutter cutter(cut_, anywhere);
+    std::optional<Hash> open;  // of a text that comes in several parts
+    int64_t bytes = 0;
+    const DocumentCutter::Visit visit = [&](std::string_view part, bool last) {
+      bytes += static_cast<int64_t>(part.size());
+      if (!last && !open) open.emplace();
+      if (open) open->add(part);
+      if (!last) return;
+      const HashBits bits = open ? open->bits() : hash_bits(part);
+      marks_.push_back({bits, static_cast<uint32_t>(split), 0, marks_.size(), bytes});
+      ++of.texts;
+      of.text_bytes += bytes;
+      open.reset();
+      bytes = 0;
+    };
+    for_blocks(piece.open(progress), anywhere, [&](std::string_view block) { cutter.push(block, visit); });
+    cutter.finish(visit);
+  }
+}
+
+void warn_of_unknown(const TextCounts& counts, std::vector<DataWarning>& warnings) {
+  constexpr double many = 0.05;
+  for (size_t s = 0; s < checked_splits; ++s) {
+    const double part = share(counts.of(s).unknown, counts.of(s).tokens);
+    if (part > many)
+      warnings.push_back(
+          {"unknown",
+           fmt::format("{}: {} of the tokens are <unk>, text that the vocabulary does not cover; enlarge the "
+                       "vocabulary (data.tokenizer.max_size, min_count), or set data.tokenizer=sentencepiece",
+                       splits[s], percent(part))});
+  }
+}
+
+/// Few lines of a text are unlike all others, so only many of them are worth a warning; of documents, every one is.
+void warn_of_shared(const TextCounts& counts, std::vector<DataWarning>& warnings) {
+  const double many = counts.has_documents() ? 0 : 0.5;
+  for (size_t s = 1; s < checked_splits; ++s) {
+    const Duplicates::OfSplit& twice = counts.duplicates().splits[s];
+    const double part = share(twice.weight_also_in[0], counts.of(s).text_bytes);
+    if (part > many)
+      warnings.push_back(
+          {"shared-texts",
+           fmt::format("{}: {} of {} {} ({} of their bytes) are also in train, so its loss will be too low; remove the "
+                       "copies from one of the two",
+                       splits[s], twice.also_in[0], counts.of(s).texts, counts.noun(), percent(part))});
+  }
+}
+
+DataTable splits_table(const TextCounts& counts) {
+  const std::string noun = counts.noun();
+  DataTable table{"splits",
+                  "Splits",
+                  {"split", "files", "bytes", "tokens", "bytes per token", "<unk> %", noun, "repeated", "repeated %",
+                   "in train", "in train %", "in valid"},
+                  {}};
+  for (size_t s = 0; s < checked_splits; ++s) {
+    const SplitCounts& of = counts.of(s);
+    if (of.bytes == 0) continue;
+    const Duplicates::OfSplit& twice = counts.duplicates().splits[s];
+    table.rows.push_back({std::string(splits[s]), of.files, of.bytes, of.tokens, share(of.bytes, of.tokens),
+                          100 * share(of.unknown, of.tokens), of.texts, twice.repeated,
+                          100 * share(twice.repeated_weight, of.text_bytes), twice.also_in[0],
+                          100 * share(twice.weight_also_in[0], of.text_bytes), twice.also_in[1]});
+  }
+  return table;
+}
+
+/// The bytes of each file. Files without remarks are listed only where there are few.
+DataTable files_table(const FileLists& lists, const LogLine& log, std::vector<DataWarning>& warnings) {
+  constexpr size_t listed = 20, named = 5;
+  constexpr size_t block = size_t{1} << 20;
+  size_t files = 0, bytes = 0, unusual = 0;
+  for (const auto& list : lists) {
+    files += list.size();
+    bytes += size_of_text(list);
+  }
+  const bool few = files <= listed;
+  DataTable table{"files", few ? "Files" : "Files with unusual bytes", {"file", "key", "bytes", "remarks"}, {}};
+  std::vector<std::string> first;
+  Progress progress(log, "data: checking the bytes", bytes);
+  for (size_t i = 0; i < lists.size(); ++i)
+    for (const FoundFile& file : lists[i]) {
+      EncodingCheck check;
+      read_blocks(file.path, block, [&](std::string_view part) {
+        check.push(part);
+        progress.add(part.size());
+        return true;
+      });
+      const EncodingFacts facts = check.finish();
+      const std::string remarks = facts.remarks();
+      if (!remarks.empty() && ++unusual <= named) first.push_back(fmt::format("{}: {}", file.path, remarks));
+      if (few || !remarks.empty())
+        table.rows.push_back({file.path, fmt::format("data.{}", splits[i]), facts.bytes, remarks});
+    }
+  progress.finish();
+  if (unusual > 0)
+    warnings.push_back({"encoding", fmt::format("unusual bytes in {}{}; convert such files to UTF-8 with one kind of "
+                                                "line end, unless they are meant to be so",
+                                                join(first, "; "), unusual > named ? "; ..." : "")});
+  return table;
+}
+
+/// A folder for unpacked copies of a large text; none for a small one, which is held in memory.
+class Scratch {
+ public:
+  Scratch(const TextSourceConfig& config, const FileLists& lists) {
+    if (!is_large(config, lists)) return;
+    make_folders(config.cache);
+    path_ = config.cache + "/check-XXXXXX";
+    if (mkdtemp(path_.data()) == nullptr) throw_file_error("write", path_, errno);
+  }
+  ~Scratch() {
+    try {
+      if (!path_.empty()) remove_tree(path_);
+    } catch (const std::exception&) {  // nothing depends on it
+    }
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+void count_tokens(const SplitText& text, const TextSourceConfig& config, const LogLine& log, TextCounts& counts) {
+  const std::array<const std::vector<Piece>*, checked_splits> pieces{&text.pieces.train, &text.pieces.valid,
+                                                                     &text.pieces.test};
+  size_t bytes = 0;
+  for (const auto* split : pieces) bytes += bytes_of(*split);
+  Progress learning(log, "data: learning the tokenizer", 0);
+  const auto tokenizer = learn_tokenizer(config, text.pieces.train, &learning);
+  learning.finish();
+  Progress progress(log, "data: tokenising", bytes);
+  for (size_t s = 0; s < checked_splits; ++s) {
+    counts.add_texts(s, *pieces[s], nullptr);
+    encode(
+        *pieces[s], config.documents, *tokenizer, &progress,
+        [&](const std::vector<int32_t>& tokens) { counts.add_tokens(s, tokens, tokenizer->unknown_token()); },
+        [](const Piece&, int64_t, int64_t) {});
+  }
+  progress.finish();
+  counts.finish();
+}
+
+}  // namespace
+
+std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConfig& config, const TextData& data) {
+  constexpr int64_t block = 1 << 18;
+  TextCounts counts(config.documents);
+  const std::array<const std::vector<Piece>*, checked_splits> pieces{&text.pieces.train, &text.pieces.valid,
+                                                                     &text.pieces.test};
+  const std::array<const TextCorpus*, checked_splits> corpora{&data.train, &data.valid, &data.test};
+  for (size_t s = 0; s < checked_splits; ++s) {
+    counts.add_texts(s, *pieces[s], nullptr);
+    for (int64_t at = 0; at < corpora[s]->size(); at += block)
+      counts.add_tokens(s, corpora[s]->tokens.slice(at, std::min(corpora[s]->size(), at + block)),
+                        data.tokenizer->unknown_token());
+  }
+  counts.finish();
+  std::vector<DataWarning> warnings;
+  warn_of_unknown(counts, warnings);
+  warn_of_shared(counts, warnings);
+  return warnings;
+}
+
+DataReport check_text(const TextSourceConfig& checked, const LogLine& log) {
+  TextSourceConfig config = checked;
+  config.tokenizer = unsaved(config.tokenizer);
+  config.on_error = OnError::skip;  // so that the other lines are counted
+  const FileLists lists = lists_of(config);
+  DataReport report;
+  DataTable files = files_table(lists, log, report.warnings);
+  const Scratch scratch(config, lists);
+  const auto text = read_split_text(config, lists, nullptr, {must_be_utf8(config, nullptr), scratch.path(), nullptr});
+  if (checked.on_error == OnError::stop)
+    report.errors = text->bad_lines;
+  else
+    for (const std::string& line : text->left_out) report.warnings.push_back({"left-out", line});
+  TextCounts counts(config.documents);
+  count_tokens(*text, config, log, counts);
+  warn_of_unknown(counts, report.warnings);
+  warn_of_shared(counts, report.warnings);
+  try {
+    check_sizes(config, counts.of(0).tokens, counts.of(1).tokens);
+  } catch (const Error& problem) {
+    report.errors.emplace_back(problem.what());
+  }
+  if (counts.of(0).tokens <= config.sequence_length)
+    report.errors.push_back(fmt::format(
+        "data: the training text has {} tokens, not more than one window of data.sequence_length = {}; add text, or "
+        "lower data.sequence_length",
+        counts.of(0).tokens, config.sequence_length));
+  report.tables = {splits_table(counts), std::move(files)};
+  return report;
+}
+
+}  // namespace capstan
