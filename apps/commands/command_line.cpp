@@ -6,6 +6,7 @@
 #include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/runs/log.hpp"
+#include "apps/runs/output.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/machine/kernel_levels.hpp"
@@ -31,7 +32,6 @@ void flush_output() {
 
 int run_command(const Command& command) {
   try {
-    check_kernel_choice();
     const int code = command();
     flush_output();
     return code;
@@ -56,6 +56,7 @@ int run_command(const Command& command) {
 int run_command_line(int argc, char** argv) {
   // Results go to stdout, everything else to stderr.
   set_up_log();
+  const PrintableOutput output;
   CommandParser cli{"Trains, compares and serves attention-free and linear-cost text models.", "capstan"};
   cli.set_version_flag("--version", "capstan " CAPSTAN_VERSION, "Print the version");
   cli.require_subcommand(1);
@@ -77,10 +78,14 @@ int run_command_line(int argc, char** argv) {
   add_metrics_command(cli, choose);
   add_report_command(cli, choose);
   add_verify_command(cli, choose);
+  add_data_command(cli, choose);
   add_config_command(cli, choose);
   add_pages_commands(cli, choose);
-  if (const auto code = cli.parse(argc, argv)) return *code;
-  return run_command(chosen);
+  if (const auto code = cli.parse(argc, argv)) return run_command([&code] { return *code; });  // --help can fail, too
+  return run_command([&chosen] {
+    check_kernel_choice();
+    return chosen();
+  });
 }
 
 }  // namespace capstan

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "apps/commands/commands.hpp"
+#include "apps/runs/log.hpp"
 #include "core/base/error.hpp"
 #include "core/text/affixes.hpp"
 #include "core/text/nearest.hpp"
@@ -13,7 +14,8 @@ namespace {
 
 /// Reports what is wrong with the command line. If a command is missing or unknown,
 /// CLI11 only says that one is required.
-int refuse(CLI::App& root, const CLI::ParseError& error) {
+int refuse(CLI::App& root, const CLI::ParseError& error,
+           const std::map<const CLI::App*, CommandParser::Remedy>& remedies) {
   CLI::App* app = &root;
   std::string name = root.get_name();
   while (!app->get_subcommands().empty()) {
@@ -25,14 +27,17 @@ int refuse(CLI::App& root, const CLI::ParseError& error) {
     commands.push_back(command->get_name());
   const std::vector<std::string> rest = root.remaining(true);
   if (commands.empty() || (!rest.empty() && starts_with(rest.front(), "-"))) {
-    std::cerr << fmt::format("error: {}\n{} --help shows the usage\n",
-                             rest.empty() ? error.what() : "unknown option or argument: " + rest.front(), name);
+    const auto remedy = remedies.find(app);
+    std::string what = rest.empty() ? error.what() : "unknown option or argument: " + rest.front();
+    if (!rest.empty() && remedy != remedies.end())
+      if (const std::string meant = remedy->second(rest.front()); !meant.empty()) what += "; " + meant;
+    log_error(fmt::format("{}\n{} --help shows the usage", what, name));
   } else if (rest.empty()) {
     std::cerr << root.help();
   } else {
     const std::string meant = nearest(rest.front(), commands);
-    std::cerr << fmt::format("error: {}: unknown command{}\n{} --help lists the commands\n", rest.front(),
-                             meant.empty() ? "" : fmt::format(", did you mean {}?", meant), name);
+    log_error(fmt::format("{}: unknown command{}\n{} --help lists the commands", rest.front(),
+                          meant.empty() ? "" : fmt::format(", did you mean {}?", meant), name));
   }
   return exit_wrong_usage;
 }
@@ -115,7 +120,7 @@ CommandParser::CommandParser(const std::string& help, const std::string& name)
     : app_(std::make_shared<CLI::App>(help, name)) {}
 
 CommandParser* CommandParser::add_subcommand(const std::string& name, const std::string& help) {
-  subcommands_.push_back(CommandParser({app_, app_->add_subcommand(name, help)}));
+  subcommands_.push_back(CommandParser({app_, app_->add_subcommand(name, help)}, remedies_));
   return &subcommands_.back();
 }
 
@@ -153,6 +158,8 @@ void CommandParser::set_version_flag(const std::string& name, const std::string&
 
 void CommandParser::footer(const std::string& text) { app_->footer(text); }
 
+void CommandParser::on_stray_argument(const Remedy& remedy) { (*remedies_)[app_.get()] = remedy; }
+
 void CommandParser::callback(const std::function<void()>& chosen) { app_->callback(chosen); }
 
 std::optional<int> CommandParser::parse(int argc, char** argv) {
@@ -160,7 +167,7 @@ std::optional<int> CommandParser::parse(int argc, char** argv) {
     app_->parse(argc, argv);
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
-    return error.get_exit_code() == 0 ? app_->exit(error) : refuse(*app_, error);
+    return error.get_exit_code() == 0 ? app_->exit(error) : refuse(*app_, error, *remedies_);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,6 +59,9 @@ class CommandParser {
   CommandOption* add_flag(const std::string& names, bool& value, const std::string& help);
   void set_version_flag(const std::string& name, const std::string& version, const std::string& help);
   void footer(const std::string& text);
+  /// For an argument that the command does not take: `remedy` returns what was probably meant; empty if nothing is known.
+  using Remedy = std::function<std::string(const std::string& argument)>;
+  void on_stray_argument(const Remedy& remedy);
   /// Called by parse() if the command line names this command.
   void callback(const std::function<void()>& chosen);
 
@@ -68,11 +72,14 @@ class CommandParser {
   CommandText text() const;
 
  private:
-  explicit CommandParser(std::shared_ptr<CLI::App> app) : app_(std::move(app)) {}
+  using Remedies = std::map<const CLI::App*, Remedy>;
+  CommandParser(std::shared_ptr<CLI::App> app, std::shared_ptr<Remedies> remedies)
+      : app_(std::move(app)), remedies_(std::move(remedies)) {}
   template <class T>
   CommandOption* add(const std::string& names, T& value, const std::string& help);
 
-  std::shared_ptr<CLI::App> app_;  // a subcommand shares the ownership of the whole
+  std::shared_ptr<CLI::App> app_;                                      // a subcommand shares the ownership of the whole
+  std::shared_ptr<Remedies> remedies_ = std::make_shared<Remedies>();  // of all commands
   std::deque<CommandParser> subcommands_;
   std::deque<CommandOption> options_;
 };

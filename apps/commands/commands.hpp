@@ -25,6 +25,7 @@ void add_compare_command(CommandParser& cli, const Choose& choose);
 void add_metrics_command(CommandParser& cli, const Choose& choose);
 void add_report_command(CommandParser& cli, const Choose& choose);
 void add_verify_command(CommandParser& cli, const Choose& choose);
+void add_data_command(CommandParser& cli, const Choose& choose);
 void add_config_command(CommandParser& cli, const Choose& choose);
 /// `man` and `completion`, which describe all commands of `cli`.
 void add_pages_commands(CommandParser& cli, const Choose& choose);

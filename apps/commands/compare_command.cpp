@@ -35,9 +35,10 @@ void add_compare_command(CommandParser& cli, const Choose& choose) {
   command->add_option("runs", options->runs, "run folders")->required()->type_name("RUN");
   command->add_option("--format", options->format, "text or csv")->capture_default_str();
   command->footer(
-      "Runs are sorted by their lowest validation loss; accuracy and \"at step\" are from the evaluation with that\n"
-      "loss. Runs that are still training are shown with their results so far. For runs that differ only in their\n"
-      "seed, a second table shows mean and standard deviation (text only).\n"
+      "Runs are sorted by validation loss, or by accuracy if all of them have train.monitor: accuracy. Loss, accuracy\n"
+      "and \"at step\" are from the best evaluation of a run. Runs that are still training are shown with their\n"
+      "results so far. For runs that differ only in their seed, a second table shows mean and standard deviation\n"
+      "(text only).\n"
       "For example:  capstan compare runs/*\n"
       "              capstan compare runs/listops/* --format csv > listops.csv");
   command->callback([options, choose] { choose([options] { return compare(*options); }); });

@@ -132,6 +132,7 @@ void add_eval_command(CommandParser& cli, const Choose& choose) {
   command->add_flag(
       "--compare-gzip", options->gzip,
       "for language models: bits per byte of the held-out files, compared with gzip -9, separately for code and prose");
+  command->on_stray_argument(one_run);
   command->footer("For example:  capstan eval runs/quickstart-classifier --split test");
   command->callback([options, choose] { choose([options] { return evaluate_run(*options); }); });
 }

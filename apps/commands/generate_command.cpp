@@ -5,6 +5,7 @@
 #include "apps/commands/commands.hpp"
 #include "apps/commands/options.hpp"
 #include "apps/runs/log.hpp"
+#include "apps/runs/output.hpp"
 #include "apps/runs/run_model.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
@@ -93,6 +94,7 @@ int generate_text(const GenerateCommandOptions& options) {
     std::cout << filter.push(decoder.push(token)) << std::flush;
     return !filter.done() && std::cout.good();
   };
+  const RawOutput raw;
   std::cout << options.prompt;
   const Generated result = generate(model, prompt, generation);
   if (!filter.done()) std::cout << filter.push(decoder.finish()) << filter.finish();
@@ -144,6 +146,7 @@ void add_generate_command(CommandParser& cli, const Choose& choose) {
       ->type_name("TEXT");
   command->add_flag("--no-slide", options->no_slide,
                     "stop at the model's last position instead of continuing from the last half of the text");
+  command->on_stray_argument([](const std::string&) { return "a text to continue is given with --prompt TEXT"; });
   command->footer(
       "For example:  capstan generate runs/quickstart-lm --prompt \"The \" --tokens 400 --temperature 0.8 --seed 7");
   command->callback([options, choose] { choose([options] { return generate_text(*options); }); });

@@ -69,6 +69,8 @@ void add_import_command(CommandParser& cli, const Choose& choose) {
   number("--length", options->hints.length, "for GAU: the length of the texts it was trained on");
   number("--chunk", options->hints.chunk, "for FLASH: its group_size");
   command->add_flag("--laplace", options->hints.laplace, "for GAU and FLASH modules that use laplace_attn_fn");
+  command->on_stray_argument(
+      [](const std::string& argument) { return fmt::format("the file to write is given with --output {}", argument); });
   command->footer(
       "Known modules: AFT_FULL (fc_q, fc_k, fc_v, position_biases), AFTLocal (query, key, value, output, pos_bias), "
       "Fastformer's FastSelfAttention (query, query_att, key, key_att, transform), alone or as self with "

@@ -3,6 +3,7 @@
 
 #include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
+#include "apps/commands/options.hpp"
 #include "apps/runs/run_table.hpp"
 #include "core/base/error.hpp"
 
@@ -32,6 +33,7 @@ void add_metrics_command(CommandParser& cli, const Choose& choose) {
   const auto options = std::make_shared<MetricsOptions>();
   command->add_option("run", options->run, "run folder")->required()->type_name("RUN");
   command->add_option("--format", options->format, "text or csv")->capture_default_str();
+  command->on_stray_argument(one_run);
   command->footer(
       "Prints one row for each step recorded in metrics.jsonl. In csv, values that were not measured are empty.\n"
       "For example:  capstan metrics runs/listops --format csv > listops.csv");

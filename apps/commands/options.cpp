@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 
 #include "apps/commands/command_parser.hpp"
 #include "apps/config/config_reader.hpp"
@@ -12,11 +13,30 @@
 
 namespace capstan {
 
+namespace {
+
+/// "train.lr=1e-3", and not the path of a file.
+bool looks_like_override(const std::string& text) {
+  std::error_code unknown;
+  return text.substr(0, text.find('/')).find('=') != std::string::npos && !std::filesystem::exists(text, unknown);
+}
+
+std::string remedy_for(const std::string& argument) {
+  if (looks_like_override(argument)) return fmt::format("a value of a key is given with --set {}", argument);
+  return fmt::format("a configuration is given with --config {}", argument);
+}
+
+}  // namespace
+
 CommandOption* add_config_options(CommandParser& command, ConfigOptions& options) {
+  command.on_stray_argument(remedy_for);
   CommandOption* const files =
       command.add_option("-c,--config", options.files, "YAML files; the last one that sets a key wins")
           ->type_name("FILE")
-          ->expected(-1);
+          ->expected(-1)
+          ->check([](const std::string& file) {
+            return looks_like_override(file) ? fmt::format("{} is no file; {}", file, remedy_for(file)) : "";
+          });
   command.add_option("-s,--set", options.overrides, "set a key; overrides all files: --set train.lr=3e-4 (repeatable)")
       ->type_name("KEY=VALUE")
       ->expected(-1);
@@ -27,6 +47,8 @@ void add_force_flag(CommandParser& command, bool& force) {
   command.add_flag("--force", force,
                    "train even if the run needs more memory than the machine, its control group or ulimit allows");
 }
+
+std::string one_run(const std::string&) { return "this command takes one run; capstan compare takes several"; }
 
 std::function<std::string(const std::string&)> number_check(const Constraint& limits) {
   return [limits](const std::string& text) {

@@ -21,6 +21,9 @@ CommandOption* add_config_options(CommandParser& command, ConfigOptions& options
 /// --force: train even if the memory cannot be enough.
 void add_force_flag(CommandParser& command, bool& force);
 
+/// For CommandParser::on_stray_argument, of commands that take one run.
+std::string one_run(const std::string& argument);
+
 /// For CommandOption::check: what is wrong with a number, or nothing if it is within the limits.
 std::function<std::string(const std::string&)> number_check(const Constraint& limits);
 

@@ -122,6 +122,9 @@ int predict(const PredictOptions& options) {
     if (std::error_code unknown; std::filesystem::is_directory(options.file, unknown))
       throw Error(
           fmt::format("{} is a folder: give a file with one text per line, or - for standard input", options.file));
+    if (std::error_code unknown; !std::filesystem::exists(options.file, unknown))
+      throw Error(fmt::format("{}: no such file; to label a text itself: echo TEXT | capstan predict {}", options.file,
+                              options.run));
     file.open(options.file, std::ios::binary);
     if (!file) throw_file_error("read", options.file, errno);
     if (file.peek() == std::ifstream::traits_type::eof())
@@ -159,6 +162,9 @@ void add_predict_command(CommandParser& cli, const Choose& choose) {
   command->add_option("--batch-size", options->batch_size, "number of texts per batch")
       ->capture_default_str()
       ->check(number_check(between(1, 65536)));
+  command->on_stray_argument([](const std::string&) {
+    return "texts are read from one file or from standard input: echo TEXT | capstan predict RUN";
+  });
   command->footer(
       "Texts longer than those the model was trained with are shortened according to data.truncate. The two texts\n"
       "of a pair are separated by a tab. At the first text that cannot be read, predict stops with an error, after\n"

@@ -110,7 +110,7 @@ void print_table(const Sweep& sweep) {
 }
 
 int run_sweep(const SweepOptions& options) {
-  const Sweep sweep = load_sweep(options.config, options.run.force ? check_precision : check_trainable);
+  const Sweep sweep = load_sweep(options.config, options.run.force ? check_forced : check_trainable);
   check_folder(sweep);
   const StopSignals signals;
   std::vector<std::string> failed;

@@ -41,7 +41,7 @@ void add_train_command(CommandParser& cli, const Choose& choose) {
       "For example:  capstan train --config configs/quickstart-lm.yaml --set name=mine train.steps=500");
   command->callback([options, choose] {
     choose([options] {
-      return train_run(load_run(options->config, options->run.force ? check_precision : check_trainable), options->run);
+      return train_run(load_run(options->config, options->run.force ? check_forced : check_trainable), options->run);
     });
   });
 }

@@ -13,6 +13,7 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/products/machine_rates.hpp"
+#include "data/files/file_list.hpp"
 #include "train/loop/trainer.hpp"
 #include "train/records/profile_table.hpp"
 #include "train/records/step_profiler.hpp"
@@ -29,6 +30,16 @@ void print_profile(const Profile& profile) {
   flush_output();
 }
 
+/// `config` says whether a warning has been heeded.
+std::vector<std::string> warnings(const RunConfig& config, const DataSource& data) {
+  const auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
+  const bool weighted = classifier != nullptr && !std::holds_alternative<EqualClasses>(classifier->class_weights);
+  std::vector<std::string> lines;
+  for (const DataWarning& warning : data.warnings())
+    if (!weighted || warning.check != "balance") lines.push_back("data: " + warning.message);
+  return lines;
+}
+
 std::vector<std::string> preamble(const RunConfig& config, const DataSource& data, const RunModel& model) {
   std::vector<std::string> lines = machine_lines();
   for (const std::string& line : data.description()) lines.push_back(line);
@@ -41,13 +52,21 @@ std::vector<std::string> preamble(const RunConfig& config, const DataSource& dat
 
 }  // namespace
 
-void check_precision(const RunConfig& config, Problems& problems) {
+void check_data_files(const RunConfig& config, Problems& problems) {
+  for (const SourceFiles& files : facts_of(config.data).files)
+    for (size_t i = 0; i < files.paths.size(); ++i)
+      if (const std::string missing = missing_file(files.paths[i]); !missing.empty())
+        problems.add(fmt::format("data.{}.{}", files.key, i), missing);
+}
+
+void check_forced(const RunConfig& config, Problems& problems) {
+  check_data_files(config, problems);
   const std::string obstacle = precision_obstacle(config.train);
   if (!obstacle.empty()) problems.add("train.precision", obstacle);
 }
 
 void check_trainable(const RunConfig& config, Problems& problems) {
-  check_precision(config, problems);
+  check_forced(config, problems);
   if (const auto memory = memory_problem(config, least_extent(config), memory_limit()))
     problems.add(memory->key, memory->message);
 }
@@ -77,6 +96,7 @@ int train_run(const RunConfig& config, const TrainRunOptions& options) {
                      static_cast<uint64_t>(config.seed)};
   if (!options.resume_from.empty()) inputs.resume_from = options.resume_from;
   inputs.preamble = preamble(config, data, model);
+  inputs.warnings = warnings(config, data);
   inputs.on_ready = [&] { write_run_files(folder, config, data.tokenizer(), data.classes()); };
   StepProfiler profiler(profile_warmup, options.profile_steps, print_profile);
   if (options.profile_steps > 0) inputs.profiler = &profiler;

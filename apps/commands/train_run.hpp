@@ -16,11 +16,13 @@ struct TrainRunOptions {
 /// Steps of the run before those that are profiled.
 constexpr int64_t profile_warmup = 3;
 
-/// Adds a problem for what the configuration needs and this machine does not have: instructions for train.precision, and
-/// memory.
+/// Adds a problem for every file or folder of the data that does not exist.
+void check_data_files(const RunConfig& config, Problems& problems);
+/// The same, and for what else the configuration needs and this machine does not have: instructions for train.precision,
+/// and memory.
 void check_trainable(const RunConfig& config, Problems& problems);
 /// The same without memory, for --force.
-void check_precision(const RunConfig& config, Problems& problems);
+void check_forced(const RunConfig& config, Problems& problems);
 
 /// Reads the data, makes the model and trains it in `<folder>/<name>`. Returns an exit code.
 int train_run(const RunConfig& config, const TrainRunOptions& options = {});

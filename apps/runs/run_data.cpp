@@ -46,14 +46,19 @@ Split split_named(const std::string& name) {
   throw ConfigError(fmt::format("--split: {} is not one of train, valid, test", name));
 }
 
-std::unique_ptr<DataSource> open_data(const RunConfig& config, std::shared_ptr<const Tokenizer> tokenizer,
-                                      const std::vector<std::string>& classes) {
+SourceInputs source_inputs(const RunConfig& config) {
   SourceInputs inputs;
-  inputs.tokenizer = std::move(tokenizer);
-  inputs.classes = classes;
   inputs.batches = {config.train.batch_size, config.train.batch_tokens};
   inputs.seed = static_cast<uint64_t>(config.seed);
   if (config.train.progress != ProgressMode::none) inputs.log = [](const std::string& line) { log_info(line); };
+  return inputs;
+}
+
+std::unique_ptr<DataSource> open_data(const RunConfig& config, std::shared_ptr<const Tokenizer> tokenizer,
+                                      const std::vector<std::string>& classes) {
+  SourceInputs inputs = source_inputs(config);
+  inputs.tokenizer = std::move(tokenizer);
+  inputs.classes = classes;
   const MemoryFor purpose("reading the data");
   return open_source(config.data, inputs);
 }

@@ -12,6 +12,9 @@ namespace capstan {
 /// The split that --split names; throws ConfigError when there is none of that name.
 Split split_named(const std::string& name);
 
+/// What a new run gives its source.
+SourceInputs source_inputs(const RunConfig& config);
+
 /// Reads the data; seed and batch sizes are the run's. `tokenizer` and `classes`: those of an earlier run, null and
 /// empty for a new one.
 std::unique_ptr<DataSource> open_data(const RunConfig& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr,

@@ -74,6 +74,30 @@ void add_leaves(const ConfigNode& node, const std::string& path, Leaves& out) {
   }
 }
 
+/// By which measure all runs can be ranked: the one that each was judged by, or the loss if they differ in that.
+Monitor common_monitor(const std::vector<RunRecord>& runs) {
+  size_t validated = 0, by_accuracy = 0;
+  for (const RunRecord& run : runs) {
+    if (!run.best) continue;
+    ++validated;
+    if (run.config.train.monitor == Monitor::accuracy) ++by_accuracy;
+  }
+  if (by_accuracy == validated && validated > 0) return Monitor::accuracy;
+  if (by_accuracy > 0)
+    log_warning(fmt::format(
+        "{} of {} runs have train.monitor: accuracy, the others loss: sorted by the validation loss of each run's best "
+        "step",
+        by_accuracy, validated));
+  return Monitor::loss;
+}
+
+/// The best run has the smallest rank; what cannot be compared comes last.
+double rank(const RunRecord& run, Monitor monitor) {
+  double value = run.train_loss;
+  if (run.best) value = monitor == Monitor::accuracy ? -run.best->accuracy : run.best->loss;
+  return std::isnan(value) ? INFINITY : value;
+}
+
 /// Whether `name` is a suffix of `path` that begins at the path's beginning or after a dot.
 bool ends_with_name(const std::string& path, const std::string& name) {
   return path == name || ends_with(path, "." + name);
@@ -114,9 +138,10 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
   if (runs.empty())
     throw Error(
         "none of the folders is a run folder: give folders with a config.yaml and a metrics.jsonl, such as runs/NAME");
-  std::stable_sort(runs.begin(), runs.end(), [](const RunRecord& a, const RunRecord& b) {
+  const Monitor monitor = common_monitor(runs);
+  std::stable_sort(runs.begin(), runs.end(), [monitor](const RunRecord& a, const RunRecord& b) {
     if (a.best.has_value() != b.best.has_value()) return a.best.has_value();
-    return a.best ? a.best->loss < b.best->loss : a.train_loss < b.train_loss;
+    return rank(a, monitor) < rank(b, monitor);
   });
   return runs;
 }

@@ -30,10 +30,10 @@ TEST_CASE("help is there for every command, and says what a newcomer wants to kn
   const Workplace place;
   const std::string help = succeed(place, {"--help"}).out;
   for (const char* const word : {"train", "sweep", "eval", "predict", "generate", "inspect", "import", "compare",
-                                 "metrics", "report", "config", "capstan train --config", "75 interrupted"})
+                                 "metrics", "report", "data", "config", "capstan train --config", "75 interrupted"})
     CHECK(help.find(word) != std::string::npos);
   for (const char* const command : {"train", "sweep", "eval", "predict", "generate", "inspect", "import", "compare",
-                                    "metrics", "report", "config"}) {
+                                    "metrics", "report", "data", "config"}) {
     const Outcome outcome = succeed(place, {command, "--help"});
     CHECK(outcome.out.find("For example:  capstan " + std::string(command)) != std::string::npos);
     CHECK(outcome.err == "");
@@ -134,7 +134,7 @@ TEST_CASE("predict answers for every text before the one it cannot read, and nam
                 {"predict", "runs/classifier", "none.txt"},
                 1,
                 {"none.txt", "empty", "one text per line"}},
-        Refusal{"absent file", {}, {"predict", "runs/classifier", "absent.txt"}, 1, {"absent.txt", "No such file"}},
+        Refusal{"absent file", {}, {"predict", "runs/classifier", "absent.txt"}, 1, {"absent.txt: no such file"}},
         Refusal{"a folder", {}, {"predict", "runs/classifier", "text"}, 1, {"text", "folder", "one text per line"}},
         Refusal{"binary", {}, {"predict", "runs/classifier"}, 1, {"stdin:1:", "UTF-8"}, std::string("\x00\xff\x01", 3)},
         Refusal{"no such format",

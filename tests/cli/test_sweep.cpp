@@ -62,6 +62,11 @@ TEST_CASE("a sweep trains what train trains, prints one table, and has nothing t
 TEST_CASE("a run that fails is told, the others go on, and the exit code is 1") {
   const Workplace place;
   write_sweep(place, "{data.train: [[nowhere], [text]], seed: [1, 2]}");
+  const Outcome refused = run(place, command);  // what is known to fail stops the sweep before its first run
+  CHECK(refused.code == 2);
+  CHECK(contains(refused.err, "data.train.0: nowhere: no such file or folder"));
+  CHECK_FALSE(fs::exists(place / "runs/grid"));
+  fs::create_directory(place / "nowhere");  // without text
   const Outcome outcome = run(place, command);
   CHECK(outcome.code == 1);
   CHECK(indecency(outcome) == "");

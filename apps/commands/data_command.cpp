@@ -1,0 +1,54 @@
+#include <iostream>
+#include <memory>
+
+#include "apps/commands/command_parser.hpp"
+#include "apps/commands/commands.hpp"
+#include "apps/commands/options.hpp"
+#include "apps/commands/sweep.hpp"
+#include "apps/commands/train_run.hpp"
+#include "apps/runs/data_report.hpp"
+#include "apps/runs/run_data.hpp"
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+struct DataCheckOptions {
+  ConfigOptions config;
+  std::string format = "text";
+};
+
+int check_data(const DataCheckOptions& options) {
+  if (options.format != "text" && options.format != "json")
+    throw ConfigError(fmt::format("--format: {} is not one of text, json", options.format));
+  const RunConfig config = load_run(options.config, check_data_files);
+  const DataReport report = check_source(config.data, source_inputs(config));
+  if (options.format == "json")
+    print_json(report, std::cout);
+  else
+    print_text(report, std::cout);
+  return report.errors.empty() ? exit_done : exit_failed;
+}
+
+}  // namespace
+
+void add_data_command(CommandParser& cli, const Choose& choose) {
+  CommandParser* const command = cli.add_subcommand("data", "Look at the data of a configuration");
+  command->require_subcommand(1);
+  command->footer("For example:  capstan data check --config configs/ag-news.yaml");
+  CommandParser* const check =
+      command->add_subcommand("check", "Count and check the data before training, and warn of what looks wrong");
+  const auto options = std::make_shared<DataCheckOptions>();
+  add_config_options(*check, options->config)->required();
+  check->add_option("--format", options->format, "text, or json (everything on one line)")->capture_default_str();
+  check->footer(
+      "Shows for each split: examples, classes, lengths in tokens, truncated and duplicate texts, texts that two splits\n"
+      "share, unknown tokens, and how the files are encoded. \"in train\" counts the texts of a split that are also "
+      "in\n"
+      "train; \"other label\" those that have a copy with another label. Warnings name the key to set; capstan train\n"
+      "repeats them. Exit code 0 with or without warnings, 1 with errors that would stop the training.\n"
+      "For example:  capstan data check --config configs/ag-news.yaml --set data.train=[mine.tsv] data.test=[]");
+  check->callback([options, choose] { choose([options] { return check_data(*options); }); });
+}
+
+}  // namespace capstan

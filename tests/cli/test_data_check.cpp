@@ -1,0 +1,176 @@
+// `capstan data check`, the warnings of `capstan train`, and errors that name the key of a file.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/io/json.hpp"
+#include "tests/cli/samples.hpp"
+
+namespace capstan::testing {
+namespace {
+
+void write_reviews(const Workplace& place) {
+  write_samples(place);
+  std::string rows = "id,sentiment,review\n";
+  for (int i = 0; i < 300; ++i)
+    rows +=
+        std::to_string(i) + (i % 2 == 0 ? ",positive" : ",negative") + ",a review number " + std::to_string(i) + "\n";
+  place.write("reviews.csv", rows);
+}
+
+const std::vector<std::string> classifier = {
+    "--config",      "classifier.yaml",    "--set", "data.train=[reviews.csv]", "data.tokenizer=word",
+    "train.steps=1", "train.valid_every=0"};
+
+std::vector<std::string> command(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), classifier.begin(), classifier.end());
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+TEST_CASE("train warns once, on standard error and in train.log, of labels that are none, and names the keys to set") {
+  const Workplace place;
+  write_reviews(place);
+  const std::string remedy = "data.header=true data.label_column=sentiment";
+  for (const char* const progress : {"train.progress=plain", "train.progress=none"}) {
+    CAPTURE(progress);
+    const Outcome outcome = succeed(place, command({"train"}, {progress, std::string("name=") + (progress + 15)}));
+    CHECK(contains(outcome.err, "warning: data: 301 classes in 301 training examples"));
+    CHECK(contains(outcome.err, remedy));
+    CHECK(contains(place.read(std::string("runs/") + (progress + 15) + "/train.log"), remedy));
+  }
+  const Outcome heeded =
+      succeed(place, command({"train"}, {"name=b", "data.header=true", "data.label_column=sentiment"}));
+  CHECK_FALSE(contains(heeded.err, "warning"));
+}
+
+TEST_CASE("data check prints tables and warnings, as text and as JSON, and writes nothing") {
+  const Workplace place;
+  write_reviews(place);
+  const Outcome text = succeed(place, command({"data", "check"}, {}));
+  for (const char* const part :
+       {"Splits", "Examples of each class", "Files", "warning: ", "data.label_column=sentiment"})
+    CHECK(contains(text.out, part));
+  CHECK_FALSE(std::filesystem::exists(place / "runs"));
+
+  std::vector<std::string> arguments = command({"data", "check"}, {"data.header=true", "data.label_column=sentiment"});
+  arguments.insert(arguments.end(), {"--format", "json"});
+  const nlohmann::json json = parse_json(succeed(place, arguments).out);
+  CHECK(json.at("splits").at(0).at("split") == "train");
+  CHECK(json.at("splits").at(0).at("examples") == 240);
+  CHECK(json.at("splits").at(1).at("examples") == 60);
+  CHECK(json.at("classes").at(0).at("train") == 120);
+  CHECK(json.at("warnings").empty());
+  CHECK(json.at("errors").empty());
+
+  const Outcome language = succeed(place, {"data", "check", "--config", "lm.yaml"});
+  for (const char* const part : {"bytes per token", "<unk> %", "lines", "text/a.txt"})
+    CHECK(contains(language.out, part));
+  succeed(place, {"data", "check", "--config", "lm.yaml", "--set",
+                  "data={type: associative-recall, pairs: 2, vocabulary: 32, length: 16}"});
+}
+
+TEST_CASE("data check ends with 1 for what would stop the training, after its tables") {
+  const Workplace place;
+  write_reviews(place);
+  place.write("bad.csv", "positive,some words\nnegative,other words\nnegative\npositive,\n");
+  const Outcome outcome = run(place, command({"data", "check"}, {"data.train=[bad.csv]"}));
+  CHECK(outcome.code == 1);
+  CHECK(contains(outcome.out, "Splits"));
+  CHECK(contains(outcome.out, "error: bad.csv:3: too few columns"));
+  CHECK(contains(outcome.out, "error: bad.csv:4: the text is empty"));
+  CHECK(indecency(outcome) == "");
+}
+
+TEST_CASE("a missing file of the data is named with its key, and with its line in the configuration") {
+  const Workplace place;
+  write_samples(place);
+  place.write("mine.yaml", "data:\n  test: [there/is/none.tsv]\n");
+  for (const std::vector<std::string>& start : {std::vector<std::string>{"train"}, {"data", "check"}}) {
+    std::vector<std::string> arguments = start;
+    arguments.insert(arguments.end(), {"--config", "classifier.yaml", "mine.yaml"});
+    const Outcome outcome = run(place, arguments);
+    CHECK(outcome.code == 2);
+    CHECK(contains(outcome.err, "mine.yaml:2:10: data.test.0: there/is/none.tsv: no such file or folder"));
+    CHECK_FALSE(std::filesystem::exists(place / "runs"));
+  }
+  const Outcome set = run(place, {"train", "--config", "lm.yaml", "--set", "data.valid=[nothing.txt]"});
+  CHECK(set.code == 2);
+  CHECK(contains(set.err, "--set data.valid=[nothing.txt]: "));
+
+  write_trained_samples(place);
+  const Outcome eval = run(place, {"eval", "runs/classifier", "--split", "test", "--set", "data.test=[none.tsv]"});
+  CHECK(eval.code == 1);
+  CHECK(contains(eval.err, "data.test: none.tsv: no such file or folder"));
+  const Outcome pattern = run(place, {"train", "--config", "lm.yaml", "--set", "data.valid=[text/*.none]"});
+  CHECK(pattern.code == 1);
+  CHECK(contains(pattern.err, "data.valid: text/*.none: no text file matches"));
+}
+
+TEST_CASE("an argument that a command does not take comes with what was probably meant") {
+  const Workplace place;
+  write_samples(place);
+  for (const Refusal& row : std::vector<Refusal>{
+           {"a configuration without --config", {}, {"train", "lm.yaml"}, 2, {"lm.yaml", "--config lm.yaml"}},
+           {"the same of sweep", {}, {"sweep", "lm.yaml"}, 2, {"--config lm.yaml"}},
+           {"the same of config check", {}, {"config", "check", "lm.yaml"}, 2, {"--config lm.yaml"}},
+           {"the same of data check", {}, {"data", "check", "lm.yaml"}, 2, {"--config lm.yaml"}},
+           {"a value without --set",
+            {},
+            {"train", "--config", "lm.yaml", "train.lr=1e-3"},
+            2,
+            {"train.lr=1e-3 is no file", "--set train.lr=1e-3"}},
+           {"a prompt without --prompt", {}, {"generate", "runs/lm", "Once"}, 2, {"Once", "--prompt TEXT"}},
+           {"a text to predict", {}, {"predict", "runs/c", "a.txt", "more"}, 2, {"more", "standard input"}},
+           {"a text in place of a file",
+            write_trained_samples,
+            {"predict", "runs/classifier", "a fine day"},
+            1,
+            {"a fine day: no such file", "echo TEXT | capstan predict runs/classifier"}},
+           {"two runs", {}, {"eval", "runs/a", "runs/b"}, 2, {"runs/b", "takes one run", "capstan compare"}},
+           {"two runs to metrics", {}, {"metrics", "runs/a", "runs/b"}, 2, {"takes one run"}},
+           {"an output without --output",
+            {},
+            {"import", "in.safetensors", "out.safetensors"},
+            2,
+            {"--output out.safetensors"}},
+       })
+    check_refused(place, row);
+}
+
+TEST_CASE("compare puts the best run first, by the measure that the runs were judged by") {
+  const Workplace place;
+  write_trained_samples(place);
+  const auto write_run = [&](const std::string& name, const std::string& monitor, double loss, double accuracy) {
+    std::string config = place.read("runs/classifier/config.yaml");
+    const size_t at = config.find("monitor: ");
+    REQUIRE(at != std::string::npos);
+    config.replace(at, config.find('\n', at) - at, "monitor: " + monitor);
+    place.write("runs/" + name + "/config.yaml", config);
+    place.write("runs/" + name + "/metrics.jsonl", nlohmann::json{{"event", "valid"},
+                                                                  {"step", 3},
+                                                                  {"loss", loss},
+                                                                  {"bits", loss},
+                                                                  {"best", true},
+                                                                  {"accuracy", accuracy},
+                                                                  {"seconds", 1}}
+                                                           .dump() +
+                                                       "\n");
+  };
+  write_run("sure", "accuracy", 0.9, 0.8);
+  write_run("careful", "accuracy", 0.4, 0.7);
+  const auto first_of = [&](const std::vector<std::string>& arguments) {
+    const Outcome outcome = succeed(place, arguments);
+    return std::make_pair(lines_of(outcome.out).at(1).substr(0, 12), outcome.err);
+  };
+  auto [first, said] = first_of({"compare", "runs/careful", "runs/sure"});
+  CHECK(first == "runs/sure   ");
+  CHECK(said == "");
+  write_run("careful", "loss", 0.4, 0.7);
+  std::tie(first, said) = first_of({"compare", "runs/sure", "runs/careful"});
+  CHECK(first == "runs/careful");
+  CHECK(contains(said, "1 of 2 runs have train.monitor: accuracy"));
+}
+
+}  // namespace
+}  // namespace capstan::testing
