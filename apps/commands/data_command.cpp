@@ -42,7 +42,8 @@ void add_data_command(CommandParser& cli, const Choose& choose) {
   add_config_options(*check, options->config)->required();
   check->add_option("--format", options->format, "text, or json (everything on one line)")->capture_default_str();
   check->footer(
-      "Shows for each split: examples, classes, lengths in tokens, truncated and duplicate texts, texts that two splits\n"
+      "Shows for each split: examples, classes, lengths in tokens, truncated and duplicate texts, texts that two "
+      "splits\n"
       "share, unknown tokens, and how the files are encoded. \"in train\" counts the texts of a split that are also "
       "in\n"
       "train; \"other label\" those that have a copy with another label. Warnings name the key to set; capstan train\n"
