@@ -15,6 +15,7 @@
 #include "core/machine/parallel.hpp"
 #include "core/ops/softmax.hpp"
 #include "core/products/blas_info.hpp"
+#include "core/text/line.hpp"
 #include "core/text/utf8.hpp"
 #include "data/batches/batcher.hpp"
 
@@ -138,7 +139,7 @@ int predict(const PredictOptions& options) {
     std::cout << '\n';
   }
   int64_t line = 0;
-  for (std::string text; std::getline(in, text);) {
+  for (std::string text; read_line(in, text);) {
     if (!text.empty() && text.back() == '\r') text.pop_back();
     predictor.add(text, ++line);
     // Input from a pipe: print what there is instead of waiting for a full batch.

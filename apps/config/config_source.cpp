@@ -1,14 +1,11 @@
 #include "apps/config/config_source.hpp"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <optional>
 
 #include "apps/config/numbers.hpp"
 #include "apps/config/yaml_parse.hpp"
 #include "core/base/error.hpp"
+#include "core/io/regular_file.hpp"
 #include "core/text/affixes.hpp"
 #include "core/text/join.hpp"
 
@@ -19,20 +16,21 @@ constexpr std::size_t max_file_bytes = 1 << 20;
 
 /// The content of a file, or nothing and the reason.
 std::optional<std::string> read_file(const std::string& path, std::string& reason) {
-  errno = 0;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
-  std::string text(max_file_bytes + 1, '\0');
-  const std::size_t size = file ? std::fread(text.data(), 1, text.size(), file.get()) : 0;
-  if (!file || std::ferror(file.get())) {  // opening a folder succeeds, reading it does not
-    reason = fmt::format("cannot read this configuration file: {}", std::strerror(errno));
-    return std::nullopt;
-  }
-  if (size > max_file_bytes) {
+  try {
+    RegularFile file(path);
+    std::string text(max_file_bytes + 1, '\0');
+    const std::size_t size = file.read(text.data(), text.size());
+    if (size <= max_file_bytes) {
+      text.resize(size);
+      return text;
+    }
     reason = fmt::format("larger than {} bytes: this is not a configuration file", max_file_bytes);
-    return std::nullopt;
+  } catch (const Error& problem) {
+    reason = problem.what();
+    if (starts_with(reason, path + ": ")) reason.erase(0, path.size() + 2);
+    reason = "cannot read this configuration file: " + reason.substr(0, reason.find(';'));
   }
-  text.resize(size);
-  return text;
+  return std::nullopt;
 }
 
 /// Parses a file's text and merges it into `root`. False if it could not be parsed.

@@ -20,12 +20,12 @@ class Import {
 
   bool has(const std::string& name) const { return file_.find(prefix_ + name) != nullptr; }
 
-  /// The tensor; throws Error unless it has this shape (-1: any extent).
+  /// The tensor; throws Error unless it has this shape (-1: any extent but 0).
   const FileTensor& take(const std::string& name, const std::vector<int64_t>& shape) {
     const FileTensor& tensor = file_.at(prefix_ + name);
     bool fits = tensor.shape.size() == shape.size();
     for (size_t axis = 0; fits && axis < shape.size(); ++axis)
-      fits = shape[axis] == -1 || shape[axis] == tensor.shape[axis];
+      fits = shape[axis] == -1 ? tensor.shape[axis] > 0 : shape[axis] == tensor.shape[axis];
     if (!fits)
       throw Error(fmt::format("{}: {} has shape {}, which does not fit the other tensors of the module", file_.path(),
                               tensor.name, to_string(Shape(tensor.shape))));

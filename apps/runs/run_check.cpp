@@ -241,7 +241,7 @@ class RunCheck {
       const std::string tokens = cache.tokens_folder(*tokenizer_);
       if (!fs::is_directory(tokens)) continue;
       try {
-        const TokenIndex index = cache.open(*tokenizer_);
+        const TokenIndex index = cache.open(*tokenizer_, vocabulary_size(*text, *tokenizer_), any_files);
         if (data != state_->identity.end() && data->second.find(index.fingerprint) != std::string::npos)
           add(tokens, State::whole, fmt::format("{} tokens to train on", index.splits[0].size));
       } catch (const std::exception& error) {

@@ -30,7 +30,7 @@ double number(const nlohmann::json& event, const char* key) {
 
 int64_t whole(const nlohmann::json& event, const char* key) {
   const auto value = event.find(key);
-  return value != event.end() && value->is_number_integer() ? value->get<int64_t>() : 0;
+  return value != event.end() ? whole_number(*value).value_or(0) : 0;
 }
 
 void add_event(const nlohmann::json& event, RunRecord& run) {

@@ -1,13 +1,170 @@
 #include "core/io/json.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace capstan {
+namespace {
 
-nlohmann::json parse_json(std::string_view text) { return nlohmann::json::parse(text); }
+using nlohmann::json;
 
-nlohmann::json try_parse_json(std::string_view text) { return nlohmann::json::parse(text, nullptr, false); }
+constexpr size_t longest_excerpt = 60;
 
-std::string json_text(const nlohmann::json& json, int indent) { return json.dump(indent); }
+/// Cut between characters.
+std::string shortened(std::string text, size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  return text.substr(0, most) + "...";
+}
+
+/// Builds a value from the parser's events. The parser itself keeps one bit per open list or object.
+class Builder final : public nlohmann::json_sax<json> {
+ public:
+  explicit Builder(const JsonRule& rule) : rule_(rule) {}
+
+  json root;
+  bool too_deep = false;
+  std::string repeated_key;  // with unique_keys
+  bool has_repeated_key = false;
+  size_t position = 0;  // bytes read up to an error
+  std::string problem;
+
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(number_integer_t value) override { return put(value); }
+  bool number_unsigned(number_unsigned_t value) override { return put(value); }
+  bool number_float(number_float_t value, const string_t&) override { return put(value); }
+  bool string(string_t& value) override { return put(std::move(value)); }
+  bool binary(binary_t& value) override { return put(std::move(value)); }
+  bool start_object(size_t) override { return open(json::object()); }
+  bool start_array(size_t) override { return open(json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& value) override {
+    const auto [place, is_new] = open_.back()->get_ref<json::object_t&>().emplace(std::move(value), nullptr);
+    next_ = &place->second;
+    if (is_new || !rule_.unique_keys) return true;
+    repeated_key = place->first;
+    has_repeated_key = true;
+    return false;
+  }
+  bool parse_error(size_t at, const std::string&, const nlohmann::detail::exception& error) override {
+    position = at;
+    problem = error.what();  // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ..."
+    const size_t end = problem.find("] ");
+    if (end != std::string::npos) problem.erase(0, end + 2);
+    const size_t syntax = problem.find("syntax error");
+    if (syntax != std::string::npos) problem.erase(0, syntax);
+    return false;
+  }
+
+ private:
+  json* place() {
+    if (open_.empty()) return &root;
+    if (open_.back()->is_array()) return &open_.back()->get_ref<json::array_t&>().emplace_back();
+    return next_;
+  }
+  template <class T>
+  bool put(T&& value) {
+    *place() = std::forward<T>(value);
+    return true;
+  }
+  bool open(json value) {
+    if (open_.size() == rule_.depth) {
+      too_deep = true;
+      return false;
+    }
+    json* const at = place();
+    *at = std::move(value);
+    open_.push_back(at);
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  const JsonRule& rule_;
+  std::vector<json*> open_;  // a list grows only while nothing in it is open, so these stay valid
+  json* next_ = nullptr;     // of an object: the value of the last key
+};
+
+/// The place of the bracket that opens one level too many, in a text that is JSON up to there.
+size_t too_deep_at(std::string_view text, size_t depth) {
+  size_t open = 0;
+  bool in_string = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (in_string) {
+      if (c == '\\') ++at;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++open > depth) return at;
+    } else if (c == ']' || c == '}') {
+      --open;
+    }
+  }
+  return text.size();
+}
+
+/// "file:line:column" of a byte; columns count bytes.
+std::string place_of(std::string_view text, size_t at, const JsonRule& rule) {
+  const std::string_view before = text.substr(0, at);
+  const size_t line_begin = before.rfind('\n') + 1;  // npos + 1 == 0
+  return fmt::format("{}:{}:{}", rule.file, rule.line + std::count(before.begin(), before.end(), '\n'),
+                     at - line_begin + 1);
+}
+
+}  // namespace
+
+json parse_json(std::string_view text, const JsonRule& rule) {
+  Builder builder(rule);
+  if (json::sax_parse(text.begin(), text.end(), &builder)) return std::move(builder.root);
+  if (builder.too_deep)
+    throw JsonError(fmt::format("{}: not JSON that can be read: nested deeper than {} levels",
+                                place_of(text, too_deep_at(text, rule.depth), rule), rule.depth));
+  if (builder.has_repeated_key)
+    throw JsonError(
+        fmt::format("{}: \"{}\" occurs twice", rule.file, shortened(builder.repeated_key, longest_excerpt)));
+  const size_t at = std::min(builder.position > 0 ? builder.position - 1 : 0, text.size());
+  throw JsonError(fmt::format("{}: not JSON: {}", place_of(text, at, rule), shortened(builder.problem, 200)));
+}
+
+json try_parse_json(std::string_view text) {
+  const JsonRule rule;
+  Builder builder(rule);
+  if (json::sax_parse(text.begin(), text.end(), &builder)) return std::move(builder.root);
+  return json(json::value_t::discarded);
+}
+
+std::string json_text(const json& value, int indent) { return value.dump(indent); }
+
+std::string json_excerpt(const json& value) {
+  if (value.is_object()) return value.empty() ? "an empty object" : "an object";
+  if (value.is_array()) return value.empty() ? "an empty list" : fmt::format("a list of {}", value.size());
+  if (value.is_string()) {  // the text may be long: it is cut before it is escaped
+    const std::string text = shortened(value.get_ref<const std::string&>(), longest_excerpt);
+    return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+  return value.dump();
+}
+
+std::optional<int64_t> whole_number(const json& value, int64_t low, int64_t high) {
+  if (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+    return std::nullopt;
+  if (!value.is_number_integer()) return std::nullopt;
+  const auto number = value.get<int64_t>();
+  return number >= low && number <= high ? std::optional(number) : std::nullopt;
+}
+
+int64_t whole_number_at(const json& object, const char* key, int64_t low, int64_t high) {
+  if (!object.is_object() || !object.contains(key)) throw JsonError(fmt::format("the key {} is missing", key));
+  if (const auto number = whole_number(object[key], low, high)) return *number;
+  throw JsonError(
+      fmt::format("{} must be a whole number from {} to {}, found {}", key, low, high, json_excerpt(object[key])));
+}
 
 }  // namespace capstan

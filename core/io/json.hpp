@@ -1,19 +1,48 @@
 // Reading and writing JSON. What nlohmann/json takes to compile is mostly its parser and writer: both are in json.cpp only.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/base/error.hpp"
+
 namespace capstan {
 
-/// Throws nlohmann::json::parse_error.
-nlohmann::json parse_json(std::string_view text);
+/// What JSON may be, and what errors call it.
+struct JsonRule {
+  std::string file = "JSON";
+  int64_t line = 1;          // of the file, where the text begins
+  size_t depth = 100;        // of lists and objects within one another; each level costs stack where a value is used
+  bool unique_keys = false;  // otherwise the last of equal keys counts
+};
+
+/// Throws JsonError "file:line:column: not JSON: what is wrong", also for nesting that is too deep.
+nlohmann::json parse_json(std::string_view text, const JsonRule& rule = {});
 
 /// The same, but what is no JSON gives a value that is_discarded().
 nlohmann::json try_parse_json(std::string_view text);
 
+class JsonError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// One line, or with `indent` spaces for each level. Throws nlohmann::json::type_error where a string is not UTF-8.
 std::string json_text(const nlohmann::json& json, int indent = -1);
+
+/// A value as messages show it: at most some sixty characters of its text.
+std::string json_excerpt(const nlohmann::json& json);
+
+/// The value, if it is a whole number within [low, high], written without point and exponent. To convert any other number
+/// would be undefined or would wrap.
+std::optional<int64_t> whole_number(const nlohmann::json& json, int64_t low = std::numeric_limits<int64_t>::min(),
+                                    int64_t high = std::numeric_limits<int64_t>::max());
+
+/// The same for object[key]; throws JsonError naming the key and the limits for any other value.
+int64_t whole_number_at(const nlohmann::json& object, const char* key, int64_t low, int64_t high);
 
 }  // namespace capstan

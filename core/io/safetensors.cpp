@@ -4,11 +4,11 @@
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "core/base/error.hpp"
 #include "core/base/sizes.hpp"
 #include "core/io/hash.hpp"
+#include "core/io/json.hpp"
 
 namespace capstan {
 namespace {
@@ -91,28 +91,19 @@ void copy_elements(const FileTensor& tensor, T* out) {
   throw Error(fmt::format("{}: {}: the file is damaged or not a safetensors file; use another copy of it", path, what));
 }
 
-/// Parses the header; refuses duplicate keys and deep nesting, which the JSON library accepts.
-json parse_header(const std::string& path, const char* begin, const char* end) {
-  std::vector<std::set<std::string>> open_objects;
-  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth > 4) damaged(path, "the header is nested too deeply");
-    if (event == json::parse_event_t::object_start) open_objects.emplace_back();
-    if (event == json::parse_event_t::object_end) open_objects.pop_back();
-    if (event == json::parse_event_t::key && !open_objects.back().insert(parsed.get<std::string>()).second)
-      damaged(path, fmt::format("\"{}\" occurs twice in the header", parsed.get<std::string>()));
-    return true;
-  };
+json parse_header(const std::string& path, std::string_view text) {
+  constexpr size_t levels = 3;  // {"name": {"shape": [...]}}
   try {
-    return json::parse(begin, end, watch);
-  } catch (const json::exception&) {
-    damaged(path, "the header is not valid JSON");
+    return parse_json(text, {"its header", 1, levels, true});
+  } catch (const JsonError& problem) {
+    damaged(path, problem.what());
   }
 }
 
 uint64_t count_at(const std::string& path, const std::string& name, const json& list, size_t index) {
-  if (!list[index].is_number_unsigned())
-    damaged(path, fmt::format("tensor {}: expected whole numbers, got {}", name, list.dump()));
-  return list[index].get<uint64_t>();
+  const auto count = whole_number(list[index], 0);
+  if (!count) damaged(path, fmt::format("tensor {}: expected whole numbers, got {}", name, json_excerpt(list[index])));
+  return static_cast<uint64_t>(*count);
 }
 
 FileTensor parse_tensor(const std::string& path, const std::string& name, const json& entry, const unsigned char* data,
@@ -206,18 +197,24 @@ std::vector<float> FileTensor::to_floats() const {
 void FileTensor::copy_to(float* out) const { copy_elements(*this, out); }
 void FileTensor::copy_to(double* out) const { copy_elements(*this, out); }
 
-SafetensorsFile::SafetensorsFile(const std::string& path) : file_(std::make_shared<MappedFile>(path)) {
-  if (file_->size() < length_bytes) damaged(path, fmt::format("only {} bytes", file_->size()));
-  uint64_t header_size = 0;
-  for (size_t i = 0; i < length_bytes; ++i) header_size |= uint64_t{file_->data()[i]} << (8 * i);
-  if (header_size > header_limit) damaged(path, fmt::format("it declares a header of {} bytes", header_size));
-  if (header_size > file_->size() - length_bytes) damaged(path, "it ends inside the header");
+SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path), file_(std::make_shared<MappedFile>(path)) {
+  open({reinterpret_cast<const char*>(file_->data()), file_->size()});
+}
 
-  const char* const text = reinterpret_cast<const char*>(file_->data() + length_bytes);
-  const json header = parse_header(path, text, text + header_size);
+SafetensorsFile::SafetensorsFile(std::string name, std::string_view bytes) : path_(std::move(name)) { open(bytes); }
+
+void SafetensorsFile::open(std::string_view bytes) {
+  const std::string& path = path_;
+  if (bytes.size() < length_bytes) damaged(path, fmt::format("only {} bytes", bytes.size()));
+  uint64_t header_size = 0;
+  for (size_t i = 0; i < length_bytes; ++i) header_size |= uint64_t{static_cast<uint8_t>(bytes[i])} << (8 * i);
+  if (header_size > header_limit) damaged(path, fmt::format("it declares a header of {} bytes", header_size));
+  if (header_size > bytes.size() - length_bytes) damaged(path, "it ends inside the header");
+
+  const json header = parse_header(path, bytes.substr(length_bytes, header_size));
   if (!header.is_object()) damaged(path, "the header is not a JSON object");
-  const unsigned char* const data = file_->data() + length_bytes + header_size;
-  const uint64_t data_size = file_->size() - length_bytes - header_size;
+  const uint64_t data_size = bytes.size() - length_bytes - header_size;
+  const auto* const data = reinterpret_cast<const unsigned char*>(bytes.data() + length_bytes + header_size);
   for (const auto& [name, entry] : header.items()) {
     if (name != metadata_key) {
       tensors_.push_back(parse_tensor(path, name, entry, data, data_size));

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/io/file.hpp"
@@ -38,8 +39,10 @@ struct FileTensor {
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::string& path);
+  /// The same for a file's content in memory, which must outlive this; errors call it `name`.
+  SafetensorsFile(std::string name, std::string_view bytes);
 
-  const std::string& path() const { return file_->path(); }
+  const std::string& path() const { return path_; }
   /// Sorted by name.
   const std::vector<FileTensor>& tensors() const { return tensors_; }
   /// Null if there is no tensor of this name.
@@ -49,6 +52,9 @@ class SafetensorsFile {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
  private:
+  void open(std::string_view bytes);
+
+  std::string path_;
   std::shared_ptr<MappedFile> file_;
   std::vector<FileTensor> tensors_;
   std::map<std::string, std::string> metadata_;

@@ -4,67 +4,45 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
+#include <algorithm>
 #include <memory>
+#include <new>
 
 #include "core/base/error.hpp"
+#include "core/io/regular_file.hpp"
 #include "core/text/affixes.hpp"
 
 namespace capstan {
 namespace {
 
 constexpr size_t packed_block = 1 << 18;
+/// What a file may make this program reserve for its window: as much as the zstd program reads without being asked for more.
+constexpr int zstd_window_log = 27;
 
 bool is_gzip_name(const std::string& path) { return path != ".gz" && ends_with(path, ".gz"); }
 bool is_zstd_name(const std::string& path) { return path != ".zst" && ends_with(path, ".zst"); }
 
 struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
   void operator()(gzFile_s* file) const { gzclose_r(file); }
 };
 struct FreeStream {
   void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
 };
-using PlainFile = std::unique_ptr<std::FILE, CloseFile>;
-
-PlainFile open_plain(const std::string& path) {
-  PlainFile file(std::fopen(path.c_str(), "rb"));
-  if (!file) throw Error(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
-  return file;
-}
-
-/// Fewer than `size` bytes at the end of the file only.
-size_t read_block(std::FILE* file, void* block_begin, size_t size, const std::string& path) {
-  const size_t got = std::fread(block_begin, 1, size, file);
-  if (got < size && std::ferror(file)) throw Error(fmt::format("{}: reading failed: {}", path, std::strerror(errno)));
-  return got;
-}
-
-void check_readable(const std::string& path) {
-  std::error_code problem;
-  const auto status = std::filesystem::status(path, problem);
-  if (!std::filesystem::exists(status))
-    throw Error(fmt::format("{}: no such file; check the path (the program runs in {})", path,
-                            std::filesystem::current_path(problem).string()));
-  if (std::filesystem::is_directory(status)) throw Error(fmt::format("{}: is a folder; a file is needed here", path));
-}
-
 using Take = std::function<bool(std::string_view)>;
 
-void read_plain(const std::string& path, size_t block, const Take& take) {
-  const PlainFile file = open_plain(path);
+void read_plain(RegularFile& file, size_t block, const Take& take) {
   std::string text(block, '\0');
   for (size_t got = block; got == block;) {
-    got = read_block(file.get(), text.data(), block, path);
+    got = file.read(text.data(), block);
     if (got > 0 && !take({text.data(), got})) return;
   }
 }
 
-void read_gzip(const std::string& path, size_t block, const Take& take) {
-  const std::unique_ptr<gzFile_s, CloseFile> file(gzopen(path.c_str(), "rb"));
-  if (!file) throw Error(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+void read_gzip(RegularFile& opened, size_t block, const Take& take) {
+  const std::string& path = opened.path();
+  const std::unique_ptr<gzFile_s, CloseFile> file(gzdopen(opened.descriptor(), "rb"));
+  if (!file) throw std::bad_alloc();
+  opened.release();
   gzbuffer(file.get(), packed_block);
   std::string text(block, '\0');
   for (size_t size = block; size == block;) {
@@ -82,17 +60,18 @@ void read_gzip(const std::string& path, size_t block, const Take& take) {
 }
 
 /// The file may hold several frames.
-void read_zstd(const std::string& path, size_t block, const Take& take) {
-  const PlainFile file = open_plain(path);
+void read_zstd(RegularFile& file, size_t block, const Take& take) {
+  const std::string& path = file.path();
   const std::unique_ptr<ZSTD_DStream, FreeStream> stream(ZSTD_createDStream());
-  ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax, ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound);
+  if (!stream) throw std::bad_alloc();
+  ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax, zstd_window_log);
   std::string packed(packed_block, '\0'), text(block, '\0');
   ZSTD_inBuffer in{packed.data(), 0, 0};
   size_t missing = 0;                       // bytes that the frame still needs; 0 between frames
   bool was_full = false, had_text = false;  // full: the stream may hold more of the frame than there was room for
   while (true) {
     if (in.pos == in.size && (missing == 0 || !was_full)) {
-      in = {packed.data(), read_block(file.get(), packed.data(), packed.size(), path), 0};
+      in = {packed.data(), file.read(packed.data(), packed.size()), 0};
       if (in.size == 0 && missing > 0)
         throw Error(fmt::format("{}: the zstd file is truncated; copy or compress it again", path));
       if (in.size == 0) return;
@@ -102,6 +81,11 @@ void read_zstd(const std::string& path, size_t block, const Take& take) {
     was_full = out.pos == block;
     if (ZSTD_isError(missing) && ZSTD_getErrorCode(missing) == ZSTD_error_prefix_unknown && !had_text)
       throw Error(fmt::format("{}: is not a zstd file; remove .zst from its name if it is plain text", path));
+    if (ZSTD_isError(missing) && ZSTD_getErrorCode(missing) == ZSTD_error_frameParameter_windowTooLarge)
+      throw Error(fmt::format(
+          "{}: was packed with a window of more than {} MiB, which unpacking would take as memory; pack it again "
+          "with zstd --long={} or less",
+          path, 1 << (zstd_window_log - 20), zstd_window_log));
     if (ZSTD_isError(missing)) throw Error(fmt::format("{}: damaged zstd file ({})", path, ZSTD_getErrorName(missing)));
     had_text = had_text || out.pos > 0;
     if (out.pos > 0 && !take({text.data(), out.pos})) return;
@@ -110,22 +94,36 @@ void read_zstd(const std::string& path, size_t block, const Take& take) {
 
 }  // namespace
 
-void read_blocks(const std::string& path, size_t block, const Take& take) {
-  check_readable(path);
+void read_blocks(const std::string& path, size_t block, const Take& take, int64_t max_mb) {
+  const uint64_t most = static_cast<uint64_t>(std::clamp<int64_t>(max_mb, 0, int64_t{1} << 40)) * 1'000'000;
+  uint64_t size = 0;
+  const Take take_limited = [&](std::string_view part) {
+    size += part.size();
+    if (size > most)
+      throw Error(
+          fmt::format("{}: holds more than {} million bytes{}; if it should, raise data.max_file_mb (whatever is not "
+                      "packed and larger than data.cache_above_mb is not limited)",
+                      path, most / 1'000'000, is_packed_name(path) ? " when unpacked" : ""));
+    return take(part);
+  };
+  RegularFile file(path);
   if (is_gzip_name(path))
-    read_gzip(path, block, take);
+    read_gzip(file, block, take_limited);
   else if (is_zstd_name(path))
-    read_zstd(path, block, take);
+    read_zstd(file, block, take_limited);
   else
-    read_plain(path, block, take);
+    read_plain(file, block, take_limited);
 }
 
-std::string read_text_file(const std::string& path) {
+std::string read_text_file(const std::string& path, int64_t max_mb) {
   std::string text;
-  read_blocks(path, packed_block, [&](std::string_view part) {
-    text += part;
-    return true;
-  });
+  read_blocks(
+      path, packed_block,
+      [&](std::string_view part) {
+        text += part;
+        return true;
+      },
+      max_mb);
   if (text.empty()) throw empty_file(path);
   return text;
 }

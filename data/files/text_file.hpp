@@ -10,13 +10,19 @@
 
 namespace capstan {
 
+/// Million bytes that one file may hold, unpacked, where the configuration does not say (data.max_file_mb): a few kilobytes
+/// can unpack to terabytes.
+constexpr int64_t usual_max_file_mb = 4096;
+
 /// The content of a file; one whose name ends in .gz or .zst is unpacked. Throws Error naming the file and the remedy
-/// when it is missing, a folder, unreadable, empty, not packed although it is called so, truncated or damaged.
-std::string read_text_file(const std::string& path);
+/// when it is missing, no regular file, unreadable, empty, larger than max_mb, not packed although it is called so, packed
+/// with a window above 128 MiB, truncated or damaged.
+std::string read_text_file(const std::string& path, int64_t max_mb = usual_max_file_mb);
 
 /// The same content, block by block, for texts of any size; `take` returns false when it has had enough. Throws as
 /// read_text_file() does, but an empty file gives no block.
-void read_blocks(const std::string& path, size_t block, const std::function<bool(std::string_view)>& take);
+void read_blocks(const std::string& path, size_t block, const std::function<bool(std::string_view)>& take,
+                 int64_t max_mb = usual_max_file_mb);
 
 /// What read_text_file() throws for an empty file.
 Error empty_file(const std::string& path);

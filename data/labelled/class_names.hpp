@@ -31,6 +31,7 @@ class ClassNames {
   std::unordered_map<std::string, int32_t> indices_;
   bool accepts_indices_ = false;
   int64_t first_number_ = 0;
+  mutable int hints_ = 0;  // given by index_of() so far
 };
 
 }  // namespace capstan

@@ -8,6 +8,7 @@
 #include "core/base/error.hpp"
 #include "core/config/schema.hpp"
 #include "data/batches/text_example.hpp"
+#include "data/files/text_file.hpp"
 #include "data/labelled/table_reader.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 
@@ -30,6 +31,7 @@ struct LabelledSourceConfig {
   Truncate truncate = Truncate::head;
   bool skip_empty = false;
   OnError on_error = OnError::stop;
+  int64_t max_file_mb = usual_max_file_mb;
   TokenizerConfig tokenizer = WordTokenizerConfig{WordSplit::words, true, 30000, 2, ""};
 };
 template <class Fields>
@@ -66,6 +68,8 @@ void describe(Fields& f, LabelledSourceConfig& c) {
   f("on_error", c.on_error, any(),
     "what to do with unusable rows (wrong columns, label, JSON, quotes or UTF-8; empty or too long text): stop, or "
     "skip (leave them out and count them)");
+  f("max_file_mb", c.max_file_mb, at_least(1),
+    "refuse a file with more than this many million bytes, decompressed: a small compressed file can hold any amount");
   f("tokenizer", c.tokenizer, any(), "how text is divided into tokens: byte, char, word or sentencepiece");
 }
 

@@ -60,7 +60,7 @@ std::vector<Source> read_folders(const std::vector<std::string>& paths, Split sp
           found.path));
     const std::string label = found.name.substr(0, slash);
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), label) == wanted.end()) continue;
-    std::string text = read_text_file(found.path);
+    std::string text = read_text_file(found.path, config.max_file_mb);
     const uint32_t number = check.add_file(split, found.path, text, TableFormat::folders, 1);
     if (utf8 && !loading.bad.guard([&] { check_utf8(text, found.path); })) continue;
     sources.push_back({{label, std::move(text), 1}, std::make_shared<const std::string>(found.path), number});
@@ -74,7 +74,7 @@ std::vector<Source> read_tables(const std::vector<std::string>& paths, Split spl
   const auto& [config, utf8, bad, check] = loading;
   std::vector<Source> sources;
   for (const FoundFile& found : list_files(paths)) {
-    const std::string content = read_text_file(found.path);
+    const std::string content = read_text_file(found.path, config.max_file_mb);
     const int64_t bad_before = bad.count();
     const TableFormat format = config.format == TableFormat::by_name ? format_of(found.path) : config.format;
     auto rows =
@@ -267,6 +267,7 @@ std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, cons
                                                    "classes_file",
                                                    "first_label",
                                                    "on_error",
+                                                   "max_file_mb",
                                                    "tokenizer.vocabulary",
                                                    "tokenizer.model",
                                                    "tokenizer.normalise",

@@ -147,19 +147,13 @@ std::string json_field(const nlohmann::json& object, const std::string& key, boo
   if (found->is_string()) return found->get<std::string>();
   if (integers && found->is_number_integer()) return found->dump();
   throw Error(fmt::format("{}: '{}' must be {}, found {}", place, key, integers ? "a string or an integer" : "a string",
-                          found->dump()));
+                          json_excerpt(*found)));
 }
 
 LabelledText read_json(const Line& line, const std::string& file, const ColumnChoice& choice) {
   const std::vector<std::string> keys = choice.text.empty() ? std::vector<std::string>{"text"} : choice.text;
   const std::string place = fmt::format("{}:{}", file, line.number);
-  nlohmann::json object;
-  try {
-    object = parse_json(line.text);
-  } catch (const nlohmann::json::exception& problem) {
-    const std::string what = problem.what();  // "[json.exception.parse_error.101] parse error at ..."
-    throw Error(fmt::format("{}: not JSON: {}", place, what.substr(what.find("] ") + 2)));
-  }
+  const nlohmann::json object = parse_json(line.text, {file, line.number});
   if (!object.is_object())
     throw Error(fmt::format("{}: every line must be a JSON object such as {{\"label\": 1, \"text\": \"...\"}}", place));
   LabelledText row{json_field(object, choice.label.value_or("label"), true, place), "", line.number};

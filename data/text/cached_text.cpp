@@ -48,11 +48,11 @@ bool may_be_saved(const TokenizerConfig& config) {
 }
 
 /// The text of a piece that was tokenised before, read once more.
-std::string text_again(OnError on_error, bool utf8, const FoundFile& file, const TokenCache& cache,
+std::string text_again(OnError on_error, bool utf8, int64_t max_file_mb, const FoundFile& file, const TokenCache& cache,
                        const TokenIndex::File& piece) {
   const TokenCacheWriter writer(cache, nullptr);
   BadRows bad(on_error, "line");
-  const std::vector<SourceText> sources = read_sources({file}, {utf8, writer.scratch(), nullptr}, bad);
+  const std::vector<SourceText> sources = read_sources({file}, {utf8, max_file_mb, writer.scratch(), nullptr}, bad);
   const auto begin = static_cast<size_t>(piece.text_begin), end = static_cast<size_t>(piece.text_end);
   if (end > sources[0].size) throw Error(fmt::format("{}: the file has changed since it was tokenised", file.path));
   return std::string(sources[0].open(begin, end).view());
@@ -92,7 +92,9 @@ class CachedText {
  private:
   std::optional<TokenIndex> find(const LogLine& about_damage) {
     if (!tokenizer_ && may_be_saved(config_.tokenizer)) tokenizer_ = cache_.find_tokenizer(tokenizer_key_);
-    auto index = tokenizer_ ? cache_.find(*tokenizer_, about_damage) : std::nullopt;
+    if (!tokenizer_) return std::nullopt;
+    auto index = cache_.find(*tokenizer_, vocabulary_size(config_, *tokenizer_),
+                             {lists_[0].size(), lists_[1].size(), lists_[2].size()}, about_damage);
     if (index && log_) log_(fmt::format("data: tokens from {}", cache_.tokens_folder(*tokenizer_)));
     return index;
   }
@@ -102,8 +104,9 @@ class CachedText {
     size_t bytes = 0;
     for (const auto& files : lists_) bytes += size_of_text(files);
     Progress checking(log_, "data: checking the text", bytes);
-    const auto text = read_split_text(config_, lists_, tokenizer_.get(),
-                                      {must_be_utf8(config_, tokenizer_.get()), writer.scratch(), &checking});
+    const auto text =
+        read_split_text(config_, lists_, tokenizer_.get(),
+                        {must_be_utf8(config_, tokenizer_.get()), config_.max_file_mb, writer.scratch(), &checking});
     checking.finish();
     if (!tokenizer_) {
       learn(text->pieces.train, writer);
@@ -170,9 +173,9 @@ class CachedText {
         corpora[i]->files.push_back(
             {file.path, file.name, piece.begin, piece.end, piece.text_end - piece.text_begin, {}, file.source});
         if (i == 0) continue;
-        corpora[i]->files.back().text = [on_error = config_.on_error, utf8 = tokenizer_->needs_utf8(), file,
-                                         cache = cache_,
-                                         piece] { return text_again(on_error, utf8, file, cache, piece); };
+        corpora[i]->files.back().text = [on_error = config_.on_error, utf8 = tokenizer_->needs_utf8(),
+                                         max_mb = config_.max_file_mb, file, cache = cache_,
+                                         piece] { return text_again(on_error, utf8, max_mb, file, cache, piece); };
       }
     }
     describe_corpora(config_, data);

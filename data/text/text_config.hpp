@@ -7,6 +7,7 @@
 
 #include "core/config/schema.hpp"
 #include "data/files/bad_rows.hpp"
+#include "data/files/text_file.hpp"
 #include "data/text/documents.hpp"
 #include "data/text/text_split.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
@@ -33,6 +34,7 @@ struct TextSourceConfig {
   OnError on_error = OnError::stop;
   std::string cache = "runs/.cache";
   int64_t cache_above_mb = 64;
+  int64_t max_file_mb = usual_max_file_mb;
   TokenizerConfig tokenizer = ByteTokenizerConfig{};
 };
 template <class Fields>
@@ -69,6 +71,10 @@ void describe(Fields& f, TextSourceConfig& c) {
     "in memory; empty = no folder: all text is held in memory");
   f("cache_above_mb", c.cache_above_mb, size_from(0),
     "text with more than this many million bytes counts as large; compressed files count four times");
+  f("max_file_mb", c.max_file_mb, at_least(1),
+    "refuse a file with more than this many million bytes, decompressed, if it is compressed or held in memory: a "
+    "small "
+    "compressed file can hold any amount");
   f("tokenizer", c.tokenizer, any(), "how text is divided into tokens: byte, char, word or sentencepiece");
 }
 

@@ -29,8 +29,8 @@ TextCorpus encode_to_memory(const std::vector<Piece>& pieces, const DocumentsCon
 
 TextData load_to_memory(const TextSourceConfig& config, const FileLists& lists,
                         std::shared_ptr<const Tokenizer> tokenizer) {
-  const auto text =
-      read_split_text(config, lists, tokenizer.get(), {must_be_utf8(config, tokenizer.get()), "", nullptr});
+  const auto text = read_split_text(config, lists, tokenizer.get(),
+                                    {must_be_utf8(config, tokenizer.get()), config.max_file_mb, "", nullptr});
   TextData data;
   data.left_out = text->left_out;
   data.tokenizer = tokenizer ? std::move(tokenizer) : learn_tokenizer(config, text->pieces.train, nullptr);
@@ -80,8 +80,9 @@ std::string sources_text(const TextCorpus& corpus) {
 std::string identity_of(const TextSourceConfig& config, const TextData& data) {
   // Not in the identity: paths, what evaluation alone uses, and what the fingerprint of the tokens covers.
   static const std::vector<std::string> without = {
-      "train",   "valid",     "test",     "include", "exclude",        "tokenizer.vocabulary", "tokenizer.model",
-      "overlap", "documents", "on_error", "cache",   "cache_above_mb", "tokenizer.normalise",  "tokenizer.case_fold"};
+      "train",      "valid",     "test",     "include", "exclude",        "tokenizer.vocabulary", "tokenizer.model",
+      "overlap",    "documents", "on_error", "cache",   "cache_above_mb", "tokenizer.normalise",  "tokenizer.case_fold",
+      "max_file_mb"};
   return source_identity(settings_of(config), without, data.fingerprint, sources_text(data.train));
 }
 

@@ -45,9 +45,9 @@ void leave_out_bad_lines(const Text& text, const std::string& path, BadRows& bad
   if (kept > 0) keep(kept, size);
 }
 
-void read_to_memory(SourceText& source, bool utf8, BadRows& bad) {
-  source.text = read_text_file(source.file.path);
-  if (utf8) {
+void read_to_memory(SourceText& source, const ReadRule& rule, BadRows& bad) {
+  source.text = read_text_file(source.file.path, rule.max_file_mb);
+  if (rule.utf8) {
     std::string left;
     bool changed = false;
     leave_out_bad_lines(Text(source.text), source.file.path, bad, [&](size_t begin, size_t end) {
@@ -59,18 +59,21 @@ void read_to_memory(SourceText& source, bool utf8, BadRows& bad) {
   source.size = source.text.size();
 }
 
-void unpack(const std::string& from, const std::string& to) {
+void unpack(const std::string& from, const std::string& to, int64_t max_mb) {
   FileWriter file(to);
-  read_blocks(from, text_block, [&](std::string_view part) {
-    file.write(part);
-    return true;
-  });
+  read_blocks(
+      from, text_block,
+      [&](std::string_view part) {
+        file.write(part);
+        return true;
+      },
+      max_mb);
   file.close();
 }
 
 void read_to_files(SourceText& source, const ReadRule& rule, const std::string& copy, BadRows& bad) {
   source.path = is_packed_name(source.file.path) ? copy : source.file.path;
-  if (source.path == copy) unpack(source.file.path, copy);
+  if (source.path == copy) unpack(source.file.path, copy, rule.max_file_mb);
   source.size = std::filesystem::file_size(source.path);
   if (source.size == 0) throw empty_file(source.file.path);
   if (!rule.utf8) return;
@@ -154,7 +157,7 @@ std::vector<SourceText> read_sources(const std::vector<FoundFile>& files, const 
     SourceText& source = sources.emplace_back();
     source.file = file;
     if (rule.copies.empty())
-      read_to_memory(source, rule.utf8, bad);
+      read_to_memory(source, rule, bad);
     else
       read_to_files(source, rule, fmt::format("{}/{}", rule.copies, sources.size()), bad);
   }

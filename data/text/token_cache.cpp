@@ -1,5 +1,6 @@
 #include "data/text/token_cache.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -7,6 +8,7 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
+#include "data/files/token_row.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 
 namespace capstan {
@@ -44,21 +46,37 @@ std::string to_json(const TokenIndex& index) {
       {"width", index.width}, {"fingerprint", index.fingerprint}, {"left_out", index.left_out}, {"splits", splits}});
 }
 
-TokenIndex index_from(const std::string& text) {
-  const auto json = parse_json(text);
-  TokenIndex index;
-  index.width = json.at("width");
-  index.fingerprint = json.at("fingerprint");
-  index.left_out = json.at("left_out").get<std::vector<std::string>>();
-  for (size_t i = 0; i < split_names.size(); ++i) {
-    const auto& found = json.at("splits").at(split_names[i]);
-    TokenIndex::Split& split = index.splits[i];
-    split.size = found.at("tokens");
-    split.checksum = found.at("checksum");
-    for (const auto& file : found.at("files"))
-      split.files.push_back({file.at(0), file.at(1), file.at(2), file.at(3), file.at(4), file.at(5)});
+/// entry[at], a place in something of which there are `count`.
+int64_t place_at(const nlohmann::json& entry, size_t at, int64_t low, int64_t count) {
+  const auto place = whole_number(entry.at(at), low, count);
+  if (!place)
+    throw Error(fmt::format("a piece has {} where {} to {} is possible", json_excerpt(entry[at]), low, count));
+  return *place;
+}
+
+TokenIndex::File file_from(const nlohmann::json& entry, const FileCounts& counts, int64_t tokens) {
+  if (!entry.is_array() || entry.size() != 6) throw Error("a piece is not a list of six numbers");
+  constexpr int64_t any = int64_t{1} << 53;
+  TokenIndex::File file;
+  file.list = static_cast<size_t>(place_at(entry, 0, 0, static_cast<int64_t>(counts.size()) - 1));
+  file.number = static_cast<size_t>(place_at(entry, 1, 0, static_cast<int64_t>(counts[file.list]) - 1));
+  file.begin = place_at(entry, 2, 0, tokens);
+  file.end = place_at(entry, 3, file.begin, tokens);
+  file.text_begin = place_at(entry, 4, 0, any);
+  file.text_end = place_at(entry, 5, file.text_begin, any);
+  return file;
+}
+
+/// Throws Error unless the file holds tokens of that width below `vocabulary`.
+void check_ids(std::string_view block, int width, int64_t vocabulary, const std::string& path) {
+  uint32_t largest = 0;
+  for (size_t at = 0; at + static_cast<size_t>(width) <= block.size(); at += static_cast<size_t>(width)) {
+    uint32_t id = 0;
+    std::memcpy(&id, block.data() + at, static_cast<size_t>(width));  // little-endian
+    largest = std::max(largest, id);
   }
-  return index;
+  if (static_cast<int64_t>(largest) >= vocabulary)
+    throw Error(fmt::format("{} holds the id {}, but the vocabulary has {}", path, largest, vocabulary));
 }
 
 const std::string& created(const std::string& folder) {
@@ -67,18 +85,44 @@ const std::string& created(const std::string& folder) {
 }
 
 /// Throws Error unless the file holds what the index says.
-void check_tokens(const std::string& path, const TokenIndex::Split& split, int width) {
+void check_tokens(const std::string& path, const TokenIndex::Split& split, int width, int64_t vocabulary) {
   const auto file = std::make_shared<const MappedFile>(path);
   if (file->size() != static_cast<size_t>(split.size) * static_cast<size_t>(width))
     throw Error(fmt::format("{} has {} bytes instead of {}", path, file->size(), split.size * width));
   Fingerprint checksum;
   for_blocks(
-      Text(file, 0, file->size(), nullptr), [](std::string_view, size_t at) { return at; },
-      [&](std::string_view block) { checksum.part(block); });
+      Text(file, 0, file->size(), nullptr),
+      [width](std::string_view, size_t at) { return at - at % static_cast<size_t>(width); },
+      [&](std::string_view block) {
+        checksum.part(block);
+        check_ids(block, width, vocabulary, path);
+      });
   if (checksum.hex() != split.checksum) throw Error(fmt::format("{} is damaged", path));
 }
 
 }  // namespace
+
+TokenIndex index_from_json(const std::string& text, const FileCounts& files, int64_t vocabulary) {
+  const auto json = parse_json(text, {"the index"});
+  TokenIndex index;
+  try {
+    index.width = static_cast<int>(whole_number_at(json, "width", 1, 4));
+    if (index.width != TokenRow::width_for(vocabulary))
+      throw Error(fmt::format("the index says {} bytes per token, but the vocabulary has {}", index.width, vocabulary));
+    index.fingerprint = json.at("fingerprint").get<std::string>();
+    index.left_out = json.at("left_out").get<std::vector<std::string>>();
+    for (size_t i = 0; i < split_names.size(); ++i) {
+      const auto& found = json.at("splits").at(split_names[i]);
+      TokenIndex::Split& split = index.splits[i];
+      split.size = whole_number_at(found, "tokens", 0, int64_t{1} << 53);
+      split.checksum = found.at("checksum").get<std::string>();
+      for (const auto& file : found.at("files")) split.files.push_back(file_from(file, files, split.size));
+    }
+  } catch (const nlohmann::json::exception&) {
+    throw Error("the index lacks a key, or one has the wrong type");
+  }
+  return index;
+}
 
 void TokenWriter::add(const std::vector<int32_t>& tokens) {
   const auto width = static_cast<size_t>(width_);
@@ -104,20 +148,23 @@ std::shared_ptr<const Tokenizer> TokenCache::find_tokenizer(const std::string& s
   }
 }
 
-std::optional<TokenIndex> TokenCache::find(const Tokenizer& tokenizer, const LogLine& log) const {
-  if (!std::filesystem::exists(tokens_folder(tokenizer))) return std::nullopt;
+std::optional<TokenIndex> TokenCache::find(const Tokenizer& tokenizer, int64_t vocabulary, const FileCounts& files,
+                                           const LogLine& log) const {
+  const std::string folder = tokens_folder(tokenizer);
+  if (!std::filesystem::exists(folder)) return std::nullopt;
   try {
-    return open(tokenizer);
+    return open(tokenizer, vocabulary, files);
   } catch (const Error& problem) {
-    if (log) log(fmt::format("data: {}: tokenising again", problem.what()));
+    if (log) log(fmt::format("data: the tokens in {} are damaged ({}): tokenising again", folder, problem.what()));
     return std::nullopt;
   }
 }
 
-TokenIndex TokenCache::open(const Tokenizer& tokenizer) const {
+TokenIndex TokenCache::open(const Tokenizer& tokenizer, int64_t vocabulary, const FileCounts& files) const {
   const std::string folder = tokens_folder(tokenizer);
-  TokenIndex index = index_from(unsealed(folder + "/index.json"));
-  for (size_t i = 0; i < split_names.size(); ++i) check_tokens(tokens_file(folder, i), index.splits[i], index.width);
+  TokenIndex index = index_from_json(unsealed(folder + "/index.json"), files, vocabulary);
+  for (size_t i = 0; i < split_names.size(); ++i)
+    check_tokens(tokens_file(folder, i), index.splits[i], index.width, vocabulary);
   return index;
 }
 

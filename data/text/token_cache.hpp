@@ -41,6 +41,15 @@ struct TokenIndex {
 
 extern const std::array<const char*, 3> split_names;
 
+/// How many files each of data.train, valid and test has.
+using FileCounts = std::array<size_t, 3>;
+/// For those who do not follow the index to the files.
+constexpr FileCounts any_files = {size_t{1} << 53, size_t{1} << 53, size_t{1} << 53};
+
+/// Reads an index of tokens that have ids below `vocabulary`. Throws Error for anything but JSON that a writer of this
+/// version could have made: an index that names a file which is not there would be followed into foreign memory.
+TokenIndex index_from_json(const std::string& text, const FileCounts& files, int64_t vocabulary);
+
 /// Writes a .tokens file.
 class TokenWriter {
  public:
@@ -64,10 +73,11 @@ class TokenCache {
   /// The saved tokenizer of some settings; null when there is none or it is damaged.
   std::shared_ptr<const Tokenizer> find_tokenizer(const std::string& settings_key) const;
   /// The index of a tokenizer's tokens, whose files were read and are undamaged. Empty if there are none, or if they
-  /// are damaged, which is logged.
-  std::optional<TokenIndex> find(const Tokenizer& tokenizer, const LogLine& log) const;
+  /// are damaged, which is logged: they are then made again. vocabulary: ids are below it.
+  std::optional<TokenIndex> find(const Tokenizer& tokenizer, int64_t vocabulary, const FileCounts& files,
+                                 const LogLine& log) const;
   /// The same; throws Error when there are none or they are damaged.
-  TokenIndex open(const Tokenizer& tokenizer) const;
+  TokenIndex open(const Tokenizer& tokenizer, int64_t vocabulary, const FileCounts& files) const;
   std::string tokens_folder(const Tokenizer& tokenizer) const { return folder_ + "/" + tokenizer.fingerprint(); }
   const std::string& folder() const { return folder_; }
 

@@ -28,6 +28,8 @@ void each_code_point(std::string_view text, const Normalisation& normalisation, 
 CharTokenizer::CharTokenizer(std::vector<uint32_t> code_points, const Normalisation& normalisation)
     : code_points_(std::move(code_points)), normalisation_(normalisation) {
   for (size_t i = 0; i < code_points_.size(); ++i) {
+    check(code_points_[i] <= 0x10ffff && (code_points_[i] < 0xd800 || code_points_[i] > 0xdfff),
+          "char tokenizer: U+{:04X} is not a character", code_points_[i]);
     check(i == 0 || code_points_[i - 1] < code_points_[i], "char tokenizer: code points do not ascend at U+{:04X}",
           code_points_[i]);
     ids_[code_points_[i]] = static_cast<int32_t>(i) + 1;

@@ -23,7 +23,7 @@ class CharTokenizer final : public Tokenizer {
  public:
   static constexpr int32_t unknown = 0;
 
-  /// Throws std::invalid_argument unless the code points ascend strictly.
+  /// Throws std::invalid_argument unless the code points are characters and ascend strictly.
   explicit CharTokenizer(std::vector<uint32_t> code_points, const Normalisation& normalisation = {});
   static CharTokenizer from_texts(const Texts& texts, const Normalisation& normalisation = {});
 

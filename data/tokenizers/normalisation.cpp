@@ -32,6 +32,25 @@ void append_mapped(std::string& result, std::string_view text, utf8proc_option_t
   result.append(reinterpret_cast<const char*>(mapped), static_cast<size_t>(size));
 }
 
+/// Marks are ordered in a time that grows with the square of their number, so more than this many in a row are handled in
+/// parts. The longest sequence that occurs in a language has five or so.
+constexpr int most_marks = 1000;
+
+/// The end of the first part of a text that is handled at once.
+size_t end_of_part(std::string_view text) {
+  int marks = 0;
+  for (size_t at = 0; at < text.size();) {
+    utf8proc_int32_t point = -1;
+    const utf8proc_ssize_t size = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data() + at),
+                                                   static_cast<utf8proc_ssize_t>(text.size() - at), &point);
+    if (size <= 0) return text.size();  // not UTF-8: utf8proc_map() says so
+    marks = utf8proc_get_property(point)->combining_class != 0 ? marks + 1 : 0;
+    at += static_cast<size_t>(size);
+    if (marks == most_marks) return at;
+  }
+  return text.size();
+}
+
 }  // namespace
 
 std::string normalised(std::string_view text, const Normalisation& rule) {
@@ -48,8 +67,11 @@ std::string normalised(std::string_view text, const Normalisation& rule) {
     }
     size_t end = at + 1;
     while (end < text.size() && !is_ascii(text[end])) ++end;
-    append_mapped(result, text.substr(at, end - at), options);
-    at = end;
+    while (at < end) {
+      const size_t part = end_of_part(text.substr(at, end - at));
+      append_mapped(result, text.substr(at, part), options);
+      at += part;
+    }
   }
   return result;
 }

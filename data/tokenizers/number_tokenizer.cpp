@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
@@ -11,7 +12,8 @@
 namespace capstan {
 
 NumberTokenizer::NumberTokenizer(int64_t size) : size_(size) {
-  check(size > 0, "number tokenizer: the vocabulary must be positive, got {}", size);
+  check(size > 0 && size <= std::numeric_limits<int32_t>::max(),
+        "number tokenizer: the vocabulary must be positive and below 2^31, got {}", size);
 }
 
 std::vector<int32_t> NumberTokenizer::encode(std::string_view text, const std::string& file) const {

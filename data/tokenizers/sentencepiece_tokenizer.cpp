@@ -3,6 +3,7 @@
 #include <sentencepiece_processor.h>
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -12,13 +13,15 @@
 #include "core/text/utf8.hpp"
 #include "data/files/text_file.hpp"
 #include "data/tokenizers/normalisation_json.hpp"
+#include "data/tokenizers/sentencepiece_model.hpp"
 
 namespace capstan {
 namespace {
 
 const std::string blank_mark = "\xe2\x96\x81";  // U+2581: a blank, inside of SentencePiece
 
-/// Longer lines are cut where a word begins: encoding takes some hundred bytes of memory per character.
+/// Longer lines are cut where a word begins, and words of twice that anywhere: encoding takes some hundred bytes of memory
+/// per character.
 constexpr size_t longest_part = 1 << 16;
 
 void check_status(const sentencepiece::util::Status& status, const std::string& origin) {
@@ -29,10 +32,25 @@ void check_status(const sentencepiece::util::Status& status, const std::string& 
                     origin, status.message()));
 }
 
-std::string with_blanks(std::string piece) {
-  for (size_t at = piece.find(blank_mark); at != std::string::npos; at = piece.find(blank_mark, at))
-    piece.replace(at, blank_mark.size(), " ");
-  return piece;
+std::string with_blanks(const std::string& piece) {
+  std::string text;
+  size_t begin = 0;
+  for (size_t at = piece.find(blank_mark); at != std::string::npos; at = piece.find(blank_mark, begin)) {
+    text.append(piece, begin, at - begin).push_back(' ');
+    begin = at + blank_mark.size();
+  }
+  return text.append(piece, begin);
+}
+
+/// The byte of a piece "<0x41>".
+char byte_of(const std::string& piece, const std::string& origin) {
+  uint8_t byte = 0;
+  const char* const end = piece.data() + piece.size();
+  if (piece.size() != 6 || piece.compare(0, 3, "<0x") != 0 || piece.back() != '>' ||
+      std::from_chars(end - 3, end - 1, byte, 16).ptr != end - 1)
+    throw Error(
+        fmt::format("{}: not a SentencePiece model, or a damaged one (a piece of a byte that names none)", origin));
+  return static_cast<char>(byte);
 }
 
 /// Does a blank follow something else in a piece?
@@ -50,8 +68,9 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const Normalis
     : model_(std::move(model)),
       normalisation_(normalisation),
       processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
+  check_sentencepiece_model(model_, origin);
   check_status(processor_->LoadFromSerializedProto(model_), origin);
-  learn_pieces();
+  learn_pieces(origin);
   learn_manners();
 }
 
@@ -67,7 +86,7 @@ std::optional<int32_t> SentencePieceTokenizer::unknown_token() const {
   return id < 0 ? std::nullopt : std::optional<int32_t>(id);
 }
 
-void SentencePieceTokenizer::learn_pieces() {
+void SentencePieceTokenizer::learn_pieces(const std::string& origin) {
   const auto& model = *processor_;
   const int newline = model.PieceToId("\n"), newline_byte = model.PieceToId("<0x0A>");
   end_of_line_ = newline != model.unk_id()        ? newline
@@ -82,8 +101,8 @@ void SentencePieceTokenizer::learn_pieces() {
       pieces_.emplace_back("\xef\xbf\xbd");
     else if (model.IsControl(id))
       pieces_.emplace_back();
-    else if (model.IsByte(id))  // "<0x41>"
-      pieces_.emplace_back(1, static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16)));
+    else if (model.IsByte(id))
+      pieces_.emplace_back(1, byte_of(piece, origin));
     else
       pieces_.push_back(with_blanks(piece));
   }
@@ -116,7 +135,10 @@ void SentencePieceTokenizer::encode_line(std::string_view line, std::vector<int3
   const size_t least = by_words_ ? 1 : longest_part;
   while (!line.empty()) {
     size_t end = std::min(least, line.size());
-    while (end < line.size() && !begins_word(line, end)) ++end;
+    // A blank that is invented within a word would stay there: such models get whole words.
+    const size_t most = invents_blank_ ? line.size() : std::min(2 * longest_part, line.size());
+    while (end < most && !begins_word(line, end)) ++end;
+    if (end < line.size()) end = character_boundary(line, end);
     encode_part(line.substr(0, end), ids);
     if (end < line.size() && invents_blank_) ++end;  // the next part's invented blank is this one
     line.remove_prefix(end);

@@ -54,7 +54,7 @@ void describe(Fields& f, SentencePieceTokenizerConfig& c) {
 /// Models that train_sentencepiece() makes invent no blank before a line, keep every blank and have a byte for whatever
 /// has no piece, so that decoding gives the text back (but U+2581, which is the blank within SentencePiece,
 /// comes back as a blank). Their pieces never reach across the beginning of a word, and a line is encoded word by word:
-/// the same ids wherever a text is cut.
+/// the same ids wherever a text is cut. A word of more than 128 KiB is encoded in parts.
 class SentencePieceTokenizer final : public Tokenizer {
  public:
   /// `model`: the content of a .model file. Throws Error "<origin>: ..." when it is not a model.
@@ -79,7 +79,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   static size_t word_boundary(std::string_view text, size_t at);
 
  private:
-  void learn_pieces();
+  void learn_pieces(const std::string& origin);
   void learn_manners();
   void encode_line(std::string_view line, std::vector<int32_t>& ids) const;
   void encode_part(std::string_view part, std::vector<int32_t>& ids) const;

@@ -1,6 +1,7 @@
 #include "data/tokenizers/tokenizer_kinds.hpp"
 
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
@@ -21,14 +22,26 @@ WordSplit word_split(const std::string& name) {
   throw Error(fmt::format("unknown word split '{}'", name));
 }
 
+constexpr int64_t most_ids = std::numeric_limits<int32_t>::max();
+
+std::vector<uint32_t> code_points(const nlohmann::json& list) {
+  std::vector<uint32_t> points;
+  points.reserve(list.size());
+  for (const auto& entry : list) {
+    const auto point = whole_number(entry, 0, 0x10ffff);
+    if (!point) throw Error(fmt::format("{} is not the number of a code point", json_excerpt(entry)));
+    points.push_back(static_cast<uint32_t>(*point));
+  }
+  return points;
+}
+
 std::shared_ptr<const Tokenizer> tokenizer_from(const nlohmann::json& json) {
   const auto kind = json.at("kind").get<std::string>();
   if (kind == "byte") return std::make_shared<ByteTokenizer>();
   if (kind == "listops") return std::make_shared<ListOpsTokenizer>();
-  if (kind == "number") return std::make_shared<NumberTokenizer>(json.at("size").get<int64_t>());
+  if (kind == "number") return std::make_shared<NumberTokenizer>(whole_number_at(json, "size", 1, most_ids));
   const Normalisation normalisation = normalisation_from(json);
-  if (kind == "char")
-    return std::make_shared<CharTokenizer>(json.at("code_points").get<std::vector<uint32_t>>(), normalisation);
+  if (kind == "char") return std::make_shared<CharTokenizer>(code_points(json.at("code_points")), normalisation);
   if (kind == "word") {
     const WordTokenizer::Rule rule{word_split(json.at("split").get<std::string>()), json.at("lower_case").get<bool>(),
                                    normalisation};
@@ -78,9 +91,10 @@ std::shared_ptr<const Tokenizer> tokenizer_from_json(const std::string& json, co
         fmt::format("{}: {}: the file is damaged or not a saved tokenizer; use another copy of it", file, what));
   };
   try {
-    return tokenizer_from(parse_json(json));
-  } catch (const nlohmann::json::parse_error& problem) {
-    throw damaged(fmt::format("not JSON from byte {} on", problem.byte));
+    return tokenizer_from(parse_json(json, {file}));
+  } catch (const JsonError& problem) {
+    throw Error(
+        fmt::format("{}: the file is damaged or not a saved tokenizer; use another copy of it", problem.what()));
   } catch (const nlohmann::json::exception&) {
     throw damaged("a key is missing or has the wrong type");
   } catch (const std::invalid_argument& problem) {

@@ -271,7 +271,7 @@ TEST_CASE("labelled texts that are wrong are refused") {
             {"bad.csv:1", "quoted field is not closed"}},
            {"not JSON",
             labelled("{\"label\": \"good\", \"text\": \"a\"}\n{bad}\n", {}, "bad.jsonl"),
-            {"bad.jsonl:2", "not JSON"}},
+            {"bad.jsonl:2:", "not JSON"}},
            {"a missing JSON key",
             labelled("{\"label\": \"good\"}\n", {}, "bad.jsonl"),
             {"bad.jsonl:1", "no key 'text'", "text_columns"}},

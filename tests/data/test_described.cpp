@@ -49,8 +49,8 @@ size_t described_fields() {
 }  // namespace
 
 TEST_CASE("every field is described once, with help and a default inside its limits") {
-  CHECK(described_fields<TextSourceConfig>() == 17);
-  CHECK(described_fields<LabelledSourceConfig>() == 18);
+  CHECK(described_fields<TextSourceConfig>() == 18);
+  CHECK(described_fields<LabelledSourceConfig>() == 19);
   CHECK(described_fields<ListOpsConfig>() == 9);
   CHECK(described_fields<AssociativeRecallConfig>() == 8);
   CHECK(described_fields<BatchConfig>() == 2);

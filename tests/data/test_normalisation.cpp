@@ -66,6 +66,15 @@ TEST_CASE("normalising twice changes nothing more, and a cut at a boundary chang
     }
 }
 
+TEST_CASE("marks in a row take a time that grows with their number, not with its square") {
+  std::string text = "a", accents;
+  for (int i = 0; i < 100000; ++i) text += "\u0300\u0327";                      // in the wrong order
+  CHECK(normalised(text, {NormalForm::nfc, false}).size() == text.size() - 1);  // the letter takes one accent
+  for (int i = 0; i < 400; ++i) accents += "\u0300\u0327";
+  const std::string ordered = normalised("q" + accents, {NormalForm::nfc, false});  // few enough to be ordered at once
+  CHECK(ordered.find("\u0300") == 1 + 2 * 400);
+}
+
 TEST_CASE("tokenizers normalise what they learn from and what they read, also when read back") {
   const std::string learnt = "Caf" + e_acute + " STRASSE", asked = "cafe" + acute + " stra" + sharp_s + "e";
   CharTokenizerConfig chars;

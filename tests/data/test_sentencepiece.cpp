@@ -245,6 +245,44 @@ TEST_CASE("sentencepiece: models of others give the ids that SentencePiece itsel
   }
 }
 
+namespace {
+
+/// A field of Protocol Buffers that holds bytes.
+std::string field_of(int number, const std::string& bytes) {
+  std::string length;
+  for (size_t rest = bytes.size(); length.empty() || rest > 0; rest >>= 7)
+    length += static_cast<char>((rest & 0x7f) | (rest >= 0x80 ? 0x80 : 0));
+  return static_cast<char>(number << 3 | 2) + length + bytes;
+}
+
+}  // namespace
+
+TEST_CASE("sentencepiece: a model that leads out of its own tables is refused") {
+  const std::string model = foreign_model(sentencepiece_story(1, 500));
+  CHECK_NOTHROW(SentencePieceTokenizer(model, {}, "m"));
+  const std::string byte_piece = field_of(1, field_of(1, "<0xZZ>") + "\x18\x06"),
+                    short_piece = field_of(1, field_of(1, "<") + "\x18\x06"),
+                    no_score = field_of(1, field_of(1, "new") + std::string("\x15\0\0\xc0\x7f", 5)),
+                    zero_byte = field_of(1, field_of(1, std::string("n\0w", 3)));
+  const auto charsmap = [](uint32_t units, uint32_t first, const std::string& texts) {
+    std::string map;
+    const auto put = [&](uint32_t bits) {
+      for (int i = 0; i < 4; ++i) map += static_cast<char>(bits >> (8 * i) & 0xff);
+    };
+    put(4 * units);
+    for (uint32_t i = 0; i < units; ++i) put(i == 0 ? first : 0x80000000u + (i == 1 ? 5 : 0));
+    return field_of(3, field_of(2, map + texts));
+  };
+  const std::string text("x\0", 2);
+  CHECK_NOTHROW(SentencePieceTokenizer(model + charsmap(256, 0, text), {}, "m"));
+  for (const std::string& more :
+       {byte_piece, short_piece, no_score, zero_byte, charsmap(256, 1u << 20, text), charsmap(256, 0xffffffffu, text),
+        charsmap(8, 0, text), charsmap(256, 1u << 8 | 1u << 10, text), charsmap(256, 0, "x"), charsmap(0, 0, text)}) {
+    const std::string message = message_of<Error>([&] { SentencePieceTokenizer(model + more, {}, "m"); });
+    CHECK_MESSAGE(contains(message, "m: not a SentencePiece model, or a damaged one"), message);
+  }
+}
+
 TEST_CASE("sentencepiece: a line of any length, and one without blanks, is read") {
   const std::string words = sentencepiece_story(1, 2000), model = foreign_model(words);
   std::string line = words;

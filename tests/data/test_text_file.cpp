@@ -3,6 +3,8 @@
 #include "data/files/text_file.hpp"
 #include "support.hpp"
 
+#include <sys/stat.h>
+
 using namespace capstan;
 
 namespace {
@@ -72,6 +74,38 @@ TEST_CASE("files that cannot be read are named with what is wrong") {
   }
 }
 
+TEST_CASE("packed files that unpack to more than is allowed are refused, whatever their size") {
+  const TemporaryFolder folder;
+  const std::string large(3'000'000, 'x');
+  for (const std::string& path :
+       {folder.write_gzip("bomb.gz", large), folder.write_zstd("bomb.zst", large), folder.write("plain.txt", large)}) {
+    const std::string message = message_of<Error>([&] { read_text_file(path, 2); });
+    CHECK_MESSAGE(contains(message, path + ": holds more than 2 million bytes"), message);
+    CHECK_MESSAGE(contains(message, "data.max_file_mb"), message);
+    CHECK(read_text_file(path, 3).size() == large.size());
+    CHECK_FALSE(looks_binary(path));
+  }
+}
+
+TEST_CASE("a zstd file cannot make the program reserve more than 128 MiB") {
+  const TemporaryFolder folder;
+  // A frame of three bytes that asks for a window of 2 GiB, and one of 128 MiB.
+  const std::string block = std::string("\x19\0\0", 3) + "abc", frame("\x28\xb5\x2f\xfd\0", 5);
+  const std::string message =
+      message_of<Error>([&] { read_text_file(folder.write("wide.zst", frame + "\xa8" + block)); });
+  CHECK_MESSAGE(contains(message, "packed with a window of more than 128 MiB"), message);
+  CHECK_MESSAGE(contains(message, "zstd --long=27"), message);
+  CHECK(read_text_file(folder.write("usual.zst", frame + "\x88" + block)) == "abc");
+}
+
+TEST_CASE("pipes and devices are refused where a text is expected") {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.path("pipe.gz");
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  for (const std::string& path : {pipe, std::string("/dev/zero")})
+    CHECK(contains(message_of<Error>([&] { read_text_file(path); }), "a file is needed here"));
+}
+
 TEST_CASE("lines end at \\n alone") {
   const std::string text =
       "a\r\n\nb\xc2\x85\xe2\x80\xa8"
@@ -104,6 +138,10 @@ TEST_CASE("patterns") {
     pattern += "**/a/";
   }
   CHECK_FALSE(matches_pattern(deep + "b", pattern + "c"));
+  std::string stars, name(255, 'a');
+  for (int i = 0; i < 60; ++i) stars += "*a";
+  CHECK_FALSE(matches_pattern(name, stars + "b"));
+  CHECK(matches_pattern(name, stars));
 }
 
 TEST_CASE("folders and patterns give their text files, sorted, each once") {

@@ -4,6 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
+#include "data/files/fingerprint.hpp"
 #include "data/tokenizers/texts.hpp"
 #include "token_cache_support.hpp"
 
@@ -70,6 +71,52 @@ TEST_CASE("damaged tokens are noticed, told of and made again") {
       CHECK_MESSAGE(lines.have("tokenising again") == !contains(name, "*"), name, " ", damage);
     }
   }
+}
+
+TEST_CASE("an index that names what is not there is made again, not followed") {
+  const TemporaryFolder folder;
+  const TextSourceConfig config = cached(folder, {folder.write("text", story(5000))});
+  load_text(config);
+  const TextData good = load_text(in_memory(config));
+  const auto files = kept_files(folder);
+  const std::string path = file_called(folder, "index.json"), sealed = content_of(path),
+                    json = sealed.substr(sealed.find('\n') + 1);
+  REQUIRE(contains(json, "[[0,0,"));
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    REQUIRE(contains(json, from));
+    return std::string(json).replace(json.find(from), from.size(), to);
+  };
+  for (const std::string& index :
+       {changed("[[0,0,", "[[0,1,"), changed("[[0,0,", "[[7,0,"), changed("[[0,0,", "[[0,1e300,"),
+        changed("[[0,0,", "[[0,-1,"), changed("[[0,0,0,", "[[0,0,99999999999,"), changed("\"width\":1", "\"width\":2"),
+        changed("\"width\":1", "\"width\":1e99"), changed("\"splits\"", "\"other\""), std::string("{"),
+        std::string("[]"), std::string(80000, '[')}) {
+    CAPTURE(index.substr(0, 300));
+    std::ofstream(path, std::ios::binary) << Fingerprint().add(index).hex() + "\n" + index;
+    Told lines;
+    check_equal(good, load_text(config, nullptr, lines.log()));
+    CHECK(lines.have("tokenising again"));
+    CHECK(kept_files(folder) == files);
+  }
+}
+
+TEST_CASE("ids that the vocabulary does not have are noticed, though their checksum is right") {
+  const TemporaryFolder folder;
+  TextSourceConfig config = cached(folder, {folder.write("text", "some words and some more words\n" + story(2000))});
+  config.tokenizer = CharTokenizerConfig{};
+  load_text(config);
+  const TextData good = load_text(in_memory(config));
+  std::string tokens = content_of(file_called(folder, "train.tokens"));
+  const std::string index_path = file_called(folder, "index.json"), old_sum = Fingerprint().part(tokens).hex();
+  tokens[tokens.size() / 2] = static_cast<char>(0xff);
+  std::ofstream(file_called(folder, "train.tokens"), std::ios::binary) << tokens;
+  std::string index = content_of(index_path);
+  index = index.substr(index.find('\n') + 1);
+  index.replace(index.find(old_sum), old_sum.size(), Fingerprint().part(tokens).hex());
+  std::ofstream(index_path, std::ios::binary) << Fingerprint().add(index).hex() + "\n" + index;
+  Told lines;
+  check_equal(good, load_text(config, nullptr, lines.log()));
+  CHECK(lines.have("holds the id 255"));
 }
 
 TEST_CASE("SIGKILL before any call to the file system leaves nothing half, and the next run makes the same files") {

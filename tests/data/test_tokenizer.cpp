@@ -165,6 +165,24 @@ TEST_CASE("every tokenizer survives its JSON, and only equal ones have equal fin
     CHECK_THROWS_AS(tokenizer_from_json(json), Error);
 }
 
+TEST_CASE("numbers in a saved tokenizer that its fields cannot hold are refused, and depth is") {
+  for (const std::string& json :
+       {std::string(R"({"kind": "number", "size": 1e300})"),
+        std::string(R"({"kind": "number", "size": 4611686018427387904})"),
+        std::string(R"({"kind": "number", "size": -1})"), std::string(R"({"kind": "char", "code_points": [1e99]})"),
+        std::string(R"({"kind": "char", "code_points": [-1.5]})"),
+        std::string(R"({"kind": "char", "code_points": [4294967296]})"),
+        std::string(R"({"kind": "char", "code_points": [1114112]})"),
+        std::string(R"({"kind": "char", "code_points": [55296]})"), "{\"kind\": " + std::string(80000, '['),
+        std::string(80000, '[') + std::string(80000, ']')})
+    CHECK_THROWS_AS(tokenizer_from_json(json), Error);
+  try {
+    tokenizer_from_json("{\"kind\":\n 1e}", "saved.json");
+  } catch (const Error& problem) {
+    CHECK(std::string(problem.what()).find("saved.json:2:4: not JSON") == 0);
+  }
+}
+
 TEST_CASE("the streaming decoder never shows half a character") {
   const auto tokenizer = std::make_shared<ByteTokenizer>();
   for (uint64_t seed = 0; seed < 20; ++seed) {

@@ -5,9 +5,6 @@
 
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
-#include "core/machine/kernel_levels.hpp"
-#include "core/machine/parallel.hpp"
-#include "core/products/blas_info.hpp"
 
 namespace capstan {
 namespace {
@@ -45,6 +42,19 @@ void for_later_fields(State& s, const Visit& f) {
   f("metrics_bytes", s.metrics_bytes);
   f("metrics_checksum", s.metrics_checksum);
   f("working_folder", s.working_folder);
+}
+
+/// Counts of a run are far below 2^53; -1 says that there is none yet.
+void read_field(const json& content, const char* name, int64_t& field) {
+  field = whole_number_at(content, name, -1, int64_t{1} << 53);
+}
+void read_field(const json& content, const char* name, uint64_t& field) {
+  if (!content.at(name).is_number_unsigned()) throw JsonError(fmt::format("{} is not a whole number", name));
+  field = content[name].get<uint64_t>();
+}
+template <class T>
+void read_field(const json& content, const char* name, T& field) {
+  content.at(name).get_to(field);
 }
 
 std::string first_difference(const std::string& saved, const std::string& now) {
@@ -102,13 +112,13 @@ std::string to_json(const RunState& state) {
 
 RunState run_state_from_json(const std::string& text, const std::string& path) {
   try {
-    const json file = parse_json(text);
+    const json file = parse_json(text, {path});
     const json& content = file.at("state");
     if (file.at("xxh3_128").get<std::string>() != checksum(content))
       throw Error(fmt::format(
           "{}: the content does not match its checksum: the file is damaged; use another checkpoint", path));
     RunState state;
-    const auto take = [&](const char* name, auto& field) { content.at(name).get_to(field); };
+    const auto take = [&](const char* name, auto& field) { read_field(content, name, field); };
     for_fields(state, take);
     for_later_fields(state, [&](const char* name, auto& field) {
       if (content.contains(name)) take(name, field);
@@ -118,20 +128,12 @@ RunState run_state_from_json(const std::string& text, const std::string& path) {
     if (content.contains("best_accuracy") && !content["best_accuracy"].is_null())
       state.best_accuracy = content["best_accuracy"].get<double>();
     return state;
+  } catch (const JsonError& problem) {
+    throw Error(fmt::format("{}: the file is damaged: not the JSON of a run's state ({}); use another checkpoint", path,
+                            problem.what()));
   } catch (const json::exception&) {
     throw Error(fmt::format("{}: the file is damaged: not the JSON of a run's state; use another checkpoint", path));
   }
-}
-
-Settings this_machine(Precision precision) {
-  const BlasInfo blas = blas_info();
-  Settings machine{{"threads", std::to_string(threads())},
-                   {"SIMD", kernel_level()},
-                   {"BLAS", blas.version + ", " + blas.threading},
-                   {"BLAS core", blas.core},
-                   {"float products", blas.float_products}};
-  if (precision == Precision::bf16) machine["bf16 products"] = blas.bf16_products;
-  return machine;
 }
 
 void check_resumable(const RunState& saved, const RunState& now, const std::string& folder) {

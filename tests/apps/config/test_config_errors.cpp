@@ -321,12 +321,12 @@ TEST_CASE("files that cannot be read") {
     std::string path, message;
   };
   for (const auto& c : std::vector<FileCase>{
-           {"no-such.yaml", "no-such.yaml: cannot read this configuration file: No such file or directory"},
-           {folder, folder + ": cannot read this configuration file: Is a directory"},
-           {good.path() + "/below", good.path() + "/below: cannot read this configuration file: Not a directory"},
+           {"no-such.yaml", "no-such.yaml: cannot read this configuration file: no such file"},
+           {folder, folder + ": cannot read this configuration file: is a folder"},
+           {good.path() + "/below", good.path() + "/below: cannot read this configuration file: no such file"},
            {huge.path(), huge.path() + ": larger than 1048576 bytes: this is not a configuration file"},
-           {"/dev/zero", "/dev/zero: larger than 1048576 bytes: this is not a configuration file"},
-           {"", ": cannot read this configuration file: No such file or directory"},
+           {"/dev/zero", "/dev/zero: cannot read this configuration file: is a device"},
+           {"", ": cannot read this configuration file: no such file"},
        }) {
     INFO(c.path);
     CHECK(error_of([&] { load_config<Run>({good.path(), c.path}); }) == c.message);
@@ -337,7 +337,7 @@ TEST_CASE("files that cannot be read") {
   CHECK(error_of([] {
           load_config<Run>({"a.none", "b.none"}, {"x"});
         }) ==
-        "a.none: cannot read this configuration file: No such file or directory\n"
-        "b.none: cannot read this configuration file: No such file or directory\n"
+        "a.none: cannot read this configuration file: no such file\n"
+        "b.none: cannot read this configuration file: no such file\n"
         "--set \"x\": expected path.to.key=value");
 }

@@ -103,7 +103,7 @@ TEST_CASE("safetensors: damaged files are named with the tensor") {
   };
   for (
       const Case& c : {
-          Case{R"({"t":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})", "not valid JSON"},
+          Case{R"({"t":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})", "its header:1:54: not JSON"},
           Case{R"([1])", "not a JSON object"},
           Case{
               R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"t":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
@@ -123,7 +123,7 @@ TEST_CASE("safetensors: damaged files are named with the tensor") {
           Case{R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", "tensor t: its data leaves a gap"},
           Case{R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "4 bytes after the last tensor"},
           Case{R"({"__metadata__":{"k":1},"t":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", "k is not a string"},
-          Case{R"({"__metadata__":{"k":[[[[[[1]]]]]]}})", "nested too deeply"},
+          Case{R"({"__metadata__":{"k":[[[[[[1]]]]]]}})", "nested deeper than 3 levels"},
       }) {
     CAPTURE(c.header);
     const std::string error = error_of(file_of(c.header, "12345678"));

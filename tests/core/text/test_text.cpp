@@ -1,6 +1,7 @@
 // What every room does with short texts: base64, "did you mean", lists, beginnings and ends.
 #include <doctest/doctest.h>
 
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -9,10 +10,29 @@
 #include "core/text/base64.hpp"
 #include "core/text/integer.hpp"
 #include "core/text/join.hpp"
+#include "core/text/line.hpp"
 #include "core/text/nearest.hpp"
 
 namespace capstan {
 namespace {
+
+TEST_CASE("lines are read as std::getline reads them, but not without end") {
+  const std::string zero("a\0b", 3), large(100000, 'x');
+  for (const std::string& text : {std::string(), std::string("\n"), std::string("a"), std::string("a\n\nb\r\n"),
+                                  zero + "\n" + zero, large + "\n" + large, std::string(4095, 'y') + "\n",
+                                  std::string(4096, 'y') + "\nz", std::string(4094, 'y') + "\n\n"}) {
+    std::istringstream in(text), expected(text);
+    std::string line;
+    for (std::string wanted; std::getline(expected, wanted);) {
+      REQUIRE(read_line(in, line));
+      CHECK(line == wanted);
+    }
+    CHECK_FALSE(read_line(in, line));
+  }
+  std::istringstream in(large);
+  std::string line;
+  CHECK_THROWS_WITH_AS(read_line(in, line, 90000), "a line has more than 90000 bytes", Error);
+}
 
 TEST_CASE("base64 takes any bytes and gives them back") {
   CHECK(to_base64("") == "");

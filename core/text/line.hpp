@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstddef>
+#include <istream>
+#include <string>
+
+namespace capstan {
+
+/// Reads the next line, without its '\n'; false at the end. Throws Error for a line of more than `most` bytes: input such as
+/// /dev/zero has no line's end, and would fill the memory.
+bool read_line(std::istream& in, std::string& line, size_t most = size_t{1} << 26);
+
+}  // namespace capstan

@@ -1,0 +1,134 @@
+#include "data/tokenizers/sentencepiece_model.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+[[noreturn]] void refuse(const std::string& origin, const char* what) {
+  throw Error(
+      fmt::format("{}: not a SentencePiece model, or a damaged one ({}); use another copy of it, or a new file "
+                  "name to train a model",
+                  origin, what));
+}
+
+/// A field of a message in the wire format of Protocol Buffers.
+struct Field {
+  uint64_t number = 0;
+  int wire_type = 0;       // 0 varint, 1 eight bytes, 2 bytes with a length, 5 four bytes
+  std::string_view bytes;  // of types 1, 2 and 5
+};
+
+class Message {
+ public:
+  Message(std::string_view bytes, const std::string& origin) : rest_(bytes), origin_(origin) {}
+
+  std::optional<Field> next() {
+    if (rest_.empty()) return std::nullopt;
+    const uint64_t tag = varint();
+    Field field{tag >> 3, static_cast<int>(tag & 7), {}};
+    if (field.wire_type == 0)
+      varint();
+    else if (field.wire_type == 1)
+      field.bytes = take(8);
+    else if (field.wire_type == 2)
+      field.bytes = take(varint());
+    else if (field.wire_type == 5)
+      field.bytes = take(4);
+    else
+      refuse(origin_, "its fields cannot be told apart");
+    return field;
+  }
+
+ private:
+  uint64_t varint() {
+    uint64_t value = 0;
+    for (int shift = 0; shift < 70; shift += 7) {
+      const auto byte = static_cast<uint8_t>(take(1)[0]);
+      if (shift < 64) value |= uint64_t{byte & 0x7fu} << shift;
+      if (byte < 0x80) return value;
+    }
+    refuse(origin_, "a number in it does not end");
+  }
+
+  std::string_view take(uint64_t size) {
+    if (size > rest_.size()) refuse(origin_, "it ends inside a field");
+    const std::string_view front = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return front;
+  }
+
+  std::string_view rest_;
+  const std::string& origin_;
+};
+
+/// A unit of the double-array trie of Darts: https://github.com/s-yata/darts-clone.
+struct Unit {
+  uint32_t bits;
+  bool has_leaf() const { return (bits >> 8 & 1) != 0; }
+  bool is_value() const { return bits >> 31 != 0; }
+  uint32_t value() const { return bits & 0x7fffffff; }
+  uint32_t offset() const { return (bits >> 10) << ((bits & (1u << 9)) >> 6); }
+};
+
+/// The size of the trie in four bytes, the trie, and texts that end with \0, which the trie's values point into.
+void check_charsmap(std::string_view map, const std::string& origin) {
+  if (map.empty()) return;
+  uint32_t trie_size = 0;
+  if (map.size() < sizeof(trie_size)) refuse(origin, "its normalisation is truncated");
+  std::memcpy(&trie_size, map.data(), sizeof(trie_size));
+  map.remove_prefix(sizeof(trie_size));
+  if (trie_size >= map.size()) refuse(origin, "its normalisation is truncated");
+  const std::string_view texts = map.substr(trie_size);
+  if (texts.back() != '\0') refuse(origin, "a text of its normalisation does not end");
+  const size_t count = trie_size / sizeof(Unit);
+  const auto unit = [&](size_t at) {
+    Unit result{};
+    std::memcpy(&result, map.data() + at * sizeof(Unit), sizeof(Unit));
+    return result;
+  };
+  if (count == 0) refuse(origin, "its normalisation has no entries");
+  for (size_t at = 0; at < count; ++at) {
+    const Unit from = unit(at);
+    if (at > 0 && from.is_value()) continue;  // no byte of a text leads here
+    const size_t to = at ^ from.offset();
+    if ((to | 0xff) >= count) refuse(origin, "its normalisation leads out of its table");
+    if (from.has_leaf() && unit(to).value() >= texts.size()) refuse(origin, "its normalisation leads out of its texts");
+  }
+}
+
+void check_normaliser(std::string_view bytes, const std::string& origin) {
+  Message normaliser(bytes, origin);
+  while (const auto field = normaliser.next())
+    if (field->number == 2 && field->wire_type == 2) check_charsmap(field->bytes, origin);
+}
+
+void check_piece(std::string_view bytes, const std::string& origin) {
+  Message piece(bytes, origin);
+  while (const auto field = piece.next()) {
+    if (field->number == 1 && field->wire_type == 2 && field->bytes.find('\0') != std::string_view::npos)
+      refuse(origin, "a piece holds the character \\0");
+    if (field->number != 2 || field->wire_type != 5) continue;
+    float score = 0;
+    std::memcpy(&score, field->bytes.data(), sizeof(score));
+    if (!std::isfinite(score)) refuse(origin, "the score of a piece is not a number");
+  }
+}
+
+}  // namespace
+
+void check_sentencepiece_model(std::string_view model, const std::string& origin) {
+  Message fields(model, origin);
+  while (const auto field = fields.next()) {
+    if (field->wire_type != 2) continue;
+    if (field->number == 1) check_piece(field->bytes, origin);
+    if (field->number == 3 || field->number == 5) check_normaliser(field->bytes, origin);
+  }
+}
+
+}  // namespace capstan

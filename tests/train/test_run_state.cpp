@@ -1,0 +1,47 @@
+// state.json that is damaged, or made up.
+#include <doctest/doctest.h>
+
+#include "core/base/error.hpp"
+#include "core/io/hash.hpp"
+#include "train/runs/run_state.hpp"
+
+using namespace capstan;
+
+namespace {
+
+std::string error_of_state(const std::string& text) {
+  try {
+    run_state_from_json(text, "run/state.json");
+  } catch (const Error& problem) {
+    return problem.what();
+  }
+  return "(read)";
+}
+
+}  // namespace
+
+TEST_CASE("numbers in state.json that a run cannot have are refused, though the checksum is right") {
+  RunState state;
+  state.step = 12;
+  state.seed = ~uint64_t{0};
+  const std::string good = to_json(state);
+  CHECK(to_json(run_state_from_json(good, "x")) == good);
+  const auto with = [](const std::string& step, const std::string& seed) {
+    // In the order of the keys, as the checksum is made.
+    const std::string content = R"({"batch":0,"best_loss":null,"best_step":0,"epoch":0,"identity":{},"machine":{},)"
+                                R"("optimizer_step":0,"seconds":0.0,"seed":)" +
+                                seed + R"(,"settings":{},"skipped":0,"skipped_in_row":0,"stalled":0,"step":)" + step +
+                                R"(,"tokens":0,"validated_step":-1,"window_loss":0.0,"window_targets":0})";
+    return "{\"state\":" + content + ",\"xxh3_128\":\"" + hash_hex(content) + "\"}";
+  };
+  CHECK(error_of_state(with("12", "7")) == "(read)");
+  for (const char* step : {"1e+300", "-2", "18446744073709551615", "1.5", "null", "[]"})
+    CHECK_MESSAGE(error_of_state(with(step, "7")).find("run/state.json: the file is damaged") == 0, step);
+  for (const char* seed : {"1e+300", "-1", "\"7\""})
+    CHECK_MESSAGE(error_of_state(with("12", seed)).find("run/state.json: the file is damaged") == 0, seed);
+}
+
+TEST_CASE("state.json nested without end is refused, with its place") {
+  const std::string error = error_of_state("{\"state\":\n" + std::string(80000, '['));
+  CHECK_MESSAGE(error.find("run/state.json:2:100: ") != std::string::npos, error);
+}
