@@ -116,7 +116,13 @@ std::string line_svg(const Axes& axes, const ChartLine& line) {
 }  // namespace
 
 std::vector<double> axis_ticks(double low, double high, int count) {
-  const double span = high > low ? high - low : std::max(std::abs(high), 1e-3);
+  // A step must be a number that counts beside the values: neither lost in their rounding, nor 0, nor infinite.
+  constexpr double largest = 1e300, smallest = 1e-300, least_share = 1e-9;
+  low = std::clamp(low, -largest, largest);
+  high = std::clamp(high, -largest, largest);
+  const double magnitude = std::max(std::abs(low), std::abs(high));
+  const double span =
+      high > low ? std::max({high - low, least_share * magnitude, smallest}) : std::max(magnitude, 1e-3);
   const double rough = span / count, power = std::pow(10, std::floor(std::log10(rough)));
   double step = 10 * power;
   for (const double factor : {5.0, 2.5, 2.0, 1.0})

@@ -45,7 +45,17 @@ TEST_CASE("ticks are round numbers that enclose the range") {
     REQUIRE(ticks.size() == c.ticks.size());
     for (size_t i = 0; i < ticks.size(); ++i) CHECK(ticks[i] == doctest::Approx(c.ticks[i]));
   }
-  for (const auto& [low, high] : {std::pair<double, double>{0, 0}, {5, 5}, {1e-9, 2e-9}, {-3e12, 7e12}, {2, 1}}) {
+  for (const auto& [low, high] : {std::pair<double, double>{0, 0},
+                                  {5, 5},
+                                  {1e-9, 2e-9},
+                                  {-3e12, 7e12},
+                                  {2, 1},
+                                  // nearly equal numbers, and such whose distance is 0 or infinite in double
+                                  {1, 1 + 1e-15},
+                                  {1, 1 + 2.3e-16},
+                                  {1e16, 1e16 + 2},
+                                  {0, 5e-324},
+                                  {-1.7e300, 1.7e300}}) {
     const std::vector<double> ticks = axis_ticks(low, high, 5);
     REQUIRE(ticks.size() >= 2);
     CHECK(ticks.size() <= 9);
