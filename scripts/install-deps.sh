@@ -2,13 +2,14 @@
 # Installs Debian 12 packages, as root or through sudo. Does nothing when all of them are installed.
 #   scripts/install-deps.sh          what Capstan and its tests are built from
 #   scripts/install-deps.sh test     also clang-format, for the format check of scripts/test.sh
+#   scripts/install-deps.sh fuzz     what tests are built from, and clang with its sanitizers, for scripts/fuzz.sh
 #   scripts/install-deps.sh develop  also clang-tidy (scripts/lint.sh), doxygen (target docs), clang with its OpenMP library
 #                                    (scripts/test-threads.sh), and mold and Python (scripts/mutate.py), for developers
 set -euo pipefail
 
 purpose=${1:-build}
-case $purpose in build | test | develop) ;; *)
-  sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
+case $purpose in build | test | fuzz | develop) ;; *)
+  sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
   exit 2
   ;;
 esac
@@ -26,7 +27,8 @@ packages=(
   libxxhash-dev                      # fingerprints
   doctest-dev                        # tests
 )
-if [ "$purpose" != build ]; then packages+=(clang-format); fi
+if [ "$purpose" = test ] || [ "$purpose" = develop ]; then packages+=(clang-format); fi
+if [ "$purpose" = fuzz ]; then packages+=(clang-14 libclang-rt-14-dev libomp-14-dev); fi
 # python3: scripts/lint_database.py
 if [ "$purpose" = develop ]; then packages+=(clang-tidy doxygen python3 clang libomp-14-dev mold); fi
 

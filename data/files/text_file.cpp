@@ -83,8 +83,8 @@ void read_zstd(RegularFile& file, size_t block, const Take& take) {
       throw Error(fmt::format("{}: is not a zstd file; remove .zst from its name if it is plain text", path));
     if (ZSTD_isError(missing) && ZSTD_getErrorCode(missing) == ZSTD_error_frameParameter_windowTooLarge)
       throw Error(fmt::format(
-          "{}: was packed with a window of more than {} MiB, which unpacking would take as memory; pack it again "
-          "with zstd --long={} or less",
+          "{}: was compressed with a window of more than {} MiB, which decompression would take as memory; compress it "
+          "again with zstd --long={} or less",
           path, 1 << (zstd_window_log - 20), zstd_window_log));
     if (ZSTD_isError(missing)) throw Error(fmt::format("{}: damaged zstd file ({})", path, ZSTD_getErrorName(missing)));
     had_text = had_text || out.pos > 0;
@@ -100,10 +100,8 @@ void read_blocks(const std::string& path, size_t block, const Take& take, int64_
   const Take take_limited = [&](std::string_view part) {
     size += part.size();
     if (size > most)
-      throw Error(
-          fmt::format("{}: holds more than {} million bytes{}; if it should, raise data.max_file_mb (whatever is not "
-                      "packed and larger than data.cache_above_mb is not limited)",
-                      path, most / 1'000'000, is_packed_name(path) ? " when unpacked" : ""));
+      throw Error(fmt::format("{}: holds more than {} million bytes{}; raise data.max_file_mb if that is intended",
+                              path, most / 1'000'000, is_packed_name(path) ? " when decompressed" : ""));
     return take(part);
   };
   RegularFile file(path);

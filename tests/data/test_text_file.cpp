@@ -74,7 +74,7 @@ TEST_CASE("files that cannot be read are named with what is wrong") {
   }
 }
 
-TEST_CASE("packed files that unpack to more than is allowed are refused, whatever their size") {
+TEST_CASE("compressed files that hold more than is allowed are refused, whatever their size") {
   const TemporaryFolder folder;
   const std::string large(3'000'000, 'x');
   for (const std::string& path :
@@ -93,7 +93,7 @@ TEST_CASE("a zstd file cannot make the program reserve more than 128 MiB") {
   const std::string block = std::string("\x19\0\0", 3) + "abc", frame("\x28\xb5\x2f\xfd\0", 5);
   const std::string message =
       message_of<Error>([&] { read_text_file(folder.write("wide.zst", frame + "\xa8" + block)); });
-  CHECK_MESSAGE(contains(message, "packed with a window of more than 128 MiB"), message);
+  CHECK_MESSAGE(contains(message, "compressed with a window of more than 128 MiB"), message);
   CHECK_MESSAGE(contains(message, "zstd --long=27"), message);
   CHECK(read_text_file(folder.write("usual.zst", frame + "\x88" + block)) == "abc");
 }

@@ -1,0 +1,22 @@
+// core/io/json: what is read can be written, and what is written is read as the same.
+#include <nlohmann/json.hpp>
+
+#include "core/io/json.hpp"
+#include "tests/fuzz/target.hpp"
+
+namespace capstan::fuzz {
+namespace {
+
+void read_json(std::string_view input) {
+  JsonRule rule;
+  rule.unique_keys = choose(input, 2) == 1;
+  const nlohmann::json json = parse_json(input, rule);
+  require(json_excerpt(json).size() < 700, "an excerpt is short");  // 60 characters, escaped
+  whole_number(json);
+  require(parse_json(json_text(json), rule) == json, "JSON that was written is read as the same");
+}
+
+const Registered json_target("json", read_json);
+
+}  // namespace
+}  // namespace capstan::fuzz

@@ -1,0 +1,9 @@
+#include "tests/fuzz/tables.hpp"
+
+namespace capstan::fuzz {
+namespace {
+
+const Registered jsonl_target("jsonl", [](std::string_view input) { read_rows_of(input, TableFormat::jsonl); });
+
+}  // namespace
+}  // namespace capstan::fuzz

@@ -1,0 +1,33 @@
+// Texts packed with zstd. The mutator changes the text and packs it again, or changes the file.
+#include <zstd.h>
+
+#include "data/files/text_file.hpp"
+#include "tests/fuzz/target.hpp"
+
+namespace capstan::fuzz {
+namespace {
+
+void read_zstd_file(std::string_view input) {
+  const std::string path = file_in_memory(input, ".zst");
+  looks_binary(path);
+  require(read_text_file(path, 1).size() <= 1'000'000, "no more is unpacked than was asked for");
+}
+
+std::string change_zstd(std::string input, size_t most, std::mt19937& random, const Change& change) {
+  if (random() % 3 == 0) {
+    change(input, most);
+    return input;
+  }
+  std::string text(4096, '\0');
+  const size_t size = ZSTD_decompress(text.data(), text.size(), input.data(), input.size());
+  text.resize(ZSTD_isError(size) ? 0 : size);
+  change(text, 4096);
+  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), static_cast<int>(random() % 6)));
+  return random() % 4 == 0 ? packed + packed : packed;
+}
+
+const Registered zstd_target("zstd", read_zstd_file, change_zstd);
+
+}  // namespace
+}  // namespace capstan::fuzz

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Writes the first inputs of every fuzzer to tests/fuzz/corpus/<target>. Inputs that were findings are added by hand.
+
+tests/fuzz/make_corpus.py            (the SentencePiece models need the program build/release/capstan)
+"""
+import gzip
+import json
+import pathlib
+import struct
+import subprocess
+import tempfile
+
+root = pathlib.Path(__file__).resolve().parents[2]
+corpus = root / "tests" / "fuzz" / "corpus"
+program = root / "build" / "release" / "capstan"
+
+
+def put(target, name, content):
+    folder = corpus / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def tensors(entries, metadata=None):
+    """A safetensors file of float32 tensors {name: shape} whose elements count up."""
+    header, data = {}, b""
+    for name, shape in sorted(entries.items()):
+        size = 1
+        for extent in shape:
+            size *= extent
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * size]}
+        data += b"".join(struct.pack("<f", i % 7 - 3) for i in range(size))
+    if metadata:
+        header["__metadata__"] = metadata
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+put("json", "object", '0{"a": [1, -2, 3.5, true, null, "\\u00e9\\n"], "b": {"a": 18446744073709551615}}')
+put("json", "deep", "0" + "[" * 20000)
+put("json", "deep-objects", "0" + '{"a":' * 5000 + "1")
+put("json", "large-numbers", "0[1e400, 9223372036854775808, -9223372036854775809, 1e-400]")
+put("json", "repeated", '1{"a": 1, "a": 2}')
+put("json", "cut", '0{"a": "\\ud83d')
+
+put("safetensors", "one", tensors({"t": [2, 3]}, {"k": "v"}))
+put("safetensors", "empty-tensor", tensors({"e": [0], "s": []}))
+put("safetensors", "none", struct.pack("<Q", 2) + b"{}")
+wide = {"t": {"dtype": "U8", "shape": [0, 2**40, 2**40], "data_offsets": [0, 0]}}
+put("safetensors", "zero-of-many", struct.pack("<Q", len(json.dumps(wide))) + json.dumps(wide).encode())
+deep = b'{"__metadata__":' + b"[" * 5000
+put("safetensors", "deep", struct.pack("<Q", len(deep)) + deep)
+w = 4
+aft_full = {"fc_q.weight": [w, w], "fc_k.weight": [w, w], "fc_v.weight": [w, w], "fc_q.bias": [w], "fc_k.bias": [w],
+            "fc_v.bias": [w], "position_biases": [3, 3]}
+put("import", "aft-full", b"0" + tensors(aft_full))
+aft_local = {f"{n}.{p}": ([w, w] if p == "weight" else [w]) for n in ("query", "key", "value", "output")
+             for p in ("weight", "bias")}
+put("import", "aft-local", b"1" + tensors({**aft_local, "pos_bias": [3, 3]}))
+put("import", "aft-local-mask", b"0" + tensors({**aft_local, "pos_bias": [3, 3], "local_mask": [3, 3]}))
+fast = {f"{n}.{p}": ([w, w] if p == "weight" else [w]) for n in ("query", "key", "transform") for p in ("weight", "bias")}
+fast.update({f"{n}.{p}": ([2, w] if p == "weight" else [2]) for n in ("query_att", "key_att") for p in ("weight", "bias")})
+put("import", "fastformer", b"0" + tensors(fast))
+put("import", "fast-attention", b"0" + tensors({**{"self." + k: v for k, v in fast.items()}, "output.dense.weight": [w, w],
+                                               "output.dense.bias": [w], "output.LayerNorm.weight": [w]}))
+gated = {"to_hidden.0.weight": [4 * w, w], "to_hidden.0.bias": [4 * w], "to_qk.0.weight": [w, w], "to_qk.0.bias": [w],
+         "to_out.0.weight": [w, 2 * w], "to_out.0.bias": [w], "norm.weight": [w], "norm.bias": [w]}
+put("import", "gau", b"2" + tensors({**gated, "offsetscale.gamma": [2, w], "offsetscale.beta": [2, w],
+                                    "rel_pos_bias.relative_attention_bias.weight": [32, 1]}))
+put("import", "flash", b"2" + tensors({**gated, "qk_offset_scale.gamma": [4, w], "qk_offset_scale.beta": [4, w],
+                                      "rotary_pos_emb.freqs": [2]}))
+
+put("yaml", "run", "name: a\nflag: false\ndata:\n  train: [a.txt]\n  windows: random\n  documents: {type: marker, text: x}\n"
+    "  tokenizer: {type: word, split: words}\nlayers:\n  - rate: 0.25\n    width: 8\n    tokenizer: char\n  - {}\n"
+    "weights: [1, .5, 1e3]\n")
+put("yaml", "anchors", "data: &d {train: a}\nlayers: [&l {rate: 0}, *l, *l]\nname: !x y\n<<: *d\n")
+put("yaml", "deep", "name: " + "[" * 20000)
+put("yaml", "deep-blocks", "".join(" " * i + "a:\n" for i in range(300)))
+put("yaml", "deep-keys", "? " * 3000 + "a")
+put("yaml", "deep-lists", "- " * 3000 + "a")
+put("yaml", "laughs", "a: &a [x, x, x, x, x, x, x, x, x]\n" +
+    "".join(f"{chr(98 + i)}: &{chr(98 + i)} [" + ", ".join(f"*{chr(97 + i)}" for _ in range(9)) + "]\n" for i in range(9)))
+put("yaml", "quote", 'name: "never closed\ndata: {train: [a]}\n\ttab: 1\n')
+put("set", "some", "name=a\ndata.train=[a, b]\ndata.tokenizer=char\nlayers.0.rate=0.5\nlayers.0.tokenizer.type=word\nx\n=\n")
+put("set", "wrong", "layers.9223372036854775808.rate=1\nname.a.b=1\ndata.tokenizer={type: word, type: char}\nname=[[[\n")
+
+put("csv", "rows", '0label,text\n1,"a, ""b""\nc"\r\n2,d\n')
+put("csv", "header", '5a,b,c\nx,"y",z\n1,2\n')
+put("csv", "quotes", '0"a\n"b"c\n"""\n"",""\n"')
+put("tsv", "rows", "01\tone two\n2\tthree\n\n3\n")
+put("tsv", "header", "7a\tb\tc\nx\ty\tz\n\xff\ty\tz\n".encode("latin-1"))
+put("jsonl", "rows", '0{"label": 1, "text": "a"}\n{"label": "b", "text": "c"}\n{"text": 3}\n[]\n{"label": 1e400}\n')
+put("jsonl", "columns", '4{"a": 9223372036854775808, "b": "x", "3": "y"}\n{"a": {}, "b": []}\n')
+put("jsonl", "deep", '0{"label": 1, "text": ' + "[" * 20000 + "\n" + '{"label": 1, "text": ' + "[" * 60 + "]" * 60 + "}\n")
+put("labels", "names", "0neg\npos\n\npos\nneg\n1\nother\n")
+put("labels", "numbers", "11\n2\n\n1\n3\n-9223372036854775808\n")
+
+put("utf8", "text", "plain ASCII that is long enough\ncaf\u00e9 \u6f22 \U0001f600\n")
+put("utf8", "wrong", b"\xc0\x80 \xed\xa0\x80 \xf4\x90\x80\x80 \xe2\x82")
+put("utf8", "base64", "QUJDRA==")
+put("normalisation", "accents", "4e\u0301\ufb01\u00c5 \uff21\u1e9b\u0323 \u0130\n")
+put("normalisation", "marks", "1a" + "\u0300\u0327" * 600)
+put("normalisation", "hangul", "2\u1100\u1161\u11a8")
+
+put("tokenizer_json", "byte", '{"kind":"byte"}\nany \xff'.encode("latin-1"))
+put("tokenizer_json", "listops", '{"kind":"listops"}\n[MAX 1 2 [MIN 3 4 ] ]')
+put("tokenizer_json", "number", '{"kind":"number","size":100}\n1 2 99')
+put("tokenizer_json", "number-large", '{"kind":"number","size":1e300}\n1')
+put("tokenizer_json", "char", '{"kind":"char","code_points":[10,32,97,233],"normalise":"nfc"}\na e\u0301\n')
+put("tokenizer_json", "char-floats", '{"kind":"char","code_points":[1e99,-1.5,4294967296]}\na')
+put("tokenizer_json", "char-surrogate", '{"kind":"char","code_points":[55296]}\na')
+put("tokenizer_json", "word", '{"kind":"word","split":"words","lower_case":true,"words":["a","b"]}\nA b, c\n')
+put("tokenizer_json", "word-twice", '{"kind":"word","split":"blanks","lower_case":false,"words":["a","a"]}\na')
+put("tokenizer_json", "deep", '{"kind":' + "[" * 20000)
+
+index = {"width": 1, "fingerprint": "f", "left_out": [],
+         "splits": {name: {"tokens": 10, "checksum": "c", "files": [[0, 1, 0, 10, 0, 20]]} for name in
+                    ("train", "valid", "test")}}
+put("cache_index", "whole", "0" + json.dumps(index))
+index["splits"]["valid"]["files"] = [[7, 2**40, 5, 3, -1, 1e300]]
+put("cache_index", "wrong-piece", "0" + json.dumps(index))
+put("cache_index", "not-an-object", "0[1, 2]")
+
+state = {name: 1 for name in ("step", "epoch", "batch", "optimizer_step", "tokens", "skipped", "skipped_in_row", "best_step",
+                              "stalled", "validated_step", "window_targets", "seed")}
+state.update({"seconds": 1.5, "window_loss": 0.5, "identity": {"model": "a"}, "settings": {"seed": "1"}, "machine": {},
+              "best_loss": 2.5, "best_accuracy": None})
+put("state", "content", "1" + json.dumps(state))
+put("state", "large", "1" + json.dumps({**state, "step": 1e300, "tokens": 2**64 - 1}))
+put("state", "deep", "0" + '{"state":' + "[" * 20000)
+put("metrics", "lines", '3{"step": 1, "event": "train"}\n{"step": 2}\n{"step": 9}\n{"st')
+put("metrics", "wrong", '3{"step": 1e300}\n{"step": 18446744073709551615}\n' + "[" * 20000 + "\n\n")
+
+put("glob", "folders", "src/**/*.[ch]pp\nsrc/a/b/c.cpp\nc.hpp\n")
+put("glob", "stars", "*a" * 30 + "b\n" + "a" * 250 + "\n")
+put("glob", "any-folders", "**/a/" * 60 + "c\n" + "a/" * 200 + "b\n")
+put("glob", "brackets", "[!a-\\x][\nab\n[[:alpha:]]\n")
+put("gzip", "text", gzip.compress(b"a text\n" * 20, mtime=0))
+put("gzip", "bomb", gzip.compress(bytes(3_000_000), mtime=0))
+put("gzip", "two", gzip.compress(b"one", mtime=0) + gzip.compress(b"two", mtime=0))
+put("gzip", "cut", gzip.compress(b"a text\n" * 20, mtime=0)[:-6])
+raw = b"\x28\xb5\x2f\xfd\x20\x03\x19\x00\x00abc"  # one frame, one raw block of three bytes
+put("zstd", "text", raw)
+put("zstd", "two", raw + raw)
+put("zstd", "window", b"\x28\xb5\x2f\xfd\x00\xa8\x19\x00\x00abc")  # asks for 2 GiB
+put("zstd", "bomb", b"\x28\xb5\x2f\xfd\x00\x58" + b"\x02\x00\x10a" * 30)  # blocks of 128 KiB that repeat one byte
+put("documents", "lines", "1\x03one\n\n  \ntwo\r\nthree")
+put("documents", "blank", "2\x02one\n \n\ntwo\n\n")
+put("documents", "marker", "3\x01<s>one<s><s>\ntwo<s")
+for name, low, high in (("near", 1.0, 1.0 + 2**-52), ("least", 0.0, 5e-324), ("largest", -1.7e308, 1.7e308),
+                        ("plain", 0.0, 3.2), ("same", 1e16, 1e16)):
+    put("ticks", name, struct.pack("<dd", low, high))
+
+with tempfile.TemporaryDirectory() as folder:
+    text = pathlib.Path(folder) / "text.txt"
+    text.write_text("".join(f"line {i} holds some words and the number {i * i}\n" for i in range(200)))
+    for kind in ("bpe", "unigram"):
+        model = pathlib.Path(folder) / f"{kind}.model"
+        config = pathlib.Path(folder) / f"{kind}.yaml"
+        config.write_text(json.dumps({
+            "name": kind, "folder": folder, "train": {"steps": 1, "batch_size": 1},
+            "data": {"type": "text", "train": [str(text)], "sequence_length": 8, "cache": "",
+                     "tokenizer": {"type": "sentencepiece", "model_type": kind, "vocabulary_size": 64,
+                                   "byte_fallback": False, "model": str(model)}},
+            "model": {"type": "language-model", "width": 8, "layers": [{"mixer": "aft-simple"}]}}))
+        subprocess.run([program, "train", "--config", config], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        put("sentencepiece_model", kind, b"0" + model.read_bytes())
