@@ -43,7 +43,8 @@ share=$((minutes * 60 / $#))
 [ "$share" -gt 0 ] || share=1
 mkdir -p "$folder/findings" "$folder/logs"
 
-export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=0:detect_stack_use_after_return=0
+# Short stacks of allocations and a small quarantine take less time and memory.
+export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=0:malloc_context_size=3:quarantine_size_mb=8
 export UBSAN_OPTIONS=print_stacktrace=1
 status=0
 printf '%-22s %12s %8s %7s %9s  %s\n' target executions per-sec edges features findings

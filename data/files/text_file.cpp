@@ -16,6 +16,11 @@ namespace capstan {
 namespace {
 
 constexpr size_t packed_block = 1 << 18;
+/// For so many bytes of a file; not more than a small file needs.
+size_t buffer_size(const RegularFile& file) {
+  return static_cast<size_t>(std::clamp<uint64_t>(file.size() + 1, 4096, packed_block));
+}
+
 /// What a file may make this program reserve for its window: as much as the zstd program reads without being asked for more.
 constexpr int zstd_window_log = 27;
 
@@ -43,7 +48,7 @@ void read_gzip(RegularFile& opened, size_t block, const Take& take) {
   const std::unique_ptr<gzFile_s, CloseFile> file(gzdopen(opened.descriptor(), "rb"));
   if (!file) throw std::bad_alloc();
   opened.release();
-  gzbuffer(file.get(), packed_block);
+  gzbuffer(file.get(), static_cast<unsigned>(buffer_size(opened)));
   std::string text(block, '\0');
   for (size_t size = block; size == block;) {
     const int got = gzread(file.get(), text.data(), static_cast<unsigned>(block));
@@ -65,7 +70,7 @@ void read_zstd(RegularFile& file, size_t block, const Take& take) {
   const std::unique_ptr<ZSTD_DStream, FreeStream> stream(ZSTD_createDStream());
   if (!stream) throw std::bad_alloc();
   ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax, zstd_window_log);
-  std::string packed(packed_block, '\0'), text(block, '\0');
+  std::string packed(buffer_size(file), '\0'), text(block, '\0');
   ZSTD_inBuffer in{packed.data(), 0, 0};
   size_t missing = 0;                       // bytes that the frame still needs; 0 between frames
   bool was_full = false, had_text = false;  // full: the stream may hold more of the frame than there was room for

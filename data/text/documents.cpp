@@ -78,6 +78,10 @@ size_t document_boundary(const DocumentsConfig& config, std::string_view text, s
 
 void DocumentCutter::push(std::string_view text, const Visit& visit) {
   kept_ += text;
+  if (kept_.size() >= enough_) cut(visit);
+}
+
+void DocumentCutter::cut(const Visit& visit) {
   std::string_view left = kept_;
   for (auto gap = first_gap(config_, left); gap; gap = first_gap(config_, left)) {
     end_document(left.substr(0, gap->begin), visit);
@@ -90,9 +94,12 @@ void DocumentCutter::push(std::string_view text, const Visit& visit) {
     open_ = true;
   }
   kept_.erase(0, kept_.size() - left.size());
+  enough_ = 2 * kept_.size();
 }
 
 void DocumentCutter::finish(const Visit& visit) {
+  cut(visit);
+  enough_ = 0;
   end_document(kept_, visit);
   kept_.clear();
 }

@@ -83,12 +83,15 @@ class DocumentCutter {
   void finish(const Visit& visit);
 
  private:
+  void cut(const Visit& visit);
   void end_document(std::string_view text, const Visit& visit);
   size_t certain(std::string_view text) const;
 
   DocumentsConfig config_;
   Boundary boundary_;
   std::string kept_;
+  size_t enough_ =
+      0;  // bytes of kept_ that are worth a search: what is held back is not searched again for every piece
   bool open_ = false;  // a part of the document has been given
 };
 

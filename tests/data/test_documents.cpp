@@ -287,3 +287,20 @@ TEST_CASE("numbering leaves padding alone") {
   number_documents(batch, 9);
   CHECK(batch.segment_ids.to_vector() == std::vector<int32_t>{1, 1, 2, 2, 2, 1, 2, 3, 0, 0});
 }
+
+TEST_CASE("blanks without end, in small pieces, take a time that grows with their number, not with its square") {
+  for (const auto& [name, config] : kinds) {
+    CAPTURE(name);
+    std::vector<std::string> documents(1);
+    const auto visit = [&](std::string_view part, bool last) {
+      documents.back() += part;
+      if (last) documents.emplace_back();
+    };
+    DocumentCutter cutter(config, [](std::string_view, size_t at) { return at; });
+    cutter.push("one", visit);
+    for (int i = 0; i < 300000; ++i) cutter.push(" ", visit);
+    cutter.push("two", visit);
+    cutter.finish(visit);
+    CHECK(documents == std::vector<std::string>{"one" + std::string(300000, ' ') + "two", ""});
+  }
+}
