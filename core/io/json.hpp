@@ -32,14 +32,14 @@ class JsonError : public Error {
 };
 
 /// One line, or with `indent` spaces for each level. Throws nlohmann::json::type_error where a string is not UTF-8.
-std::string json_text(const nlohmann::json& json, int indent = -1);
+std::string json_text(const nlohmann::json& value, int indent = -1);
 
 /// A value as messages show it: at most some sixty characters of its text.
-std::string json_excerpt(const nlohmann::json& json);
+std::string json_excerpt(const nlohmann::json& value);
 
 /// The value, if it is a whole number within [low, high], written without point and exponent. To convert any other number
 /// would be undefined or would wrap.
-std::optional<int64_t> whole_number(const nlohmann::json& json, int64_t low = std::numeric_limits<int64_t>::min(),
+std::optional<int64_t> whole_number(const nlohmann::json& value, int64_t low = std::numeric_limits<int64_t>::min(),
                                     int64_t high = std::numeric_limits<int64_t>::max());
 
 /// The same for object[key]; throws JsonError naming the key and the limits for any other value.

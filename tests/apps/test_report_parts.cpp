@@ -55,7 +55,7 @@ TEST_CASE("ticks are round numbers that enclose the range") {
                                   {1, 1 + 2.3e-16},
                                   {1e16, 1e16 + 2},
                                   {0, 5e-324},
-                                  {-1.7e300, 1.7e300}}) {
+                                  {-9e299, 9e299}}) {
     const std::vector<double> ticks = axis_ticks(low, high, 5);
     REQUIRE(ticks.size() >= 2);
     CHECK(ticks.size() <= 9);

@@ -290,7 +290,7 @@ TEST_CASE("inspect and import refuse files that are not what they want") {
             {"inspect", "absent.safetensors"},
             1,
             {"absent.safetensors", "No such file", "check the path"}},
-           {"absent configuration", {}, {"inspect", "absent.yaml"}, 2, {"absent.yaml", "No such file"}},
+           {"absent configuration", {}, {"inspect", "absent.yaml"}, 2, {"absent.yaml", "no such file"}},
            {"import of truncated tensors",
             cut,
             {"import", "cut.safetensors", "-o", "x.safetensors"},

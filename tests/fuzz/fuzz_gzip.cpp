@@ -49,12 +49,13 @@ void read_gzip_file(std::string_view input) {
   read_blocks(path, 4096, add, 1);
 }
 
-std::string change_gzip(std::string input, size_t most, std::mt19937& random, const Change& change) {
+std::string change_gzip(const std::string& input, size_t most, std::mt19937& random, const Change& change) {
+  std::string text = input;
   if (random() % 3 == 0) {
-    change(input, most);
-    return input;
+    change(text, most);
+    return text;
   }
-  std::string text = unpacked(std::move(input), 4096);
+  text = unpacked(std::move(text), 4096);
   change(text, 4096);
   return packed(text, static_cast<int>(random() % 10));
 }

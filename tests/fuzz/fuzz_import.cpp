@@ -22,10 +22,9 @@ void import_weights(std::string_view input) {
   }
 }
 
-std::string change_weights(std::string input, size_t most, std::mt19937& random, const Change& change) {
-  const std::string choice = input.substr(0, 1);
-  if (!input.empty()) input.erase(0, 1);
-  return (choice.empty() ? "0" : choice) + change_tensor_file(std::move(input), most, random, change);
+std::string change_weights(const std::string& input, size_t most, std::mt19937& random, const Change& change) {
+  if (input.empty()) return "0" + change_tensor_file(input, most, random, change);
+  return input.substr(0, 1) + change_tensor_file(input.substr(1), most, random, change);
 }
 
 const Registered import_target("import", import_weights, change_weights);

@@ -60,7 +60,7 @@ std::string new_line(std::mt19937& random) {
   }
 }
 
-std::string change_yaml(std::string input, size_t most, std::mt19937& random, const Change& change) {
+std::string change_yaml(const std::string& input, size_t most, std::mt19937& random, const Change& change) {
   std::vector<std::string> lines = lines_of(input);
   const size_t at = random() % lines.size();
   switch (random() % 7) {

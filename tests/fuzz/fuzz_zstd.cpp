@@ -19,12 +19,13 @@ void read_zstd_file(std::string_view input) {
   read_blocks(path, 4096, add, 1);
 }
 
-std::string change_zstd(std::string input, size_t most, std::mt19937& random, const Change& change) {
+std::string change_zstd(const std::string& input, size_t most, std::mt19937& random, const Change& change) {
+  std::string text = input;
   if (random() % 3 == 0) {
-    change(input, most);
-    return input;
+    change(text, most);
+    return text;
   }
-  std::string text(4096, '\0');
+  text.assign(4096, '\0');
   const size_t size = ZSTD_decompress(text.data(), text.size(), input.data(), input.size());
   text.resize(ZSTD_isError(size) ? 0 : size);
   change(text, 4096);

@@ -20,7 +20,7 @@ using Read = void (*)(std::string_view input);
 /// Makes another input of at most `most` bytes from one, for readers that would refuse almost all random changes of bytes.
 /// `change` makes such a random change in place.
 using Change = std::function<void(std::string& bytes, size_t most)>;
-using Mutate = std::string (*)(std::string input, size_t most, std::mt19937& random, const Change& change);
+using Mutate = std::string (*)(const std::string& input, size_t most, std::mt19937& random, const Change& change);
 
 struct Target {
   std::string name;

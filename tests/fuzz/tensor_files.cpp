@@ -118,7 +118,7 @@ std::string tensor_file(const std::string& header, const std::string& data) {
   return length + header + data;
 }
 
-std::string change_tensor_file(std::string input, size_t most, std::mt19937& random, const Change& change) {
+std::string change_tensor_file(const std::string& input, size_t most, std::mt19937& random, const Change& change) {
   Parts parts = parts_of(input);
   for (size_t changes = 1 + random() % 3; changes > 0; --changes) {
     const size_t kind = parts.header.empty() ? 1 : random() % 5;

@@ -55,7 +55,7 @@ TEST_CASE("mutators make inputs that their targets read") {
     for (const auto& file : fs::directory_iterator(source_path("tests/fuzz/corpus/" + target.name))) {
       std::string input = content_of(file.path());
       for (int i = 0; i < 20; ++i) {
-        input = target.mutate(std::move(input), 4096, random, change);
+        input = target.mutate(input, 4096, random, change);
         CHECK_NOTHROW(run(target, input));
       }
     }
