@@ -68,7 +68,7 @@ void describe(Fields& f, LabelledSourceConfig& c) {
   f("on_error", c.on_error, any(),
     "what to do with unusable rows (wrong columns, label, JSON, quotes or UTF-8; empty or too long text): stop, or "
     "skip (leave them out and count them)");
-  f("max_file_mb", c.max_file_mb, between(1, 1000000000),
+  f("max_file_mb", c.max_file_mb, size_from(1),
     "refuse a file with more than this many million bytes, decompressed: a small compressed file can hold any amount");
   f("tokenizer", c.tokenizer, any(), "how text is divided into tokens: byte, char, word or sentencepiece");
 }

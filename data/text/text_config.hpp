@@ -71,7 +71,7 @@ void describe(Fields& f, TextSourceConfig& c) {
     "in memory; empty = no folder: all text is held in memory");
   f("cache_above_mb", c.cache_above_mb, size_from(0),
     "text with more than this many million bytes counts as large; compressed files count four times");
-  f("max_file_mb", c.max_file_mb, between(1, 1000000000),
+  f("max_file_mb", c.max_file_mb, size_from(1),
     "refuse a file with more than this many million bytes, decompressed, if it is compressed or held in memory: a "
     "small "
     "compressed file can hold any amount");
