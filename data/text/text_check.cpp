@@ -235,7 +235,8 @@ DataReport check_text(const TextSourceConfig& checked, const LogLine& log) {
   DataReport report;
   DataTable files = files_table(lists, log, report.warnings);
   const Scratch scratch(config, lists);
-  const auto text = read_split_text(config, lists, nullptr, {must_be_utf8(config, nullptr), scratch.path(), nullptr});
+  const auto text = read_split_text(config, lists, nullptr,
+                                    {must_be_utf8(config, nullptr), config.max_file_mb, scratch.path(), nullptr});
   if (checked.on_error == OnError::stop)
     report.errors = text->bad_lines;
   else
