@@ -14,7 +14,7 @@
 #include "models/language_model.hpp"
 #include "models/summary.hpp"
 #include "nn/params/bf16_weights.hpp"
-#include "train/loop/micro_batches.hpp"
+#include "train/loop/lanes.hpp"
 #include "train/optimizers/optimizer.hpp"
 #include "train/runs/checkpoint.hpp"
 
@@ -136,11 +136,12 @@ class TrainingStep final : public ModelSubject {
     StepSums sums;
     std::optional<Bf16Weights> copies;
     if (setup_.bf16) copies.emplace(store_);
-    add_gradients(model_, data_, {setup_.micro, /*step=*/1}, sums);
+    lanes_.add_gradients(data_, {setup_.lanes, setup_.micro, /*step=*/1}, sums);
     return sums.loss / tokens();
   }
 
   Optimizer optimizer_;
+  Lanes lanes_{model_, store_};
   Batch data_;
 };
 

@@ -42,9 +42,8 @@ double state_elements(const TrainConfig& train, const ParamStore& params) {
 MemoryNeed countable_need(const RunConfig& config, const DataExtent& data) {
   const RunModel model(config, data.vocabulary, data.classes, ParamMemory::none);
   MemoryNeed need;
-  need.parameters = need.gradients = static_cast<double>(model.params().flat_size()) * sizeof(real);
-  for (const Param& param : model.params().params())
-    if (param.options.by_rows) need.gradients += static_cast<double>(param.var.dim(0));  // TouchedRows
+  need.parameters = static_cast<double>(model.params().flat_size()) * sizeof(real);
+  need.gradients = static_cast<double>(model.params().dense_size()) * sizeof(real);
   need.optimizer = state_elements(config.train, model.params()) * sizeof(real);
   need.tokens = batch_tokens(config.train, data);
   const auto length = static_cast<int64_t>(std::max(data.example_tokens, 1.0));

@@ -38,7 +38,8 @@ int64_t bytes_of(const Grads& grads, const std::vector<std::shared_ptr<GradSlot>
   int64_t sum = 0;
   for (size_t i = 0; i < grads.size(); ++i) {
     if (grads[i].has_value()) sum += bytes_of(grads[i].value());
-    if (grads[i].is_accumulated()) sum += 2 * bytes_of(inputs[i]->grad);
+    if (grads[i].has_rows()) sum += bytes_of(grads[i].rows().values());
+    if (grads[i].is_accumulated()) sum += 2 * inputs[i]->shape.size() * static_cast<int64_t>(sizeof(real));
   }
   return sum;
 }
@@ -52,7 +53,7 @@ void name_op(const char* op, int64_t value_bytes, const std::vector<Var>& inputs
 
 real* Needs::block(size_t input) const {
   const auto& slot = inputs_[input];
-  return slot != nullptr && slot->in_place ? slot->grad.shared_data() : nullptr;
+  return slot != nullptr && slot->in_place() ? slot->place() : nullptr;
 }
 
 Tape* Tape::active() { return active_tape; }
@@ -161,11 +162,16 @@ Grads Tape::call_pullback(const Record& record, std::vector<Array> dys) {
 }
 
 void Tape::deliver(const Record& record, size_t input, Grad grad) const {
-  if (record.inputs[input] == nullptr || !grad.has_value()) return;
+  if (record.inputs[input] == nullptr) return;
+  if (grad.has_rows()) return deliver_rows(record, input, grad.take_rows());
+  if (!grad.has_value()) return;
   GradSlot& slot = *record.inputs[input];
+  if (slot.table >= 0)
+    throw std::logic_error(fmt::format("{}: the table of shape {} is updated by rows and needs RowGrads", record.op,
+                                       slot.shape));
   if (options_.checked) check_finite(grad.value(), record.op, "a gradient");
   Array value = grad.take();
-  const bool sums = value.shape() != slot.shape, adds = slot.in_place || slot.has_grad;
+  const bool sums = value.shape() != slot.shape, adds = slot.has_grad;
   const ProfileSpan span;
   if (span && (sums || adds)) {
     const int64_t sum = slot.shape.size() * static_cast<int64_t>(sizeof(real));
@@ -173,9 +179,11 @@ void Tape::deliver(const Record& record, size_t input, Grad grad) const {
                                 (sums ? bytes_of(value) + sum : 0) + (adds ? 3 * sum : 0));
   }
   if (sums) value = sum_to(value, slot.shape, record.op);
-  if (slot.in_place) {
-    kernels::add_into(slot.grad.shared_data(), value.data(), value.size());
-  } else if (!slot.has_grad) {
+  if (slot.in_place()) {
+    kernels::add_into(slot.place(), value.data(), value.size());
+    return;
+  }
+  if (!slot.has_grad) {
     slot.grad = std::move(value);
   } else {
     // The kept gradient may be shared with another slot (add hands one array to both inputs): then it is copied first.
@@ -183,6 +191,27 @@ void Tape::deliver(const Record& record, size_t input, Grad grad) const {
     kernels::add_into(slot.grad.mutable_data(), value.data(), value.size());
   }
   slot.has_grad = true;
+}
+
+void Tape::deliver_rows(const Record& record, size_t input, RowGrads rows) const {
+  GradSlot& slot = *record.inputs[input];
+  if (rows.empty()) return;
+  if (options_.checked) check_finite(rows.values(), record.op, "a gradient");
+  const ProfileSpan span;
+  if (slot.table >= 0) {
+    if (span && !slot.rows().empty())
+      ProfileSpan::name_innermost("sum of gradients", Pass::backward,
+                                  2 * (bytes_of(rows.values()) + bytes_of(slot.rows().values())));
+    return slot.rows().add(std::move(rows));
+  }
+  // A dense gradient is wanted.
+  if (!slot.has_grad) slot.grad = Array::zeros(slot.shape);
+  if (!slot.in_place() && !slot.grad.unique()) slot.grad = slot.grad.clone();
+  real* const out = slot.in_place() ? slot.place() : slot.grad.mutable_data();
+  const int64_t width = rows.values().dim(1);
+  for (int64_t i = 0; i < rows.count(); ++i)
+    kernels::add_into(out + rows.rows()[static_cast<size_t>(i)] * width, rows.values().data() + i * width, width);
+  if (!slot.in_place()) slot.has_grad = true;
 }
 
 TapeScope::TapeScope(TapeOptions options) : tape_(options), previous_(active_tape) { active_tape = &tape_; }

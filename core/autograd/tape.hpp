@@ -14,25 +14,30 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// A pullback's answer for one input: nothing, a gradient (of the input's shape or one it broadcasts to), or the note
-/// that the gradient has been added to the input's block already.
+/// A pullback's answer for one input: nothing, a gradient (of the input's shape or one it broadcasts to), the gradient of
+/// some rows of a table, or the note that the gradient has been added to the input's block already.
 class Grad {
  public:
   Grad() = default;
   Grad(Array value) : value_(std::move(value)), kind_(Kind::value) {}  // NOLINT: pullbacks write {dx, dw}
+  Grad(RowGrads rows) : rows_(std::move(rows)), kind_(Kind::rows) {}  // NOLINT: the same
   static Grad accumulated() {
     Grad grad;
     grad.kind_ = Kind::accumulated;
     return grad;
   }
   bool has_value() const { return kind_ == Kind::value; }
+  bool has_rows() const { return kind_ == Kind::rows; }
   bool is_accumulated() const { return kind_ == Kind::accumulated; }
   const Array& value() const { return value_; }
   Array take() { return std::move(value_); }
+  const RowGrads& rows() const { return rows_; }
+  RowGrads take_rows() { return std::move(rows_); }
 
  private:
-  enum class Kind { none, value, accumulated };
+  enum class Kind { none, value, rows, accumulated };
   Array value_;
+  RowGrads rows_;
   Kind kind_ = Kind::none;
 };
 using Grads = std::vector<Grad>;
@@ -111,6 +116,7 @@ class Tape {
   void pull(Record record) const;
   static Grads call_pullback(const Record& record, std::vector<Array> dys);
   void deliver(const Record& record, size_t input, Grad grad) const;
+  void deliver_rows(const Record& record, size_t input, RowGrads rows) const;
 
   TapeOptions options_;
   std::vector<Record> records_;

@@ -18,31 +18,36 @@ Var Var::leaf(Array value) {
 
 const Array& Var::grad() const {
   if (!has_grad()) throw std::logic_error("var: no gradient computed for shape " + to_string(shape()));
+  if (node_->slot->table >= 0) throw std::logic_error("var: a table that is updated by rows has RowGrads");
   return node_->slot->grad;
 }
 
 void Var::clear_grad() const {
   GradSlot& slot = *node_->slot;
-  if (slot.in_place) {
-    kernels::fill(slot.grad.shared_data(), slot.grad.size(), real{0});
+  if (slot.table >= 0) {
+    slot.rows().clear();
+  } else if (slot.in_place()) {
+    kernels::fill(slot.place(), slot.shape.size(), real{0});
   } else {
     slot.grad = Array();
     slot.has_grad = false;
   }
 }
 
-void Var::bind(Array value, Array grad) const {
-  check(value.shape() == shape() && grad.shape() == shape(), "var: cannot bind {} and {} to shape {}", value.shape(),
-        grad.shape(), shape());
+void Var::bind(Array value, GradBlock& block, int64_t offset, int64_t table) const {
+  check(value.shape() == shape(), "var: cannot bind {} to shape {}", value.shape(), shape());
   node_->value = std::move(value);
   GradSlot& slot = *node_->slot;
-  slot.grad = std::move(grad);
-  slot.has_grad = slot.in_place = true;
+  slot.grad = table < 0 ? block.dense().view(offset, shape()) : Array();
+  slot.block = &block;
+  slot.offset = offset;
+  slot.table = table;
+  slot.has_grad = true;
 }
 
 void Var::assign(Array value) const {
   check(value.shape() == shape(), "var: cannot assign {} to shape {}", value.shape(), shape());
-  if (node_->slot != nullptr && node_->slot->in_place) {
+  if (node_->slot != nullptr && node_->slot->block != nullptr) {
     kernels::copy(node_->value.shared_data(), value.data(), value.size());
   } else {
     node_->value = std::move(value);

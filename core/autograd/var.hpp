@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "core/array/array.hpp"
+#include "core/autograd/grad_block.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -12,8 +12,19 @@ namespace capstan::CAPSTAN_PRECISION {
 struct GradSlot {
   Shape shape;
   bool has_grad = false;
-  bool in_place = false;  // `grad` is a slice of a flat block: gradients are added into it and it is never replaced
   Array grad;
+
+  // Of a parameter: gradients are added up in the block of its store, or in that of the thread's lane, and `has_grad` is
+  // true. `grad` is its slice of the store's block, or empty for a table that is updated by rows.
+  GradBlock* block = nullptr;
+  int64_t offset = 0;  // in the block's dense numbers
+  int64_t table = -1;  // which of the block's tables; -1: it is dense
+
+  bool in_place() const { return block != nullptr && table < 0; }
+  /// The dense numbers of this thread.
+  real* place() const { return LaneGrads::of(*block).data() + offset; }
+  /// The row gradients of this thread.
+  RowGrads& rows() const { return LaneGrads::of(*block).tables()[static_cast<size_t>(table)]; }
 };
 
 /// Value plus gradient slot, shared by all copies. No parents and no closures inside: the tape keeps the history.
@@ -33,14 +44,16 @@ class Var {
   /// False for an undefined Var: an op may get one as an optional input.
   bool needs_grad() const { return node_ != nullptr && node_->slot != nullptr; }
   bool has_grad() const { return needs_grad() && node_->slot->has_grad; }
-  /// Throws std::logic_error when no gradient has arrived.
+  /// Throws std::logic_error when no gradient has arrived, and for a table that is updated by rows.
   const Array& grad() const;
-  /// Forgets the gradient; zeroes it where it is a slice of a flat block.
+  /// Forgets the gradient; zeroes that of a parameter.
   void clear_grad() const;
   std::shared_ptr<GradSlot> slot() const { return node_ != nullptr ? node_->slot : nullptr; }
 
-  /// For ParamStore: moves value and gradient of a leaf into slices of flat blocks, for all copies of this Var.
-  void bind(Array value, Array grad) const;
+  /// For ParamStore: the value of a leaf becomes `value`, a slice of a flat block, and its gradients are added up in
+  /// `block`, at `offset` of its dense numbers, or as its table number `table` unless that is -1. For all copies of this
+  /// Var.
+  void bind(Array value, GradBlock& block, int64_t offset, int64_t table) const;
   /// For a leaf outside a store: another value of the same shape,
   /// for all copies. Throws std::invalid_argument otherwise.
   void assign(Array value) const;

@@ -34,9 +34,10 @@ void bag_scatter(real* out, const real* in, const BagPlace* places, const int64_
                  const real* factors, int64_t width) {
   parallel_for(run_count, 1 + grain / std::max<int64_t>(width, 1), [=](int64_t begin, int64_t end) {
     for (int64_t run = begin; run < end; ++run) {
+      real* const row = out + run * width;
+      std::fill_n(row, width, real{0});
       for (int64_t i = runs[run]; i < runs[run + 1]; ++i) {
         const real factor = factors[places[i].bag];
-        real* const row = out + int64_t{places[i].row} * width;
         const real* const from = in + int64_t{places[i].bag} * width;
 #pragma omp simd
         for (int64_t c = 0; c < width; ++c) row[c] += factor * from[c];

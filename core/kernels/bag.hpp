@@ -17,8 +17,7 @@ void bag_sums(real* out, const real* table, const int32_t* ids, const int64_t* o
 struct BagPlace {
   int32_t row, bag;
 };
-/// out[row] += sum of factors[bag] * in[bag] over the places of row, for each of `runs`: places [runs[r], runs[r + 1])
-/// are those of one row.
+/// out[r] = sum of factors[bag] * in[bag] over the places [runs[r], runs[r + 1]), which are those of one row.
 void bag_scatter(real* out, const real* in, const BagPlace* places, const int64_t* runs, int64_t run_count,
                  const real* factors, int64_t width);
 

@@ -22,12 +22,13 @@ struct ColumnSums {
   }
 };
 
-/// body(begin, end, sums) over contiguous pieces of [0, rows), one per thread, each with `width` sums of its own that
-/// start at zero; then finish(sums) with the pieces' sums added up in order,
-/// so that equal thread counts give equal bits.
+/// body(begin, end, sums) over contiguous pieces of [0, rows), each with `width` sums of its own that start at zero; then
+/// finish(sums) with the pieces' sums added up in order. The pieces depend on the rows and the grain alone, and so do all
+/// results.
 template <class Body, class Finish>
 void for_rows_with_sums(int64_t rows, int64_t grain, int64_t width, const Body& body, const Finish& finish) {
-  const int64_t pieces = in_parallel() ? 1 : std::clamp<int64_t>(rows / std::max<int64_t>(grain, 1), 1, threads());
+  constexpr int64_t most = 32;
+  const int64_t pieces = std::clamp<int64_t>(rows / std::max<int64_t>(grain, 1), 1, most);
   const int64_t stride = (width + 31) / 32 * 32;  // no two threads on one cache line
   const Buffer scratch(static_cast<size_t>(pieces * stride) * sizeof(real));
   real* sums = static_cast<real*>(scratch.data());

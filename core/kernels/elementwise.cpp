@@ -31,6 +31,15 @@ void add_into(real* out, const real* in, int64_t count) {
   });
 }
 
+void take_into(real* out, real* in, int64_t count) {
+  parallel_for(count, grain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      out[i] += in[i];
+      in[i] = 0;
+    }
+  });
+}
+
 void add_scaled(real* out, const real* in, int64_t count, real factor) {
   parallel_for(count, grain, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) out[i] += factor * in[i];

@@ -12,6 +12,8 @@ void fill(real* out, int64_t count, real value);
 void copy(real* out, const real* in, int64_t count);
 /// out += in
 void add_into(real* out, const real* in, int64_t count);
+/// out += in, in = 0
+void take_into(real* out, real* in, int64_t count);
 /// out += factor * in
 void add_scaled(real* out, const real* in, int64_t count, real factor);
 /// out = factor * in

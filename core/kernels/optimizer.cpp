@@ -14,6 +14,7 @@ namespace {
 // boundary between them must not move with the number of threads.
 constexpr int64_t unit = 64;
 constexpr int64_t grain = 16384 / unit;
+constexpr int64_t chunk = 64 * unit;  // updated and then cleared while it is in the first-level cache
 
 /// body(begin, end, decayed) over pieces that lie on one side of decay_size.
 template <class Body>
@@ -27,16 +28,24 @@ void for_dense_pieces(int64_t count, int64_t decay_size, const Body& body) {
   }
 }
 
-/// The same over all that an update visits; a row of a table is one piece.
+/// body(begin, end, gradients, decayed) over all that an update visits, with the gradients of [begin, end); a row of a
+/// table is one piece.
 template <class Body>
 void for_pieces(const UpdateBlocks& blocks, const Body& body) {
-  for_dense_pieces(blocks.count, blocks.decay_size, body);
+  for_dense_pieces(blocks.count, blocks.decay_size, [&](int64_t begin, int64_t end, bool decayed) {
+    for (int64_t first = begin; first < end; first += chunk) {
+      real* const grads = blocks.grads + first;
+      const int64_t last = std::min(first + chunk, end);
+      body(first, last, static_cast<const real*>(grads), decayed);
+      std::fill_n(grads, last - first, real{0});
+    }
+  });
   for (int64_t t = 0; t < blocks.table_count; ++t) {
     const TableRows& table = blocks.tables[t];
     parallel_for(table.count, 1 + grain * unit / std::max<int64_t>(table.width, 1), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = table.offset + table.rows[i] * table.width;
-        body(first, first + table.width, table.decay);
+        body(first, first + table.width, table.grads + i * table.width, table.decay);
       }
     });
   }
@@ -44,10 +53,10 @@ void for_pieces(const UpdateBlocks& blocks, const Body& body) {
 
 }  // namespace
 
-double sum_of_squares(const real* in, const TableRows& table) {
+double sum_of_squares(const TableRows& table) {
   double total = 0;
   for (int64_t i = 0; i < table.count; ++i) {
-    const real* const row = in + table.offset + table.rows[i] * table.width;
+    const real* const row = table.grads + i * table.width;
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t c = 0; c < table.width; ++c) sum += static_cast<double>(row[c]) * static_cast<double>(row[c]);
@@ -84,16 +93,14 @@ void adamw(const UpdateBlocks& blocks, real* m, real* v, const AdamWStep& step) 
   const real beta2 = static_cast<real>(step.beta2), rest2 = static_cast<real>(1 - step.beta2);
   const real rate = static_cast<real>(step.lr / correction1), root = static_cast<real>(1 / std::sqrt(correction2));
   real* const w = blocks.values;
-  real* const grads = blocks.grads;
-  for_pieces(blocks, [&](int64_t begin, int64_t end, bool decayed) {
+  for_pieces(blocks, [&](int64_t begin, int64_t end, const real* grads, bool decayed) {
     const real keep = decayed ? static_cast<real>(1 - step.lr * step.weight_decay) : real{1};
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) {
-      const real g = scale * grads[i];
+      const real g = scale * grads[i - begin];
       m[i] = beta1 * m[i] + rest1 * g;
       v[i] = beta2 * v[i] + rest2 * g * g;
       w[i] = keep * w[i] - rate * m[i] / (std::sqrt(v[i]) * root + epsilon);
-      grads[i] = 0;
     }
   });
 }
@@ -104,15 +111,13 @@ void sgd(const UpdateBlocks& blocks, real* m, const SgdStep& step) {
   // The step is along a * g' + b * m: (0, 1), or (1, momentum) for Nesterov.
   const real a = step.nesterov ? real{1} : real{0}, b = step.nesterov ? momentum : real{1};
   real* const w = blocks.values;
-  real* const grads = blocks.grads;
-  for_pieces(blocks, [&](int64_t begin, int64_t end, bool decayed) {
+  for_pieces(blocks, [&](int64_t begin, int64_t end, const real* grads, bool decayed) {
     const real decay = decayed ? static_cast<real>(step.weight_decay) : real{0};
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) {
-      const real g = scale * grads[i] + decay * w[i];
+      const real g = scale * grads[i - begin] + decay * w[i];
       m[i] = momentum * m[i] + g;
       w[i] -= rate * (a * g + b * m[i]);
-      grads[i] = 0;
     }
   });
 }
@@ -122,17 +127,15 @@ void lion(const UpdateBlocks& blocks, real* m, const LionStep& step) {
   const real beta1 = static_cast<real>(step.beta1), rest1 = static_cast<real>(1 - step.beta1);
   const real beta2 = static_cast<real>(step.beta2), rest2 = static_cast<real>(1 - step.beta2);
   real* const w = blocks.values;
-  real* const grads = blocks.grads;
-  for_pieces(blocks, [&](int64_t begin, int64_t end, bool decayed) {
+  for_pieces(blocks, [&](int64_t begin, int64_t end, const real* grads, bool decayed) {
     const real keep = decayed ? static_cast<real>(1 - step.lr * step.weight_decay) : real{1};
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) {
-      const real g = scale * grads[i];
+      const real g = scale * grads[i - begin];
       const real direction = beta1 * m[i] + rest1 * g;
       const real sign = (direction > 0 ? real{1} : real{0}) - (direction < 0 ? real{1} : real{0});
       w[i] = keep * w[i] - rate * sign;
       m[i] = beta2 * m[i] + rest2 * g;
-      grads[i] = 0;
     }
   });
 }

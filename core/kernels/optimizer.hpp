@@ -12,20 +12,21 @@ namespace kernels {
 /// Sum of in_i^2, added up in double over fixed pieces. Finite exactly when every in_i is (for float).
 double sum_of_squares(const real* in, int64_t count);
 
-/// Rows of a table within the blocks: those that take part in a pass.
+/// Rows of a table that take part in an update.
 struct TableRows {
-  int64_t offset, width;
+  int64_t offset, width;  // of the table, within the blocks of values and states
   const int64_t* rows;
+  const real* grads;  // (count, width)
   int64_t count;
   bool decay;
 };
 
-/// The same over rows of a table.
-double sum_of_squares(const real* in, const TableRows& table);
+/// The same over the rows' gradients.
+double sum_of_squares(const TableRows& table);
 
 /// The blocks one update works on: their first `count` numbers, and the rows of tables behind them that have a
 /// gradient; other rows and what is remembered of them stay as they are. Gradients are multiplied by grad_scale on the
-/// fly and are zero afterwards; weight decay applies to [0, decay_size) and to the rows of tables with `decay`.
+/// fly, and the first `count` are zero afterwards; weight decay applies to [0, decay_size) and to the rows of tables with `decay`.
 struct UpdateBlocks {
   real* values;
   real* grads;

@@ -18,28 +18,44 @@ int threads();
 /// Denormals become zero, for the calling thread: e^-90 would otherwise cost a hundred times more than e^-80.
 inline void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
 
-/// Are we on a thread of a parallel region already?
-inline bool in_parallel() { return omp_in_parallel() != 0; }
+/// Does what begins here run on the calling thread alone: on a thread of a parallel region, or in a OneThread scope?
+bool in_parallel();
+
+/// How many work buffers a loop that begins here needs: 1 in a OneThread scope, else threads().
+int team_size();
+
+/// Which of them belongs to the running thread: less than the team_size() of where the loop began.
+int thread_index();
 
 /// While it lives, products by OpenBLAS and oneDNN run on the calling thread alone; outside a parallel region they
 /// would take all threads that OpenMP offers.
-class OneThread {
+class OneThreadProducts {
  public:
-  OneThread() : before_(in_parallel() ? 1 : omp_get_max_threads()) {
+  OneThreadProducts() : before_(in_parallel() ? 1 : omp_get_max_threads()) {
     if (before_ > 1) omp_set_num_threads(1);
   }
-  ~OneThread() {
+  ~OneThreadProducts() {
     if (before_ > 1) omp_set_num_threads(before_);
   }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
+  OneThreadProducts(const OneThreadProducts&) = delete;
+  OneThreadProducts& operator=(const OneThreadProducts&) = delete;
 
  private:
   int before_;
 };
 
-/// Which of the threads() workers is running: selects a work buffer or a partial sum inside parallel_for.
-inline int thread_index() { return omp_get_thread_num(); }
+/// While it lives, all that the calling thread begins runs on it alone, products included.
+class OneThread {
+ public:
+  OneThread();
+  ~OneThread();
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  OneThreadProducts products_;
+  bool before_;
+};
 
 /// body(begin, end) over contiguous pieces of [0, count), one per thread; one piece on the calling thread when count is
 /// below 2 * grain or a parallel region is running. The split depends on count, grain and threads() only. An exception

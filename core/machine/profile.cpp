@@ -36,7 +36,7 @@ void Profile::charge() {
   const int64_t flops = ProductSpan::flops_.load(std::memory_order_relaxed);
   if (!frames_.empty()) {
     frames_.back().nanoseconds += nanoseconds_of(now - mark_);
-    frames_.back().flops += flops - flops_mark_;
+    if (!lane_) frames_.back().flops += flops - flops_mark_;
   }
   mark_ = now;
   flops_mark_ = flops;
@@ -61,6 +61,47 @@ void Profile::leave() {
   ProfileRow& named = row(frame.name, frame.pass);
   ++named.calls;
   add_to(named);
+}
+
+void Profile::absorb(const Profile& lane) {
+  for (const ProfileRow& from : lane.rows_) {
+    ProfileRow& to = row(from.name, from.pass);
+    to.calls += from.calls;
+    to.nanoseconds += from.nanoseconds;
+    to.products += from.products;
+    to.bytes += from.bytes;
+    to.flops += from.flops;
+  }
+}
+
+ProfiledLanes::ProfiledLanes(int64_t lanes) : profile_(active_profile) {
+  if (profile_ == nullptr) return;
+  profile_->charge();
+  lanes_.resize(static_cast<size_t>(lanes));
+  active_profile = nullptr;
+}
+
+ProfiledLanes::~ProfiledLanes() {
+  if (profile_ == nullptr) return;
+  for (const Profile& lane : lanes_) profile_->absorb(lane);
+  // What has passed meanwhile is the lanes'.
+  profile_->mark_ = Profile::Clock::now();
+  profile_->flops_mark_ = ProductSpan::flops_.load(std::memory_order_relaxed);
+  active_profile = profile_;
+}
+
+ProfiledLane::ProfiledLane(ProfiledLanes& lanes, int64_t lane) {
+  if (lanes.profile_ == nullptr) return;
+  lane_ = &lanes.lanes_[static_cast<size_t>(lane)];
+  lane_->lane_ = true;
+  active_profile = lane_;
+  lane_->enter(Profile::outside, Pass::none);
+}
+
+ProfiledLane::~ProfiledLane() {
+  if (lane_ == nullptr) return;
+  lane_->leave();
+  active_profile = nullptr;
 }
 
 ProfiledStep::ProfiledStep(Profile* profile) : profile_(profile) {
@@ -105,10 +146,15 @@ void declare_traffic(int64_t bytes) {
 }
 
 void ProductSpan::begin(int64_t flops) {
-  flops_.fetch_add(flops, std::memory_order_relaxed);
-  if (in_parallel()) return;
-  profile_ = Profile::active();
-  if (profile_ == nullptr) return;
+  Profile* const profile = Profile::active();
+  const bool lane = profile != nullptr && profile->lane_;
+  if (lane) {
+    profile->frames_.back().flops += flops;
+  } else {
+    flops_.fetch_add(flops, std::memory_order_relaxed);
+  }
+  if ((in_parallel() && !lane) || profile == nullptr) return;
+  profile_ = profile;
   ++profile_->product_depth_;
   start_ = Profile::Clock::now();
 }

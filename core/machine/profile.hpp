@@ -19,7 +19,7 @@ struct ProfileRow {
   const char* name;
   Pass pass;
   int64_t calls = 0;
-  int64_t nanoseconds = 0;  // wall time on the profiled thread, without that of spans inside
+  int64_t nanoseconds = 0;  // on the profiled thread, without that of spans inside; of lanes, on all threads together
   int64_t products = 0;     // how much of it went by in matrix products that were not parts of a parallel region
   int64_t bytes = 0;        // the least it had to move: operands, results and gradients once each
   int64_t flops = 0;        // of matrix products, on all threads
@@ -33,7 +33,8 @@ class Profile {
   /// In the order of their first appearance.
   const std::vector<ProfileRow>& rows() const { return rows_; }
   int64_t steps() const { return steps_; }
-  /// From the begin to the end of each step: the sum of the rows' nanoseconds.
+  /// The sum of the rows' nanoseconds: from the begin to the end of each step, where a step in lanes counts each lane's
+  /// time instead of that of all together.
   int64_t nanoseconds() const;
 
   /// The one whose step runs on this thread; null where there is none.
@@ -41,6 +42,8 @@ class Profile {
 
  private:
   friend class ProfiledStep;
+  friend class ProfiledLanes;
+  friend class ProfiledLane;
   friend class ProfileSpan;
   friend class ProductSpan;
   friend void declare_traffic(int64_t bytes);
@@ -55,6 +58,7 @@ class Profile {
   void enter(const char* name, Pass pass);
   void leave();
   void charge();
+  void absorb(const Profile& lane);
   ProfileRow& row(const char* name, Pass pass);
 
   std::vector<ProfileRow> rows_;
@@ -63,6 +67,7 @@ class Profile {
   int64_t flops_mark_ = 0;
   int product_depth_ = 0;
   int64_t steps_ = 0;
+  bool lane_ = false;  // all products of its thread are its own
 };
 
 /// Makes a profile the active one of its thread while it lives, and counts a step; does nothing for null. Throws
@@ -76,6 +81,33 @@ class ProfiledStep {
 
  private:
   Profile* profile_;
+};
+
+/// While it lives, the profile of this thread's step rests, and lanes have profiles of their own, which are added to it at
+/// the end. Does nothing where there is none.
+class ProfiledLanes {
+ public:
+  explicit ProfiledLanes(int64_t lanes);
+  ~ProfiledLanes();
+  ProfiledLanes(const ProfiledLanes&) = delete;
+  ProfiledLanes& operator=(const ProfiledLanes&) = delete;
+
+ private:
+  friend class ProfiledLane;
+  Profile* profile_;
+  std::vector<Profile> lanes_;
+};
+
+/// One of them, on the thread that computes it.
+class ProfiledLane {
+ public:
+  ProfiledLane(ProfiledLanes& lanes, int64_t lane);
+  ~ProfiledLane();
+  ProfiledLane(const ProfiledLane&) = delete;
+  ProfiledLane& operator=(const ProfiledLane&) = delete;
+
+ private:
+  Profile* lane_ = nullptr;
 };
 
 /// Begins every op that computes its value itself; make_var gives the span its name. The time of a span without a name
@@ -125,6 +157,7 @@ class ProductSpan {
  private:
   friend class Profile;
   friend class ProfiledStep;
+  friend class ProfiledLanes;
   void begin(int64_t flops);
   void end();
 

@@ -99,7 +99,7 @@ void AftTiles::allocate_work(bool backward) {
   const int64_t dlogits = bias_.heads() * layout_.tile * weight_stride_;
   work_stride_ = round_up(max_columns_, granule) + round_up(exp_rows, granule) + round_up(rows, granule);
   if (backward) work_stride_ += round_up(exp_rows, granule) + round_up(dlogits, granule);
-  work_ = Array(Shape{threads(), work_stride_});
+  work_ = Array(Shape{team_size(), work_stride_});
 }
 
 AftTiles::Work AftTiles::work(int64_t thread) {

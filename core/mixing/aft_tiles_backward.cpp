@@ -42,8 +42,8 @@ void AftTiles::backward(const real* dy, const real* average, const real* denomin
 void AftTiles::backward_run(const Run& run, const Gradients& g) {
   prepare_weights(tiles_[static_cast<size_t>(run.begin)]);
   const int64_t dlogit_count = bias_.heads() * layout_.tile * weight_stride_;
-  std::vector<Array> exact(static_cast<size_t>(threads()));
-  for (int64_t thread = 0; thread < threads(); ++thread) kernels::fill(work(thread).dlogits, dlogit_count, real{0});
+  std::vector<Array> exact(static_cast<size_t>(team_size()));
+  for (int64_t thread = 0; thread < team_size(); ++thread) kernels::fill(work(thread).dlogits, dlogit_count, real{0});
   // Neighbouring tiles share sources, so one thread takes all tiles of a unit.
   parallel_for(unit_count(), 1, [&](int64_t begin, int64_t end) {
     const size_t thread = static_cast<size_t>(thread_index());

@@ -72,7 +72,7 @@ AttentionTiles::Work AttentionTiles::carve(real* memory, bool backward, int64_t&
 void AttentionTiles::allocate_work(bool backward) {
   int64_t size = 0;
   carve(nullptr, backward, size);
-  work_ = Array(Shape{threads(), size});
+  work_ = Array(Shape{team_size(), size});
 }
 
 AttentionTiles::Work AttentionTiles::work(bool backward) {

@@ -97,7 +97,7 @@ int64_t AttentionTiles::parts_per_unit() const {
     largest = std::max(largest, cost);
   }
   constexpr double units_per_thread = 4;
-  return largest * units_per_thread * threads() > total ? threads() : 1;
+  return largest * units_per_thread * team_size() > total ? team_size() : 1;
 }
 
 void AttentionTiles::backward(const AttentionResults& results, const AttentionGradients& gradients) {

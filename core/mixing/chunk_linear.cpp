@@ -48,8 +48,8 @@ void for_each_state(Iterator begin, Iterator end, bool causal, const Add& add, c
 template <class Body>
 void for_each_document(const Segments& segments, const ChunkLinearOptions& options, int64_t size, const Body& body) {
   const std::vector<Segments::Span>& spans = segments.spans();
-  const bool alone = in_parallel() || segments.valid() < segments.longest() * threads();
-  Array work(Shape{alone ? 1 : threads(), size});
+  const bool alone = in_parallel() || segments.valid() < segments.longest() * team_size();
+  Array work(Shape{alone ? 1 : team_size(), size});
   real* const states = work.mutable_data();
   const auto one = [&](const Segments::Span& span, real* state) {
     body(chunks_of(span, segments.length(), options), state);

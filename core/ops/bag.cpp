@@ -33,28 +33,21 @@ struct PlacesByRow {
   int64_t row(int64_t run) const { return places[static_cast<size_t>(runs[static_cast<size_t>(run)])].row; }
 };
 
-/// `touched` may be null.
-Grad scattered(const Bags& bags, const Array& g, const Shape& table, real* block, TouchedRows* touched) {
+RowGrads scattered(const Bags& bags, const Array& g) {
   const PlacesByRow sorted(bags);
-  const auto scatter = [&](real* out) {
-    kernels::bag_scatter(out, g.data(), sorted.places.data(), sorted.runs.data(), sorted.rows(), bags.factors.data(),
-                         table[1]);
-  };
-  if (touched != nullptr)
-    for (int64_t run = 0; run < sorted.rows(); ++run) touched->add(sorted.row(run));
-  if (block == nullptr) {
-    Array dtable = Array::zeros(table);
-    scatter(dtable.mutable_data());
-    return dtable;
-  }
-  declare_traffic((g.size() + 2 * sorted.rows() * table[1]) * static_cast<int64_t>(sizeof(real)));
-  scatter(block);
-  return Grad::accumulated();
+  if (sorted.rows() == 0) return {};
+  std::vector<int64_t> rows;
+  rows.reserve(static_cast<size_t>(sorted.rows()));
+  for (int64_t run = 0; run < sorted.rows(); ++run) rows.push_back(sorted.row(run));
+  Array values(Shape{sorted.rows(), g.dim(1)});
+  kernels::bag_scatter(values.mutable_data(), g.data(), sorted.places.data(), sorted.runs.data(), sorted.rows(),
+                       bags.factors.data(), g.dim(1));
+  return {std::move(rows), std::move(values)};
 }
 
 }  // namespace
 
-Var embedding_bag(const Var& table, Bags bags, const std::shared_ptr<TouchedRows>& touched) {
+Var embedding_bag(const Var& table, Bags bags) {
   const ProfileSpan span;
   check(table.rank() == 2, "embedding_bag: the table must be (V, D), got {}", table.shape());
   check(bags.offsets.size() == bags.factors.size() + 1 && bags.offsets.back() == static_cast<int64_t>(bags.ids.size()),
@@ -69,9 +62,7 @@ Var embedding_bag(const Var& table, Bags bags, const std::shared_ptr<TouchedRows
                   static_cast<int64_t>(sizeof(real)));
   const auto saved = std::make_shared<const Bags>(std::move(bags));
   return make_var("embedding_bag", std::move(y), {table},
-                  [saved, touched, shape = table.shape()](const Array& g, const Needs& needs) -> Grads {
-                    return {scattered(*saved, g, shape, needs.block(0), touched.get())};
-                  });
+                  [saved](const Array& g, const Needs&) -> Grads { return {scattered(*saved, g)}; });
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,10 +1,8 @@
 // Bags of table rows: sums of embeddings, of which a large table gets a sparse gradient.
 #pragma once
 
-#include <memory>
 #include <vector>
 
-#include "core/array/touched_rows.hpp"
 #include "core/autograd/tape.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -23,9 +21,8 @@ struct Bags {
 };
 
 /// y[b] = factors[b] * sum of table[id] over bag b; an empty bag gives 0.  table: (V, D) -> (B, D).
-/// dtable[v] = sum of factors[b] g[b] over the positions of id v. In a parameter's block only the rows that are
-/// named are read or written, and the pullback adds them to `touched`, unless it is null. Throws std::invalid_argument
-/// for an id outside the table.
-Var embedding_bag(const Var& table, Bags bags, const std::shared_ptr<TouchedRows>& touched = nullptr);
+/// dtable[v] = sum of factors[b] g[b] over the positions of id v, as the gradient of the rows that are named. Throws
+/// std::invalid_argument for an id outside the table.
+Var embedding_bag(const Var& table, Bags bags);
 
 }  // namespace capstan::CAPSTAN_PRECISION

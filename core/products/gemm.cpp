@@ -82,7 +82,7 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixVi
          c + i * c_step, c_stride, alpha, beta);
   };
   const ProductSpan span(0, 0, 0);  // the products count themselves
-  if (batch < threads()) {
+  if (batch < team_size()) {
     for (int64_t i = 0; i < batch; ++i) one(i);
   } else {
     parallel_for(batch, m * n * k * batch < serial_work ? batch : 1, [&](int64_t begin, int64_t end) {

@@ -119,12 +119,12 @@ bool onednn_multiplies_bf16() {
   // Whether the CPU will do is seen from any product.
   const Bf16 one[1] = {to_bf16(1)};
   float result[1];
-  const OneThread one_thread;
+  const OneThreadProducts one_thread;
   return onednn_multiply({1, 1, 1, one, 1, false, one, 1, false, result, 1, false});
 }
 
 void multiply(const Product<float>& product) {
-  const OneThread one_thread;
+  const OneThreadProducts one_thread;
 #ifdef CAPSTAN_ONEDNN
   if (gemm_backend() == GemmBackend::onednn && !openblas_is_faster(product)) return call_onednn(product);
 #endif
@@ -132,12 +132,12 @@ void multiply(const Product<float>& product) {
 }
 
 void multiply(const Product<double>& product) {
-  const OneThread one_thread;
+  const OneThreadProducts one_thread;
   call_blas(product, cblas_dgemm);
 }
 
 void multiply(const Bf16Product& product) {
-  const OneThread one_thread;
+  const OneThreadProducts one_thread;
   if (bf16_backend() == Bf16Backend::onednn && onednn_multiply(product)) return;
   multiply_as_floats(product);
 }

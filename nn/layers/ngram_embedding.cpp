@@ -14,7 +14,6 @@ NgramEmbedding::NgramEmbedding(const Scope& scope, const NgramEmbeddingConfig& c
       key_((scope / "dropout").random_key()),
       table_(scope.param("table", {config.buckets, config.width}, init::zeros(),
                          {/*decay=*/true, /*gauge=*/false, /*by_rows=*/true, config.fresh_each_epoch})),
-      touched_(scope.store().find((scope / "table").path()).touched),
       output_(scope / "output", {config.width, model_width, /*bias=*/false}) {
   check(!config.orders.empty(), "ngram_embedding: there are no orders");
 }
@@ -25,7 +24,7 @@ void NgramEmbedding::add_ending(Bags& bags, const int32_t* end, int64_t availabl
 }
 
 Var NgramEmbedding::embedded(Bags bags, const std::vector<int64_t>& shape) const {
-  return reshape(output_(embedding_bag(table_, std::move(bags), touched_)), shape);
+  return reshape(output_(embedding_bag(table_, std::move(bags))), shape);
 }
 
 Var NgramEmbedding::operator()(const Ids& tokens, const Context& context) const {

@@ -36,7 +36,6 @@ class NgramEmbedding {
   int64_t longest_;
   RandomKey key_;  // of dropout
   Var table_;
-  std::shared_ptr<TouchedRows> touched_;
   Linear output_;
 };
 

@@ -11,7 +11,6 @@ NgramFeatures::NgramFeatures(const Scope& scope, const NgramConfig& config, int6
       key_((scope / "dropout").random_key()),
       table_(scope.param("table", {config.buckets, config.width}, init::zeros(),
                          {/*decay=*/true, /*gauge=*/false, /*by_rows=*/true})),
-      touched_(scope.store().find((scope / "table").path()).touched),
       output_(scope / "output", {config.width, outputs, /*bias=*/false, 1, /*output=*/true}) {}
 
 int64_t NgramFeatures::add_document(Bags& bags, const int32_t* tokens, int64_t length, int32_t example,
@@ -49,7 +48,7 @@ Bags NgramFeatures::bags(const Ids& tokens, const Context& context) const {
 Var NgramFeatures::operator()(const Ids& tokens, const Context& context) const {
   check(tokens.shape() == context.segments.ids().shape(), "ngrams: tokens {} and segment ids {} differ in shape",
         tokens.shape(), context.segments.ids().shape());
-  return output_(embedding_bag(table_, bags(tokens, context), touched_));
+  return output_(embedding_bag(table_, bags(tokens, context)));
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

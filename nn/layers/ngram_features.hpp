@@ -29,7 +29,6 @@ class NgramFeatures {
   NgramConfig config_;
   RandomKey key_;  // of dropout
   Var table_;
-  std::shared_ptr<TouchedRows> touched_;
   Linear output_;
 };
 

@@ -27,8 +27,6 @@ Var ParamStore::add(const std::string& name, Array initial, const ParamOptions& 
         "params: {} of shape {} does not stack matrices of {} rows in all", name, initial.shape(), rows);
   places_[name] = params_.size();
   params_.push_back({name, Var::leaf(std::move(initial)), options});
-  if (options.by_rows && has_memory())
-    params_.back().touched = std::make_shared<TouchedRows>(params_.back().var.dim(0));
   return params_.back().var;
 }
 
@@ -52,17 +50,20 @@ void ParamStore::finalize() {
   decay_size_ = place([](const ParamOptions& options) { return !options.by_rows && options.decay; });
   dense_size_ = place([](const ParamOptions& options) { return !options.by_rows && !options.decay; });
   place([](const ParamOptions& options) { return options.by_rows; });
+  size_t tables = 0;
+  for (Param& param : params_)
+    if (param.options.by_rows) param.table = static_cast<int64_t>(tables++);
   finalized_ = true;
   if (!has_memory()) {
-    values_ = grads_ = Array::shape_only(Shape{size});
+    values_ = Array::shape_only(Shape{size});
     return;
   }
   const MemoryFor purpose("the model's parameters and their gradients");
   values_ = Array::zeros(Shape{size});
-  grads_ = Array::zeros(Shape{size});
+  grads_ = GradBlock(dense_size_, tables);
   for (const Param& param : params_) {
     kernels::copy(values_.shared_data() + param.offset, param.var.value().data(), param.var.size());
-    param.var.bind(values_.view(param.offset, param.var.shape()), grads_.view(param.offset, param.var.shape()));
+    param.var.bind(values_.view(param.offset, param.var.shape()), grads_, param.offset, param.table);
   }
 }
 
@@ -84,22 +85,6 @@ int64_t ParamStore::count() const {
   int64_t count = 0;
   for (const Param& param : params_) count += param.var.size();
   return count;
-}
-
-void ParamStore::clear_grads() {
-  kernels::fill(grads_.shared_data(), dense_size_, real{0});
-  for (const Param& param : params_) {
-    if (param.touched == nullptr) continue;
-    const int64_t width = param.var.dim(1);
-    for (const int64_t row : param.touched->rows())
-      kernels::fill(grads_.shared_data() + param.offset + row * width, width, real{0});
-  }
-  grads_are_zero();
-}
-
-void ParamStore::grads_are_zero() {
-  for (const Param& param : params_)
-    if (param.touched != nullptr) param.touched->clear();
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

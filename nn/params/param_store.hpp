@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/array/touched_rows.hpp"
 #include "core/autograd/var.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -14,8 +13,8 @@ namespace capstan::CAPSTAN_PRECISION {
 struct ParamOptions {
   bool decay = true;   // does weight decay apply? (matrices yes; biases, gains and embeddings of positions no)
   bool gauge = false;  // its gradient is zero by mathematics (a key bias under softmax)
-  // A large table of which a step uses few rows: only the rows listed in Param::touched are updated. Its gradient must
-  // come from ops that list them, such as embedding_bag.
+  // A large table of which a step uses few rows: only rows that have a gradient are updated. Its gradient must come from
+  // ops whose pullbacks return RowGrads, such as embedding_bag.
   bool by_rows = false;
   // The table and its optimizer state are set to zero when an epoch ends (train/optimizers/fresh_tables.hpp).
   bool fresh_each_epoch = false;
@@ -31,8 +30,8 @@ struct Param {
   std::string name;  // "blocks.3.mixer.to_qkv.weight"
   Var var;
   ParamOptions options;
-  int64_t offset = 0;                              // into the flat blocks, set by finalize()
-  std::shared_ptr<TouchedRows> touched = nullptr;  // by_rows: the rows whose gradients may differ from zero
+  int64_t offset = 0;  // into the flat blocks, set by finalize()
+  int64_t table = -1;  // by_rows: which of the GradBlock's tables, set by finalize(); -1 for others
 };
 
 /// Is it a linear map between vectors of features, which an optimizer may treat as a whole? Decayed weights of rank 2
@@ -58,8 +57,8 @@ class ParamStore {
   void alias(const std::string& name, const std::string& target);
 
   /// Moves all values and all gradients into two flat, 64-byte-aligned blocks: decayed parameters, the others, then
-  /// tables that are updated by rows. Every parameter starts at a multiple of 64 bytes; the gaps stay zero. No
-  /// parameter can be added afterwards.
+  /// tables that are updated by rows, whose gradients are RowGrads and in no block. Every parameter starts at a multiple
+  /// of 64 bytes; the gaps stay zero. No parameter can be added afterwards.
   void finalize();
   bool finalized() const { return finalized_; }
 
@@ -73,24 +72,28 @@ class ParamStore {
   /// Trainable elements, without the gaps.
   int64_t count() const;
 
-  /// The flat blocks, `flat_size()` elements each. [0, decay_size()) are parameters with weight decay; tables that are
-  /// updated by rows start at dense_size().
+  /// The flat blocks: `flat_size()` values, `dense_size()` gradients. [0, decay_size()) are parameters with weight decay;
+  /// tables that are updated by rows start at dense_size().
   int64_t flat_size() const { return values_.size(); }
   int64_t dense_size() const { return dense_size_; }
   int64_t decay_size() const { return decay_size_; }
   real* values() { return values_.shared_data(); }
   const real* values() const { return values_.data(); }
-  real* grads() { return grads_.shared_data(); }
-  const real* grads() const { return grads_.data(); }
-  void clear_grads();
-  /// Records that the caller has set all gradients to zero.
-  void grads_are_zero();
+  real* grads() { return grads_.data(); }
+  const real* grads() const { return grads_.dense().data(); }
+  GradBlock& grad_block() { return grads_; }
+  const GradBlock& grad_block() const { return grads_; }
+  /// The gradient of a parameter that is updated by rows.
+  RowGrads& row_grads(const Param& param) { return grads_.tables()[static_cast<size_t>(param.table)]; }
+  const RowGrads& row_grads(const Param& param) const { return grads_.tables()[static_cast<size_t>(param.table)]; }
+  void clear_grads() { grads_.clear(); }
 
  private:
   std::vector<Param> params_;
   std::unordered_map<std::string, size_t> places_;  // in params_, by name
   std::vector<std::pair<std::string, std::string>> aliases_;
-  Array values_, grads_;
+  Array values_;
+  GradBlock grads_;
   ParamMemory memory_;
   int64_t decay_size_ = 0, dense_size_ = 0;
   bool finalized_ = false;

@@ -4,8 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -61,9 +63,13 @@ inline constexpr double block_content = 0.25;  // what in-place gradient blocks 
 
 inline Run run(const Op& op, const std::vector<Array>& inputs, bool in_place) {
   std::vector<Var> leaves;
+  std::vector<std::unique_ptr<GradBlock>> blocks;
   for (const Array& input : inputs) {
     leaves.push_back(Var::leaf(input));
-    if (in_place) leaves.back().bind(input.clone(), Array(input.shape(), real(block_content)));
+    if (!in_place) continue;
+    blocks.push_back(std::make_unique<GradBlock>(input.size(), 0));
+    std::fill_n(blocks.back()->data(), input.size(), real(block_content));
+    leaves.back().bind(input.clone(), *blocks.back(), 0, -1);
   }
   TapeScope scope;
   const Var y = op(leaves);

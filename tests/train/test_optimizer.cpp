@@ -60,7 +60,7 @@ void compare(const OptimizerConfig& config, double weight_decay, const Reference
     for (int64_t i = 0; i < param.var.size(); ++i)
       worst = std::max(worst, std::abs(static_cast<double>(param.var.value()[i]) - expected[next++].w));
   CHECK(worst < 2e-6);
-  for (int64_t i = 0; i < store.flat_size(); ++i) REQUIRE(store.grads()[i] == 0);
+  for (int64_t i = 0; i < store.dense_size(); ++i) REQUIRE(store.grads()[i] == 0);
 }
 
 }  // namespace
@@ -119,19 +119,23 @@ void fill_with_table(ParamStore& store, bool by_rows) {
   store.finalize();
 }
 
-/// Gradients for the vector and some rows of the table, named where it is updated by rows.
-void add_gradients(const ParamStore& store, const std::vector<int64_t>& rows, uint64_t seed) {
+/// Gradients for the vector and some rows of the table, which ascend.
+void add_gradients(ParamStore& store, const std::vector<int64_t>& rows, uint64_t seed) {
   RandomStream random({seed, 1});
   for (const Param& param : store.params()) {
-    real* const grads = const_cast<ParamStore&>(store).grads() + param.offset;
     if (param.name == "vector") {
-      for (int64_t i = 0; i < 33; ++i) grads[i] += static_cast<real>(random.normal());
+      for (int64_t i = 0; i < 33; ++i) store.grads()[param.offset + i] += static_cast<real>(random.normal());
       continue;
     }
-    for (const int64_t row : rows) {
-      for (int64_t c = 0; c < table_width; ++c) grads[row * table_width + c] += static_cast<real>(random.normal());
-      if (param.touched != nullptr) param.touched->add(row);
+    Array values(Shape{static_cast<int64_t>(rows.size()), table_width});
+    for (int64_t i = 0; i < values.size(); ++i) values.mutable_data()[i] = static_cast<real>(random.normal());
+    if (param.table >= 0) {
+      store.row_grads(param).add(RowGrads(rows, values));
+      continue;
     }
+    for (int64_t i = 0; i < values.size(); ++i)
+      store.grads()[param.offset + rows[static_cast<size_t>(i / table_width)] * table_width + i % table_width] +=
+          values[i];
   }
 }
 
@@ -145,19 +149,19 @@ TEST_CASE("a table updated by rows: rows with a gradient become what they become
     fill_with_table(dense, false);
     fill_with_table(sparse, true);
     Optimizer of_dense(config, dense), of_sparse(config, sparse);
-    const std::vector<int64_t> rows{0, 299, 17, 64};
+    const std::vector<int64_t> rows{0, 17, 64, 299};
     const Array before = sparse.find("table").var.value().clone();
     for (uint64_t step = 1; step <= 3; ++step) {
       // In two parts, as micro-batches come.
-      for (const ParamStore* store : {&dense, &sparse}) {
-        add_gradients(*store, {17, 0}, step);
+      for (ParamStore* store : {&dense, &sparse}) {
+        add_gradients(*store, {0, 17}, step);
         add_gradients(*store, rows, step + 10);
       }
       CHECK(gradient_norm(sparse, 0.5) == doctest::Approx(gradient_norm(dense, 0.5)).epsilon(1e-12));
       of_dense.step(dense, 0.5, 0.01);
       of_sparse.step(sparse, 0.5, 0.01);
-      for (int64_t i = 0; i < sparse.flat_size(); ++i) REQUIRE(sparse.grads()[i] == 0);
-      CHECK(sparse.find("table").touched->rows().empty());
+      for (int64_t i = 0; i < sparse.dense_size(); ++i) REQUIRE(sparse.grads()[i] == 0);
+      CHECK(sparse.row_grads(sparse.find("table")).empty());
     }
     const Array after = sparse.find("table").var.value(), expected = dense.find("table").var.value();
     for (int64_t row = 0; row < table_rows; ++row) {
@@ -179,7 +183,7 @@ TEST_CASE("a table updated by rows: the norm shows what is not finite, and the a
   fill_with_table(store, true);
   add_gradients(store, {5}, 1);
   const Param& table = store.find("table");
-  store.grads()[table.offset + 5 * table_width] = real{NAN};
+  store.row_grads(table).data()[0] = real{NAN};
   CHECK_FALSE(std::isfinite(gradient_norm(store, 1)));
   store.clear_grads();
   CHECK(gradient_norm(store, 1) == 0);

@@ -15,12 +15,14 @@ struct Evaluation {
   double loss_sum = 0;  // nats
   int64_t targets = 0;
   int64_t correct = 0;
+  void add(const Evaluation& other);
   double loss() const { return loss_sum / static_cast<double>(targets > 0 ? targets : 1); }
   double bits() const { return loss() / 0.6931471805599453; }
   double accuracy() const { return static_cast<double>(correct) / static_cast<double>(targets > 0 ? targets : 1); }
 };
 
-/// Runs `task` over epoch 0 of `split`. Empty when `stop` returned true before the end.
+/// Runs `task` over epoch 0 of `split`, batches in parallel; the result does not depend on the number of threads. Empty
+/// when `stop`, which is called from any of them, returned true before the end.
 /// Throws Error when there are no targets.
 std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
                                    const std::function<bool()>& stop = {});

@@ -12,7 +12,7 @@
 #include "nn/params/bf16_weights.hpp"
 #include "train/loop/batch_reader.hpp"
 #include "train/loop/evaluate.hpp"
-#include "train/loop/micro_batches.hpp"
+#include "train/loop/lanes.hpp"
 #include "train/loop/pace.hpp"
 #include "train/loop/run_length.hpp"
 #include "train/loop/signals.hpp"
@@ -66,6 +66,7 @@ class Loop {
   TrainConfig config_;
   RunFolder folder_;
   BatchReader train_batches_;
+  Lanes lanes_;
   int64_t total_;
   Schedule schedule_;
   Optimizer optimizer_;
@@ -89,6 +90,7 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
       config_(config),
       folder_(inputs.folder),
       train_batches_(inputs.train),
+      lanes_(inputs.task, inputs.params),
       total_(total_steps(inputs.train, config)),
       schedule_(config.schedule, config.lr, total_),
       optimizer_(config.optimizer, inputs.params),
@@ -216,9 +218,10 @@ StepSums Loop::accumulate_gradients() {
   }
   std::optional<Bf16Weights> rounded;
   if (config_.precision == Precision::bf16) rounded.emplace(in_.params);
-  const PassOptions options{config_.micro_batch_tokens, static_cast<uint64_t>(state_.step), {config_.check_finite}};
+  const PassOptions options{
+      config_.lanes, config_.micro_batch_tokens, static_cast<uint64_t>(state_.step), {config_.check_finite}};
   for (int64_t index = first; index < last; ++index)
-    add_gradients(in_.task, train_batches_.batch(epoch, index), options, sums);
+    lanes_.add_gradients(train_batches_.batch(epoch, index), options, sums);
   return sums;
 }
 

@@ -69,7 +69,7 @@ void MuonConfig::update(const Update& update, std::vector<OptimizerState>& state
   update_adamw(adamw, update, states[1], states[2]);
   const std::vector<Block> blocks = matrices(update.params, states[0]);
   // A thread has matrices of its own, so that no result depends on how many threads there are.
-  const OneThread products;
+  const OneThreadProducts products;
   parallel_units(static_cast<int64_t>(blocks.size()),
                  [&](int64_t i) { update_matrix(*this, update, blocks[static_cast<size_t>(i)]); });
 }

@@ -47,14 +47,14 @@ void Optimizer::step(ParamStore& params, double grad_scale, double lr) {
   for (const OptimizerState& state : states_) elements += 2 * visited(update, state);
   const ProfileSpan span("optimizer", Pass::none, elements * static_cast<int64_t>(sizeof(real)));
   std::visit([&](const auto& chosen) { chosen.update(update, states_); }, config_);
-  params.grads_are_zero();
+  for (RowGrads& table : params.grad_block().tables()) table.clear();
 }
 
 double gradient_norm(const ParamStore& params, double grad_scale) {
   const std::vector<kernels::TableRows> tables = touched_rows(params);
   const ProfileSpan span("gradient norm", Pass::none, visited(params, tables) * static_cast<int64_t>(sizeof(real)));
   double squares = kernels::sum_of_squares(params.grads(), params.dense_size());
-  for (const kernels::TableRows& table : tables) squares += kernels::sum_of_squares(params.grads(), table);
+  for (const kernels::TableRows& table : tables) squares += kernels::sum_of_squares(table);
   return std::abs(grad_scale) * std::sqrt(squares);
 }
 

@@ -37,10 +37,10 @@ real* OptimizerState::of(const Param& param) { return const_cast<real*>(std::as_
 std::vector<kernels::TableRows> touched_rows(const ParamStore& params) {
   std::vector<kernels::TableRows> tables;
   for (const Param& param : params.params()) {
-    if (param.touched == nullptr) continue;
-    const std::vector<int64_t>& rows = param.touched->rows();
-    tables.push_back(
-        {param.offset, param.var.dim(1), rows.data(), static_cast<int64_t>(rows.size()), param.options.decay});
+    if (param.table < 0) continue;
+    const RowGrads& grads = params.row_grads(param);
+    tables.push_back({param.offset, param.var.dim(1), grads.rows().data(), grads.values().data(), grads.count(),
+                      param.options.decay});
   }
   return tables;
 }

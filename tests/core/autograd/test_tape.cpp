@@ -16,11 +16,13 @@ Var answering(const Var& x, const Grads& grads) {
 
 /// A leaf whose gradient is a slice of a flat block, as a parameter's is after ParamStore::finalize().
 struct Block {
-  explicit Block(const Array& initial) : var(Var::leaf(initial)), grads(Array::zeros(Shape{initial.size() + 3})) {
-    var.bind(initial.clone(), grads.view(2, initial.shape()));
+  explicit Block(const Array& initial) : var(Var::leaf(initial)), grads(initial.size() + 3, 0) {
+    var.bind(initial.clone(), grads, 2, -1);
   }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
   Var var;
-  Array grads;
+  GradBlock grads;
 };
 
 }  // namespace
@@ -117,8 +119,36 @@ TEST_CASE("gradients of parameters go into their blocks in place, beside what is
   CHECK(difference(table.var.grad(), leaf_table.grad()) < 1e-5);
   CHECK(difference(bias.var.grad(), leaf_bias.grad()) < 1e-5);
   CHECK(weight.var.grad().data() == weight.grads.data() + 2);
-  CHECK(weight.grads[0] == 0);
-  CHECK(weight.grads[weight.grads.size() - 1] == 0);
+  CHECK(weight.grads.data()[0] == 0);
+  CHECK(weight.grads.data()[weight.grads.dense().size() - 1] == 0);
+}
+
+TEST_CASE("on a thread with a lane's gradients, pullbacks add to these and leave the store's") {
+  const Array initial = random_array({4, 3});
+  Block weight(initial);
+  GradBlock other(1, 0), lane(weight.grads.dense().size(), 0);
+  const auto pass = [&] {
+    TapeScope scope;
+    scope.backward(sum(square(weight.var)));
+  };
+  {
+    const LaneGrads outer(weight.grads, lane);
+    pass();
+    {
+      const LaneGrads inner(other, lane);  // of another store
+      pass();
+    }
+    pass();
+  }
+  for (int64_t i = 0; i < initial.size(); ++i) {
+    CHECK(lane.data()[2 + i] == doctest::Approx(2 * 2 * initial[i]));
+    CHECK(weight.var.grad()[i] == doctest::Approx(2 * initial[i]));
+  }
+  weight.grads.add(lane);
+  for (int64_t i = 0; i < initial.size(); ++i) {
+    CHECK(weight.var.grad()[i] == doctest::Approx(3 * 2 * initial[i]));
+    CHECK(lane.data()[2 + i] == 0);
+  }
 }
 
 TEST_CASE("recomputation gives the gradients of the plain call, parameters and dropout included") {
@@ -140,7 +170,7 @@ TEST_CASE("recomputation gives the gradients of the plain call, parameters and d
   CHECK(identical(y.value(), y2.value()));
   CHECK(identical(x.grad(), x2.grad()));
   CHECK(identical(gate.grad(), gate2.grad()));
-  CHECK(identical(plain_weight.grads, recomputed_weight.grads));
+  CHECK(identical(plain_weight.grads.dense(), recomputed_weight.grads.dense()));
 }
 
 TEST_CASE("one thread and two give the same bits") {

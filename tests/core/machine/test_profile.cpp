@@ -110,7 +110,8 @@ TEST_CASE("nested ops count once: the rows add up to the step") {
 TEST_CASE("traffic is that of operands, results and gradients, or what an op declares") {
   constexpr int64_t n = 300;
   const Var x = Var::leaf(random_array({n})), table = Var::leaf(random_array({50, 4}, 2));
-  table.bind(table.value().clone(), Array::zeros({50, 4}));  // as a parameter's
+  GradBlock block(200, 0);
+  table.bind(table.value().clone(), block, 0, -1);  // as a parameter's
   const Ids ids(Shape{3}, {7, 7, 49});
   Profile profile;
   {

@@ -43,37 +43,43 @@ TEST_CASE("embedding_bag equals rows taken one by one and summed") {
   }
 }
 
-TEST_CASE("embedding_bag names the rows it adds to, and neither reads nor writes any other") {
+TEST_CASE("the gradient of embedding_bag is that of the rows it reads: no memory depends on the size of the table") {
   const int64_t rows = 1000, width = 6;
-  const real untouched = std::numeric_limits<real>::quiet_NaN();
+  const real unread = std::numeric_limits<real>::quiet_NaN();
   Bags bags;
   bags.ids = {3, 999, 3, 70};
   bags.close(1);
   bags.close(1);  // empty
-  const auto touched = std::make_shared<TouchedRows>(rows);
-  Array block(Shape{rows, width}, untouched), values(Shape{rows, width}, untouched);
-  for (const int32_t row : bags.ids)
-    for (int64_t c = 0; c < width; ++c)
-      block.mutable_data()[row * width + c] = 0, values.mutable_data()[row * width + c] = real{2};
+  Array values(Shape{rows, width}, unread);
+  for (const int32_t row : bags.ids) std::fill_n(values.mutable_data() + row * width, width, real{2});
   const Var table = Var::leaf(values.clone());
-  table.bind(values, block);
+  GradBlock block(0, 1);
+  table.bind(values, block, 0, 0);
+  const RowGrads& grads = block.tables().front();
   for (int pass = 1; pass <= 2; ++pass) {
     TapeScope scope;
-    const Var y = embedding_bag(table, bags, touched);
+    const Var y = embedding_bag(table, bags);
     for (int64_t c = 0; c < width; ++c) {
       CHECK(y.value()[c] == 8);
       CHECK(y.value()[width + c] == 0);
     }
     scope.backward(sum(y));
-    CHECK(touched->rows() == std::vector<int64_t>{3, 70, 999});
-    CHECK(table.grad()[3 * width] == 2 * pass);
-    CHECK(table.grad()[70 * width + 5] == pass);
-    CHECK(std::isnan(table.grad()[71 * width]));
+    CHECK(grads.rows() == std::vector<int64_t>{3, 70, 999});
+    CHECK(grads.values().shape() == Shape{3, width});
+    CHECK(grads.values()[0] == 2 * pass);
+    CHECK(grads.values()[width + 5] == pass);
   }
-  touched->clear();
-  CHECK(touched->rows().empty());
-  touched->add(70);
-  CHECK(touched->rows() == std::vector<int64_t>{70});
+  CHECK_THROWS_AS(table.grad(), std::logic_error);
+  table.clear_grad();
+  CHECK(grads.empty());
+}
+
+TEST_CASE("a table that is updated by rows takes the gradients of rows only") {
+  const Var table = Var::leaf(testing::random_normal({4, 2}, 1));
+  GradBlock block(0, 1);
+  table.bind(table.value(), block, 0, 0);
+  TapeScope scope;
+  CHECK_THROWS_AS(scope.backward(sum(table)), std::logic_error);
 }
 
 TEST_CASE("embedding_bag gives the same bits on any number of threads") {

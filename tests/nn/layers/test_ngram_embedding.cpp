@@ -139,9 +139,9 @@ TEST_CASE("n-gram embedding: starts as nothing, and only rows that were named ha
   std::set<int64_t> named;
   for (size_t i = 0; i + 2 <= embedded_text.size(); ++i)
     named.insert(ngram_bucket(embedded_text.data() + i, 2, config.buckets));
-  CHECK(std::set<int64_t>(table.touched->rows().begin(), table.touched->rows().end()) == named);
-  for (int64_t row = 0; row < config.buckets; ++row)
-    CHECK((table.var.grad()[row * config.width] != 0) == (named.count(row) == 1));
+  const RowGrads& grads = built.store.row_grads(table);
+  CHECK(grads.rows() == std::vector<int64_t>(named.begin(), named.end()));
+  for (int64_t i = 0; i < grads.values().size(); ++i) CHECK(grads.values()[i] != 0);
 }
 
 TEST_CASE("n-gram embedding: what cannot be is refused") {

@@ -112,8 +112,10 @@ TEST_CASE("tables that are updated by rows follow the other parameters") {
   CHECK(store.find("table").offset == store.dense_size());
   CHECK(store.dense_size() < store.flat_size());
   CHECK(store.values()[store.dense_size() + 34] == 2);
-  CHECK(bool(store.find("table").touched));
-  CHECK_FALSE(bool(store.find("full").touched));
+  CHECK(store.find("table").table == 0);
+  CHECK(store.find("full").table == -1);
+  CHECK(store.grad_block().dense().size() == store.dense_size());  // a table's gradient takes no memory of its size
+  CHECK(store.row_grads(store.find("table")).empty());
   CHECK(store.count() == 35 + 64 + 3);
 }
 

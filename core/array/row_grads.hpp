@@ -1,0 +1,37 @@
+// The gradient of a table of which few rows were read.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/array/array.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// A gradient of some rows of a table; that of all other rows is 0. A batch reads few rows of a large table, so neither
+/// memory nor passes over the gradient depend on the table's size.
+class RowGrads {
+ public:
+  RowGrads() = default;
+  /// `values` (rows, width) belong to `rows`, which ascend and occur once each. Throws std::invalid_argument otherwise.
+  RowGrads(std::vector<int64_t> rows, Array values);
+
+  bool empty() const { return rows_.empty(); }
+  int64_t count() const { return static_cast<int64_t>(rows_.size()); }
+  /// Ascending.
+  const std::vector<int64_t>& rows() const { return rows_; }
+  /// (count, width); empty where there are no rows.
+  const Array& values() const { return values_; }
+  /// The values, to be changed in place.
+  real* data() { return values_.empty() ? nullptr : values_.mutable_data(); }
+
+  /// this + other: rows that both have are added, the others are taken over.
+  void add(RowGrads other);
+  void clear() { *this = RowGrads(); }
+
+ private:
+  std::vector<int64_t> rows_;
+  Array values_;
+};
+
+}  // namespace capstan::CAPSTAN_PRECISION

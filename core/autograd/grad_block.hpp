@@ -1,0 +1,50 @@
+// Where the gradients of a store's parameters are added up.
+#pragma once
+
+#include <vector>
+
+#include "core/array/row_grads.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// The gradients of all parameters of a store: of tables that are updated by rows, those of the rows that were read; of
+/// the others, one dense block in the store's layout.
+class GradBlock {
+ public:
+  GradBlock() = default;
+  /// All gradients are 0. `dense` numbers and `tables` tables.
+  GradBlock(int64_t dense, size_t tables) : dense_(Array::zeros(Shape{dense})), tables_(tables) {}
+
+  const Array& dense() const { return dense_; }
+  real* data() { return dense_.shared_data(); }
+  std::vector<RowGrads>& tables() { return tables_; }
+  const std::vector<RowGrads>& tables() const { return tables_; }
+
+  /// this + other; all gradients of `other` are 0 afterwards.
+  void add(GradBlock& other);
+  void clear();
+
+ private:
+  Array dense_;
+  std::vector<RowGrads> tables_;
+};
+
+/// While it lives, pullbacks on this thread add the gradients of the parameters of `store` to `lane` instead: lanes of a
+/// batch share the parameters and have gradients of their own.
+class LaneGrads {
+ public:
+  LaneGrads(const GradBlock& store, GradBlock& lane);
+  ~LaneGrads();
+  LaneGrads(const LaneGrads&) = delete;
+  LaneGrads& operator=(const LaneGrads&) = delete;
+
+  /// Where gradients for `store` go on this thread.
+  static GradBlock& of(GradBlock& store);
+
+ private:
+  const GradBlock* store_;
+  GradBlock* lane_;
+  LaneGrads* previous_;
+};
+
+}  // namespace capstan::CAPSTAN_PRECISION

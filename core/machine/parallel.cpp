@@ -1,0 +1,18 @@
+#include "core/machine/parallel.hpp"
+
+namespace capstan {
+namespace {
+
+thread_local bool one_thread = false;
+
+}  // namespace
+
+// Not inline: the kernels of a portable build have their own copies of inline functions, and of their variables.
+bool in_parallel() { return one_thread || omp_in_parallel() != 0; }
+int team_size() { return one_thread ? 1 : threads(); }
+int thread_index() { return one_thread ? 0 : omp_get_thread_num(); }
+
+OneThread::OneThread() : before_(one_thread) { one_thread = true; }
+OneThread::~OneThread() { one_thread = before_; }
+
+}  // namespace capstan

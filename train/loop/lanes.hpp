@@ -1,0 +1,68 @@
+// A batch in lanes: parts of fixed content, each computed by one thread, whose gradients are added up in a fixed order.
+//
+// A lane's gradient is a function of the weights, its examples, the seed and the step. Lanes are added along a binary
+// tree over their indices: node (i, 2k) = node (i, k) + node (i + k, k), where a node without a right child is its left
+// one. So no result depends on how many threads there are or on which of them took a lane. And a step has no fork and
+// join inside: threads meet when it ends.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/array/batch.hpp"
+#include "core/autograd/tape.hpp"
+#include "models/task.hpp"
+#include "nn/params/param_store.hpp"
+
+namespace capstan {
+
+/// Sums over the batches of one training step.
+struct StepSums {
+  double loss = 0;  // nats
+  int64_t targets = 0;
+  int64_t tokens = 0;  // without padding
+  void add(const StepSums& other);
+};
+
+struct PassOptions {
+  int64_t lanes = 1;               // 0: lane_count() decides
+  int64_t micro_batch_tokens = 0;  // of split_rows; a lane is cut further
+  uint64_t step = 0;               // of dropout
+  TapeOptions tape = {};
+};
+
+/// How many lanes a batch of this many rows and columns has: `setting`, or if that is 0, up to 8 of at least 512 tokens;
+/// never more than rows. Of up to 8 lanes, the largest number that divides the rows is taken if it is at least half.
+int64_t lane_count(int64_t rows, int64_t columns, int64_t setting);
+
+/// Computes gradients in lanes; keeps the lanes' gradient blocks from step to step.
+class Lanes {
+ public:
+  Lanes(const Task& task, ParamStore& params) : task_(task), params_(params) {}
+
+  /// Adds the gradients of the batch's summed loss to those of the parameters, and its sums to `sums`. A batch of one
+  /// lane runs as it is, its operations on all threads. Throws what the first lane that failed has thrown, such as
+  /// std::domain_error where the tape checks for values that are not finite; the gradients are then undefined.
+  void add_gradients(const Batch& batch, const PassOptions& options, StepSums& sums);
+
+ private:
+  struct Node {
+    std::unique_ptr<GradBlock> grads;
+    StepSums sums;
+  };
+  struct Tree;
+
+  StepSums pass(const Batch& batch, const PassOptions& options) const;
+  std::unique_ptr<GradBlock> take_block();
+  void give_block(std::unique_ptr<GradBlock> block);
+  void finish_lane(Tree& tree, int64_t lane, Node node);
+
+  const Task& task_;
+  ParamStore& params_;
+  std::mutex mutex_;                                // of what follows, and of the tree
+  std::vector<std::unique_ptr<GradBlock>> blocks_;  // unused, all gradients 0
+};
+
+}  // namespace capstan
