@@ -10,6 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/text/affixes.hpp"
 #include "core/text/join.hpp"
+#include "train/loop/lanes.hpp"
 
 namespace capstan {
 namespace {
@@ -19,11 +20,13 @@ double batch_tokens(const TrainConfig& train, const DataExtent& data) {
   const double all = static_cast<double>(data.examples) * data.example_tokens;
   const double batch = train.batch_tokens > 0 ? std::max(static_cast<double>(train.batch_tokens), data.example_tokens)
                                               : static_cast<double>(train.batch_size) * data.example_tokens;
+  // Of a batch in lanes, one lane is in memory at least: threads take them one by one.
+  const double lane = batch / static_cast<double>(train.lanes > 0 ? train.lanes : most_lanes);
   const double micro = train.micro_batch_tokens > 0
                            ? std::max(static_cast<double>(train.micro_batch_tokens), data.example_tokens)
-                           : batch;
+                           : lane;
   // A batch is not always filled to its last token.
-  return std::max(data.example_tokens, std::min({all, batch, micro}) - data.example_tokens);
+  return std::max(data.example_tokens, std::min({all, lane, micro}) - data.example_tokens);
 }
 
 /// Elements that the optimizer keeps for the parameters.

@@ -32,7 +32,8 @@ void RowGrads::add(RowGrads other) {
   const real *left = values_.data(), *right = other.values_.data();
   size_t l = 0, r = 0;
   for (const int64_t row : rows) {
-    const bool in_left = l < rows_.size() && rows_[l] == row, in_right = r < other.rows_.size() && other.rows_[r] == row;
+    const bool in_left = l < rows_.size() && rows_[l] == row,
+               in_right = r < other.rows_.size() && other.rows_[r] == row;
     kernels::copy(out, in_left ? left : right, width);
     if (in_left && in_right) kernels::add_into(out, right, width);
     if (in_left) {

@@ -26,8 +26,7 @@ void GradBlock::clear() {
   for (RowGrads& table : tables_) table.clear();
 }
 
-LaneGrads::LaneGrads(const GradBlock& store, GradBlock& lane)
-    : store_(&store), lane_(&lane), previous_(active_lane) {
+LaneGrads::LaneGrads(const GradBlock& store, GradBlock& lane) : store_(&store), lane_(&lane), previous_(active_lane) {
   active_lane = this;
 }
 

@@ -167,8 +167,8 @@ void Tape::deliver(const Record& record, size_t input, Grad grad) const {
   if (!grad.has_value()) return;
   GradSlot& slot = *record.inputs[input];
   if (slot.table >= 0)
-    throw std::logic_error(fmt::format("{}: the table of shape {} is updated by rows and needs RowGrads", record.op,
-                                       slot.shape));
+    throw std::logic_error(
+        fmt::format("{}: the table of shape {} is updated by rows and needs RowGrads", record.op, slot.shape));
   if (options_.checked) check_finite(grad.value(), record.op, "a gradient");
   Array value = grad.take();
   const bool sums = value.shape() != slot.shape, adds = slot.has_grad;

@@ -20,7 +20,7 @@ class Grad {
  public:
   Grad() = default;
   Grad(Array value) : value_(std::move(value)), kind_(Kind::value) {}  // NOLINT: pullbacks write {dx, dw}
-  Grad(RowGrads rows) : rows_(std::move(rows)), kind_(Kind::rows) {}  // NOLINT: the same
+  Grad(RowGrads rows) : rows_(std::move(rows)), kind_(Kind::rows) {}   // NOLINT: the same
   static Grad accumulated() {
     Grad grad;
     grad.kind_ = Kind::accumulated;

@@ -9,7 +9,8 @@
 namespace capstan {
 namespace {
 
-Evaluation sums_of(const Task& task, const Batch& batch, int64_t micro_batch_tokens, const std::function<bool()>& stop) {
+Evaluation sums_of(const Task& task, const Batch& batch, int64_t micro_batch_tokens,
+                   const std::function<bool()>& stop) {
   const TapePause no_tape;
   Evaluation sums;
   for (const Batch& piece : split_rows(batch, micro_batch_tokens)) {

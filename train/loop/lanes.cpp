@@ -11,7 +11,7 @@
 namespace capstan {
 namespace {
 
-constexpr int64_t most_lanes = 8, least_tokens = 512;
+constexpr int64_t least_tokens = 512;
 
 }  // namespace
 
@@ -24,7 +24,8 @@ void StepSums::add(const StepSums& other) {
 int64_t lane_count(int64_t rows, int64_t columns, int64_t setting) {
   if (setting > 0) return std::max<int64_t>(1, std::min(setting, rows));
   // columns is at least rows * columns / rows, so nothing here is larger than the batch itself.
-  const int64_t wanted = std::clamp<int64_t>(rows * columns / least_tokens, 1, std::min(most_lanes, std::max<int64_t>(rows, 1)));
+  const int64_t wanted =
+      std::clamp<int64_t>(rows * columns / least_tokens, 1, std::min(most_lanes, std::max<int64_t>(rows, 1)));
   for (int64_t count = wanted; 2 * count > wanted; --count)
     if (rows % count == 0) return count;
   return wanted;

@@ -33,7 +33,10 @@ struct PassOptions {
   TapeOptions tape = {};
 };
 
-/// How many lanes a batch of this many rows and columns has: `setting`, or if that is 0, up to 8 of at least 512 tokens;
+/// The most lanes that lane_count() chooses by itself.
+inline constexpr int64_t most_lanes = 8;
+
+/// How many lanes a batch of this many rows and columns has: `setting`, or if that is 0, up to most_lanes of at least 512 tokens;
 /// never more than rows. Of up to 8 lanes, the largest number that divides the rows is taken if it is at least half.
 int64_t lane_count(int64_t rows, int64_t columns, int64_t setting);
 

@@ -17,9 +17,8 @@
 #include "train/loop/run_length.hpp"
 #include "train/loop/signals.hpp"
 #include "train/optimizers/fresh_tables.hpp"
-#include "train/records/event_file.hpp"
-#include "train/records/metrics.hpp"
 #include "train/records/reporter.hpp"
+#include "train/records/run_records.hpp"
 #include "train/runs/checkpoint.hpp"
 #include "train/runs/run_folder.hpp"
 
@@ -56,7 +55,6 @@ class Loop {
   void record_validation(const Evaluation& result, double took);
   bool is_best(const Evaluation& result) const;
   std::string best_so_far() const;
-  void record(const nlohmann::json& line);
   void save();
   TrainResult finish();
   TrainResult interrupt();
@@ -72,8 +70,7 @@ class Loop {
   Optimizer optimizer_;
   std::unique_ptr<WeightAverage> average_;
   Reporter reporter_;
-  std::unique_ptr<MetricsFile> metrics_;
-  std::unique_ptr<EventFile> events_;  // null: off
+  std::unique_ptr<RunRecords> records_;
   RunState state_;
 
   bool unsaved_ = true, best_unsaved_ = false;
@@ -118,15 +115,11 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
   resume();
   if (in_.on_ready) in_.on_ready();
   const auto warn = [this](const std::string& line) { reporter_.warn(line); };
-  const MetricsMark mark{state_.metrics_bytes, state_.metrics_checksum};
-  metrics_ = std::make_unique<MetricsFile>(folder_.metrics_file(), state_.step, mark, !in_.resume_from, warn);
-  if (config_.tensorboard)
-    events_ = std::make_unique<EventFile>(in_.folder.string(), state_.step, state_.window_steps > 0, warn);
-}
-
-void Loop::record(const nlohmann::json& line) {
-  metrics_->add(line);
-  if (events_) events_->add(line);
+  RunRecords::Options records{folder_.metrics_file(), "", state_.step, {state_.metrics_bytes, state_.metrics_checksum}};
+  records.own = !in_.resume_from;
+  records.open_window = state_.window_steps > 0;
+  if (config_.tensorboard) records.event_folder = in_.folder.string();
+  records_ = std::make_unique<RunRecords>(records, warn);
 }
 
 void Loop::resume() {
@@ -301,7 +294,7 @@ void Loop::record_window(int64_t epoch) {
                          {"rss_bytes", resident_bytes()},
                          {"peak_rss_bytes", peak_resident_bytes()}};
   if (state_.skipped > 0) line["skipped"] = state_.skipped;
-  record(line);
+  records_->add(line);
 }
 
 /// At the end of a session: the steps since the last logged one would not be seen otherwise. The line follows the
@@ -374,25 +367,24 @@ void Loop::record_validation(const Evaluation& result, double took) {
   reporter_.info(fmt::format("Valid : Step {} : Loss {:.4f} ({:.3f} bpt) : Accuracy {:.2f} % : {} targets : {} : {}",
                              state_.step, loss, result.bits(), 100 * result.accuracy(),
                              short_count(static_cast<double>(result.targets)), short_time(took), verdict));
-  record({{"event", "valid"},
-          {"step", state_.step},
-          {"loss", loss},
-          {"bits", result.bits()},
-          {"accuracy", result.accuracy()},
-          {"targets", result.targets},
-          {"best", best},
-          {"stalled", state_.stalled},
-          {"seconds", seconds()}});
+  records_->add({{"event", "valid"},
+                 {"step", state_.step},
+                 {"loss", loss},
+                 {"bits", result.bits()},
+                 {"accuracy", result.accuracy()},
+                 {"targets", result.targets},
+                 {"best", best},
+                 {"stalled", state_.stalled},
+                 {"seconds", seconds()}});
 }
 
 void Loop::save() {
   const Stopwatch watch;
   state_.seconds = seconds();
   // On the disk before the checkpoint that refers to it.
-  const MetricsMark mark = metrics_->sync();
+  const MetricsMark mark = records_->sync();
   state_.metrics_bytes = mark.bytes;
   state_.metrics_checksum = mark.checksum;
-  if (events_) events_->sync();
   folder_.checkpoints().save({in_.params, optimizer_, average_.get(), state_}, best_unsaved_, config_.keep_last);
   saved_step_ = state_.step;
   unsaved_ = best_unsaved_ = false;

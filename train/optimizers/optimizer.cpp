@@ -41,7 +41,7 @@ Optimizer::Optimizer(const OptimizerConfig& config, const ParamStore& params) : 
 }
 
 void Optimizer::step(ParamStore& params, double grad_scale, double lr) {
-  const Update update{params, grad_scale, lr, ++steps_, touched_rows(params)};
+  const Update update{params, grad_scale, lr, ++steps_, rows_with_gradient(params)};
   // Values, gradients (set to 0) and states are read and written.
   int64_t elements = 4 * visited(params, update.tables);
   for (const OptimizerState& state : states_) elements += 2 * visited(update, state);
@@ -51,7 +51,7 @@ void Optimizer::step(ParamStore& params, double grad_scale, double lr) {
 }
 
 double gradient_norm(const ParamStore& params, double grad_scale) {
-  const std::vector<kernels::TableRows> tables = touched_rows(params);
+  const std::vector<kernels::TableRows> tables = rows_with_gradient(params);
   const ProfileSpan span("gradient norm", Pass::none, visited(params, tables) * static_cast<int64_t>(sizeof(real)));
   double squares = kernels::sum_of_squares(params.grads(), params.dense_size());
   for (const kernels::TableRows& table : tables) squares += kernels::sum_of_squares(table);

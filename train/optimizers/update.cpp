@@ -34,7 +34,7 @@ const real* OptimizerState::of(const Param& param) const {
 
 real* OptimizerState::of(const Param& param) { return const_cast<real*>(std::as_const(*this).of(param)); }
 
-std::vector<kernels::TableRows> touched_rows(const ParamStore& params) {
+std::vector<kernels::TableRows> rows_with_gradient(const ParamStore& params) {
   std::vector<kernels::TableRows> tables;
   for (const Param& param : params.params()) {
     if (param.table < 0) continue;

@@ -57,7 +57,7 @@ struct Update {
 };
 
 /// The rows that have a gradient, of the store's tables that are updated by rows.
-std::vector<kernels::TableRows> touched_rows(const ParamStore& params);
+std::vector<kernels::TableRows> rows_with_gradient(const ParamStore& params);
 
 /// body(blocks, at) for every piece of `state`: the piece as what a kernel updates, and where it begins in the state.
 template <class Body>
