@@ -16,10 +16,16 @@ Var Var::leaf(Array value) {
   return var;
 }
 
-const Array& Var::grad() const {
+Array Var::grad() const {
   if (!has_grad()) throw std::logic_error("var: no gradient computed for shape " + to_string(shape()));
-  if (node_->slot->table >= 0) throw std::logic_error("var: a table that is updated by rows has RowGrads");
-  return node_->slot->grad;
+  const GradSlot& slot = *node_->slot;
+  if (slot.table < 0) return slot.grad;
+  const RowGrads& rows = slot.rows();
+  Array all = Array::zeros(shape());
+  for (int64_t i = 0; i < rows.count(); ++i)
+    kernels::copy(all.mutable_data() + rows.rows()[static_cast<size_t>(i)] * dim(1), rows.values().data() + i * dim(1),
+                  dim(1));
+  return all;
 }
 
 void Var::clear_grad() const {

@@ -44,8 +44,8 @@ class Var {
   /// False for an undefined Var: an op may get one as an optional input.
   bool needs_grad() const { return node_ != nullptr && node_->slot != nullptr; }
   bool has_grad() const { return needs_grad() && node_->slot->has_grad; }
-  /// Throws std::logic_error when no gradient has arrived, and for a table that is updated by rows.
-  const Array& grad() const;
+  /// Throws std::logic_error when no gradient has arrived. Of a table that is updated by rows: a copy with all its rows.
+  Array grad() const;
   /// Forgets the gradient; zeroes that of a parameter.
   void clear_grad() const;
   std::shared_ptr<GradSlot> slot() const { return node_ != nullptr ? node_->slot : nullptr; }

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/io/regular_file.hpp"
+
 namespace capstan {
 namespace {
 
@@ -69,23 +71,6 @@ bool is_unfinished_name(const std::string& name) {
   const size_t dot = rest.rfind('.');
   return dot != std::string::npos && dot > 0 && dot + 1 < rest.size() &&
          rest.find_first_not_of("0123456789", dot + 1) == std::string::npos;
-}
-
-const char* kind_name(mode_t mode) {
-  switch (mode & S_IFMT) {
-    case S_IFREG:
-      return "";
-    case S_IFLNK:
-      return "a symbolic link";
-    case S_IFDIR:
-      return "a folder";
-    case S_IFIFO:
-      return "a pipe";
-    case S_IFSOCK:
-      return "a socket";
-    default:
-      return "a device";
-  }
 }
 
 }  // namespace
@@ -160,22 +145,18 @@ void check_replaceable(const std::string& path) {
 }
 
 std::string read_file(const std::string& path) {
-  // Without O_NONBLOCK, opening a pipe would wait for a process that writes to it.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor < 0) throw_file_error("read", path, errno);
+  const OpenedPath opened = open_for_reading(path);
+  if (opened.error_number != 0) throw_file_error("read", path, opened.error_number);
+  if (opened.kind != nullptr) throw Error(fmt::format("cannot read {}: it is {}, not a file", path, opened.kind));
   struct Close {
     int descriptor;
     ~Close() { ::close(descriptor); }
-  } const close{descriptor};
-  struct stat status {};
-  if (::fstat(descriptor, &status) != 0) throw_file_error("read", path, errno);
-  if (!S_ISREG(status.st_mode))
-    throw Error(fmt::format("cannot read {}: it is {}, not a file", path, kind_name(status.st_mode)));
-  std::string content(static_cast<size_t>(status.st_size), '\0');
+  } const close{opened.descriptor};
+  std::string content(static_cast<size_t>(opened.size), '\0');
   for (size_t size = 0;;) {
     // A byte more than there should be: the file may have grown.
     if (size == content.size()) content.resize(size + std::max<size_t>(size / 2, 4096));
-    const ssize_t got = ::read(descriptor, content.data() + size, content.size() - size);
+    const ssize_t got = ::read(opened.descriptor, content.data() + size, content.size() - size);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw_file_error("read", path, errno);
     size += static_cast<size_t>(got);

@@ -1,6 +1,4 @@
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -8,31 +6,24 @@
 
 #include "core/io/file.hpp"
 #include "core/io/mapping_faults.hpp"
+#include "core/io/regular_file.hpp"
 
 namespace capstan {
 
 MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
-  // Without O_NONBLOCK, opening a pipe would wait for a process that writes to it.
-  const int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor < 0) throw_file_error("read", path_, errno);
-  struct stat status {};
-  const bool known = ::fstat(descriptor, &status) == 0;
-  const int error_number = errno;
-  if (!known || !S_ISREG(status.st_mode)) {
-    ::close(descriptor);
-    if (!known) throw_file_error("read", path_, error_number);
-    throw Error(fmt::format("cannot read {}: it is not a file", path_));
-  }
-  size_ = static_cast<size_t>(status.st_size);
+  const OpenedPath opened = open_for_reading(path_);
+  if (opened.error_number != 0) throw_file_error("read", path_, opened.error_number);
+  if (opened.kind != nullptr) throw Error(fmt::format("cannot read {}: it is {}, not a file", path_, opened.kind));
+  size_ = static_cast<size_t>(opened.size);
   if (size_ > 0) {
-    void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, opened.descriptor, 0);
     const int map_error = errno;
-    ::close(descriptor);
+    ::close(opened.descriptor);
     if (memory == MAP_FAILED) throw_file_error("read", path_, map_error);
     data_ = static_cast<const unsigned char*>(memory);
     note_mapping(data_, size_, path_.c_str());
   } else {
-    ::close(descriptor);
+    ::close(opened.descriptor);
   }
 }
 

@@ -14,13 +14,6 @@
 namespace capstan {
 namespace {
 
-const char* kind_of(mode_t mode) {
-  if (S_ISDIR(mode)) return "a folder";
-  if (S_ISFIFO(mode)) return "a pipe";
-  if (S_ISSOCK(mode)) return "a socket";
-  return "a device";
-}
-
 [[noreturn]] void cannot_open(const std::string& path, int error_number) {
   std::error_code unknown;
   if (error_number == ENOENT || error_number == ENOTDIR)
@@ -33,19 +26,45 @@ const char* kind_of(mode_t mode) {
 
 }  // namespace
 
-RegularFile::RegularFile(std::string path) : path_(std::move(path)) {
-  // Without O_NONBLOCK, opening a pipe waits for a process that writes to it.
-  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor_ < 0) cannot_open(path_, errno);
-  struct stat status {};
-  const int result = ::fstat(descriptor_, &status), error_number = errno;
-  if (result == 0 && S_ISREG(status.st_mode)) {
-    size_ = static_cast<uint64_t>(status.st_size);
-    return;
+const char* kind_name(unsigned mode) {
+  switch (mode & S_IFMT) {
+    case S_IFLNK:
+      return "a symbolic link";
+    case S_IFDIR:
+      return "a folder";
+    case S_IFIFO:
+      return "a pipe";
+    case S_IFSOCK:
+      return "a socket";
+    default:
+      return "a device";
   }
-  ::close(descriptor_);
-  if (result != 0) cannot_open(path_, error_number);
-  throw Error(fmt::format("{}: is {}; a file is needed here", path_, kind_of(status.st_mode)));
+}
+
+OpenedPath open_for_reading(const std::string& path) {
+  OpenedPath opened;
+  // Without O_NONBLOCK, opening a pipe waits for a process that writes to it.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  struct stat status {};
+  if (descriptor < 0 || ::fstat(descriptor, &status) != 0) {
+    opened.error_number = errno;
+  } else if (S_ISREG(status.st_mode)) {
+    opened.descriptor = descriptor;
+    opened.size = static_cast<uint64_t>(status.st_size);
+    return opened;
+  } else {
+    opened.kind = kind_name(status.st_mode);
+  }
+  if (descriptor >= 0) ::close(descriptor);
+  return opened;
+}
+
+RegularFile::RegularFile(std::string path) : path_(std::move(path)) {
+  const OpenedPath opened = open_for_reading(path_);
+  if (opened.error_number != 0) cannot_open(path_, opened.error_number);
+  if (opened.kind != nullptr) throw Error(fmt::format("{}: is {}; a file is needed here", path_, opened.kind));
+  descriptor_ = opened.descriptor;
+  size_ = opened.size;
 }
 
 RegularFile::~RegularFile() {

@@ -6,6 +6,18 @@
 
 namespace capstan {
 
+/// A path that was opened for reading, or why it could not be.
+struct OpenedPath {
+  int descriptor = -1;         // of a regular file; -1: none
+  uint64_t size = 0;           // in bytes
+  int error_number = 0;        // of the call that failed; 0: none did
+  const char* kind = nullptr;  // what it is instead of a regular file: "a pipe"
+};
+/// Never waits, not even for a pipe.
+OpenedPath open_for_reading(const std::string& path);
+/// What a file of this mode (of stat(2)) is called if it is not a regular one: "a symbolic link", "a folder".
+const char* kind_name(unsigned mode);
+
 /// A file that is open for reading.
 class RegularFile {
  public:

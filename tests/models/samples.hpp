@@ -98,6 +98,16 @@ inline Built<TextClassifier> classifier(const TextClassifierConfig& config, uint
   return built;
 }
 
+/// The gradients of all parameters, one after the other.
+inline std::vector<real> gradients_of(const ParamStore& store) {
+  std::vector<real> all;
+  for (const Param& param : store.params()) {
+    const std::vector<real> one = param.var.grad().to_vector();
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  return all;
+}
+
 inline Ids random_tokens(const Shape& shape, uint64_t seed, int64_t below = vocabulary) {
   RandomStream random({seed, 1});
   Ids ids(shape);

@@ -54,7 +54,8 @@ PassSums pass(const Built<LanguageModel>& built, const std::vector<Batch>& batch
     sums.loss += static_cast<double>(loss.sum.value().item());
     scope.backward(loss.sum);
   }
-  sums.gradient.assign(built.store->grads(), built.store->grads() + built.store->flat_size());
+  const std::vector<real> gradient = gradients_of(*built.store);
+  sums.gradient.assign(gradient.begin(), gradient.end());
   return sums;
 }
 

@@ -15,7 +15,7 @@ std::vector<real> gradients(const Task& task, ParamStore& store, const Batch& ba
   const ProfiledStep step(profile);
   TapeScope scope;
   scope.backward(task.loss(batch, context_of(batch, true)).sum);
-  return {store.grads(), store.grads() + store.flat_size()};
+  return gradients_of(store);
 }
 
 void check_profile(const Task& task, ParamStore& store, const Batch& batch) {

@@ -148,7 +148,7 @@ TEST_CASE("Muon follows its equations: wide, tall, square and stacked matrices")
         first += rows;
       }
       optimizer.step(store, 0.25, 0.05);
-      for (int64_t i = 0; i < store.flat_size(); ++i) REQUIRE(store.grads()[i] == 0);
+      for (int64_t i = 0; i < store.dense_size(); ++i) REQUIRE(store.grads()[i] == 0);
     }
     first = 0;
     for (const MuonReference& reference : references) {

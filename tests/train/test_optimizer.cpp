@@ -203,7 +203,7 @@ TEST_CASE("norm and updates do not depend on the number of threads") {
     ParamStore store;
     fill_store(store, 100003, 70001);
     RandomStream random({1, 1});
-    for (int64_t i = 0; i < store.flat_size(); ++i) store.grads()[i] = static_cast<real>(random.normal());
+    for (int64_t i = 0; i < store.dense_size(); ++i) store.grads()[i] = static_cast<real>(random.normal());
     norms[count - 1] = gradient_norm(store, 1);
     Optimizer optimizer(AdamWConfig{}, store);
     optimizer.step(store, 1, 0.01);

@@ -136,7 +136,7 @@ TEST_CASE("gradients of finalized parameters add up in the flat block, and are c
   for (size_t i = 0; i < flags.size(); ++i)
     if (!flags[i]) CHECK(store.grads()[i] == 0);
   store.clear_grads();
-  for (int64_t i = 0; i < store.flat_size(); ++i) CHECK(store.grads()[i] == 0);
+  for (int64_t i = 0; i < store.dense_size(); ++i) CHECK(store.grads()[i] == 0);
   store.values()[store.find("full").offset] = 42;  // as an optimizer would
   CHECK(held.value()[0] == 42);
 }
