@@ -23,7 +23,7 @@ void StepSums::add(const StepSums& other) {
 
 int64_t lane_count(int64_t rows, int64_t columns, int64_t setting) {
   if (setting > 0) return std::max<int64_t>(1, std::min(setting, rows));
-  // columns is at least rows * columns / rows, so nothing here is larger than the batch itself.
+  // A batch of this shape exists, so the product does not overflow.
   const int64_t wanted =
       std::clamp<int64_t>(rows * columns / least_tokens, 1, std::min(most_lanes, std::max<int64_t>(rows, 1)));
   for (int64_t count = wanted; 2 * count > wanted; --count)
