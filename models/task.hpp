@@ -15,7 +15,8 @@ struct TaskLoss {
   int64_t correct = 0;  // targets whose label got the highest logit; counted in evaluation only
 };
 
-/// A model together with its loss. Const: parameters live in the ParamStore.
+/// A model together with its loss. Const: parameters live in the ParamStore. loss() is called by several threads at once
+/// (lanes, evaluation), so it must not change any state of the model.
 class Task {
  public:
   virtual ~Task() = default;

@@ -99,7 +99,7 @@ int evaluate_run(const EvalOptions& options) {
         "--set: the model was trained without data.documents or data.separator and lacks the token that they "
         "add; leave these keys unchanged, or train a model with them");
   set_threads(static_cast<int>(run.config.threads));
-  reserve_blas_memory();
+  reserve_product_memory();
   const Split split = split_named(options.split);
   const std::unique_ptr<DataSource> data = open_saved_data(run);
   for (const std::string& line : data->left_out()) log_info(line);

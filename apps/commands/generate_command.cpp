@@ -72,7 +72,7 @@ int generate_text(const GenerateCommandOptions& options) {
     if (stop.empty()) throw ConfigError("--stop: the text must not be empty");
   const SavedRun run = open_run(options.run);
   set_threads(static_cast<int>(run.config.threads));
-  reserve_blas_memory();
+  reserve_product_memory();
   const LanguageModel& model = run.model->language_model();
   std::vector<int32_t> prompt = run.tokenizer->encode(options.prompt, "--prompt");
   const std::optional<int32_t> end = end_of_document(run);

@@ -116,7 +116,7 @@ class Predictor {
 int predict(const PredictOptions& options) {
   const SavedRun run = open_run(options.run);
   set_threads(static_cast<int>(run.config.threads));
-  reserve_blas_memory();
+  reserve_product_memory();
   Predictor predictor(run, options);
   std::ifstream file;
   if (options.file != "-") {

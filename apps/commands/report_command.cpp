@@ -48,7 +48,7 @@ void add_model_view(const ReportOptions& options, Split split, ReportedRun& repo
   try {
     const SavedRun run = open_run(reported.record.folder);
     set_threads(static_cast<int>(run.config.threads));
-    reserve_blas_memory();
+    reserve_product_memory();
     std::vector<int32_t> tokens;
     if (!options.text.empty()) tokens = example_tokens(*run.tokenizer, options.text);
     try {

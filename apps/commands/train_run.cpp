@@ -79,7 +79,7 @@ int train_run(const RunConfig& config, const TrainRunOptions& options) {
   if (!options.force)
     if (const auto memory = memory_problem(config, extent_of(config, data), memory_limit()))
       throw ConfigError(memory->key + ": " + memory->message);
-  reserve_blas_memory();
+  reserve_product_memory();
   RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
   model.balance_classes(data.class_counts());
 

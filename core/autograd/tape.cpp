@@ -196,6 +196,11 @@ void Tape::deliver(const Record& record, size_t input, Grad grad) const {
 void Tape::deliver_rows(const Record& record, size_t input, RowGrads rows) const {
   GradSlot& slot = *record.inputs[input];
   if (rows.empty()) return;
+  if (slot.shape.rank() != 2 || rows.values().dim(1) != slot.shape[1] || rows.rows().front() < 0 ||
+      rows.rows().back() >= slot.shape[0])
+    throw std::logic_error(fmt::format("{}: the pullback returned rows {} to {} of width {} for a table of shape {}",
+                                       record.op, rows.rows().front(), rows.rows().back(), rows.values().dim(1),
+                                       slot.shape));
   if (options_.checked) check_finite(rows.values(), record.op, "a gradient");
   const ProfileSpan span;
   if (slot.table >= 0) {

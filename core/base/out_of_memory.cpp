@@ -1,5 +1,7 @@
 #include "core/base/out_of_memory.hpp"
 
+#include <sys/mman.h>
+
 #include <cstdio>
 
 namespace capstan {
@@ -15,6 +17,12 @@ OutOfMemory::OutOfMemory(size_t bytes, const char* purpose) noexcept {
   const bool many = bytes >= megabyte;
   std::snprintf(text_, sizeof(text_), "out of memory (wanted %zu %s%s%s)", many ? bytes / megabyte : bytes,
                 many ? "MB" : "bytes", purpose != nullptr ? " for " : "", purpose != nullptr ? purpose : "");
+}
+
+void check_available(size_t bytes, const char* purpose) {
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw OutOfMemory(bytes, purpose);
+  ::munmap(memory, bytes);
 }
 
 MemoryFor::MemoryFor(const char* purpose) noexcept : outer_(current_purpose) { current_purpose = purpose; }

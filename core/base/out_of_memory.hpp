@@ -18,6 +18,9 @@ class OutOfMemory : public std::bad_alloc {
   char text_[200];
 };
 
+/// Throws OutOfMemory unless the system gives so much memory now.
+void check_available(size_t bytes, const char* purpose);
+
 /// While it lives, an OutOfMemory of the calling thread says that the memory was wanted for `purpose`, a string literal
 /// such as "the text of the training data". The innermost one counts.
 class MemoryFor {

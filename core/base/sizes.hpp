@@ -6,7 +6,7 @@
 
 namespace capstan {
 
-/// The most elements that an array may have: their bytes, at up to 16 bytes each, still fit into int64_t. No machine has
+/// The most elements that an array may have: their bytes, at up to 8 bytes each, still fit into int64_t. No machine has
 /// as much memory.
 constexpr int64_t most_elements = int64_t{1} << 59;
 

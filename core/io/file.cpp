@@ -152,9 +152,10 @@ std::string read_file(const std::string& path) {
     int descriptor;
     ~Close() { ::close(descriptor); }
   } const close{opened.descriptor};
-  std::string content(static_cast<size_t>(opened.size), '\0');
+  // With room for one byte more than there should be: the read that gets none is the end.
+  std::string content(static_cast<size_t>(opened.size) + 1, '\0');
   for (size_t size = 0;;) {
-    // A byte more than there should be: the file may have grown.
+    // The file has grown.
     if (size == content.size()) content.resize(size + std::max<size_t>(size / 2, 4096));
     const ssize_t got = ::read(opened.descriptor, content.data() + size, content.size() - size);
     if (got < 0 && errno == EINTR) continue;

@@ -18,7 +18,9 @@ int threads();
 /// Denormals become zero, for the calling thread: e^-90 would otherwise cost a hundred times more than e^-80.
 inline void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
 
-/// Does what begins here run on the calling thread alone: on a thread of a parallel region, or in a OneThread scope?
+/// Does what begins here run on the calling thread alone: in the body of a parallel loop, or in a OneThread scope? The
+/// body of a loop that would have been split is one on a single thread, too: what depends on this depends on shapes, not
+/// on how many threads there are.
 bool in_parallel();
 
 /// How many work buffers a loop that begins here needs: 1 in a OneThread scope, else threads().
@@ -58,16 +60,21 @@ class OneThread {
 };
 
 /// body(begin, end) over contiguous pieces of [0, count), one per thread; one piece on the calling thread when count is
-/// below 2 * grain or a parallel region is running. The split depends on count, grain and threads() only. An exception
+/// below 2 * grain or a parallel loop is running. The split depends on count, grain and threads() only. An exception
 /// of the first piece that threw is thrown again.
 template <class Body>
 void parallel_for(int64_t count, int64_t grain, const Body& body) {
-  const int64_t pieces = in_parallel() ? 1 : std::min<int64_t>(threads(), count / std::max<int64_t>(grain, 1));
+  const int64_t most = in_parallel() ? 1 : count / std::max<int64_t>(grain, 1);
   flush_denormals();
-  if (pieces <= 1) {
+  if (most <= 1) {
     if (count > 0) body(int64_t{0}, count);
     return;
   }
+  if (threads() == 1) {
+    const OneThread alone;
+    return body(int64_t{0}, count);
+  }
+  const int64_t pieces = std::min<int64_t>(threads(), most);
   std::exception_ptr error;
 #pragma omp parallel num_threads(static_cast <int>(pieces))
   {
@@ -88,7 +95,12 @@ void parallel_for(int64_t count, int64_t grain, const Body& body) {
 template <class Body>
 void parallel_units(int64_t count, const Body& body) {
   flush_denormals();
-  if (count <= 1 || in_parallel() || threads() == 1) {
+  if (count <= 1 || in_parallel()) {
+    for (int64_t unit = 0; unit < count; ++unit) body(unit);
+    return;
+  }
+  if (threads() == 1) {
+    const OneThread alone;
     for (int64_t unit = 0; unit < count; ++unit) body(unit);
     return;
   }

@@ -93,19 +93,19 @@ kernels::AftInput AftTiles::input(const Unit& unit, int64_t position) const {
           token + layout_.width + layout_.keys() + unit.group->channel, stride};
 }
 
-void AftTiles::allocate_work(bool backward) {
+void AftTiles::allocate_work(bool backward, int64_t count) {
   const int64_t granule = 64 / sizeof(real);
   const int64_t exp_rows = (max_sources_ + 2) * max_columns_, rows = layout_.tile * max_columns_;
   const int64_t dlogits = bias_.heads() * layout_.tile * weight_stride_;
   work_stride_ = round_up(max_columns_, granule) + round_up(exp_rows, granule) + round_up(rows, granule);
   if (backward) work_stride_ += round_up(exp_rows, granule) + round_up(dlogits, granule);
-  work_ = Array(Shape{team_size(), work_stride_});
+  work_ = Array(Shape{count, work_stride_});
 }
 
-AftTiles::Work AftTiles::work(int64_t thread) {
+AftTiles::Work AftTiles::work(int64_t index) {
   const int64_t granule = 64 / sizeof(real);
   Work work{};
-  work.reference = work_.mutable_data() + thread * work_stride_;
+  work.reference = work_.mutable_data() + index * work_stride_;
   work.exp_rows = work.reference + round_up(max_columns_, granule);
   work.rows = work.exp_rows + round_up((max_sources_ + 2) * max_columns_, granule);
   work.gradient_rows = work.rows + round_up(layout_.tile * max_columns_, granule);
@@ -221,7 +221,7 @@ void AftTiles::pack(const Unit& unit, const Work& work) const {
 void AftTiles::forward(real* y, real* average, real* denominator) {
   for (real* const rows : {y, average}) fill_padding(rows, layout_.width, layout_.segments, 0);
   fill_padding(denominator, layout_.keys(), layout_.segments, 0);
-  allocate_work(false);
+  allocate_work(false, team_size());
   for (const Run& run : runs_) {
     prepare_weights(tiles_[static_cast<size_t>(run.begin)]);
     const int64_t tile_count = run.end - run.begin;

@@ -61,7 +61,7 @@ class AftTiles {
   struct Run {
     int64_t begin, end;
   };
-  /// Work memory of one thread.
+  /// Work memory of one thread or part.
   struct Work {
     real *reference, *exp_rows, *rows, *gradient_rows, *dlogits;
   };
@@ -73,8 +73,10 @@ class AftTiles {
   /// False when the document ends before the tile.
   bool make_unit(int64_t index, int64_t tile_index, Unit& unit) const;
   kernels::AftInput input(const Unit& unit, int64_t position) const;
-  Work work(int64_t thread);
-  void allocate_work(bool backward);
+  Work work(int64_t index);
+  void allocate_work(bool backward, int64_t count);
+  /// Into how many parts the units of a pullback are cut. Each has a gradient of w of its own.
+  int64_t parts() const;
 
   void scan_carries();
   kernels::AftState prefix(const Unit& unit) const { return carry(prefixes_, unit); }

@@ -10,6 +10,11 @@
 #include "core/products/gemm.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
+namespace {
+
+constexpr int64_t most_parts = 8;
+
+}  // namespace
 
 kernels::AftGradient AftTiles::gradient(const Unit& unit, int64_t position, real* dqkv) const {
   real* const token = dqkv + (unit.row + position) * layout_.stride();
@@ -20,7 +25,7 @@ kernels::AftGradient AftTiles::gradient(const Unit& unit, int64_t position, real
 void AftTiles::backward(const real* dy, const real* average, const real* denominator, real* dqkv) {
   const Gradients g{dy, average, denominator, dqkv};
   kernels::fill(dqkv, qkv_.size(), real{0});
-  allocate_work(true);
+  allocate_work(true, std::max<int64_t>(parts(), team_size()));
   const int64_t tile_count = static_cast<int64_t>(tiles_.size());
   if (layout_.window > 0) {
     const Shape shape{static_cast<int64_t>(layout_.segments.spans().size()), tile_count, total_columns_};
@@ -39,15 +44,18 @@ void AftTiles::backward(const real* dy, const real* average, const real* denomin
   });
 }
 
+int64_t AftTiles::parts() const { return in_parallel() ? 1 : std::clamp<int64_t>(unit_count(), 1, most_parts); }
+
 void AftTiles::backward_run(const Run& run, const Gradients& g) {
   prepare_weights(tiles_[static_cast<size_t>(run.begin)]);
-  const int64_t dlogit_count = bias_.heads() * layout_.tile * weight_stride_;
-  std::vector<Array> exact(static_cast<size_t>(team_size()));
-  for (int64_t thread = 0; thread < team_size(); ++thread) kernels::fill(work(thread).dlogits, dlogit_count, real{0});
-  // Neighbouring tiles share sources, so one thread takes all tiles of a unit.
-  parallel_for(unit_count(), 1, [&](int64_t begin, int64_t end) {
-    const size_t thread = static_cast<size_t>(thread_index());
-    for (int64_t index = begin; index < end; ++index) {
+  const int64_t dlogit_count = bias_.heads() * layout_.tile * weight_stride_, count = parts();
+  std::vector<Array> exact(static_cast<size_t>(count));
+  parallel_units(count, [&](int64_t part) {
+    const Work mine = work(part);
+    kernels::fill(mine.dlogits, dlogit_count, real{0});
+    Array& exact_dlogits = exact[static_cast<size_t>(part)];
+    // Neighbouring tiles share sources, so one thread takes all tiles of a unit.
+    for (int64_t index = unit_count() * part / count; index < unit_count() * (part + 1) / count; ++index) {
       Unit unit{};
       for (int64_t i = run.begin; i < run.end && make_unit(index, i, unit); ++i) {
         const real* const d = g.denominator + (unit.row + unit.tile->t0) * layout_.keys() + unit.group->key;
@@ -55,8 +63,8 @@ void AftTiles::backward_run(const Run& run, const Gradients& g) {
         for (int64_t t = 0; t < unit.targets; ++t)
           for (int64_t key = 0; key < unit.group->shape.keys(); ++key)
             inexact = inexact || !(d[t * layout_.keys() + key] > 0);
-        if (inexact && exact[thread].empty()) exact[thread] = Array::zeros(Shape{dlogit_count});
-        backward_unit(unit, work(static_cast<int64_t>(thread)), g, inexact ? exact[thread].mutable_data() : nullptr);
+        if (inexact && exact_dlogits.empty()) exact_dlogits = Array::zeros(Shape{dlogit_count});
+        backward_unit(unit, mine, g, inexact ? exact_dlogits.mutable_data() : nullptr);
       }
     }
   });
@@ -132,14 +140,14 @@ void AftTiles::keep_carry_gradient(const Unit& unit, const Work& work, bool is_p
 }
 
 void AftTiles::finish_run(const AftTile& tile, const std::vector<Array>& exact) {
-  const int64_t threads_used = work_.dim(0);
+  const int64_t count = static_cast<int64_t>(exact.size());
   for (int64_t head = 0; head < bias_.heads(); ++head) {
     real* const total = work(0).dlogits + head * layout_.tile * weight_stride_;
     for (int64_t row = 0; row < tile.targets(); ++row) {
       const int64_t offset = (head * layout_.tile + row) * weight_stride_ + 1;
       real* const dlogit = total + row * weight_stride_ + 1;
-      for (int64_t thread = 1; thread < threads_used; ++thread)
-        for (int64_t s = 0; s < tile.sources(); ++s) dlogit[s] += work(thread).dlogits[offset + s];
+      for (int64_t part = 1; part < count; ++part)
+        for (int64_t s = 0; s < tile.sources(); ++s) dlogit[s] += work(part).dlogits[offset + s];
       for (int64_t s = 0; s < tile.sources(); ++s) dlogit[s] *= weights_[offset + s];
       for (const Array& part : exact)
         for (int64_t s = 0; !part.empty() && s < tile.sources(); ++s) dlogit[s] += part[offset + s];

@@ -88,16 +88,17 @@ void AttentionTiles::backward_unit(const BackwardUnit& unit, const Work& work, c
   }
 }
 
-/// One where pieces and heads alone keep all threads busy.
+/// Two where pieces and heads alone are few units of work to share out.
 int64_t AttentionTiles::parts_per_unit() const {
+  if (in_parallel()) return 1;
   double total = 0, largest = 0;
   for (const Piece& piece : pieces_) {
     const double cost = static_cast<double>(piece.length) * static_cast<double>(piece.length);
     total += cost * static_cast<double>(heads());
     largest = std::max(largest, cost);
   }
-  constexpr double units_per_thread = 4;
-  return largest * units_per_thread * team_size() > total ? team_size() : 1;
+  constexpr double enough_units = 8;
+  return largest * enough_units > total ? 2 : 1;
 }
 
 void AttentionTiles::backward(const AttentionResults& results, const AttentionGradients& gradients) {

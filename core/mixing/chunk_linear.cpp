@@ -43,12 +43,13 @@ void for_each_state(Iterator begin, Iterator end, bool causal, const Add& add, c
   }
 }
 
-/// body(chunks, state) for every document; `state` is work space of `size` elements. Enough documents go one to a
-/// thread; otherwise they follow each other and the threads share every product.
+/// body(chunks, state) for every document; `state` is work space of `size` elements. Documents go one to a
+/// thread; where one of them is longer than the others together they follow each other, and the threads share every
+/// product.
 template <class Body>
 void for_each_document(const Segments& segments, const ChunkLinearOptions& options, int64_t size, const Body& body) {
   const std::vector<Segments::Span>& spans = segments.spans();
-  const bool alone = in_parallel() || segments.valid() < segments.longest() * team_size();
+  const bool alone = in_parallel() || segments.valid() < 2 * segments.longest();
   Array work(Shape{alone ? 1 : team_size(), size});
   real* const states = work.mutable_data();
   const auto one = [&](const Segments::Span& span, real* state) {

@@ -61,8 +61,11 @@ Var embedding_bag(const Var& table, Bags bags) {
   declare_traffic((static_cast<int64_t>(bags.ids.size()) * table.dim(1) + y.size()) *
                   static_cast<int64_t>(sizeof(real)));
   const auto saved = std::make_shared<const Bags>(std::move(bags));
-  return make_var("embedding_bag", std::move(y), {table},
-                  [saved](const Array& g, const Needs&) -> Grads { return {scattered(*saved, g)}; });
+  return make_var("embedding_bag", std::move(y), {table}, [saved](const Array& g, const Needs&) -> Grads {
+    RowGrads rows = scattered(*saved, g);
+    declare_traffic((g.size() + rows.values().size()) * static_cast<int64_t>(sizeof(real)));
+    return {std::move(rows)};
+  });
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,7 +1,6 @@
 #include "core/products/blas_info.hpp"
 
 #include <cblas.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,18 +27,11 @@ namespace {
 
 constexpr const char* blas_purpose = "OpenBLAS's work memory: raise ulimit -v, or lower the key threads";
 
-/// Throws unless the system gives so much memory now.
-void check_available(size_t bytes) {
-  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw OutOfMemory(bytes, blas_purpose);
-  ::munmap(memory, bytes);
-}
-
 /// Work memory of OpenBLAS, returned to it for its later products.
 class BlasMemory {
  public:
   BlasMemory() {
-    check_available(blas_thread_bytes);
+    check_available(blas_thread_bytes, blas_purpose);
     memory_ = blas_memory_alloc(0);
   }
   ~BlasMemory() { blas_memory_free(memory_); }
@@ -81,7 +73,8 @@ void set_threads(int threads) {
 
 int threads() { return thread_setting(); }
 
-void reserve_blas_memory() {
+void reserve_product_memory() {
+  make_onednn_kernels();
   if (blas_memory_alloc == nullptr || blas_memory_free == nullptr) return;
   std::deque<BlasMemory> together;
   for (int thread = 0; thread < threads(); ++thread) together.emplace_back();

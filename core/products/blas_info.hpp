@@ -20,12 +20,13 @@ BlasInfo blas_info();
 /// of 2023, a fifth of the speed of "SkylakeX").
 std::string better_blas_core();
 
-/// Takes the work memory that OpenBLAS needs for products on all threads() at once. Later it would take it in the middle of
-/// a product, and spin for ever where memory is refused. Throws OutOfMemory.
-void reserve_blas_memory();
+/// Takes the memory that the libraries keep: OpenBLAS's work memory for products on all threads() at once, and oneDNN's
+/// machine code. Later they would take it in the middle of a product; where it is refused, OpenBLAS spins for ever and
+/// oneDNN crashes. Throws OutOfMemory.
+void reserve_product_memory();
 
-/// OpenBLAS takes work memory before main, and spins for ever where it is refused.
-/// The bytes it takes for each of its threads.
+/// The bytes of work memory that OpenBLAS takes for each of its threads; it takes the first before main, and spins for
+/// ever where it is refused.
 constexpr unsigned long blas_thread_bytes = 128ul << 20;
 
 /// For the first line of main(), never called by the library: OpenBLAS and OpenMP read their settings before main, so

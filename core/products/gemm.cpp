@@ -10,6 +10,11 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
+/// So many products, whose operands are so many elements apart.
+struct Batched {
+  int64_t count, a_step, b_step, c_step;
+};
+
 /// The operand from row (or, transposed, column) `first` of its outer side on.
 template <class T>
 MatrixOf<T> rows_from(const MatrixOf<T>& a, int64_t first) {
@@ -22,8 +27,28 @@ MatrixOf<T> columns_from(const MatrixOf<T>& b, int64_t first) {
 
 /// Below this many multiply-adds a second thread costs more than it brings.
 constexpr int64_t serial_work = 64 * 64 * 64;
-/// Pieces start at multiples of this, so that no thread gets a ragged edge in the middle of the matrix.
+/// Pieces start at multiples of this, so that none gets a ragged edge in the middle of the matrix.
 constexpr int64_t piece_granule = 16;
+/// A piece packs its operands for itself, which costs 1 to 2 % of the product at this size and more below it.
+constexpr int64_t piece_size = 1024;
+
+/// The pieces of C along its longer side, a function of the shape: the libraries add in an order that depends on it.
+struct Pieces {
+  bool rows;
+  int64_t length, count;
+  int64_t begin(int64_t piece) const {
+    const int64_t granules = (length + piece_granule - 1) / piece_granule;
+    return std::min(granules * piece / count * piece_granule, length);
+  }
+};
+
+/// At least two, unless the products of a batch are enough to share out.
+Pieces cut(int64_t batch, int64_t m, int64_t n, int64_t k) {
+  constexpr int64_t enough = 8;
+  const int64_t length = std::max(m, n);
+  const bool whole = in_parallel() || batch >= enough || length <= piece_granule || m * n * k < serial_work;
+  return {m >= n, length, whole ? 1 : std::max<int64_t>(2, length / piece_size)};
+}
 
 template <class T>
 void scale_only(int64_t m, int64_t n, T* c, int64_t c_stride, T beta) {
@@ -32,22 +57,36 @@ void scale_only(int64_t m, int64_t n, T* c, int64_t c_stride, T beta) {
       c[row * c_stride + column] = beta == 0 ? 0 : beta * c[row * c_stride + column];
 }
 
-/// one(rows, columns, A's part, B's part, C's part) for pieces of C along its longer side, one per thread.
+/// one(rows, columns, A's part, B's part, C's part) for one of the pieces.
 template <class Factor, class T, class One>
-void split(int64_t m, int64_t n, int64_t k, const MatrixOf<Factor>& a, const MatrixOf<Factor>& b, T* c,
-           int64_t c_stride, T beta, const One& one) {
+void run_piece(const Pieces& pieces, int64_t piece, int64_t m, int64_t n, const MatrixOf<Factor>& a,
+               const MatrixOf<Factor>& b, T* c, int64_t c_stride, const One& one) {
+  const int64_t first = pieces.begin(piece), size = pieces.begin(piece + 1) - first;
+  if (pieces.rows)
+    one(size, n, rows_from(a, first), b, c + first * c_stride);
+  else
+    one(m, size, a, columns_from(b, first), c + first);
+}
+
+/// The pieces of all products of a batch, shared out to the threads.
+template <class Factor, class T, class One>
+void split(const Batched& batch, int64_t m, int64_t n, int64_t k, const MatrixOf<Factor>& a, const MatrixOf<Factor>& b,
+           T* c, int64_t c_stride, T beta, const One& one) {
   if (m == 0 || n == 0) return;
-  if (k == 0) return scale_only(m, n, c, c_stride, beta);
-  const ProductSpan span(m, n, k);
-  const bool split_rows = m >= n;
-  const int64_t granules = ((split_rows ? m : n) + piece_granule - 1) / piece_granule;
-  const int64_t grain = m * n * k < serial_work ? granules : 1;
-  parallel_for(granules, grain, [&](int64_t begin, int64_t end) {
-    const int64_t first = begin * piece_granule;
-    if (split_rows)
-      one(std::min(end * piece_granule, m) - first, n, rows_from(a, first), b, c + first * c_stride);
-    else
-      one(m, std::min(end * piece_granule, n) - first, a, columns_from(b, first), c + first);
+  if (k == 0) {
+    for (int64_t i = 0; i < batch.count; ++i) scale_only(m, n, c + i * batch.c_step, c_stride, beta);
+    return;
+  }
+  const ProductSpan span(batch.count * m, n, k);
+  const Pieces pieces = cut(batch.count, m, n, k);
+  const int64_t units = batch.count * pieces.count, grain = batch.count * m * n * k < serial_work ? units : 1;
+  parallel_for(units, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t unit = begin; unit < end; ++unit) {
+      const int64_t i = unit / pieces.count;
+      run_piece(pieces, unit % pieces.count, m, n, MatrixOf<Factor>{a.data + i * batch.a_step, a.stride, a.transpose},
+                MatrixOf<Factor>{b.data + i * batch.b_step, b.stride, b.transpose}, c + i * batch.c_step, c_stride,
+                one);
+    }
   });
 }
 
@@ -57,17 +96,13 @@ constexpr bool is_transposed(Transpose transpose) { return transpose == Transpos
 
 void gemm(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView& b, real* c, int64_t c_stride,
           real alpha, real beta) {
-  split(m, n, k, a, b, c, c_stride, beta,
-        [=](int64_t rows, int64_t columns, const MatrixView& left, const MatrixView& right, real* out) {
-          multiply(Product<real>{rows, columns, k, left.data, left.stride, is_transposed(left.transpose), right.data,
-                                 right.stride, is_transposed(right.transpose), out, c_stride, alpha, beta});
-        });
+  gemm_batched(1, m, n, k, a, 0, b, 0, c, c_stride, 0, alpha, beta);
 }
 
 void gemm(int64_t m, int64_t n, int64_t k, const Bf16View& a, const Bf16View& b, float* c, int64_t c_stride,
           float beta) {
   check(beta == 0 || beta == 1, "gemm: bf16 products need beta 0 or 1, got {}", beta);
-  split(m, n, k, a, b, c, c_stride, beta,
+  split({1, 0, 0, 0}, m, n, k, a, b, c, c_stride, beta,
         [=](int64_t rows, int64_t columns, const Bf16View& left, const Bf16View& right, float* out) {
           multiply(Bf16Product{rows, columns, k, left.data, left.stride, is_transposed(left.transpose), right.data,
                                right.stride, is_transposed(right.transpose), out, c_stride, beta == 1});
@@ -77,18 +112,11 @@ void gemm(int64_t m, int64_t n, int64_t k, const Bf16View& a, const Bf16View& b,
 void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixView& a, int64_t a_step,
                   const MatrixView& b, int64_t b_step, real* c, int64_t c_stride, int64_t c_step, real alpha,
                   real beta) {
-  const auto one = [&](int64_t i) {
-    gemm(m, n, k, {a.data + i * a_step, a.stride, a.transpose}, {b.data + i * b_step, b.stride, b.transpose},
-         c + i * c_step, c_stride, alpha, beta);
-  };
-  const ProductSpan span(0, 0, 0);  // the products count themselves
-  if (batch < team_size()) {
-    for (int64_t i = 0; i < batch; ++i) one(i);
-  } else {
-    parallel_for(batch, m * n * k * batch < serial_work ? batch : 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) one(i);
-    });
-  }
+  split({batch, a_step, b_step, c_step}, m, n, k, a, b, c, c_stride, beta,
+        [=](int64_t rows, int64_t columns, const MatrixView& left, const MatrixView& right, real* out) {
+          multiply(Product<real>{rows, columns, k, left.data, left.stride, is_transposed(left.transpose), right.data,
+                                 right.stride, is_transposed(right.transpose), out, c_stride, alpha, beta});
+        });
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,6 +1,6 @@
-// Matrix products: one interface to two libraries (core/products/gemm_backend.hpp). Rows are split among our own
-// threads and a library runs each piece on one thread, which reaches a higher share of the machine's rate
-// than the library's own threading.
+// Matrix products: one interface to two libraries (core/products/gemm_backend.hpp). A product is cut into pieces that
+// depend on its shape alone, and a library computes each piece on one thread: this reaches a higher share of the
+// machine's rate than the library's own threading, and gives the same bits on any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct MatrixOf {
 using MatrixView = MatrixOf<real>;
 using Bf16View = MatrixOf<Bf16>;
 
-/// C (m, n) = alpha * A (m, k) * B (k, n) + beta * C; with beta = 0 the old content of C is never read. Splits the
-/// longer side of C among the threads; inside a parallel region runs on the calling thread alone.
+/// C (m, n) = alpha * A (m, k) * B (k, n) + beta * C; with beta = 0 the old content of C is never read. Cut along
+/// the longer side of C, unless it runs on the calling thread alone (in_parallel).
 void gemm(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView& b, real* c, int64_t c_stride,
           real alpha = 1, real beta = 0);
 

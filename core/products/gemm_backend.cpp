@@ -3,9 +3,12 @@
 #include <cblas.h>
 #include <omp.h>
 
+#include <vector>
+
 #include "core/array/array.hpp"
 #include "core/base/bf16.hpp"
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/onednn_bf16.hpp"
 
@@ -82,6 +85,22 @@ void call_onednn(const Product<float>& p) {
 #endif
 
 }  // namespace
+
+void make_onednn_kernels() {
+#ifdef CAPSTAN_ONEDNN
+  if (gemm_backend() != GemmBackend::onednn) return;
+  check_available(size_t{16} << 20, "the machine code of oneDNN");  // it takes 3 MB
+  constexpr int64_t size = 64;
+  const std::vector<float> a(size * size), b(size * size);
+  std::vector<float> c(size * size);
+  const OneThreadProducts one_thread;
+  for (const bool a_transposed : {false, true})
+    for (const bool b_transposed : {false, true})
+      for (const float beta : {0.0F, 1.0F})
+        call_onednn(
+            {size, size, size, a.data(), size, a_transposed, b.data(), size, b_transposed, c.data(), size, 1, beta});
+#endif
+}
 
 GemmBackend gemm_backend() { return backend_setting(); }
 

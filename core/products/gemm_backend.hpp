@@ -18,6 +18,11 @@ void set_gemm_backend(GemmBackend backend);
 /// "2.6.3"; empty in a build without oneDNN.
 std::string onednn_version();
 
+/// oneDNN generates machine code at the first product of a kind, and crashes where memory is refused for it: this makes
+/// that of products of floats, after a look whether there is enough memory. Nothing in a build without oneDNN. Throws
+/// OutOfMemory.
+void make_onednn_kernels();
+
 /// How products of bf16 matrices are computed.
 enum class Bf16Backend {
   onednn,  // the CPU's bf16 instructions; on a CPU with AVX-512 but without them oneDNN imitates them, very slowly

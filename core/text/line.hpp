@@ -1,3 +1,4 @@
+// Lines of a stream, of a bounded length.
 #pragma once
 
 #include <cstddef>

@@ -56,6 +56,15 @@ Utf8Character first_character(std::string_view text) {
   return {State::valid, code_point, begin.length};
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const Utf8Character next = first_character(text);
+    if (next.state != Utf8Character::State::valid) return false;
+    text.remove_prefix(next.bytes);
+  }
+  return true;
+}
+
 void check_utf8(std::string_view text, const std::string& file, TextPlace& place) {
   for (size_t at = 0; at < text.size();) {
     if (const size_t plain = plain_front(text.substr(at)); plain > 0) {

@@ -18,6 +18,8 @@ struct Utf8Character {
 /// Throws std::invalid_argument for an empty text.
 Utf8Character first_character(std::string_view text);
 
+bool is_utf8(std::string_view text);
+
 /// Throws Error "file:line:column: ..." at the first byte that is not UTF-8. Columns count characters from 1; the text
 /// begins at line `first_line` of the file.
 void check_utf8(std::string_view text, const std::string& file, int64_t first_line = 1);

@@ -55,7 +55,8 @@ class Mixer {
  public:
   virtual ~Mixer() = default;
 
-  /// x: (B, T, D) -> (B, T, D). Tokens see what context.segments and the mixer's causality let them see.
+  /// x: (B, T, D) -> (B, T, D). Tokens see what context.segments and the mixer's causality let them see. Called by
+  /// several threads at once (lanes, evaluation), so it must not change any state of the mixer.
   virtual Var forward(const Var& x, const Context& context) const = 0;
 
   /// State for `batch` sequences. Throws std::logic_error for a bidirectional mixer.

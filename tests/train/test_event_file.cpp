@@ -136,6 +136,23 @@ TEST_CASE("what follows the kept records is told apart: later steps, a torn end,
   }
 }
 
+TEST_CASE("a validation at the step where a session began stays") {
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "run");
+  const std::string run = (folder / "run").string();
+  {
+    EventFile file(run, 4, false, no_warning);
+    file.add({{"event", "valid"}, {"step", 4}, {"loss", 1.0}, {"bits", 1.0}, {"accuracy", 0.5}});
+    file.add(train_line(5));
+    file.sync();
+  }
+  const std::string content = read_text(event_files(run).at(0));
+  const EventsKept kept = events_until(content, 4);
+  CHECK(contains(content.substr(0, kept.bytes), "valid/loss"));
+  CHECK_FALSE(contains(content.substr(0, kept.bytes), "train/loss"));
+  CHECK(events_until(content, 3).bytes < kept.bytes);
+}
+
 TEST_CASE("a damaged event file is copied before it is cut, and TensorBoard does not read the copy") {
   const TemporaryFolder folder;
   fs::create_directories(folder / "run");

@@ -224,3 +224,52 @@ TEST_CASE("training gives the same bits on any number of threads: a classifier w
     check_same_bits(make, data, quiet_config());
   }
 }
+
+TEST_CASE(
+    "a batch of one lane gives the same bits on any number of threads: every system, a long text and three documents") {
+  constexpr int64_t length = 1100;
+  for (System system : systems()) {
+    if (auto* const local = std::get_if<AftLocalConfig>(&system.layer.mixer)) local->window = 100;
+    if (auto* const flash = std::get_if<FlashConfig>(&system.layer.mixer)) flash->chunk = 200;
+    system.layer.repeat = 1;
+    for (const std::vector<int64_t>& documents : {std::vector<int64_t>{length}, std::vector<int64_t>{700, 133, 250}}) {
+      INFO(system.name, ", ", documents.size(), " documents");
+      auto config = model_config<LanguageModelConfig>(system);
+      config.width = 72;
+      config.max_length = length;
+      config.dropout = 0.2;
+      const auto model = language_model(config);
+      model.store->finalize();
+      Ids ids = Ids::zeros({1, length});
+      int64_t begin = 0;
+      for (size_t i = 0; i < documents.size(); begin += documents[i++])
+        std::fill_n(ids.mutable_data() + begin, documents[i], static_cast<int32_t>(i + 1));
+      const Batch batch = next_token_batch(Segments(ids), 5);
+      std::vector<real> expected;
+      double loss = 0;
+      for (const int count : thread_counts) {
+        INFO(count, " threads");
+        const ThreadCount threads_used(count);
+        Lanes lanes(*model.model, *model.store);
+        StepSums sums;
+        lanes.add_gradients(batch, {}, sums);
+        const std::vector<real> grads = taken(*model.store);
+        if (count == 1) {
+          expected = grads;
+          loss = sums.loss;
+        }
+        CHECK(sums.loss == loss);
+        size_t at = 0;
+        for (const Param& param : model.store->params()) {
+          const size_t size = static_cast<size_t>(param.var.value().size());
+          if (param.options.by_rows) continue;
+          INFO(param.name);
+          CHECK(std::equal(grads.begin() + static_cast<std::ptrdiff_t>(at),
+                           grads.begin() + static_cast<std::ptrdiff_t>(at + size),
+                           expected.begin() + static_cast<std::ptrdiff_t>(at)));
+          at += size;
+        }
+      }
+    }
+  }
+}

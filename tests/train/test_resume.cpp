@@ -336,6 +336,46 @@ TEST_CASE("a damaged or lost best checkpoint is an error that names the others, 
   CHECK(find_model_file(checkpoints / other) == (checkpoints / other / "model.safetensors").string());
 }
 
+TEST_CASE("a run in a folder whose name is not UTF-8 saves and resumes") {
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "Daten_\xfc");
+  const fs::path before = fs::current_path();
+  fs::current_path(folder / "Daten_\xfc");
+  Setup setup("run");
+  TrainConfig config = config_of(4);
+  CHECK(message_of([&] { train(setup.inputs, config); }) == "");
+  config.steps = 6;
+  CHECK(message_of([&] { CHECK(train(setup.inputs, config).state.step == 6); }) == "");
+  fs::current_path(before);
+}
+
+TEST_CASE("a run that goes on from an earlier step keeps a copy of the later lines, and is no damage") {
+  const TemporaryFolder folder;
+  TrainConfig config = config_of(8);
+  config.log_every = 1;
+  config.keep_last = 5;
+  Setup setup(folder / "run");
+  train(setup.inputs, config);
+  const fs::path metrics = folder / "run/metrics.jsonl", log = folder / "run/train.log";
+  const std::string all = read_text(metrics);
+  config.steps = 5;
+  setup.inputs.resume_from = folder / "run/checkpoints/step-4";
+  train(setup.inputs, config);
+  CHECK(read_text(metrics.string() + ".replaced-1") == all);
+  CHECK(contains(read_text(log), "metrics.jsonl goes on from step 4: its later lines are kept in"));
+}
+
+TEST_CASE("interrupted before its first step, a run that starts from another's checkpoint has one of its own") {
+  const TemporaryFolder folder;
+  Setup first(folder / "first");
+  make_two_checkpoints(first);
+  Setup second(folder / "second");
+  second.inputs.resume_from = folder / "first/checkpoints/step-4";
+  second.inputs.on_ready = [] { send_signal(SIGTERM); };
+  CHECK(train(second.inputs, config_of(12)).interrupted);
+  CHECK(fs::exists(folder / "second/checkpoints/step-4/model.safetensors"));
+}
+
 TEST_CASE("a damaged metrics.jsonl is copied, and keeps its readable lines up to the checkpoint's step") {
   const TemporaryFolder folder;
   TrainConfig config = config_of(8);

@@ -21,8 +21,9 @@ struct Evaluation {
   double accuracy() const { return static_cast<double>(correct) / static_cast<double>(targets > 0 ? targets : 1); }
 };
 
-/// Runs `task` over epoch 0 of `split`, batches in parallel; the result does not depend on the number of threads. Empty
-/// when `stop`, which is called from any of them, returned true before the end.
+/// Runs `task` over epoch 0 of `split`, each batch on one thread; the result does not depend on the number of threads. As
+/// many batches as there are threads run at once, as far as they have no more than 131,072 tokens together. Empty when
+/// `stop`, which is called from any thread, returned true.
 /// Throws Error when there are no targets.
 std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
                                    const std::function<bool()>& stop = {});

@@ -46,7 +46,7 @@ class Lanes {
   Lanes(const Task& task, ParamStore& params) : task_(task), params_(params) {}
 
   /// Adds the gradients of the batch's summed loss to those of the parameters, and its sums to `sums`. A batch of one
-  /// lane runs as it is, its operations on all threads. Throws what the first lane that failed has thrown, such as
+  /// lane runs as it is, its operations cut into pieces that all threads share out. Throws what the first lane that failed has thrown, such as
   /// std::domain_error where the tape checks for values that are not finite; the gradients are then undefined.
   void add_gradients(const Batch& batch, const PassOptions& options, StepSums& sums);
 

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "core/products/gemm_backend.hpp"
+#include "core/text/utf8.hpp"
 #include "nn/params/bf16_weights.hpp"
 #include "train/loop/batch_reader.hpp"
 #include "train/loop/evaluate.hpp"
@@ -74,6 +75,7 @@ class Loop {
   RunState state_;
 
   bool unsaved_ = true, best_unsaved_ = false;
+  bool saved_here_ = false;  // is there a checkpoint in this run's folder? Not yet after a start from another's
   int64_t saved_step_ = -1;
   double learning_rate_ = 0, norm_ = std::nan(""), last_loss_ = 0;  // of the last step
 
@@ -103,7 +105,8 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
   for (const std::string& line : in_.preamble) reporter_.info(line);
   for (const std::string& line : in_.warnings) reporter_.warn(line);
   std::error_code unknown;
-  state_.working_folder = std::filesystem::current_path(unknown).string();
+  const std::string working_folder = std::filesystem::current_path(unknown).string();
+  if (is_utf8(working_folder)) state_.working_folder = working_folder;
   state_.seed = in_.seed;
   state_.identity = in_.identity;
   state_.settings = settings_of(config_);
@@ -137,6 +140,7 @@ void Loop::resume() {
     from = resumed->from;
     for (const std::string& warning : resumed->warnings) reporter_.warn(warning);
     folder_.checkpoints().repair_best(state_);
+    saved_here_ = true;
   }
   in_.params.clear_grads();
   saved_step_ = state_.step;
@@ -388,6 +392,7 @@ void Loop::save() {
   folder_.checkpoints().save({in_.params, optimizer_, average_.get(), state_}, best_unsaved_, config_.keep_last);
   saved_step_ = state_.step;
   unsaved_ = best_unsaved_ = false;
+  saved_here_ = true;
   pace_.save_took(watch.seconds());
 }
 
@@ -411,7 +416,7 @@ TrainResult Loop::finish() {
 TrainResult Loop::interrupt() {
   const char* const name = sigabbrev_np(StopSignals::received());
   const std::string reason = fmt::format("interrupted by SIG{}", name != nullptr ? name : "?");
-  if (unsaved_) {
+  if (unsaved_ || !saved_here_) {
     save();
     record_open_window();
   }

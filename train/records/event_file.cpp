@@ -178,8 +178,8 @@ std::optional<int64_t> step_of_event(std::string_view data) {
 
 EventsKept events_until(std::string_view content, int64_t step, bool open_window) {
   EventsKept kept;
-  while (content.size() - kept.bytes >= header_bytes + footer_bytes) {
-    const std::string_view rest = content.substr(kept.bytes);
+  for (size_t at = 0; content.size() - at >= header_bytes + footer_bytes;) {
+    const std::string_view rest = content.substr(at);
     const auto size = number_at<uint64_t>(rest, 0);
     // A power failure may leave zeros where the last records should be.
     const bool torn = rest.find_first_not_of('\0') == std::string_view::npos;
@@ -189,8 +189,12 @@ EventsKept events_until(std::string_view content, int64_t step, bool open_window
     kept.damaged = number_at<uint32_t>(rest, header_bytes + size) != masked_crc32c(data);
     const int64_t of_record = step_of_event(data).value_or(0);
     const bool open = open_window && of_record == step && data.find("train/") != std::string_view::npos;
-    if (kept.damaged || of_record > step || open) break;
-    kept.bytes += header_bytes + size + footer_bytes;
+    // The start of a session has no tag ("train/loss"), and names the step after the one that it goes on from: a
+    // validation of that one may follow.
+    const bool starts = of_record == step + 1 && data.find('/') == std::string_view::npos;
+    if (kept.damaged || (of_record > step && !starts) || open) break;
+    at += header_bytes + size + footer_bytes;
+    if (!starts) kept.bytes = at;
   }
   return kept;
 }

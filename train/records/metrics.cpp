@@ -18,9 +18,9 @@ std::optional<int64_t> step_of_line(std::string_view text) {
   return line["step"].get<int64_t>();
 }
 
-std::string free_name(const std::string& path) {
+std::string free_name(const std::string& path, const char* why) {
   for (int count = 1;; ++count)
-    if (std::string name = fmt::format("{}.damaged-{}", path, count); !fs::exists(fs::symlink_status(name)))
+    if (std::string name = fmt::format("{}.{}-{}", path, why, count); !fs::exists(fs::symlink_status(name)))
       return name;
 }
 
@@ -52,6 +52,11 @@ MetricsFile::MetricsFile(std::string path, int64_t step, const MetricsMark& mark
   const std::string content = exists ? read_file(path_) : "";
   const auto marked = static_cast<size_t>(std::max<int64_t>(mark.bytes, 0));
   if (mark.bytes >= 0 && content.size() >= marked && hash_hex(content.substr(0, marked)) == mark.checksum) {
+    if (!own && content.size() > marked) {
+      const std::string copy = free_name(path_, "replaced");
+      replace_file(copy, content);
+      warn(fmt::format("{} goes on from step {}: its later lines are kept in {}", path_, step, copy));
+    }
     keep(content.substr(0, marked));
     return;
   }
@@ -70,12 +75,17 @@ void MetricsFile::keep(std::string_view content) {
 void MetricsFile::salvage(const std::string& content, int64_t step, bool damaged, const Warn& warn) {
   const MetricsText readable = readable_metrics(content, step);
   if (damaged || readable.bad > 0) {
-    const std::string copy = free_name(path_);
+    const std::string copy = free_name(path_, "damaged");
     replace_file(copy, content);
     replace_file(path_, readable.kept);
-    warn(fmt::format(
-        "{} is damaged{}: it was copied to {}, and continues with the {} lines up to step {} that can be read", path_,
-        readable.bad > 0 ? fmt::format(" ({} unreadable lines)", readable.bad) : "", copy, readable.lines, step));
+    const std::string state = readable.bad > 0
+                                  ? fmt::format("is damaged ({} unreadable lines)", readable.bad)
+                                  : fmt::format(
+                                        "does not belong to the checkpoint of step {} (damaged, or another "
+                                        "session has continued from an earlier step)",
+                                        step);
+    warn(fmt::format("{} {}: it was copied to {}, and continues with the {} lines up to step {} that can be read",
+                     path_, state, copy, readable.lines, step));
   }
   keep(readable.kept);
 }

@@ -75,7 +75,8 @@ std::string to_text(const Profile& profile, const MachineRates& machine) {
          "Per step. ms: wall time of the training thread, counted in one row only. products: the part of it in\n"
          "matrix products outside tiles. GFLOP: of matrix products, 2 m n k, tiles included. MB: operands,\n"
          "results and gradients, once each (operands again in a backward pass); caches make the true traffic\n"
-         "smaller, repeated reads larger. of limit: share of the nearer of this machine's two limits.\n";
+         "smaller, repeated reads larger. of limit: share of the nearer of this machine's two limits.\n"
+         "With lanes, times are those of all threads together, and rates those of one thread.\n";
 }
 
 }  // namespace capstan

@@ -1,6 +1,5 @@
 // What of this process the bits of a run depend on.
 #include "core/machine/kernel_levels.hpp"
-#include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "train/runs/run_state.hpp"
 
@@ -8,8 +7,7 @@ namespace capstan {
 
 Settings this_machine(Precision precision) {
   const BlasInfo blas = blas_info();
-  Settings machine{{"threads", std::to_string(threads())},
-                   {"SIMD", kernel_level()},
+  Settings machine{{"SIMD", kernel_level()},
                    {"BLAS", blas.version + ", " + blas.threading},
                    {"BLAS core", blas.core},
                    {"float products", blas.float_products}};

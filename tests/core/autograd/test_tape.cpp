@@ -57,6 +57,23 @@ TEST_CASE("a pullback that breaks its contract is named") {
   }
 }
 
+TEST_CASE("row gradients that do not fit their table are named") {
+  const Var table = Var::leaf(random_array({5, 3}));
+  const auto rows_of = [](std::vector<int64_t> rows, int64_t width) {
+    Array values = Array::zeros({static_cast<int64_t>(rows.size()), width});
+    return RowGrads(std::move(rows), std::move(values));
+  };
+  const std::vector<std::pair<RowGrads, std::string>> cases = {
+      {rows_of({0, 2}, 4), "answering: the pullback returned rows 0 to 2 of width 4 for a table of shape (5, 3)"},
+      {rows_of({1, 5}, 3), "answering: the pullback returned rows 1 to 5 of width 3 for a table of shape (5, 3)"}};
+  for (const auto& [rows, message] : cases) {
+    TapeScope scope;
+    Grads grads(1);
+    grads[0] = RowGrads(rows);
+    CHECK_THROWS_WITH_AS(scope.backward(sum(answering(table, grads))), message.c_str(), std::logic_error);
+  }
+}
+
 TEST_CASE("backward wants a scalar that was recorded") {
   const Var leaf = Var::leaf(random_array({2}));
   TapeScope scope;

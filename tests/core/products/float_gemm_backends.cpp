@@ -183,7 +183,8 @@ TEST_CASE("rows of a product do not depend on the numbers in later rows of A, no
   }
 }
 
-TEST_CASE("a product inside a parallel region has the bits of one on a single thread; OpenMP's settings stay") {
+TEST_CASE(
+    "a product has the same bits on any number of threads; so it has inside a parallel loop; OpenMP's settings stay") {
   const Restored restored;
   const int openmp_threads = omp_get_max_threads();
   for (const GemmBackend backend : {GemmBackend::openblas, GemmBackend::onednn}) {
@@ -195,13 +196,22 @@ TEST_CASE("a product inside a parallel region has the bits of one on a single th
         gemm(s.m, s.n, s.k, operands.a_view(), operands.b_view(), c.mutable_data(), s.n);
       };
       set_threads(1);
-      Array expected(Shape{s.m, s.n});
+      Array expected(Shape{s.m, s.n}), expected_inside(Shape{s.m, s.n});
       run(expected);
-      set_threads(2);
-      std::vector<Array> results(4, expected);
-      for (Array& c : results) c = Array(Shape{s.m, s.n});
-      parallel_units(4, [&](int64_t unit) { run(results[static_cast<size_t>(unit)]); });
-      for (const Array& c : results) CHECK(identical(c, expected));
+      {
+        const OneThread alone;
+        run(expected_inside);
+      }
+      for (const int threads_used : {1, 2, 3, 5}) {
+        set_threads(threads_used);
+        Array whole(Shape{s.m, s.n});
+        run(whole);
+        CHECK(identical(whole, expected));
+        std::vector<Array> results(4);
+        for (Array& c : results) c = Array(Shape{s.m, s.n});
+        parallel_units(4, [&](int64_t unit) { run(results[static_cast<size_t>(unit)]); });
+        for (const Array& c : results) CHECK(identical(c, expected_inside));
+      }
       CHECK(omp_get_max_threads() == openmp_threads);
     }
   }
