@@ -12,7 +12,7 @@ namespace capstan {
 namespace {
 
 /// Raise it when the same key would mean other tokens or another form of the files.
-constexpr const char* version = "capstan tokens 1";
+constexpr const char* version = "capstan tokens 2";
 
 /// What is made of a text depends on its files, in their order, and on how they are split.
 std::string key_of_text(const TextSourceConfig& config, const FileLists& lists, const LogLine& log) {
@@ -52,7 +52,8 @@ std::string text_again(OnError on_error, bool utf8, int64_t max_file_mb, const F
                        const TokenIndex::File& piece) {
   const TokenCacheWriter writer(cache, nullptr);
   BadRows bad(on_error, "line");
-  const std::vector<SourceText> sources = read_sources({file}, {utf8, max_file_mb, writer.scratch(), nullptr}, bad);
+  const std::vector<SourceText> sources =
+      read_sources({file}, {utf8, max_file_mb, writer.scratch() + "/", nullptr}, bad);
   const auto begin = static_cast<size_t>(piece.text_begin), end = static_cast<size_t>(piece.text_end);
   if (end > sources[0].size) throw Error(fmt::format("{}: the file has changed since it was tokenised", file.path));
   return std::string(sources[0].open(begin, end).view());
@@ -104,9 +105,9 @@ class CachedText {
     size_t bytes = 0;
     for (const auto& files : lists_) bytes += size_of_text(files);
     Progress checking(log_, "data: checking the text", bytes);
-    const auto text =
-        read_split_text(config_, lists_, tokenizer_.get(),
-                        {must_be_utf8(config_, tokenizer_.get()), config_.max_file_mb, writer.scratch(), &checking});
+    const auto text = read_split_text(
+        config_, lists_, tokenizer_.get(),
+        {must_be_utf8(config_, tokenizer_.get()), config_.max_file_mb, writer.scratch() + "/", &checking});
     checking.finish();
     if (!tokenizer_) {
       learn(text->pieces.train, writer);

@@ -180,7 +180,8 @@ class Scratch {
   }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
-  const std::string& path() const { return path_; }
+  /// ReadRule::copies.
+  std::string copies() const { return path_.empty() ? "" : path_ + "/"; }
 
  private:
   std::string path_;
@@ -236,7 +237,7 @@ DataReport check_text(const TextSourceConfig& checked, const LogLine& log) {
   DataTable files = files_table(lists, log, report.warnings);
   const Scratch scratch(config, lists);
   const auto text = read_split_text(config, lists, nullptr,
-                                    {must_be_utf8(config, nullptr), config.max_file_mb, scratch.path(), nullptr});
+                                    {must_be_utf8(config, nullptr), config.max_file_mb, scratch.copies(), nullptr});
   if (checked.on_error == OnError::stop)
     report.errors = text->bad_lines;
   else

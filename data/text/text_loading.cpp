@@ -65,8 +65,11 @@ std::unique_ptr<const SplitText> read_split_text(const TextSourceConfig& config,
                                                  const Tokenizer* tokenizer, const ReadRule& rule) {
   auto text = std::make_unique<SplitText>();
   BadRows bad(config.on_error, "line");
-  for (size_t i = 0; i < lists.size(); ++i)
-    text->sources[i] = with_key(file_keys[i], [&] { return read_sources(lists[i], rule, bad); });
+  for (size_t i = 0; i < lists.size(); ++i) {
+    ReadRule own = rule;
+    if (!own.copies.empty()) own.copies += fmt::format("{}-", i);
+    text->sources[i] = with_key(file_keys[i], [&] { return read_sources(lists[i], own, bad); });
+  }
   bad.check();
   text->left_out = bad.summary();
   text->bad_lines = bad.listed();

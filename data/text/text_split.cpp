@@ -159,7 +159,7 @@ std::vector<SourceText> read_sources(const std::vector<FoundFile>& files, const 
     if (rule.copies.empty())
       read_to_memory(source, rule, bad);
     else
-      read_to_files(source, rule, fmt::format("{}/{}", rule.copies, sources.size()), bad);
+      read_to_files(source, rule, fmt::format("{}{}", rule.copies, sources.size()), bad);
   }
   return sources;
 }

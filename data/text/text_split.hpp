@@ -32,11 +32,12 @@ struct SourceText {
 struct ReadRule {
   bool utf8 = false;             // must lines be UTF-8?
   int64_t max_file_mb = 0;       // of packed files and of those held in memory
-  std::string copies;            // folder for copies; empty: texts are held in memory
+  std::string copies;            // what the paths of copies begin with; empty: texts are held in memory
   Progress* progress = nullptr;  // may be null
 };
 
 /// Throws Error for a file that is empty or cannot be read; lines that are not UTF-8 go to `bad`.
+/// Two calls with the same rule.copies overwrite each other's copies.
 std::vector<SourceText> read_sources(const std::vector<FoundFile>& files, const ReadRule& rule, BadRows& bad);
 
 /// A part of a file that belongs to one split.

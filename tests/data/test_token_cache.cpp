@@ -47,6 +47,24 @@ TEST_CASE("given validation and test files are in the cache as well") {
   for (int i = 0; i < 2; ++i) check_equal(memory, load_text(config));
 }
 
+TEST_CASE("packed files of training, validation and test text are kept apart, and so are copies without bad lines") {
+  for (const size_t held_out : {size_t{700}, size_t{30000}})  // shorter and longer than the training text
+    for (const bool bad : {false, true}) {
+      const TemporaryFolder folder;
+      const auto write = [&](const std::string& name, size_t bytes, int seed) {
+        const std::string text = story(bytes, seed) + (bad ? "\n\xff\nfine\n" : "\n");
+        return bad ? folder.write(name, text) : folder.write_gzip(name + ".gz", text);
+      };
+      TextSourceConfig config = cached(folder, {write("train", 9000, 1)});
+      config.valid = {write("valid", held_out, 2)};
+      config.test = {write("test", held_out + 50, 3)};
+      config.on_error = OnError::skip;
+      config.tokenizer = WordTokenizerConfig{};
+      const TextData memory = load_text(in_memory(config));
+      for (int i = 0; i < 2; ++i) check_equal(memory, load_text(config));
+    }
+}
+
 TEST_CASE("documents and weighted sources are in the cache as they are in memory") {
   const std::vector<DocumentsConfig> kinds = {NoDocumentsConfig{}, FileDocumentsConfig{}, LineDocumentsConfig{},
                                               BlankLineDocumentsConfig{}, MarkerDocumentsConfig{"<end>"}};
