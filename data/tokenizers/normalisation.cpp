@@ -2,6 +2,8 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <memory>
 
@@ -32,21 +34,34 @@ void append_mapped(std::string& result, std::string_view text, utf8proc_option_t
   result.append(reinterpret_cast<const char*>(mapped), static_cast<size_t>(size));
 }
 
-/// Marks are ordered in a time that grows with the square of their number, so more than this many in a row are handled in
-/// parts. The longest sequence that occurs in a language has five or so.
-constexpr int most_marks = 1000;
+/// Marks are ordered in a time that grows with the square of their number, so more than about this many in a row are
+/// handled in parts. The longest sequence that occurs in a language has five or so.
+constexpr size_t most_marks = 1000;
+
+/// The marks at the end of a text of which `marks` end it and `point` follows: what is ordered is its decomposition, which
+/// can have marks where the code point itself is none, and the reverse.
+size_t marks_after(size_t marks, utf8proc_int32_t point, utf8proc_option_t options) {
+  std::array<utf8proc_int32_t, 32> parts{};  // 18 is the most that one decomposes to
+  int boundclass = UTF8PROC_BOUNDCLASS_START;
+  const auto capacity = static_cast<utf8proc_ssize_t>(parts.size());
+  const utf8proc_ssize_t size = utf8proc_decompose_char(point, parts.data(), capacity, options, &boundclass);
+  for (utf8proc_ssize_t i = 0; i < std::min(size, capacity); ++i)
+    marks = utf8proc_get_property(parts[static_cast<size_t>(i)])->combining_class != 0 ? marks + 1 : 0;
+  return marks;
+}
 
 /// The end of the first part of a text that is handled at once.
-size_t end_of_part(std::string_view text) {
-  int marks = 0;
+size_t end_of_part(std::string_view text, utf8proc_option_t options) {
+  if (text.size() <= most_marks) return text.size();  // a code point does not decompose to more marks than it has bytes
+  size_t marks = 0;
   for (size_t at = 0; at < text.size();) {
     utf8proc_int32_t point = -1;
     const utf8proc_ssize_t size = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data() + at),
                                                    static_cast<utf8proc_ssize_t>(text.size() - at), &point);
     if (size <= 0) return text.size();  // not UTF-8: utf8proc_map() says so
-    marks = utf8proc_get_property(point)->combining_class != 0 ? marks + 1 : 0;
+    marks = marks_after(marks, point, options);
     at += static_cast<size_t>(size);
-    if (marks == most_marks) return at;
+    if (marks >= most_marks) return at;
   }
   return text.size();
 }
@@ -68,7 +83,7 @@ std::string normalised(std::string_view text, const Normalisation& rule) {
     size_t end = at + 1;
     while (end < text.size() && !is_ascii(text[end])) ++end;
     while (at < end) {
-      const size_t part = end_of_part(text.substr(at, end - at));
+      const size_t part = end_of_part(text.substr(at, end - at), options);
       append_mapped(result, text.substr(at, part), options);
       at += part;
     }

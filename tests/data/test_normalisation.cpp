@@ -75,6 +75,25 @@ TEST_CASE("marks in a row take a time that grows with their number, not with its
   CHECK(ordered.find("\u0300") == 1 + 2 * 400);
 }
 
+TEST_CASE("marks are counted as they are ordered: after decomposition") {
+  struct Row {
+    std::string what;
+    std::string marks;
+    Normalisation rule;
+    std::string last;  // in the order of Unicode
+  };
+  for (const Row& row : std::vector<Row>{{"no mark, but decomposed to two", "\u0f73", nfc, "\u0f72"},
+                                         {"no mark, but compatible with one", "\u0301\uff9e", nfkc, "\u0301"},
+                                         {"the same with case folding", "\u0301\uff9e", nfkc_fold, "\u0301"}}) {
+    std::string text;
+    for (int i = 0; i < 20000; ++i) text += row.marks;
+    CHECK_MESSAGE(normalised(text, row.rule).find(row.last) < 5000, row.what);  // not after all others: in parts
+    text.clear();
+    for (int i = 0; i < 150; ++i) text += row.marks;
+    CHECK_MESSAGE(normalised(text, row.rule).find(row.last) >= 300, row.what);
+  }
+}
+
 TEST_CASE("tokenizers normalise what they learn from and what they read, also when read back") {
   const std::string learnt = "Caf" + e_acute + " STRASSE", asked = "cafe" + acute + " stra" + sharp_s + "e";
   CharTokenizerConfig chars;

@@ -100,6 +100,8 @@ put("utf8", "wrong", b"\xc0\x80 \xed\xa0\x80 \xf4\x90\x80\x80 \xe2\x82")
 put("utf8", "base64", "QUJDRA==")
 put("normalisation", "accents", "4e\u0301\ufb01\u00c5 \uff21\u1e9b\u0323 \u0130\n")
 put("normalisation", "marks", "1a" + "\u0300\u0327" * 600)
+put("normalisation", "marks-decomposed", "1" + "\u0f73" * 2000)
+put("normalisation", "marks-compatible", "2" + "\u0301\uff9e" * 1000)
 put("normalisation", "hangul", "2\u1100\u1161\u11a8")
 
 put("tokenizer_json", "byte", '{"kind":"byte"}\nany \xff'.encode("latin-1"))
