@@ -13,18 +13,17 @@ namespace {
 int verify(const std::vector<std::string>& runs) {
   int64_t damaged = 0;
   for (const std::string& run : runs) {
-    try {
+    const int code = run_command([&run] {  // so that a folder that cannot be read does not hide the others
       const std::vector<RunPart> parts = check_run(run);
       const bool damage = any_damaged(parts);
       std::cout << fmt::format("{}: {}\n", run, damage ? "DAMAGED" : "whole");
       print_parts(parts, std::cout);
-      damaged += damage ? 1 : 0;
-    } catch (const Error& error) {
-      log_error(error.what());
-      ++damaged;
-    }
+      return damage ? exit_failed : exit_done;
+    });
+    damaged += code != exit_done ? 1 : 0;
   }
-  if (damaged > 0 && runs.size() > 1) log_error(fmt::format("{} of {} runs are damaged", damaged, runs.size()));
+  if (damaged > 0 && runs.size() > 1)
+    log_error(fmt::format("{} of {} runs are damaged or cannot be read", damaged, runs.size()));
   return damaged > 0 ? exit_failed : exit_done;
 }
 
@@ -36,9 +35,8 @@ void add_verify_command(CommandParser& cli, const Choose& choose) {
   const auto runs = std::make_shared<std::vector<std::string>>();
   command->add_option("runs", *runs, "run folders")->required()->type_name("RUN");
   command->footer(
-      "Checkpoints, metrics and the tokens of a large text are read in full and compared with their checksums. "
-      "Nothing\n"
-      "is written. Exit code 0: everything is whole; 1: something is damaged.\n"
+      "Checkpoints, metrics and the tokens of a large text are read in full and compared with their checksums.\n"
+      "Nothing is written. Exit code 0: everything is whole; 1: something is damaged.\n"
       "For example:  capstan verify runs/*");
   command->callback([runs, choose] { choose([runs] { return verify(*runs); }); });
 }

@@ -76,36 +76,66 @@ class RunCheck {
     try {
       add(name, State::whole, read());
       return true;
-    } catch (const std::exception& error) {
+    } catch (const Error& error) {
       add(name, State::damaged, error.what(), consequence);
       return false;
     }
   }
 
+  /// A process that trains here may save and remove checkpoints meanwhile: they are then looked for again.
   void read_checkpoints() {
-    if (fs::is_directory(checkpoints_.folder())) {
-      for (const int64_t step : checkpoints_.steps()) {
-        std::optional<std::string> damage;
-        try {
-          damage = damage_of(checkpoints_.of_step(step));
-        } catch (const Error& error) {
-          damage = error.what();
-        }
-        // A process that trains here may have removed it meanwhile.
-        if (damage && !fs::exists(checkpoints_.of_step(step))) continue;
-        damage_[step] = damage;
-        if (!damage) state_ = read_state(checkpoints_.of_step(step));
-      }
+    constexpr int most_readings = 5;
+    for (int i = 0; i < most_readings && !read_present_checkpoints(); ++i) {
     }
-    if (const auto last = link_step("last"); last && damage_.count(*last) > 0 && !damage_[*last])
-      state_ = read_state(checkpoints_.of_step(*last));
+  }
+
+  /// Checks what has not been checked, and reads the state of the run. Returns false when a checkpoint went away meanwhile.
+  bool read_present_checkpoints() {
+    if (!fs::is_directory(checkpoints_.folder())) return true;
+    bool stayed = true;
+    for (const int64_t step : checkpoints_.steps()) {
+      if (damage_.count(step) > 0) continue;
+      std::optional<std::string> damage;
+      try {
+        damage = damage_of(checkpoints_.of_step(step));
+      } catch (const Error& error) {
+        damage = error.what();
+      }
+      if (damage && !fs::exists(checkpoints_.of_step(step)))
+        stayed = false;
+      else
+        damage_[step] = damage;
+    }
+    return read_run_state() && stayed;
+  }
+
+  /// Of the checkpoint that `last` names or, if that is damaged, of the newest whole one.
+  bool read_run_state() {
+    auto step = link_step("last");
+    if (!step || damage_[*step]) step = newest_whole();
+    if (!step) return true;
+    try {
+      state_ = read_state(checkpoints_.of_step(*step));
+      return true;
+    } catch (const Error&) {
+      if (fs::exists(checkpoints_.of_step(*step))) throw;
+      damage_.erase(*step);
+      return false;
+    }
+  }
+
+  std::optional<int64_t> newest_whole() const {
+    std::optional<int64_t> newest;
+    for (const auto& [step, damage] : damage_)
+      if (!damage) newest = step;
+    return newest;
   }
 
   /// The step that a link names; nothing when there is no such link.
   std::optional<int64_t> link_step(const char* name) const {
-    const fs::path link = checkpoints_.folder() / name;
-    if (!is_link(link)) return std::nullopt;
-    const std::string target = fs::read_symlink(link).filename().string();
+    std::error_code error;
+    const std::string target = fs::read_symlink(checkpoints_.folder() / name, error).filename().string();
+    if (error) return std::nullopt;
     for (const auto& [step, damage] : damage_)
       if (checkpoints_.of_step(step).filename() == target) return step;
     return std::nullopt;
@@ -235,18 +265,27 @@ class RunCheck {
   void check_cache() {
     const auto* const text = config_ ? std::get_if<TextSourceConfig>(&config_->data) : nullptr;
     if (text == nullptr || text->cache.empty() || !tokenizer_ || !state_) return;
-    const auto data = state_->identity.find("data");
     for (const std::string& name : sorted_names(text->cache)) {
       const TokenCache cache((fs::path(text->cache) / name).string());
       const std::string tokens = cache.tokens_folder(*tokenizer_);
-      if (!fs::is_directory(tokens)) continue;
-      try {
+      std::error_code error;
+      if (!fs::is_directory(tokens, error) || !are_of_run(cache, tokens)) continue;
+      add_read(tokens, "nothing: the text is tokenised again when training starts", [&] {
         const TokenIndex index = cache.open(*tokenizer_, vocabulary_size(*text, *tokenizer_), any_files);
-        if (data != state_->identity.end() && data->second.find(index.fingerprint) != std::string::npos)
-          add(tokens, State::whole, fmt::format("{} tokens to train on", index.splits[0].size));
-      } catch (const std::exception& error) {
-        add(tokens, State::damaged, error.what(), "nothing: the text is tokenised again when training starts");
-      }
+        return fmt::format("{} tokens to train on", index.splits[0].size);
+      });
+    }
+  }
+
+  /// Tokens of other runs are in the same folder, also with this tokenizer: of other texts, or cut into other documents.
+  bool are_of_run(const TokenCache& cache, const std::string& tokens) {
+    const auto data = state_->identity.find("data");
+    try {
+      return data != state_->identity.end() &&
+             data->second.find(cache.index_fingerprint(*tokenizer_)) != std::string::npos;
+    } catch (const Error& error) {
+      add(tokens, State::note, fmt::format("{}: nothing says of which run; made again when needed", error.what()));
+      return false;
     }
   }
 

@@ -168,6 +168,14 @@ TokenIndex TokenCache::open(const Tokenizer& tokenizer, int64_t vocabulary, cons
   return index;
 }
 
+std::string TokenCache::index_fingerprint(const Tokenizer& tokenizer) const {
+  const std::string path = tokens_folder(tokenizer) + "/index.json";
+  const auto json = parse_json(unsealed(path), {path});
+  const auto found = json.find("fingerprint");
+  if (found == json.end() || !found->is_string()) throw Error(fmt::format("{} lacks a fingerprint", path));
+  return found->get<std::string>();
+}
+
 FolderLock::FolderLock(const std::string& folder, const LogLine& log) : file_(created(folder) + "/.lock") {
   if (file_.try_lock()) return;
   if (log) log(fmt::format("data: waiting for another process that tokenises this text into {}", folder));

@@ -78,6 +78,8 @@ class TokenCache {
                                  const LogLine& log) const;
   /// The same; throws Error when there are none or they are damaged.
   TokenIndex open(const Tokenizer& tokenizer, int64_t vocabulary, const FileCounts& files) const;
+  /// TokenIndex::fingerprint, of tokens that are not read. Throws Error when the index is absent or damaged.
+  std::string index_fingerprint(const Tokenizer& tokenizer) const;
   std::string tokens_folder(const Tokenizer& tokenizer) const { return folder_ + "/" + tokenizer.fingerprint(); }
   const std::string& folder() const { return folder_; }
 

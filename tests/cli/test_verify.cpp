@@ -115,5 +115,50 @@ TEST_CASE("verify: left-over files are notes, the tokens of a text are read, and
   CHECK(run(place, {"verify"}).code == 2);
 }
 
+TEST_CASE("verify: tokens of other runs in the same cache are left alone, whatever their width") {
+  const Workplace place;
+  write_samples(place);
+  const std::vector<std::string> train{
+      "train", "--config", "lm.yaml", "--set", "data.cache_above_mb=0", "train.steps=2", "data.tokenizer=byte"};
+  for (const std::string& own : {std::string("name=bare"), std::string("data.documents=line")}) {
+    std::vector<std::string> command = train;
+    command.push_back(own);
+    succeed(place, command);
+  }
+  const auto index_files = [&] {
+    std::vector<std::string> names;
+    for (const auto& [name, content] : place.content("runs/.cache"))
+      if (fs::path(name).filename() == "index.json") names.push_back(name);
+    return names;
+  };
+  REQUIRE(index_files().size() == 2);
+  const Outcome both = verify(place, {"runs/bare", "runs/lm"});
+  CHECK_MESSAGE(both.code == 0, both.out);
+  size_t own_tokens = 0;
+  for (const std::string& line : lines_of(both.out)) own_tokens += contains(line, "tokens to train on") ? 1 : 0;
+  CHECK(own_tokens == 2);
+  // Whose tokens these are, an index that is damaged cannot say.
+  flip_middle(place, index_files()[0]);
+  const Outcome damaged = verify(place, {"runs/bare", "runs/lm"});
+  CHECK(damaged.code == 0);
+  CHECK_MESSAGE(contains(damaged.out, "index.json is damaged: nothing says of which run"), damaged.out);
+}
+
+TEST_CASE("verify: memory that is refused is not damage") {
+#if defined(__SANITIZE_ADDRESS__)
+  MESSAGE("skipped: AddressSanitizer reserves more addresses than the limit of this test");
+#else
+  const Workplace place;
+  write_trained_samples(place);
+  fs::resize_file(place / "runs/lm/metrics.jsonl", uintmax_t{1} << 34);
+  const Outcome outcome = run_shell(place, "ulimit -v 4000000; exec \"$capstan\" verify runs/lm runs/classifier");
+  INFO(outcome.err);
+  CHECK(outcome.code == 1);
+  CHECK(contains(outcome.err, "out of memory"));
+  CHECK_FALSE(contains(outcome.out, "DAMAGED"));
+  CHECK(contains(outcome.out, "runs/classifier: whole"));
+#endif
+}
+
 }  // namespace
 }  // namespace capstan::testing

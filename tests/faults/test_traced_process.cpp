@@ -106,6 +106,67 @@ TEST_CASE("metrics that cannot be examined are not taken for missing") {
   CHECK(place.read("runs/lm/metrics.jsonl") == before);
 }
 
+TEST_CASE("verify goes on to the other runs after one that cannot be examined") {
+  if (!tracing_problem().empty()) {
+    MESSAGE("skipped: " << tracing_problem());
+    return;
+  }
+  const Workplace place;
+  write_inputs(place);
+  REQUIRE(run(place, train).code == 0);
+  std::filesystem::copy(place / "runs/lm", place / "runs/other", std::filesystem::copy_options::recursive);
+  OnCalls examine(at_file(SYS_newfstatat, "lm/config.yaml"), {Verdict::Kind::fail, EACCES});
+  const TracedOutcome outcome = run_traced(place, {"verify", "runs/lm", "runs/other"}, examine);
+  INFO(outcome.err);
+  CHECK(examine.met > 0);
+  CHECK(outcome.code == 1);
+  CHECK(contains(outcome.err, "lm/config.yaml: Permission denied"));
+  CHECK(contains(outcome.out, "runs/other: "));
+  CHECK(indecency(outcome) == "");
+}
+
+/// Calls `act` at the n-th opening of a file.
+class AtOpening final : public CallObserver {
+ public:
+  AtOpening(std::string ending, int opening, std::function<void()> act)
+      : at_(at_file(SYS_openat, ending)), opening_(opening), act_(std::move(act)) {}
+
+  Verdict before(const CallStop& stop) override {
+    if (at_(stop) && ++openings == opening_) act_();
+    return {};
+  }
+  int openings = 0;
+
+ private:
+  OnCalls::Condition at_;
+  int opening_;
+  std::function<void()> act_;
+};
+
+TEST_CASE("verify: checkpoints that a training process removes meanwhile are not damaged, and new ones are read") {
+  if (!tracing_problem().empty()) {
+    MESSAGE("skipped: " << tracing_problem());
+    return;
+  }
+  const std::string checkpoints = "runs/lm/checkpoints/";
+  for (const int opening : {1, 2, 3}) {  // to check it; for the state of the run; never
+    const Workplace place;
+    write_inputs(place);
+    REQUIRE(run(place, {"train", "--config", "lm.yaml", "--set", "train.steps=2", "threads=1", "train.save_every=1",
+                        "train.keep_last=2"})
+                .code == 0);
+    const auto saved = [&] {
+      return run(place, {"train", "--config", "lm.yaml", "--set", "train.steps=6", "threads=1", "train.save_every=1",
+                         "train.keep_last=2"});
+    };
+    AtOpening training("checkpoints/step-2/state.json", opening, [&] { REQUIRE(saved().code == 0); });
+    const TracedOutcome outcome = run_traced(place, {"verify", "runs/lm"}, training);
+    INFO("opening ", opening, " of ", training.openings, ": ", outcome.out, outcome.err);
+    CHECK(outcome.code == 0);
+    if (opening <= training.openings) CHECK(contains(outcome.out, "checkpoints/step-6"));
+  }
+}
+
 TEST_CASE("short reads and writes, one byte at a time, change nothing") {
   if (!tracing_problem().empty()) {
     MESSAGE("skipped: " << tracing_problem());
