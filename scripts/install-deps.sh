@@ -30,7 +30,7 @@ packages=(
 if [ "$purpose" = test ] || [ "$purpose" = develop ]; then packages+=(clang-format); fi
 if [ "$purpose" = fuzz ]; then packages+=(clang-14 libclang-rt-14-dev libomp-14-dev); fi
 # python3: scripts/lint_database.py
-if [ "$purpose" = develop ]; then packages+=(clang-tidy doxygen python3 clang libomp-14-dev mold); fi
+if [ "$purpose" = develop ]; then packages+=(clang-tidy doxygen python3 clang-14 libclang-rt-14-dev libomp-14-dev mold); fi
 
 missing=()
 for package in "${packages[@]}"; do

@@ -6,12 +6,17 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+scripts/install-deps.sh develop
 programs=("$@")
 if [ $# -eq 0 ]; then programs=(test_core test_data test_train); fi
 [ -e build/tsan/build.ninja ] || cmake --preset tsan
 cmake --build --preset tsan --target capstan "${programs[@]}"
 
-archer=$(ls /usr/lib/llvm-14/lib/libarcher.so)
+archer=/usr/lib/llvm-14/lib/libarcher.so
+if [ ! -e "$archer" ]; then
+  echo "test-threads.sh: $archer is missing; install the package libomp-14-dev" >&2
+  exit 1
+fi
 export OMP_TOOL_LIBRARIES=$archer OMP_NUM_THREADS=2
 # OpenBLAS and the other libraries are not compiled with ThreadSanitizer: what happens within them is not seen.
 export TSAN_OPTIONS="ignore_noninstrumented_modules=1 suppressions=$PWD/tests/tsan.supp exitcode=66 halt_on_error=0 second_deadlock_stack=1"
