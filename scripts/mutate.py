@@ -8,7 +8,7 @@
 FOLDER, outside of the repository, holds a clone of the committed sources (tree/), its build, and mutants.jsonl with one line per
 mutant; the same command goes on where it stopped. The n-th mutant depends on the seed, n and the sources alone. A mutant is
 killed by the first test program that fails, crashes or hangs; the programs of its own room run first, the quickest first, then
-those of the rooms above, then the command line's. Needs GCC, Ninja and Python's standard library; mold or gold link faster.
+those of the rooms above, then the command line's; of each program, the tests in files of a similar name run before all. Needs GCC, Ninja and Python's standard library; mold or gold link faster.
 Run it at low priority: nice -n 19 scripts/mutate.py ...
 """
 import argparse
@@ -135,8 +135,8 @@ class Laboratory:
         answer = subprocess.run(["ninja", "-C", str(self.build_folder), "-n", *programs], capture_output=True, text=True)
         return answer.stdout.count("Building CXX object")
 
-    def test(self, program, seconds):
-        return self.run([str(self.build_folder / "bin" / program), "--abort-after=1", "--no-breaks=true"], seconds, limited=True)
+    def test(self, program, seconds, *more):
+        return self.run([str(self.build_folder / "bin" / program), "--abort-after=1", "--no-breaks=true", *more], seconds, limited=True)
 
     def run(self, command, seconds, limited):
         def limits():
@@ -197,7 +197,10 @@ class Laboratory:
                 code = self.build(targets)
                 if code != 0:
                     return dict(record, outcome="uncompilable", by=program, seconds=round(time.time() - start))
-                code = self.test(program, 30 + 8 * times[program])
+                limit = 30 + 8 * times[program]
+                code = self.test(program, limit, f"--source-file=*{Path(site.file).stem}*")
+                if code == 0:
+                    code = self.test(program, limit)
                 if code != 0:
                     return dict(record, outcome="killed", by=program, how="hang" if code is None else f"exit {code}",
                                 seconds=round(time.time() - start))
