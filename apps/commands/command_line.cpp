@@ -30,26 +30,31 @@ void flush_output() {
     throw Error("cannot write to standard output: the disk may be full, or the reading program may have ended");
 }
 
-int run_command(const Command& command) {
+int run_command(const Command& command, const std::function<void()>& before_message) {
+  const auto failed = [&](std::string_view message, int code) {
+    if (before_message) before_message();
+    log_error(message);
+    return code;
+  };
+  const auto out_of_memory = [&](const std::bad_alloc& error) {
+    if (before_message) before_message();
+    log_out_of_memory(error);
+    return exit_failed;
+  };
   try {
     const int code = command();
     flush_output();
     return code;
   } catch (const ConfigError& error) {
-    log_error(error.what());
-    return exit_wrong_usage;
+    return failed(error.what(), exit_wrong_usage);
   } catch (const std::bad_alloc& error) {
-    log_out_of_memory(error);
-    return exit_failed;
+    return out_of_memory(error);
   } catch (const std::length_error&) {  // a size that no memory has
-    log_out_of_memory(std::bad_alloc());
-    return exit_failed;
+    return out_of_memory(std::bad_alloc());
   } catch (const std::filesystem::filesystem_error& error) {
-    log_error(describe(error));
-    return exit_failed;
+    return failed(describe(error), exit_failed);
   } catch (const std::exception& error) {
-    log_error(error.what());
-    return exit_failed;
+    return failed(error.what(), exit_failed);
   }
 }
 

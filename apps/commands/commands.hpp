@@ -33,8 +33,8 @@ void add_pages_commands(CommandParser& cli, const Choose& choose);
 /// Throws Error when writing to standard output failed (a full disk).
 void flush_output();
 
-/// Runs the command; turns exceptions into a message on stderr and an exit code.
-int run_command(const Command& command);
+/// Runs the command; turns exceptions into a message on stderr and an exit code. `before_message` is called first.
+int run_command(const Command& command, const std::function<void()>& before_message = {});
 
 /// Parses the command line and runs the command; turns exceptions into a message on stderr and an exit code.
 int run_command_line(int argc, char** argv);

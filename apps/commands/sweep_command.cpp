@@ -63,7 +63,8 @@ struct Ending {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  const int code = run_command([&] { return train_run(config, options); });
+  Communicator alone;
+  const int code = run_command([&] { return train_run(config, options, alone); });
   std::_Exit(code);  // without closing what the parent has opened
 }
 

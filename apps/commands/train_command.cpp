@@ -3,6 +3,7 @@
 #include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/options.hpp"
+#include "apps/commands/rank_options.hpp"
 #include "apps/commands/sweep.hpp"
 #include "apps/commands/train_run.hpp"
 #include "core/base/error.hpp"
@@ -36,12 +37,20 @@ void add_train_command(CommandParser& cli, const Choose& choose) {
       ->default_str("20")
       ->check(number_check(count_from(1)));
   add_force_flag(*command, options->run.force);
+  add_rank_options(*command, options->run.ranks);
+  command->add_flag("--allow-mixed-kernels", options->run.mixed_kernels,
+                    "with several processes: train even if they compute with different kernels; results then depend on "
+                    "which of them computes what");
   command->footer(
       "A run writes its files to <folder>/<name>: config.yaml, metrics.jsonl, train.log, checkpoints/.\n"
+      "With several processes, which get the same results as one: mpirun -n 4 capstan train ..., srun capstan train ...\n"
       "For example:  capstan train --config configs/quickstart-lm.yaml --set name=mine train.steps=500");
   command->callback([options, choose] {
     choose([options] {
-      return train_run(load_run(options->config, options->run.force ? check_forced : check_trainable), options->run);
+      return run_on_ranks(options->run.ranks, [&](Communicator& ranks) {
+        const RunConfig config = load_run(options->config, options->run.force ? check_forced : check_trainable);
+        return train_run(config, options->run, ranks);
+      });
     });
   });
 }

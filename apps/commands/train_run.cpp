@@ -5,6 +5,7 @@
 #include "apps/commands/commands.hpp"
 #include "apps/commands/options.hpp"
 #include "apps/config/config.hpp"
+#include "apps/runs/rank_agreement.hpp"
 #include "apps/runs/run_data.hpp"
 #include "apps/runs/run_memory.hpp"
 #include "apps/runs/run_model.hpp"
@@ -71,10 +72,11 @@ void check_trainable(const RunConfig& config, Problems& problems) {
     problems.add(memory->key, memory->message);
 }
 
-int train_run(const RunConfig& config, const TrainRunOptions& options) {
-  set_threads(static_cast<int>(config.threads));
+int train_run(const RunConfig& config, const TrainRunOptions& options, Communicator& ranks) {
+  set_threads(threads_of_rank(ranks, config.threads));
+  require_same_program(ranks, config, options.mixed_kernels);
   const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
-  const std::unique_ptr<DataSource> source = open_data(config);
+  const std::unique_ptr<DataSource> source = open_data_in_turn(ranks, config);
   const DataSource& data = *source;
   if (!options.force)
     if (const auto memory = memory_problem(config, extent_of(config, data), memory_limit()))
@@ -95,14 +97,17 @@ int train_run(const RunConfig& config, const TrainRunOptions& options) {
                       {"classes", identity_of(data.classes())}},
                      static_cast<uint64_t>(config.seed)};
   if (!options.resume_from.empty()) inputs.resume_from = options.resume_from;
+  require_same_data(ranks, inputs.identity);
+  inputs.ranks = &ranks;
   inputs.preamble = preamble(config, data, model);
   inputs.warnings = warnings(config, data);
   inputs.on_ready = [&] { write_run_files(folder, config, data.tokenizer(), data.classes()); };
   StepProfiler profiler(profile_warmup, options.profile_steps, print_profile);
-  if (options.profile_steps > 0) inputs.profiler = &profiler;
+  const bool profiled = options.profile_steps > 0 && ranks.first();
+  if (profiled) inputs.profiler = &profiler;
   const MemoryFor purpose("training");
   const TrainResult result = train(inputs, config.train);
-  if (options.profile_steps > 0) profiler.finish();
+  if (profiled) profiler.finish();
   return result.interrupted ? exit_interrupted : exit_done;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "apps/runs/run_config.hpp"
+#include "train/ranks/launch.hpp"
 
 namespace capstan {
 
@@ -11,6 +12,8 @@ struct TrainRunOptions {
   std::string resume_from;    // a checkpoint's folder instead of the last one
   int64_t profile_steps = 0;  // 0: no profile
   bool force = false;         // train even if the memory cannot be enough
+  RankOptions ranks = {};
+  bool mixed_kernels = false;  // train even if ranks round differently
 };
 
 /// Steps of the run before those that are profiled.
@@ -24,8 +27,8 @@ void check_trainable(const RunConfig& config, Problems& problems);
 /// The same without memory, for --force.
 void check_forced(const RunConfig& config, Problems& problems);
 
-/// Reads the data, makes the model and trains it in `<folder>/<name>`. Returns an exit code.
-int train_run(const RunConfig& config, const TrainRunOptions& options = {});
+/// Reads the data, makes the model and trains it in `<folder>/<name>`, together with all ranks. Returns an exit code.
+int train_run(const RunConfig& config, const TrainRunOptions& options, Communicator& ranks);
 
 /// Whether the run in `<folder>/<name>` has this configuration and has reached one of its limits, the last validation
 /// included. A run that cannot be read is not finished: training will report why.

@@ -18,6 +18,11 @@ void set_up_log() {
   spdlog::set_formatter(printable_formatter("%^%l%$: %v"));
 }
 
+void log_errors_only(const std::string& name) {
+  spdlog::set_level(spdlog::level::err);
+  spdlog::set_formatter(printable_formatter("%^%l%$: " + name + ": %v"));
+}
+
 void log_info(std::string_view message) { spdlog::info("{}", message); }
 void log_warning(std::string_view message) { spdlog::warn("{}", message); }
 void log_error(std::string_view message) { spdlog::error("{}", message); }

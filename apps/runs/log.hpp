@@ -2,6 +2,7 @@
 #pragma once
 
 #include <new>
+#include <string>
 #include <string_view>
 
 namespace capstan {
@@ -9,6 +10,9 @@ namespace capstan {
 /// From here on messages have the form "level: message", coloured on a terminal, with everything printable
 /// (core/text/printable.hpp).
 void set_up_log();
+
+/// For all ranks but one: from here on only errors are shown, with `name` in front.
+void log_errors_only(const std::string& name);
 
 void log_info(std::string_view message);
 void log_warning(std::string_view message);

@@ -84,7 +84,8 @@ void throw_file_error(const char* doing, const std::string& path, int error_numb
 
 FileWriter::FileWriter(std::string path, Mode mode) : path_(std::move(path)) {
   before("open", path_);
-  descriptor_ = open_own_file(path_, O_WRONLY | O_CREAT | (mode == Mode::append ? O_APPEND : O_TRUNC));
+  const int flags = mode == Mode::append ? O_CREAT | O_APPEND : mode == Mode::replace ? O_CREAT | O_TRUNC : 0;
+  descriptor_ = open_own_file(path_, O_WRONLY | flags);
 }
 
 FileWriter::~FileWriter() {
@@ -99,6 +100,19 @@ void FileWriter::write(const void* bytes, size_t count) {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) throw_file_error("write", path_, errno);
     next += written;
+    count -= static_cast<size_t>(written);
+  }
+}
+
+void FileWriter::write_at(size_t place, const void* bytes, size_t count) {
+  before("write", path_);
+  const char* next = static_cast<const char*>(bytes);
+  while (count > 0) {
+    const ssize_t written = ::pwrite(descriptor_, next, count, static_cast<off_t>(place));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_file_error("write", path_, errno);
+    next += written;
+    place += static_cast<size_t>(written);
     count -= static_cast<size_t>(written);
   }
 }

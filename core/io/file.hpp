@@ -30,7 +30,7 @@ class FileError : public Error {
 /// Throws Error when something other than a regular file has the name.
 class FileWriter {
  public:
-  enum class Mode { replace, append };
+  enum class Mode { replace, append, update };  // update: of a file that exists, by write_at()
   explicit FileWriter(std::string path, Mode mode = Mode::replace);
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
@@ -38,6 +38,8 @@ class FileWriter {
 
   void write(const void* bytes, size_t count);
   void write(std::string_view text) { write(text.data(), text.size()); }
+  /// From byte `place` of the file on.
+  void write_at(size_t place, const void* bytes, size_t count);
   /// Returns when the content is on the disk.
   void sync();
   void close();

@@ -52,38 +52,41 @@ float half_to_float(uint16_t half) {
 }
 
 template <class Stored, class T, class Convert>
-void convert(const FileTensor& tensor, T* out, const Convert& to_number) {
-  for (int64_t i = 0; i < tensor.size; ++i) {
+void convert(const unsigned char* bytes, int64_t count, T* out, const Convert& to_number) {
+  for (int64_t i = 0; i < count; ++i) {
     Stored stored;  // the data of a file may be unaligned
-    std::memcpy(&stored, tensor.bytes + static_cast<size_t>(i) * sizeof(stored), sizeof(stored));
+    std::memcpy(&stored, bytes + static_cast<size_t>(i) * sizeof(stored), sizeof(stored));
     out[i] = static_cast<T>(to_number(stored));
   }
 }
 
 template <class T>
-void copy_elements(const FileTensor& tensor, T* out) {
+void copy_elements(const FileTensor& tensor, int64_t begin, int64_t end, T* out) {
+  check(begin >= 0 && begin <= end && end <= tensor.size, "safetensors: elements [{}, {}) of {}", begin, end, tensor.size);
+  const unsigned char* const bytes = tensor.bytes + begin * byte_size(tensor.dtype);
+  const int64_t count = end - begin;
   const auto same = [](auto stored) { return stored; };
   switch (tensor.dtype) {
     case DType::f64:
-      return convert<double>(tensor, out, same);
+      return convert<double>(bytes, count, out, same);
     case DType::f32:
-      return convert<float>(tensor, out, same);
+      return convert<float>(bytes, count, out, same);
     case DType::f16:
-      return convert<uint16_t>(tensor, out, half_to_float);
+      return convert<uint16_t>(bytes, count, out, half_to_float);
     case DType::bf16:
-      return convert<uint16_t>(tensor, out, [](uint16_t bits) { return from_bits(uint32_t{bits} << 16); });
+      return convert<uint16_t>(bytes, count, out, [](uint16_t bits) { return from_bits(uint32_t{bits} << 16); });
     case DType::i64:
-      return convert<int64_t>(tensor, out, same);
+      return convert<int64_t>(bytes, count, out, same);
     case DType::i32:
-      return convert<int32_t>(tensor, out, same);
+      return convert<int32_t>(bytes, count, out, same);
     case DType::i16:
-      return convert<int16_t>(tensor, out, same);
+      return convert<int16_t>(bytes, count, out, same);
     case DType::i8:
-      return convert<int8_t>(tensor, out, same);
+      return convert<int8_t>(bytes, count, out, same);
     case DType::u8:
-      return convert<uint8_t>(tensor, out, same);
+      return convert<uint8_t>(bytes, count, out, same);
     case DType::boolean:
-      return convert<uint8_t>(tensor, out, [](uint8_t stored) { return stored != 0; });
+      return convert<uint8_t>(bytes, count, out, [](uint8_t stored) { return stored != 0; });
   }
 }
 
@@ -194,8 +197,10 @@ std::vector<float> FileTensor::to_floats() const {
   return values;
 }
 
-void FileTensor::copy_to(float* out) const { copy_elements(*this, out); }
-void FileTensor::copy_to(double* out) const { copy_elements(*this, out); }
+void FileTensor::copy_to(float* out) const { copy_elements(*this, 0, size, out); }
+void FileTensor::copy_to(double* out) const { copy_elements(*this, 0, size, out); }
+void FileTensor::copy_part(int64_t begin, int64_t end, float* out) const { copy_elements(*this, begin, end, out); }
+void FileTensor::copy_part(int64_t begin, int64_t end, double* out) const { copy_elements(*this, begin, end, out); }
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path), file_(std::make_shared<MappedFile>(path)) {
   open({reinterpret_cast<const char*>(file_->data()), file_->size()});
@@ -243,37 +248,108 @@ const FileTensor& SafetensorsFile::at(const std::string& name) const {
   return *tensor;
 }
 
-void write_safetensors(const std::string& path, std::vector<TensorToWrite> tensors,
-                       const std::map<std::string, std::string>& metadata) {
+namespace {
+
+/// The header of a file of these tensors, which are sorted into the order of their data.
+struct Layout {
+  json header;
+  std::vector<int64_t> offsets, sizes;  // in bytes
+  int64_t bytes = 0;
+};
+
+Layout lay_out(std::vector<TensorToWrite>& tensors, const std::map<std::string, std::string>& metadata) {
   std::sort(tensors.begin(), tensors.end(), [](const TensorToWrite& a, const TensorToWrite& b) {
     return std::make_pair(-byte_size(a.dtype), a.name) < std::make_pair(-byte_size(b.dtype), b.name);
   });
-  json header;
-  header[metadata_key] = metadata;
-  int64_t offset = 0;
-  std::vector<size_t> sizes;
+  Layout layout;
+  layout.header[metadata_key] = metadata;
   for (const TensorToWrite& tensor : tensors) {
-    check(tensor.name != metadata_key && !header.contains(tensor.name), "safetensors: two tensors called {}",
+    check(tensor.name != metadata_key && !layout.header.contains(tensor.name), "safetensors: two tensors called {}",
           tensor.name);
     int64_t bytes = byte_size(tensor.dtype);
     for (const int64_t extent : tensor.shape) bytes = checked_product("safetensors", {bytes, extent}, most_bytes);
-    sizes.push_back(static_cast<size_t>(bytes));
-    header[tensor.name] = {
-        {"dtype", to_string(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + bytes}}};
-    offset = checked_sum("safetensors", {offset, bytes}, most_bytes);
+    layout.offsets.push_back(layout.bytes);
+    layout.sizes.push_back(bytes);
+    const int64_t end = checked_sum("safetensors", {layout.bytes, bytes}, most_bytes);
+    layout.header[tensor.name] = {
+        {"dtype", to_string(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {layout.bytes, end}}};
+    layout.bytes = end;
   }
-  Hash checksum;
-  add_header(checksum, header);
-  for (size_t i = 0; i < tensors.size(); ++i) checksum.add(tensors[i].bytes, sizes[i]);
-  header[metadata_key][checksum_key] = checksum.hex();
+  return layout;
+}
 
+/// What a file begins with: the header's length and the header with the checksum.
+std::string file_begin(json header, const std::string& checksum) {
+  header[metadata_key][checksum_key] = checksum;
   std::string text = header.dump();
   text.append((alignment - (length_bytes + text.size()) % alignment) % alignment, ' ');
   std::string length(length_bytes, '\0');
   for (size_t i = 0; i < length_bytes; ++i) length[i] = static_cast<char>(text.size() >> (8 * i) & 255);
+  return length + text;
+}
+
+}  // namespace
+
+void write_safetensors(const std::string& path, std::vector<TensorToWrite> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  const Layout layout = lay_out(tensors, metadata);
+  Hash checksum;
+  add_header(checksum, layout.header);
+  for (size_t i = 0; i < tensors.size(); ++i) checksum.add(tensors[i].bytes, static_cast<size_t>(layout.sizes[i]));
   FileWriter file(path);
-  file.write(length + text);
-  for (size_t i = 0; i < tensors.size(); ++i) file.write(tensors[i].bytes, sizes[i]);
+  file.write(file_begin(layout.header, checksum.hex()));
+  for (size_t i = 0; i < tensors.size(); ++i) file.write(tensors[i].bytes, static_cast<size_t>(layout.sizes[i]));
+  file.sync();
+  file.close();
+}
+
+SafetensorsParts::SafetensorsParts(std::string path, std::vector<TensorToWrite> tensors,
+                                   std::map<std::string, std::string> metadata)
+    : path_(std::move(path)) {
+  const Layout layout = lay_out(tensors, metadata);
+  header_ = layout.header.dump(-1, ' ', false, json::error_handler_t::replace);
+  begin_ = file_begin(layout.header, std::string(32, '0'));
+  bytes_ = layout.bytes;
+  for (size_t i = 0; i < tensors.size(); ++i)
+    places_[tensors[i].name] = {layout.offsets[i], byte_size(tensors[i].dtype)};
+}
+
+void SafetensorsParts::create() const {
+  FileWriter file(path_);
+  file.write(begin_);
+  file.close();
+  truncate_file(path_, begin_.size() + static_cast<size_t>(bytes_));
+}
+
+void SafetensorsParts::write(const std::vector<Part>& parts) const {
+  FileWriter file(path_, FileWriter::Mode::update);
+  for (const Part& part : parts) {
+    const Place& place = places_.at(part.name);
+    file.write_at(begin_.size() + static_cast<size_t>(place.offset + part.begin * place.size), part.bytes,
+                  static_cast<size_t>((part.end - part.begin) * place.size));
+  }
+  file.sync();
+  file.close();
+}
+
+void SafetensorsParts::finish() const {
+  Hash checksum;
+  checksum.add(header_);
+  {
+    const MappedFile file(path_);
+    check(file.size() == begin_.size() + static_cast<size_t>(bytes_), "safetensors: {} has {} bytes instead of {}",
+          path_, file.size(), begin_.size() + static_cast<size_t>(bytes_));
+    constexpr size_t block = size_t{8} << 20;  // so that the file takes no more memory than this
+    for (size_t at = begin_.size(); at < file.size(); at += block) {
+      const size_t end = std::min(at + block, file.size());
+      checksum.add(file.data() + at, end - at);
+      file.release(at, end);
+    }
+  }
+  json header = json::parse(header_);
+  FileWriter file(path_, FileWriter::Mode::update);
+  const std::string begin = file_begin(std::move(header), checksum.hex());
+  file.write_at(0, begin.data(), begin.size());
   file.sync();
   file.close();
 }

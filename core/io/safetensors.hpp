@@ -31,6 +31,9 @@ struct FileTensor {
   /// Converts into `out`, which has room for `size` elements.
   void copy_to(float* out) const;
   void copy_to(double* out) const;
+  /// The same for elements [begin, end), in row-major order.
+  void copy_part(int64_t begin, int64_t end, float* out) const;
+  void copy_part(int64_t begin, int64_t end, double* out) const;
 };
 
 /// An open file. Opening checks it strictly and throws Error naming the file and the tensor: for a truncated file, a
@@ -69,6 +72,38 @@ struct TensorToWrite {
 };
 inline DType dtype_of(const float*) { return DType::f32; }
 inline DType dtype_of(const double*) { return DType::f64; }
+
+/// A file that several processes write together, each some elements of its tensors. It has the same bytes as one by
+/// write_safetensors() in the end.
+class SafetensorsParts {
+ public:
+  /// Of these tensors, whose `bytes` are not used.
+  SafetensorsParts(std::string path, std::vector<TensorToWrite> tensors,
+                   std::map<std::string, std::string> metadata = {});
+
+  /// For one process, before all else: a file of the final size.
+  void create() const;
+  /// Elements [begin, end) of a tensor.
+  struct Part {
+    std::string name;
+    int64_t begin = 0, end = 0;
+    const void* bytes = nullptr;
+  };
+  /// For any process. On return, they are on the disk.
+  void write(const std::vector<Part>& parts) const;
+  /// For one process, after all others have written: adds the checksum. The file is then on the disk.
+  void finish() const;
+
+ private:
+  struct Place {
+    int64_t offset, size;  // in bytes; of an element
+  };
+  std::string path_;
+  std::string header_;  // without the checksum
+  std::string begin_;   // what the file begins with, with zeros for the checksum
+  std::map<std::string, Place> places_;
+  int64_t bytes_ = 0;  // of the data
+};
 
 /// Writes and syncs the file, with a checksum (XXH3-128 of header and data) under the metadata key "xxh3_128".
 void write_safetensors(const std::string& path, std::vector<TensorToWrite> tensors,

@@ -14,15 +14,16 @@ void check_index(int64_t index, int64_t batches) {
   check(index >= 0 && index < batches, "batch: index {} is outside an epoch of {} batches", index, batches);
 }
 
-/// names[i]: what Batch::examples says of row i.
-Batch labelled_batch(const ExampleSet& examples, const std::vector<int64_t>& rows, const std::vector<int64_t>& names) {
+/// names[i]: what Batch::examples says of row i. At least `width` columns.
+Batch labelled_batch(const ExampleSet& examples, const std::vector<int64_t>& rows, const std::vector<int64_t>& names,
+                     int64_t width = 0) {
   std::vector<std::vector<int32_t>> tokens;
   std::vector<int32_t> labels;
   for (const int64_t row : rows) {
     tokens.emplace_back(examples.tokens(row), examples.tokens(row) + examples.length(row));
     labels.push_back(examples.label(row));
   }
-  Batch batch = pad_rows(tokens);
+  Batch batch = pad_rows(tokens, width);
   const auto count = static_cast<int64_t>(rows.size());
   batch.labels = Ids(Shape{count}, labels);
   batch.examples = Ids(Shape{count}, std::vector<int32_t>(names.begin(), names.end()));
@@ -38,8 +39,22 @@ std::vector<int64_t> entries(const BatchPlan& plan, int64_t index) {
 
 }  // namespace
 
-Batch pad_rows(const std::vector<std::vector<int32_t>>& rows) {
-  size_t longest = 0;
+Batch rows_of(const Batch& batch, int64_t begin, int64_t end) {
+  return {batch.tokens.rows(begin, end), batch.segment_ids.rows(begin, end), batch.labels.rows(begin, end),
+          batch.examples.empty() ? batch.examples : batch.examples.rows(begin, end)};
+}
+
+BatchExtent BatchSource::extent(int64_t epoch, int64_t index) const {
+  const Batch all = batch(epoch, index);
+  return {all.tokens.dim(0), all.tokens.dim(1)};
+}
+
+Batch BatchSource::rows(int64_t epoch, int64_t index, int64_t begin, int64_t end) const {
+  return rows_of(batch(epoch, index), begin, end);
+}
+
+Batch pad_rows(const std::vector<std::vector<int32_t>>& rows, int64_t width) {
+  auto longest = static_cast<size_t>(width);
   for (const auto& row : rows) longest = std::max(longest, row.size());
   const Shape shape{static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest)};
   Batch batch;
@@ -91,15 +106,35 @@ std::shared_ptr<const BatchPlan> BucketedBatches::plan(int64_t epoch) const {
   return plan_;
 }
 
-Batch BucketedBatches::batch(int64_t epoch, int64_t index) const {
+std::vector<int64_t> BucketedBatches::places(int64_t epoch, int64_t index) const {
   const auto current = plan(epoch);
   check_index(index, current->batches());
   const uint64_t shuffled = permuted(static_cast<uint64_t>(index), static_cast<uint64_t>(current->batches()),
                                      batch_key_, static_cast<uint64_t>(epoch));
-  const std::vector<int64_t> places = entries(*current, static_cast<int64_t>(shuffled));
-  std::vector<int64_t> rows;
-  for (const int64_t place : places) rows.push_back(example(epoch, place));
-  return labelled_batch(examples_, rows, places);
+  return entries(*current, static_cast<int64_t>(shuffled));
+}
+
+BatchExtent BucketedBatches::extent(int64_t epoch, int64_t index) const {
+  BatchExtent extent;
+  for (const int64_t place : places(epoch, index)) {
+    ++extent.rows;
+    extent.columns = std::max(extent.columns, examples_.length(example(epoch, place)));
+  }
+  return extent;
+}
+
+Batch BucketedBatches::batch(int64_t epoch, int64_t index) const {
+  return rows(epoch, index, 0, static_cast<int64_t>(places(epoch, index).size()));
+}
+
+Batch BucketedBatches::rows(int64_t epoch, int64_t index, int64_t begin, int64_t end) const {
+  const std::vector<int64_t> all = places(epoch, index);
+  check(begin >= 0 && begin <= end && end <= static_cast<int64_t>(all.size()), "batch: rows [{}, {}) of {}", begin, end,
+        all.size());
+  const std::vector<int64_t> mine(all.begin() + begin, all.begin() + end);
+  std::vector<int64_t> examples;
+  for (const int64_t place : mine) examples.push_back(example(epoch, place));
+  return labelled_batch(examples_, examples, mine, extent(epoch, index).columns);
 }
 
 OrderedBatches::OrderedBatches(const ExampleSet& examples, const BatchConfig& config) : examples_(examples) {

@@ -24,6 +24,14 @@ void describe(Fields& f, BatchConfig& c) {
     "used instead of batch_size: as many examples as fit into this many tokens, padding included");
 }
 
+/// Rows and columns of a batch, padding included.
+struct BatchExtent {
+  int64_t rows = 0, columns = 0;
+};
+
+/// Rows [begin, end) of a batch; shares its memory.
+Batch rows_of(const Batch& batch, int64_t begin, int64_t end);
+
 /// Whatever was asked before, batch(e, i) is the same. Safe to call from several threads.
 class BatchSource {
  public:
@@ -32,6 +40,11 @@ class BatchSource {
   virtual int64_t batches_per_epoch(int64_t epoch) const = 0;
   /// Throws std::invalid_argument for an index outside the epoch.
   virtual Batch batch(int64_t epoch, int64_t index) const = 0;
+
+  /// For a process that computes a part of a batch. A source that can make a part without the rest, overrides both.
+  virtual BatchExtent extent(int64_t epoch, int64_t index) const;
+  /// Rows [begin, end) of batch(epoch, index), as wide as all of it.
+  virtual Batch rows(int64_t epoch, int64_t index, int64_t begin, int64_t end) const;
 };
 
 /// How an epoch is cut: batch i holds order[starts[i]] ... order[starts[i + 1] - 1].
@@ -75,11 +88,15 @@ class BucketedBatches final : public BatchSource {
   int64_t examples_per_epoch() const override { return examples_.size(); }
   int64_t batches_per_epoch(int64_t epoch) const override { return plan(epoch)->batches(); }
   Batch batch(int64_t epoch, int64_t index) const override;
+  BatchExtent extent(int64_t epoch, int64_t index) const override;
+  Batch rows(int64_t epoch, int64_t index, int64_t begin, int64_t end) const override;
   /// The example at a place of an epoch's order.
   int64_t example(int64_t epoch, int64_t place) const;
 
  private:
   std::shared_ptr<const BatchPlan> plan(int64_t epoch) const;
+  /// Of the batch's examples, in the permuted order.
+  std::vector<int64_t> places(int64_t epoch, int64_t index) const;
 
   const ExampleSet& examples_;
   BatchConfig config_;
@@ -104,7 +121,8 @@ class OrderedBatches final : public BatchSource {
   BatchPlan plan_;
 };
 
-/// (rows.size(), longest row) with tokens, segment ids 1 for tokens and 0 for padding; labels are left to the caller.
-Batch pad_rows(const std::vector<std::vector<int32_t>>& rows);
+/// (rows.size(), longest row, or `width` if that is more) with tokens, segment ids 1 for tokens and 0 for padding; labels
+/// are left to the caller.
+Batch pad_rows(const std::vector<std::vector<int32_t>>& rows, int64_t width = 0);
 
 }  // namespace capstan

@@ -105,14 +105,24 @@ int64_t TrainingWindows::window_begin(const Stretch& stretch, int64_t epoch, int
   return offset + static_cast<int64_t>(window) * options_.sequence_length;
 }
 
-Batch TrainingWindows::batch(int64_t epoch, int64_t index) const {
+BatchExtent TrainingWindows::extent(int64_t epoch, int64_t index) const {
   check(index >= 0 && index < batches_per_epoch(epoch), "batch: index {} is outside an epoch of {} batches", index,
         batches_per_epoch(epoch));
+  return {std::min(mixture_.places(), (index + 1) * rows_) - index * rows_, options_.sequence_length};
+}
+
+Batch TrainingWindows::batch(int64_t epoch, int64_t index) const {
+  return rows(epoch, index, 0, extent(epoch, index).rows);
+}
+
+Batch TrainingWindows::rows(int64_t epoch, int64_t index, int64_t begin, int64_t end) const {
+  check(begin >= 0 && begin <= end && end <= extent(epoch, index).rows, "batch: rows [{}, {}) of {}", begin, end,
+        extent(epoch, index).rows);
   std::vector<std::vector<int32_t>> tokens, labels;
   std::vector<int64_t> places;
-  for (int64_t place = index * rows_; place < std::min(mixture_.places(), (index + 1) * rows_); ++place) {
-    const int64_t begin = window_begin(epoch, place);
-    const std::vector<int32_t> window = corpus_.tokens.slice(begin, begin + options_.sequence_length + 1);
+  for (int64_t place = index * rows_ + begin; place < index * rows_ + end; ++place) {
+    const int64_t first = window_begin(epoch, place);
+    const std::vector<int32_t> window = corpus_.tokens.slice(first, first + options_.sequence_length + 1);
     tokens.emplace_back(window.begin(), window.end() - 1);
     labels.emplace_back(window.begin() + 1, window.end());
     places.push_back(place);

@@ -38,6 +38,8 @@ class TrainingWindows final : public BatchSource {
   int64_t examples_per_epoch() const override { return mixture_.places(); }
   int64_t batches_per_epoch(int64_t) const override { return (mixture_.places() + rows_ - 1) / rows_; }
   Batch batch(int64_t epoch, int64_t index) const override;
+  BatchExtent extent(int64_t epoch, int64_t index) const override;
+  Batch rows(int64_t epoch, int64_t index, int64_t begin, int64_t end) const override;
   /// First token of the window at a place of an epoch's order.
   int64_t window_begin(int64_t epoch, int64_t place) const;
   /// Of the corpus's i-th source.

@@ -20,6 +20,11 @@
 #include "train/loop/signals.hpp"
 #include "train/loop/trainer.hpp"
 
+/// The one that tests of models use: which of two a batch of sources declares first must not matter.
+namespace capstan::CAPSTAN_PRECISION {
+namespace testing {}
+}  // namespace capstan::CAPSTAN_PRECISION
+
 namespace capstan::testing {
 
 /// A folder of its own, in memory where the system offers that (tests save and sync a lot); removed at the end.

@@ -41,7 +41,7 @@ TEST_CASE("emptying a table: values, moments and average, of this parameter alon
   Optimizer optimizer(AdamWConfig{}, params);
   for (OptimizerState& state : optimizer.states()) std::fill_n(state.data(), state.size(), real{3});
   WeightAverage average(0.9, params);
-  std::fill_n(average.block(), params.flat_size(), real{4});
+  std::fill_n(average.values().data(), params.flat_size(), real{4});
 
   const auto expect = [&](const real* block, real elsewhere) {
     for (const Param& param : params.params())
@@ -51,9 +51,9 @@ TEST_CASE("emptying a table: values, moments and average, of this parameter alon
   empty_fresh_tables(params, optimizer, &average);
   expect(params.values(), 2);
   for (OptimizerState& state : optimizer.states()) expect(state.data(), 3);
-  expect(average.block(), 4);
+  expect(average.values().data(), 4);
   empty_fresh_tables(params, optimizer, nullptr);  // no average: nothing to do for it
-  expect(average.block(), 4);
+  expect(average.values().data(), 4);
 
   ParamStore plain;
   plain.add("table", Array(Shape{7, 5}, real{2}), {true, false, true});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
@@ -39,33 +40,58 @@ void Evaluation::add(const Evaluation& other) {
   correct += other.correct;
 }
 
+SomeBatches::SomeBatches(const BatchSource& source, const std::vector<int64_t>& turns, size_t own) : source_(source) {
+  const int64_t round = std::accumulate(turns.begin(), turns.end(), int64_t{0});
+  const int64_t first = std::accumulate(turns.begin(), turns.begin() + static_cast<std::ptrdiff_t>(own), int64_t{0});
+  const int64_t count = source.batches_per_epoch(0);
+  for (int64_t begin = first; begin < count; begin += round)
+    for (int64_t index = begin; index < std::min(begin + turns[own], count); ++index) indices_.push_back(index);
+}
+
 std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens,
-                                   const std::function<bool()>& stop) {
-  Evaluation total;
+                                   const std::function<bool()>& stop, Communicator* ranks) {
+  Communicator one_process;
+  if (ranks == nullptr) ranks = &one_process;
+  // A rank takes as many batches in its turn as it has threads.
+  const std::vector<int64_t> turns = ranks->gather_values<int64_t>(threads());
+  const SomeBatches own(split, turns, static_cast<size_t>(ranks->rank()));
+  const int64_t count = split.batches_per_epoch(0);
+  const int64_t round = std::accumulate(turns.begin(), turns.end(), int64_t{0});
   Prefetcher::Options one_epoch;
   one_epoch.end_epoch = 1;
   one_epoch.depth = std::max<int64_t>(one_epoch.depth, threads());
-  Prefetcher batches(split, one_epoch);
-  std::atomic<bool> stopped{false};
+  std::optional<Prefetcher> batches;  // none where there are fewer batches than ranks
+  if (own.batches_per_epoch(0) > 0) batches.emplace(own, one_epoch);
+  // The sums of a round; behind those of each rank, whether it was told to stop.
+  const auto slots = static_cast<size_t>(*std::max_element(turns.begin(), turns.end())) + 1;
+  Evaluation total;
   // A batch runs on one thread, and sums are added in the order of the batches: no result depends on how many run at once.
-  for (bool more = true; more;) {
-    std::vector<Batch> group;
-    int64_t tokens = 0;
-    while (more && static_cast<int>(group.size()) < threads() && tokens < most_tokens) {
-      auto prepared = batches.next();
-      more = prepared.has_value();
-      if (!more) break;
-      group.push_back(std::move(prepared->batch));
-      tokens += group.back().tokens.size();
+  for (int64_t begin = 0; begin < count; begin += round) {
+    std::vector<Evaluation> all(slots * turns.size());
+    Evaluation* const mine = all.data() + slots * static_cast<size_t>(ranks->rank());
+    std::atomic<bool> stopped{false};
+    for (int64_t done = 0; batches && done < threads() && !stopped;) {
+      std::vector<Batch> group;
+      for (int64_t tokens = 0; done + static_cast<int64_t>(group.size()) < threads() && tokens < most_tokens;) {
+        auto prepared = batches->next();
+        if (!prepared) break;
+        group.push_back(std::move(prepared->batch));
+        tokens += group.back().tokens.size();
+      }
+      if (group.empty()) break;
+      parallel_units(static_cast<int64_t>(group.size()), [&](int64_t i) {
+        const OneThread alone;
+        const MemoryFor purpose("an evaluation: lower train.micro_batch_tokens or threads");
+        mine[done + i] = sums_of(task, group[static_cast<size_t>(i)], micro_batch_tokens, stop, stopped);
+      });
+      done += static_cast<int64_t>(group.size());
     }
-    std::vector<Evaluation> sums(group.size());
-    parallel_units(static_cast<int64_t>(group.size()), [&](int64_t i) {
-      const OneThread alone;
-      const MemoryFor purpose("an evaluation: lower train.micro_batch_tokens or threads");
-      sums[static_cast<size_t>(i)] = sums_of(task, group[static_cast<size_t>(i)], micro_batch_tokens, stop, stopped);
-    });
-    if (stopped) return std::nullopt;
-    for (const Evaluation& part : sums) total.add(part);
+    mine[slots - 1].targets = stopped ? 1 : 0;
+    ranks->gather_blocks(all.data(), slots * sizeof(Evaluation));
+    for (size_t rank = 0; rank < turns.size(); ++rank)
+      if (all[slots * rank + slots - 1].targets != 0) return std::nullopt;
+    for (size_t rank = 0; rank < turns.size(); ++rank)
+      for (size_t i = 0; i < static_cast<size_t>(turns[rank]); ++i) total.add(all[slots * rank + i]);
   }
   if (total.targets == 0) throw Error("evaluation: the split has no targets: give more text or more examples");
   return total;

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "data/batches/batcher.hpp"
 #include "models/task.hpp"
+#include "train/ranks/communicator.hpp"
 
 namespace capstan {
 
@@ -21,11 +23,27 @@ struct Evaluation {
   double accuracy() const { return static_cast<double>(correct) / static_cast<double>(targets > 0 ? targets : 1); }
 };
 
-/// Runs `task` over epoch 0 of `split`, each batch on one thread; the result does not depend on the number of threads. As
-/// many batches as there are threads run at once, as far as they have no more than 131,072 tokens together. Empty when
-/// `stop`, which is called from any thread, returned true.
+/// Runs `task` over epoch 0 of `split`, each batch on one thread; the result does not depend on the numbers of threads and
+/// ranks. As many batches as there are threads run at once, as far as they have no more than 131,072 tokens together.
+/// All ranks call it. Empty when `stop`, which is called from any thread, returned true in one of them.
 /// Throws Error when there are no targets.
 std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
-                                   const std::function<bool()>& stop = {});
+                                   const std::function<bool()>& stop = {}, Communicator* ranks = nullptr);
+
+/// Some batches of a source, as an epoch 0 of their own.
+class SomeBatches final : public BatchSource {
+ public:
+  /// Of batches [0, count) of epoch 0: those of one of `turns`, each of which takes so many in its turn.
+  SomeBatches(const BatchSource& source, const std::vector<int64_t>& turns, size_t own);
+  int64_t examples_per_epoch() const override { return static_cast<int64_t>(indices_.size()); }
+  int64_t batches_per_epoch(int64_t) const override { return static_cast<int64_t>(indices_.size()); }
+  Batch batch(int64_t epoch, int64_t index) const override {
+    return source_.batch(epoch, indices_[static_cast<size_t>(index)]);
+  }
+
+ private:
+  const BatchSource& source_;
+  std::vector<int64_t> indices_;
+};
 
 }  // namespace capstan

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <optional>
+#include <utility>
 
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
@@ -31,11 +32,12 @@ int64_t lane_count(int64_t rows, int64_t columns, int64_t setting) {
   return wanted;
 }
 
-/// The nodes that wait for their sibling.
-struct Lanes::Tree {
-  int64_t lanes = 0;
-  std::vector<Node> waiting;    // by the node's first lane
-  std::vector<int64_t> widths;  // of the waiting nodes; 0: none waits
+/// The lanes of one call, and the nodes that wait for their sibling.
+struct Lanes::Climb {
+  const LaneTree& tree;
+  LaneRange range;
+  std::vector<Node> waiting = std::vector<Node>(static_cast<size_t>(range.size()));  // by their first lane
+  Node& at(int64_t first) { return waiting[static_cast<size_t>(first - range.begin)]; }
 };
 
 StepSums Lanes::pass(const Batch& batch, const PassOptions& options) const {
@@ -69,65 +71,92 @@ void Lanes::give_block(std::unique_ptr<GradBlock> block) {
 
 /// Climbs from the lane's leaf for as long as the sibling is done. The last node that a lane's thread adds is half the
 /// tree: the two halves are left to all threads together.
-void Lanes::finish_lane(Tree& tree, int64_t lane, Node node) {
-  int64_t first = lane;
-  for (int64_t width = 1; 2 * width < tree.lanes; width *= 2) {
+void Lanes::finish_lane(Climb& climb, Node node) {
+  int64_t first = node.lanes.begin;
+  const int64_t lanes = climb.tree.lanes();
+  for (int64_t width = 1; 2 * width < lanes; width *= 2) {
     const bool right = (first & width) != 0;
-    const int64_t sibling = right ? first - width : first + width;
-    if (sibling >= tree.lanes) continue;  // passed through
+    const int64_t left_first = right ? first - width : first, sibling = first ^ width;
+    if (sibling >= lanes) continue;  // passed through
+    if (!climb.range.holds(climb.tree.node(left_first, 2 * width))) break;
     Node other;
     {
       const std::lock_guard lock(mutex_);
-      if (tree.widths[static_cast<size_t>(sibling)] != width) {
-        tree.waiting[static_cast<size_t>(first)] = std::move(node);
-        tree.widths[static_cast<size_t>(first)] = width;
+      if (!(climb.at(sibling).lanes == climb.tree.node(sibling, width))) {
+        climb.at(first) = std::move(node);
         return;
       }
-      other = std::move(tree.waiting[static_cast<size_t>(sibling)]);
-      tree.widths[static_cast<size_t>(sibling)] = 0;
+      other = std::exchange(climb.at(sibling), {});
     }
     if (right) std::swap(node, other);
     const ProfileSpan span("sum of lanes", Pass::none, 4 * params_.dense_size() * static_cast<int64_t>(sizeof(real)));
     node.grads->add(*other.grads);
     node.sums.add(other.sums);
+    node.lanes.end = other.lanes.end;
     give_block(std::move(other.grads));
-    first = std::min(first, sibling);
+    first = left_first;
   }
   const std::lock_guard lock(mutex_);
-  tree.waiting[static_cast<size_t>(first)] = std::move(node);
+  climb.at(first) = std::move(node);
 }
 
-void Lanes::add_gradients(const Batch& batch, const PassOptions& options, StepSums& sums) {
-  const int64_t rows = batch.tokens.dim(0), lanes = lane_count(rows, batch.tokens.dim(1), options.lanes);
-  if (lanes == 1) return sums.add(pass(batch, options));
-  Tree tree{lanes, std::vector<Node>(static_cast<size_t>(lanes)), std::vector<int64_t>(static_cast<size_t>(lanes), 0)};
-  std::vector<std::exception_ptr> errors(static_cast<size_t>(lanes));
-  std::optional<ProfiledLanes> profiles(lanes);
-  parallel_units(lanes, [&](int64_t lane) {
-    try {
-      const OneThread alone;
-      const ProfiledLane profiled(*profiles, lane);
-      Node node{take_block(), {}};
-      const LaneGrads mine(params_.grad_block(), *node.grads);
-      node.sums = pass(rows_of(batch, rows * lane / lanes, rows * (lane + 1) / lanes), options);
-      finish_lane(tree, lane, std::move(node));
-    } catch (...) {
-      errors[static_cast<size_t>(lane)] = std::current_exception();
-    }
-  });
+std::vector<Lanes::Node> Lanes::compute(const Batch& rows, int64_t batch_rows, const LaneTree& tree,
+                                        const LaneRange& range, const PassOptions& options) {
+  const int64_t first_row = lane_begin(batch_rows, tree.lanes(), range.begin);
+  Climb climb{tree, range};
+  std::vector<std::exception_ptr> errors(static_cast<size_t>(range.size()));
+  std::optional<ProfiledLanes> profiles(range.size());
+  const auto compute_lane = [&](int64_t index) {
+    const ProfiledLane profiled(*profiles, index);
+    const int64_t lane = range.begin + index;
+    Node node{{lane, lane + 1}, take_block(), {}};
+    const LaneGrads mine(params_.grad_block(), *node.grads);
+    node.sums = pass(rows_of(rows, lane_begin(batch_rows, tree.lanes(), lane) - first_row,
+                             lane_begin(batch_rows, tree.lanes(), lane + 1) - first_row),
+                     options);
+    finish_lane(climb, std::move(node));
+  };
+  if (tree.lanes() == 1 && range.size() == 1) {  // its operations run on all threads
+    compute_lane(0);
+  } else {
+    parallel_units(range.size(), [&](int64_t index) {
+      try {
+        const OneThread alone;
+        compute_lane(index);
+      } catch (...) {
+        errors[static_cast<size_t>(index)] = std::current_exception();
+      }
+    });
+  }
   profiles.reset();
   for (const std::exception_ptr& error : errors)
     if (error != nullptr) std::rethrow_exception(error);
-  const ProfileSpan span("sum of lanes", Pass::none, 8 * params_.dense_size() * static_cast<int64_t>(sizeof(real)));
-  int64_t half = 1;
-  while (2 * half < lanes) half *= 2;
-  Node &left = tree.waiting.front(), &right = tree.waiting[static_cast<size_t>(half)];
-  left.grads->add(*right.grads);
-  left.sums.add(right.sums);
-  params_.grad_block().add(*left.grads);
-  sums.add(left.sums);
-  give_block(std::move(left.grads));
-  give_block(std::move(right.grads));
+  std::vector<Node> nodes;
+  for (const LaneRange& node : tree.nodes_of(range)) nodes.push_back(std::move(climb.at(node.begin)));
+  return nodes;
+}
+
+void Lanes::give_back(std::vector<Node> nodes) {
+  for (Node& node : nodes) give_block(std::move(node.grads));
+}
+
+void Lanes::add_gradients(const Batch& batch, const PassOptions& options, StepSums& sums) {
+  // One lane by the configuration: no second block of gradients.
+  if (options.lanes == 1) return sums.add(pass(batch, options));
+  const int64_t rows = batch.tokens.dim(0);
+  const LaneTree tree(lane_count(rows, batch.tokens.dim(1), options.lanes));
+  std::vector<Node> nodes = compute(batch, rows, tree, {0, tree.lanes()}, options);
+  std::vector<LaneRange> ranges;
+  for (const Node& node : nodes) ranges.push_back(node.lanes);
+  const auto passes = static_cast<int64_t>(4 * nodes.size());
+  const ProfileSpan span("sum of lanes", Pass::none, passes * params_.dense_size() * static_cast<int64_t>(sizeof(real)));
+  tree.finish(ranges, [&](size_t left, size_t right) {
+    nodes[left].grads->add(*nodes[right].grads);
+    nodes[left].sums.add(nodes[right].sums);
+  });
+  params_.grad_block().add(*nodes.front().grads);
+  sums.add(nodes.front().sums);
+  give_back(std::move(nodes));
 }
 
 }  // namespace capstan

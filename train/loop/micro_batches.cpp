@@ -4,11 +4,6 @@
 
 namespace capstan {
 
-Batch rows_of(const Batch& batch, int64_t begin, int64_t end) {
-  return {batch.tokens.rows(begin, end), batch.segment_ids.rows(begin, end), batch.labels.rows(begin, end),
-          batch.examples.empty() ? batch.examples : batch.examples.rows(begin, end)};
-}
-
 std::vector<Batch> split_rows(const Batch& batch, int64_t tokens) {
   const int64_t rows = batch.tokens.dim(0), length = batch.tokens.dim(1);
   if (tokens <= 0 || rows * length <= tokens) return {batch};

@@ -4,12 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/array/batch.hpp"
+#include "data/batches/batcher.hpp"
 
 namespace capstan {
-
-/// Rows [begin, end) of a batch; shares its memory.
-Batch rows_of(const Batch& batch, int64_t begin, int64_t end);
 
 /// The batch in pieces of whole rows, each of at most `tokens` tokens (padding included) or of one row; the whole batch
 /// when `tokens` is 0. Pieces share the batch's memory.

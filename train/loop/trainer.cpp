@@ -15,6 +15,8 @@
 #include "train/loop/evaluate.hpp"
 #include "train/loop/lanes.hpp"
 #include "train/loop/pace.hpp"
+#include "train/loop/rank_batches.hpp"
+#include "train/loop/rank_gradients.hpp"
 #include "train/loop/run_length.hpp"
 #include "train/loop/signals.hpp"
 #include "train/optimizers/fresh_tables.hpp"
@@ -36,7 +38,7 @@ class Loop {
 
  private:
   void resume();
-  std::optional<std::string> limit() const { return reached_limit(config_, state_, seconds()); }
+  std::optional<std::string> limit() const { return reached_limit(config_, state_, agreed_seconds()); }
   bool save_due() const;
 
   void step();
@@ -60,12 +62,25 @@ class Loop {
   TrainResult finish();
   TrainResult interrupt();
   double seconds() const { return seconds_before_ + session_.seconds(); }
+  /// What ends a run must be the same for all ranks: the clock of rank 0 and any rank's signal, as of the last step.
+  double agreed_seconds() const { return alone() ? seconds() : seconds_before_ + rank_gradients_.news().clock; }
+  int agreed_signal() const { return alone() ? StopSignals::received() : rank_gradients_.news().signal; }
+  bool alone() const { return ranks_.size() == 1; }
+  void swap_average();  // the averaged weights into the store, or back
+  void report_ranks();
 
   TrainInputs in_;
   TrainConfig config_;
+  Communicator one_process_;
+  Communicator& ranks_;
   RunFolder folder_;
+  RankBatches rank_batches_;
   BatchReader train_batches_;
   Lanes lanes_;
+  Shares shares_;
+  std::vector<Elements> owned_;
+  RankGradients rank_gradients_;
+  int slow_rank_ = -1;  // that the log has named last
   int64_t total_;
   Schedule schedule_;
   Optimizer optimizer_;
@@ -87,14 +102,19 @@ class Loop {
 Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
     : in_(inputs),
       config_(config),
-      folder_(inputs.folder),
-      train_batches_(inputs.train),
+      ranks_(inputs.ranks != nullptr ? *inputs.ranks : one_process_),
+      folder_(inputs.folder, ranks_),
+      rank_batches_(inputs.train, config.lanes, ranks_.rank(), ranks_.size()),
+      train_batches_(alone() ? inputs.train : static_cast<const BatchSource&>(rank_batches_)),
       lanes_(inputs.task, inputs.params),
+      shares_(shares_for(config.optimizer, inputs.params, ranks_.size())),
+      owned_(alone() ? std::vector<Elements>{{0, inputs.params.flat_size()}} : shares_.parts(ranks_.rank())),
+      rank_gradients_(ranks_, inputs.params, shares_, lanes_),
       total_(total_steps(inputs.train, config)),
       schedule_(config.schedule, config.lr, total_),
-      optimizer_(config.optimizer, inputs.params),
-      average_(config.ema_decay > 0 ? std::make_unique<WeightAverage>(config.ema_decay, inputs.params) : nullptr),
-      reporter_(config.progress, folder_.log_file()),
+      optimizer_(config.optimizer, inputs.params, owned_),
+      average_(config.ema_decay > 0 ? std::make_unique<WeightAverage>(config.ema_decay, inputs.params, owned_) : nullptr),
+      reporter_(config.progress, ranks_.first() ? folder_.log_file() : ""),
       pace_({total_, inputs.valid != nullptr ? config.valid_every : 0, config.save_every, 60 * config.max_minutes}) {
   if (train_batches_.batches(0) <= 0)
     throw Error(
@@ -115,7 +135,9 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
     reporter_.warn("train.precision: bf16 is emulated on this machine: its rounding without its speed");
   if (has_fresh_tables(in_.params))
     if (const auto warning = fresh_tables_warning(in_.train, config_)) reporter_.warn(*warning);
+  if (!alone()) report_ranks();
   resume();
+  if (!ranks_.first()) return;
   if (in_.on_ready) in_.on_ready();
   const auto warn = [this](const std::string& line) { reporter_.warn(line); };
   RunRecords::Options records{folder_.metrics_file(), "", state_.step, {state_.metrics_bytes, state_.metrics_checksum}};
@@ -127,15 +149,24 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
 
 void Loop::resume() {
   const RunState now = state_;
-  const RunParts parts{in_.params, optimizer_, average_.get(), state_};
+  const RunParts parts{in_.params, optimizer_, average_.get(), state_, &ranks_, owned_};
   const AcceptState accept = [&](const RunState& saved, const std::filesystem::path& from) {
     check_resumable(saved, now, from.string());
   };
   std::optional<std::filesystem::path> from = in_.resume_from;
-  if (from) {
+  if (!ranks_.first()) {  // rank 0 decides
+    const Communicator::Patience disk(ranks_);
+    const std::string chosen = ranks_.broadcast("");
+    if (chosen.empty()) return;
+    from = chosen;
+    read_checkpoint(*from, parts);
+    saved_here_ = !in_.resume_from;
+  } else if (from) {
     folder_.checkpoints().load(*from, parts, accept);
+    ranks_.broadcast(from->string());
   } else {
     const auto resumed = folder_.checkpoints().load_newest(parts, accept);
+    ranks_.broadcast(resumed ? resumed->from.string() : "");
     if (!resumed) return;
     from = resumed->from;
     for (const std::string& warning : resumed->warnings) reporter_.warn(warning);
@@ -156,6 +187,18 @@ void Loop::resume() {
   state_.working_folder = now.working_folder;
 }
 
+/// After the first lines of the log.
+void Loop::report_ranks() {
+  reporter_.info(ranks_.description());
+  for (int rank = 0; rank < ranks_.size(); ++rank) reporter_.info("  " + ranks_.name_of(rank));
+  const BatchShare first = rank_batches_.share(0, 0);
+  if (first.tree.lanes() < ranks_.size())
+    reporter_.warn(fmt::format(
+        "train.lanes: the first batch has {} lanes, so that {} of {} ranks have nothing to compute; set train.lanes to "
+        "{} or a multiple of it, or make batches larger",
+        first.tree.lanes(), ranks_.size() - first.tree.lanes(), ranks_.size(), ranks_.size()));
+}
+
 bool Loop::save_due() const {
   return best_unsaved_ ||
          (config_.save_every > 0 && state_.step > saved_step_ && state_.step % config_.save_every == 0);
@@ -164,7 +207,7 @@ bool Loop::save_due() const {
 TrainResult Loop::run() {
   if (saved_step_ < 0) reporter_.info(schedule_.event(0));
   for (;;) {
-    if (StopSignals::received() != 0) return interrupt();
+    if (agreed_signal() != 0) return interrupt();
     const bool regular = config_.valid_every > 0 && state_.step > 0 && state_.step % config_.valid_every == 0;
     // Also the first thing after an interrupted evaluation, so that patience counts as in an uninterrupted run.
     if (in_.valid != nullptr && state_.validated_step != state_.step && (regular || limit()))
@@ -217,8 +260,14 @@ StepSums Loop::accumulate_gradients() {
   if (config_.precision == Precision::bf16) rounded.emplace(in_.params);
   const PassOptions options{
       config_.lanes, config_.micro_batch_tokens, static_cast<uint64_t>(state_.step), {config_.check_finite}};
-  for (int64_t index = first; index < last; ++index)
-    lanes_.add_gradients(train_batches_.batch(epoch, index), options, sums);
+  for (int64_t index = first; index < last; ++index) {
+    const Batch batch = train_batches_.batch(epoch, index);
+    if (alone())
+      lanes_.add_gradients(batch, options, sums);
+    else
+      rank_gradients_.add_gradients(batch, rank_batches_.share(epoch, index), options, StopSignals::received(),
+                                    session_.seconds(), sums);
+  }
   return sums;
 }
 
@@ -228,13 +277,16 @@ bool Loop::update(const StepSums& sums) {
     return false;
   }
   const double scale = 1 / static_cast<double>(sums.targets);
-  norm_ = gradient_norm(in_.params, scale);
+  norm_ = alone() ? gradient_norm(in_.params, scale) : rank_gradients_.norm(scale);
   if (!std::isfinite(sums.loss) || !std::isfinite(norm_)) {
     refuse_update(std::isfinite(sums.loss) ? "the gradient is not finite" : "the loss is not finite", sums.loss * scale,
                   norm_);
     return false;
   }
-  optimizer_.step(in_.params, scale * clip_factor(norm_, config_.grad_clip), learning_rate_);
+  const auto step = [&] {
+    optimizer_.step(in_.params, scale * clip_factor(norm_, config_.grad_clip), learning_rate_);
+  };
+  alone() ? step() : rank_gradients_.update(step);
   state_.optimizer_step = optimizer_.steps();
   state_.skipped_in_row = 0;
   if (average_) average_->update(in_.params, optimizer_.steps());
@@ -276,6 +328,11 @@ void Loop::report_step(int64_t epoch) {
     return reporter_.tick(done, [&] { return status_line(epoch); });
   reporter_.status(status_line(epoch));
   reporter_.tick(done, [&] { return status_line(epoch); });
+  if (const auto slow = slow_rank(rank_gradients_.take_lane_seconds()); slow && slow->rank != slow_rank_) {
+    slow_rank_ = slow->rank;
+    reporter_.warn(fmt::format("{} is slower than the median of the ranks by {:.0f} %, and the others wait for it",
+                               ranks_.name_of(slow->rank), 100 * (slow->factor - 1)));
+  }
   record_window(epoch);
   state_.window_loss = 0;
   state_.window_targets = 0;
@@ -298,7 +355,7 @@ void Loop::record_window(int64_t epoch) {
                          {"rss_bytes", resident_bytes()},
                          {"peak_rss_bytes", peak_resident_bytes()}};
   if (state_.skipped > 0) line["skipped"] = state_.skipped;
-  records_->add(line);
+  if (records_) records_->add(line);
 }
 
 /// At the end of a session: the steps since the last logged one would not be seen otherwise. The line follows the
@@ -320,23 +377,31 @@ bool Loop::validate() {
   {
     /// Puts the averaged weights into the store for its lifetime.
     struct Averaged {
-      WeightAverage* average;
-      ParamStore& params;
-      Averaged(WeightAverage* a, ParamStore& p) : average(a), params(p) {
-        if (average != nullptr) average->swap(params);
-      }
+      Loop& loop;
+      explicit Averaged(Loop& l) : loop(l) { loop.swap_average(); }
       ~Averaged() {
-        if (average != nullptr) average->swap(params);
+        // Where ranks fail, they end.
+        if (loop.alone() || std::uncaught_exceptions() == 0) loop.swap_average();
       }
-    } const averaged(average_.get(), in_.params);
-    result = evaluate(in_.task, *in_.valid, config_.micro_batch_tokens, [] { return StopSignals::received() != 0; });
+    } const averaged(*this);
+    result = evaluate(in_.task, *in_.valid, config_.micro_batch_tokens, [] { return StopSignals::received() != 0; },
+                      &ranks_);
   }
   // Evaluation may use other shapes, whose blocks of memory training cannot use.
   if (pool::stats().bytes_reserved > 2 * reserved) pool::trim();
-  if (!result) return false;
+  if (!result) {
+    rank_gradients_.note_signal(StopSignals::received());
+    return false;
+  }
   pace_.evaluation_took(watch.seconds());
   record_validation(*result, watch.seconds());
   return true;
+}
+
+void Loop::swap_average() {
+  if (!average_) return;
+  average_->swap(in_.params);
+  if (!alone()) rank_gradients_.gather_values();
 }
 
 bool Loop::is_best(const Evaluation& result) const {
@@ -371,6 +436,7 @@ void Loop::record_validation(const Evaluation& result, double took) {
   reporter_.info(fmt::format("Valid : Step {} : Loss {:.4f} ({:.3f} bpt) : Accuracy {:.2f} % : {} targets : {} : {}",
                              state_.step, loss, result.bits(), 100 * result.accuracy(),
                              short_count(static_cast<double>(result.targets)), short_time(took), verdict));
+  if (!records_) return;
   records_->add({{"event", "valid"},
                  {"step", state_.step},
                  {"loss", loss},
@@ -386,10 +452,17 @@ void Loop::save() {
   const Stopwatch watch;
   state_.seconds = seconds();
   // On the disk before the checkpoint that refers to it.
-  const MetricsMark mark = records_->sync();
-  state_.metrics_bytes = mark.bytes;
-  state_.metrics_checksum = mark.checksum;
-  folder_.checkpoints().save({in_.params, optimizer_, average_.get(), state_}, best_unsaved_, config_.keep_last);
+  if (records_) {
+    const MetricsMark mark = records_->sync();
+    state_.metrics_bytes = mark.bytes;
+    state_.metrics_checksum = mark.checksum;
+  }
+  folder_.checkpoints().save({in_.params, optimizer_, average_.get(), state_, &ranks_, owned_}, best_unsaved_,
+                             config_.keep_last);
+  {
+    const Communicator::Patience disk(ranks_);
+    ranks_.barrier();  // nobody goes on before the checkpoint is whole
+  }
   saved_step_ = state_.step;
   unsaved_ = best_unsaved_ = false;
   saved_here_ = true;
@@ -414,7 +487,7 @@ TrainResult Loop::finish() {
 }
 
 TrainResult Loop::interrupt() {
-  const char* const name = sigabbrev_np(StopSignals::received());
+  const char* const name = sigabbrev_np(agreed_signal());
   const std::string reason = fmt::format("interrupted by SIG{}", name != nullptr ? name : "?");
   if (unsaved_ || !saved_here_) {
     save();
@@ -427,8 +500,22 @@ TrainResult Loop::interrupt() {
 
 }  // namespace
 
+namespace {
+
+void check_ranks(int ranks, const TrainConfig& config) {
+  const int64_t most = config.lanes > 0 ? config.lanes : most_lanes;
+  if (ranks > most)
+    throw ConfigError(fmt::format(
+        "train.lanes: {}; {} ranks need at least as many: a rank computes whole lanes of a batch. Set train.lanes to {} "
+        "or a multiple of it (results depend on this number, not on that of the ranks), or start fewer ranks",
+        config.lanes > 0 ? std::to_string(config.lanes) : fmt::format("0 means up to {} lanes", most_lanes), ranks, ranks));
+}
+
+}  // namespace
+
 TrainResult train(const TrainInputs& inputs, const TrainConfig& config) {
   check_config(config);
+  if (inputs.ranks != nullptr && inputs.ranks->size() > 1) check_ranks(inputs.ranks->size(), config);
   const StopSignals signals;
   const SignalThread signal_thread;
   return Loop(inputs, config).run();

@@ -10,6 +10,7 @@
 #include "data/batches/batcher.hpp"
 #include "models/task.hpp"
 #include "nn/params/param_store.hpp"
+#include "train/ranks/communicator.hpp"
 #include "train/records/step_profiler.hpp"
 #include "train/runs/config.hpp"
 #include "train/runs/run_state.hpp"
@@ -30,6 +31,7 @@ struct TrainInputs {
   std::function<void()> on_ready =
       {};  // called once the folder is locked and its checkpoint accepted: writes the run's other files
   StepProfiler* profiler = nullptr;
+  Communicator* ranks = nullptr;  // the processes that train together; null: this one alone
 };
 
 struct TrainResult {
@@ -40,7 +42,8 @@ struct TrainResult {
 
 /// Trains until a limit of `config` is reached or a signal (SIGINT, SIGTERM, SIGUSR1) asks to stop; continues from the
 /// folder's last checkpoint. N steps, a kill and N more give bit for bit the weights of 2N steps (same machine, BLAS
-/// and threads). A step is `accumulate` batches, fewer at the end of an epoch: a step never spans two epochs.
+/// and threads). All ranks call it with the same inputs and train one model: the weights are those that one rank would
+/// get. A step is `accumulate` batches, fewer at the end of an epoch: a step never spans two epochs.
 /// Afterwards the parameters hold the trained weights, not the averaged ones. Throws Error for files or data that
 /// cannot be used and for a loss or gradient that is not finite (the weights are then unchanged),
 /// ConfigError for a wrong configuration.

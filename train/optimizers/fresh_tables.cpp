@@ -12,11 +12,13 @@ bool has_fresh_tables(const ParamStore& params) {
 void empty_fresh_tables(ParamStore& params, Optimizer& optimizer, WeightAverage* average) {
   for (const Param& param : params.params()) {
     if (!param.options.fresh_each_epoch) continue;
-    const auto clear = [&](real* values) { std::fill_n(values, param.var.size(), real{0}); };
-    clear(params.values() + param.offset);
-    for (OptimizerState& state : optimizer.states())
-      if (real* const values = state.of(param)) clear(values);
-    if (average != nullptr) clear(average->block() + param.offset);
+    std::fill_n(params.values() + param.offset, param.var.size(), real{0});
+    const auto clear = [&](OptimizerState& state) {
+      const ParamPart<real> part = state.of(param);
+      std::fill_n(part.values, part.size(), real{0});
+    };
+    for (OptimizerState& state : optimizer.states()) clear(state);
+    if (average != nullptr) clear(average->values());
   }
 }
 

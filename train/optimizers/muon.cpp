@@ -29,11 +29,13 @@ std::vector<Block> matrices(ParamStore& params, OptimizerState& momentum) {
   std::vector<Block> blocks;
   for (const Param& param : params.params()) {
     if (!is_matrix(param)) continue;
+    const ParamPart<real> memory = momentum.of(param);
+    if (memory.size() == 0) continue;  // of another rank
     const int64_t columns = param.var.dim(1);
     int64_t at = 0;
     const auto add = [&](int64_t rows) {
       const int64_t place = param.offset + at;
-      blocks.push_back({params.values() + place, params.grads() + place, momentum.of(param) + at, rows, columns});
+      blocks.push_back({params.values() + place, params.grads() + place, memory.values + at, rows, columns});
       at += rows * columns;
     };
     if (param.options.stacked.empty()) add(param.var.dim(0));
@@ -62,7 +64,7 @@ void update_matrix(const MuonConfig& config, const Update& update, const Block& 
 
 std::vector<StateSpec> MuonConfig::states() {
   const auto others = [](const Param& param) { return !is_matrix(param); };
-  return {{"momentum", is_matrix}, {"first_moment", others}, {"second_moment", others}};
+  return {{"momentum", is_matrix, /*whole_matrices=*/true}, {"first_moment", others}, {"second_moment", others}};
 }
 
 void MuonConfig::update(const Update& update, std::vector<OptimizerState>& states) const {

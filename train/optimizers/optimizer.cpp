@@ -6,6 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/kernels/optimizer.hpp"
+#include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan {
@@ -30,12 +31,23 @@ int64_t visited(const Update& update, const OptimizerState& state) {
 
 }  // namespace
 
-Optimizer::Optimizer(const OptimizerConfig& config, const ParamStore& params) : config_(config) {
+Shares shares_for(const OptimizerConfig& config, const ParamStore& params, int ranks) {
+  const bool whole = std::visit(
+      [](const auto& chosen) {
+        const std::vector<StateSpec> states = chosen.states();
+        return std::any_of(states.begin(), states.end(), [](const StateSpec& spec) { return spec.whole_matrices; });
+      },
+      config);
+  return Shares(params, whole, ranks);
+}
+
+Optimizer::Optimizer(const OptimizerConfig& config, const ParamStore& params, const std::vector<Elements>& owned)
+    : config_(config) {
   check(params.finalized(), "optimizer: the parameter store is not finalized");
   const MemoryFor purpose("the optimizer's state");
   std::visit(
       [&](const auto& chosen) {
-        for (const StateSpec& spec : chosen.states()) states_.emplace_back(spec, params);
+        for (const StateSpec& spec : chosen.states()) states_.emplace_back(spec, params, owned);
       },
       config_);
 }
@@ -50,30 +62,76 @@ void Optimizer::step(ParamStore& params, double grad_scale, double lr) {
   for (RowGrads& table : params.grad_block().tables()) table.clear();
 }
 
-double gradient_norm(const ParamStore& params, double grad_scale) {
+std::vector<double> squares_of_pieces(const ParamStore& params, const Shares& shares, int rank) {
   const std::vector<kernels::TableRows> tables = rows_with_gradient(params);
   const ProfileSpan span("gradient norm", Pass::none, visited(params, tables) * static_cast<int64_t>(sizeof(real)));
-  double squares = kernels::sum_of_squares(params.grads(), params.dense_size());
-  for (const kernels::TableRows& table : tables) squares += kernels::sum_of_squares(table);
-  return std::abs(grad_scale) * std::sqrt(squares);
+  const Shares::Span dense = shares.pieces_of(0, rank);
+  std::vector<double> squares(dense.end - dense.begin);
+  parallel_units(static_cast<int64_t>(squares.size()), [&](int64_t i) {
+    const Elements& piece = shares.pieces(0)[dense.begin + static_cast<size_t>(i)];
+    squares[static_cast<size_t>(i)] = kernels::sum_of_squares(params.grads() + piece.begin, piece.size());
+  });
+  for (size_t region = 1; region < shares.regions(); ++region) {
+    const Shares::Span span_of_rank = shares.pieces_of(region, rank);
+    const size_t first = squares.size();
+    squares.resize(first + span_of_rank.end - span_of_rank.begin);
+    if (first == squares.size()) continue;
+    const kernels::TableRows& table = tables[region - 1];
+    const Elements& shortest = shares.pieces(region).front();
+    for (int64_t i = 0; i < table.count; ++i) {
+      kernels::TableRows row = table;
+      row.grads += i * table.width;
+      row.count = 1;
+      const auto piece = static_cast<size_t>(table.rows[i] * table.width / shortest.size());
+      squares[first + piece - span_of_rank.begin] += kernels::sum_of_squares(row);
+    }
+  }
+  return squares;
+}
+
+double gradient_norm(const Shares& shares, const std::vector<std::vector<double>>& squares, double grad_scale) {
+  std::vector<size_t> next(squares.size(), 0);
+  double total = 0;
+  for (size_t region = 0; region < shares.regions(); ++region) {
+    double sum = 0;
+    for (size_t rank = 0; rank < squares.size(); ++rank) {
+      const Shares::Span span = shares.pieces_of(region, static_cast<int>(rank));
+      for (size_t i = span.begin; i < span.end; ++i) sum += squares[rank][next[rank]++];
+    }
+    total += sum;
+  }
+  return std::abs(grad_scale) * std::sqrt(total);
+}
+
+double gradient_norm(const ParamStore& params, double grad_scale) {
+  const Shares alone(params);
+  return gradient_norm(alone, {squares_of_pieces(params, alone, 0)}, grad_scale);
 }
 
 double clip_factor(double norm, double limit) { return limit > 0 && norm > limit ? limit / norm : 1; }
 
-WeightAverage::WeightAverage(double decay, const ParamStore& params)
-    : decay_(decay), block_(Shape{params.flat_size()}) {
-  std::copy_n(params.values(), params.flat_size(), block_.mutable_data());
+WeightAverage::WeightAverage(double decay, const ParamStore& params, const std::vector<Elements>& owned)
+    : decay_(decay), values_(StateSpec{"average"}, params, owned) {
+  copy(params);
 }
 
 void WeightAverage::update(const ParamStore& params, int64_t updates) {
-  const ProfileSpan span("weight average", Pass::none, params.flat_size() * static_cast<int64_t>(3 * sizeof(real)));
+  const ProfileSpan span("weight average", Pass::none, values_.size() * static_cast<int64_t>(3 * sizeof(real)));
   const double n = static_cast<double>(updates);
-  kernels::moving_average(block_.shared_data(), params.values(), params.flat_size(),
-                          std::min(decay_, (1 + n) / (10 + n)));
+  for (const OptimizerState::Piece& piece : values_.pieces())
+    kernels::moving_average(values_.data() + piece.at, params.values() + piece.begin, piece.end - piece.begin,
+                            std::min(decay_, (1 + n) / (10 + n)));
 }
 
 void WeightAverage::swap(ParamStore& params) {
-  std::swap_ranges(block_.shared_data(), block_.shared_data() + block_.size(), params.values());
+  for (const OptimizerState::Piece& piece : values_.pieces())
+    std::swap_ranges(values_.data() + piece.at, values_.data() + piece.at + (piece.end - piece.begin),
+                     params.values() + piece.begin);
+}
+
+void WeightAverage::copy(const ParamStore& params) {
+  for (const OptimizerState::Piece& piece : values_.pieces())
+    std::copy_n(params.values() + piece.begin, piece.end - piece.begin, values_.data() + piece.at);
 }
 
 }  // namespace capstan

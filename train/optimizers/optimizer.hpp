@@ -7,16 +7,23 @@
 #include "core/array/array.hpp"
 #include "nn/params/param_store.hpp"
 #include "train/optimizers/optimizer_config.hpp"
+#include "train/optimizers/shares.hpp"
 
 namespace capstan {
+
+/// The shares of `ranks` ranks in what this optimizer updates.
+Shares shares_for(const OptimizerConfig& config, const ParamStore& params, int ranks);
 
 /// One of the optimizers with its state.
 class Optimizer {
  public:
-  /// The store must be finalized.
-  Optimizer(const OptimizerConfig& config, const ParamStore& params);
+  /// The store must be finalized. `owned`: the parts of its flat blocks that this rank updates, ascending.
+  Optimizer(const OptimizerConfig& config, const ParamStore& params, const std::vector<Elements>& owned);
+  /// All of them.
+  Optimizer(const OptimizerConfig& config, const ParamStore& params)
+      : Optimizer(config, params, {{0, params.flat_size()}}) {}
 
-  /// One update of all parameters with their gradients times `grad_scale`; the gradients are zero afterwards. In
+  /// One update of all owned parameters with their gradients times `grad_scale`; these gradients are zero afterwards. In
   /// tables that are updated by rows, a row without a gradient keeps its value and its state: it does not decay.
   void step(ParamStore& params, double grad_scale, double lr);
 
@@ -34,7 +41,12 @@ class Optimizer {
   int64_t steps_ = 0;
 };
 
-/// Euclidean norm of all gradients times `grad_scale`. Finite exactly when all gradients are.
+/// For every piece that a rank owns, in the order of regions and pieces: the sum of the squares of its gradients.
+std::vector<double> squares_of_pieces(const ParamStore& params, const Shares& shares, int rank);
+/// Euclidean norm of all gradients times `grad_scale`, from the squares of all ranks. Finite exactly when all gradients
+/// are. The same for any number of ranks: the squares of each region are added in the order of its pieces.
+double gradient_norm(const Shares& shares, const std::vector<std::vector<double>>& squares, double grad_scale);
+/// The same in a single process.
 double gradient_norm(const ParamStore& params, double grad_scale);
 
 /// Factor by which gradients of this norm are shortened so that their norm is at most `limit`; 1 when `limit` is 0.
@@ -44,16 +56,20 @@ double clip_factor(double norm, double limit);
 /// / (10 + n)) at update n so that the random start is forgotten soon.
 class WeightAverage {
  public:
-  WeightAverage(double decay, const ParamStore& params);
+  /// Of the parts of the flat blocks that this rank owns.
+  WeightAverage(double decay, const ParamStore& params, const std::vector<Elements>& owned);
+  WeightAverage(double decay, const ParamStore& params) : WeightAverage(decay, params, {{0, params.flat_size()}}) {}
   void update(const ParamStore& params, int64_t updates);
-  /// Exchanges the averaged and the trained weights: evaluate between two calls.
+  /// Exchanges the averaged and the trained weights of the owned parts: evaluate between two calls.
   void swap(ParamStore& params);
-  real* block() { return block_.shared_data(); }
-  const real* block() const { return block_.data(); }
+  /// Begins anew from these weights.
+  void copy(const ParamStore& params);
+  OptimizerState& values() { return values_; }
+  const OptimizerState& values() const { return values_; }
 
  private:
   double decay_;
-  Array block_;
+  OptimizerState values_;
 };
 
 }  // namespace capstan

@@ -6,7 +6,8 @@
 
 namespace capstan {
 
-OptimizerState::OptimizerState(const StateSpec& spec, const ParamStore& params) : name_(spec.name) {
+OptimizerState::OptimizerState(const StateSpec& spec, const ParamStore& params, const std::vector<Elements>& owned)
+    : name_(spec.name), holds_(spec.holds) {
   check(params.finalized(), "optimizer: the parameter store is not finalized");
   std::vector<const Param*> ordered;
   for (const Param& param : params.params()) ordered.push_back(&param);
@@ -14,25 +15,33 @@ OptimizerState::OptimizerState(const StateSpec& spec, const ParamStore& params) 
   int64_t size = 0;
   for (size_t i = 0; i < ordered.size(); ++i) {
     if (!spec.holds(*ordered[i])) continue;
-    const int64_t begin = ordered[i]->offset;
-    const int64_t end = i + 1 < ordered.size() ? ordered[i + 1]->offset : params.flat_size();
-    if (!pieces_.empty() && pieces_.back().end == begin)
-      pieces_.back().end = end;
-    else
-      pieces_.push_back({begin, end, size});
-    size += end - begin;
+    const Elements held{ordered[i]->offset, i + 1 < ordered.size() ? ordered[i + 1]->offset : params.flat_size()};
+    for (const Elements& part : owned) {
+      const Elements here = common(held, part);
+      if (here.size() == 0) continue;
+      if (!pieces_.empty() && pieces_.back().end == here.begin)
+        pieces_.back().end = here.end;
+      else
+        pieces_.push_back({here.begin, here.end, size});
+      size += here.size();
+    }
   }
   block_ = Array::zeros(Shape{size});
 }
 
-const real* OptimizerState::of(const Param& param) const {
-  for (const Piece& piece : pieces_)
-    if (piece.begin <= param.offset && param.offset < piece.end)
-      return block_.data() + piece.at + (param.offset - piece.begin);
-  return nullptr;
+ParamPart<const real> OptimizerState::of(const Param& param) const {
+  for (const Piece& piece : pieces_) {
+    const Elements here = common({piece.begin, piece.end}, {param.offset, param.offset + param.var.size()});
+    if (here.size() > 0)
+      return {block_.data() + piece.at + (here.begin - piece.begin), here.begin - param.offset, here.end - param.offset};
+  }
+  return {};
 }
 
-real* OptimizerState::of(const Param& param) { return const_cast<real*>(std::as_const(*this).of(param)); }
+ParamPart<real> OptimizerState::of(const Param& param) {
+  const ParamPart<const real> part = std::as_const(*this).of(param);
+  return {const_cast<real*>(part.values), part.begin, part.end};
+}
 
 std::vector<kernels::TableRows> rows_with_gradient(const ParamStore& params) {
   std::vector<kernels::TableRows> tables;

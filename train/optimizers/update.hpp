@@ -9,6 +9,7 @@
 #include "core/array/array.hpp"
 #include "core/kernels/optimizer.hpp"
 #include "nn/params/param_store.hpp"
+#include "train/optimizers/shares.hpp"
 
 namespace capstan {
 
@@ -16,14 +17,26 @@ namespace capstan {
 struct StateSpec {
   const char* name;  // "first_moment"; in checkpoints the end of its tensors' names
   bool (*holds)(const Param&) = [](const Param&) { return true; };
+  bool whole_matrices = false;  // update() needs all of a matrix at once: it is not shared by ranks
 };
 
-/// The memory of one StateSpec, zero at first. The held parameters have the order and the alignment of the store's flat
-/// blocks: a state that holds all of them has the store's layout.
+/// The part of a parameter that is kept here: its elements [begin, end).
+template <class T>
+struct ParamPart {
+  T* values = nullptr;
+  int64_t begin = 0, end = 0;
+  int64_t size() const { return end - begin; }
+};
+
+/// The memory of one StateSpec, zero at first, for the parameters that this rank owns. They have the order and the
+/// alignment of the store's flat blocks: a state that holds all of them has the store's layout.
 class OptimizerState {
  public:
-  /// The store must be finalized.
-  OptimizerState(const StateSpec& spec, const ParamStore& params);
+  /// The store must be finalized. `owned`: parts of the flat blocks, ascending.
+  OptimizerState(const StateSpec& spec, const ParamStore& params, const std::vector<Elements>& owned);
+  /// All that the spec holds.
+  OptimizerState(const StateSpec& spec, const ParamStore& params)
+      : OptimizerState(spec, params, {{0, params.flat_size()}}) {}
 
   const std::string& name() const { return name_; }
   real* data() { return block_.shared_data(); }
@@ -36,12 +49,15 @@ class OptimizerState {
   /// In ascending order, as long as possible.
   const std::vector<Piece>& pieces() const { return pieces_; }
 
-  /// The values of one parameter, in its shape; null where this state does not hold it.
-  real* of(const Param& param);
-  const real* of(const Param& param) const;
+  /// Does it hold the parameter, or would it on another rank?
+  bool holds(const Param& param) const { return holds_(param); }
+  /// What is kept here of one parameter, in its layout; empty where that is nothing.
+  ParamPart<real> of(const Param& param);
+  ParamPart<const real> of(const Param& param) const;
 
  private:
   std::string name_;
+  bool (*holds_)(const Param&);
   Array block_;
   std::vector<Piece> pieces_;
 };
@@ -66,7 +82,9 @@ void for_pieces(const Update& update, const OptimizerState& state, const Body& b
   for (const OptimizerState::Piece& piece : state.pieces()) {
     std::vector<kernels::TableRows> tables;
     for (kernels::TableRows table : update.tables) {
-      if (table.offset < piece.begin || table.offset >= piece.end) continue;
+      // All rows with a gradient are in one piece, which may begin after the table does.
+      const int64_t place = table.count > 0 ? table.offset + table.rows[0] * table.width : -1;
+      if (place < piece.begin || place >= piece.end) continue;
       table.offset -= piece.begin;
       tables.push_back(table);
     }

@@ -83,6 +83,11 @@ struct Reporter::Sinks {
 };
 
 Reporter::Reporter(ProgressMode mode, const std::string& log_file) : sinks_(std::make_unique<Sinks>()) {
+  if (log_file.empty()) {
+    sinks_->logger = std::make_unique<spdlog::logger>("train");
+    sinks_->file = std::make_unique<spdlog::logger>("train");
+    return;
+  }
   const bool terminal = isatty(STDERR_FILENO) != 0;
   sinks_->bar = mode == ProgressMode::bar || (mode == ProgressMode::automatic && terminal);
   sinks_->plain = !sinks_->bar && mode != ProgressMode::none;

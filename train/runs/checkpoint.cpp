@@ -87,9 +87,12 @@ void Checkpoints::save(const RunParts& parts, bool best, int64_t keep_last) {
   const std::string name = step_prefix + std::to_string(parts.state.step);
   const fs::path unfinished = folder_ / (unfinished_prefix + name), replaced = folder_ / (replaced_prefix + name);
   const fs::path target = folder_ / name;
+  const bool first = parts.ranks == nullptr || parts.ranks->first();
   try {
     write_checkpoint(unfinished, parts);
+    if (!first) return;
   } catch (const Error&) {
+    if (!first) throw;
     std::error_code ignored;  // the first failure is the one to report
     fs::remove_all(unfinished, ignored);
     throw;

@@ -36,7 +36,7 @@ class Checkpoints {
   /// Names in the folder that a killed process or an earlier damage left: .unfinished-step-N, damaged-step-N, ...
   std::vector<std::string> leftovers() const;
 
-  /// Saves under parts.state.step, points `last` (and `best`) there, and removes older checkpoints except the newest
+  /// All ranks call it. Saves under parts.state.step, points `last` (and `best`) there, and removes older checkpoints except the newest
   /// `keep_last`, the best and the last. When it throws, all earlier checkpoints are intact.
   void save(const RunParts& parts, bool best, int64_t keep_last);
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
@@ -18,29 +19,29 @@ namespace fs = std::filesystem;
 constexpr const char* optimizer_name = "optimizer.safetensors";
 constexpr const char* trained_suffix = ".trained";
 
-/// One tensor per parameter, from the address that `place` returns; none where it returns null.
-template <class Place>
-void add_tensors(std::vector<TensorToWrite>& tensors, const ParamStore& params, const std::string& suffix,
-                 const Place& place) {
-  for (const Param& param : params.params())
-    if (const real* const values = place(param))
-      tensors.push_back({param.name + suffix, dtype_of(values), param.var.shape().to_vector(), values});
-}
-
-/// The address of a parameter in a block with the layout of the store.
+/// The parts of all parameters in a block with the layout of the store.
 template <class T>
 auto within(T* block) {
-  return [block](const Param& param) { return block + param.offset; };
+  return [block](const Param& param) { return ParamPart<T>{block + param.offset, 0, param.var.size()}; };
+}
+
+/// One tensor per parameter of which `holds` is true, with the memory that `part` returns.
+template <class Holds, class Part>
+void add_tensors(std::vector<TensorToWrite>& tensors, const ParamStore& params, const std::string& suffix,
+                 const Holds& holds, const Part& part) {
+  for (const Param& param : params.params())
+    if (holds(param))
+      tensors.push_back(
+          {param.name + suffix, dtype_of(part(param).values), param.var.shape().to_vector(), part(param).values});
 }
 
 std::string shape_text(const std::vector<int64_t>& extents) { return "(" + join(extents) + ")"; }
 
-template <class Place>
-void read_tensors(const SafetensorsFile& file, const ParamStore& params, const std::string& suffix,
-                  const Place& place) {
+template <class Holds, class Part>
+void read_tensors(const SafetensorsFile& file, const ParamStore& params, const std::string& suffix, const Holds& holds,
+                  const Part& part) {
   for (const Param& param : params.params()) {
-    real* const values = place(param);
-    if (values == nullptr) continue;
+    if (!holds(param)) continue;
     const FileTensor* const tensor = file.find(param.name + suffix);
     if (tensor == nullptr)
       throw Error(fmt::format("{}: there is no tensor {}: the file belongs to another configuration", file.path(),
@@ -48,9 +49,12 @@ void read_tensors(const SafetensorsFile& file, const ParamStore& params, const s
     if (tensor->shape != param.var.shape().to_vector())
       throw Error(fmt::format("{}: tensor {} is {}, this configuration needs {}", file.path(), tensor->name,
                               shape_text(tensor->shape), param.var.shape()));
-    tensor->copy_to(values);
+    const auto here = part(param);
+    tensor->copy_part(here.begin, here.end, here.values);
   }
 }
+
+bool every(const Param&) { return true; }
 
 void refuse_unknown(const SafetensorsFile& file, const ParamStore& params, const std::vector<std::string>& suffixes) {
   std::set<std::string> known;
@@ -66,13 +70,15 @@ void load_optimizer(const fs::path& checkpoint, const RunParts& parts) {
   std::vector<std::string> suffixes;
   for (OptimizerState& state : parts.optimizer.states()) {
     suffixes.push_back("." + state.name());
-    read_tensors(file, parts.params, suffixes.back(), [&](const Param& param) { return state.of(param); });
+    read_tensors(
+        file, parts.params, suffixes.back(), [&](const Param& param) { return state.holds(param); },
+        [&](const Param& param) { return state.of(param); });
   }
   if (parts.average != nullptr) {
     // At this point the store holds the averaged weights, from model.safetensors.
-    std::copy_n(parts.params.values(), parts.params.flat_size(), parts.average->block());
+    parts.average->copy(parts.params);
     suffixes.push_back(trained_suffix);
-    read_tensors(file, parts.params, trained_suffix, within(parts.params.values()));
+    read_tensors(file, parts.params, trained_suffix, every, within(parts.params.values()));
   }
   refuse_unknown(file, parts.params, suffixes);
 }
@@ -126,7 +132,7 @@ std::optional<std::string> damage_of_model(const std::string& path) {
 
 void load_model(const std::string& path, ParamStore& params) {
   const SafetensorsFile file(path);
-  read_tensors(file, params, "", within(params.values()));
+  read_tensors(file, params, "", every, within(params.values()));
   refuse_unknown(file, params, {""});
 }
 
@@ -138,20 +144,79 @@ void read_checkpoint(const fs::path& checkpoint, const RunParts& parts) {
   parts.state = std::move(state);
 }
 
+namespace {
+
+/// One file of tensors: what they are, and the parts of them that this rank has.
+class TensorFile {
+ public:
+  TensorFile(std::string path, const ParamStore& params, std::map<std::string, std::string> metadata)
+      : path_(std::move(path)), params_(params), metadata_(std::move(metadata)) {}
+
+  template <class Holds, class Part>
+  void add(const std::string& suffix, const Holds& holds, const Part& part) {
+    add_tensors(tensors_, params_, suffix, holds, part);
+    for (const Param& param : params_.params())
+      if (holds(param))
+        if (const auto here = part(param); here.size() > 0)
+          parts_.push_back({param.name + suffix, here.begin, here.end, here.values});
+  }
+
+  void write(Communicator* ranks) {
+    if (ranks == nullptr || ranks->size() == 1) return write_safetensors(path_, std::move(tensors_), metadata_);
+    const SafetensorsParts file(path_, std::move(tensors_), metadata_);
+    const Communicator::Patience disk(*ranks);
+    if (ranks->first()) file.create();
+    ranks->barrier();
+    file.write(parts_);
+    ranks->barrier();
+    if (ranks->first()) file.finish();
+  }
+
+ private:
+  std::string path_;
+  const ParamStore& params_;
+  std::map<std::string, std::string> metadata_;
+  std::vector<TensorToWrite> tensors_;
+  std::vector<SafetensorsParts::Part> parts_;
+};
+
+/// The owned parts of a block with the layout of the store.
+auto owned_within(const real* block, const RunParts& parts) {
+  return [block, &parts](const Param& param) {
+    if (parts.owned.empty()) return ParamPart<const real>{block + param.offset, 0, param.var.size()};
+    for (const Elements& part : parts.owned)
+      if (const Elements here = common(part, {param.offset, param.offset + param.var.size()}); here.size() > 0)
+        return ParamPart<const real>{block + here.begin, here.begin - param.offset, here.end - param.offset};
+    return ParamPart<const real>{};
+  };
+}
+
+}  // namespace
+
 void write_checkpoint(const fs::path& folder, const RunParts& parts) {
-  make_folders(folder.string());
+  const bool first = parts.ranks == nullptr || parts.ranks->first();
+  if (first) make_folders(folder.string());
   nlohmann::json aliases = nlohmann::json::object();
   for (const auto& [name, target] : parts.params.aliases()) aliases[name] = target;
-  std::vector<TensorToWrite> model, optimizer;
-  add_tensors(model, parts.params, "",
-              within(parts.average != nullptr ? parts.average->block() : parts.params.values()));
-  for (const OptimizerState& state : parts.optimizer.states())
-    add_tensors(optimizer, parts.params, "." + state.name(), [&](const Param& param) { return state.of(param); });
-  if (parts.average != nullptr) add_tensors(optimizer, parts.params, trained_suffix, within(parts.params.values()));
-  write_safetensors(
-      (folder / model_name).string(), model,
-      {{"format", "capstan"}, {"step", std::to_string(parts.state.step)}, {"aliases", json_text(aliases)}});
-  write_safetensors((folder / optimizer_name).string(), optimizer, {{"step", std::to_string(parts.state.step)}});
+  const std::string step = std::to_string(parts.state.step);
+  TensorFile model((folder / model_name).string(), parts.params,
+                   {{"format", "capstan"}, {"step", step}, {"aliases", json_text(aliases)}});
+  TensorFile optimizer((folder / optimizer_name).string(), parts.params, {{"step", step}});
+  const auto trained = owned_within(parts.params.values(), parts);
+  if (parts.average != nullptr) {
+    const OptimizerState& average = std::as_const(*parts.average).values();
+    model.add("", every, [&](const Param& param) { return average.of(param); });
+  } else {
+    model.add("", every, trained);
+  }
+  for (const OptimizerState& state : std::as_const(parts.optimizer).states())
+    optimizer.add(
+        "." + state.name(), [&](const Param& param) { return state.holds(param); },
+        [&](const Param& param) { return state.of(param); });
+  if (parts.average != nullptr) optimizer.add(trained_suffix, every, trained);
+  model.write(parts.ranks);
+  optimizer.write(parts.ranks);
+  if (!first) return;
   write_file((folder / state_name).string(), to_json(parts.state));
   sync_folder(folder.string());
 }

@@ -7,6 +7,7 @@
 
 #include "nn/params/param_store.hpp"
 #include "train/optimizers/optimizer.hpp"
+#include "train/ranks/communicator.hpp"
 #include "train/runs/run_state.hpp"
 
 namespace capstan {
@@ -15,15 +16,18 @@ constexpr const char* model_name = "model.safetensors";
 constexpr const char* state_name = "state.json";
 
 /// What a checkpoint saves and restores. model.safetensors holds the weights to use: the averaged ones if there is an
-/// average; the trained ones are then in optimizer.safetensors.
+/// average; the trained ones are then in optimizer.safetensors. The files do not depend on how many ranks wrote them.
 struct RunParts {
   ParamStore& params;
   Optimizer& optimizer;
   WeightAverage* average;  // null: off
   RunState& state;
+  Communicator* ranks = nullptr;         // null: one process
+  std::vector<Elements> owned = {};      // with several ranks: what this one owns of the parameters
 };
 
-/// Writes and syncs all files.
+/// Writes and syncs all files. All ranks call it; each writes what it owns into the files that rank 0 has made, and all
+/// is on the disk when rank 0 returns.
 void write_checkpoint(const std::filesystem::path& folder, const RunParts& parts);
 /// Reads all files. Throws Error naming the damaged file, or the first tensor that does not fit; the parts may then be
 /// partly read.

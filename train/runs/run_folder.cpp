@@ -1,22 +1,63 @@
 #include "train/runs/run_folder.hpp"
 
+#include <chrono>
+#include <thread>
+
+#include "core/io/hash.hpp"
+
 namespace capstan {
 namespace {
 
-const std::filesystem::path& created(const std::filesystem::path& folder) {
-  make_folders(folder.string());
-  return folder;
+/// What rank 0 writes into the folder, for the others to see.
+constexpr const char* probe_name = ".ranks";
+
+std::string read_probe(const std::filesystem::path& folder) {
+  try {
+    return read_file((folder / probe_name).string());
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+/// A file system over the network may show new files a little later.
+bool sees(const std::filesystem::path& folder, const std::string& text) {
+  for (int attempt = 0; attempt < 50; ++attempt) {
+    if (read_probe(folder) == text) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  return false;
+}
+
+/// All ranks write into one folder: throws Error unless it is the same for all.
+void check_shared(const std::filesystem::path& folder, Communicator& ranks) {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  const std::string path = (folder / probe_name).string();
+  const std::string text = ranks.broadcast(ranks.first() ? hash_hex(fmt::format("{} {}", ranks.name_of(0), now)) : "");
+  if (ranks.first()) replace_file(path, text);
+  ranks.barrier();
+  const std::vector<char> seen = ranks.gather_values<char>(sees(folder, text) ? 1 : 0);
+  if (ranks.first()) remove_tree(path);
+  for (int rank = 0; rank < ranks.size(); ++rank)
+    if (seen[static_cast<size_t>(rank)] == 0)
+      throw Error(fmt::format("{}: this folder of {} is not the one of {}: all ranks write into the run's folder; put it "
+                              "on a file system that all machines share (key folder)",
+                              folder.string(), ranks.name_of(rank), ranks.name_of(0)));
 }
 
 }  // namespace
 
-RunFolder::RunFolder(std::filesystem::path folder)
-    : folder_(std::move(folder)), lock_((created(folder_) / ".lock").string()), checkpoints_(folder_ / "checkpoints") {
-  if (!lock_.try_lock())
-    throw Error(fmt::format("{}: another process is training in this folder: wait for it or choose another folder",
-                            folder_.string()));
-  remove_unfinished(folder_.string());
-  checkpoints_.recover();
+RunFolder::RunFolder(std::filesystem::path folder, Communicator& ranks)
+    : folder_(std::move(folder)), checkpoints_(folder_ / "checkpoints") {
+  if (ranks.first()) {
+    make_folders(folder_.string());
+    lock_.emplace((folder_ / ".lock").string());
+    if (!lock_->try_lock())
+      throw Error(fmt::format("{}: another process is training in this folder: wait for it or choose another folder",
+                              folder_.string()));
+    remove_unfinished(folder_.string());
+    checkpoints_.recover();
+  }
+  if (ranks.size() > 1) check_shared(folder_, ranks);
 }
 
 }  // namespace capstan

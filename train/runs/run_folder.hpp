@@ -2,18 +2,21 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "core/io/file.hpp"
+#include "train/ranks/communicator.hpp"
 #include "train/runs/checkpoint.hpp"
 
 namespace capstan {
 
-/// Creates the folder, makes sure that no other process trains in it, and cleans up after a killed one.
+/// Creates the folder, makes sure that no other process trains in it, and cleans up after a killed one. Of several
+/// ranks, only rank 0 does.
 class RunFolder {
  public:
-  /// Throws Error when the folder cannot be written or another process holds it.
-  explicit RunFolder(std::filesystem::path folder);
+  /// Throws Error when the folder cannot be written or another process holds it, and when not all ranks see the same one.
+  RunFolder(std::filesystem::path folder, Communicator& ranks);
 
   std::string metrics_file() const { return (folder_ / "metrics.jsonl").string(); }
   std::string log_file() const { return (folder_ / "train.log").string(); }
@@ -21,7 +24,7 @@ class RunFolder {
 
  private:
   std::filesystem::path folder_;
-  FileLock lock_;
+  std::optional<FileLock> lock_;
   Checkpoints checkpoints_;
 };
 

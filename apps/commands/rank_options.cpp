@@ -1,0 +1,40 @@
+#include "apps/commands/rank_options.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "apps/commands/command_parser.hpp"
+#include "apps/commands/commands.hpp"
+#include "apps/commands/options.hpp"
+#include "apps/runs/log.hpp"
+
+namespace capstan {
+
+void add_rank_options(CommandParser& command, RankOptions& options) {
+  command.add_flag("--mpi", options.mpi,
+                   "run as one of several processes by MPI; without it, when started by mpirun or srun");
+  command
+      .add_option("--rank-timeout", options.timeout,
+                  "with several processes: seconds without a message after which another process counts as lost; "
+                  "ten times the longest step if that is more")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->check(number_check(between(1, 1e6)));
+}
+
+int run_on_ranks(const RankOptions& options, const std::function<int(Communicator& ranks)>& body) {
+  const std::unique_ptr<Communicator> ranks = open_ranks(options);
+  if (ranks->size() == 1) return body(*ranks);
+  if (!ranks->first()) log_errors_only(ranks->name_of(ranks->rank()));
+  const int code = run_command([&] { return body(*ranks); },
+                               [&] {
+                                 // Who has the lowest rank tells, and ends the others in doing so.
+                                 const auto turn = std::chrono::milliseconds(std::min(300 * ranks->rank(), 3000));
+                                 std::this_thread::sleep_for(turn);
+                               });
+  if (code != exit_done && code != exit_interrupted) ranks->abort(code);
+  return code;
+}
+
+}  // namespace capstan

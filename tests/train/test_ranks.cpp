@@ -1,0 +1,294 @@
+// Training by several ranks gives the bits of one: files of checkpoints, losses, evaluations.
+#include <doctest/doctest.h>
+
+#include "core/machine/parallel.hpp"
+#include "tests/models/systems.hpp"
+#include "train/loop/lane_tree.hpp"
+#include "train/rank_threads.hpp"
+#include "train/support.hpp"
+
+using namespace capstan;
+using namespace capstan::testing;
+
+namespace {
+
+/// Rows of unequal length, a label a row.
+class RowLabels final : public BatchSource {
+ public:
+  int64_t examples_per_epoch() const override { return drawn.examples_per_epoch(); }
+  int64_t batches_per_epoch(int64_t epoch) const override { return drawn.batches_per_epoch(epoch); }
+  Batch batch(int64_t epoch, int64_t index) const override {
+    Batch batch = drawn.batch(epoch, index);
+    Ids labels(Shape{batch.tokens.dim(0)});
+    for (int64_t row = 0; row < labels.size(); ++row)
+      labels.mutable_data()[row] = batch.tokens[row * batch.tokens.dim(1)] % 3;
+    batch.labels = labels;
+    return batch;
+  }
+  DrawnBatches drawn;
+};
+
+/// What a run leaves behind: the files of its last checkpoint and the lines of its metrics without times.
+struct Left {
+  std::string model, optimizer, metrics;
+};
+
+std::string without_times(const std::string& metrics) {
+  std::string kept;
+  for (size_t at = 0; at < metrics.size();) {
+    const size_t end = metrics.find('\n', at);
+    const std::string line = metrics.substr(at, end - at);
+    for (const char* const key : {"\"step\":", "\"loss\":", "\"grad_norm\":", "\"tokens\":", "\"accuracy\":"}) {
+      const size_t found = line.find(key);
+      if (found != std::string::npos) kept += line.substr(found, line.find_first_of(",}", found) - found) + " ";
+    }
+    kept += "\n";
+    at = end + 1;
+  }
+  return kept;
+}
+
+Left left_in(const std::filesystem::path& folder) {
+  const auto last = folder / "checkpoints" / "last";
+  return {read_text(last / "model.safetensors"), read_text(last / "optimizer.safetensors"),
+          without_times(read_text(folder / "metrics.jsonl"))};
+}
+
+/// Trains in every rank a model of its own, on `threads` threads each.
+template <class Make>
+void train_in(const std::filesystem::path& folder, int ranks, int threads, const Make& make, const BatchSource& data,
+              const BatchSource& held_out, const TrainConfig& config) {
+  set_threads(threads);
+  const auto body = [&](Communicator& communicator) {
+    const auto model = make();
+    TrainInputs inputs{*model.model, *model.store, data, &held_out, folder, {{"model", "m"}}, 1};
+    inputs.ranks = &communicator;
+    train(inputs, config);
+  };
+  run_ranks(ranks, body);
+  set_threads(0);
+}
+
+struct Size {
+  int ranks, threads;
+};
+const std::vector<Size> all_sizes{{1, 1}, {1, 2}, {1, 3}, {2, 1}, {2, 2}, {3, 1}, {5, 1}, {8, 1}};
+const std::vector<Size> some_sizes{{1, 1}, {2, 2}, {3, 1}, {8, 1}};
+
+template <class Make>
+void check_same_files(const std::vector<Size>& sizes, const Make& make, const BatchSource& data,
+                      const BatchSource& held_out, const TrainConfig& config) {
+  std::optional<Left> first;
+  for (const Size& size : sizes) {
+    INFO(size.ranks, " ranks of ", size.threads, " threads");
+    const TemporaryFolder folder;
+    train_in(folder / "run", size.ranks, size.threads, make, data, held_out, config);
+    const Left left = left_in(folder / "run");
+    if (!first) {
+      first = left;
+      CHECK(left.model.size() > 500);
+      continue;
+    }
+    const bool same_model = left.model == first->model, same_optimizer = left.optimizer == first->optimizer;
+    CHECK(same_model);
+    CHECK(same_optimizer);
+    CHECK(left.metrics == first->metrics);
+  }
+}
+
+TrainConfig short_config() {
+  TrainConfig config = quiet_config();
+  config.steps = 4;
+  config.lanes = 8;
+  config.ema_decay = 0.9;
+  config.save_every = 3;
+  config.valid_every = 2;
+  return config;
+}
+
+DrawnBatches drawn(int64_t rows) {
+  DrawnBatches data;
+  data.rows = rows;
+  data.length = longest;
+  data.vocabulary = vocabulary;
+  return data;
+}
+
+}  // namespace
+
+TEST_CASE("ranks and threads do not change the bits: every system as a language model") {
+  const DrawnBatches data = drawn(9), held_out = drawn(5);
+  for (const System& system : systems()) {
+    INFO(system.name);
+    const auto make = [&] {
+      auto config = model_config<LanguageModelConfig>(system);
+      config.dropout = 0.2;
+      auto model = language_model(config);
+      model.store->finalize();
+      return model;
+    };
+    check_same_files(system.name == "aft-local" ? all_sizes : some_sizes, make, data, held_out, short_config());
+  }
+}
+
+TEST_CASE("ranks and threads do not change the bits: recompute, micro-batches, accumulation, every optimizer") {
+  const DrawnBatches data = drawn(11), held_out = drawn(5);
+  const std::vector<System> all = systems();
+  const auto make = [&] {
+    auto config = model_config<LanguageModelConfig>(all.front());
+    config.dropout = 0.2;
+    config.recompute = true;
+    auto model = language_model(config);
+    model.store->finalize();
+    return model;
+  };
+  TrainConfig config = short_config();
+  config.micro_batch_tokens = longest;
+  config.accumulate = 3;
+  config.grad_clip = 0.1;
+  for (const OptimizerConfig& optimizer :
+       {OptimizerConfig{AdamWConfig{}}, OptimizerConfig{SgdConfig{}}, OptimizerConfig{LionConfig{}}, OptimizerConfig{MuonConfig{}}}) {
+    config.optimizer = optimizer;
+    check_same_files(some_sizes, make, data, held_out, config);
+  }
+}
+
+TEST_CASE("ranks and threads do not change the bits: classifiers with tables of n-grams, texts of unequal length") {
+  RowLabels data, held_out;
+  data.drawn = drawn(9);
+  held_out.drawn = drawn(4);
+  for (const char* const name : {"aft-simple", "fastformer"}) {
+    INFO(name);
+    const std::vector<System> all = systems();
+    const auto system = std::find_if(all.begin(), all.end(), [&](const System& s) { return s.name == name; });
+    const auto make = [&] {
+      auto config = model_config<TextClassifierConfig>(*system);
+      config.dropout = 0.2;
+      config.ngrams.orders = {1, 2};
+      config.ngrams.buckets = 50;
+      config.ngrams.width = 6;
+      config.ngrams.dropout = 0.3;
+      auto model = classifier(config);
+      model.store->finalize();
+      return model;
+    };
+    check_same_files(name == std::string("aft-simple") ? all_sizes : some_sizes, make, data, held_out, short_config());
+  }
+}
+
+TEST_CASE("ranks and threads do not change the bits: n-grams in the embedding, emptied at every epoch; bf16") {
+  const DrawnBatches data = drawn(9), held_out = drawn(4);
+  const std::vector<System> all = systems();
+  const auto make = [&] {
+    auto config = model_config<LanguageModelConfig>(all.front());
+    config.ngram_embedding.orders = {2, 3};
+    config.ngram_embedding.buckets = 40;
+    config.ngram_embedding.fresh_each_epoch = true;
+    auto model = language_model(config);
+    model.store->finalize();
+    return model;
+  };
+  TrainConfig config = short_config();
+  config.steps = 9;  // an epoch has 7
+  setenv("CAPSTAN_BF16", "emulate", 1);
+  for (const Precision precision : {Precision::float32, Precision::bf16}) {
+    config.precision = precision;
+    check_same_files(some_sizes, make, data, held_out, config);
+  }
+  unsetenv("CAPSTAN_BF16");
+}
+
+TEST_CASE("a run goes on with other numbers of ranks and threads") {
+  const DrawnBatches data = drawn(9), held_out = drawn(5);
+  const std::vector<System> all = systems();
+  const auto make = [&] {
+    auto model = language_model(model_config<LanguageModelConfig>(all.front()));
+    model.store->finalize();
+    return model;
+  };
+  for (const OptimizerConfig& optimizer : {OptimizerConfig{AdamWConfig{}}, OptimizerConfig{MuonConfig{}}}) {
+    const TemporaryFolder folder;
+    TrainConfig config = short_config();
+    config.optimizer = optimizer;
+    config.steps = 12;
+    config.schedule.shape = ScheduleShape::constant;
+    train_in(folder / "whole", 1, 1, make, data, held_out, config);
+    int64_t steps = 0;
+    for (const Size& size : {Size{3, 1}, Size{1, 2}, Size{8, 1}, Size{2, 2}}) {
+      config.steps = steps += 3;
+      train_in(folder / "parts", size.ranks, size.threads, make, data, held_out, config);
+    }
+    const Left whole = left_in(folder / "whole"), parts = left_in(folder / "parts");
+    const bool same_model = whole.model == parts.model, same_optimizer = whole.optimizer == parts.optimizer;
+    CHECK(same_model);
+    CHECK(same_optimizer);
+  }
+}
+
+TEST_CASE("more ranks than lanes are refused; batches of fewer lanes than ranks are not") {
+  const DrawnBatches data = drawn(2), held_out = drawn(3);
+  const std::vector<System> all = systems();
+  const auto make = [&] {
+    auto model = language_model(model_config<LanguageModelConfig>(all.front()));
+    model.store->finalize();
+    return model;
+  };
+  TrainConfig config = short_config();
+  config.steps = 2;
+  config.lanes = 1;
+  const TemporaryFolder folder;
+  const std::string message =
+      message_of([&] { train_in(folder / "run", 2, 1, make, data, held_out, config); });
+  INFO(message);
+  CHECK(contains(message, "train.lanes: 1"));
+  CHECK(contains(message, "Set train.lanes to 2"));
+  config.lanes = 0;  // one lane for so few tokens
+  check_same_files({{1, 1}, {3, 1}}, make, data, held_out, config);
+  config.lanes = 8;
+  check_same_files({{1, 1}, {5, 1}}, make, data, held_out, config);
+}
+
+TEST_CASE("a rank sends at most 2 P (R - 1) / R numbers in a step, and what is left of the tree") {
+  const DrawnBatches data = drawn(16), held_out = drawn(4);
+  const std::vector<System> all = systems();
+  const auto make = [&] {
+    auto config = model_config<LanguageModelConfig>(all.front());
+    config.width = 64;
+    auto model = language_model(config);
+    model.store->finalize();
+    return model;
+  };
+  const double numbers = static_cast<double>(make().store->dense_size());
+  TrainConfig config = short_config();
+  config.ema_decay = 0;
+  config.save_every = 0;
+  config.valid_every = 0;
+  config.schedule.shape = ScheduleShape::constant;
+  for (const int count : {2, 4, 8, 3, 5}) {
+    INFO(count, " ranks");
+    std::vector<int64_t> sent[2] = {std::vector<int64_t>(8), std::vector<int64_t>(8)};
+    for (const int64_t longer : {0, 1}) {  // the difference is what the additional steps cost
+      config.steps = 2 + 4 * longer;
+      const TemporaryFolder folder;
+      run_ranks(count, [&](Communicator& ranks) {
+        const auto model = make();
+        TrainInputs inputs{*model.model, *model.store, data, nullptr, folder / "run", {{"model", "m"}}, 1};
+        inputs.ranks = &ranks;
+        train(inputs, config);
+        sent[longer][static_cast<size_t>(ranks.rank())] = ranks.traffic().bytes;
+      });
+    }
+    const LaneTree tree(8);
+    for (int rank = 0; rank < count; ++rank) {
+      const auto at = static_cast<size_t>(rank);
+      const double of_step = static_cast<double>(sent[1][at] - sent[0][at]) / 4 / sizeof(real);
+      const auto nodes = static_cast<double>(tree.nodes_of(tree.lanes_of(rank, count)).size());
+      const double share = numbers * (count - 1) / count;
+      // Slices differ by a piece (64 numbers); reports, squares of pieces and their sizes are a few hundred more.
+      const double more = 64.0 * count + 4000;
+      INFO("rank ", rank, " sends ", of_step, " numbers; P (R - 1) / R is ", share);
+      CHECK(of_step <= (1 + nodes) * share + more);
+      CHECK(of_step >= 0.9 * (1 + nodes) * share - more);
+    }
+  }
+}

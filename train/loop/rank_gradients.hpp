@@ -1,0 +1,82 @@
+// A step's gradients and weights between ranks.
+//
+// Every rank computes its lanes and adds them up as far as the tree of lanes allows. What is left, a few nodes, goes to
+// the ranks that own the parameters, which finish the tree. They update the parameters and send the new values to all.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "train/loop/lanes.hpp"
+#include "train/loop/rank_batches.hpp"
+#include "train/optimizers/optimizer.hpp"
+#include "train/ranks/communicator.hpp"
+
+namespace capstan {
+
+/// What all ranks know after the last batch.
+struct RankNews {
+  int signal = 0;    // that a rank was sent; 0: none
+  double clock = 0;  // of rank 0: seconds of training
+};
+
+class RankGradients {
+ public:
+  RankGradients(Communicator& ranks, ParamStore& params, const Shares& shares, Lanes& lanes)
+      : ranks_(ranks), params_(params), shares_(shares), lanes_(lanes) {}
+
+  /// Collective. Computes this rank's part of a batch; afterwards the gradients of what it owns have the batch's added,
+  /// and `sums` the sums of the whole batch. `signal` and `clock`: what this rank tells the others. Throws
+  /// std::domain_error on all ranks when the tape of one found a value that is not finite.
+  void add_gradients(const Batch& rows, const BatchShare& share, const PassOptions& options, int signal, double clock,
+                     StepSums& sums);
+  const RankNews& news() const { return news_; }
+  /// Collective, where a rank was told to stop between two batches.
+  void note_signal(int signal) {
+    for (const int other : ranks_.gather_values(signal))
+      if (news_.signal == 0) news_.signal = other;
+  }
+
+  /// Collective: the norm of all gradients times `scale`.
+  double norm(double scale);
+  /// Collective: runs `update`, which changes what this rank owns, and sends the new values to all.
+  void update(const std::function<void()>& update);
+  /// Collective: everyone gets everything from its owner.
+  void gather_values();
+
+  /// The ranks' seconds per lane since the last call, and begins anew. Empty while they computed for less than a second.
+  std::vector<double> take_lane_seconds();
+
+ private:
+  struct Source;  // a node, and the rank that has it
+  struct Arrivals;
+
+  std::vector<Lanes::Node> compute(const Batch& rows, const BatchShare& share, const PassOptions& options,
+                                   std::string& problem);
+  void exchange_reports(const std::vector<Lanes::Node>& nodes, const std::vector<Source>& sources,
+                        const BatchShare& share, const std::string& problem, StepSums& sums);
+  void reduce_dense(std::vector<Lanes::Node>& nodes, const std::vector<Source>& sources, const LaneTree& tree);
+  void reduce_tables(std::vector<Lanes::Node>& nodes, const std::vector<Source>& sources, const LaneTree& tree);
+  void gather_dense();
+  /// `rows`: those of this rank, by table.
+  void gather_rows(const std::vector<std::vector<int64_t>>& rows);
+
+  Communicator& ranks_;
+  ParamStore& params_;
+  const Shares& shares_;
+  Lanes& lanes_;
+  RankNews news_;
+  int own_signal_ = 0;
+  double own_clock_ = 0, own_seconds_ = 0, longest_ = 0;
+  std::vector<double> lane_seconds_, lane_counts_;  // of each rank
+};
+
+/// The slowest rank, where it takes at least a fifth longer than the median (of two ranks: than the other).
+struct SlowRank {
+  int rank;
+  double factor;  // of the median
+};
+std::optional<SlowRank> slow_rank(const std::vector<double>& lane_seconds);
+
+}  // namespace capstan

@@ -1,0 +1,19 @@
+// What must be the same for all ranks, or their results would not fit together.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/config/settings.hpp"
+#include "train/ranks/communicator.hpp"
+
+namespace capstan {
+
+/// Collective: one line for each rank whose facts are not those of rank 0, with the first that differs: "rank 1 (...)
+/// has train.lr 0.1, rank 0 (...) has 0.2". Empty when all agree.
+std::vector<std::string> disagreements(Communicator& ranks, const Settings& facts);
+
+/// Collective: throws Error with these lines, `what` in front and `remedy` after them, unless all agree.
+void require_same(Communicator& ranks, const std::string& what, const Settings& facts, const std::string& remedy);
+
+}  // namespace capstan

@@ -1,0 +1,270 @@
+#include "train/ranks/communicator.hpp"
+
+#include <fmt/core.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <set>
+
+#include "core/text/join.hpp"
+
+namespace capstan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::string host_name() {
+  char name[256] = "";
+  if (::gethostname(name, sizeof(name) - 1) != 0) return "an unknown machine";
+  return name;
+}
+
+/// The kernel's own name of its boot, and of the space of process ids: two containers on one machine differ.
+std::string machine_name() {
+  char space[64] = "";
+  const ssize_t length = ::readlink("/proc/self/ns/pid", space, sizeof(space) - 1);
+  std::string boot;
+  if (std::FILE* const file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
+    char line[64] = "";
+    if (std::fgets(line, sizeof(line), file) != nullptr) boot = line;
+    std::fclose(file);
+  }
+  return host_name() + " " + boot + " " + std::string(space, static_cast<size_t>(std::max<ssize_t>(length, 0)));
+}
+
+std::string place_text(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += part + '\0';
+  return text;
+}
+
+std::vector<std::string> place_parts(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\0', at);
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+}  // namespace
+
+/// How long nothing has arrived.
+class Communicator::Watch {
+ public:
+  explicit Watch(Communicator& ranks) : ranks_(ranks) {}
+  ~Watch() { ranks_.traffic_.seconds += seconds_since(start_); }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  void moved() {
+    idle_ = Clock::now();
+    turns_ = 0;
+  }
+  /// Nothing has arrived: lets others use the processor, for longer and longer.
+  void pause(const std::vector<Pending>& missing) {
+    ++turns_;
+    if (turns_ < 200) {
+      ::sched_yield();
+      return;
+    }
+    const timespec nap{0, turns_ < 2000 ? 20'000 : 200'000};
+    ::nanosleep(&nap, nullptr);
+    if (turns_ % 1000 != 0) return;
+    ranks_.look_for_ended(missing);
+    const double limit = std::max(ranks_.timeout_, 10 * ranks_.pause_);
+    if (ranks_.patience_ == 0 && seconds_since(idle_) > limit) ranks_.give_up(missing, seconds_since(idle_));
+  }
+
+ private:
+  Communicator& ranks_;
+  Clock::time_point start_ = Clock::now(), idle_ = start_;
+  int64_t turns_ = 0;
+};
+
+Communicator::Communicator(std::unique_ptr<Transport> transport, double timeout)
+    : transport_(std::move(transport)), rank_(transport_->rank()), size_(transport_->size()), timeout_(timeout) {
+  const Patience start(*this);  // of some ranks later than of others
+  std::vector<Place> places;
+  for (const std::string& text : gather(place_text({host_name(), machine_name(), std::to_string(::getpid())}))) {
+    const std::vector<std::string> parts = place_parts(text);
+    places.push_back({parts.at(0), parts.at(1), std::stoll(parts.at(2))});
+  }
+  places_ = std::move(places);
+  neighbours_.clear();
+  for (int rank = 0; rank < size_; ++rank)
+    if (places_[static_cast<size_t>(rank)].machine == places_[static_cast<size_t>(rank_)].machine)
+      neighbours_.push_back(rank);
+}
+
+Communicator::~Communicator() {
+  if (transport_ == nullptr) return;
+  try {
+    transport_->finish();
+  } catch (const std::exception&) {  // all is said and done
+  }
+}
+
+std::string Communicator::name_of(int rank) const {
+  if (static_cast<size_t>(rank) >= places_.size()) return fmt::format("rank {}", rank);
+  const Place& place = places_[static_cast<size_t>(rank)];
+  return fmt::format("rank {} (process {} on {})", rank, place.process, place.host);
+}
+
+std::string Communicator::description() const {
+  std::set<std::string> machines;
+  for (const Place& place : places_) machines.insert(place.machine);
+  return fmt::format("{} ranks by {} on {} machine{}", size_, transport_ ? transport_->library() : "nothing",
+                     std::max<size_t>(machines.size(), 1), machines.size() > 1 ? "s" : "");
+}
+
+Pending Communicator::send(int to, const void* bytes, size_t count) {
+  check(count <= Transport::longest, "ranks: a message of {} bytes is too long", count);
+  traffic_.bytes += static_cast<int64_t>(count);
+  ++traffic_.messages;
+  return {transport_->send(to, bytes, count), to, false, false};
+}
+
+Pending Communicator::receive(int from, void* bytes, size_t count) {
+  check(count <= Transport::longest, "ranks: a message of {} bytes is too long", count);
+  return {transport_->receive(from, bytes, count), from, true, false};
+}
+
+bool Communicator::test(Pending& pending) {
+  if (!pending.done) pending.done = transport_->done(pending.request);
+  return pending.done;
+}
+
+void Communicator::wait(std::vector<Pending>& all) {
+  Watch watch(*this);
+  for (Pending& pending : all) {
+    while (!test(pending)) {
+      // Others may move on meanwhile.
+      bool moved = false;
+      for (Pending& other : all) moved = (!other.done && test(other)) || moved;
+      if (moved)
+        watch.moved();
+      else
+        watch.pause(all);
+    }
+    watch.moved();
+  }
+}
+
+void Communicator::wait(Pending& one) {
+  std::vector<Pending> all{one};
+  wait(all);
+  one.done = true;
+}
+
+void Communicator::wait_until(const std::function<bool(bool& moved)>& progress, const std::vector<Pending>& missing) {
+  Watch watch(*this);
+  for (;;) {
+    bool moved = false;
+    if (progress(moved)) return;
+    if (moved)
+      watch.moved();
+    else
+      watch.pause(missing);
+  }
+}
+
+/// In round k, a rank that knows the blocks of 2^k ranks, itself first, gets those of the next 2^k.
+/// Bruck et al. 1997, "Efficient algorithms for all-to-all communications in multiport message-passing systems".
+void Communicator::gather_blocks(void* all, size_t block) {
+  if (size_ == 1 || block == 0) return;
+  char* const blocks = static_cast<char*>(all);
+  std::vector<char> known(block * static_cast<size_t>(size_));  // of this rank, of the next one, ...
+  std::memcpy(known.data(), blocks + block * static_cast<size_t>(rank_), block);
+  for (int count = 1; count < size_; count *= 2) {
+    const size_t bytes = block * static_cast<size_t>(std::min(count, size_ - count));
+    std::vector<Pending> both{receive((rank_ + count) % size_, known.data() + block * static_cast<size_t>(count), bytes),
+                              send((rank_ + size_ - count) % size_, known.data(), bytes)};
+    wait(both);
+  }
+  for (int i = 0; i < size_; ++i)
+    std::memcpy(blocks + block * static_cast<size_t>((rank_ + i) % size_), known.data() + block * static_cast<size_t>(i),
+                block);
+}
+
+std::vector<std::string> Communicator::gather(std::string_view mine) {
+  const std::vector<uint64_t> sizes = gather_values<uint64_t>(mine.size());
+  const size_t widest = *std::max_element(sizes.begin(), sizes.end());
+  std::string all(widest * static_cast<size_t>(size_), '\0');
+  std::copy(mine.begin(), mine.end(), all.begin() + static_cast<std::ptrdiff_t>(widest * static_cast<size_t>(rank_)));
+  gather_blocks(all.data(), widest);
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < sizes.size(); ++i) texts.push_back(all.substr(i * widest, sizes[i]));
+  return texts;
+}
+
+/// Along a binary tree: a rank gets it from the one without its lowest bit, and passes it on to those with a lower one.
+std::string Communicator::broadcast(std::string_view of_first) {
+  if (size_ == 1) return std::string(of_first);
+  int lowest = 1;
+  while (lowest < size_ && (rank_ & lowest) == 0) lowest *= 2;
+  uint64_t size = of_first.size();
+  std::string text(of_first);
+  if (rank_ != 0) {
+    Pending length = receive(rank_ - lowest, &size, sizeof(size));
+    wait(length);
+    text.assign(size, '\0');
+    Pending rest = receive(rank_ - lowest, text.data(), size);
+    wait(rest);
+  }
+  std::vector<Pending> sent;
+  for (int bit = lowest / 2; bit > 0; bit /= 2) {
+    if (rank_ + bit >= size_) continue;
+    sent.push_back(send(rank_ + bit, &size, sizeof(size)));
+    sent.push_back(send(rank_ + bit, text.data(), size));
+  }
+  wait(sent);
+  return text;
+}
+
+void Communicator::barrier() { gather_values<char>(0); }
+
+/// A process of this machine can be asked for by its number. Of another machine only silence tells.
+void Communicator::look_for_ended(const std::vector<Pending>&) const {
+  for (const int rank : neighbours_) {
+    if (static_cast<size_t>(rank) >= places_.size()) continue;
+    const auto process = static_cast<pid_t>(places_[static_cast<size_t>(rank)].process);
+    if (::kill(process, 0) != 0 && errno == ESRCH)
+      throw RankFailure(fmt::format(
+          "{} has ended: the job cannot go on without it. The last checkpoint is whole; the same command continues the "
+          "run, with any number of ranks",
+          name_of(rank)));
+  }
+}
+
+void Communicator::give_up(const std::vector<Pending>& missing, double seconds) const {
+  std::set<int> ranks;
+  for (const Pending& pending : missing)
+    if (!pending.done) ranks.insert(pending.peer);
+  std::vector<std::string> names;
+  for (const int rank : ranks) names.push_back(name_of(rank));
+  throw RankFailure(fmt::format(
+      "no message from {} for {:.0f} seconds: it has ended, hangs, or the network is down (--rank-timeout sets the "
+      "limit). The last checkpoint is whole; the same command continues the run, with any number of ranks",
+      join(names, " or "), seconds));
+}
+
+void Communicator::abort(int code) noexcept {
+  if (transport_ == nullptr) return;
+  try {
+    transport_->abort(code);
+  } catch (const std::exception&) {  // this process ends all the same
+  }
+  ::_exit(code);
+}
+
+}  // namespace capstan

@@ -1,0 +1,125 @@
+// The processes of a job, called ranks, and what they say to each other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "train/ranks/transport.hpp"
+
+namespace capstan {
+
+/// Another rank ended, or does not answer.
+class RankFailure : public Error {
+ public:
+  using Error::Error;
+};
+
+/// What this rank has sent, and how long it has waited for messages.
+struct Traffic {
+  int64_t messages = 0, bytes = 0;
+  double seconds = 0;
+};
+
+/// A message on its way.
+struct Pending {
+  uint64_t request = 0;
+  int peer = 0;
+  bool arrives = false, done = false;
+};
+
+/// Every method with "collective" in its comment is called by all ranks, in the same order. A job of one process has a
+/// communicator of size 1, whose methods return at once. Waiting throws RankFailure, which names the rank, when a rank
+/// of this machine has ended and when nothing has arrived for too long.
+class Communicator {
+ public:
+  /// One process.
+  Communicator() = default;
+  /// Collective. `timeout`: seconds without any message after which a rank that should have sent one counts as lost.
+  Communicator(std::unique_ptr<Transport> transport, double timeout);
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool first() const { return rank_ == 0; }
+  /// "rank 2 (process 4711 on node3)"
+  std::string name_of(int rank) const;
+  /// "4 ranks by Open MPI v4.1.4 on 2 machines"
+  std::string description() const;
+  /// The ranks of this machine, ascending.
+  const std::vector<int>& neighbours() const { return neighbours_; }
+
+  /// Collective: what all ranks give, by rank.
+  std::vector<std::string> gather(std::string_view mine);
+  /// The same for blocks of one size: `all` has room for size() of them, and this rank's is in its place.
+  void gather_blocks(void* all, size_t block);
+  template <class T>
+  std::vector<T> gather_values(const T& mine) {
+    std::vector<T> all(static_cast<size_t>(size_));
+    all[static_cast<size_t>(rank_)] = mine;
+    gather_blocks(all.data(), sizeof(T));
+    return all;
+  }
+  /// Collective: what rank 0 gives.
+  std::string broadcast(std::string_view of_first);
+  /// Collective: returns when all ranks have called it.
+  void barrier();
+
+  /// Begins to send or receive; the memory is used until wait() has returned. Messages to a rank arrive in order.
+  Pending send(int to, const void* bytes, size_t count);
+  Pending receive(int from, void* bytes, size_t count);
+  /// Asks once whether it is done.
+  bool test(Pending& pending);
+  void wait(std::vector<Pending>& all);
+  void wait(Pending& one);
+  /// Waits until progress() returns true; `missing` are asked for if nothing happens. progress() says with its argument
+  /// whether something has arrived since.
+  void wait_until(const std::function<bool(bool& moved)>& progress, const std::vector<Pending>& missing);
+
+  /// Other ranks may compute for so many seconds before they send: waiting allows ten times as long.
+  void expect_pause(double seconds) { pause_ = seconds; }
+  /// While it lives, waiting has no limit: for work that takes one rank much longer than another. A rank of this machine that
+  /// has ended is noticed all the same.
+  class Patience {
+   public:
+    explicit Patience(Communicator& ranks) : ranks_(ranks) { ++ranks_.patience_; }
+    ~Patience() { --ranks_.patience_; }
+    Patience(const Patience&) = delete;
+    Patience& operator=(const Patience&) = delete;
+
+   private:
+    Communicator& ranks_;
+  };
+
+  const Traffic& traffic() const { return traffic_; }
+
+  /// Ends all ranks with this exit code. Does nothing in a job of one process.
+  void abort(int code) noexcept;
+
+ private:
+  struct Place {
+    std::string host;     // name
+    std::string machine;  // what processes that see each other's ids have in common
+    int64_t process = 0;
+  };
+  class Watch;
+
+  void look_for_ended(const std::vector<Pending>& missing) const;
+  [[noreturn]] void give_up(const std::vector<Pending>& missing, double seconds) const;
+
+  std::unique_ptr<Transport> transport_;
+  int rank_ = 0, size_ = 1;
+  double timeout_ = 0, pause_ = 0;
+  int patience_ = 0;
+  std::vector<Place> places_;
+  std::vector<int> neighbours_{0};
+  Traffic traffic_;
+};
+
+}  // namespace capstan

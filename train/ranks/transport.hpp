@@ -1,0 +1,43 @@
+// Messages between the processes of a job: what a plugin such as libcapstan_mpi.so provides.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace capstan {
+
+/// Messages from one process to another. Those from a to b arrive in the order in which they were sent, so that the
+/// receiver, who knows what comes next, needs no labels. All calls come from one thread. Methods throw
+/// std::runtime_error when the library reports a failure.
+class Transport {
+ public:
+  /// Raised with every change of this class: a plugin of another one is refused.
+  static constexpr int version = 1;
+  /// Of one message, in bytes.
+  static constexpr size_t longest = size_t{1} << 30;
+
+  virtual ~Transport() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// "Open MPI v4.1.4"
+  virtual const char* library() const = 0;
+
+  /// Begins to send or to receive `count` bytes, which must stay where they are until done().
+  virtual uint64_t send(int to, const void* bytes, size_t count) = 0;
+  virtual uint64_t receive(int from, void* bytes, size_t count) = 0;
+  /// Is it done? Does not wait. The request is gone once the answer was true.
+  virtual bool done(uint64_t request) = 0;
+
+  /// Ends all processes of the job with this exit code, this one last; returns if the library cannot.
+  virtual void abort(int code) = 0;
+  /// All processes call it, at the end.
+  virtual void finish() = 0;
+};
+
+/// What a plugin exports by these names. `problem` takes the reason when the result is null.
+using TransportVersion = int (*)();
+using OpenTransport = Transport* (*)(char* problem, size_t room);
+constexpr const char* transport_version_name = "capstan_transport_version";
+constexpr const char* open_transport_name = "capstan_open_transport";
+
+}  // namespace capstan
