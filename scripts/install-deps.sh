@@ -19,7 +19,8 @@ packages=(
   libxtensor-dev libxsimd-dev        # tensors and SIMD
   libopenblas-openmp-dev             # matrix products; before libxtensor-blas-dev, so that apt picks no second BLAS
   libxtensor-blas-dev
-  libdnnl-dev                        # faster products of floats (oneDNN); the one package that may be missing
+  libdnnl-dev                        # faster products of floats (oneDNN); may be missing
+  libopenmpi-dev openmpi-bin         # training on several machines (libcapstan_mpi.so); may be missing
   librandom123-dev                   # counter-based random numbers
   libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev libfmt-dev
   zlib1g-dev libzstd-dev             # .gz, .zst

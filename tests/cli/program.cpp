@@ -93,11 +93,22 @@ std::map<std::string, std::string> Workplace::content(const std::string& name) c
   return files;
 }
 
-Process::Process(const Workplace& place, const std::vector<std::string>& arguments, const std::string& input) {
-  files_.write("in", input);
+namespace {
+
+std::vector<std::string> with_program(const std::vector<std::string>& arguments) {
   std::vector<std::string> command{program_path()};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  id_ = spawn(place.folder(), command, files_.folder());
+  return command;
+}
+
+}  // namespace
+
+Process::Process(const Workplace& place, const std::vector<std::string>& arguments, const std::string& input)
+    : Process(place, Command{with_program(arguments)}, input) {}
+
+Process::Process(const Workplace& place, const Command& command, const std::string& input) {
+  files_.write("in", input);
+  id_ = spawn(place.folder(), command.words, files_.folder());
 }
 
 Process::~Process() {

@@ -45,11 +45,18 @@ class Workplace {
 class Process {
  public:
   Process(const Workplace& place, const std::vector<std::string>& arguments, const std::string& input = "");
+  /// Any other program, by its path, with its arguments.
+  struct Command {
+    std::vector<std::string> words;
+  };
+  Process(const Workplace& place, const Command& command, const std::string& input = "");
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
   void send(int signal) const;
+  /// What it has written to standard error so far.
+  std::string errors() const { return files_.read("err"); }
   /// Has it ended? Its outcome waits for wait().
   bool ended();
   /// A process that takes longer than `limit` is killed.

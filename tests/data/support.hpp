@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/array/batch.hpp"
+#include "data/batches/batcher.hpp"
 #include "tests/support/source_dir.hpp"
 
 namespace capstan {
@@ -66,6 +66,18 @@ inline bool equal(const Batch& a, const Batch& b) {
   const auto same = [](const Ids& x, const Ids& y) { return x.shape() == y.shape() && x.to_vector() == y.to_vector(); };
   return same(a.tokens, b.tokens) && same(a.segment_ids, b.segment_ids) && same(a.labels, b.labels) &&
          same(a.examples, b.examples);
+}
+
+/// A batch in three parts is the whole batch.
+inline void check_rows(const BatchSource& source, int64_t epoch, int64_t index) {
+  const Batch whole = source.batch(epoch, index);
+  const BatchExtent extent = source.extent(epoch, index);
+  CHECK(whole.tokens.shape() == Shape{extent.rows, extent.columns});
+  for (int64_t part = 0; part < 3; ++part) {
+    const int64_t begin = extent.rows * part / 3, end = extent.rows * (part + 1) / 3;
+    if (begin < end) CHECK(equal(source.rows(epoch, index, begin, end), rows_of(whole, begin, end)));
+  }
+  CHECK_THROWS_AS(source.rows(epoch, index, 0, extent.rows + 1), std::invalid_argument);
 }
 
 inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

@@ -102,6 +102,12 @@ TEST_CASE("bucketed batches are a pure function of seed, epoch and index") {
   CHECK_THROWS_AS(BucketedBatches(ExampleSet{}, {}, 0), std::invalid_argument);
 }
 
+TEST_CASE("rows of a bucketed batch are made without the others, as wide as the whole batch") {
+  const ExampleSet examples = random_examples(200);
+  const BucketedBatches batches(examples, {7, 0}, 4);
+  for (int64_t i = 0; i < batches.batches_per_epoch(1); ++i) check_rows(batches, 1, i);
+}
+
 TEST_CASE("evaluation batches: every example once, the longest first, under its own index") {
   const ExampleSet examples = random_examples(301);
   for (const BatchConfig& config : {BatchConfig{8, 0}, BatchConfig{1, 200}}) {

@@ -267,6 +267,7 @@ TEST_CASE("training windows are a pure function of seed, epoch and index") {
     CHECK_FALSE(equal(first.batch(8, 11), wanted));
     CHECK_THROWS_AS(first.batch(0, first.batches_per_epoch(0)), std::invalid_argument);
     CHECK_THROWS_AS(first.batch(0, -1), std::invalid_argument);
+    for (const int64_t index : {int64_t{0}, int64_t{11}, first.batches_per_epoch(2) - 1}) check_rows(first, 2, index);
   }
   CHECK(TrainingWindows(corpus, {16, WindowRule::contiguous, 5}, {4, 100}).batch(0, 0).tokens.shape() == Shape{6, 16});
 }

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <set>
 
 #include "core/text/join.hpp"
@@ -32,11 +33,7 @@ std::string machine_name() {
   char space[64] = "";
   const ssize_t length = ::readlink("/proc/self/ns/pid", space, sizeof(space) - 1);
   std::string boot;
-  if (std::FILE* const file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
-    char line[64] = "";
-    if (std::fgets(line, sizeof(line), file) != nullptr) boot = line;
-    std::fclose(file);
-  }
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   return host_name() + " " + boot + " " + std::string(space, static_cast<size_t>(std::max<ssize_t>(length, 0)));
 }
 

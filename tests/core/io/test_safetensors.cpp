@@ -75,6 +75,30 @@ TEST_CASE("safetensors: what was written is read") {
   CHECK_THROWS_AS(read.at("d"), Error);
 }
 
+TEST_CASE("safetensors: a file that several write in parts is that of a single writer") {
+  const std::vector<float> a = {1, -2, 3.5F, 0, 1e-30F, 7};
+  const std::vector<double> b = {0.1, 0.2};
+  const std::vector<int32_t> c = {-1, 1 << 30};
+  const ScratchFile file;
+  const SafetensorsParts parts(
+      file.path, {{"a", DType::f32, {2, 3}, nullptr}, {"b", DType::f64, {2}, nullptr}, {"c", DType::i32, {2, 1}, nullptr}},
+      {{"note", "x"}});
+  parts.create();
+  parts.write({{"c", 0, 2, c.data()}, {"a", 4, 6, a.data() + 4}});
+  parts.write({{"a", 0, 4, a.data()}, {"b", 1, 2, b.data() + 1}});
+  CHECK_THROWS_AS(SafetensorsFile{file.path}, Error);
+  parts.write({{"b", 0, 1, b.data()}});
+  parts.finish();
+  const std::string content = file.get();
+  CHECK(content == example_content());
+  file.put(content);
+  const SafetensorsFile read(file.path);
+  std::vector<double> part(3);
+  read.at("a").copy_part(1, 4, part.data());
+  CHECK(part == std::vector<double>{-2, 3.5, 0});
+  CHECK_THROWS_AS(read.at("a").copy_part(1, 7, part.data()), std::invalid_argument);
+}
+
 TEST_CASE("safetensors: half precisions, unaligned data, and files without a checksum") {
   const std::string data("\x00\x3c\x00\xc0\x01\x00\x00\x7c\x80\x3f\x49\x40",
                          12);  // 1, -2, 2^-24, inf; bf16 1, 3.140625

@@ -1,0 +1,73 @@
+#include "tests/cli/ranks.hpp"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+namespace capstan::testing {
+namespace {
+
+std::string find_mpirun() {
+  if (const char* const given = std::getenv("CAPSTAN_MPIRUN")) return given;
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path != nullptr ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (access((folder + "/mpirun").c_str(), X_OK) == 0) return folder + "/mpirun";
+  return "";
+}
+
+/// Open MPI asks root for its consent, and for each process a core of its own; its Ctrl-C leaves a second to save.
+void allow_here() {
+  for (const char* const name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"})
+    setenv(name, "1", 0);
+  setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
+}
+
+}  // namespace
+
+std::optional<std::string> no_mpi() {
+  if (find_mpirun().empty()) return "there is no mpirun (package openmpi-bin)";
+  const auto plugin = std::filesystem::path(program_path()).parent_path() / "libcapstan_mpi.so";
+  if (std::getenv("CAPSTAN_MPI_PLUGIN") == nullptr && !std::filesystem::exists(plugin))
+    return "built without MPI (package libopenmpi-dev)";
+  return std::nullopt;
+}
+
+Process::Command mpirun(int ranks, const std::vector<std::string>& arguments) {
+  std::vector<std::string> command{program_path()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  allow_here();
+  std::vector<std::string> words{find_mpirun(), "-n", std::to_string(ranks)};
+  words.insert(words.end(), command.begin(), command.end());
+  return {words};
+}
+
+Process::Command mpirun_each(const std::vector<std::vector<std::string>>& commands) {
+  allow_here();
+  std::vector<std::string> words{find_mpirun()};
+  for (const std::vector<std::string>& command : commands) {
+    if (words.size() > 1) words.emplace_back(":");
+    words.insert(words.end(), {"-n", "1"});
+    words.insert(words.end(), command.begin(), command.end());
+  }
+  return {words};
+}
+
+Outcome run(const Workplace& place, const Process::Command& command, const std::string& input) {
+  return Process(place, command, input).wait(std::chrono::seconds(120));
+}
+
+std::vector<pid_t> processes_of(const Process& job) {
+  std::vector<pid_t> processes;
+  for (const std::string& line : lines_of(job.errors())) {
+    const std::string begin = "  rank " + std::to_string(processes.size()) + " (process ";
+    const size_t at = line.find(begin);
+    if (at != std::string::npos) processes.push_back(std::stoi(line.substr(at + begin.size())));
+  }
+  return processes;
+}
+
+}  // namespace capstan::testing

@@ -1,0 +1,175 @@
+// Training by several processes, started by mpirun.
+#include "tests/cli/ranks.hpp"
+
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <thread>
+
+#include "tests/cli/interruption.hpp"
+
+namespace capstan::testing {
+namespace {
+
+/// Enough for eight ranks: lanes, and what lanes must not change.
+const std::vector<Training>& rank_trainings() {
+  static const std::vector<Training> list = {
+      {"language model",
+       "lm.yaml",
+       {"train.lanes=8", "train.batch_size=9", "train.ema_decay=0.98", "train.accumulate=2", "train.micro_batch_tokens=64",
+        "train.precision=bf16", "model.ngram_embedding.orders=[2]", "model.ngram_embedding.buckets=300",
+        "train.steps=10", "train.valid_every=5", "train.save_every=4"}},
+      {"classifier",
+       "classifier.yaml",
+       {"train.lanes=8", "train.batch_size=9", "train.optimizer.type=muon", "model.recompute=true",
+        "model.ngrams.orders=[1,2]", "model.ngrams.buckets=500", "model.ngrams.width=8", "model.ngrams.dropout=0.1",
+        "train.steps=10", "train.valid_every=5", "train.save_every=4"}},
+  };
+  return list;
+}
+
+std::vector<std::string> with_threads(std::vector<std::string> command, int threads) {
+  command.push_back("threads=" + std::to_string(threads));
+  return command;
+}
+
+/// Waits until the job's run has come to a step, and returns the job's processes.
+std::vector<pid_t> wait_for_processes(Process& job, const Workplace& place, const std::string& name, int64_t step) {
+  REQUIRE(wait_for_step(job, place, name, step));
+  return processes_of(job);
+}
+
+bool unavailable() {
+  const std::optional<std::string> reason = no_mpi();
+  if (reason) MESSAGE("skipped: " << *reason);
+  return reason.has_value();
+}
+
+}  // namespace
+
+TEST_CASE("any number of processes and threads trains the same weights") {
+  if (unavailable()) return;
+  setenv("CAPSTAN_BF16", "emulate", 1);
+  for (const Training& training : rank_trainings()) {
+    INFO(training.name);
+    const Workplace place;
+    write_samples(place);
+    REQUIRE(run(place, with_threads(train_command(training, "one"), 1)).code == 0);
+    struct {
+      int ranks, threads;
+    } const sizes[] = {{2, 2}, {3, 1}};
+    for (const auto& [ranks, threads] : sizes) {
+      INFO(ranks, " ranks of ", threads, " threads");
+      const std::string name = "ranks-" + std::to_string(ranks);
+      const Outcome outcome = run(place, mpirun(ranks, with_threads(train_command(training, name), threads)));
+      INFO(outcome.err);
+      CHECK(outcome.code == 0);
+      check_same_weights(place, name, "one");
+      check_same_metrics(place, name, "one");
+    }
+  }
+  unsetenv("CAPSTAN_BF16");
+}
+
+TEST_CASE("a rank that is killed ends the job; any other number of ranks goes on") {
+  if (unavailable()) return;
+  const Workplace place;
+  write_samples(place);
+  Training training = rank_trainings().back();
+  training.overrides.insert(training.overrides.end(), {"train.steps=60", "train.log_every=1", "train.schedule.shape=constant"});
+  REQUIRE(run(place, train_command(training, "one")).code == 0);
+  {
+    Process job(place, mpirun(3, train_command(training, "broken")));
+    const std::vector<pid_t> processes = wait_for_processes(job, place, "broken", 8);
+    REQUIRE(processes.size() == 3);
+    kill(processes[1], SIGKILL);
+    const auto start = std::chrono::steady_clock::now();
+    const Outcome outcome = job.wait(std::chrono::seconds(60));
+    INFO(outcome.err);
+    CHECK(outcome.code > 0);
+    CHECK(outcome.err.find("rank 1") != std::string::npos);
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
+  }
+  {
+    Process job(place, mpirun(2, train_command(training, "broken")));
+    const std::vector<pid_t> processes = wait_for_processes(job, place, "broken", 20);
+    REQUIRE(processes.size() == 2);
+    kill(processes[1], SIGTERM);  // to one alone: both agree on a step
+    const Outcome outcome = job.wait(std::chrono::seconds(60));
+    INFO(outcome.err);
+    CHECK(outcome.code == 75);
+    CHECK(outcome.err.find("interrupted by SIGTERM at step") != std::string::npos);
+  }
+  CHECK(run(place, train_command(training, "broken")).code == 0);
+  check_same_weights(place, "broken", "one");
+}
+
+TEST_CASE("ranks that do not fit together are refused, both by name") {
+  if (unavailable()) return;
+  const Workplace place;
+  write_samples(place);
+  place.write("other/text/a.txt", "another text altogether\n" + std::string(4000, 'x') + place.read("text/a.txt"));
+  copy_files(place / "lm.yaml", place / "other/lm.yaml");
+  copy_files(program_path(), place / "capstan");
+  place.write("capstan", place.read("capstan") + " ");
+  const std::string folder = "folder=" + (place / "runs").string();
+  const std::vector<std::string> train{program_path(), "train", "--config", "lm.yaml", "--set", "train.lanes=4", folder};
+  const auto with = [&](const std::vector<std::string>& front, const std::vector<std::string>& back) {
+    std::vector<std::string> words = front;
+    words.insert(words.end(), train.begin(), train.end());
+    words.insert(words.end(), back.begin(), back.end());
+    return words;
+  };
+  std::vector<std::string> other_program = train;
+  other_program.front() = (place / "capstan").string();
+  struct Row {
+    std::string name;
+    std::vector<std::string> second;
+    std::vector<std::string> says;
+    int code;
+  };
+  setenv("CAPSTAN_MPI_PLUGIN", (std::filesystem::path(program_path()).parent_path() / "libcapstan_mpi.so").c_str(), 0);
+  const std::vector<Row> rows{
+      {"another configuration", with({}, {"train.lr=0.5"}), {"rank 1 (", "has train.lr 0.5, rank 0 ("}, 1},
+      {"another program", other_program, {"different programs", "rank 1 (", "rank 0 ("}, 1},
+      {"other kernels",
+       with({"/usr/bin/env", "OPENBLAS_CORETYPE=Prescott"}, {}),
+       {"different kernels", "BLAS core Prescott", "rank 1 (", "rank 0 (", "--allow-mixed-kernels"},
+       1},
+      {"other data",
+       with({"/bin/sh", "-c", "cd other && exec \"$@\"", "sh"}, {}),
+       {"different data", "rank 1 (", "fingerprint", "rank 0 (", "same files"},
+       1},
+      {"too few lanes", with({}, {"train.lanes=1"}), {"train.lanes 1"}, 1},
+  };
+  for (const Row& row : rows) {
+    INFO(row.name);
+    const Outcome outcome = run(place, mpirun_each({train, row.second}));
+    INFO(outcome.err);
+    CHECK(outcome.code == row.code);
+    for (const std::string& text : row.says) CHECK(outcome.err.find(text) != std::string::npos);
+    CHECK_FALSE(std::filesystem::exists(place / "runs/lm/config.yaml"));
+  }
+  const Outcome lanes = run(place, mpirun(2, {"train", "--config", "lm.yaml", "--set", "train.lanes=1"}));
+  CHECK(lanes.code == 2);
+  CHECK(lanes.err.find("Set train.lanes to 2") != std::string::npos);
+  std::vector<std::string> mixed = with({"/usr/bin/env", "OPENBLAS_CORETYPE=Prescott"}, {"--allow-mixed-kernels"}),
+                           first = with({}, {"--allow-mixed-kernels"});
+  const Outcome outcome = run(place, mpirun_each({first, mixed}));
+  INFO(outcome.err);
+  CHECK(outcome.code == 0);
+  CHECK(outcome.err.find("warning") != std::string::npos);
+}
+
+TEST_CASE("a launcher whose MPI is not the plugin's is refused") {
+  const Workplace place;
+  write_samples(place);
+  setenv("PMI_SIZE", "4", 1);
+  const Outcome outcome = run(place, {"train", "--config", "lm.yaml"});
+  unsetenv("PMI_SIZE");
+  INFO(outcome.err);
+  CHECK(outcome.code == 1);
+  CHECK(outcome.err.find(no_mpi() ? "its plugin cannot be loaded" : "PMI_SIZE") != std::string::npos);
+}
+
+}  // namespace capstan::testing
