@@ -45,7 +45,6 @@ std::string cpu_model() {
 /// What the bits of a sum or a product depend on.
 Settings kernels_in_use(const RunConfig& config) {
   Settings facts = this_machine(config.train.precision);
-  facts.erase("threads");
   facts["CPU (vendor, family, model)"] = cpu_model();
   return facts;
 }
