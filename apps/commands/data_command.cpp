@@ -8,6 +8,7 @@
 #include "apps/commands/train_run.hpp"
 #include "apps/runs/data_report.hpp"
 #include "apps/runs/run_data.hpp"
+#include "apps/runs/run_memory.hpp"
 #include "core/base/error.hpp"
 
 namespace capstan {
@@ -18,10 +19,15 @@ struct DataCheckOptions {
   std::string format = "text";
 };
 
+void check_readable(const RunConfig& config, Problems& problems) {
+  check_data_files(config, problems);
+  if (const auto memory = data_memory_problem(config, memory_limit())) problems.add(memory->key, memory->message);
+}
+
 int check_data(const DataCheckOptions& options) {
   if (options.format != "text" && options.format != "json")
     throw ConfigError(fmt::format("--format: {} is not one of text, json", options.format));
-  const RunConfig config = load_run(options.config, check_data_files);
+  const RunConfig config = load_run(options.config, check_readable);
   const DataReport report = check_source(config.data, source_inputs(config));
   if (options.format == "json")
     print_json(report, std::cout);
@@ -42,11 +48,10 @@ void add_data_command(CommandParser& cli, const Choose& choose) {
   add_config_options(*check, options->config)->required();
   check->add_option("--format", options->format, "text, or json (everything on one line)")->capture_default_str();
   check->footer(
-      "Shows for each split: examples, classes, lengths in tokens, truncated and duplicate texts, texts that two "
-      "splits\n"
-      "share, unknown tokens, and how the files are encoded. \"in train\" counts the texts of a split that are also "
-      "in\n"
-      "train; \"other label\" those that have a copy with another label. Warnings name the key to set; capstan train\n"
+      "Shows for each split: examples, classes, lengths in tokens, truncated and duplicate texts, texts that two\n"
+      "splits share, unknown tokens, and how the files are encoded. \"in train\" counts the texts of a split that are\n"
+      "also in train; \"other label\" those that have a copy with another label. Warnings name the key to set; capstan "
+      "train\n"
       "repeats them. Exit code 0 with or without warnings, 1 with errors that would stop the training.\n"
       "For example:  capstan data check --config configs/ag-news.yaml --set data.train=[mine.tsv] data.test=[]");
   check->callback([options, choose] { choose([options] { return check_data(*options); }); });

@@ -155,4 +155,12 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
           keys.empty() ? "the sizes" : join(keys, " or "))};
 }
 
+std::optional<MemoryProblem> data_memory_problem(const RunConfig& config, const MemoryLimit& limit) {
+  const double need = facts_of(config.data).least_bytes;
+  if (need <= static_cast<double>(limit.bytes)) return std::nullopt;
+  return MemoryProblem{"data", fmt::format("the examples need at least {} of memory, but {} has {}: lower their number "
+                                           "or their length",
+                                           bytes_text(need), limit.of, bytes_text(static_cast<double>(limit.bytes)))};
+}
+
 }  // namespace capstan

@@ -42,6 +42,9 @@ struct MemoryProblem {
 };
 std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data, const MemoryLimit& limit);
 
+/// The same, to read the data alone.
+std::optional<MemoryProblem> data_memory_problem(const RunConfig& config, const MemoryLimit& limit);
+
 /// "3.2 GB"
 std::string bytes_text(double bytes);
 

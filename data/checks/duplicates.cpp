@@ -1,6 +1,7 @@
 #include "data/checks/duplicates.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 namespace capstan {
@@ -49,6 +50,41 @@ Duplicates find_duplicates(std::vector<TextMark>& marks) {
     while (end != all && end->hash == at->hash) ++end;
     if (end - at > 1) count_copies(at, end, found);
     at = end;
+  }
+  return found;
+}
+
+void MarkSample::add(const TextMark& mark) {
+  ++all_[mark.split].texts;
+  all_[mark.split].weight += mark.weight;
+  const auto outside = [this](const TextMark& text) { return text.hash[0] % stride_ != 0; };
+  if (outside(mark)) return;
+  marks_.push_back(mark);
+  while (marks_.size() > most_ && stride_ < uint64_t{1} << 62) {
+    stride_ *= 2;
+    marks_.erase(std::remove_if(marks_.begin(), marks_.end(), outside), marks_.end());
+  }
+}
+
+Duplicates MarkSample::duplicates() {
+  std::array<Sum, checked_splits> sampled;
+  for (const TextMark& mark : marks_) {
+    ++sampled[mark.split].texts;
+    sampled[mark.split].weight += mark.weight;
+  }
+  Duplicates found = find_duplicates(marks_);
+  const auto scale = [](int64_t& count, int64_t all, int64_t part) {
+    if (part > 0 && part < all)
+      count = std::llround(static_cast<double>(count) / static_cast<double>(part) * static_cast<double>(all));
+  };
+  for (size_t s = 0; s < checked_splits; ++s) {
+    Duplicates::OfSplit& split = found.splits[s];
+    for (int64_t* const texts :
+         {&split.repeated, &split.also_in[0], &split.also_in[1], &split.also_in[2], &split.other_label})
+      scale(*texts, all_[s].texts, sampled[s].texts);
+    for (int64_t* const weight :
+         {&split.repeated_weight, &split.weight_also_in[0], &split.weight_also_in[1], &split.weight_also_in[2]})
+      scale(*weight, all_[s].weight, sampled[s].weight);
   }
   return found;
 }

@@ -44,4 +44,25 @@ struct Duplicates {
 /// Sorts the marks.
 Duplicates find_duplicates(std::vector<TextMark>& marks);
 
+/// All marks or, of more than `most`, a sample: those whose hash is divisible by stride(), a power of two. Equal texts are
+/// in it together or not at all.
+class MarkSample {
+ public:
+  explicit MarkSample(size_t most = size_t{1} << 22) : most_(most) {}
+  void add(const TextMark& mark);
+  uint64_t stride() const { return stride_; }
+  /// Of the sample, with what is counted for each split scaled to all texts, in number and in weight.
+  Duplicates duplicates();
+
+ private:
+  struct Sum {
+    int64_t texts = 0, weight = 0;
+  };
+
+  size_t most_;
+  uint64_t stride_ = 1;
+  std::vector<TextMark> marks_;
+  std::array<Sum, checked_splits> all_;
+};
+
 }  // namespace capstan

@@ -1,10 +1,7 @@
 #include "data/text/text_check.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
+#include <limits>
 #include <optional>
 
 #include "core/base/error.hpp"
@@ -13,11 +10,14 @@
 #include "data/checks/duplicates.hpp"
 #include "data/checks/encoding.hpp"
 #include "data/files/text_file.hpp"
+#include "data/files/with_key.hpp"
 #include "data/text/text_key.hpp"
+#include "data/text/token_cache.hpp"
 
 namespace capstan {
 namespace {
 
+constexpr int64_t most_file_mb = std::numeric_limits<int64_t>::max() / 1000000;  // no limit
 constexpr std::array<const char*, checked_splits> splits = {"train", "valid", "test"};
 
 double share(int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0.0; }
@@ -40,18 +40,20 @@ class TextCounts {
     of_[split].tokens += static_cast<int64_t>(tokens.size());
     if (unknown) of_[split].unknown += std::count(tokens.begin(), tokens.end(), *unknown);
   }
-  void finish() { duplicates_ = find_duplicates(marks_); }
+  void finish() { duplicates_ = marks_.duplicates(); }
 
   const SplitCounts& of(size_t split) const { return of_[split]; }
   const Duplicates& duplicates() const { return duplicates_; }
   const char* noun() const { return has_documents_ ? "documents" : "lines"; }
   bool has_documents() const { return has_documents_; }
+  /// Are repeated texts counted in a sample?
+  bool sampled() const { return marks_.stride() > 1; }
 
  private:
   bool has_documents_;
   DocumentsConfig cut_;
   std::array<SplitCounts, checked_splits> of_;
-  std::vector<TextMark> marks_;
+  MarkSample marks_;
   Duplicates duplicates_;
 };
 
@@ -70,7 +72,7 @@ void TextCounts::add_texts(size_t split, const std::vector<Piece>& pieces, Progr
       if (open) open->add(part);
       if (!last) return;
       const HashBits bits = open ? open->bits() : hash_bits(part);
-      marks_.push_back({bits, static_cast<uint32_t>(split), 0, marks_.size(), bytes});
+      marks_.add({bits, static_cast<uint32_t>(split), 0, static_cast<uint64_t>(of.texts), bytes});
       ++of.texts;
       of.text_bytes += bytes;
       open.reset();
@@ -103,16 +105,18 @@ void warn_of_shared(const TextCounts& counts, std::vector<DataWarning>& warnings
     if (part > many)
       warnings.push_back(
           {"shared-texts",
-           fmt::format("{}: {} of {} {} ({} of their bytes) are also in train, so its loss will be too low; remove the "
-                       "copies from one of the two",
-                       splits[s], twice.also_in[0], counts.of(s).texts, counts.noun(), percent(part))});
+           fmt::format(
+               "{}: {}{} of {} {} ({} of their bytes) are also in train, so its loss will be too low; remove the "
+               "copies from one of the two",
+               splits[s], counts.sampled() ? "about " : "", twice.also_in[0], counts.of(s).texts, counts.noun(),
+               percent(part))});
   }
 }
 
 DataTable splits_table(const TextCounts& counts) {
   const std::string noun = counts.noun();
   DataTable table{"splits",
-                  "Splits",
+                  counts.sampled() ? "Splits (repeated and shared texts estimated from a sample)" : "Splits",
                   {"split", "files", "bytes", "tokens", "bytes per token", "<unk> %", noun, "repeated", "repeated %",
                    "in train", "in train %", "in valid"},
                   {}};
@@ -129,7 +133,8 @@ DataTable splits_table(const TextCounts& counts) {
 }
 
 /// The bytes of each file. Files without remarks are listed only where there are few.
-DataTable files_table(const FileLists& lists, const LogLine& log, std::vector<DataWarning>& warnings) {
+DataTable files_table(const TextSourceConfig& config, const FileLists& lists, const LogLine& log,
+                      std::vector<DataWarning>& warnings) {
   constexpr size_t listed = 20, named = 5;
   constexpr size_t block = size_t{1} << 20;
   size_t files = 0, bytes = 0, unusual = 0;
@@ -137,18 +142,22 @@ DataTable files_table(const FileLists& lists, const LogLine& log, std::vector<Da
     files += list.size();
     bytes += size_of_text(list);
   }
-  const bool few = files <= listed;
+  const bool few = files <= listed, large = is_large(config, lists);
   DataTable table{"files", few ? "Files" : "Files with unusual bytes", {"file", "key", "bytes", "remarks"}, {}};
   std::vector<std::string> first;
   Progress progress(log, "data: checking the bytes", bytes);
   for (size_t i = 0; i < lists.size(); ++i)
     for (const FoundFile& file : lists[i]) {
       EncodingCheck check;
-      read_blocks(file.path, block, [&](std::string_view part) {
+      const auto take = [&](std::string_view part) {
         check.push(part);
         progress.add(part.size());
         return true;
-      });
+      };
+      // Training maps the plain files of a large text, whatever their size.
+      const bool limited = !large || is_packed_name(file.path);
+      with_key(fmt::format("data.{}", splits[i]),
+               [&] { read_blocks(file.path, block, take, limited ? config.max_file_mb : most_file_mb); });
       const EncodingFacts facts = check.finish();
       const std::string remarks = facts.remarks();
       if (!remarks.empty() && ++unusual <= named) first.push_back(fmt::format("{}: {}", file.path, remarks));
@@ -163,19 +172,22 @@ DataTable files_table(const FileLists& lists, const LogLine& log, std::vector<Da
   return table;
 }
 
-/// A folder for unpacked copies of a large text; none for a small one, which is held in memory.
+/// A folder for unpacked copies of a large text, which one process has at a time; none for a small one, which is held in
+/// memory. Copies that a killed process left are removed by the next one.
 class Scratch {
  public:
-  Scratch(const TextSourceConfig& config, const FileLists& lists) {
+  Scratch(const TextSourceConfig& config, const FileLists& lists, const LogLine& log) {
     if (!is_large(config, lists)) return;
-    make_folders(config.cache);
-    path_ = config.cache + "/check-XXXXXX";
-    if (mkdtemp(path_.data()) == nullptr) throw_file_error("write", path_, errno);
+    const std::string folder = config.cache + "/.check";
+    lock_ = std::make_unique<const FolderLock>(folder, log);
+    path_ = folder + "/texts";
+    remove_tree(path_);
+    make_folders(path_);
   }
   ~Scratch() {
     try {
       if (!path_.empty()) remove_tree(path_);
-    } catch (const std::exception&) {  // nothing depends on it
+    } catch (const std::exception&) {  // the next one clears it away
     }
   }
   Scratch(const Scratch&) = delete;
@@ -184,6 +196,7 @@ class Scratch {
   std::string copies() const { return path_.empty() ? "" : path_ + "/"; }
 
  private:
+  std::unique_ptr<const FolderLock> lock_;
   std::string path_;
 };
 
@@ -234,8 +247,8 @@ DataReport check_text(const TextSourceConfig& checked, const LogLine& log) {
   config.on_error = OnError::skip;  // so that the other lines are counted
   const FileLists lists = lists_of(config);
   DataReport report;
-  DataTable files = files_table(lists, log, report.warnings);
-  const Scratch scratch(config, lists);
+  DataTable files = files_table(config, lists, log, report.warnings);
+  const Scratch scratch(config, lists, log);
   const auto text = read_split_text(config, lists, nullptr,
                                     {must_be_utf8(config, nullptr), config.max_file_mb, scratch.copies(), nullptr});
   if (checked.on_error == OnError::stop)

@@ -82,6 +82,16 @@ TEST_CASE("data check ends with 1 for what would stop the training, after its ta
   CHECK(indecency(outcome) == "");
 }
 
+TEST_CASE("data check refuses generated data that no memory holds") {
+  const Workplace place;
+  write_samples(place);
+  const Outcome outcome = run(place, {"data", "check", "--config", "classifier.yaml", "--set",
+                                      "data={type: listops, train: 1000000000000, min_length: 4, max_length: 16}"});
+  CHECK(outcome.code == 2);
+  CHECK(contains(outcome.err, "the examples need at least "));
+  CHECK(contains(outcome.err, "lower their number or their length"));
+}
+
 TEST_CASE("a missing file of the data is named with its key, and with its line in the configuration") {
   const Workplace place;
   write_samples(place);

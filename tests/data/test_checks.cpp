@@ -218,7 +218,16 @@ TEST_CASE("checks: the report of text is the same from memory and from files") {
     CHECK(contains(warning_of(report.warnings, "shared-texts"), "valid: 1 of 2 lines"));
     CHECK(report.errors.empty());
   }
-  CHECK(std::filesystem::is_empty(folder.path("cache")));  // nothing stays
+  const auto stays = [&] {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path("cache")))
+      if (entry.is_regular_file()) names.push_back(entry.path().filename().string());
+    return names;
+  };
+  CHECK(stays() == std::vector<std::string>{".lock"});
+  folder.write("cache/.check/texts/0-1", "of a process that was killed");
+  check_source(config, {});
+  CHECK(stays() == std::vector<std::string>{".lock"});
   const TextData data = load_text([&] {
     TextSourceConfig small = config;
     small.cache_above_mb = 64;
@@ -230,6 +239,53 @@ TEST_CASE("checks: the report of text is the same from memory and from files") {
   CHECK(cell(check_source(config, {}), "splits", 0, "documents") == "200");
   config.sequence_length = 100000;
   CHECK(contains(check_source(config, {}).errors.at(0), "data.sequence_length"));
+}
+
+TEST_CASE("checks: the report of packed validation text, and data.max_file_mb") {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; text.size() < 2000000; ++i) text += "line " + std::to_string(i) + "\n";
+  TextSourceConfig config;
+  config.train = {folder.write("a.txt", text)};
+  config.valid = {folder.write_gzip("b.gz", "some\nvalidation text\n" + text.substr(0, 50000))};
+  config.test = {folder.write_gzip("c.gz", "test text\n")};
+  config.sequence_length = 16;
+  config.cache = folder.path("cache");
+  config.max_file_mb = 1;
+  config.cache_above_mb = 0;  // plain files are mapped
+  const DataReport report = check_source(config, {});
+  CHECK(cell(report, "splits", 0, "bytes") == std::to_string(text.size()));
+  CHECK(cell(report, "splits", 1, "bytes") == "50021");
+  CHECK(cell(report, "splits", 2, "bytes") == "10");
+  config.cache_above_mb = 64;
+  CHECK(contains(message_of<Error>([&] { check_source(config, {}); }), "data.train: "));
+  config.cache_above_mb = 0;
+  config.valid = {folder.write_gzip("d.gz", text)};
+  CHECK(contains(message_of<Error>([&] { check_source(config, {}); }), "data.valid: "));
+}
+
+TEST_CASE("checks: of very many texts a sample is kept, in which equal texts stay together") {
+  MarkSample all, few(1000);
+  const auto add = [&](uint32_t split, int64_t text, int64_t weight) {
+    const TextMark mark{hash_bits(std::to_string(text)), split, 0, static_cast<uint64_t>(text), weight};
+    all.add(mark);
+    few.add(mark);
+  };
+  for (int64_t i = 0; i < 60000; ++i) add(0, i % 40000, 5);  // half of 40,000 occur twice
+  for (int64_t i = 0; i < 30000; ++i) add(1, 30000 + i, 7);  // a third of them are in train
+  CHECK(all.stride() == 1);
+  CHECK(few.stride() >= 64);
+  const Duplicates exact = all.duplicates(), sample = few.duplicates();
+  CHECK(exact.splits[0].repeated == 20000);
+  CHECK(exact.splits[0].repeated_weight == 100000);
+  CHECK(exact.splits[1].also_in[0] == 10000);
+  const auto near = [](int64_t found, int64_t expected) {
+    return std::abs(static_cast<double>(found - expected)) < 0.2 * static_cast<double>(expected);
+  };
+  CHECK(near(sample.splits[0].repeated, 20000));
+  CHECK(near(sample.splits[0].repeated_weight, 100000));
+  CHECK(near(sample.splits[1].also_in[0], 10000));
+  CHECK(near(sample.splits[1].weight_also_in[0], 70000));
 }
 
 TEST_CASE("checks: encodings are the same wherever the bytes are cut") {
