@@ -12,10 +12,12 @@ void read_text(std::string_view input) {
   const Normalisation rule{static_cast<NormalForm>(choice % 3), choice >= 3};
   check_utf8(input, "input");
   const std::string result = normalised(input, rule);
-  check_utf8(result, "the normalised text is UTF-8");
+  must("the normalised text is UTF-8", [&] { check_utf8(result, "result"); });
   const size_t cut = normalisation_boundary(input, input.size() / 2);
-  require(normalised(input.substr(0, cut), rule) + normalised(input.substr(cut), rule) == result,
-          "a boundary does not change the normalised text");
+  const std::string parts = must("the sides of a boundary can be normalised", [&] {
+    return normalised(input.substr(0, cut), rule) + normalised(input.substr(cut), rule);
+  });
+  require(parts == result, "a boundary does not change the normalised text");
 }
 
 const Registered normalisation_target("normalisation", read_text);

@@ -8,7 +8,8 @@ namespace {
 void read_tokenizer(std::string_view input) {
   const std::string json(take(input, input.find('\n')));
   const auto tokenizer = tokenizer_from_json(json, "input");
-  const auto again = tokenizer_from_json(tokenizer->to_json());
+  const auto again =
+      must("a tokenizer that was saved is read", [&] { return tokenizer_from_json(tokenizer->to_json()); });
   require(again->to_json() == tokenizer->to_json(), "a tokenizer that was saved is read as the same");
   take(input, 1);
   use_tokenizer(*tokenizer, input, tokenizer->kind() != "sentencepiece");

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/error.hpp"
+
 namespace capstan::fuzz {
 
 /// Reads `input`. May throw capstan::Error, which is what a reader does with bad input; any other exception, a signal, a
@@ -43,6 +45,17 @@ void run(const Target& target, std::string_view input);
 
 /// Ends the program unless `promise` holds.
 void require(bool promise, const char* what);
+
+/// What `f` returns; ends the program if it throws Error, which run() would take for bad input.
+template <class F>
+auto must(const char* what, const F& f) {
+  try {
+    return f();
+  } catch (const Error&) {
+    require(false, what);
+    throw;
+  }
+}
 
 /// Splits off the first `size` bytes, or what there is of them.
 std::string_view take(std::string_view& input, size_t size);

@@ -40,7 +40,9 @@ inline void read_run(const ConfigNode& tree, ProblemList& problems) {
   const auto run = read_config<AnyRun>(tree, problems);
   const std::string written = to_yaml(run);
   ProblemList none;
-  const auto again = read_config<AnyRun>(load_tree_from_text(to_node(AnyRun{}), written, "written", none), none);
+  const auto again = must("a configuration that was written is read", [&] {
+    return read_config<AnyRun>(load_tree_from_text(to_node(AnyRun{}), written, "written", none), none);
+  });
   require(to_yaml(again) == written, "a configuration that was written is read as the same");
 }
 
