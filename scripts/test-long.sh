@@ -33,11 +33,11 @@ cmake --build --preset release
 echo "== long tests"
 scripts/run-tests.sh build/release -L long || status=1
 
-cmake --preset portable
-cmake --build --preset portable
 echo "== fuzzers"
 scripts/fuzz.sh 1 || status=1
 
+cmake --preset portable
+cmake --build --preset portable
 echo "== portable build"
 scripts/run-tests.sh build/portable -LE long || status=1
 exit $status

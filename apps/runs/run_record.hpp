@@ -41,8 +41,8 @@ struct RunRecord {
 /// Throws Error when the folder is not that of a run, or when its metrics have no step yet.
 RunRecord read_record(const std::filesystem::path& folder);
 /// Records of several folders, the best first: by the measure that train.monitor names, by validation loss if the runs
-/// differ in that (with a warning). Those without validation follow, sorted by training loss. A folder without a record is left out with a warning; plain files are ignored, since runs/* may match some. Throws
-/// Error when no record is left.
+/// differ in that (with a warning). Those without validation follow, sorted by training loss. A folder without a record
+/// is left out with a warning; plain files are ignored, since runs/* may match some. Throws Error when no record is left.
 std::vector<RunRecord> read_records(const std::vector<std::string>& folders);
 
 /// A key in which the runs differ, with its value in each run. Keys that only some of the runs have are left out: there

@@ -37,6 +37,8 @@ class ColumnSample {
   /// Mean bytes of a value.
   double mean_bytes(size_t column) const { return columns_[column].mean_bytes; }
   size_t columns() const { return columns_.size(); }
+  /// Without the first row, if that has names.
+  size_t rows() const { return rows_; }
 
  private:
   struct Column {

@@ -22,7 +22,7 @@ class LabelledCheck {
     std::string path;
     Split split = Split::train;
     int64_t first_line = 0;  // of the first row
-    ColumnSample sample;     // of the first file of each split
+    ColumnSample sample;     // of its first rows
     EncodingFacts encoding;
   };
   struct Row {

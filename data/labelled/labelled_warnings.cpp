@@ -114,10 +114,10 @@ bool Warnings::identifiers_as_labels() {
   if (sampled_ != nullptr && label_) {
     const ColumnSample& sample = sampled_->sample;
     if (const auto better = sample.likely_label(); better && better != label_)
-      remedy = fmt::format("set {}{} ({} different values in the first {} rows)",
-                           sample.begins_with_names() && !check_.config().header ? "data.header=true " : "",
-                           setting("data.label_column", sample.name_of(*better)), sample.different(*better),
-                           ColumnSample::rows_read);
+      remedy =
+          fmt::format("set {}{} ({} different values in the first {} rows)",
+                      sample.begins_with_names() && !check_.config().header ? "data.header=true " : "",
+                      setting("data.label_column", sample.name_of(*better)), sample.different(*better), sample.rows());
   }
   add("labels", fmt::format("{} classes in {} training examples: the labels are probably identifiers or texts; {}",
                             classes, examples, remedy));
@@ -222,8 +222,8 @@ void Warnings::empty() {
     const LabelledCheck::OfSplit& of = check_.of(split);
     const size_t all = of.rows.size() + static_cast<size_t>(of.empty);
     if (of.empty == 0 || share(of.empty, all) <= many) continue;
-    add("empty", fmt::format("{}: {} of {} texts are empty and left out (data.skip_empty); is data.text_columns right?",
-                             to_string(split), of.empty, all));
+    add("empty", fmt::format("{}: {} of {} texts are empty{}; is data.text_columns right?", to_string(split), of.empty,
+                             all, check_.config().skip_empty ? " and left out (data.skip_empty)" : ""));
   }
 }
 

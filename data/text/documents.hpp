@@ -90,8 +90,7 @@ class DocumentCutter {
   DocumentsConfig config_;
   Boundary boundary_;
   std::string kept_;
-  size_t enough_ =
-      0;  // bytes of kept_ that are worth a search: what is held back is not searched again for every piece
+  size_t enough_ = 0;  // bytes of kept_ that are worth a search, so that not every piece searches them again
   bool open_ = false;  // a part of the document has been given
 };
 

@@ -73,8 +73,7 @@ void describe(Fields& f, TextSourceConfig& c) {
     "text with more than this many million bytes counts as large; compressed files count four times");
   f("max_file_mb", c.max_file_mb, size_from(1),
     "refuse a file with more than this many million bytes, decompressed, if it is compressed or held in memory: a "
-    "small "
-    "compressed file can hold any amount");
+    "small compressed file can hold any amount");
   f("tokenizer", c.tokenizer, any(), "how text is divided into tokens: byte, char, word or sentencepiece");
 }
 

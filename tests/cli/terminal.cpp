@@ -1,10 +1,14 @@
 #include "tests/cli/terminal.hpp"
 
+#include <poll.h>
 #include <pty.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <stdexcept>
 
 namespace capstan::testing {
@@ -36,7 +40,7 @@ std::vector<std::string> screen_of(const std::string& written, size_t columns) {
 }
 
 TerminalOutcome run_on_terminal(const Workplace& place, const std::vector<std::string>& arguments, int columns) {
-  std::vector<std::string> words{CAPSTAN_PROGRAM};
+  std::vector<std::string> words{program_path()};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
@@ -51,7 +55,15 @@ TerminalOutcome run_on_terminal(const Workplace& place, const std::vector<std::s
   }
   TerminalOutcome outcome;
   char bytes[4096];
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(300);
   for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    pollfd ready{terminal, POLLIN, 0};
+    if (poll(&ready, 1, static_cast<int>(std::max<int64_t>(left.count(), 0))) == 0) {  // it hangs
+      kill(id, SIGKILL);
+      break;
+    }
     const ssize_t count = read(terminal, bytes, sizeof(bytes));
     if (count > 0) outcome.written.append(bytes, static_cast<size_t>(count));
     if (count == 0 || (count < 0 && errno != EINTR)) break;  // EIO: the program has ended

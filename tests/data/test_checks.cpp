@@ -93,7 +93,8 @@ TEST_CASE("checks: id, sentiment, review: identifiers as labels, with the column
   CHECK(warning_of(data.warnings, "seen-once") == "");
 
   const LabelledSourceConfig bare = config_of({folder.write("b.csv", review_rows(300, true))});
-  CHECK(contains(warning_of(load_labelled(bare).warnings, "labels"), "set data.label_column=2 (2 different values"));
+  CHECK(contains(warning_of(load_labelled(bare).warnings, "labels"),
+                 "set data.label_column=2 (2 different values in the first 300 rows)"));
 }
 
 TEST_CASE("checks: header: true over a file without one") {
