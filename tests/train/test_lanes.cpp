@@ -42,9 +42,9 @@ TEST_CASE("how many lanes a batch has depends on its shape and on the setting al
     int64_t rows, columns, setting, lanes;
   };
   const Case cases[] = {
-      {8, 512, 0, 8},  {16, 512, 0, 8},  {4, 512, 0, 4},   {1, 16384, 0, 1}, {12, 64, 0, 1},    {32, 64, 0, 4},
-      {12, 512, 0, 6}, {13, 512, 0, 8},  {14, 512, 0, 7},  {10, 512, 0, 5},  {2, 100000, 0, 2}, {64, 1, 0, 1},
-      {8, 512, 3, 3},  {8, 512, 100, 8}, {12, 64, 12, 12}, {1, 64, 4, 1},    {0, 5, 0, 1},      {3, 0, 0, 1},
+      {8, 1024, 0, 8},  {16, 1024, 0, 8}, {8, 512, 0, 4},   {1, 16384, 0, 1}, {12, 64, 0, 1},    {64, 64, 0, 4},
+      {12, 1024, 0, 6}, {13, 1024, 0, 8}, {14, 1024, 0, 7}, {10, 1024, 0, 5}, {2, 100000, 0, 2}, {64, 1, 0, 1},
+      {8, 512, 3, 3},   {8, 512, 100, 8}, {12, 64, 12, 12}, {1, 64, 4, 1},    {0, 5, 0, 1},      {3, 0, 0, 1},
   };
   for (const Case& c : cases) {
     INFO(c.rows, " x ", c.columns, ", setting ", c.setting);
@@ -95,6 +95,21 @@ TEST_CASE("lanes are added along a binary tree over their indices") {
       }
     }
   }
+}
+
+TEST_CASE("a batch of one lane: with gradients that are 0 before, the same bits with and without a block of its own") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  const Batch batch = setup.data.batch(0, 0);
+  Lanes lanes(setup.task, setup.params);
+  PassOptions options;
+  options.micro_batch_tokens = batch.tokens.dim(1);
+  StepSums sums;
+  lanes.add_gradients(batch, options, sums);
+  const std::vector<real> expected = taken(setup.params);
+  options.fresh = true;
+  lanes.add_gradients(batch, options, sums);
+  CHECK(taken(setup.params) == expected);
 }
 
 TEST_CASE("the first lane that fails is the one reported, and the next batch is not affected") {

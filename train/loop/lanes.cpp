@@ -12,7 +12,7 @@
 namespace capstan {
 namespace {
 
-constexpr int64_t least_tokens = 512;
+constexpr int64_t least_tokens = 1024;
 
 }  // namespace
 
@@ -141,15 +141,16 @@ void Lanes::give_back(std::vector<Node> nodes) {
 }
 
 void Lanes::add_gradients(const Batch& batch, const PassOptions& options, StepSums& sums) {
-  // One lane by the configuration: no second block of gradients.
-  if (options.lanes == 1) return sums.add(pass(batch, options));
   const int64_t rows = batch.tokens.dim(0);
   const LaneTree tree(lane_count(rows, batch.tokens.dim(1), options.lanes));
+  // Without a second block of gradients, where that gives the same sums or the configuration wants one lane.
+  if (options.lanes == 1 || (options.fresh && tree.lanes() == 1)) return sums.add(pass(batch, options));
   std::vector<Node> nodes = compute(batch, rows, tree, {0, tree.lanes()}, options);
   std::vector<LaneRange> ranges;
   for (const Node& node : nodes) ranges.push_back(node.lanes);
   const auto passes = static_cast<int64_t>(4 * nodes.size());
-  const ProfileSpan span("sum of lanes", Pass::none, passes * params_.dense_size() * static_cast<int64_t>(sizeof(real)));
+  const ProfileSpan span("sum of lanes", Pass::none,
+                         passes * params_.dense_size() * static_cast<int64_t>(sizeof(real)));
   tree.finish(ranges, [&](size_t left, size_t right) {
     nodes[left].grads->add(*nodes[right].grads);
     nodes[left].sums.add(nodes[right].sums);

@@ -27,16 +27,18 @@ struct StepSums {
 };
 
 struct PassOptions {
-  int64_t lanes = 1;               // 0: lane_count() decides
+  int64_t lanes = 0;               // 0: lane_count() decides
   int64_t micro_batch_tokens = 0;  // of split_rows; a lane is cut further
   uint64_t step = 0;               // of dropout
   TapeOptions tape = {};
+  bool fresh = false;  // the gradients of all parameters are 0: a batch of one lane needs no block of its own
 };
 
 /// The most lanes that lane_count() chooses by itself.
 inline constexpr int64_t most_lanes = 8;
 
-/// How many lanes a batch of this many rows and columns has: `setting`, or if that is 0, up to most_lanes of at least 512 tokens;
+/// How many lanes a batch of this many rows and columns has: `setting`, or if that is 0, up to most_lanes of at least
+/// 1,024 tokens (products of fewer rows are slower);
 /// never more than rows. Of up to 8 lanes, the largest number that divides the rows is taken if it is at least half.
 int64_t lane_count(int64_t rows, int64_t columns, int64_t setting);
 

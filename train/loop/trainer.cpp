@@ -113,7 +113,8 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
       total_(total_steps(inputs.train, config)),
       schedule_(config.schedule, config.lr, total_),
       optimizer_(config.optimizer, inputs.params, owned_),
-      average_(config.ema_decay > 0 ? std::make_unique<WeightAverage>(config.ema_decay, inputs.params, owned_) : nullptr),
+      average_(config.ema_decay > 0 ? std::make_unique<WeightAverage>(config.ema_decay, inputs.params, owned_)
+                                    : nullptr),
       reporter_(config.progress, ranks_.first() ? folder_.log_file() : ""),
       pace_({total_, inputs.valid != nullptr ? config.valid_every : 0, config.save_every, 60 * config.max_minutes}) {
   if (train_batches_.batches(0) <= 0)
@@ -258,9 +259,10 @@ StepSums Loop::accumulate_gradients() {
   }
   std::optional<Bf16Weights> rounded;
   if (config_.precision == Precision::bf16) rounded.emplace(in_.params);
-  const PassOptions options{
+  PassOptions options{
       config_.lanes, config_.micro_batch_tokens, static_cast<uint64_t>(state_.step), {config_.check_finite}};
   for (int64_t index = first; index < last; ++index) {
+    options.fresh = index == first;
     const Batch batch = train_batches_.batch(epoch, index);
     if (alone())
       lanes_.add_gradients(batch, options, sums);
@@ -283,9 +285,7 @@ bool Loop::update(const StepSums& sums) {
                   norm_);
     return false;
   }
-  const auto step = [&] {
-    optimizer_.step(in_.params, scale * clip_factor(norm_, config_.grad_clip), learning_rate_);
-  };
+  const auto step = [&] { optimizer_.step(in_.params, scale * clip_factor(norm_, config_.grad_clip), learning_rate_); };
   alone() ? step() : rank_gradients_.update(step);
   state_.optimizer_step = optimizer_.steps();
   state_.skipped_in_row = 0;
@@ -384,8 +384,8 @@ bool Loop::validate() {
         if (loop.alone() || std::uncaught_exceptions() == 0) loop.swap_average();
       }
     } const averaged(*this);
-    result = evaluate(in_.task, *in_.valid, config_.micro_batch_tokens, [] { return StopSignals::received() != 0; },
-                      &ranks_);
+    result = evaluate(
+        in_.task, *in_.valid, config_.micro_batch_tokens, [] { return StopSignals::received() != 0; }, &ranks_);
   }
   // Evaluation may use other shapes, whose blocks of memory training cannot use.
   if (pool::stats().bytes_reserved > 2 * reserved) pool::trim();
@@ -506,9 +506,11 @@ void check_ranks(int ranks, const TrainConfig& config) {
   const int64_t most = config.lanes > 0 ? config.lanes : most_lanes;
   if (ranks > most)
     throw ConfigError(fmt::format(
-        "train.lanes: {}; {} ranks need at least as many: a rank computes whole lanes of a batch. Set train.lanes to {} "
+        "train.lanes: {}; {} ranks need at least as many: a rank computes whole lanes of a batch. Set train.lanes to "
+        "{} "
         "or a multiple of it (results depend on this number, not on that of the ranks), or start fewer ranks",
-        config.lanes > 0 ? std::to_string(config.lanes) : fmt::format("0 means up to {} lanes", most_lanes), ranks, ranks));
+        config.lanes > 0 ? std::to_string(config.lanes) : fmt::format("0 means up to {} lanes", most_lanes), ranks,
+        ranks));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ inline std::vector<EnumName<Monitor>> enum_names(Monitor) {
 struct TrainConfig {
   int64_t steps = 0, epochs = 0;
   double max_minutes = 0;
-  int64_t batch_size = 32, batch_tokens = 0, lanes = 1, micro_batch_tokens = 0, accumulate = 1;
+  int64_t batch_size = 32, batch_tokens = 0, lanes = 0, micro_batch_tokens = 0, accumulate = 1;
   double lr = 1e-3;
   ScheduleConfig schedule;
   OptimizerConfig optimizer = AdamWConfig{};
@@ -62,8 +62,9 @@ void describe(Fields& f, TrainConfig& c) {
   f("batch_tokens", c.batch_tokens, size_from(0),
     "tokens per batch, padding included, instead of batch_size; 0 = use batch_size");
   f("lanes", c.lanes, between(0, 1024),
-    "parts into which a batch is cut, each computed by one thread, so that results do not depend on the number of "
-    "threads; 1 = the batch as a whole, each operation on all threads; 0 = up to 8 parts of at least 512 tokens");
+    "parts into which a batch is cut, each computed by one thread, with gradients added in a fixed order; 1 = the "
+    "batch "
+    "as a whole, each operation on all threads; 0 = up to 8 parts of at least 1024 tokens");
   f("micro_batch_tokens", c.micro_batch_tokens, size_from(0),
     "process a batch in pieces of at most this many tokens, which saves memory and does not change results; 0 = in one "
     "piece");
