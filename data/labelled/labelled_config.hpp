@@ -8,8 +8,8 @@
 #include "core/base/error.hpp"
 #include "core/config/schema.hpp"
 #include "data/batches/text_example.hpp"
+#include "data/files/table_reader.hpp"
 #include "data/files/text_file.hpp"
-#include "data/labelled/table_reader.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 
 namespace capstan {

@@ -2,9 +2,9 @@
 #include <set>
 
 #include "core/base/error.hpp"
+#include "data/files/table_reader.hpp"
 #include "data/files/text_file.hpp"
 #include "data/generated/listops.hpp"
-#include "data/labelled/table_reader.hpp"
 #include "data/tokenizers/listops_tokenizer.hpp"
 #include "support.hpp"
 

@@ -1,7 +1,7 @@
 // Rows of labelled texts, for the targets of the formats.
 #pragma once
 
-#include "data/labelled/table_reader.hpp"
+#include "data/files/table_reader.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace capstan::fuzz {

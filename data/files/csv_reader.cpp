@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "data/labelled/table_reader.hpp"
+#include "data/files/table_reader.hpp"
 
 namespace capstan {
 

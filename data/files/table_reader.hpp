@@ -32,6 +32,8 @@ struct ColumnChoice {
   bool header = false;
   std::optional<std::string> label;  // otherwise column 1, or "label"
   std::vector<std::string> text;     // otherwise the last column, or "text"; several are joined by a blank
+  bool labels = true;                // false: rows need no label, and LabelledText::label stays empty
+  const char *label_key = "label_column", *text_key = "text_columns";  // the keys that choose them, for errors
 };
 
 struct LabelledText {

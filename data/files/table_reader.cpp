@@ -1,4 +1,4 @@
-#include "data/labelled/table_reader.hpp"
+#include "data/files/table_reader.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -33,21 +33,23 @@ class Columns {
 
   LabelledText row(const std::vector<std::string>& fields, int64_t line) const {
     const size_t label = place(label_, fields.size());
-    bool fits = label < fields.size();
-    LabelledText result{fits ? fields[label] : "", "", line};
+    bool fits = !choice_.labels || label < fields.size();
+    LabelledText result{fits && choice_.labels ? fields[label] : "", "", line};
     for (size_t i = 0; i < text_.size() && fits; ++i) {
       const size_t at = place(text_[i], fields.size());
-      fits = at < fields.size() && at != label;
+      fits = at < fields.size() && (at != label || !choice_.labels);
       if (fits) result.add_column(fields[at], i == 0);
     }
     if (fits) return result;
     std::vector<std::string> text_names;
     for (const int64_t column : text_) text_names.push_back(std::to_string(column));
+    const bool pairs = std::string_view(choice_.label_key) != "label_column";
     throw Error(fmt::format(
-        "{}:{}: too few columns: found {}, but the label is column {} and the text column {}; columns are separated "
-        "by {} (format {}); choose others with label_column and text_columns",
-        file_, line, fields.size(), label_, join_first(text_names, " and "),
-        format_ == TableFormat::tsv ? "tabs" : "commas", enum_name(format_)));
+        "{}:{}: too few columns: found {}, but the {} is column {} and the {} column {}; columns are separated "
+        "by {} (format {}); choose others with {} and {}",
+        file_, line, fields.size(), pairs ? "target" : "label", label_, pairs ? "source" : "text",
+        join_first(text_names, " and "), format_ == TableFormat::tsv ? "tabs" : "commas", enum_name(format_),
+        choice_.label_key, choice_.text_key));
   }
 
  private:
@@ -136,13 +138,14 @@ std::vector<LabelledText> read_csv(const TableFile& file) {
   return rows;
 }
 
-std::string json_field(const nlohmann::json& object, const std::string& key, bool integers, const std::string& place) {
+std::string json_field(const nlohmann::json& object, const std::string& key, bool integers, const std::string& place,
+                       const ColumnChoice& choice) {
   const auto found = object.find(key);
   if (found == object.end()) {
     std::vector<std::string> keys;
     for (const auto& item : object.items()) keys.push_back(item.key());
-    throw Error(fmt::format("{}: no key '{}'; found: {}; choose others with label_column and text_columns", place, key,
-                            join_first(keys)));
+    throw Error(fmt::format("{}: no key '{}'; found: {}; choose others with {} and {}", place, key, join_first(keys),
+                            choice.label_key, choice.text_key));
   }
   if (found->is_string()) return found->get<std::string>();
   if (integers && found->is_number_integer()) return found->dump();
@@ -156,8 +159,9 @@ LabelledText read_json(const Line& line, const std::string& file, const ColumnCh
   const nlohmann::json object = parse_json(line.text, {file, line.number});
   if (!object.is_object())
     throw Error(fmt::format("{}: every line must be a JSON object such as {{\"label\": 1, \"text\": \"...\"}}", place));
-  LabelledText row{json_field(object, choice.label.value_or("label"), true, place), "", line.number};
-  for (size_t i = 0; i < keys.size(); ++i) row.add_column(json_field(object, keys[i], false, place), i == 0);
+  LabelledText row{"", "", line.number};
+  if (choice.labels) row.label = json_field(object, choice.label.value_or("label"), true, place, choice);
+  for (size_t i = 0; i < keys.size(); ++i) row.add_column(json_field(object, keys[i], false, place, choice), i == 0);
   return row;
 }
 
