@@ -32,6 +32,14 @@ void validate(const ModelConfig& config, Problems& problems) {
     problems.add("share_layers", "only layers that are all alike share parameters: write them as one with `repeat`");
 }
 
+void validate(const LanguageModelConfig& config, Problems& problems) {
+  validate(static_cast<const ModelConfig&>(config), problems);
+  if (config.prefix == PrefixRule::causal) return;
+  for (size_t i = 0; i < config.layers.size(); ++i)
+    if (const std::string obstacle = prefix_obstacle(config.layers[i].mixer); !obstacle.empty())
+      problems.add("prefix", fmt::format("layers.{}: {}, so it can only be causal", i, obstacle));
+}
+
 void check_config(const ModelConfig& config) {
   ProblemText problems("model");
   validate(config, problems);

@@ -70,15 +70,60 @@ std::optional<int64_t> position_limit(const ModelConfig& config);
 /// Blocks with `repeat` written out.
 std::vector<LayerConfig> expanded_layers(const ModelConfig& config);
 
+/// How the source of a pair (data.type: pairs) is read: each token with those before it, or with all of the source.
+enum class PrefixRule { causal, bidirectional };
+
+inline std::vector<EnumName<PrefixRule>> enum_names(PrefixRule) {
+  return {{PrefixRule::causal, "causal"}, {PrefixRule::bidirectional, "bidirectional"}};
+}
+
 struct LanguageModelConfig : ModelConfig {
   static constexpr const char* type_name = "language-model";
   bool tied_output = true;
+  PrefixRule prefix = PrefixRule::causal;
 };
 
 template <class Fields>
 void describe(Fields& f, LanguageModelConfig& c) {
   describe_model(f, c);
   f("tied_output", c.tied_output, any(), "the output layer uses the weights of the embedding");
+  f("prefix", c.prefix, any(),
+    "with data.type pairs: causal = tokens of the source see those before them; bidirectional = they see all of the "
+    "source (not with aft-conv, position_bias t5 or custom mixers)");
+}
+
+void validate(const LanguageModelConfig& config, Problems& problems);
+
+/// What a masked language model has to predict, and what it reads there instead (Devlin et al. 2019, section 3.1).
+struct MaskingConfig {
+  double share = 0.15;
+  double mask = 0.8, random = 0.1;
+  bool whole_words = false;
+};
+template <class Fields>
+void describe(Fields& f, MaskingConfig& c) {
+  f("share", c.share, between(0.001, 1), "share of the tokens that are chosen, to be predicted");
+  f("mask", c.mask, between(0, 1), "share of the chosen tokens that the model reads as the mask token");
+  f("random", c.random, between(0, 1),
+    "share of the chosen tokens that the model reads as a random token; the others stay as they are");
+  f("whole_words", c.whole_words, any(),
+    "choose words instead of tokens: all tokens of a run of letters and digits, or none");
+}
+inline void validate(const MaskingConfig& c, Problems& problems) {
+  if (c.mask + c.random > 1) problems.add("random", "mask and random must not be more than 1 together");
+}
+
+struct MaskedLanguageModelConfig : ModelConfig {
+  static constexpr const char* type_name = "masked-language-model";
+  bool tied_output = true;
+  MaskingConfig masking;
+};
+
+template <class Fields>
+void describe(Fields& f, MaskedLanguageModelConfig& c) {
+  describe_model(f, c);
+  f("tied_output", c.tied_output, any(), "the output layer uses the weights of the embedding");
+  f("masking", c.masking, any(), "which tokens are to be predicted from those around them");
 }
 
 enum class Pooling { mean, cls, attention };

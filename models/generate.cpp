@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
+#include "core/array/select.hpp"
 #include "core/base/error.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -14,6 +16,7 @@ const SamplingConfig& checked(const SamplingConfig& c) {
         c.temperature);
   check(c.top_k >= 0, "generate: top_k {} is negative", c.top_k);
   check(c.top_p >= 0 && c.top_p <= 1, "generate: top_p {} is outside 0 ... 1", c.top_p);
+  check(c.min_p >= 0 && c.min_p <= 1, "generate: min_p {} is outside 0 ... 1", c.min_p);
   check(c.repetition_penalty > 0 && std::isfinite(c.repetition_penalty),
         "generate: repetition_penalty {} is not a number > 0", c.repetition_penalty);
   return c;
@@ -21,10 +24,17 @@ const SamplingConfig& checked(const SamplingConfig& c) {
 
 }  // namespace
 
-Sampler::Sampler(const SamplingConfig& config, int64_t vocabulary)
+Sampler::Sampler(const SamplingConfig& config, int64_t vocabulary, const std::vector<int32_t>& banned, int64_t stream)
     : config_(checked(config)),
-      random_(random_key(static_cast<uint64_t>(config.seed), "generate")),
-      seen_(static_cast<size_t>(vocabulary), false) {}
+      random_(random_key(static_cast<uint64_t>(config.seed),
+                         stream == 0 ? std::string("generate") : fmt::format("generate/{}", stream))),
+      seen_(static_cast<size_t>(vocabulary), false),
+      banned_(banned) {
+  for (const int32_t token : banned_)
+    check(token >= 0 && token < vocabulary, "generate: banned token {} is outside the vocabulary of {}", token,
+          vocabulary);
+  check(static_cast<int64_t>(banned_.size()) < vocabulary, "generate: all {} tokens are banned", vocabulary);
+}
 
 void Sampler::see(int32_t token) { seen_.at(static_cast<size_t>(token)) = true; }
 
@@ -39,6 +49,7 @@ std::vector<double> Sampler::penalised(const Array& logits) const {
                       i, out[i]));
     if (seen_[i]) out[i] = out[i] > 0 ? out[i] / config_.repetition_penalty : out[i] * config_.repetition_penalty;
   }
+  for (const int32_t token : banned_) out[static_cast<size_t>(token)] = -std::numeric_limits<double>::infinity();
   return out;
 }
 
@@ -62,8 +73,9 @@ int32_t Sampler::choose(const Array& logits) {
   std::vector<double> cumulative;
   double total = 0;
   for (const int32_t token : order) {
-    total += std::exp((scores[static_cast<size_t>(token)] - top) / config_.temperature);
-    cumulative.push_back(total);
+    const double likelihood = std::exp((scores[static_cast<size_t>(token)] - top) / config_.temperature);
+    if (likelihood < config_.min_p || likelihood == 0) break;  // the likeliest has 1
+    cumulative.push_back(total += likelihood);
   }
   const auto reaching = std::lower_bound(cumulative.begin(), cumulative.end(), config_.top_p * total);
   const size_t last = std::min(cumulative.size() - 1, static_cast<size_t>(reaching - cumulative.begin()));
@@ -72,84 +84,160 @@ int32_t Sampler::choose(const Array& logits) {
   return order[static_cast<size_t>(drawn - cumulative.begin())];
 }
 
+double log_probability(const Array& logits, int32_t token) {
+  const real* const all = logits.data();
+  const double top = static_cast<double>(*std::max_element(all, all + logits.size()));
+  double total = 0;
+  for (int64_t i = 0; i < logits.size(); ++i) total += std::exp(static_cast<double>(all[i]) - top);
+  return static_cast<double>(all[token]) - top - std::log(total);
+}
+
 namespace {
 
-/// The model, its state and the text so far.
+void check_prompt(const LanguageModel& model, const std::vector<int32_t>& prompt, const GenerateOptions& options) {
+  if (prompt.empty()) throw Error("generate: the prompt is empty: give at least one token to continue");
+  for (const int32_t token : prompt)
+    if (token < 0 || token >= model.vocabulary())
+      throw Error(
+          fmt::format("generate: token {} of the prompt is outside the vocabulary of {}", token, model.vocabulary()));
+  const auto limit = model.position_limit();
+  if (limit && !options.slide && static_cast<int64_t>(prompt.size()) > *limit)
+    throw Error(fmt::format(
+        "generate: the prompt has {} tokens, but this model has {} positions: shorten it or let the window slide",
+        prompt.size(), *limit));
+}
+
+/// One text that is being written.
+struct Writing {
+  size_t prompt;  // its index
+  Sampler sampler;
+  std::vector<int32_t> window;  // tokens that the state has read
+};
+
+/// The model, its state and the texts so far. Row i of the state is open_[i].
 class Generation {
  public:
-  Generation(const LanguageModel& model, const std::vector<int32_t>& prompt, const GenerateOptions& options)
+  Generation(const LanguageModel& model, const std::vector<Prompt>& prompts, const GenerateOptions& options)
       : model_(model),
         options_(options),
-        sampler_(options.sampling, model.vocabulary()),
-        state_(model.make_state(1, options.weights)),
-        window_(prompt) {
-    if (prompt.empty()) throw Error("generate: the prompt is empty: give at least one token to continue");
-    for (const int32_t token : prompt) {
-      if (token < 0 || token >= model.vocabulary())
-        throw Error(
-            fmt::format("generate: token {} of the prompt is outside the vocabulary of {}", token, model.vocabulary()));
-      sampler_.see(token);
+        state_(model.make_state(static_cast<int64_t>(prompts.size()), options.weights)),
+        out_(prompts.size()) {
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      const std::vector<int32_t>& tokens = prompts[i].tokens;
+      check_prompt(model, tokens, options);
+      check(tokens.size() == prompts[0].tokens.size(),
+            "generate: prompts of {} and {} tokens; give one length at a time", prompts[0].tokens.size(),
+            tokens.size());
+      open_.push_back({i, Sampler(options.sampling, model.vocabulary(), options.banned, prompts[i].stream), tokens});
+      for (const int32_t token : tokens) open_.back().sampler.see(token);
     }
-    const auto limit = model.position_limit();
-    if (limit && !options.slide && static_cast<int64_t>(prompt.size()) > *limit)
-      throw Error(fmt::format(
-          "generate: the prompt has {} tokens, but this model has {} positions: shorten it or let the window slide",
-          prompt.size(), *limit));
   }
 
-  Generated run() {
-    Array logits = read_window();
-    while (options_.max_tokens < 0 || static_cast<int64_t>(out_.tokens.size()) < options_.max_tokens) {
-      const int32_t token = sampler_.choose(logits);
-      if (options_.stop_token && token == *options_.stop_token) return finish(GenerateEnd::stop_token);
-      out_.tokens.push_back(token);
-      if (options_.on_token && !options_.on_token(token)) return finish(GenerateEnd::callback);
-      if (static_cast<int64_t>(out_.tokens.size()) == options_.max_tokens) break;
-      if (full() && !options_.slide) return finish(GenerateEnd::window);
-      logits = read(token);
+  std::vector<Generated> run() {
+    Array logits = options_.max_tokens == 0 ? Array() : read_windows();
+    for (int64_t written = 0; options_.max_tokens < 0 || written < options_.max_tokens; ++written) {
+      std::vector<int64_t> kept;
+      std::vector<int32_t> chosen;
+      for (size_t row = 0; row < open_.size(); ++row) {
+        const auto at = static_cast<int64_t>(row);
+        const int32_t token = open_[row].sampler.choose(logits.rows(at, at + 1));
+        if (options_.log_probabilities) of(row).log_probability += log_probability(logits.rows(at, at + 1), token);
+        if (!goes_on(row, token)) continue;
+        kept.push_back(at);
+        chosen.push_back(token);
+      }
+      if (kept.empty()) break;
+      keep(kept);
+      logits = read(chosen);
     }
-    return finish(GenerateEnd::max_tokens);
-  }
-
- private:
-  bool full() const { return model_.position_limit() && state_.position >= *model_.position_limit(); }
-
-  Generated finish(GenerateEnd end) {
-    out_.end = end;
     return std::move(out_);
   }
 
-  /// Reads the window from its beginning, or its last half if it does not fit.
-  Array read_window() {
-    const auto limit = model_.position_limit();
-    if (limit && static_cast<int64_t>(window_.size()) > *limit) {
-      window_.erase(window_.begin(), window_.end() - static_cast<long>(std::max<int64_t>(1, *limit / 2)));
-      if (!out_.slid && options_.on_slide) options_.on_slide();
-      out_.slid = true;
-    }
-    state_.reset();
-    return model_.prefill(Ids(Shape{1, static_cast<int64_t>(window_.size())}, window_), state_);
+ private:
+  Generated& of(size_t row) { return out_[open_[row].prompt]; }
+  bool full() const { return model_.position_limit() && state_.position >= *model_.position_limit(); }
+
+  /// Adds the token to its text; false when the text ends here.
+  bool goes_on(size_t row, int32_t token) {
+    Generated& text = of(row);
+    if (options_.stop_token && token == *options_.stop_token) return end(text, GenerateEnd::stop_token);
+    text.tokens.push_back(token);
+    if (options_.on_token && !options_.on_token(static_cast<int64_t>(open_[row].prompt), token))
+      return end(text, GenerateEnd::callback);
+    if (static_cast<int64_t>(text.tokens.size()) == options_.max_tokens) return end(text, GenerateEnd::max_tokens);
+    return !full() || options_.slide || end(text, GenerateEnd::window);
+  }
+  static bool end(Generated& text, GenerateEnd how) {
+    text.end = how;
+    return false;
   }
 
-  Array read(int32_t token) {
-    sampler_.see(token);
-    if (model_.position_limit()) window_.push_back(token);  // only a model that slides reads it again
-    if (full()) return read_window();
-    return model_.step(Ids(Shape{1}, token), state_);
+  void keep(const std::vector<int64_t>& rows) {
+    if (rows.size() == open_.size()) return;
+    std::vector<Writing> kept;
+    for (const int64_t row : rows) kept.push_back(std::move(open_[static_cast<size_t>(row)]));
+    open_ = std::move(kept);
+    state_.select(rows);
+  }
+
+  /// Reads the windows from their beginning, or their last halves if they do not fit.
+  Array read_windows() {
+    const auto limit = model_.position_limit();
+    if (limit && static_cast<int64_t>(open_[0].window.size()) > *limit) {
+      const auto half = static_cast<long>(std::max<int64_t>(1, *limit / 2));
+      if (!slid_ && options_.on_slide) options_.on_slide();
+      slid_ = true;
+      for (size_t row = 0; row < open_.size(); ++row) {
+        std::vector<int32_t>& window = open_[row].window;
+        window.erase(window.begin(), window.end() - half);
+        of(row).slid = true;
+      }
+    }
+    state_.reset();
+    const auto rows = static_cast<int64_t>(open_.size()), length = static_cast<int64_t>(open_[0].window.size());
+    const bool alike =
+        std::all_of(open_.begin(), open_.end(), [&](const Writing& text) { return text.window == open_[0].window; });
+    if (alike && rows > 1) {  // samples of one prompt: it is read once
+      const std::vector<int64_t> copies(open_.size(), 0);
+      state_.select({0});
+      const Array one = model_.prefill(Ids(Shape{1, length}, open_[0].window), state_);
+      state_.select(copies);
+      return select_rows(one, copies);
+    }
+    Ids tokens(Shape{rows, length});
+    for (int64_t row = 0; row < rows; ++row) {
+      const std::vector<int32_t>& window = open_[static_cast<size_t>(row)].window;
+      std::copy(window.begin(), window.end(), tokens.mutable_data() + row * length);
+    }
+    return model_.prefill(tokens, state_);
+  }
+
+  Array read(const std::vector<int32_t>& tokens) {
+    for (size_t row = 0; row < open_.size(); ++row) {
+      open_[row].sampler.see(tokens[row]);
+      if (model_.position_limit()) open_[row].window.push_back(tokens[row]);  // only a model that slides reads it again
+    }
+    if (full()) return read_windows();
+    return model_.step(Ids(Shape{static_cast<int64_t>(tokens.size())}, tokens), state_);
   }
 
   const LanguageModel& model_;
   const GenerateOptions& options_;
-  Sampler sampler_;
   DecodeState state_;
-  std::vector<int32_t> window_;  // tokens that `state_` has read
-  Generated out_;
+  std::vector<Writing> open_;
+  std::vector<Generated> out_;
+  bool slid_ = false;
 };
 
 }  // namespace
 
+std::vector<Generated> generate_together(const LanguageModel& model, const std::vector<Prompt>& prompts,
+                                         const GenerateOptions& options) {
+  return prompts.empty() ? std::vector<Generated>() : Generation(model, prompts, options).run();
+}
+
 Generated generate(const LanguageModel& model, const std::vector<int32_t>& prompt, const GenerateOptions& options) {
-  return Generation(model, prompt, options).run();
+  return generate_together(model, {{prompt, 0}}, options).front();
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -18,6 +18,7 @@ struct SamplingConfig {
   double top_p = 1;
   double repetition_penalty = 1;
   int64_t seed = 1;
+  double min_p = 0;
 };
 
 template <class Fields>
@@ -28,20 +29,24 @@ void describe(Fields& f, SamplingConfig& c) {
   f("repetition_penalty", c.repetition_penalty, greater(0),
     "makes tokens that have already occurred less likely; 1 = off");
   f("seed", c.seed, at_least(0), "the same seed gives the same text");
+  f("min_p", c.min_p, between(0, 1),
+    "sample from the tokens whose probability is at least this share of the likeliest one's; 0 = all");
 }
 
 }  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// Chooses tokens. Draw n is a pure function of the seed and n. In this order: repetition penalty p
+/// Chooses tokens. Draw n is a pure function of the seed, the stream and n. In this order: repetition penalty p
 /// (logits of tokens seen are divided by p where positive, multiplied by p elsewhere; Keskar et al. 2019, arXiv
 /// 1909.05858), temperature, top-k, top-p (the fewest likeliest tokens whose probability reaches p; Holtzman et al.
-/// 2020, arXiv 1904.09751). Among equal logits the lower id comes first.
+/// 2020, arXiv 1904.09751), min-p (Nguyen et al. 2024, arXiv 2407.01082). Among equal logits the lower id comes first.
 /// Throws std::invalid_argument for settings out of range.
 class Sampler {
  public:
-  Sampler(const SamplingConfig& config, int64_t vocabulary);
+  /// `banned` tokens are never chosen; at least one must be left.
+  Sampler(const SamplingConfig& config, int64_t vocabulary, const std::vector<int32_t>& banned = {},
+          int64_t stream = 0);
 
   /// Counts `token` as seen.
   void see(int32_t token);
@@ -54,7 +59,11 @@ class Sampler {
   SamplingConfig config_;
   RandomStream random_;
   std::vector<bool> seen_;
+  std::vector<int32_t> banned_;
 };
+
+/// ln of the probability that the model gives a token.  logits: V elements.
+double log_probability(const Array& logits, int32_t token);
 
 struct GenerateOptions {
   SamplingConfig sampling = {};
@@ -62,8 +71,11 @@ struct GenerateOptions {
   int64_t max_tokens = 256;                        // new tokens at most; < 0: no limit
   std::optional<int32_t> stop_token = {};          // ends the text and is not part of it
   bool slide = true;                               // past the longest position: go on from the last half of the window
-  std::function<bool(int32_t)> on_token = {};      // called with every new token; false ends the text after it
-  std::function<void()> on_slide = {};             // called once, at the first slide
+  std::vector<int32_t> banned = {};                // tokens that are never chosen, such as the unknown word
+  bool log_probabilities = false;                  // fill Generated::log_probability
+  /// Called with every new token and the index of its prompt; false ends this text after it.
+  std::function<bool(int64_t prompt, int32_t token)> on_token = {};
+  std::function<void()> on_slide = {};  // called once, at the first slide
 };
 
 enum class GenerateEnd { max_tokens, stop_token, callback, window };
@@ -72,6 +84,12 @@ struct Generated {
   std::vector<int32_t> tokens;  // the new ones
   GenerateEnd end = GenerateEnd::max_tokens;
   bool slid = false;
+  double log_probability = 0;  // of the new tokens, a stop token included
+};
+
+struct Prompt {
+  std::vector<int32_t> tokens;
+  int64_t stream = 0;  // of random numbers: the same prompt with another stream gives another text
 };
 
 /// Continues `prompt`. A model without a position limit goes on for any length. Another reads the last half of its
@@ -79,5 +97,9 @@ struct Generated {
 /// for an empty prompt, a token outside the vocabulary, a prompt longer than the window when it may not slide, and
 /// logits that are not finite.
 Generated generate(const LanguageModel& model, const std::vector<int32_t>& prompt, const GenerateOptions& options = {});
+/// The same for several prompts of one length, which are continued together. Each result is that of its prompt alone.
+/// Throws std::invalid_argument for prompts of different lengths.
+std::vector<Generated> generate_together(const LanguageModel& model, const std::vector<Prompt>& prompts,
+                                         const GenerateOptions& options);
 
 }  // namespace capstan::CAPSTAN_PRECISION

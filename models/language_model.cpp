@@ -1,5 +1,7 @@
 #include "models/language_model.hpp"
 
+#include <algorithm>
+
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/ops/linear.hpp"
@@ -9,16 +11,30 @@
 namespace capstan::CAPSTAN_PRECISION {
 
 LanguageModel::LanguageModel(const Scope& scope, const LanguageModelConfig& config, int64_t vocabulary)
-    : stack_(scope, config, {vocabulary, /*causal=*/true}) {
-  if (config.tied_output)
-    scope.store().alias((scope / "output" / "weight").path(), (scope / "embed" / "weight").path());
-  else
-    output_ = std::make_unique<Linear>(model_scope(scope, config) / "output",
-                                       LinearConfig{config.width, vocabulary, /*bias=*/false, 1, /*output=*/true});
+    : stack_(scope, config, {vocabulary, /*causal=*/true, 0, config.prefix == PrefixRule::bidirectional}),
+      output_(scope, stack_, config.tied_output, vocabulary),
+      prefix_(config.prefix == PrefixRule::bidirectional) {
+  ProblemText problems("model");
+  validate(config, problems);
+  if (!problems.text().empty()) throw ConfigError(problems.text());
+}
+
+Segments prefixes_of(const Segments& segments, const Ids& labels) {
+  Ids ids = Ids::zeros(segments.ids().shape());
+  for (const auto& span : segments.spans()) {
+    const int32_t* const first = labels.data() + span.row * segments.length();
+    int64_t end = span.begin;
+    while (end < span.end && first[end] == ignored_target) ++end;
+    if (end == span.end) continue;  // no label
+    const int64_t row = span.row * segments.length();
+    std::fill(ids.mutable_data() + row + span.begin, ids.mutable_data() + row + end + 1,
+              segments.ids()[row + span.begin]);
+  }
+  return Segments(ids);
 }
 
 Var LanguageModel::logits(const Ids& tokens, const Context& context) const {
-  return linear(stack_.forward(tokens, context), output_weight());
+  return linear(stack_.forward(tokens, context), output_.weight());
 }
 
 TaskLoss LanguageModel::loss(const Batch& batch, const Context& context) const {
@@ -27,8 +43,10 @@ TaskLoss LanguageModel::loss(const Batch& batch, const Context& context) const {
   CrossEntropyOptions options;
   options.ignored = ignored_target;
   options.count_correct = !context.training;
+  Context reading = context;
+  if (prefix_) reading.prefixes = prefixes_of(context.segments, batch.labels);
   const CrossEntropy loss =
-      linear_cross_entropy(stack_.forward(batch.tokens, context), output_weight(), Var(), batch.labels, options);
+      linear_cross_entropy(stack_.forward(batch.tokens, reading), output_.weight(), Var(), batch.labels, options);
   return {loss.sum, loss.targets, loss.correct};
 }
 
@@ -39,13 +57,13 @@ Array LanguageModel::prefill(const Ids& tokens, DecodeState& state) const {
   const Var states = stack_.prefill(tokens, state);
   const int64_t length = tokens.dim(1);
   const Var last = reshape(slice(states, 1, length - 1, length), {tokens.dim(0), states.dim(2)});
-  return linear(last, output_weight()).value();
+  return linear(last, output_.weight()).value();
 }
 
 Array LanguageModel::step(const Ids& tokens, DecodeState& state) const {
   const TapePause pause;
   const Var states = stack_.step(tokens, state);
-  return state.decode->linear(states.value(), output_weight());
+  return state.decode->linear(states.value(), output_.weight());
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -3,8 +3,12 @@
 
 #include "models/stack.hpp"
 #include "models/task.hpp"
+#include "models/token_output.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
+
+/// The beginnings of documents up to and including their first token with a label, as Context::prefixes: the sources of pairs.
+Segments prefixes_of(const Segments& segments, const Ids& labels);
 
 /// Next-token model. logits = states W^T with W the embedding's weight (tied) or output.weight (V, D); no bias.
 class LanguageModel final : public Task {
@@ -14,28 +18,29 @@ class LanguageModel final : public Task {
 
   /// tokens: (B, T) -> (B, T, V)
   Var logits(const Ids& tokens, const Context& context) const;
-  /// batch.labels: (B, T), the next token or ignored_target. The logits of the whole batch never exist at once.
+  /// batch.labels: (B, T), the next token or ignored_target. The logits of the whole batch never exist at once. With
+  /// `prefix: bidirectional`, prefixes_of() the batch are read as a whole.
   TaskLoss loss(const Batch& batch, const Context& context) const override;
 
   /// Decoding; no gradients. All sequences of a state are at the same position.
   DecodeState make_state(int64_t batch, DecodeWeights weights = DecodeWeights::float32) const {
     return stack_.make_state(batch, weights);
   }
-  /// tokens: (B, T), T >= 1 -> logits of the token after the last one, (B, V). `state` is fresh or reset.
+  /// tokens: (B, T), T >= 1 -> logits of the token after the last one, (B, V). `state` is fresh or reset. With
+  /// `prefix: bidirectional`, the tokens are read as a whole.
   Array prefill(const Ids& tokens, DecodeState& state) const;
   /// tokens: (B) -> logits of their successors, (B, V). Throws Error past position_limit().
   Array step(const Ids& tokens, DecodeState& state) const;
 
   int64_t vocabulary() const { return stack_.shape().vocabulary; }
-  bool tied_output() const { return !output_; }
+  bool tied_output() const { return output_.tied(); }
   const Stack& stack() const { return stack_; }
   std::optional<int64_t> position_limit() const { return stack_.position_limit(); }
 
  private:
-  const Var& output_weight() const { return output_ ? output_->weight() : stack_.embedding_weight(); }
-
   Stack stack_;
-  std::unique_ptr<Linear> output_;
+  TokenOutput output_;
+  bool prefix_;
 };
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -14,6 +14,17 @@ void DecodeState::reset() {
   for (const auto& layer : layers) layer->reset();
 }
 
+void DecodeState::select(const std::vector<int64_t>& rows) {
+  for (const int64_t row : rows) check(row >= 0 && row < batch, "model: there is no sequence {} of {}", row, batch);
+  check(!rows.empty(), "model: a decode state needs at least one sequence, not {}", rows.size());
+  std::vector<std::vector<int32_t>> tokens;
+  for (const int64_t row : rows)
+    if (!recent.empty()) tokens.push_back(recent[static_cast<size_t>(row)]);
+  recent = std::move(tokens);
+  for (const auto& layer : layers) layer->select(rows);
+  batch = static_cast<int64_t>(rows.size());
+}
+
 namespace {
 
 /// The configuration, after checking it.
@@ -54,7 +65,8 @@ Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& sh
     const double gain = layer.norm_placement == NormPlacement::pre ? pre_norm_gain : 1;
     Scope place = scope / "blocks" / static_cast<int64_t>(blocks_.size());
     if (config.share_layers && !blocks_.empty()) place = place.sharing(scope / "blocks" / 0);
-    blocks_.emplace_back(place, MixerShape{config.width, longest, shape.causal, gain}, layer, config.dropout);
+    blocks_.emplace_back(place, MixerShape{config.width, longest, shape.causal, gain, shape.prefix}, layer,
+                         config.dropout);
   }
   if (layers.back().norm_placement == NormPlacement::pre)
     final_norm_ = std::make_unique<Norm>(scope / "final_norm", config.final_norm, config.width);

@@ -22,6 +22,8 @@ struct DecodeState {
 
   /// Back to the first position.
   void reset();
+  /// From now on sequence i is a copy of what sequence rows[i] was; their number may change.
+  void select(const std::vector<int64_t>& rows);
 };
 
 /// What a stack needs in addition to its configuration.
@@ -29,6 +31,7 @@ struct StackShape {
   int64_t vocabulary = 0;
   bool causal = false;
   int64_t extra_length = 0;  // positions beyond max_length, for tokens that the model adds itself
+  bool prefix = false;       // MixerShape::prefix
 };
 
 /// `scope` with the initial weights that the configuration asks for; for everything a model makes.

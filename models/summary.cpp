@@ -133,6 +133,18 @@ ModelSummary summarize_model(const LanguageModel& model, const ParamStore& store
   return summary;
 }
 
+/// The output layer reads the chosen tokens only.
+ModelSummary summarize_model(const MaskedLanguageModel& model, const ParamStore& store, int64_t length, States states) {
+  ModelSummary summary = summarize_stack(model.stack(), store, length, states);
+  LayerSummary& output = row(summary, "output");
+  const double width = static_cast<double>(model.stack().config().width), share = model.masking().config().share;
+  if (model.tied_output()) output.flops = 2 * width * static_cast<double>(model.stack().shape().vocabulary);
+  output.flops *= share;
+  output.decode_flops = output.flops;
+  output.activation_bytes = 2 * share * width * sizeof(real);  // the chosen states and their gradient
+  return summary;
+}
+
 ModelSummary summarize_model(const TextClassifier& model, const ParamStore& store, int64_t length, States states) {
   ModelSummary summary = summarize_stack(model.stack(), store, length, states);
   row(summary, "head").flops /= static_cast<double>(length);  // one product per text
@@ -152,10 +164,16 @@ ModelSummary summarize_model(const TextClassifier& model, const ParamStore& stor
 ModelSummary summarize(const LanguageModel& model, const ParamStore& store, int64_t length) {
   return summarize_model(model, store, length, States::measured);
 }
+ModelSummary summarize(const MaskedLanguageModel& model, const ParamStore& store, int64_t length) {
+  return summarize_model(model, store, length, States::measured);
+}
 ModelSummary summarize(const TextClassifier& model, const ParamStore& store, int64_t length) {
   return summarize_model(model, store, length, States::measured);
 }
 double kept_bytes(const LanguageModel& model, const ParamStore& store, int64_t length) {
+  return summarize_model(model, store, length, States::left_out).activation_bytes();
+}
+double kept_bytes(const MaskedLanguageModel& model, const ParamStore& store, int64_t length) {
   return summarize_model(model, store, length, States::left_out).activation_bytes();
 }
 double kept_bytes(const TextClassifier& model, const ParamStore& store, int64_t length) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/language_model.hpp"
+#include "models/masked_language_model.hpp"
 #include "models/text_classifier.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -38,11 +39,13 @@ struct ModelSummary {
 /// Costs for documents of `length` tokens: 2 FLOPs per weight of a matrix product, and what mixing takes. Activation
 /// memory is an estimate from what the ops keep.
 ModelSummary summarize(const LanguageModel& model, const ParamStore& store, int64_t length);
+ModelSummary summarize(const MaskedLanguageModel& model, const ParamStore& store, int64_t length);
 ModelSummary summarize(const TextClassifier& model, const ParamStore& store, int64_t length);
 
 /// Bytes per token of documents of `length` tokens that the forward pass keeps for the backward pass: the sum of
 /// activation_bytes. The store needs no memory (ParamMemory::none).
 double kept_bytes(const LanguageModel& model, const ParamStore& store, int64_t length);
+double kept_bytes(const MaskedLanguageModel& model, const ParamStore& store, int64_t length);
 double kept_bytes(const TextClassifier& model, const ParamStore& store, int64_t length);
 
 /// A table with a line per part and one of totals.

@@ -146,11 +146,14 @@ std::vector<std::vector<MixingWeights>> TextClassifier::mixing_weights(const Ids
   return stack_.mixing_weights(input.tokens, input.context);
 }
 
-Var TextClassifier::logits(const Ids& tokens, const Context& context) const {
+Var TextClassifier::pooled(const Ids& tokens, const Context& context) const {
   const Input input = stack_input(tokens, context);
   const Var x = stack_.forward(input.tokens, input.context);
-  const Var pooled = matmul(pooling_weights(x, input.context.segments), x);  // (B, 1, D)
-  const Var logits = head_(reshape(pooled, {x.dim(0), x.dim(2)}));
+  return reshape(matmul(pooling_weights(x, input.context.segments), x), {x.dim(0), x.dim(2)});
+}
+
+Var TextClassifier::logits(const Ids& tokens, const Context& context) const {
+  const Var logits = head_(pooled(tokens, context));
   return ngrams_ ? logits + (*ngrams_)(tokens, context) : logits;
 }
 

@@ -20,6 +20,8 @@ class TextClassifier final : public Task {
 
   /// tokens: (B, T) -> (B, C). Throws std::invalid_argument when a row holds more than one document.
   Var logits(const Ids& tokens, const Context& context) const;
+  /// What the head reads: the states combined into one vector per text, (B, D).
+  Var pooled(const Ids& tokens, const Context& context) const;
   /// batch.labels: (B), the class or ignored_target. In training the sum is weighted and its targets smoothed as
   /// configured; their number is not weighted.
   TaskLoss loss(const Batch& batch, const Context& context) const override;

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "core/array/select.hpp"
 #include "core/ops/math.hpp"
 #include "core/ops/matmul.hpp"
 #include "core/ops/reduce.hpp"
@@ -17,6 +18,7 @@ struct RunningMeanState final : MixerState {
     sum = Array::zeros(sum.shape());
     seen = 0;
   }
+  void select(const std::vector<int64_t>& rows) override { sum = select_rows(sum, rows); }
   int64_t elements(int64_t) const override { return sum.dim(1); }
 
   Array sum;  // (B, D) of v over the tokens seen

@@ -8,6 +8,7 @@
 #include "core/ops/math.hpp"
 #include "core/ops/reduce.hpp"
 #include "core/ops/shape.hpp"
+#include "nn/mixers/prefix.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -82,21 +83,26 @@ Var Aft::taps() const {
   return gain * centred / deviation + bias;
 }
 
-Var Aft::mix(const Var& qkv, const Segments& segments) const {
+Var Aft::mix(const Var& qkv, const Segments& segments, bool causal) const {
   switch (bias_) {
     case Bias::none:
-      return aft_simple(qkv, segments, shape_.causal);
+      return aft_simple(qkv, segments, causal);
     case Bias::factorised:
-      return aft_factorised(qkv, position_u_, position_v_, segments, shape_.causal, window_);
+      return aft_factorised(qkv, position_u_, position_v_, segments, causal, window_);
     case Bias::dense:
-      return aft_dense(qkv, position_bias_, segments, shape_.causal, window_);
+      return aft_dense(qkv, position_bias_, segments, causal, window_);
     case Bias::taps:
-      return aft_conv(qkv, taps(), segments, shape_.causal);
+      return aft_conv(qkv, taps(), segments, causal);
   }
   throw std::logic_error("aft: unknown position bias");
 }
 
-Var Aft::forward(const Var& x, const Context& context) const { return output(mix(project(x), context.segments)); }
+Var Aft::forward(const Var& x, const Context& context) const {
+  const Var qkv = project(x);
+  if (!shape_.causal) return output(mix(qkv, context.segments, false));
+  return output(
+      mix_with_prefix(context, [&](const Segments& segments, bool causal) { return mix(qkv, segments, causal); }));
+}
 
 int64_t Aft::shown_positions(int64_t longest) const {
   constexpr int64_t least = 32;  // a smaller picture shows no shape

@@ -135,7 +135,7 @@ class Aft final : public Mixer {
   /// Of q|k|v; undefined where there is none.
   Var packed_bias() const;
   Var project(const Var& x) const { return linear(x, qkv_weight_, packed_bias()); }
-  Var mix(const Var& qkv, const Segments& segments) const;
+  Var mix(const Var& qkv, const Segments& segments, bool causal) const;
   Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
   /// Positions that show the whole bias: what is outside a window is 0.
   int64_t shown_positions(int64_t longest) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/array/select.hpp"
 #include "core/base/error.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/kernels/mixing/aft_decode.hpp"
@@ -29,6 +30,9 @@ struct AftDecodeState final : MixerState {
     kernels::fill(average.mutable_data(), average.size(), real{0});
   }
 
+  void select(const std::vector<int64_t>& rows) override {
+    for (Array* const part : {&maximum, &weight, &average, &key_ring, &value_ring}) *part = select_rows(*part, rows);
+  }
   int64_t batch() const { return maximum.dim(0); }
   int64_t elements(int64_t seen) const override {
     return 2 * maximum.dim(1) + average.dim(1) + std::min(seen, capacity) * (maximum.dim(1) + average.dim(1));
@@ -82,7 +86,8 @@ Var Aft::prefill(const Var& x, MixerState& mixer_state) const {
   const int64_t batch = x.dim(0), length = x.dim(1);
   if (length == 0) return x;
   const Var qkv = project(x);
-  const Var y = output(mix(qkv, Segments::full(batch, length)));  // first: what it refuses leaves the state alone
+  const Var y =
+      output(mix(qkv, Segments::full(batch, length), !shape_.prefix));  // first: a refusal leaves the state alone
   const int64_t ring = std::min(length, state.capacity),
                 left = length - ring;  // `left` tokens are no longer in the ring
   parallel_for(batch, 1, [&](int64_t begin, int64_t end) {

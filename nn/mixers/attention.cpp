@@ -5,6 +5,7 @@
 #include "core/base/error.hpp"
 #include "core/mixing/attention_composed.hpp"
 #include "core/ops/shape.hpp"
+#include "nn/mixers/prefix.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -52,12 +53,17 @@ Var MultiHeadAttention::project(const Var& x, const Ids& positions) const {
   return reshape(turned, {x.dim(0), x.dim(1), 3 * width});
 }
 
-Var MultiHeadAttention::mix(const Var& qkv, const Segments& segments) const {
-  return attention_packed(qkv, segments, options());
+Var MultiHeadAttention::mix(const Var& qkv, const Segments& segments, bool causal) const {
+  AttentionOptions mixing = options();
+  mixing.causal = causal;
+  return attention_packed(qkv, segments, mixing);
 }
 
 Var MultiHeadAttention::forward(const Var& x, const Context& context) const {
-  return output(mix(project(x, context.segments.positions()), context.segments));
+  const Var qkv = project(x, context.segments.positions());
+  if (!shape_.causal) return output(mix(qkv, context.segments, false));
+  return output(
+      mix_with_prefix(context, [&](const Segments& segments, bool causal) { return mix(qkv, segments, causal); }));
 }
 
 std::vector<MixingWeights> MultiHeadAttention::mixing_weights(const Var& x, const Context& context) const {

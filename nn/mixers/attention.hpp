@@ -61,7 +61,7 @@ class MultiHeadAttention final : public Mixer {
   Var packed_bias() const;
   /// x: (B, T, D) -> q|k|v (B, T, 3D), queries and keys turned by `positions`.
   Var project(const Var& x, const Ids& positions) const;
-  Var mix(const Var& qkv, const Segments& segments) const;
+  Var mix(const Var& qkv, const Segments& segments, bool causal) const;
   Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
 
   MixerShape shape_;

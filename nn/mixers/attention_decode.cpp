@@ -11,6 +11,7 @@ struct AttentionState final : MixerState {
   AttentionState(int64_t batch, int64_t width_, int64_t heads_)
       : width(width_), heads(heads_), cache(batch, width_, width_) {}
   void reset() override { cache.clear(); }
+  void select(const std::vector<int64_t>& rows) override { cache.select(rows); }
   int64_t elements(int64_t position) const override { return 2 * width * position; }
 
   int64_t width, heads;
@@ -43,7 +44,7 @@ Var MultiHeadAttention::prefill(const Var& x, MixerState& state) const {
   const Var qkv = project(x, segments.positions());
   const real* const first = qkv.value().data();
   cache.append(first + width, 3 * width, first + 2 * width, 3 * width, x.dim(1));
-  return output(mix(qkv, segments));
+  return output(mix(qkv, segments, !shape_.prefix));
 }
 
 Var MultiHeadAttention::step(const Var& x, MixerState& state) const {

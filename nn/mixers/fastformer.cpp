@@ -1,9 +1,11 @@
 #include "nn/mixers/fastformer.hpp"
 
+#include "core/array/select.hpp"
 #include "core/base/error.hpp"
 #include "core/mixing/fastformer_composed.hpp"
 #include "core/ops/math.hpp"
 #include "core/ops/shape.hpp"
+#include "nn/mixers/prefix.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -13,6 +15,10 @@ struct FastformerDecodeState final : MixerState {
   void reset() override {
     pools.reset();
     position = 0;
+  }
+  void select(const std::vector<int64_t>& rows) override {
+    for (AdditivePoolState* const pool : {&pools.query, &pools.key})
+      for (Array* const part : {&pool->maximum, &pool->weight, &pool->average}) *part = select_rows(*part, rows);
   }
   int64_t elements(int64_t) const override { return 2 * (pools.query.average.dim(1) + 2 * pools.query.maximum.dim(1)); }
   int64_t batch() const { return pools.query.average.dim(0); }
@@ -71,7 +77,11 @@ FastformerWeights Fastformer::weights() const {
 }
 
 Var Fastformer::forward(const Var& x, const Context& context) const {
-  return output(fastformer(to_qk_(x), weights(), context.segments, shape_.causal));
+  const Var qk = to_qk_(x);
+  const FastformerWeights all = weights();
+  if (!shape_.causal) return output(fastformer(qk, all, context.segments, false));
+  return output(mix_with_prefix(
+      context, [&](const Segments& segments, bool causal) { return fastformer(qk, all, segments, causal); }));
 }
 
 std::unique_ptr<MixerState> Fastformer::make_state(int64_t batch) const {
@@ -85,7 +95,11 @@ Var Fastformer::prefill(const Var& x, MixerState& mixer_state) const {
         "fastformer: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch(), shape_.width);
   check(state.position == 0, "fastformer: prefill needs a fresh state; this one has seen {} tokens", state.position);
   state.position = x.dim(1);
-  return x.dim(1) == 0 ? x : output(Var(fastformer_continue(to_qk_(x).value(), weights(), state.pools)));
+  if (x.dim(1) == 0) return x;
+  const Var qk = to_qk_(x);
+  const Array causal = fastformer_continue(qk.value(), weights(), state.pools);
+  if (!shape_.prefix) return output(Var(causal));
+  return output(fastformer(qk, weights(), Segments::full(x.dim(0), x.dim(1)), false));
 }
 
 Var Fastformer::step(const Var& x, MixerState& mixer_state) const {

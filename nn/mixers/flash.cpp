@@ -6,6 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/mixing/attention_composed.hpp"
 #include "core/ops/math.hpp"
+#include "nn/mixers/prefix.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -55,18 +56,23 @@ Flash::Parts Flash::project(const Var& x, const Ids& positions) const {
   return parts;
 }
 
-Var Flash::mix(const Parts& parts, const Segments& segments) const {
+Var Flash::mix(const Parts& parts, const Segments& segments, bool causal) const {
   Var local, global;
   if (config_.local)
     local = attention(parts.quad_q, parts.quad_k, parts.value, local_bias(segments), segments,
-                      unit_.attention_options(segments));
-  if (config_.global) global = chunk_linear_attention(parts.lin_q, parts.lin_k, parts.value, segments, linear_);
+                      unit_.attention_options(segments, causal));
+  ChunkLinearOptions linear = linear_;
+  linear.causal = causal;
+  if (config_.global) global = chunk_linear_attention(parts.lin_q, parts.lin_k, parts.value, segments, linear);
   return local && global ? local + global : local ? local : global;
 }
 
 Var Flash::forward(const Var& x, const Context& context) const {
   const Parts parts = project(x, context.segments.positions());
-  return unit_.output(parts.gate, mix(parts, context.segments));
+  if (!shape_.causal) return unit_.output(parts.gate, mix(parts, context.segments, false));
+  return unit_.output(parts.gate, mix_with_prefix(context, [&](const Segments& segments, bool causal) {
+                        return mix(parts, segments, causal);
+                      }));
 }
 
 std::vector<MixingWeights> Flash::mixing_weights(const Var& x, const Context& context) const {
@@ -74,7 +80,7 @@ std::vector<MixingWeights> Flash::mixing_weights(const Var& x, const Context& co
   const Segments& segments = context.segments;
   const Parts parts = project(x, segments.positions());
   return {{"attention in chunks", attention_weights(parts.quad_q, parts.quad_k, local_bias(segments), segments,
-                                                    unit_.attention_options(segments))
+                                                    unit_.attention_options(segments, shape_.causal))
                                       .value()}};
 }
 

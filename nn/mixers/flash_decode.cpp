@@ -1,6 +1,7 @@
 // FLASH token by token: the state M of all full chunks and the rows of the current one.
 #include <algorithm>
 
+#include "core/array/select.hpp"
 #include "core/base/error.hpp"
 #include "core/kernels/gemv.hpp"
 #include "core/kernels/mixing/attention_decode.hpp"
@@ -27,6 +28,10 @@ struct FlashDecodeState final : MixerState {
   }
 
   void reset() override { position = 0; }
+  void select(const std::vector<int64_t>& rows) override {
+    for (Array* const part : {&quad_keys, &lin_keys, &values, &sums}) *part = select_rows(*part, rows);
+    batch = static_cast<int64_t>(rows.size());
+  }
   int64_t elements(int64_t seen) const override {
     const int64_t row_numbers = hidden + (local ? key_dim : 0) + (global ? key_dim : 0);
     return (global && seen >= chunk ? key_dim * hidden : 0) + std::min(seen, chunk) * row_numbers;
@@ -85,7 +90,7 @@ Var Flash::prefill(const Var& x, MixerState& mixer_state) const {
   if (length == 0) return x;
   const Segments segments = Segments::full(state.batch, length);
   const Parts parts = project(x, segments.positions());
-  const Var y = unit_.output(parts.gate, mix(parts, segments));
+  const Var y = unit_.output(parts.gate, mix(parts, segments, !shape_.prefix));
   for (int64_t sequence = 0; sequence < state.batch; ++sequence) {
     const auto row = [&](const Var& all, int64_t t) {
       return all.value().data() + (sequence * length + t) * all.dim(2);

@@ -105,8 +105,10 @@ class GatedUnit {
 
   /// b for `length` positions, (1, 2 length - 1), scaled for the kernel; undefined without position bias.
   Var bias(int64_t length) const;
-  AttentionOptions attention_options(const Segments& segments) const {
-    return gated_attention_options(config_, shape_.attention, segments);
+  AttentionOptions attention_options(const Segments& segments, bool causal) const {
+    GatedKernelShape shape = shape_.attention;
+    shape.causal = causal;
+    return gated_attention_options(config_, shape, segments);
   }
   /// Of a query that sees `count` keys.
   KernelScales scales(int64_t count) const {

@@ -1,6 +1,7 @@
 #include "nn/mixers/gau.hpp"
 
 #include "core/mixing/attention_composed.hpp"
+#include "nn/mixers/prefix.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -9,21 +10,24 @@ Gau::Gau(const Scope& scope, const MixerShape& shape, const GauConfig& config)
       config_(config),
       unit_(scope, shape, config, {{1, 1}, {config.key_dim, shape.causal, config.paper_length}, shape.max_length}) {}
 
-Var Gau::attend(const GatedUnit::Parts& parts, const Segments& segments) const {
+Var Gau::attend(const GatedUnit::Parts& parts, const Segments& segments, bool causal) const {
   return attention(parts.views[0], parts.views[1], parts.value, unit_.bias(segments.longest()), segments,
-                   unit_.attention_options(segments));
+                   unit_.attention_options(segments, causal));
 }
 
 Var Gau::forward(const Var& x, const Context& context) const {
   const GatedUnit::Parts parts = unit_.project(x, context.segments.positions());
-  return unit_.output(parts.gate, attend(parts, context.segments));
+  if (!shape_.causal) return unit_.output(parts.gate, attend(parts, context.segments, false));
+  return unit_.output(parts.gate, mix_with_prefix(context, [&](const Segments& segments, bool causal) {
+                        return attend(parts, segments, causal);
+                      }));
 }
 
 std::vector<MixingWeights> Gau::mixing_weights(const Var& x, const Context& context) const {
   const Segments& segments = context.segments;
   const GatedUnit::Parts parts = unit_.project(x, segments.positions());
   return {{"attention", attention_weights(parts.views[0], parts.views[1], unit_.bias(segments.longest()), segments,
-                                          unit_.attention_options(segments))
+                                          unit_.attention_options(segments, shape_.causal))
                             .value()}};
 }
 

@@ -1,6 +1,7 @@
 // GAU token by token: the keys and values of all tokens so far, in buffers that double when they are full.
 #include <algorithm>
 
+#include "core/array/select.hpp"
 #include "core/base/error.hpp"
 #include "core/kernels/mixing/attention_decode.hpp"
 #include "core/kernels/mixing/gated.hpp"
@@ -16,6 +17,11 @@ struct GauDecodeState final : MixerState {
       : batch(batch_), key_width(key_width_), value_width(value_width_) {}
 
   void reset() override { position = 0; }
+  void select(const std::vector<int64_t>& rows) override {
+    keys = select_rows(keys, rows);
+    values = select_rows(values, rows);
+    batch = static_cast<int64_t>(rows.size());
+  }
   int64_t elements(int64_t seen) const override { return seen * (key_width + value_width); }
 
   int64_t batch, key_width, value_width;
@@ -83,7 +89,7 @@ Var Gau::prefill(const Var& x, MixerState& mixer_state) const {
   make_room(state, length);
   const Segments segments = Segments::full(state.batch, length);
   const GatedUnit::Parts parts = unit_.project(x, segments.positions());
-  const Var y = unit_.output(parts.gate, attend(parts, segments));
+  const Var y = unit_.output(parts.gate, attend(parts, segments, !shape_.prefix));
   put(parts.views[1].value(), length, 0, state.keys);
   put(parts.value.value(), length, 0, state.values);
   state.position = length;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/array/select.hpp"
 #include "core/machine/parallel.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -29,6 +30,12 @@ void KeyValueCache::reserve(int64_t tokens) {
   keys_ = enlarged(keys_, batch_, count_, capacity, key_width_);
   values_ = enlarged(values_, batch_, count_, capacity, value_width_);
   capacity_ = capacity;
+}
+
+void KeyValueCache::select(const std::vector<int64_t>& rows) {
+  keys_ = select_rows(keys_, rows);
+  values_ = select_rows(values_, rows);
+  batch_ = static_cast<int64_t>(rows.size());
 }
 
 void KeyValueCache::append(const real* keys, int64_t key_stride, const real* values, int64_t value_stride,

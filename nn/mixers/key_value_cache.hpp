@@ -22,6 +22,8 @@ class KeyValueCache {
       : batch_(batch), key_width_(key_width), value_width_(value_width) {}
 
   void clear() { count_ = 0; }
+  /// As MixerState::select().
+  void select(const std::vector<int64_t>& rows);
   int64_t batch() const { return batch_; }
   /// Tokens held of every sequence.
   int64_t count() const { return count_; }

@@ -17,6 +17,9 @@ class MixerState {
   virtual ~MixerState() = default;
   /// Back to the first position.
   virtual void reset() = 0;
+  /// From now on sequence i is a copy of what sequence rows[i] was; their number may change. For beam search, and for
+  /// dropping sequences that are done.
+  virtual void select(const std::vector<int64_t>& rows) = 0;
   /// Elements held per sequence after `position` tokens.
   virtual int64_t elements(int64_t position) const = 0;
 
@@ -41,6 +44,7 @@ struct MixerShape {
   int64_t max_length = 0;  // longest document; positions past it do not exist
   bool causal = false;
   double output_gain = 1;  // scale of the initial output projection (1 / sqrt(2 layers) in deep pre-norm stacks)
+  bool prefix = false;     // causal, but prefill() reads its tokens as a whole, as forward() does context.prefixes
 };
 
 /// How a mixer weights the tokens of a text, for display. values: (B, H, T, T), the weight of token s (column) for
@@ -55,8 +59,8 @@ class Mixer {
  public:
   virtual ~Mixer() = default;
 
-  /// x: (B, T, D) -> (B, T, D). Tokens see what context.segments and the mixer's causality let them see. Called by
-  /// several threads at once (lanes, evaluation), so it must not change any state of the mixer.
+  /// x: (B, T, D) -> (B, T, D). Tokens see what context.segments, context.prefixes and the mixer's causality let them
+  /// see. Called by several threads at once (lanes, evaluation), so it must not change any state of the mixer.
   virtual Var forward(const Var& x, const Context& context) const = 0;
 
   /// State for `batch` sequences. Throws std::logic_error for a bidirectional mixer.

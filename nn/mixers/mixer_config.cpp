@@ -1,5 +1,6 @@
 #include "nn/mixers/mixer_config.hpp"
 
+#include "core/base/error.hpp"
 #include "core/config/settings.hpp"
 
 namespace capstan {
@@ -19,6 +20,28 @@ std::string mixer_label(const MixerConfig& config) {
 
 void validate_mixer(const MixerConfig& config, const ModelShape& model, Problems& problems) {
   std::visit([&](const auto& mixer) { validate_config(mixer, model, problems); }, config);
+}
+
+namespace {
+
+template <class Config>
+std::string obstacle(const Config&) {
+  return "";
+}
+std::string obstacle(const AftConvConfig&) { return "the kernel of aft-conv depends on the direction"; }
+std::string obstacle(const CustomMixerConfig& config) {
+  return fmt::format("the custom mixer {} cannot be read in both directions", config.name);
+}
+std::string t5_obstacle(RelativeBiasKind kind) {
+  return kind == RelativeBiasKind::t5 ? "the buckets of position_bias t5 depend on the direction" : "";
+}
+std::string obstacle(const GauConfig& config) { return t5_obstacle(config.position_bias); }
+std::string obstacle(const FlashConfig& config) { return config.local ? t5_obstacle(config.position_bias) : ""; }
+
+}  // namespace
+
+std::string prefix_obstacle(const MixerConfig& config) {
+  return std::visit([](const auto& mixer) { return obstacle(mixer); }, config);
 }
 
 bool has_position_limit(const MixerConfig& config) {

@@ -33,6 +33,19 @@ TEST_CASE("language models: gradients of the whole model") {
   }
 }
 
+TEST_CASE("masked language models: gradients of the whole model") {
+  for (const MixerCase& c : mixer_cases()) {
+    for (const bool tied : {true, false}) {
+      auto config = small<MaskedLanguageModelConfig>(c.config);
+      config.tied_output = tied;
+      config.masking.share = 0.4;
+      const auto built = masked_language_model(config);
+      const GradcheckReport report = check_task(*built.model, *built.store, next_token_batch(ragged(12), 2));
+      CHECK_MESSAGE(report.ok, c.name, ": ", report.worst);
+    }
+  }
+}
+
 TEST_CASE("classifiers: gradients of the whole model") {
   for (const MixerCase& c : mixer_cases()) {
     const auto built = classifier(small<TextClassifierConfig>(c.config));

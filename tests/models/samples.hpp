@@ -9,6 +9,7 @@
 
 #include "core/autograd/tape.hpp"
 #include "models/language_model.hpp"
+#include "models/masked_language_model.hpp"
 #include "models/text_classifier.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/weights.hpp"
@@ -89,6 +90,13 @@ struct Built {
 inline Built<LanguageModel> language_model(const LanguageModelConfig& config, uint64_t seed = 1) {
   Built<LanguageModel> built;
   built.model = std::make_unique<LanguageModel>(Scope(*built.store, seed), config, vocabulary);
+  return built;
+}
+
+/// Its last token cannot be masked, as the end of a document cannot.
+inline Built<MaskedLanguageModel> masked_language_model(const MaskedLanguageModelConfig& config, uint64_t seed = 1) {
+  Built<MaskedLanguageModel> built;
+  built.model = std::make_unique<MaskedLanguageModel>(Scope(*built.store, seed), config, vocabulary, vocabulary - 1);
   return built;
 }
 

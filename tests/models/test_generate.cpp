@@ -123,7 +123,7 @@ TEST_CASE("a stop token, a callback and the number of tokens end a text") {
   GenerateOptions options;
   options.max_tokens = 10;
   std::vector<int32_t> streamed;
-  options.on_token = [&](int32_t token) {
+  options.on_token = [&](int64_t, int32_t token) {
     streamed.push_back(token);
     return true;
   };
@@ -136,7 +136,7 @@ TEST_CASE("a stop token, a callback and the number of tokens end a text") {
   CHECK(stopped.tokens == std::vector<int32_t>(all.begin(), first));
   options.stop_token.reset();
   streamed.clear();
-  options.on_token = [&](int32_t token) {
+  options.on_token = [&](int64_t, int32_t token) {
     streamed.push_back(token);
     return streamed.size() < 3;
   };

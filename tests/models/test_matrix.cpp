@@ -1,4 +1,4 @@
-// Every system in both tasks, wired as its paper wires it: all its parameters learn, it learns a batch by heart, and
+// Every system in every task, wired as its paper wires it: all its parameters learn, it learns a batch by heart, and
 // what it has learnt is there in evaluation, in decoding and in prediction. One table.
 #include <algorithm>
 
@@ -82,6 +82,36 @@ TEST_CASE("language model: every system trains, evaluates and decodes") {
     CHECK(evaluated.sum.value().item() < first / 2 * static_cast<double>(evaluated.targets));
     CHECK(evaluated.correct > evaluated.targets / 2);
     check_decodes_what_it_learnt(*built.model, batch);
+  }
+}
+
+TEST_CASE("masked language model: every system trains, evaluates and fills blanks") {
+  Batch batch = text_batch();
+  for (const System& system : systems()) {
+    INFO(system.name);
+    auto config = model_config<MaskedLanguageModelConfig>(system);
+    config.masking.share = 0.4;  // of few tokens
+    const auto drawn = masked_language_model(config);
+    check_gradients_matter(*drawn.model, *drawn.store, batch);
+
+    const auto built = masked_language_model(config);
+    built.store->finalize();
+    const double first = descend(*built.model, *built.store, batch, 0);
+    CHECK(learn_by_heart(*built.model, *built.store, batch, first / 8) < first / 4);
+    // The step of descend() is 0: the same blanks again, filled as in prediction.
+    const Context training = context_of(batch, true);
+    const MaskedTokens masked = built.model->masking().apply(batch, training.segments, true, 0);
+    const Array logits = built.model->logits(masked.tokens, context_of(batch)).value();
+    size_t correct = 0;
+    for (size_t i = 0; i < masked.places.size(); ++i) {
+      const real* const scores = logits.data() + masked.places[i] * (vocabulary + 1);
+      correct += std::max_element(scores, scores + vocabulary) - scores == masked.targets[i] ? 1 : 0;
+    }
+    CHECK(correct > 3 * masked.places.size() / 4);
+    const TaskLoss evaluated = built.model->loss(batch, context_of(batch));
+    CHECK(evaluated.targets > 0);
+    CHECK(evaluated.correct <= evaluated.targets);
+    CHECK(std::isfinite(evaluated.sum.value().item()));
   }
 }
 

@@ -88,6 +88,54 @@ TEST_CASE("language model: PyTorch's loss curve over 20 steps of AdamW") {
   }
 }
 
+/// What logits() gives, with 0 at padding, where it must not be read.
+Array without_padding(const Array& all, const Segments& segments) {
+  Array logits = all.clone();
+  for (int64_t token = 0; token < segments.ids().size(); ++token)
+    if (segments.ids()[token] == 0) std::fill_n(logits.mutable_data() + token * logits.dim(2), logits.dim(2), real{0});
+  return logits;
+}
+
+TEST_CASE("masked language model: PyTorch's logits, loss and gradients") {
+  const Fixture fixture("masked_language_model");
+  AftLocalConfig mixer;
+  mixer.window = fixture.number("mixer.window");
+  mixer.rank = fixture.array("parameter.blocks.0.mixer.position_u").dim(1);
+  mixer.bias = true;
+  auto config = config_of<MaskedLanguageModelConfig>(fixture, mixer);
+  config.masking = {1, 1, 0, false};  // the labels choose the tokens
+  const int64_t vocabulary_size = fixture.array("parameter.embed.weight").dim(0) - 1;
+  Built<MaskedLanguageModel> built;
+  built.model = std::make_unique<MaskedLanguageModel>(Scope(*built.store, 1), config, vocabulary_size, vocabulary_size);
+  fixture.load(*built.store);
+  const Batch batch = batch_of(fixture);
+  const Context context = context_of(batch);
+  CHECK(built.model->masking().apply(batch, context.segments, true, 0).tokens.to_vector() ==
+        fixture.ids("read").to_vector());
+  CHECK(relative_error(without_padding(built.model->logits(fixture.ids("read"), context).value(), context.segments),
+                       fixture.array("logits")) <= parity_tolerance);
+  check_gradients(fixture, *built.model, *built.store);
+}
+
+TEST_CASE("prefix language model: PyTorch's logits, loss and gradients") {
+  const Fixture fixture("prefix_language_model");
+  AftSimpleConfig mixer;
+  mixer.bias = true;
+  auto config = config_of<LanguageModelConfig>(fixture, mixer);
+  config.prefix = PrefixRule::bidirectional;
+  Built<LanguageModel> built;
+  built.model =
+      std::make_unique<LanguageModel>(Scope(*built.store, 1), config, fixture.array("parameter.embed.weight").dim(0));
+  fixture.load(*built.store);
+  const Batch batch = batch_of(fixture);
+  Context context = context_of(batch);
+  context.prefixes = prefixes_of(context.segments, batch.labels);
+  CHECK(context.prefixes.ids().to_vector() == fixture.ids("sources").to_vector());
+  CHECK(relative_error(without_padding(built.model->logits(batch.tokens, context).value(), context.segments),
+                       fixture.array("logits")) <= parity_tolerance);
+  check_gradients(fixture, *built.model, *built.store);
+}
+
 TEST_CASE("classifier: PyTorch's logits, loss and gradients") {
   const Fixture fixture("classifier");
   AftSimpleConfig mixer;

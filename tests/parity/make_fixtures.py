@@ -240,6 +240,72 @@ def next_tokens(tokens, segment_ids):
     return labels
 
 
+def make_masked_language_model():
+    """A bidirectional stack whose mask token is the last row of embed.weight; labels are the hidden tokens."""
+    config = AftConfig(variant="local", width=MODEL_WIDTH, causal=False, window=WINDOW, rank=MODEL_RANK,
+                       max_length=MODEL_MAX_LENGTH, output_projection=True)
+    params = stack_parameters("masked_language_model", config)
+    params["embed.weight"] = normal("masked_language_model.embed", VOCABULARY + 1, config.width, stddev=MODEL_STDDEV)
+    segment_ids = language_model_segments()
+    tokens = integers("masked_language_model.tokens", VOCABULARY, *segment_ids.shape) * (segment_ids != 0).int()
+    hidden = (integers("masked_language_model.hidden", 3, *segment_ids.shape) == 0) & (segment_ids != 0)
+    labels = torch.where(hidden, tokens, torch.full_like(tokens, ref.IGNORED))
+    read = torch.where(hidden, torch.full_like(tokens, VOCABULARY), tokens)
+    leaves = with_gradients(params)
+    logits = ref.language_model_logits(leaves, config, LAYERS, read, segment_ids)
+    loss = ref.cross_entropy_sum(logits, labels)
+    tensors = {"tokens": tokens, "read": read, "segment_ids": segment_ids, "labels": labels,
+               "loss_sum": loss.reshape(1), "logits": logits * (segment_ids != 0)[..., None],
+               **prefixed("parameter", params), **prefixed("gradient", gradients(loss, leaves))}
+    save("masked_language_model", tensors, model_metadata(config) | {"targets": int(hidden.sum())})
+
+
+def make_prefix_language_model():
+    """A causal stack that reads the beginning of every document as a whole, by softmax attention with a full mask."""
+    params = stack_parameters("prefix_language_model", AftConfig(variant="simple", width=MODEL_WIDTH, causal=True,
+                              window=0, rank=0, max_length=MODEL_MAX_LENGTH, output_projection=True))
+    segment_ids = language_model_segments()
+    sources = torch.tensor([[1] * 6 + [0] * 8, [1] * 2 + [0] * 12, [3] * 4 + [0] * 2 + [5] * 1 + [0] * 7],
+                           dtype=torch.int32)
+    tokens = integers("prefix_language_model.tokens", VOCABULARY, *segment_ids.shape) * (segment_ids != 0).int()
+    labels = next_tokens(tokens, segment_ids)
+    ends = torch.zeros_like(sources, dtype=torch.bool)  # the last token of a source predicts the first of its target
+    ends[:, :-1] = (sources[:, :-1] != 0) & (sources[:, 1:] != sources[:, :-1])
+    labels = torch.where((sources != 0) & ~ends, torch.full_like(labels, ref.IGNORED), labels)
+    leaves = with_gradients(params)
+    logits = prefix_logits(leaves, tokens, segment_ids, sources)
+    loss = ref.cross_entropy_sum(logits, labels)
+    tensors = {"tokens": tokens, "segment_ids": segment_ids, "labels": labels, "sources": sources,
+               "loss_sum": loss.reshape(1), "logits": logits * (segment_ids != 0)[..., None],
+               **prefixed("parameter", params), **prefixed("gradient", gradients(loss, leaves))}
+    save("prefix_language_model", tensors, {"layers": LAYERS, "width": MODEL_WIDTH, "vocabulary": VOCABULARY,
+                                            "max_length": MODEL_MAX_LENGTH, "mixer": "aft-simple"})
+
+
+def prefix_logits(params, tokens, segment_ids, sources):
+    """aft-simple with one mask: t sees s if both are in a document and s <= t, or both are in its source."""
+    same = (segment_ids[:, :, None] == segment_ids[:, None, :]) & (segment_ids != 0)[:, None, :]
+    length = tokens.shape[1]
+    earlier = torch.arange(length)[None, :] <= torch.arange(length)[:, None]
+    visible = same & (earlier[None] | ((sources != 0)[:, :, None] & (sources != 0)[:, None, :]))
+    x = params["embed.weight"][tokens.long()] + params["positions.weight"][ref.document_positions(segment_ids)]
+    for layer in range(LAYERS):
+        block = ref.part(params, f"blocks.{layer}")
+        mixer = ref.part(block, "mixer")
+        normed = ref.layer_norm(x, ref.part(block, "mixer_norm"))
+        q, k, v = (normed @ mixer["to_qkv.weight"].T).chunk(3, dim=-1)
+        if "query_bias" in mixer:
+            q, v = q + mixer["query_bias"], v + mixer["value_bias"]
+        weights = ref.softmax_over_visible(k[:, None].expand(-1, length, -1, -1), visible[..., None])
+        mixed = torch.sigmoid(q) * torch.einsum("btsc,bsc->btc", weights, v)
+        x = x + ref.linear(mixed, ref.part(mixer, "to_out"))
+        feed_forward = ref.part(block, "feed_forward")
+        inner = ref.gelu(ref.linear(ref.layer_norm(x, ref.part(block, "feed_forward_norm")),
+                                    ref.part(feed_forward, "up")))
+        x = x + ref.linear(inner, ref.part(feed_forward, "down"))
+    return ref.layer_norm(x, ref.part(params, "final_norm")) @ params["embed.weight"].T
+
+
 def make_language_model():
     config = AftConfig(variant="local", width=MODEL_WIDTH, causal=True, window=WINDOW, rank=MODEL_RANK,
                        max_length=MODEL_MAX_LENGTH, output_projection=True)
@@ -385,6 +451,8 @@ def main():
     checks.check_cancellation_case()
     make_mixers()
     make_language_model()
+    make_masked_language_model()
+    make_prefix_language_model()
     make_classifier()
     make_public_modules()
     make_elementary()

@@ -1,0 +1,170 @@
+#include "models/beam_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "core/base/error.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace {
+
+struct Candidate {
+  double log_probability;
+  size_t beam;
+  int32_t token;
+};
+
+/// Ties are broken by place, so that results do not depend on sorting.
+bool likelier(const Candidate& a, const Candidate& b) {
+  if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
+  return a.beam != b.beam ? a.beam < b.beam : a.token < b.token;
+}
+
+class BeamSearch {
+ public:
+  BeamSearch(const LanguageModel& model, const std::vector<int32_t>& prompt, const BeamOptions& options)
+      : model_(model), options_(options), state_(model.make_state(1, options.weights)) {
+    check(options.width > 0 && options.max_tokens > 0 && std::isfinite(options.length_penalty),
+          "beam search: width {}, max_tokens {} and length_penalty {} must be positive and finite", options.width,
+          options.max_tokens, options.length_penalty);
+    if (prompt.empty()) throw Error("beam search: the prompt is empty: give at least one token to continue");
+    logits_ = model.prefill(Ids(Shape{1, static_cast<int64_t>(prompt.size())}, prompt), state_);
+  }
+
+  std::vector<Hypothesis> run() {
+    std::vector<Hypothesis> open{{}};
+    std::optional<Hypothesis> greedy = Hypothesis{};
+    size_t greedy_row = 0;
+    for (int64_t step = 1; !open.empty() || greedy; ++step) {
+      const bool last = step == options_.max_tokens || !has_room();
+      std::vector<size_t> rows;
+      std::vector<int32_t> tokens;
+      std::vector<Hypothesis> next;
+      for (const Candidate& c : best_candidates(open)) {
+        Hypothesis longer = extended(open[c.beam], c.token, c.log_probability, step);
+        if (longer.finished || last) {
+          finish(std::move(longer));
+        } else {
+          next.push_back(std::move(longer));
+          rows.push_back(c.beam);
+          tokens.push_back(c.token);
+        }
+        if (static_cast<int64_t>(next.size()) == options_.width) break;
+      }
+      if (greedy) {
+        const Candidate c = likeliest(greedy_row, greedy->log_probability);
+        *greedy = extended(*greedy, c.token, c.log_probability, step);
+        if (greedy->finished || last) {
+          finish(std::move(*greedy));
+          greedy.reset();
+        } else {
+          rows.push_back(greedy_row);
+          tokens.push_back(c.token);
+        }
+      }
+      if (last) break;
+      open = std::move(next);
+      if (!can_improve(open, greedy, step)) break;
+      greedy_row = open.size();
+      if (!rows.empty()) read(rows, tokens);
+    }
+    return std::move(finished_);
+  }
+
+ private:
+  /// Can the token that is chosen now be read?
+  bool has_room() const { return !model_.position_limit() || state_.position < *model_.position_limit(); }
+
+  double score(double log_probability, int64_t length) const {
+    return log_probability / std::pow(static_cast<double>(length), options_.length_penalty);
+  }
+
+  Hypothesis extended(const Hypothesis& text, int32_t token, double log_probability, int64_t step) const {
+    Hypothesis longer = text;
+    longer.finished = token == options_.stop_token;
+    if (!longer.finished) longer.tokens.push_back(token);
+    longer.log_probability = log_probability;
+    longer.score = score(log_probability, step);
+    return longer;
+  }
+
+  /// Keeps the `width` best different ones.
+  void finish(Hypothesis text) {
+    for (const Hypothesis& known : finished_)
+      if (known.tokens == text.tokens && known.finished == text.finished) return;
+    const auto place = std::find_if(finished_.begin(), finished_.end(),
+                                    [&](const Hypothesis& known) { return known.score < text.score; });
+    finished_.insert(place, std::move(text));
+    if (static_cast<int64_t>(finished_.size()) > options_.width) finished_.pop_back();
+  }
+
+  /// A text's log probability can only fall; a longer one may be divided by more.
+  bool can_improve(const std::vector<Hypothesis>& open, const std::optional<Hypothesis>& greedy, int64_t step) const {
+    if (static_cast<int64_t>(finished_.size()) < options_.width) return true;
+    const int64_t longest = options_.length_penalty > 0 ? options_.max_tokens : step + 1;
+    double best = greedy ? score(greedy->log_probability, longest) : -HUGE_VAL;
+    for (const Hypothesis& text : open) best = std::max(best, score(text.log_probability, longest));
+    return best > finished_.back().score;
+  }
+
+  /// Row `row` of the logits as log probabilities; banned tokens have none.
+  std::vector<double> log_probabilities(size_t row) const {
+    const int64_t size = model_.vocabulary();
+    const real* const logits = logits_.data() + static_cast<int64_t>(row) * size;
+    std::vector<double> values(logits, logits + size);
+    const double top = *std::max_element(values.begin(), values.end());
+    double total = 0;
+    for (const double value : values) total += std::exp(value - top);
+    if (!std::isfinite(total))
+      throw Error("beam search: a logit is not finite: the model's weights are damaged or its training diverged");
+    for (double& value : values) value -= top + std::log(total);
+    for (const int32_t token : options_.banned) values.at(static_cast<size_t>(token)) = -HUGE_VAL;
+    return values;
+  }
+
+  Candidate likeliest(size_t row, double before) const {
+    const std::vector<double> values = log_probabilities(row);
+    const auto best = std::max_element(values.begin(), values.end());
+    return {before + *best, row, static_cast<int32_t>(best - values.begin())};
+  }
+
+  /// Enough for `width` texts that go on, even if every other one ends here.
+  std::vector<Candidate> best_candidates(const std::vector<Hypothesis>& open) const {
+    const auto wanted = static_cast<size_t>(2 * options_.width);
+    std::vector<Candidate> all;
+    for (size_t row = 0; row < open.size(); ++row) {
+      const std::vector<double> values = log_probabilities(row);
+      std::vector<Candidate> own;
+      for (size_t token = 0; token < values.size(); ++token)
+        if (values[token] > -HUGE_VAL)
+          own.push_back({open[row].log_probability + values[token], row, static_cast<int32_t>(token)});
+      const size_t kept = std::min(wanted, own.size());
+      std::partial_sort(own.begin(), own.begin() + static_cast<long>(kept), own.end(), likelier);
+      all.insert(all.end(), own.begin(), own.begin() + static_cast<long>(kept));
+    }
+    std::sort(all.begin(), all.end(), likelier);
+    all.resize(std::min(wanted, all.size()));
+    return all;
+  }
+
+  void read(const std::vector<size_t>& rows, const std::vector<int32_t>& tokens) {
+    state_.select(std::vector<int64_t>(rows.begin(), rows.end()));
+    logits_ = model_.step(Ids(Shape{static_cast<int64_t>(tokens.size())}, tokens), state_);
+  }
+
+  const LanguageModel& model_;
+  const BeamOptions& options_;
+  DecodeState state_;
+  Array logits_;  // of the open texts, and after them of the greedy one
+  std::vector<Hypothesis> finished_;
+};
+
+}  // namespace
+
+std::vector<Hypothesis> beam_search(const LanguageModel& model, const std::vector<int32_t>& prompt,
+                                    const BeamOptions& options) {
+  return BeamSearch(model, prompt, options).run();
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

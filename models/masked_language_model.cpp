@@ -1,0 +1,40 @@
+#include "models/masked_language_model.hpp"
+
+#include "core/base/error.hpp"
+#include "core/ops/index.hpp"
+#include "core/ops/linear.hpp"
+#include "core/ops/loss.hpp"
+#include "core/ops/shape.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+MaskedLanguageModel::MaskedLanguageModel(const Scope& scope, const MaskedLanguageModelConfig& config,
+                                         int64_t vocabulary, int64_t maskable)
+    : masking_(config.masking, (scope / "masking").random_key(), {maskable, static_cast<int32_t>(vocabulary)}),
+      stack_(scope, config, {vocabulary + 1, /*causal=*/false}),
+      output_(scope, stack_, config.tied_output, vocabulary) {
+  check(maskable <= vocabulary, "masked_language_model: {} of {} tokens can be masked", maskable, vocabulary);
+}
+
+Var MaskedLanguageModel::logits(const Ids& tokens, const Context& context) const {
+  return linear(stack_.forward(tokens, context), output_.weight());
+}
+
+TaskLoss MaskedLanguageModel::loss(const Batch& batch, const Context& context) const {
+  MaskedTokens masked = masking_.apply(batch, context.segments, context.training, context.step);
+  if (masked.places.empty()) {  // a gradient of zeros
+    masked.places = {0};
+    masked.targets = {ignored_target};
+  }
+  const auto count = static_cast<int64_t>(masked.places.size());
+  const Var x = stack_.forward(masked.tokens, context);
+  const Var chosen = gather(reshape(x, {x.dim(0) * x.dim(1), x.dim(2)}), Ids(Shape{count}, masked.places));
+  CrossEntropyOptions options;
+  options.ignored = ignored_target;
+  options.count_correct = !context.training;
+  const CrossEntropy loss =
+      linear_cross_entropy(chosen, output_.weight(), Var(), Ids(Shape{count}, masked.targets), options);
+  return {loss.sum, loss.targets, loss.correct};
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,42 @@
+// Masked language model: predicts tokens that are hidden from it from those around them.
+#pragma once
+
+#include "models/masking.hpp"
+#include "models/stack.hpp"
+#include "models/task.hpp"
+#include "models/token_output.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// Bidirectional stack and scores of every token (Devlin et al. 2019, arXiv 1810.04805, without sentence pairs). The
+/// mask token is the id after the vocabulary: embed.weight is (V + 1, D). Other parameters are named as those of a
+/// language model, so that stacks of all tasks carry the same names. With a tied output the mask token has a logit, too.
+class MaskedLanguageModel final : public Task {
+ public:
+  /// Make it, then finalize() the store of `scope`. Tokens [0, maskable) of the vocabulary can be masked; what the data
+  /// add to the tokenizer's, such as the end of a document, cannot.
+  MaskedLanguageModel(const Scope& scope, const MaskedLanguageModelConfig& config, int64_t vocabulary,
+                      int64_t maskable);
+
+  /// tokens: (B, T) -> (B, T, V), or V + 1 with a tied output. The places to be filled hold mask_token().
+  Var logits(const Ids& tokens, const Context& context) const;
+  /// The loss of the tokens that Masking chooses; logits exist at their places only, and never all at once.
+  /// batch.labels: (B, T) as for a language model, where ignored_target marks tokens that are context only; otherwise
+  /// they are not used.
+  TaskLoss loss(const Batch& batch, const Context& context) const override;
+
+  Masking& masking() { return masking_; }
+  const Masking& masking() const { return masking_; }
+  int32_t mask_token() const { return masking_.tokens().mask; }
+  int64_t vocabulary() const { return stack_.shape().vocabulary - 1; }
+  bool tied_output() const { return output_.tied(); }
+  const Stack& stack() const { return stack_; }
+  std::optional<int64_t> position_limit() const { return stack_.position_limit(); }
+
+ private:
+  Masking masking_;
+  Stack stack_;
+  TokenOutput output_;
+};
+
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,57 @@
+// Which tokens of a batch a masked language model has to predict, and what it reads in their place.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/array/batch.hpp"
+#include "core/array/segments.hpp"
+#include "core/base/random.hpp"
+#include "models/config.hpp"
+
+namespace capstan {
+
+/// Of every token of the vocabulary: whether its text begins, and whether it ends, with a letter or digit. Two
+/// neighbours that meet in such characters belong to one word.
+struct WordEdges {
+  std::vector<bool> begins, ends;
+};
+
+struct MaskedTokens {
+  Ids tokens;                    // (B, T): what the model reads
+  std::vector<int32_t> places;   // of the chosen tokens in (B T), ascending
+  std::vector<int32_t> targets;  // what they were
+};
+
+/// Chooses a share of the tokens. Of those chosen, a share becomes the mask token, a share a random one. Every draw is
+/// a pure function of (key, example, position in the row, step), so that threads, padding and micro-batches change
+/// nothing; in evaluation of (example, position) alone, so that all runs are judged by the same blanks.
+class Masking {
+ public:
+  /// Tokens [0, maskable) can be chosen, and drawn at random; `mask` is the id of the mask token.
+  struct Tokens {
+    int64_t maskable;
+    int32_t mask;
+  };
+  Masking(const MaskingConfig& config, const RandomKey& key, const Tokens& tokens);
+
+  const MaskingConfig& config() const { return config_; }
+  const Tokens& tokens() const { return tokens_; }
+  /// Needed for whole words; `edges` has an entry for every maskable token.
+  void set_words(WordEdges edges);
+  bool needs_words() const { return config_.whole_words && words_.begins.empty(); }
+
+  /// A token is not chosen where the batch has a label for every token and this one's is ignored: such tokens are
+  /// context. Throws std::logic_error for whole words before set_words().
+  MaskedTokens apply(const Batch& batch, const Segments& segments, bool training, uint64_t step) const;
+
+ private:
+  bool same_word(const Batch& batch, const Segments& segments, int64_t row, int64_t t) const;
+
+  MaskingConfig config_;
+  RandomKey training_key_, evaluation_key_;
+  Tokens tokens_;
+  WordEdges words_;
+};
+
+}  // namespace capstan

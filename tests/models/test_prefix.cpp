@@ -1,0 +1,188 @@
+// Prefix language models: the source of a pair is read in both directions, its target from left to right.
+#include "core/autograd/gradcheck.hpp"
+#include "core/base/error.hpp"
+#include "tests/models/systems.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace testing {
+namespace {
+
+constexpr double tolerance = sizeof(real) == 4 ? 1e-4 : 1e-11;
+
+LanguageModelConfig prefixed(const MixerConfig& mixer) {
+  auto config = small<LanguageModelConfig>(mixer);
+  config.prefix = PrefixRule::bidirectional;
+  return config;
+}
+
+std::vector<MixerCase> prefix_cases() {
+  std::vector<MixerCase> cases;
+  for (const MixerCase& c : mixer_cases())
+    if (prefix_obstacle(c.config).empty()) cases.push_back(c);
+  return cases;
+}
+
+/// Two rows: a pair of a source of 5 and a target of 7 tokens; pairs of 6 + 2 and 1 + 3 tokens, and padding.
+Batch pair_batch(uint64_t seed = 6) {
+  const Ids tokens = random_tokens({2, 14}, seed);
+  Ids segments = Ids::zeros({2, 14}), labels({2, 14}, ignored_target);
+  const auto add = [&](int64_t row, int64_t begin, int64_t source, int64_t target, int32_t id) {
+    for (int64_t t = begin; t < begin + source + target; ++t) {
+      segments.mutable_data()[row * 14 + t] = id;
+      if (t + 1 >= begin + source)
+        labels.mutable_data()[row * 14 + t] = static_cast<int32_t>((3 * t + id) % vocabulary);
+    }
+  };
+  add(0, 0, 5, 7, 1);
+  add(1, 0, 6, 2, 1);
+  add(1, 8, 1, 3, 2);
+  return {tokens, segments, labels, Ids({2}, std::vector<int32_t>{0, 1})};
+}
+
+Context prefix_context(const Batch& batch) {
+  Context context = context_of(batch);
+  context.prefixes = prefixes_of(context.segments, batch.labels);
+  return context;
+}
+
+TEST_CASE("prefixes: the tokens of a document up to its first label") {
+  const Batch batch = pair_batch();
+  const Segments prefixes = prefixes_of(Segments(batch.segment_ids), batch.labels);
+  REQUIRE(prefixes.spans().size() == 3);
+  CHECK(prefixes.spans()[0].length() == 5);
+  CHECK(prefixes.spans()[1].length() == 6);
+  CHECK(prefixes.spans()[2].begin == 8);
+  CHECK(prefixes.spans()[2].length() == 1);
+  CHECK(prefixes.ids()[14 + 8] == 2);
+  CHECK(prefixes_of(Segments(batch.segment_ids), Ids(batch.labels.shape(), ignored_target)).spans().empty());
+}
+
+TEST_CASE("prefix language model: gradients of the whole model") {
+  for (const MixerCase& c : prefix_cases()) {
+    const auto built = language_model(prefixed(c.config));
+    redraw(*built.store);
+    const Batch batch = pair_batch();
+    GradcheckOptions options;
+    options.samples = sizeof(real) == 4 ? 1 : 6;
+    std::vector<std::pair<std::string, Var>> leaves;
+    for (const Param& param : built.store->params()) {
+      leaves.emplace_back(param.name, param.var);
+      if (param.options.gauge) options.gauge.push_back(param.name);
+    }
+    if (sizeof(real) == 4) continue;  // finite differences need doubles
+    const GradcheckReport report =
+        gradcheck([&] { return built.model->loss(batch, context_of(batch)).sum; }, leaves, options);
+    CHECK_MESSAGE(report.ok, c.name, ": ", report.worst);
+  }
+}
+
+TEST_CASE("prefix language model: sources see all of themselves and nothing else, targets what precedes them") {
+  for (const MixerCase& c : prefix_cases()) {
+    INFO(c.name);
+    const auto built = language_model(prefixed(c.config));
+    redraw(*built.store);
+    const Batch batch = pair_batch();
+    const Context context = prefix_context(batch);
+    const Array before = built.model->logits(batch.tokens, context).value();
+    // How much the logits of tokens [begin, end) of a row move when a token changes.
+    const auto effect = [&](int64_t changed, int64_t row, int64_t begin, int64_t end) {
+      Ids other = batch.tokens.clone();
+      other.mutable_data()[changed] = (other[changed] + 1) % static_cast<int32_t>(vocabulary);
+      const Array after = built.model->logits(other, context).value();
+      double most = 0;
+      for (int64_t i = (row * 14 + begin) * vocabulary; i < (row * 14 + end) * vocabulary; ++i)
+        most = std::max(most, std::abs(static_cast<double>(after[i]) - static_cast<double>(before[i])));
+      return most;
+    };
+    CHECK(effect(4, 0, 0, 1) > 1e-6);              // the end of the source reaches its beginning
+    CHECK(effect(5, 0, 0, 5) == 0);                // a target token reaches no source
+    CHECK(effect(8, 0, 0, 8) <= tolerance);        // and no earlier target
+    CHECK(effect(2, 0, 5, 12) > 1e-6);             // targets see the source
+    CHECK(effect(14 + 3, 1, 8, 12) <= tolerance);  // other documents see nothing of it
+    CHECK(effect(13, 0, 0, 12) == 0);              // padding
+  }
+}
+
+TEST_CASE("prefix language model: a source alone is read as by a bidirectional stack") {
+  for (const MixerCase& c : prefix_cases()) {
+    INFO(c.name);
+    const auto built = language_model(prefixed(c.config));
+    const auto masked = masked_language_model(small<MaskedLanguageModelConfig>(c.config));
+    redraw(*built.store);
+    redraw(*masked.store);
+    for (const Param& param : masked.store->params()) {  // the same weights; the mask token has one row more
+      if (param.name == "embed.weight") continue;
+      Array target = built.store->find(param.name).var.value();
+      std::copy_n(param.var.value().data(), target.size(), target.shared_data());
+    }
+    Array table = built.store->find("embed.weight").var.value();
+    std::copy_n(masked.store->find("embed.weight").var.value().data(), table.size(), table.shared_data());
+    const Ids tokens = random_tokens({1, 9}, 3);
+    Context context = Context::evaluation(1, 9);
+    const Array expected = masked.model->stack().forward(tokens, context).value();
+    context.prefixes = context.segments;
+    CHECK(relative_error(built.model->stack().forward(tokens, context).value(), expected, 1) <= tolerance);
+  }
+}
+
+TEST_CASE("prefix language model: prefill of the source and steps over the target give what forward gives") {
+  for (const MixerCase& c : prefix_cases()) {
+    INFO(c.name);
+    const auto built = language_model(prefixed(c.config));
+    redraw(*built.store);
+    built.store->finalize();
+    for (const int64_t source : {int64_t{1}, int64_t{5}, int64_t{12}}) {
+      const int64_t length = 17;
+      const Ids tokens = random_tokens({1, length}, 9);
+      Context context = Context::evaluation(1, length);
+      Ids prefix = Ids::zeros({1, length});
+      std::fill_n(prefix.mutable_data(), source, 1);
+      context.prefixes = Segments(prefix);
+      const Array expected = built.model->logits(tokens, context).value().reshape({length, vocabulary});
+      DecodeState state = built.model->make_state(1);
+      Ids first({1, source});
+      std::copy_n(tokens.data(), source, first.mutable_data());
+      CHECK(relative_error(built.model->prefill(first, state), expected.rows(source - 1, source), 1) <= tolerance);
+      for (int64_t t = source; t < length; ++t)
+        CHECK(relative_error(built.model->step(Ids({1}, tokens[t]), state), expected.rows(t, t + 1), 1) <= tolerance);
+    }
+  }
+}
+
+TEST_CASE("pairs: every system learns them by heart") {
+  const Batch batch = pair_batch();
+  for (const System& system : systems()) {
+    for (const PrefixRule rule : {PrefixRule::causal, PrefixRule::bidirectional}) {
+      if (rule == PrefixRule::bidirectional && !prefix_obstacle(system.layer.mixer).empty()) continue;
+      INFO(system.name << ", " << enum_name(rule));
+      auto config = model_config<LanguageModelConfig>(system);
+      config.prefix = rule;
+      const auto built = language_model(config);
+      built.store->finalize();
+      const double first = descend(*built.model, *built.store, batch, 0);
+      double loss = first;
+      for (int step = 0; step < 400 && loss > first / 8; ++step) loss = descend(*built.model, *built.store, batch, 0.2);
+      CHECK(loss < first / 4);
+      const TaskLoss evaluated = built.model->loss(batch, context_of(batch));
+      CHECK(evaluated.targets == 15);
+      CHECK(evaluated.correct > 12);
+    }
+  }
+}
+
+TEST_CASE("prefix: refused where parameters depend on the direction") {
+  GauConfig gau;
+  gau.position_bias = RelativeBiasKind::t5;
+  for (const MixerConfig& mixer : {MixerConfig(AftConvConfig{}), MixerConfig(gau)}) {
+    try {
+      language_model(prefixed(mixer));
+      CHECK(false);
+    } catch (const ConfigError& error) {
+      CHECK(std::string(error.what()).find("model.prefix") != std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace capstan::CAPSTAN_PRECISION
