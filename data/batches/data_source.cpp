@@ -18,6 +18,10 @@ const char* to_string(Split split) {
   return "?";
 }
 
+std::vector<EvaluationPair> DataSource::evaluation_pairs(Split) const {
+  throw Error("data: only data of type pairs have targets");
+}
+
 FileEvaluation DataSource::evaluation_per_file(Split) const { throw Error("data: only text comes from files"); }
 
 std::vector<std::string> DataSource::description() const {

@@ -38,6 +38,7 @@ struct SourceFacts {
   const char* longest_key = "";  // the key of `data` that sets it
   int64_t added_tokens = 0;      // ids that examples use after the tokenizer's vocabulary
   bool has_documents = false;    // the first of them ends every document
+  bool has_pairs = false;        // documents are a source and a target; the second added token is between them
   double least_bytes = 0;        // that the examples take in memory at least; 0: not known
   TextRule text = {};            // how a text given to a trained classifier becomes an example
   std::vector<SourceFiles> files = {};
@@ -56,6 +57,13 @@ struct SourceInputs {
 struct TextSize {
   int64_t bytes = 0;
   std::optional<int64_t> words;  // words between blanks plus ends of lines; none where the text is not kept
+};
+
+/// A pair of a split, for the evaluation of what a model writes.
+struct EvaluationPair {
+  std::vector<int32_t> prompt;  // the source, with the tokens around it: what the target is written after
+  std::vector<int32_t> target;
+  std::string text;  // the target as it is in the data
 };
 
 /// A held-out file.
@@ -92,6 +100,8 @@ class DataSource {
   virtual std::unique_ptr<BatchSource> evaluation(Split split) const = 0;
   /// Throws Error unless the split consists of files whose text is kept.
   virtual FileEvaluation evaluation_per_file(Split split) const;
+  /// In the order of the data. Throws Error unless the data are pairs.
+  virtual std::vector<EvaluationPair> evaluation_pairs(Split split) const;
   /// For measures per byte and per word; none unless the data is text.
   virtual std::optional<TextSize> text_size(Split) const { return std::nullopt; }
 

@@ -8,12 +8,14 @@
 #include "data/generated/associative_recall.hpp"
 #include "data/generated/listops.hpp"
 #include "data/labelled/labelled_source.hpp"
+#include "data/pairs/pair_source.hpp"
 #include "data/text/text_source.hpp"
 
 namespace capstan {
 
 /// YAML: data: {type: text, train: [...]}. What each of them must bring: data/batches/data_source.hpp.
-using SourceConfig = std::variant<TextSourceConfig, LabelledSourceConfig, ListOpsConfig, AssociativeRecallConfig>;
+using SourceConfig =
+    std::variant<TextSourceConfig, LabelledSourceConfig, ListOpsConfig, PairSourceConfig, AssociativeRecallConfig>;
 
 const char* type_of(const SourceConfig& config);
 SourceFacts facts_of(const SourceConfig& config);

@@ -35,7 +35,11 @@ std::vector<SourceConfig> sources(const TemporaryFolder& folder) {
   AssociativeRecallConfig recall;
   recall.vocabulary = 16, recall.length = 8, recall.pairs = 2;
   recall.train = 5, recall.valid = 3, recall.test = 0;
-  return {text, labelled, listops, recall};
+  PairSourceConfig pairs;
+  pairs.train = {folder.write("p.tsv", "a b\tc\nd\te f\na\tb\n")};
+  pairs.valid_fraction = 0.3;
+  pairs.max_length = 8, pairs.max_source = 4;
+  return {text, labelled, listops, recall, pairs};
 }
 
 }  // namespace
@@ -82,6 +86,16 @@ power: 0.01
 seed: 0
 vocabulary: 16
 fingerprint of the content: f5a6c6132a943e6207c45208b08f3931
+)",
+      R"(max_length: 8
+split_seed: 0
+tokenizer: word
+tokenizer.lower_case: true
+tokenizer.max_size: 30000
+tokenizer.min_count: 2
+tokenizer.split: words
+valid_fraction: 0.3
+fingerprint of the content: cd3991bcffec24cce83a711cf9035b7d
 )"};
   const std::vector<SourceConfig> all = sources(folder);
   REQUIRE(all.size() == identities.size());
@@ -107,6 +121,10 @@ valid: 2 examples of 10 classes, 9 tokens, the longest 5
       R"(tokenizer: number, 16 tokens
 train: 5 sequences of 8 tokens, 2 of them asked for
 valid: 3 sequences of 8 tokens, 2 of them asked for
+)",
+      R"(tokenizer: word, 2 tokens
+train: 2 pairs, 11 tokens; sources of 1 tokens in the median, 1 at most (0 cut to 4); targets of 1 in the median, 2 at most
+valid: 1 pairs, 6 tokens; sources of 2 tokens in the median, 2 at most (0 cut to 4); targets of 1 in the median, 1 at most
 )"};
   const std::vector<SourceConfig> all = sources(folder);
   REQUIRE(all.size() == descriptions.size());
@@ -188,5 +206,5 @@ TEST_CASE("sources: tokenizer and classes of an earlier run") {
 
 TEST_CASE("sources: the types that suit a model") {
   CHECK(source_types(true) == "labelled or listops");
-  CHECK(source_types(false) == "text or associative-recall");
+  CHECK(source_types(false) == "text or pairs or associative-recall");
 }

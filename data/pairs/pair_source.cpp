@@ -1,0 +1,266 @@
+#include "data/pairs/pair_source.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.hpp"
+#include "core/base/random.hpp"
+#include "core/config/settings.hpp"
+#include "core/text/join.hpp"
+#include "core/text/utf8.hpp"
+#include "data/checks/lengths.hpp"
+#include "data/files/file_list.hpp"
+#include "data/files/fingerprint.hpp"
+#include "data/files/with_key.hpp"
+#include "data/pairs/pair_set.hpp"
+
+namespace capstan {
+namespace {
+
+struct PairRow {
+  std::string source, target, place;
+};
+
+/// One split: tokens, and what is known of them.
+struct PairSplit {
+  PairSet pairs;
+  std::vector<std::string> targets;       // texts; of training none
+  std::vector<int64_t> sources, lengths;  // tokens of the sources before they are cut, and of the targets
+  int64_t cut = 0;                        // sources
+};
+
+struct PairData {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  PairSplit splits[3];
+  std::vector<std::string> left_out;
+};
+
+const PairSplit& split_of(const PairData& data, Split split) { return data.splits[static_cast<size_t>(split)]; }
+
+std::vector<PairRow> read_rows(const PairSourceConfig& config, const std::vector<std::string>& paths, Split split,
+                               BadRows& bad, bool utf8) {
+  return with_key(fmt::format("data.{}", to_string(split)), [&] {
+    std::vector<PairRow> rows;
+    for (const FoundFile& found : list_files(paths)) {
+      const TableFormat format = config.format == TableFormat::by_name ? format_of(found.path) : config.format;
+      const std::string content = read_text_file(found.path, config.max_file_mb);
+      const int64_t bad_before = bad.count();
+      auto read = read_table(content, found.path, format, pair_columns(config, format), bad, utf8);
+      if (read.empty() && bad.count() == bad_before) throw Error(fmt::format("{}: holds no pairs", found.path));
+      for (LabelledText& row : read)
+        rows.push_back({std::move(row.text), std::move(row.label), fmt::format("{}:{}", found.path, row.line)});
+    }
+    return rows;
+  });
+}
+
+/// Moves a share of the rows to the result; both keep their order.
+std::vector<PairRow> hold_out(std::vector<PairRow>& rows, double fraction, int64_t seed) {
+  if (rows.size() < 2 || fraction <= 0) return {};
+  const auto share = static_cast<size_t>(std::llround(static_cast<double>(rows.size()) * fraction));
+  const RandomKey key = random_key(static_cast<uint64_t>(seed), "held-out pairs");
+  std::vector<bool> held(rows.size(), false);
+  for (size_t i = 0; i < std::clamp<size_t>(share, 1, rows.size() - 1); ++i)
+    held[permuted(i, rows.size(), key, 0)] = true;
+  std::vector<PairRow> kept, valid;
+  for (size_t i = 0; i < rows.size(); ++i) (held[i] ? valid : kept).push_back(std::move(rows[i]));
+  rows = std::move(kept);
+  return valid;
+}
+
+PairSplit encode(const PairSourceConfig& config, std::vector<PairRow> rows, const Tokenizer& tokenizer, Split split,
+                 BadRows& bad) {
+  const auto end = static_cast<int32_t>(tokenizer.vocabulary_size());
+  const TextRule rule = facts(config).text;
+  PairSplit result;
+  for (PairRow& row : rows)
+    bad.guard([&] {
+      int64_t length = 0;
+      const std::vector<int32_t> source = encode_text({row.source}, tokenizer, rule, row.place, &length);
+      const std::vector<int32_t> target = tokenizer.encode(row.target, row.place);
+      if (target.empty()) throw Error(fmt::format("{}: the target is empty", row.place));
+      const auto whole = static_cast<int64_t>(source.size() + target.size()) + 2;
+      if (whole > config.max_length)
+        throw Error(
+            fmt::format("{}: the pair has {} tokens ({} of the source, {} of the target, start and separator), more "
+                        "than max_length = "
+                        "{}; raise it (and what the model can take), or lower max_source: targets are never cut",
+                        row.place, whole, source.size(), target.size(), config.max_length));
+      result.pairs.add(source, target, end, end + 1);
+      result.sources.push_back(length);
+      result.lengths.push_back(static_cast<int64_t>(target.size()));
+      result.cut += length > static_cast<int64_t>(source.size()) ? 1 : 0;
+      if (split != Split::train) result.targets.push_back(std::move(row.target));
+    });
+  return result;
+}
+
+PairData load(const PairSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer, BadRows& bad) {
+  if (config.train.empty()) throw ConfigError("data: train names no file");
+  const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
+  std::vector<PairRow> rows[3];
+  const std::vector<std::string>* const paths[] = {&config.train, &config.valid, &config.test};
+  for (const Split split : all_splits) {
+    const auto at = static_cast<size_t>(split);
+    if (!paths[at]->empty()) rows[at] = read_rows(config, *paths[at], split, bad, utf8);
+  }
+  const auto check_train = [&](bool any_left) {
+    bad.check();
+    if (!any_left) throw Error(fmt::format("{}: no row has a usable pair", join_first(config.train)));
+  };
+  check_train(!rows[0].empty());
+  if (config.valid.empty()) rows[1] = hold_out(rows[0], config.valid_fraction, config.split_seed);
+  PairData data;
+  if (!tokenizer) {
+    std::vector<std::string_view> texts;
+    for (const PairRow& row : rows[0]) {
+      texts.push_back(row.source);
+      texts.push_back(row.target);
+    }
+    tokenizer = make_tokenizer(config.tokenizer, texts);
+  }
+  data.tokenizer = std::move(tokenizer);
+  for (const Split split : all_splits)
+    data.splits[static_cast<size_t>(split)] =
+        encode(config, std::move(rows[static_cast<size_t>(split)]), *data.tokenizer, split, bad);
+  check_train(split_of(data, Split::train).pairs.size() > 0);
+  data.left_out = bad.summary();
+  return data;
+}
+
+class PairSource final : public DataSource {
+ public:
+  PairSource(const PairSourceConfig& config, PairData data, const SourceInputs& inputs)
+      : config_(config),
+        data_(std::move(data)),
+        batches_(inputs.batches),
+        training_(split_of(data_, Split::train).pairs, config.max_length, inputs.batches, inputs.seed) {
+    // Not in the identity: paths, and what the fingerprint of the tokens covers.
+    static const std::vector<std::string> without = {"train",
+                                                     "valid",
+                                                     "test",
+                                                     "source_column",
+                                                     "target_column",
+                                                     "max_source",
+                                                     "truncate",
+                                                     "on_error",
+                                                     "max_file_mb",
+                                                     "tokenizer.vocabulary",
+                                                     "tokenizer.model",
+                                                     "tokenizer.normalise",
+                                                     "header",
+                                                     "format",
+                                                     "tokenizer.case_fold"};
+    Fingerprint all;
+    for (const Split split : {Split::train, Split::valid}) all.add(split_of(data_, split).pairs.fingerprint());
+    identity_ = source_identity(settings_of(config), without, all.hex());
+  }
+
+  const Tokenizer& tokenizer() const override { return *data_.tokenizer; }
+  std::string identity() const override { return identity_; }
+  bool has(Split split) const override { return split_of(data_, split).pairs.size() > 0; }
+  const BatchSource& training() const override { return training_; }
+  std::unique_ptr<BatchSource> evaluation(Split split) const override {
+    check_has(split);
+    return std::make_unique<PackedPairs>(split_of(data_, split).pairs, config_.max_length, batches_, std::nullopt);
+  }
+  std::vector<EvaluationPair> evaluation_pairs(Split split) const override;
+  std::vector<std::string> left_out() const override { return data_.left_out; }
+
+ protected:
+  std::vector<std::string> describe_split(Split split) const override {
+    const PairSplit& of = split_of(data_, split);
+    const LengthSummary source = summary_of(of.sources), target = summary_of(of.lengths);
+    return {
+        fmt::format("{} pairs, {} tokens; sources of {} tokens in the median, {} at most ({} cut to {}); targets of {} "
+                    "in the median, {} at most",
+                    of.pairs.size(), of.pairs.token_count(), source.median, source.greatest, of.cut, config_.max_source,
+                    target.median, target.greatest)};
+  }
+
+ private:
+  PairSourceConfig config_;
+  PairData data_;
+  std::string identity_;
+  BatchConfig batches_;
+  PackedPairs training_;
+};
+
+std::vector<EvaluationPair> PairSource::evaluation_pairs(Split split) const {
+  check_has(split);
+  const PairSplit& of = split_of(data_, split);
+  if (split == Split::train)
+    throw Error("data: the text of training targets is not kept; choose the split valid or test");
+  std::vector<EvaluationPair> all;
+  for (int64_t pair = 0; pair < of.pairs.size(); ++pair) {
+    const int32_t* const begin = of.pairs.tokens(pair);
+    const int32_t *const target = begin + of.pairs.prompt_length(pair), *const end = begin + of.pairs.length(pair) - 1;
+    all.push_back({{begin, target}, {target, end}, of.targets[static_cast<size_t>(pair)]});
+  }
+  return all;
+}
+
+}  // namespace
+
+ColumnChoice pair_columns(const PairSourceConfig& config, TableFormat format, bool targets) {
+  const bool json = format == TableFormat::jsonl;
+  ColumnChoice columns;
+  columns.header = config.header;
+  columns.label = config.target_column.value_or(json ? "completion" : "2");
+  columns.text = {config.source_column.value_or(json ? "prompt" : "1")};
+  columns.labels = targets;
+  columns.label_key = "target_column";
+  columns.text_key = "source_column";
+  return columns;
+}
+
+SourceFacts facts(const PairSourceConfig& config) {
+  SourceFacts facts;
+  facts.longest = config.max_length;
+  facts.longest_key = "max_length";
+  facts.added_tokens = 2;
+  facts.has_documents = true;
+  facts.has_pairs = true;
+  facts.text = {1, config.max_source, config.truncate};
+  facts.files = {{"train", config.train}, {"valid", config.valid}, {"test", config.test}};
+  return facts;
+}
+
+std::unique_ptr<DataSource> make_source(const PairSourceConfig& config, const SourceInputs& inputs) {
+  ProblemText problems("data");
+  validate(config, problems);
+  if (!problems.text().empty()) throw ConfigError(problems.text());
+  BadRows bad(config.on_error);
+  return std::make_unique<PairSource>(config, load(config, inputs.tokenizer, bad), inputs);
+}
+
+DataReport check_source(const PairSourceConfig& checked, const SourceInputs&) {
+  PairSourceConfig config = checked;
+  config.tokenizer = unsaved(config.tokenizer);
+  BadRows bad(OnError::skip);  // so that what follows is counted, too
+  const PairData data = load(config, nullptr, bad);
+  DataTable table{"splits",
+                  "Splits (lengths in tokens; sources before they are cut)",
+                  {"split", "pairs", "source median", "95%", "max", "cut", "target median", "95%", "max"},
+                  {}};
+  DataReport report;
+  for (const Split split : all_splits) {
+    const PairSplit& of = split_of(data, split);
+    if (of.pairs.size() == 0) continue;
+    const LengthSummary source = summary_of(of.sources), target = summary_of(of.lengths);
+    table.rows.push_back({std::string(to_string(split)), of.pairs.size(), source.median, source.most_of,
+                          source.greatest, of.cut, target.median, target.most_of, target.greatest});
+    if (20 * of.cut > of.pairs.size())
+      report.warnings.push_back(
+          {"truncated", fmt::format("{}: {} of {} sources are longer than max_source = {} and are cut; raise it",
+                                    to_string(split), of.cut, of.pairs.size(), config.max_source)});
+  }
+  report.tables = {table};
+  if (checked.on_error == OnError::stop)
+    report.errors = bad.listed();
+  else if (bad.count() > 0)
+    report.warnings.push_back({"left-out", bad.summary().front()});
+  return report;
+}
+
+}  // namespace capstan
