@@ -25,11 +25,6 @@ std::string describe(const std::filesystem::filesystem_error& error) {
 
 }  // namespace
 
-void flush_output() {
-  if (!std::cout.flush())
-    throw Error("cannot write to standard output: the disk may be full, or the reading program may have ended");
-}
-
 int run_command(const Command& command, const std::function<void()>& before_message) {
   const auto failed = [&](std::string_view message, int code) {
     if (before_message) before_message();
@@ -76,6 +71,8 @@ int run_command_line(int argc, char** argv) {
   add_sweep_command(cli, choose);
   add_eval_command(cli, choose);
   add_predict_command(cli, choose);
+  add_score_command(cli, choose);
+  add_embed_command(cli, choose);
   add_generate_command(cli, choose);
   add_inspect_command(cli, choose);
   add_import_command(cli, choose);

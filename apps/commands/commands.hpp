@@ -18,6 +18,8 @@ void add_train_command(CommandParser& cli, const Choose& choose);
 void add_sweep_command(CommandParser& cli, const Choose& choose);
 void add_eval_command(CommandParser& cli, const Choose& choose);
 void add_predict_command(CommandParser& cli, const Choose& choose);
+void add_score_command(CommandParser& cli, const Choose& choose);
+void add_embed_command(CommandParser& cli, const Choose& choose);
 void add_generate_command(CommandParser& cli, const Choose& choose);
 void add_inspect_command(CommandParser& cli, const Choose& choose);
 void add_import_command(CommandParser& cli, const Choose& choose);
@@ -29,9 +31,6 @@ void add_data_command(CommandParser& cli, const Choose& choose);
 void add_config_command(CommandParser& cli, const Choose& choose);
 /// `man` and `completion`, which describe all commands of `cli`.
 void add_pages_commands(CommandParser& cli, const Choose& choose);
-
-/// Throws Error when writing to standard output failed (a full disk).
-void flush_output();
 
 /// Runs the command; turns exceptions into a message on stderr and an exit code. `before_message` is called first.
 int run_command(const Command& command, const std::function<void()>& before_message = {});

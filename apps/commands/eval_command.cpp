@@ -26,6 +26,7 @@ struct EvalOptions {
   std::string run, split = "valid", format = "text";
   std::vector<std::string> overrides;
   bool gzip = false;
+  CompletionOptions completions;
 };
 
 /// Loss of every file in nats; each file is a separate document.
@@ -108,7 +109,7 @@ int evaluate_run(const EvalOptions& options) {
     compare_with_gzip(run, *data, split);
     return exit_done;
   }
-  const EvalReport report = evaluate_split(run, *data, split);
+  const EvalReport report = evaluate_split(run, *data, split, options.completions);
   if (options.format == "json")
     print_json(report, std::cout);
   else
@@ -132,6 +133,14 @@ void add_eval_command(CommandParser& cli, const Choose& choose) {
   command->add_flag(
       "--compare-gzip", options->gzip,
       "for language models: bits per byte of the held-out files, compared with gzip -9, separately for code and prose");
+  command->add_option("--beam", options->completions.beam, "for pairs: width of the beam search; 1 = greedy decoding")
+      ->capture_default_str()
+      ->check(number_check(between(1, 1024)));
+  command
+      ->add_option("--length-penalty", options->completions.length_penalty,
+                   "for beam search: texts of n tokens are compared by ln p / n^PENALTY")
+      ->capture_default_str()
+      ->check(number_check(between(-10, 10)));
   command->on_stray_argument(one_run);
   command->footer("For example:  capstan eval runs/quickstart-classifier --split test");
   command->callback([options, choose] { choose([options] { return evaluate_run(*options); }); });

@@ -24,9 +24,9 @@ void check_one_task(const std::vector<RunRecord>& runs) {
   const auto task = [](const RunRecord& run) { return run.config.model.index(); };
   for (const RunRecord& run : runs)
     if (task(run) != task(runs.front()))
-      throw ConfigError(fmt::format(
-          "report: {} is a language-model and {} a text-classifier: write one report for each kind",
-          task(run) == 0 ? run.folder : runs.front().folder, task(run) == 0 ? runs.front().folder : run.folder));
+      throw ConfigError(fmt::format("report: {} is a {} and {} a {}: write one report for each kind",
+                                    runs.front().folder, type_of(runs.front().config.model), run.folder,
+                                    type_of(run.config.model)));
 }
 
 void check_output(const std::string& output) {
@@ -52,13 +52,13 @@ void add_model_view(const ReportOptions& options, Split split, ReportedRun& repo
     std::vector<int32_t> tokens;
     if (!options.text.empty()) tokens = example_tokens(*run.tokenizer, options.text);
     try {
-      if (options.text.empty() || !run.model->is_language_model()) {
+      if (options.text.empty() || run.model->is<TextClassifier>()) {
         const auto data = open_saved_data(run);
         if (options.text.empty()) tokens = example_tokens(*data, split);
-        if (!run.model->is_language_model()) reported.evaluation = evaluate_split(run, *data, split);
+        if (run.model->is<TextClassifier>()) reported.evaluation = evaluate_split(run, *data, split);
       }
     } catch (const std::exception& error) {
-      note(run.model->is_language_model() ? "no example text" : "no confusion matrix", error);
+      note(run.model->is<TextClassifier>() ? "no confusion matrix" : "no example text", error);
     }
     reported.model = view_of(run, tokens);
   } catch (const std::exception& error) {

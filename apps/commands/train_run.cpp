@@ -5,6 +5,7 @@
 #include "apps/commands/commands.hpp"
 #include "apps/commands/options.hpp"
 #include "apps/config/config.hpp"
+#include "apps/runs/output.hpp"
 #include "apps/runs/rank_agreement.hpp"
 #include "apps/runs/run_data.hpp"
 #include "apps/runs/run_memory.hpp"
@@ -83,7 +84,7 @@ int train_run(const RunConfig& config, const TrainRunOptions& options, Communica
       throw ConfigError(memory->key + ": " + memory->message);
   reserve_product_memory();
   RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
-  model.balance_classes(data.class_counts());
+  model.prepare(data.tokenizer(), data.class_counts());
 
   const std::unique_ptr<BatchSource> valid = data.has(Split::valid) ? data.evaluation(Split::valid) : nullptr;
   TrainInputs inputs{model.task(),

@@ -135,7 +135,7 @@ ModelView view_of(const SavedRun& run, std::vector<int32_t> tokens) {
   ModelView view{words.texts, {}, 0};
   for (size_t i = 0; i < layers.size(); ++i) {
     const Array bias = model.stack().blocks()[i].mixer().position_bias(most_positions);
-    LayerView layer = view_of_layer(bias, weights[i], words, model.is_language_model());
+    LayerView layer = view_of_layer(bias, weights[i], words, model.is<LanguageModel>());
     if (layer.position_bias.empty() && layer.weights.empty()) continue;
     layer.name = fmt::format("layer {}: {}", i + 1, mixer_name(layers[i].mixer));
     if (view.layers.size() < most_layers)

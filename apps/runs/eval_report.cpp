@@ -24,10 +24,18 @@ struct Figure {
 
 std::vector<Figure> figures(const EvalReport& report) {
   std::vector<Figure> all{{"targets", static_cast<double>(report.total.targets), 0}, {"loss", report.total.loss(), 6}};
-  if (report.language_model) all.push_back({"perplexity", std::exp(report.total.loss()), 3});
+  if (report.predicts_tokens) all.push_back({"perplexity", std::exp(report.total.loss()), 3});
   if (report.bits_per_byte) all.push_back({"bits_per_byte", *report.bits_per_byte, 4});
   if (report.word_perplexity) all.push_back({"word_perplexity", *report.word_perplexity, 3});
   all.push_back({"accuracy", report.total.accuracy(), 4});
+  if (report.pairs) {
+    all.push_back({"pairs", static_cast<double>(report.pairs->pairs), 0});
+    all.push_back({"exact_match", report.pairs->exact_match, 4});
+    all.push_back({"rouge1", report.pairs->rouge.one.f1, 4});
+    all.push_back({"rouge2", report.pairs->rouge.two.f1, 4});
+    all.push_back({"rougeL", report.pairs->rouge.longest.f1, 4});
+    all.push_back({"log_probability", report.pairs->log_probability, 4});
+  }
   if (report.classification) {
     all.push_back({"macro_f1", report.classification->macro_f1(), 4});
     all.push_back({"calibration_error", report.classification->calibration_error(), 4});
@@ -89,13 +97,14 @@ void print_most_frequent_confusions(const EvalReport& report, std::ostream& out)
 
 }  // namespace
 
-EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split) {
+EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
+                          const CompletionOptions& completions) {
   EvalReport report;
   report.split = to_string(split);
   report.classes = run.classes;
   const auto source = data.evaluation(split);
-  if (run.model->is_language_model()) {
-    report.language_model = true;
+  if (!run.model->is<TextClassifier>()) {
+    report.predicts_tokens = true;
     report.total = *evaluate(run.model->task(), *source);
   } else {
     ClassifierEvaluation result =
@@ -103,7 +112,10 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
     report.total = result.total;
     report.classification = std::move(result.report);
   }
-  if (const std::optional<TextSize> text = data.text_size(split)) {
+  if (facts_of(run.config.data).has_pairs && split != Split::train)
+    report.pairs = evaluate_pairs(run, data.evaluation_pairs(split), completions);
+  // A masked language model predicts a part of the text only.
+  if (const auto text = data.text_size(split); text && !run.model->is<MaskedLanguageModel>()) {
     report.bits_per_byte = report.total.loss_sum / std::log(2.0) / static_cast<double>(text->bytes);
     if (text->words.value_or(0) > 0)
       report.word_perplexity = std::exp(report.total.loss_sum / static_cast<double>(*text->words));

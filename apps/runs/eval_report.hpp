@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/runs/pair_report.hpp"
 #include "apps/runs/run_data.hpp"
 #include "apps/runs/run_model.hpp"
 #include "train/loop/classification_report.hpp"
@@ -16,14 +17,17 @@ namespace capstan {
 struct EvalReport {
   std::string split;
   Evaluation total;
-  bool language_model = false;
+  bool predicts_tokens = false;
   std::optional<double> bits_per_byte;
   std::optional<double> word_perplexity;  // held-out text: per word, a line end counting as one
   std::optional<ClassificationReport> classification;
   std::vector<std::string> classes;  // their names
+  std::optional<PairReport> pairs;   // of data of type pairs
 };
 
-EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split);
+/// `completions`: how the completions of pairs are written.
+EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
+                          const CompletionOptions& completions = {});
 
 void print_text(const EvalReport& report, std::ostream& out);
 /// One object on one line: the figures by the names of print_text, the classes, and "confusion" (rows: true class).

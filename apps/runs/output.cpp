@@ -4,6 +4,7 @@
 
 #include <iostream>
 
+#include "core/base/error.hpp"
 #include "core/text/printable.hpp"
 
 namespace capstan {
@@ -47,6 +48,11 @@ std::streambuf* exchange_buffer(std::streambuf* buffer) {
 }
 
 }  // namespace
+
+void flush_output() {
+  if (!std::cout.flush())
+    throw Error("cannot write to standard output: the disk may be full, or the reading program may have ended");
+}
 
 PrintableOutput::PrintableOutput() {
   if (isatty(STDOUT_FILENO) == 0) return;

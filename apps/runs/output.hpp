@@ -7,6 +7,9 @@
 
 namespace capstan {
 
+/// Throws Error when writing to standard output failed (a full disk).
+void flush_output();
+
 /// While it lives, std::cout is printable if standard output is a terminal.
 class PrintableOutput {
  public:

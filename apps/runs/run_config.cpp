@@ -8,6 +8,7 @@ namespace capstan {
 namespace {
 
 bool is_language_model(const RunConfig& config) { return std::holds_alternative<LanguageModelConfig>(config.model); }
+bool is_text_classifier(const RunConfig& config) { return std::holds_alternative<TextClassifierConfig>(config.model); }
 
 /// Why a name does not lead to a folder below that of all runs; empty if it does.
 std::string name_problem(const std::string& name) {
@@ -31,6 +32,10 @@ const ModelConfig& model_of(const RunConfig& config) {
 
 }  // namespace
 
+const char* type_of(const TaskConfig& config) {
+  return std::visit([](const auto& model) { return std::decay_t<decltype(model)>::type_name; }, config);
+}
+
 RunConfig::RunConfig() = default;
 RunConfig::RunConfig(const RunConfig&) = default;
 RunConfig::RunConfig(RunConfig&&) noexcept = default;
@@ -42,9 +47,14 @@ void validate(const RunConfig& config, Problems& problems) {
   if (const std::string problem = name_problem(config.name); !config.name.empty() && !problem.empty())
     problems.add("name", problem);
   const SourceFacts data = facts_of(config.data);
-  if (!data.has_labels && !is_language_model(config))
+  if (!data.has_labels && is_text_classifier(config))
     problems.add("data.type", fmt::format("{} has no labels: a text-classifier needs data of type {}",
                                           type_of(config.data), source_types(true)));
+  if (data.has_pairs && !is_language_model(config) && !is_text_classifier(config))
+    problems.add("data.type", fmt::format("{} are for a language-model", type_of(config.data)));
+  const auto* const causal = std::get_if<LanguageModelConfig>(&config.model);
+  if (causal != nullptr && causal->prefix != PrefixRule::causal && !data.has_pairs)
+    problems.add("model.prefix", "only data of type pairs have sources to be read as a whole");
   if (data.has_labels && is_language_model(config))
     problems.add("data.type", fmt::format("a language-model needs data of type {}", source_types(false)));
   if (const auto limit = position_limit(model_of(config))) {

@@ -13,7 +13,10 @@
 namespace capstan {
 
 /// YAML: model: {type: language-model, ...}.
-using TaskConfig = std::variant<LanguageModelConfig, TextClassifierConfig>;
+using TaskConfig = std::variant<LanguageModelConfig, TextClassifierConfig, MaskedLanguageModelConfig>;
+
+/// The name of the model's type in YAML.
+const char* type_of(const TaskConfig& config);
 
 struct RunConfig {
   RunConfig();

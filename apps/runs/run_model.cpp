@@ -1,5 +1,6 @@
 #include "apps/runs/run_model.hpp"
 
+#include <algorithm>
 #include <sstream>
 
 #include "apps/config/config.hpp"
@@ -14,57 +15,71 @@ namespace fs = std::filesystem;
 RunModel::RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes, ParamMemory memory)
     : params_(memory), name_(config.name) {
   const Scope scope(params_, static_cast<uint64_t>(config.seed));
-  if (const auto* model = std::get_if<LanguageModelConfig>(&config.model)) {
-    language_model_ = std::make_unique<LanguageModel>(scope, *model, vocabulary);
-  } else {
-    text_classifier_ =
-        std::make_unique<TextClassifier>(scope, std::get<TextClassifierConfig>(config.model), vocabulary, classes);
-  }
+  if (const auto* model = std::get_if<LanguageModelConfig>(&config.model))
+    model_ = std::make_unique<LanguageModel>(scope, *model, vocabulary);
+  else if (const auto* masked = std::get_if<MaskedLanguageModelConfig>(&config.model))
+    model_ = std::make_unique<MaskedLanguageModel>(
+        scope, *masked, vocabulary, std::max<int64_t>(1, vocabulary - facts_of(config.data).added_tokens));
+  else
+    model_ = std::make_unique<TextClassifier>(scope, std::get<TextClassifierConfig>(config.model), vocabulary, classes);
   params_.finalize();
 }
 
 const Task& RunModel::task() const {
-  if (language_model_) return *language_model_;
-  return *text_classifier_;
+  return std::visit([](const auto& model) -> const Task& { return *model; }, model_);
 }
 
-const LanguageModel& RunModel::language_model() const {
-  if (!language_model_)
-    throw Error(fmt::format(
-        "the run {} is a text-classifier, but this needs a language-model; for classifiers, use capstan predict",
-        name_));
-  return *language_model_;
+template <class Model>
+const Model& RunModel::get(const char* needed) const {
+  if (const auto* const model = std::get_if<std::unique_ptr<Model>>(&model_)) return **model;
+  const char* const type = is<LanguageModel>()    ? LanguageModelConfig::type_name
+                           : is<TextClassifier>() ? TextClassifierConfig::type_name
+                                                  : MaskedLanguageModelConfig::type_name;
+  throw Error(fmt::format("the run {} is a {}, but this needs a {}; for a {}, use {}", name_, type, needed, type,
+                          is<LanguageModel>() ? "capstan generate" : "capstan predict"));
 }
 
-const TextClassifier& RunModel::text_classifier() const {
-  if (!text_classifier_)
-    throw Error(fmt::format(
-        "the run {} is a language-model, but this needs a text-classifier; for language models, use capstan generate",
-        name_));
-  return *text_classifier_;
+const LanguageModel& RunModel::language_model() const { return get<LanguageModel>(LanguageModelConfig::type_name); }
+const TextClassifier& RunModel::text_classifier() const { return get<TextClassifier>(TextClassifierConfig::type_name); }
+const MaskedLanguageModel& RunModel::masked_language_model() const {
+  return get<MaskedLanguageModel>(MaskedLanguageModelConfig::type_name);
+}
+
+void RunModel::prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts) {
+  if (auto* const classifier = std::get_if<std::unique_ptr<TextClassifier>>(&model_))
+    if (!class_counts.empty()) (*classifier)->balance(class_counts);
+  if (auto* const masked = std::get_if<std::unique_ptr<MaskedLanguageModel>>(&model_))
+    if ((*masked)->masking().needs_words()) (*masked)->masking().set_words(word_edges(tokenizer));
 }
 
 std::optional<int64_t> RunModel::position_limit() const {
-  return language_model_ ? language_model_->position_limit() : text_classifier_->position_limit();
+  return std::visit([](const auto& model) { return model->position_limit(); }, model_);
 }
 
 ModelSummary RunModel::summary(int64_t length) const {
-  return language_model_ ? summarize(*language_model_, params_, length) : summarize(*text_classifier_, params_, length);
+  return std::visit([&](const auto& model) { return summarize(*model, params_, length); }, model_);
 }
 
 double RunModel::kept_bytes(int64_t length) const {
-  return language_model_ ? capstan::kept_bytes(*language_model_, params_, length)
-                         : capstan::kept_bytes(*text_classifier_, params_, length);
+  return std::visit([&](const auto& model) { return capstan::kept_bytes(*model, params_, length); }, model_);
 }
 
-const Stack& RunModel::stack() const { return language_model_ ? language_model_->stack() : text_classifier_->stack(); }
+const Stack& RunModel::stack() const {
+  return std::visit([](const auto& model) -> const Stack& { return model->stack(); }, model_);
+}
 
 std::vector<std::vector<MixingWeights>> RunModel::mixing_weights(const Ids& tokens) const {
   const Context context = Context::evaluation(tokens.dim(0), tokens.dim(1));
-  return language_model_ ? stack().mixing_weights(tokens, context) : text_classifier_->mixing_weights(tokens, context);
+  return is<TextClassifier>() ? text_classifier().mixing_weights(tokens, context)
+                              : stack().mixing_weights(tokens, context);
 }
 
 namespace {
+
+/// Letters, digits, and all of UTF-8 beyond ASCII: as the word tokenizer sees them.
+bool is_word_byte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || static_cast<uint8_t>(c) >= 0x80;
+}
 
 /// A file that every run has.
 std::string read_run_file(const fs::path& path) {
@@ -101,6 +116,20 @@ void check_trained_with(const SavedRun& run) {
 }
 
 }  // namespace
+
+WordEdges word_edges(const Tokenizer& tokenizer) {
+  const auto size = static_cast<size_t>(tokenizer.vocabulary_size());
+  WordEdges edges{std::vector<bool>(size, false), std::vector<bool>(size, false)};
+  const std::optional<int32_t> unknown = tokenizer.unknown_token();
+  for (size_t id = 0; id < size; ++id) {
+    // Not the first of a line, where the blank before a word would be left out.
+    const std::string text = tokenizer.piece(static_cast<int32_t>(id), 0);
+    if (text.empty() || unknown == static_cast<int32_t>(id)) continue;
+    edges.begins[id] = is_word_byte(text.front());
+    edges.ends[id] = is_word_byte(text.back());
+  }
+  return edges;
+}
 
 int64_t model_vocabulary(const RunConfig& config, const Tokenizer& tokenizer) {
   return tokenizer.vocabulary_size() + facts_of(config.data).added_tokens;
@@ -146,6 +175,7 @@ SavedRun open_run(const fs::path& where) {
   run.model = std::make_unique<RunModel>(run.config, model_vocabulary(run.config, *run.tokenizer),
                                          static_cast<int64_t>(run.classes.size()));
   load_model(run.weights, run.model->params());
+  run.model->prepare(*run.tokenizer);
   return run;
 }
 

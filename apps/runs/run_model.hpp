@@ -14,7 +14,7 @@
 
 namespace capstan {
 
-/// A model with its parameters; one of the two pointers is set.
+/// A model with its parameters.
 class RunModel {
  public:
   /// With ParamMemory::none it only tells sizes and costs.
@@ -25,12 +25,15 @@ class RunModel {
   const Task& task() const;
   /// Throws Error naming the kind that is needed when the model is of the other kind.
   const LanguageModel& language_model() const;
+  const MaskedLanguageModel& masked_language_model() const;
   const TextClassifier& text_classifier() const;
-  /// Sets balanced class weights; does nothing for other class weights and for language models.
-  void balance_classes(const std::vector<int64_t>& class_counts) {
-    if (text_classifier_) text_classifier_->balance(class_counts);
+  /// Tells the model what it has to know of the data before its loss is computed: the training examples of each class
+  /// for balanced class weights (none: they are not balanced), the words for a masking of whole words.
+  void prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts = {});
+  template <class Model>
+  bool is() const {
+    return std::holds_alternative<std::unique_ptr<Model>>(model_);
   }
-  bool is_language_model() const { return language_model_ != nullptr; }
   std::optional<int64_t> position_limit() const;
   ModelSummary summary(int64_t length) const;
   /// Per token of texts of this length, as kept_bytes() in models/summary.hpp.
@@ -40,11 +43,17 @@ class RunModel {
   std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens) const;
 
  private:
+  template <class Model>
+  const Model& get(const char* needed) const;
+
   ParamStore params_;
   std::string name_;  // the run's
-  std::unique_ptr<LanguageModel> language_model_;
-  std::unique_ptr<TextClassifier> text_classifier_;
+  std::variant<std::unique_ptr<LanguageModel>, std::unique_ptr<TextClassifier>, std::unique_ptr<MaskedLanguageModel>>
+      model_;
 };
+
+/// Where words begin and end in the tokens of a vocabulary.
+WordEdges word_edges(const Tokenizer& tokenizer);
 
 /// Number of token ids of a run: those of its tokenizer and those that the data adds.
 int64_t model_vocabulary(const RunConfig& config, const Tokenizer& tokenizer);

@@ -56,7 +56,7 @@ int score(const std::string& folder) {
     if (line.empty()) continue;
     if (!fits(run, line)) {
       std::printf("longer than the model's positions\t%s\n", line.c_str());
-    } else if (run.model->is_language_model()) {
+    } else if (run.model->is<capstan::LanguageModel>()) {
       print_bits(run, line);
     } else {
       print_probabilities(run, line);

@@ -39,6 +39,8 @@ std::vector<Kind> make_training_kinds() {
       training("full", "classifier.yaml", {"train.batch_tokens=48", "train.optimizer.type=sgd", "train.lr=0.05"}),
       training("muon", "lm.yaml", {"train.optimizer.type=muon", mixer("{type: flash, chunk: 8, key_dim: 8}")}),
       training("recall", "recall.yaml", {}),
+      training("masked", "masked.yaml", {"model.masking.whole_words=true", "train.accumulate=2"}),
+      training("pairs", "pairs.yaml", {"model.prefix=bidirectional", mixer("{type: gau, key_dim: 8}")}),
       training("listops", "listops.yaml", {"train.optimizer.type=lion"}),
       training("bf16", "lm.yaml", {"train.precision=bf16", mixer("{type: gau, key_dim: 8}")}),
       training("often", "lm.yaml", {"train.save_every=1", "train.keep_last=1"}),
@@ -78,6 +80,8 @@ std::vector<Kind> make_all_kinds() {
     kinds.push_back(resumed(trained(name)));
   kinds.push_back(reading("eval", {"eval", "runs/cached", "--split", "valid"}, trained("cached")));
   kinds.push_back(reading("predict", {"predict", "runs/ngrams", "lines.txt"}, trained("ngrams")));
+  kinds.push_back(reading("score", {"score", "runs/averaged", "lines.txt"}, trained("averaged")));
+  kinds.push_back(reading("embed", {"embed", "runs/ngrams", "lines.txt"}, trained("ngrams")));
   kinds.push_back(
       reading("generate", {"generate", "runs/averaged", "-n", "20", "--prompt", "the "}, trained("averaged")));
   kinds.push_back(reading("compare", {"compare", "runs/averaged"}, trained("averaged")));
@@ -164,6 +168,18 @@ void write_inputs(const Workplace& place) {
   place.write("listops.yaml",
               "name: listops\ndata: {type: listops, train: 30, valid: 10, test: 10, min_length: 4, max_length: 16}\n" +
                   classifier.substr(classifier.find("model:")));
+  std::string masked = model;
+  masked.replace(masked.find("language-model"), 0, "masked-");
+  place.write("masked.yaml",
+              "name: masked\n" + lm.substr(lm.find("data:"), lm.find("model:") - lm.find("data:")) + masked);
+  place.write(
+      "pairs.yaml",
+      "name: pairs\ndata: {type: pairs, train: [pairs.tsv], valid_fraction: 0.2, max_length: 32, max_source: 8, "
+      "tokenizer: char}\n" +
+          model);
+  std::string pairs;
+  for (int i = 10; i < 70; ++i) pairs += std::to_string(i) + "\t" + std::to_string(7 * i % 50) + "\n";
+  place.write("pairs.tsv", pairs);
   place.write("lines.txt", "a fine day\nsad night!\ndull\n");
 }
 
