@@ -41,6 +41,7 @@ int embed(EmbedOptions options) {
   set_threads(static_cast<int>(run.config.threads));
   reserve_product_memory();
   options.input.utf8 = run.tokenizer->needs_utf8();
+  options.input.command = fmt::format("capstan embed {}", options.run);
   TextInput input(options.input, run.config.data);
   std::vector<InputText> texts;
   std::vector<float> all;

@@ -19,6 +19,7 @@ int predict(PredictOptions options) {
   const std::unique_ptr<Predictor> predictor = make_predictor(run, options);
   options.input.labels = options.errors;
   options.input.utf8 = run.tokenizer->needs_utf8();
+  options.input.command = fmt::format("capstan predict {}", options.run);
   TextInput input(options.input, run.config.data);
   predictor->print_header();
   try {

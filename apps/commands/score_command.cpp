@@ -71,6 +71,7 @@ int score(ScoreOptions options) {
     if (options.input.format == "auto" && options.input.file == "-") options.input.format = "tsv";
   }
   options.input.utf8 = run.tokenizer->needs_utf8();
+  options.input.command = fmt::format("capstan score {}", options.run);
   TextInput input(options.input, run.config.data);
   if (options.format == "tsv") std::cout << "log_probability\tper_token\ttokens\n";
   std::vector<InputText> texts;
@@ -109,7 +110,8 @@ void add_score_command(CommandParser& cli, const Choose& choose) {
       "if\n"
       "the model knows documents. A model that was trained on pairs reads pairs and scores the target after its "
       "source.\n"
-      "For example:  echo \"The tape turns.\" | capstan score runs/quickstart-lm");
+      "For example:  capstan score runs/quickstart-lm texts.txt\n"
+      "              echo \"The tape turns.\" | capstan score runs/quickstart-lm");
   command->callback([options, choose] { choose([options] { return score(*options); }); });
 }
 
