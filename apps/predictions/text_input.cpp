@@ -78,7 +78,8 @@ void TextInput::open() {
     throw Error(
         fmt::format("{} is a folder: give a file with one text per line, or - for standard input", options_.file));
   if (!std::filesystem::exists(options_.file, unknown))
-    throw Error(fmt::format("{}: no such file; to give a text itself: echo TEXT | capstan ... RUN", options_.file));
+    throw Error(
+        fmt::format("{}: no such file; to give a text itself: echo TEXT | {}", options_.file, options_.command));
   if (table_) return;
   file_.open(options_.file, std::ios::binary);
   if (!file_) throw_file_error("read", options_.file, errno);

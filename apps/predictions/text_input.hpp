@@ -25,6 +25,7 @@ struct TextInputOptions {
       "auto";           // lines, tsv, csv or jsonl; auto: csv and jsonl by the name of the file, otherwise lines
   bool labels = false;  // tables only
   bool utf8 = false;    // refuse other text
+  std::string command;  // that reads the texts, for messages: capstan predict RUN
 };
 
 /// Lines are read as they are needed, tables as a whole. Throws Error for a file that cannot be read, naming the remedy, and
