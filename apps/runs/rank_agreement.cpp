@@ -78,9 +78,8 @@ int threads_of_rank(Communicator& ranks, int64_t threads) {
   if (threads > 0 || ranks.size() == 1) return static_cast<int>(threads);
   const std::vector<std::string> all = ranks.gather(allowed_cpus());
   const std::string& mine = all[static_cast<size_t>(ranks.rank())];
-  const auto sharing =
-      std::count_if(ranks.neighbours().begin(), ranks.neighbours().end(),
-                    [&](int rank) { return all[static_cast<size_t>(rank)] == mine; });
+  const auto sharing = std::count_if(ranks.neighbours().begin(), ranks.neighbours().end(),
+                                     [&](int rank) { return all[static_cast<size_t>(rank)] == mine; });
   set_threads(0);
   return std::max(1, capstan::threads() / static_cast<int>(sharing));
 }
@@ -95,12 +94,13 @@ void require_same_program(Communicator& ranks, const RunConfig& config, bool mix
   if (kernels.empty()) return;
   const std::string text = join_first(kernels, "; ");
   if (!mixed_kernels)
-    throw Error(fmt::format("the ranks compute with different kernels, which round differently: {}; use machines of one "
-                            "kind, or give all of them the same CAPSTAN_CPU and OPENBLAS_CORETYPE; with "
-                            "--allow-mixed-kernels they train all the same, but results depend on which rank computes what",
-                            text));
-  log_warning(fmt::format("the ranks compute with different kernels, so that results depend on which of them computes what: {}",
-                          text));
+    throw Error(
+        fmt::format("the ranks compute with different kernels, which round differently: {}; use machines of one "
+                    "kind, or give all of them the same CAPSTAN_CPU and OPENBLAS_CORETYPE; with "
+                    "--allow-mixed-kernels they train all the same, but results depend on which rank computes what",
+                    text));
+  log_warning(fmt::format(
+      "the ranks compute with different kernels, so that results depend on which of them computes what: {}", text));
 }
 
 void require_same_data(Communicator& ranks, const Identity& identity) {

@@ -62,7 +62,8 @@ void convert(const unsigned char* bytes, int64_t count, T* out, const Convert& t
 
 template <class T>
 void copy_elements(const FileTensor& tensor, int64_t begin, int64_t end, T* out) {
-  check(begin >= 0 && begin <= end && end <= tensor.size, "safetensors: elements [{}, {}) of {}", begin, end, tensor.size);
+  check(begin >= 0 && begin <= end && end <= tensor.size, "safetensors: elements [{}, {}) of {}", begin, end,
+        tensor.size);
   const unsigned char* const bytes = tensor.bytes + begin * byte_size(tensor.dtype);
   const int64_t count = end - begin;
   const auto same = [](auto stored) { return stored; };

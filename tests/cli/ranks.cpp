@@ -21,7 +21,8 @@ std::string find_mpirun() {
 
 /// Open MPI asks root for its consent, and for each process a core of its own; its Ctrl-C leaves a second to save.
 void allow_here() {
-  for (const char* const name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"})
+  for (const char* const name :
+       {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"})
     setenv(name, "1", 0);
   setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
 }

@@ -16,9 +16,9 @@ const std::vector<Training>& rank_trainings() {
   static const std::vector<Training> list = {
       {"language model",
        "lm.yaml",
-       {"train.lanes=8", "train.batch_size=9", "train.ema_decay=0.98", "train.accumulate=2", "train.micro_batch_tokens=64",
-        "train.precision=bf16", "model.ngram_embedding.orders=[2]", "model.ngram_embedding.buckets=300",
-        "train.steps=10", "train.valid_every=5", "train.save_every=4"}},
+       {"train.lanes=8", "train.batch_size=9", "train.ema_decay=0.98", "train.accumulate=2",
+        "train.micro_batch_tokens=64", "train.precision=bf16", "model.ngram_embedding.orders=[2]",
+        "model.ngram_embedding.buckets=300", "train.steps=10", "train.valid_every=5", "train.save_every=4"}},
       {"classifier",
        "classifier.yaml",
        {"train.lanes=8", "train.batch_size=9", "train.optimizer.type=muon", "model.recompute=true",
@@ -76,7 +76,8 @@ TEST_CASE("a rank that is killed ends the job; any other number of ranks goes on
   const Workplace place;
   write_samples(place);
   Training training = rank_trainings().back();
-  training.overrides.insert(training.overrides.end(), {"train.steps=60", "train.log_every=1", "train.schedule.shape=constant"});
+  training.overrides.insert(training.overrides.end(),
+                            {"train.steps=60", "train.log_every=1", "train.schedule.shape=constant"});
   REQUIRE(run(place, train_command(training, "one")).code == 0);
   {
     Process job(place, mpirun(3, train_command(training, "broken")));
@@ -113,7 +114,8 @@ TEST_CASE("ranks that do not fit together are refused, both by name") {
   copy_files(program_path(), place / "capstan");
   place.write("capstan", place.read("capstan") + " ");
   const std::string folder = "folder=" + (place / "runs").string();
-  const std::vector<std::string> train{program_path(), "train", "--config", "lm.yaml", "--set", "train.lanes=4", folder};
+  const std::vector<std::string> train{program_path(), "train",         "--config", "lm.yaml",
+                                       "--set",        "train.lanes=4", folder};
   const auto with = [&](const std::vector<std::string>& front, const std::vector<std::string>& back) {
     std::vector<std::string> words = front;
     words.insert(words.end(), train.begin(), train.end());

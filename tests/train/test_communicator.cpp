@@ -42,7 +42,8 @@ TEST_CASE("every rank gathers what all give, and gets what the first one broadca
 TEST_CASE("a rank that does not answer is named") {
   const std::string message = message_of([] {
     run_ranks(
-        3, [](Communicator& ranks) {
+        3,
+        [](Communicator& ranks) {
           if (ranks.rank() == 2) return;  // without a word
           ranks.barrier();
         },
@@ -101,7 +102,8 @@ TEST_CASE("the nodes of all ranks are all lanes, and finish the same tree whatev
         while (width < node.size()) width *= 2;
         texts.push_back(sum(node.begin, width));
       }
-      tree.finish(nodes, [&](size_t left, size_t right) { texts[left] = "(" + texts[left] + "+" + texts[right] + ")"; });
+      tree.finish(nodes,
+                  [&](size_t left, size_t right) { texts[left] = "(" + texts[left] + "+" + texts[right] + ")"; });
       if (ranks == 1) expected = texts.front();
       CHECK(texts.front() == expected);
     }

@@ -146,8 +146,8 @@ TEST_CASE("ranks and threads do not change the bits: recompute, micro-batches, a
   config.micro_batch_tokens = longest;
   config.accumulate = 3;
   config.grad_clip = 0.1;
-  for (const OptimizerConfig& optimizer :
-       {OptimizerConfig{AdamWConfig{}}, OptimizerConfig{SgdConfig{}}, OptimizerConfig{LionConfig{}}, OptimizerConfig{MuonConfig{}}}) {
+  for (const OptimizerConfig& optimizer : {OptimizerConfig{AdamWConfig{}}, OptimizerConfig{SgdConfig{}},
+                                           OptimizerConfig{LionConfig{}}, OptimizerConfig{MuonConfig{}}}) {
     config.optimizer = optimizer;
     check_same_files(some_sizes, make, data, held_out, config);
   }
@@ -237,8 +237,7 @@ TEST_CASE("more ranks than lanes are refused; batches of fewer lanes than ranks 
   config.steps = 2;
   config.lanes = 1;
   const TemporaryFolder folder;
-  const std::string message =
-      message_of([&] { train_in(folder / "run", 2, 1, make, data, held_out, config); });
+  const std::string message = message_of([&] { train_in(folder / "run", 2, 1, make, data, held_out, config); });
   INFO(message);
   CHECK(contains(message, "train.lanes: 1"));
   CHECK(contains(message, "Set train.lanes to 2"));

@@ -21,11 +21,11 @@ class LaneTree {
   int64_t lanes() const { return lanes_; }
 
   /// The lanes of one of `ranks` ranks: contiguous, as many for each as possible.
-  LaneRange lanes_of(int64_t rank, int64_t ranks) const {
-    return {lanes_ * rank / ranks, lanes_ * (rank + 1) / ranks};
-  }
+  LaneRange lanes_of(int64_t rank, int64_t ranks) const { return {lanes_ * rank / ranks, lanes_ * (rank + 1) / ranks}; }
   /// The lanes below the node of `width` (a power of two) that begins at `first`.
-  LaneRange node(int64_t first, int64_t width) const { return {first, first + width < lanes_ ? first + width : lanes_}; }
+  LaneRange node(int64_t first, int64_t width) const {
+    return {first, first + width < lanes_ ? first + width : lanes_};
+  }
 
   /// The nodes that are left when everything within the range is added up that is at most half of the tree, ascending.
   /// They are O(log lanes).

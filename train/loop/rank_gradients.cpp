@@ -172,7 +172,8 @@ void RankGradients::reduce_dense(std::vector<Lanes::Node>& nodes, const std::vec
     Arrivals& next = window.front();
     ranks_.wait(next.pending);
     const int64_t count = next.elements.size();
-    tree.finish(lanes, [&](size_t left, size_t right) { kernels::add_into(next.nodes[left], next.nodes[right], count); });
+    tree.finish(lanes,
+                [&](size_t left, size_t right) { kernels::add_into(next.nodes[left], next.nodes[right], count); });
     kernels::add_into(params_.grads() + next.elements.begin, next.nodes.front(), count);
     window.erase(window.begin());
     if (begun < buckets_of(own)) begin_next();
@@ -296,8 +297,9 @@ void RankGradients::reduce_tables(std::vector<Lanes::Node>& nodes, const std::ve
     const auto t = static_cast<size_t>(table->table);
     std::vector<RowGrads> grads;
     for (std::vector<Rows>& of_source : arrived)
-      grads.push_back(of_source[t].rows.empty() ? RowGrads()
-                                                : RowGrads(std::move(of_source[t].rows), std::move(of_source[t].values)));
+      grads.push_back(of_source[t].rows.empty()
+                          ? RowGrads()
+                          : RowGrads(std::move(of_source[t].rows), std::move(of_source[t].values)));
     tree.finish(lanes, [&](size_t left, size_t right) { grads[left].add(std::move(grads[right])); });
     params_.row_grads(*table).add(std::move(grads.front()));
   }
@@ -309,7 +311,8 @@ double RankGradients::norm(double scale) {
   const std::vector<double> mine = squares_of_pieces(params_, shares_, ranks_.rank());
   const ProfileSpan span("wait for ranks", Pass::none);
   std::vector<std::vector<double>> all;
-  for (const std::string& text : ranks_.gather({reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double)})) {
+  for (const std::string& text :
+       ranks_.gather({reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double)})) {
     all.emplace_back(text.size() / sizeof(double));
     if (!text.empty()) std::memcpy(all.back().data(), text.data(), text.size());
   }
@@ -333,8 +336,7 @@ void RankGradients::gather_dense() {
     const Elements part = shares_.part(0, rank);
     for (int64_t index = 0; index < buckets_of(part); ++index) {
       const Elements piece = bucket_of(part, index);
-      if (rank != me)
-        pending.push_back(ranks_.receive(rank, params_.values() + piece.begin, bytes_of(piece.size())));
+      if (rank != me) pending.push_back(ranks_.receive(rank, params_.values() + piece.begin, bytes_of(piece.size())));
     }
   }
   const Elements own = shares_.part(0, me);

@@ -33,7 +33,8 @@ ParamPart<const real> OptimizerState::of(const Param& param) const {
   for (const Piece& piece : pieces_) {
     const Elements here = common({piece.begin, piece.end}, {param.offset, param.offset + param.var.size()});
     if (here.size() > 0)
-      return {block_.data() + piece.at + (here.begin - piece.begin), here.begin - param.offset, here.end - param.offset};
+      return {block_.data() + piece.at + (here.begin - piece.begin), here.begin - param.offset,
+              here.end - param.offset};
   }
   return {};
 }

@@ -184,13 +184,14 @@ void Communicator::gather_blocks(void* all, size_t block) {
   std::memcpy(known.data(), blocks + block * static_cast<size_t>(rank_), block);
   for (int count = 1; count < size_; count *= 2) {
     const size_t bytes = block * static_cast<size_t>(std::min(count, size_ - count));
-    std::vector<Pending> both{receive((rank_ + count) % size_, known.data() + block * static_cast<size_t>(count), bytes),
-                              send((rank_ + size_ - count) % size_, known.data(), bytes)};
+    std::vector<Pending> both{
+        receive((rank_ + count) % size_, known.data() + block * static_cast<size_t>(count), bytes),
+        send((rank_ + size_ - count) % size_, known.data(), bytes)};
     wait(both);
   }
   for (int i = 0; i < size_; ++i)
-    std::memcpy(blocks + block * static_cast<size_t>((rank_ + i) % size_), known.data() + block * static_cast<size_t>(i),
-                block);
+    std::memcpy(blocks + block * static_cast<size_t>((rank_ + i) % size_),
+                known.data() + block * static_cast<size_t>(i), block);
 }
 
 std::vector<std::string> Communicator::gather(std::string_view mine) {

@@ -35,10 +35,12 @@ std::unique_ptr<Transport> open_plugin() {
     problems.emplace_back(problem != nullptr ? problem : place + " cannot be loaded");
   }
   if (library == nullptr)
-    throw Error(fmt::format(
-        "MPI is needed to train with several processes, but its plugin cannot be loaded: {}. Install an MPI library (for "
-        "the Debian package: libopenmpi3) or build Capstan where mpicxx is installed (libopenmpi-dev); {} names a plugin",
-        join(problems, "; "), plugin_variable));
+    throw Error(
+        fmt::format("MPI is needed to train with several processes, but its plugin cannot be loaded: {}. Install an "
+                    "MPI library (for "
+                    "the Debian package: libopenmpi3) or build Capstan where mpicxx is installed (libopenmpi-dev); {} "
+                    "names a plugin",
+                    join(problems, "; "), plugin_variable));
   const auto version = reinterpret_cast<TransportVersion>(::dlsym(library, transport_version_name));
   const auto open = reinterpret_cast<OpenTransport>(::dlsym(library, open_transport_name));
   if (version == nullptr || open == nullptr || version() != Transport::version)
@@ -68,11 +70,13 @@ std::unique_ptr<Communicator> open_ranks(const RankOptions& options) {
   if (!options.mpi && (!launch || launch->processes == 1)) return std::make_unique<Communicator>();
   std::unique_ptr<Transport> transport = open_plugin();
   if (launch && launch->processes != transport->size())
-    throw Error(fmt::format(
-        "this is one of {} processes ({}), but {} knows of {}: the launcher belongs to another MPI than Capstan's plugin. "
-        "Use its mpirun, with srun one of the types that `srun --mpi=list` shows (--mpi=pmix for Open MPI, --mpi=pmi2 for "
-        "MPICH), or name the other plugin in {}",
-        launch->processes, launch->told_by, transport->library(), transport->size(), plugin_variable));
+    throw Error(
+        fmt::format("this is one of {} processes ({}), but {} knows of {}: the launcher belongs to another MPI than "
+                    "Capstan's plugin. "
+                    "Use its mpirun, with srun one of the types that `srun --mpi=list` shows (--mpi=pmix for Open MPI, "
+                    "--mpi=pmi2 for "
+                    "MPICH), or name the other plugin in {}",
+                    launch->processes, launch->told_by, transport->library(), transport->size(), plugin_variable));
   return std::make_unique<Communicator>(std::move(transport), options.timeout);
 }
 

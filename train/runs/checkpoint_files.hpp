@@ -22,8 +22,8 @@ struct RunParts {
   Optimizer& optimizer;
   WeightAverage* average;  // null: off
   RunState& state;
-  Communicator* ranks = nullptr;         // null: one process
-  std::vector<Elements> owned = {};      // with several ranks: what this one owns of the parameters
+  Communicator* ranks = nullptr;     // null: one process
+  std::vector<Elements> owned = {};  // with several ranks: what this one owns of the parameters
 };
 
 /// Writes and syncs all files. All ranks call it; each writes what it owns into the files that rank 0 has made, and all

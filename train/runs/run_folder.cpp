@@ -39,9 +39,10 @@ void check_shared(const std::filesystem::path& folder, Communicator& ranks) {
   if (ranks.first()) remove_tree(path);
   for (int rank = 0; rank < ranks.size(); ++rank)
     if (seen[static_cast<size_t>(rank)] == 0)
-      throw Error(fmt::format("{}: this folder of {} is not the one of {}: all ranks write into the run's folder; put it "
-                              "on a file system that all machines share (key folder)",
-                              folder.string(), ranks.name_of(rank), ranks.name_of(0)));
+      throw Error(
+          fmt::format("{}: this folder of {} is not the one of {}: all ranks write into the run's folder; put it "
+                      "on a file system that all machines share (key folder)",
+                      folder.string(), ranks.name_of(rank), ranks.name_of(0)));
 }
 
 }  // namespace

@@ -81,7 +81,8 @@ TEST_CASE("safetensors: a file that several write in parts is that of a single w
   const std::vector<int32_t> c = {-1, 1 << 30};
   const ScratchFile file;
   const SafetensorsParts parts(
-      file.path, {{"a", DType::f32, {2, 3}, nullptr}, {"b", DType::f64, {2}, nullptr}, {"c", DType::i32, {2, 1}, nullptr}},
+      file.path,
+      {{"a", DType::f32, {2, 3}, nullptr}, {"b", DType::f64, {2}, nullptr}, {"c", DType::i32, {2, 1}, nullptr}},
       {{"note", "x"}});
   parts.create();
   parts.write({{"c", 0, 2, c.data()}, {"a", 4, 6, a.data() + 4}});
