@@ -1,7 +1,6 @@
 #include <unistd.h>
 
 #include <iostream>
-#include <iterator>
 #include <memory>
 
 #include "apps/commands/command_parser.hpp"
@@ -158,11 +157,12 @@ void answer_lines(Continuation& continuation) {
   }
 }
 
-/// The text of --prompt or --prompt-file. The end of a file's last line is not part of it.
+/// The text of --prompt or --prompt-file. At most 64 million bytes; the end of a file's last line is not
+/// part of it.
 std::string prompt_text(const GenerateCommandOptions& options) {
   if (options.prompt_file.empty()) return options.prompt;
-  std::string text = options.prompt_file == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {})
-                                                : read_text_file(options.prompt_file);
+  std::string text = options.prompt_file == "-" ? read_all(std::cin, "stdin", size_t{1} << 26)
+                                                : read_text_file(options.prompt_file, 64);
   if (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
 }

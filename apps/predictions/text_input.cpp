@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <iostream>
-#include <iterator>
 #include <optional>
 
 #include "core/base/error.hpp"
@@ -92,7 +91,7 @@ void TextInput::open() {
 void TextInput::read_rows(TableFormat format) {
   std::string content;
   if (options_.file == "-")
-    content.assign(std::istreambuf_iterator<char>(std::cin), {});
+    content = read_all(std::cin, name_, static_cast<size_t>(usual_max_file_mb) * 1000000);
   else
     content = read_text_file(options_.file);
   BadRows bad(OnError::stop);

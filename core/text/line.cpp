@@ -21,4 +21,18 @@ bool read_line(std::istream& in, std::string& line, size_t most) {
   }
 }
 
+std::string read_all(std::istream& in, const std::string& name, size_t most) {
+  std::string text;
+  constexpr size_t block = size_t{1} << 16;
+  while (in) {
+    const size_t before = text.size();
+    text.resize(before + block);
+    in.read(text.data() + before, static_cast<std::streamsize>(block));
+    text.resize(before + static_cast<size_t>(in.gcount()));
+    if (text.size() > most)
+      throw Error(fmt::format("{}: more than {} million bytes; give less at a time", name, most / 1000000));
+  }
+  return text;
+}
+
 }  // namespace capstan

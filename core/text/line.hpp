@@ -11,4 +11,7 @@ namespace capstan {
 /// /dev/zero has no line's end, and would fill the memory.
 bool read_line(std::istream& in, std::string& line, size_t most = size_t{1} << 26);
 
+/// All that is left of the input. Throws Error for more than `most` bytes; `name` is what the input is called.
+std::string read_all(std::istream& in, const std::string& name, size_t most);
+
 }  // namespace capstan

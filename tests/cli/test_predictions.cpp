@@ -312,6 +312,9 @@ TEST_CASE("generate: prompts from files and lines, several samples, no unknown w
                         2,
                         {"--prompt-file"}});
   check_refused(place, {"no file", {}, {"generate", "runs/lm", "--prompt-file", "none.txt"}, 1, {"none.txt"}});
+  const Outcome endless = run_shell(place, "\"$capstan\" generate runs/lm --prompt-file - </dev/zero");
+  CHECK(endless.code == 1);
+  CHECK(contains(endless.err, "stdin: more than 67 million bytes"));
 }
 
 }  // namespace

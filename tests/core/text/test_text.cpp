@@ -34,6 +34,15 @@ TEST_CASE("lines are read as std::getline reads them, but not without end") {
   CHECK_THROWS_WITH_AS(read_line(in, line, 90000), "a line has more than 90000 bytes", Error);
 }
 
+TEST_CASE("the rest of an input is bounded") {
+  const std::string text = std::string(70000, 'a') + "\nb" + std::string(1, '\0') + "c";
+  std::istringstream in(text);
+  CHECK(read_all(in, "stdin", 80000) == text);
+  CHECK(read_all(in, "stdin", 80000).empty());
+  std::istringstream again(text);
+  CHECK_THROWS_WITH_AS(read_all(again, "stdin", 70000), "stdin: more than 0 million bytes; give less at a time", Error);
+}
+
 TEST_CASE("base64 takes any bytes and gives them back") {
   CHECK(to_base64("") == "");
   CHECK(to_base64("f") == "Zg==");
