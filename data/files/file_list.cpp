@@ -63,6 +63,19 @@ bool selects_any(const std::vector<std::string>& patterns, const std::string& na
   return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& p) { return selects(p, name); });
 }
 
+[[noreturn]] void throw_unreadable(const fs::path& path, const std::error_code& problem) {
+  throw Error(fmt::format("{}: cannot be read: {}", path.string(), problem.message()));
+}
+
+/// Throws Error where the system does not say: a file that is left out for this reason would change what is trained on.
+fs::file_type type_of(const fs::path& path) {
+  std::error_code problem;
+  const fs::file_type type = fs::status(path, problem).type();
+  if (problem == std::errc::too_many_symbolic_link_levels) return fs::file_type::not_found;
+  if (type == fs::file_type::none) throw_unreadable(path, problem);
+  return type;
+}
+
 /// Calls visit(path, name) for every file below `folder`. Links to folders are not followed, so there are no circles.
 void walk(const fs::path& folder, const FileFilter& filter,
           const std::function<void(const fs::path&, const std::string&)>& visit) {
@@ -70,22 +83,23 @@ void walk(const fs::path& folder, const FileFilter& filter,
   for (auto entry = fs::recursive_directory_iterator(folder, problem);
        !problem && entry != fs::recursive_directory_iterator(); entry.increment(problem)) {
     const std::string name = entry->path().lexically_relative(folder).generic_string();
-    std::error_code unknown;
-    const bool is_folder = entry->is_directory(unknown);
+    const fs::file_type type = type_of(entry->path());
     const bool hidden = entry->path().filename().string().front() == '.';
     if (hidden || selects_any(filter.exclude, name)) {
-      if (is_folder) entry.disable_recursion_pending();
+      if (type == fs::file_type::directory) entry.disable_recursion_pending();
       continue;
     }
-    if (entry->is_regular_file(unknown) && (filter.include.empty() || selects_any(filter.include, name)))
+    if (type == fs::file_type::regular && (filter.include.empty() || selects_any(filter.include, name)))
       visit(entry->path(), name);
   }
-  if (problem) throw Error(fmt::format("{}: cannot be read: {}", folder.string(), problem.message()));
+  if (problem) throw_unreadable(folder, problem);
 }
 
 bool is_text(const fs::path& path) {
   std::error_code problem;
-  return fs::file_size(path, problem) > 0 && !problem && !looks_binary(path.string());
+  const auto size = fs::file_size(path, problem);
+  if (problem) throw_unreadable(path, problem);
+  return size > 0 && !looks_binary(path.string());
 }
 
 void add_folder(std::vector<FoundFile>& found, const std::string& path, const FileFilter& filter) {
@@ -134,11 +148,10 @@ std::string missing_file(const std::string& path) {
 std::vector<FoundFile> list_files(const std::vector<std::string>& paths, const FileFilter& filter) {
   std::vector<FoundFile> found;
   for (const std::string& path : paths) {
-    std::error_code problem;
-    const auto status = fs::status(path, problem);
-    if (fs::is_directory(status))
+    const fs::file_type type = type_of(path);
+    if (type == fs::file_type::directory)
       add_folder(found, path, filter);
-    else if (!fs::exists(status) && has_wildcard(path))
+    else if (type == fs::file_type::not_found && has_wildcard(path))
       add_pattern(found, path, filter);
     else if (const std::string missing = missing_file(path); !missing.empty())
       throw Error(missing);

@@ -8,14 +8,15 @@
 #include "core/base/error.hpp"
 
 namespace capstan {
-namespace {
 
-[[noreturn]] void refuse(const std::string& origin, const char* what) {
+void refuse_sentencepiece_model(const std::string& origin, std::string_view why) {
   throw Error(
-      fmt::format("{}: not a SentencePiece model, or a damaged one ({}); use another copy of it, or a new file "
-                  "name to train a model",
-                  origin, what));
+      fmt::format("{}: not a SentencePiece model, or a damaged one ({}); use another copy of it, or a new file name to "
+                  "train a model",
+                  origin, why));
 }
+
+namespace {
 
 /// A field of a message in the wire format of Protocol Buffers.
 struct Field {
@@ -41,7 +42,7 @@ class Message {
     else if (field.wire_type == 5)
       field.bytes = take(4);
     else
-      refuse(origin_, "its fields cannot be told apart");
+      refuse_sentencepiece_model(origin_, "its fields cannot be told apart");
     return field;
   }
 
@@ -53,11 +54,11 @@ class Message {
       if (shift < 64) value |= uint64_t{byte & 0x7fu} << shift;
       if (byte < 0x80) return value;
     }
-    refuse(origin_, "a number in it does not end");
+    refuse_sentencepiece_model(origin_, "a number in it does not end");
   }
 
   std::string_view take(uint64_t size) {
-    if (size > rest_.size()) refuse(origin_, "it ends inside a field");
+    if (size > rest_.size()) refuse_sentencepiece_model(origin_, "it ends inside a field");
     const std::string_view front = rest_.substr(0, size);
     rest_.remove_prefix(size);
     return front;
@@ -80,25 +81,26 @@ struct Unit {
 void check_charsmap(std::string_view map, const std::string& origin) {
   if (map.empty()) return;
   uint32_t trie_size = 0;
-  if (map.size() < sizeof(trie_size)) refuse(origin, "its normalisation is truncated");
+  if (map.size() < sizeof(trie_size)) refuse_sentencepiece_model(origin, "its normalisation is truncated");
   std::memcpy(&trie_size, map.data(), sizeof(trie_size));
   map.remove_prefix(sizeof(trie_size));
-  if (trie_size >= map.size()) refuse(origin, "its normalisation is truncated");
+  if (trie_size >= map.size()) refuse_sentencepiece_model(origin, "its normalisation is truncated");
   const std::string_view texts = map.substr(trie_size);
-  if (texts.back() != '\0') refuse(origin, "a text of its normalisation does not end");
+  if (texts.back() != '\0') refuse_sentencepiece_model(origin, "a text of its normalisation does not end");
   const size_t count = trie_size / sizeof(Unit);
   const auto unit = [&](size_t at) {
     Unit result{};
     std::memcpy(&result, map.data() + at * sizeof(Unit), sizeof(Unit));
     return result;
   };
-  if (count == 0) refuse(origin, "its normalisation has no entries");
+  if (count == 0) refuse_sentencepiece_model(origin, "its normalisation has no entries");
   for (size_t at = 0; at < count; ++at) {
     const Unit from = unit(at);
     if (at > 0 && from.is_value()) continue;  // no byte of a text leads here
     const size_t to = at ^ from.offset();
-    if ((to | 0xff) >= count) refuse(origin, "its normalisation leads out of its table");
-    if (from.has_leaf() && unit(to).value() >= texts.size()) refuse(origin, "its normalisation leads out of its texts");
+    if ((to | 0xff) >= count) refuse_sentencepiece_model(origin, "its normalisation leads out of its table");
+    if (from.has_leaf() && unit(to).value() >= texts.size())
+      refuse_sentencepiece_model(origin, "its normalisation leads out of its texts");
   }
 }
 
@@ -112,11 +114,11 @@ void check_piece(std::string_view bytes, const std::string& origin) {
   Message piece(bytes, origin);
   while (const auto field = piece.next()) {
     if (field->number == 1 && field->wire_type == 2 && field->bytes.find('\0') != std::string_view::npos)
-      refuse(origin, "a piece holds the character \\0");
+      refuse_sentencepiece_model(origin, "a piece holds the character \\0");
     if (field->number != 2 || field->wire_type != 5) continue;
     float score = 0;
     std::memcpy(&score, field->bytes.data(), sizeof(score));
-    if (!std::isfinite(score)) refuse(origin, "the score of a piece is not a number");
+    if (!std::isfinite(score)) refuse_sentencepiece_model(origin, "the score of a piece is not a number");
   }
 }
 

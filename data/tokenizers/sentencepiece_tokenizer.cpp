@@ -25,11 +25,7 @@ const std::string blank_mark = "\xe2\x96\x81";  // U+2581: a blank, inside of Se
 constexpr size_t longest_part = 1 << 16;
 
 void check_status(const sentencepiece::util::Status& status, const std::string& origin) {
-  if (!status.ok())
-    throw Error(
-        fmt::format("{}: not a SentencePiece model, or a damaged one ({}); use another copy of it, or a new file "
-                    "name to train a model",
-                    origin, status.message()));
+  if (!status.ok()) refuse_sentencepiece_model(origin, status.message());
 }
 
 std::string with_blanks(const std::string& piece) {
@@ -48,8 +44,7 @@ char byte_of(const std::string& piece, const std::string& origin) {
   const char* const end = piece.data() + piece.size();
   if (piece.size() != 6 || piece.compare(0, 3, "<0x") != 0 || piece.back() != '>' ||
       std::from_chars(end - 3, end - 1, byte, 16).ptr != end - 1)
-    throw Error(
-        fmt::format("{}: not a SentencePiece model, or a damaged one (a piece of a byte that names none)", origin));
+    refuse_sentencepiece_model(origin, "a piece of a byte that names none");
   return static_cast<char>(byte);
 }
 

@@ -48,17 +48,20 @@ struct Tally {
 std::string complaint(const Outcome& outcome) {
   if (outcome.signal != 0 || (outcome.code != 0 && outcome.code != 1))
     return "exit code " + std::to_string(outcome.code);
-  if (outcome.code == 1 && outcome.err.empty()) return "no message";
+  const bool says = contains(outcome.err, "error: ") || contains(outcome.err, "error while loading shared libraries");
+  if (outcome.code == 1 && !says) return "no message";
   return "";
 }
 
 void refuse_one(const Workplace& place, const Subject& subject, const std::string& environment,
-                const std::string& which, const std::map<std::string, std::string>& expected, Tally& tally) {
+                const std::string& which, const std::map<std::string, std::string>& expected,
+                const std::string& undisturbed, Tally& tally) {
   CAPTURE(subject.name);
   CAPTURE(which);
   if (subject.trains) run_shell(place, "rm -rf runs/faulty");
   const Outcome outcome = run_shell(place, faulty(environment + " CAPSTAN_FAIL_ALLOCATION=" + which, subject.command));
   CHECK_MESSAGE(complaint(outcome) == "", outcome.err);
+  if (outcome.code == 0 && !subject.trains) CHECK(outcome.out == undisturbed);
   ++(outcome.code == 0 ? tally.tolerated : tally.refused);
   if (!subject.trains) return;
   const Outcome again = run_shell(place, environment + " \"$capstan\" " + subject.command);
@@ -75,12 +78,14 @@ void refuse_many(const Workplace& place, const Subject& subject, const std::stri
   std::map<std::string, std::string> expected;
   if (subject.trains) run_shell(place, "rm -rf runs/faulty");
   const long all = allocations(place, environment, subject.command);
+  const std::string undisturbed =
+      subject.trains ? "" : run_shell(place, environment + " \"$capstan\" " + subject.command).out;
   if (subject.trains) expected = bits(place);
   Tally tally;
   const long cases = std::min<long>(all, subject.cases * factor());
   for (long i = 0; i < cases; ++i) {
     const long at = 1 + i * all / cases;
-    refuse_one(place, subject, environment, std::to_string(at) + (i % 4 == 3 ? "+" : ""), expected, tally);
+    refuse_one(place, subject, environment, std::to_string(at) + (i % 4 == 3 ? "+" : ""), expected, undisturbed, tally);
   }
   MESSAGE(subject.name, ": ", all, " allocations, ", cases,
           " refused one by one (every fourth with all later ones): ", tally.refused, " errors with a message, ",

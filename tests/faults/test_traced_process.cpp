@@ -106,6 +106,27 @@ TEST_CASE("metrics that cannot be examined are not taken for missing") {
   CHECK(place.read("runs/lm/metrics.jsonl") == before);
 }
 
+TEST_CASE("a text that cannot be examined is not left out of a folder of texts") {
+  if (!tracing_problem().empty()) {
+    MESSAGE("skipped: " << tracing_problem());
+    return;
+  }
+  const Workplace place;
+  write_inputs(place);
+  std::filesystem::create_directories(place / "texts");
+  for (const char* const name : {"texts/a.txt", "texts/b.txt"}) std::filesystem::copy(place / "text.txt", place / name);
+  for (const int error : {EIO, EACCES}) {
+    OnCalls examine(at_file(SYS_newfstatat, "texts/a.txt"), {Verdict::Kind::fail, error});
+    const TracedOutcome outcome =
+        run_traced(place, {"data", "check", "--config", "lm.yaml", "--set", "data.train=[texts]"}, examine);
+    INFO(outcome.err);
+    CHECK(examine.met > 0);
+    CHECK(outcome.code != 0);
+    CHECK(contains(outcome.err, "texts/a.txt"));
+    CHECK(indecency(outcome) == "");
+  }
+}
+
 TEST_CASE("verify goes on to the other runs after one that cannot be examined") {
   if (!tracing_problem().empty()) {
     MESSAGE("skipped: " << tracing_problem());
