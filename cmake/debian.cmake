@@ -18,6 +18,8 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# Several machines need an MPI library, which only the plugin is linked to (cmake/debian/shlibs.cmake leaves it out).
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libopenmpi3, openmpi-bin")
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/debian/shlibs.cmake)
 # What Debian asks of every package.
 configure_file(cmake/debian/changelog.in ${generated}/changelog @ONLY)

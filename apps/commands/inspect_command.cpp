@@ -8,9 +8,14 @@
 #include "apps/commands/commands.hpp"
 #include "apps/commands/options.hpp"
 #include "apps/config/config.hpp"
+#include "apps/runs/run_memory.hpp"
 #include "apps/runs/run_model.hpp"
 #include "core/base/error.hpp"
 #include "core/io/safetensors.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/products/machine_rates.hpp"
+#include "train/loop/lanes.hpp"
+#include "train/loop/rank_cost.hpp"
 #include "train/runs/checkpoint.hpp"
 
 namespace capstan {
@@ -21,6 +26,8 @@ struct InspectOptions {
   std::vector<std::string> overrides;
   int64_t length = 0, vocabulary = 256, classes = 10;
   bool tensors = false;
+  int64_t ranks = 0;
+  double bandwidth = 1, latency = 50, speed = 0;
 };
 
 void print_tensors(const std::string& path) {
@@ -51,12 +58,69 @@ void print_model(const RunModel& model, int64_t length) {
   std::cout << to_text(model.summary(length > 0 ? length : model.position_limit().value_or(512)));
 }
 
+/// Tokens per second of one rank: of the matrix products of this machine, on one thread, systems reach about a half.
+double estimated_speed(const ModelSummary& summary) {
+  constexpr double share = 0.5;
+  set_threads(1);
+  ProductRate product;
+  product.measure();  // warm-up
+  return share * product.measure() / summary.training_flops();
+}
+
+void print_ranks(const InspectOptions& options, const RunConfig& config, const RunModel& model, int64_t length) {
+  const TrainConfig& train = config.train;
+  const int64_t rows = train.batch_tokens > 0 ? std::max<int64_t>(1, train.batch_tokens / length) : train.batch_size;
+  RankPlan plan;
+  plan.ranks = static_cast<int>(options.ranks);
+  plan.lanes = lane_count(rows, length, train.lanes);
+  plan.numbers = model.params().dense_size();
+  plan.batches = train.accumulate;
+  plan.bytes_per_second = options.bandwidth * 1e9 / 8;
+  plan.latency = options.latency * 1e-6;
+  const double speed = options.speed > 0 ? options.speed : estimated_speed(model.summary(length));
+  const auto tokens = static_cast<double>(rows * length);
+  plan.lane_seconds = tokens / static_cast<double>(plan.lanes) / speed;
+  const RankCost cost = predict_cost(plan);
+  RankPlan alone = plan;
+  alone.ranks = 1;
+  const double one = predict_cost(alone).step();
+  std::cout << fmt::format(
+      "\n{} ranks, {:g} Gbit/s, latency {:g} us; a batch of {:.0f} tokens in {} lanes, {:.0f} tokens/s per rank{}\n",
+      plan.ranks, options.bandwidth, options.latency, tokens, plan.lanes, speed,
+      options.speed > 0 ? "" : " (estimated from the products of this machine; --speed)");
+  if (plan.ranks > plan.lanes)
+    std::cout << fmt::format("only {} ranks have a lane: set train.lanes to {} or a multiple of it\n", plan.lanes,
+                             plan.ranks);
+  const auto line = [](const char* name, double seconds, const std::string& more) {
+    std::cout << fmt::format("{:<22}{:>10.2f} ms  {}\n", name, 1e3 * seconds, more);
+  };
+  line("lanes", cost.compute, fmt::format("{} of the {}", cost.lanes, plan.lanes));
+  line("gradients", cost.exchange,
+       fmt::format("{} sent, {} node{} of the tree", bytes_text(cost.gradient_bytes), cost.nodes,
+                   cost.nodes == 1 ? "" : "s"));
+  line("weights", cost.gather, fmt::format("{} sent", bytes_text(cost.weight_bytes)));
+  line("short messages", cost.rounds, "");
+  line("step", cost.step(),
+       fmt::format("{:.2f} times as fast as one rank, {:.0f} % of {}", one / cost.step(),
+                   100 * one / cost.step() / plan.ranks, plan.ranks));
+  const MemoryNeed need = memory_need(config, least_extent(config), plan.ranks);
+  std::cout << fmt::format("memory per rank, at least: {} ({} parameters, {} gradients, {} optimizer)\n",
+                           bytes_text(need.parameters + need.gradients + need.optimizer), bytes_text(need.parameters),
+                           bytes_text(need.gradients), bytes_text(need.optimizer));
+}
+
 int inspect(const InspectOptions& options) {
   if (std::all_of(options.what.begin(), options.what.end(), is_config)) {
     const RunConfig config = load_config<RunConfig>(options.what, options.overrides);
-    print_model(RunModel(config, options.vocabulary, options.classes, ParamMemory::none), options.length);
+    const RunModel model(config, options.vocabulary, options.classes, ParamMemory::none);
+    int64_t length = options.length;
+    if (options.ranks > 0 && length == 0) length = facts_of(config.data).longest;
+    print_model(model, length);
+    if (options.ranks > 0)
+      print_ranks(options, config, model, length > 0 ? length : model.position_limit().value_or(512));
     return exit_done;
   }
+  if (options.ranks > 0) throw ConfigError("--ranks: give configurations (.yaml)");
   if (options.what.size() > 1)
     throw ConfigError("inspect takes one run, one file of tensors or several configurations");
   const std::filesystem::path what = options.what.front();
@@ -102,8 +166,26 @@ void add_inspect_command(CommandParser& cli, const Choose& choose) {
       ->check(number_check(between(2, 1 << 24)));
   command->add_flag("--tensors", options->tensors,
                     "with a run: list its tensors instead, with their shapes and the magnitude of their elements");
+  command
+      ->add_option("--ranks", options->ranks,
+                   "with configurations: predict messages, time of a step and memory for so many processes")
+      ->type_name("COUNT")
+      ->check(number_check(between(1, 4096)));
+  command->add_option("--bandwidth", options->bandwidth, "for --ranks: of a machine's connection, in Gbit/s")
+      ->capture_default_str()
+      ->check(number_check(between(1e-6, 1e6)));
+  command->add_option("--latency", options->latency, "for --ranks: of a short message, in microseconds")
+      ->capture_default_str()
+      ->check(number_check(between(0, 1e9)));
+  command
+      ->add_option("--speed", options->speed,
+                   "for --ranks: tokens per second that one process trains by itself; 0 = estimated for one thread of "
+                   "this machine")
+      ->capture_default_str()
+      ->check(number_check(between(0, 1e12)));
   command->footer(
       "For example:  capstan inspect configs/enwik8.yaml --length 4096\n"
+      "              capstan inspect configs/enwik8.yaml --ranks 16 --bandwidth 10 --latency 30\n"
       "              capstan inspect runs/quickstart-lm --tensors");
   command->callback([options, choose] { choose([options] { return inspect(*options); }); });
 }

@@ -49,8 +49,10 @@ void add_train_command(CommandParser& cli, const Choose& choose) {
   command->callback([options, choose] {
     choose([options] {
       return run_on_ranks(options->run.ranks, [&](Communicator& ranks) {
-        const RunConfig config = load_run(options->config, options->run.force ? check_forced : check_trainable);
-        return train_run(config, options->run, ranks);
+        const ConfigCheck check = [&](const RunConfig& config, Problems& problems) {
+          options->run.force ? check_forced(config, problems) : check_trainable_on(ranks, config, problems);
+        };
+        return train_run(load_run(options->config, check), options->run, ranks);
       });
     });
   });

@@ -15,6 +15,7 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/products/machine_rates.hpp"
+#include "core/text/affixes.hpp"
 #include "data/files/file_list.hpp"
 #include "train/loop/trainer.hpp"
 #include "train/records/profile_table.hpp"
@@ -52,6 +53,13 @@ std::vector<std::string> preamble(const RunConfig& config, const DataSource& dat
   return lines;
 }
 
+/// A limit of the process is for each rank, one of the machine for all ranks there.
+std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data, const Communicator& ranks) {
+  const MemoryLimit limit = memory_limit();
+  const bool own = starts_with(limit.of, "ulimit");
+  return memory_problem(config, data, limit, ranks.size(), own ? 1 : static_cast<int64_t>(ranks.neighbours().size()));
+}
+
 }  // namespace
 
 void check_data_files(const RunConfig& config, Problems& problems) {
@@ -68,9 +76,12 @@ void check_forced(const RunConfig& config, Problems& problems) {
 }
 
 void check_trainable(const RunConfig& config, Problems& problems) {
+  check_trainable_on(Communicator(), config, problems);
+}
+
+void check_trainable_on(const Communicator& ranks, const RunConfig& config, Problems& problems) {
   check_forced(config, problems);
-  if (const auto memory = memory_problem(config, least_extent(config), memory_limit()))
-    problems.add(memory->key, memory->message);
+  if (const auto memory = memory_problem(config, least_extent(config), ranks)) problems.add(memory->key, memory->message);
 }
 
 int train_run(const RunConfig& config, const TrainRunOptions& options, Communicator& ranks) {
@@ -80,7 +91,7 @@ int train_run(const RunConfig& config, const TrainRunOptions& options, Communica
   const std::unique_ptr<DataSource> source = open_data_in_turn(ranks, config);
   const DataSource& data = *source;
   if (!options.force)
-    if (const auto memory = memory_problem(config, extent_of(config, data), memory_limit()))
+    if (const auto memory = memory_problem(config, extent_of(config, data), ranks))
       throw ConfigError(memory->key + ": " + memory->message);
   reserve_product_memory();
   RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));

@@ -24,6 +24,8 @@ void check_data_files(const RunConfig& config, Problems& problems);
 /// The same, and for what else the configuration needs and this machine does not have: instructions for train.precision,
 /// and memory.
 void check_trainable(const RunConfig& config, Problems& problems);
+/// The same where memory is that of one of several ranks.
+void check_trainable_on(const Communicator& ranks, const RunConfig& config, Problems& problems);
 /// The same without memory, for --force.
 void check_forced(const RunConfig& config, Problems& problems);
 

@@ -98,17 +98,17 @@ void print_most_frequent_confusions(const EvalReport& report, std::ostream& out)
 }  // namespace
 
 EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
-                          const CompletionOptions& completions) {
+                          const CompletionOptions& completions, Communicator* ranks) {
   EvalReport report;
   report.split = to_string(split);
   report.classes = run.classes;
   const auto source = data.evaluation(split);
   if (!run.model->is<TextClassifier>()) {
     report.predicts_tokens = true;
-    report.total = *evaluate(run.model->task(), *source);
+    report.total = *evaluate(run.model->task(), *source, 0, {}, ranks);
   } else {
     ClassifierEvaluation result =
-        evaluate_classifier(run.model->text_classifier(), static_cast<int64_t>(run.classes.size()), *source);
+        evaluate_classifier(run.model->text_classifier(), static_cast<int64_t>(run.classes.size()), *source, ranks);
     report.total = result.total;
     report.classification = std::move(result.report);
   }

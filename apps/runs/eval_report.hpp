@@ -25,9 +25,10 @@ struct EvalReport {
   std::optional<PairReport> pairs;   // of data of type pairs
 };
 
-/// `completions`: how the completions of pairs are written.
+/// `completions`: how the completions of pairs are written. All ranks call it and share out the batches; each completes all
+/// pairs.
 EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
-                          const CompletionOptions& completions = {});
+                          const CompletionOptions& completions = {}, Communicator* ranks = nullptr);
 
 void print_text(const EvalReport& report, std::ostream& out);
 /// One object on one line: the figures by the names of print_text, the classes, and "confusion" (rows: true class).

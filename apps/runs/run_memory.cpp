@@ -42,12 +42,12 @@ double state_elements(const TrainConfig& train, const ParamStore& params) {
   return elements;
 }
 
-MemoryNeed countable_need(const RunConfig& config, const DataExtent& data) {
+MemoryNeed countable_need(const RunConfig& config, const DataExtent& data, int64_t ranks) {
   const RunModel model(config, data.vocabulary, data.classes, ParamMemory::none);
   MemoryNeed need;
   need.parameters = static_cast<double>(model.params().flat_size()) * sizeof(real);
   need.gradients = static_cast<double>(model.params().dense_size()) * sizeof(real);
-  need.optimizer = state_elements(config.train, model.params()) * sizeof(real);
+  need.optimizer = state_elements(config.train, model.params()) * sizeof(real) / static_cast<double>(ranks);
   need.tokens = batch_tokens(config.train, data);
   const auto length = static_cast<int64_t>(std::max(data.example_tokens, 1.0));
   need.activations = need.tokens * model.kept_bytes(length);
@@ -62,7 +62,7 @@ struct Saving {
 };
 
 /// The keys whose halves save a tenth of the memory or more, the best one first.
-std::vector<Saving> savings(const RunConfig& config, const DataExtent& data, double total) {
+std::vector<Saving> savings(const RunConfig& config, const DataExtent& data, double total, int64_t ranks) {
   std::vector<Saving> found;
   RunConfig smaller = config;
   for (const NumberKey& key : number_keys(smaller)) {
@@ -75,7 +75,7 @@ std::vector<Saving> savings(const RunConfig& config, const DataExtent& data, dou
       extent.examples = data.examples;
       if (extent.example_tokens <= 1) extent.example_tokens = data.example_tokens;
       try {
-        found.push_back({key.path, memory_need(smaller, extent).total()});
+        found.push_back({key.path, memory_need(smaller, extent, ranks).total()});
       } catch (const Error&) {  // a value that does not fit to the others
       } catch (const std::invalid_argument&) {
       }
@@ -112,9 +112,9 @@ DataExtent extent_of(const RunConfig& config, const DataSource& data) {
   return extent;
 }
 
-MemoryNeed memory_need(const RunConfig& config, const DataExtent& data) {
+MemoryNeed memory_need(const RunConfig& config, const DataExtent& data, int64_t ranks) {
   try {
-    return countable_need(config, data);
+    return countable_need(config, data, ranks);
   } catch (const ConfigError&) {
     throw;
   } catch (const Error&) {  // sizes that overflow
@@ -132,9 +132,11 @@ std::string bytes_text(double bytes) {
   return fmt::format("{:.{}f} {}", bytes, unit == 0 || bytes >= 100 ? 0 : 1, units[unit]);
 }
 
-std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data, const MemoryLimit& limit) {
-  const MemoryNeed need = memory_need(config, data);
-  if (need.total() <= static_cast<double>(limit.bytes)) return std::nullopt;
+std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data, const MemoryLimit& limit,
+                                            int64_t ranks, int64_t neighbours) {
+  const MemoryNeed need = memory_need(config, data, ranks);
+  const double available = static_cast<double>(limit.bytes) / static_cast<double>(neighbours);
+  if (need.total() <= available) return std::nullopt;
   std::vector<std::string> parts;
   const auto part = [&](const char* name, double bytes) {
     if (bytes >= 0.01 * need.total()) parts.push_back(fmt::format("{} for {}", bytes_text(bytes), name));
@@ -145,13 +147,15 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
   part(fmt::format("what a batch of {:.0f} tokens keeps", need.tokens).c_str(), need.activations);
   part("the examples", need.data);
   std::vector<std::string> keys;
-  for (const Saving& saving : savings(config, data, need.total()))
+  for (const Saving& saving : savings(config, data, need.total(), ranks))
     if (keys.size() < 4) keys.push_back(saving.key);
   return MemoryProblem{
       keys.empty() ? "model" : keys.front(),
       fmt::format(
           "training needs at least {} of memory ({}), but {} has {}: lower {}, or train nevertheless with --force",
-          bytes_text(need.total()), join(parts), limit.of, bytes_text(static_cast<double>(limit.bytes)),
+          bytes_text(need.total()), join(parts),
+          neighbours > 1 ? fmt::format("each of {} ranks' share of {}", neighbours, limit.of) : std::string(limit.of),
+          bytes_text(available),
           keys.empty() ? "the sizes" : join(keys, " or "))};
 }
 

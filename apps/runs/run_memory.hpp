@@ -32,15 +32,17 @@ struct MemoryNeed {
 
   double total() const { return parameters + gradients + optimizer + activations + data; }
 };
-/// Infinite where the sizes cannot be counted.
-MemoryNeed memory_need(const RunConfig& config, const DataExtent& data);
+/// Of one of `ranks` ranks. Infinite where the sizes cannot be counted.
+MemoryNeed memory_need(const RunConfig& config, const DataExtent& data, int64_t ranks = 1);
 
 /// Why a run cannot be trained within a limit.
 struct MemoryProblem {
   std::string key;      // whose half would save most
   std::string message;  // bytes, limit, other keys, remedy
 };
-std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data, const MemoryLimit& limit);
+/// Of `ranks` ranks, of which `neighbours` share this machine and its limit.
+std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data, const MemoryLimit& limit,
+                                            int64_t ranks = 1, int64_t neighbours = 1);
 
 /// The same, to read the data alone.
 std::optional<MemoryProblem> data_memory_problem(const RunConfig& config, const MemoryLimit& limit);

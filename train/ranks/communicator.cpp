@@ -77,7 +77,7 @@ class Communicator::Watch {
     const timespec nap{0, turns_ < 2000 ? 20'000 : 200'000};
     ::nanosleep(&nap, nullptr);
     if (turns_ % 1000 != 0) return;
-    ranks_.look_for_ended(missing);
+    ranks_.look_for_ended();
     const double limit = std::max(ranks_.timeout_, 10 * ranks_.pause_);
     if (ranks_.patience_ == 0 && seconds_since(idle_) > limit) ranks_.give_up(missing, seconds_since(idle_));
   }
@@ -157,22 +157,23 @@ void Communicator::wait(std::vector<Pending>& all) {
   }
 }
 
-void Communicator::wait(Pending& one) {
+void Communicator::wait_for(Pending one) {
   std::vector<Pending> all{one};
   wait(all);
-  one.done = true;
 }
 
-void Communicator::wait_until(const std::function<bool(bool& moved)>& progress, const std::vector<Pending>& missing) {
-  Watch watch(*this);
-  for (;;) {
-    bool moved = false;
-    if (progress(moved)) return;
-    if (moved)
-      watch.moved();
-    else
-      watch.pause(missing);
-  }
+void Communicator::send_text(int to, std::string_view text) {
+  const uint64_t size = text.size();
+  std::vector<Pending> both{send(to, &size, sizeof(size)), send(to, text.data(), text.size())};
+  wait(both);
+}
+
+std::string Communicator::receive_text(int from) {
+  uint64_t size = 0;
+  wait_for(receive(from, &size, sizeof(size)));
+  std::string text(size, '\0');
+  wait_for(receive(from, text.data(), text.size()));
+  return text;
 }
 
 /// In round k, a rank that knows the blocks of 2^k ranks, itself first, gets those of the next 2^k.
@@ -213,11 +214,9 @@ std::string Communicator::broadcast(std::string_view of_first) {
   uint64_t size = of_first.size();
   std::string text(of_first);
   if (rank_ != 0) {
-    Pending length = receive(rank_ - lowest, &size, sizeof(size));
-    wait(length);
+    wait_for(receive(rank_ - lowest, &size, sizeof(size)));
     text.assign(size, '\0');
-    Pending rest = receive(rank_ - lowest, text.data(), size);
-    wait(rest);
+    wait_for(receive(rank_ - lowest, text.data(), size));
   }
   std::vector<Pending> sent;
   for (int bit = lowest / 2; bit > 0; bit /= 2) {
@@ -232,7 +231,7 @@ std::string Communicator::broadcast(std::string_view of_first) {
 void Communicator::barrier() { gather_values<char>(0); }
 
 /// A process of this machine can be asked for by its number. Of another machine only silence tells.
-void Communicator::look_for_ended(const std::vector<Pending>&) const {
+void Communicator::look_for_ended() const {
   for (const int rank : neighbours_) {
     if (static_cast<size_t>(rank) >= places_.size()) continue;
     const auto process = static_cast<pid_t>(places_[static_cast<size_t>(rank)].process);

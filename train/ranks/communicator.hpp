@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -71,17 +70,17 @@ class Communicator {
   /// Collective: returns when all ranks have called it.
   void barrier();
 
+  /// A text from one rank to another; returns when it is sent, or here.
+  void send_text(int to, std::string_view text);
+  std::string receive_text(int from);
+
   /// Begins to send or receive; the memory is used until wait() has returned. Messages to a rank arrive in order.
   Pending send(int to, const void* bytes, size_t count);
   Pending receive(int from, void* bytes, size_t count);
   /// Asks once whether it is done.
   bool test(Pending& pending);
   void wait(std::vector<Pending>& all);
-  void wait(Pending& one);
-  /// Waits until progress() returns true; `missing` are asked for if nothing happens. progress() says with its argument
-  /// whether something has arrived since.
-  void wait_until(const std::function<bool(bool& moved)>& progress, const std::vector<Pending>& missing);
-
+  void wait_for(Pending one);
   /// Other ranks may compute for so many seconds before they send: waiting allows ten times as long.
   void expect_pause(double seconds) { pause_ = seconds; }
   /// While it lives, waiting has no limit: for work that takes one rank much longer than another. A rank of this machine that
@@ -110,7 +109,7 @@ class Communicator {
   };
   class Watch;
 
-  void look_for_ended(const std::vector<Pending>& missing) const;
+  void look_for_ended() const;
   [[noreturn]] void give_up(const std::vector<Pending>& missing, double seconds) const;
 
   std::unique_ptr<Transport> transport_;

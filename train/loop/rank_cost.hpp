@@ -1,0 +1,33 @@
+// What several ranks cost: messages and time of a step, predicted.
+#pragma once
+
+#include <cstdint>
+
+namespace capstan {
+
+/// What the prediction depends on.
+struct RankPlan {
+  int ranks = 1;
+  int64_t lanes = 8;            // of a batch
+  int64_t numbers = 0;          // dense parameters
+  int64_t batches = 1;          // of a step: train.accumulate
+  double bytes_per_second = 0;  // of a rank's connection, in each direction
+  double latency = 0;           // seconds of a short message
+  double lane_seconds = 0;      // that a rank needs for a lane
+};
+
+/// Of the rank with the most to do.
+struct RankCost {
+  int64_t lanes = 0;         // that it computes
+  int64_t nodes = 0;         // that it sends
+  double gradient_bytes = 0, weight_bytes = 0;  // that it sends in a step
+  double compute = 0, exchange = 0, gather = 0, rounds = 0;  // seconds: lanes, gradients, weights, short messages
+  double step() const { return compute + exchange + gather + rounds; }
+};
+
+/// compute = lanes of the rank * lane_seconds;  exchange = nodes * P (R - 1) / R numbers sent, or received by an owner,
+/// whichever is more;  gather = P (R - 1) / R;  rounds = latency of three gatherings of ceil(log2 R) messages, and of the
+/// two exchanges. Compute and communication do not overlap.
+RankCost predict_cost(const RankPlan& plan);
+
+}  // namespace capstan
