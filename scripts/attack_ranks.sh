@@ -1,0 +1,95 @@
+#!/bin/bash
+# Kills ranks of a job at random moments: in the middle of steps, of checkpoints, of the token cache. Each kill is followed by
+# the same command with another number of ranks and threads, until the run ends; its weights and the optimizer's state must
+# then be those of one process that was never disturbed. Every fourth signal is SIGTERM, to one rank alone: the job must save
+# and end with exit code 75. Nothing may take more than 60 seconds.
+#   scripts/attack_ranks.sh [COUNT] [SEED]     COUNT signals (100)
+# CAPSTAN_PROGRAM, CAPSTAN_MPIRUN and CAPSTAN_MPI_PLUGIN name another program, mpirun and plugin.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+count=${1:-100}
+RANDOM=${2:-1}
+capstan=$(realpath "${CAPSTAN_PROGRAM:-build/release/capstan}")
+mpirun=${CAPSTAN_MPIRUN:-$(command -v mpirun || true)}
+[ -n "$mpirun" ] || { echo "skipped: there is no mpirun (package openmpi-bin)"; exit 0; }
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_hwloc_base_binding_policy=none
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+for i in $(seq 4000); do echo "line $((i * 7919 % 4001)) of a text with number $((i * 104729 % 997))"; done >text.txt
+cat >lm.yaml <<'END'
+data: {type: text, train: [text.txt], sequence_length: 32, tokenizer: char, cache: cache}
+model:
+  type: language-model
+  width: 32
+  max_length: 32
+  dropout: 0.1
+  ngram_embedding: {orders: [2], buckets: 500}
+  layers: [{mixer: {type: aft-local, window: 4, rank: 4}, feed_forward: {type: gelu, expansion: 2}}]
+train: {steps: 400, batch_size: 9, lanes: 8, valid_every: 90, log_every: 10, save_every: 7, ema_decay: 0.9, progress: plain}
+END
+fail() {
+  echo "FAILED: $*"
+  tail -n 20 log
+  exit 1
+}
+
+train() { "$capstan" train --config lm.yaml --set "$@"; }
+train name=one threads=1 2>log || fail "the undisturbed run does not end"
+sum() { cat "runs/$1/checkpoints/last/"{model,optimizer}.safetensors | sha256sum; }
+
+# Processes of the program below process $1.
+ranks_below() {
+  local child
+  for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+    [ "$(readlink "/proc/$child/exe" 2>/dev/null)" = "$capstan" ] && echo "$child"
+    ranks_below "$child"
+  done
+}
+kills=0 terms=0 saved=0 run=1 named=0
+sizes=(1 2 3 5)
+while [ $((kills + terms)) -lt "$count" ]; do
+  size=${sizes[RANDOM % 4]} threads=$((1 + RANDOM % 2))
+  [ $((RANDOM % 8)) -gt 0 ] || rm -rf cache
+  "$mpirun" -n "$size" "$capstan" train --config lm.yaml --set "name=run-$run" "threads=$threads" >log 2>&1 &
+  job=$!
+  perl -e "select(undef, undef, undef, $((RANDOM % 3000)) / 1000)"
+  mapfile -t ranks < <(ranks_below $job)
+  signal=KILL
+  [ $((RANDOM % 4)) -gt 0 ] || signal=TERM
+  hit=0
+  if [ ${#ranks[@]} -gt 0 ] && kill -$signal "${ranks[RANDOM % ${#ranks[@]}]}" 2>/dev/null; then hit=1; fi
+  # A run that began to train notices SIGTERM; before that, it ends at once.
+  training=0
+  ! grep -q "Step\|resumed" log || training=1
+  for ((i = 0; i < 600; ++i)); do
+    [ -e "/proc/$job" ] || break
+    [ "$(cut -d ' ' -f 3 "/proc/$job/stat" 2>/dev/null || echo Z)" != Z ] || break
+    perl -e 'select(undef, undef, undef, 0.1)'
+    if [ $hit -eq 0 ] && [ $i -gt 50 ]; then i=0; fi  # nobody was hit: it may train to its end
+  done
+  if [ -e "/proc/$job" ] && [ $i -ge 600 ]; then fail "signal $((kills + terms + 1)): the job of $size ranks hangs"; fi
+  code=0
+  wait $job || code=$?
+  if [ $hit -eq 1 ]; then
+    if [ $signal = TERM ]; then
+      terms=$((terms + 1))
+      [ $code -ne 75 ] || saved=$((saved + 1))
+      if [ $training -eq 1 ] && [ $code -ne 75 ] && [ $code -ne 0 ]; then fail "SIGTERM: exit code $code of $size ranks"; fi
+    else
+      kills=$((kills + 1))
+      ! grep -q "rank [0-9]" log || named=$((named + 1))
+      if [ $code -eq 75 ]; then fail "kill -9: exit code 75"; fi
+    fi
+  fi
+  if [ $code -eq 0 ]; then
+    [ "$(sum "run-$run")" = "$(sum one)" ] || fail "run $run has other weights"
+    run=$((run + 1))
+  fi
+done
+"$mpirun" -n 2 "$capstan" train --config lm.yaml --set "name=run-$run" threads=1 >log 2>&1 || fail "the last run does not end"
+[ "$(sum "run-$run")" = "$(sum one)" ] || fail "run $run has other weights"
+echo "$kills kills, $terms SIGTERM ($saved saved with exit code 75), $run runs with the weights of the undisturbed one"
