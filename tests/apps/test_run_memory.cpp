@@ -73,6 +73,21 @@ TEST_CASE("memory: the problem names the keys that decide, the bytes and the lim
   CHECK(all->message.find("--force") != std::string::npos);
 }
 
+TEST_CASE("memory: ranks share out what the optimizer keeps; a machine's limit is for all its ranks") {
+  const RunConfig config = config_with({"model.width=1024", "train.ema_decay=0.9"});
+  const DataExtent data;
+  const MemoryNeed one = memory_need(config, data), four = memory_need(config, data, 4);
+  CHECK(four.optimizer == one.optimizer / 4);
+  CHECK(four.parameters == one.parameters);
+  CHECK(four.gradients == one.gradients);
+  const MemoryLimit limit{static_cast<uint64_t>(four.total() + 1), "ulimit -v"};
+  CHECK(memory_problem(config, data, limit));
+  CHECK_FALSE(memory_problem(config, data, limit, 4));
+  const auto shared = memory_problem(config, data, {4 * limit.bytes / 5, "this machine"}, 4, 4);
+  REQUIRE(shared);
+  CHECK(shared->message.find("each of 4 ranks' share of this machine has ") != std::string::npos);
+}
+
 TEST_CASE("memory: bytes in words") {
   CHECK(bytes_text(12) == "12 bytes");
   CHECK(bytes_text(1500) == "1.5 kB");

@@ -163,6 +163,70 @@ TEST_CASE("ranks that do not fit together are refused, both by name") {
   CHECK(outcome.err.find("warning") != std::string::npos);
 }
 
+TEST_CASE("eval and predict share out their batches; the output is that of one process") {
+  if (unavailable()) return;
+  const Workplace place;
+  write_trained_samples(place);
+  std::string texts;
+  for (int i = 0; i < 300; ++i) texts += "a day of " + std::string(static_cast<size_t>(i % 7), 'x') + "\n";
+  place.write("texts", texts);
+  const std::vector<std::vector<std::string>> commands{{"eval", "runs/lm", "--format", "json"},
+                                                       {"eval", "runs/lm", "--compare-gzip"},
+                                                       {"eval", "runs/classifier", "--format", "json"},
+                                                       {"predict", "runs/classifier", "texts", "--batch-size", "7"},
+                                                       {"predict", "runs/classifier", "--format", "jsonl"}};
+  for (const std::vector<std::string>& command : commands) {
+    INFO(command[0], " ", command[1]);
+    const Outcome one = run(place, command, texts), three = run(place, mpirun(3, command), texts);
+    INFO(three.err);
+    CHECK(one.code == 0);
+    CHECK(three.code == 0);
+    CHECK(one.out.size() > 20);
+    CHECK(three.out == one.out);
+  }
+  place.write("bad", "one\ntwo\nthree \xff\nfour\n");
+  const Outcome one = run(place, {"predict", "runs/classifier", "bad"}),
+                two = run(place, mpirun(2, {"predict", "runs/classifier", "bad"}));
+  CHECK(two.code == one.code);
+  CHECK(two.out == one.out);  // the labels in front of the bad line
+  CHECK(two.err.find("bad:3") != std::string::npos);
+}
+
+TEST_CASE("a sweep gives its runs to the ranks") {
+  if (unavailable()) return;
+  const Workplace place;
+  write_samples(place);
+  const std::vector<std::string> sweep{"sweep", "--config", "lm.yaml", "--set", "name=sweep", "sweep.seed=[1,2,3,4]",
+                                       "threads=1"};
+  const Outcome outcome = run(place, mpirun(3, sweep));
+  INFO(outcome.err);
+  CHECK(outcome.code == 0);
+  CHECK(outcome.out.find("runs/sweep/seed=4") != std::string::npos);
+  REQUIRE(run(place, {"train", "--config", "lm.yaml", "--set", "name=alone", "seed=3", "threads=2"}).code == 0);
+  check_same_weights(place, "sweep/seed=3", "alone");
+  const Outcome again = run(place, sweep);
+  CHECK(again.code == 0);
+  CHECK(again.err.find("run 4 of 4: runs/sweep/seed=4 is finished") != std::string::npos);
+}
+
+TEST_CASE("inspect predicts what ranks send and keep") {
+  const Workplace place;
+  write_samples(place);
+  const auto sent = [&](const std::string& ranks) {
+    return succeed(place, {"inspect", "lm.yaml", "--ranks", ranks, "--bandwidth", "10", "--speed", "1000", "--set",
+                           "train.lanes=4"})
+        .out;
+  };
+  const std::string four = sent("4"), three = sent("3");
+  for (const char* const text : {"4 ranks, 10 Gbit/s", "1 of the 4", "1 node of the tree", "weights", "memory per rank"})
+    CHECK_MESSAGE(four.find(text) != std::string::npos, text, ": ", four);
+  CHECK(three.find("2 of the 4") != std::string::npos);
+  CHECK(three.find("2 nodes of the tree") != std::string::npos);
+  CHECK(sent("9").find("set train.lanes to 9") != std::string::npos);
+  const Outcome refused = run(place, {"inspect", "runs/none", "--ranks", "2"});
+  CHECK(refused.code == 2);
+}
+
 TEST_CASE("a launcher whose MPI is not the plugin's is refused") {
   const Workplace place;
   write_samples(place);

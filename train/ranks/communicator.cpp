@@ -74,7 +74,7 @@ class Communicator::Watch {
       ::sched_yield();
       return;
     }
-    const timespec nap{0, turns_ < 2000 ? 20'000 : 200'000};
+    const timespec nap{0, turns_ < 20000 ? 5'000 : 200'000};
     ::nanosleep(&nap, nullptr);
     if (turns_ % 1000 != 0) return;
     ranks_.look_for_ended();
