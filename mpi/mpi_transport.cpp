@@ -41,7 +41,8 @@ class MpiTransport final : public Transport {
   MpiTransport() {
     int provided = 0;
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "start");
-    if (provided < MPI_THREAD_FUNNELED) throw std::runtime_error("MPI: this library does not allow programs with threads");
+    if (provided < MPI_THREAD_FUNNELED)
+      throw std::runtime_error("MPI: this library does not allow programs with threads");
     // A communicator of its own: nothing else of this process can take its messages.
     check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "start");
     check(MPI_Comm_dup(MPI_COMM_WORLD, &world_), "start");

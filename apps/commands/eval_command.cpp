@@ -48,8 +48,7 @@ std::vector<double> loss_per_file(const SavedRun& run, const FileEvaluation& eva
       Context context;
       context.segments = Segments(single.segment_ids);
       const TaskLoss loss = run.model->task().loss(single, context);
-      rows[static_cast<size_t>(index)].push_back(
-          {batch.examples[row], static_cast<double>(loss.sum.value().item())});
+      rows[static_cast<size_t>(index)].push_back({batch.examples[row], static_cast<double>(loss.sum.value().item())});
     }
   }
   const Communicator::Patience others(ranks);

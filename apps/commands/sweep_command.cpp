@@ -176,7 +176,8 @@ constexpr int64_t no_more_runs = -1, stop_now = -2;
 /// Rank 0 among several: trains runs itself and hands out others.
 class RunGiver {
  public:
-  RunGiver(Communicator& ranks, Progress& progress) : ranks_(ranks), progress_(progress), workers_(static_cast<size_t>(ranks.size())) {
+  RunGiver(Communicator& ranks, Progress& progress)
+      : ranks_(ranks), progress_(progress), workers_(static_cast<size_t>(ranks.size())) {
     for (int rank = 1; rank < ranks.size(); ++rank) listen(rank);
   }
 

@@ -54,7 +54,8 @@ std::vector<std::string> preamble(const RunConfig& config, const DataSource& dat
 }
 
 /// A limit of the process is for each rank, one of the machine for all ranks there.
-std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data, const Communicator& ranks) {
+std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data,
+                                            const Communicator& ranks) {
   const MemoryLimit limit = memory_limit();
   const bool own = starts_with(limit.of, "ulimit");
   return memory_problem(config, data, limit, ranks.size(), own ? 1 : static_cast<int64_t>(ranks.neighbours().size()));
@@ -81,7 +82,8 @@ void check_trainable(const RunConfig& config, Problems& problems) {
 
 void check_trainable_on(const Communicator& ranks, const RunConfig& config, Problems& problems) {
   check_forced(config, problems);
-  if (const auto memory = memory_problem(config, least_extent(config), ranks)) problems.add(memory->key, memory->message);
+  if (const auto memory = memory_problem(config, least_extent(config), ranks))
+    problems.add(memory->key, memory->message);
 }
 
 int train_run(const RunConfig& config, const TrainRunOptions& options, Communicator& ranks) {

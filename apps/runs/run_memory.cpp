@@ -155,8 +155,7 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
           "training needs at least {} of memory ({}), but {} has {}: lower {}, or train nevertheless with --force",
           bytes_text(need.total()), join(parts),
           neighbours > 1 ? fmt::format("each of {} ranks' share of {}", neighbours, limit.of) : std::string(limit.of),
-          bytes_text(available),
-          keys.empty() ? "the sizes" : join(keys, " or "))};
+          bytes_text(available), keys.empty() ? "the sizes" : join(keys, " or "))};
 }
 
 std::optional<MemoryProblem> data_memory_problem(const RunConfig& config, const MemoryLimit& limit) {

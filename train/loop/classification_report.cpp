@@ -30,8 +30,8 @@ void ClassificationReport::add(const float* probabilities, int64_t truth) {
 }
 
 void ClassificationReport::add(const Answer& answer) {
-  check(answer.truth >= 0 && answer.truth < classes_, "classification report: class {} is outside [0, {})", answer.truth,
-        classes_);
+  check(answer.truth >= 0 && answer.truth < classes_, "classification report: class {} is outside [0, {})",
+        answer.truth, classes_);
   const double confidence = answer.confidence;
   ++examples_;
   ++counts_[static_cast<size_t>(answer.truth * classes_ + answer.predicted)];

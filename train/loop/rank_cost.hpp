@@ -18,9 +18,9 @@ struct RankPlan {
 
 /// Of the rank with the most to do.
 struct RankCost {
-  int64_t lanes = 0;         // that it computes
-  int64_t nodes = 0;         // that it sends
-  double gradient_bytes = 0, weight_bytes = 0;  // that it sends in a step
+  int64_t lanes = 0;                                         // that it computes
+  int64_t nodes = 0;                                         // that it sends
+  double gradient_bytes = 0, weight_bytes = 0;               // that it sends in a step
   double compute = 0, exchange = 0, gather = 0, rounds = 0;  // seconds: lanes, gradients, weights, short messages
   double step() const { return compute + exchange + gather + rounds; }
 };
