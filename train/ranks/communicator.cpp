@@ -14,6 +14,7 @@
 #include <set>
 
 #include "core/text/join.hpp"
+#include "train/ranks/deadline.hpp"
 
 namespace capstan {
 namespace {
@@ -106,6 +107,7 @@ Communicator::Communicator(std::unique_ptr<Transport> transport, double timeout)
 Communicator::~Communicator() {
   if (transport_ == nullptr) return;
   try {
+    const Deadline end(0.75 * timeout_, "MPI does not end: another process of the job has ended before");
     transport_->finish();
   } catch (const std::exception&) {  // all is said and done
   }
@@ -258,6 +260,7 @@ void Communicator::give_up(const std::vector<Pending>& missing, double seconds) 
 void Communicator::abort(int code) noexcept {
   if (transport_ == nullptr) return;
   try {
+    const Deadline end(10, "MPI does not end the other processes of the job");
     transport_->abort(code);
   } catch (const std::exception&) {  // this process ends all the same
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/text/join.hpp"
+#include "train/ranks/deadline.hpp"
 
 namespace capstan {
 namespace {
@@ -24,7 +25,7 @@ std::vector<std::string> plugin_places() {
 }
 
 /// The plugin stays loaded until the process ends: libraries of MPI leave handlers behind.
-std::unique_ptr<Transport> open_plugin() {
+std::unique_ptr<Transport> open_plugin(double timeout) {
   std::vector<std::string> problems;
   void* library = nullptr;
   for (const std::string& place : plugin_places()) {
@@ -47,6 +48,9 @@ std::unique_ptr<Transport> open_plugin() {
     throw Error(fmt::format("{} belongs to another version of Capstan: use the one that was built with this program",
                             plugin_places().front()));
   char problem[512] = "";
+  const Deadline start(0.75 * timeout,
+                       "MPI does not start: another process of the job has ended, or the network is down; the same "
+                       "command tries again (--rank-timeout sets the limit)");
   std::unique_ptr<Transport> transport(open(problem, sizeof(problem)));
   if (transport == nullptr) throw Error(problem);
   return transport;
@@ -68,7 +72,7 @@ std::optional<Launch> find_launch() {
 std::unique_ptr<Communicator> open_ranks(const RankOptions& options) {
   const std::optional<Launch> launch = find_launch();
   if (!options.mpi && (!launch || launch->processes == 1)) return std::make_unique<Communicator>();
-  std::unique_ptr<Transport> transport = open_plugin();
+  std::unique_ptr<Transport> transport = open_plugin(options.timeout);
   if (launch && launch->processes != transport->size())
     throw Error(
         fmt::format("this is one of {} processes ({}), but {} knows of {}: the launcher belongs to another MPI than "

@@ -1,0 +1,30 @@
+#include "train/ranks/deadline.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+
+namespace capstan {
+
+Deadline::Deadline(double seconds, std::string message)
+    : thread_([this, seconds, text = "error: " + std::move(message) + "\n"] {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, nullptr);  // signals are for the other threads
+        std::unique_lock lock(mutex_);
+        if (changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return reached_; })) return;
+        if (::write(STDERR_FILENO, text.data(), text.size()) >= 0) ::_exit(1);
+        ::_exit(1);
+      }) {}
+
+Deadline::~Deadline() {
+  {
+    const std::lock_guard lock(mutex_);
+    reached_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+}  // namespace capstan
