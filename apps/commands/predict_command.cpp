@@ -10,6 +10,7 @@
 #include "apps/commands/rank_options.hpp"
 #include "apps/predictions/predictor.hpp"
 #include "apps/runs/log.hpp"
+#include "apps/runs/output.hpp"
 #include "apps/runs/rank_agreement.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
@@ -196,9 +197,8 @@ void add_predict_command(CommandParser& cli, const Choose& choose) {
       "              echo \"The <mask> is out.\" | capstan predict runs/masked-lm --top-k 5\n"
       "              echo \"nine plus twelve\" | capstan predict runs/pairs --beam 4");
   command->callback([options, ranks, choose] {
-    choose([options, ranks] {
-      return run_on_ranks(*ranks, [&](Communicator& all) { return predict(*options, all); });
-    });
+    choose(
+        [options, ranks] { return run_on_ranks(*ranks, [&](Communicator& all) { return predict(*options, all); }); });
   });
 }
 
