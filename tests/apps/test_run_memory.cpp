@@ -43,10 +43,10 @@ TEST_CASE("memory: a batch counts with its tokens, a micro-batch with its own") 
   const auto tokens = [&](const std::vector<std::string>& settings) {
     return memory_need(config_with(settings), data).tokens;
   };
-  CHECK(tokens({"train.batch_size=8"}) == 7 * 256);
+  CHECK(tokens({"train.batch_size=8", "train.lanes=1"}) == 7 * 256);
   CHECK(tokens({"train.batch_size=8", "train.micro_batch_tokens=512"}) == 256);
   CHECK(tokens({"train.batch_size=1000000000"}) == 999 * 256);
-  CHECK(tokens({"train.batch_tokens=2560"}) == 9 * 256);
+  CHECK(tokens({"train.batch_tokens=2560", "train.lanes=1"}) == 9 * 256);
 }
 
 TEST_CASE("memory: the problem names the keys that decide, the bytes and the limit") {
