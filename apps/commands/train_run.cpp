@@ -115,6 +115,10 @@ int train_run(const RunConfig& config, const TrainRunOptions& options, Communica
   inputs.ranks = &ranks;
   inputs.preamble = preamble(config, data, model);
   inputs.warnings = warnings(config, data);
+  // A model of an earlier version lacks the keys that were added since: they have their defaults.
+  inputs.renewed = [](const std::string& name, const std::string& saved) {
+    return name == "model" ? to_yaml(load_config_text<TaskConfig>(saved, "the model of the checkpoint")) : saved;
+  };
   inputs.on_ready = [&] { write_run_files(folder, config, data.tokenizer(), data.classes()); };
   StepProfiler profiler(profile_warmup, options.profile_steps, print_profile);
   const bool profiled = options.profile_steps > 0 && ranks.first();

@@ -336,6 +336,24 @@ TEST_CASE("a damaged or lost best checkpoint is an error that names the others, 
   CHECK(find_model_file(checkpoints / other) == (checkpoints / other / "model.safetensors").string());
 }
 
+TEST_CASE("an identity that an earlier version saved is brought up to date before it is compared") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  setup.inputs.identity = {{"model", "width: 4"}};
+  TrainConfig config = config_of(4);
+  train(setup.inputs, config);
+  config.steps = 6;
+  setup.inputs.identity = {{"model", "width: 4, depth: 1"}};
+  CHECK(contains(message_of([&] { train(setup.inputs, config); }), "another model"));
+  setup.inputs.renewed = [](const std::string& name, const std::string& saved) {
+    return name == "model" ? saved + ", depth: 1" : saved;
+  };
+  CHECK(train(setup.inputs, config).state.step == 6);
+  setup.inputs.renewed = {};
+  config.steps = 8;
+  CHECK(train(setup.inputs, config).state.step == 8);
+}
+
 TEST_CASE("a run in a folder whose name is not UTF-8 saves and resumes") {
   const TemporaryFolder folder;
   fs::create_directories(folder / "Daten_\xfc");

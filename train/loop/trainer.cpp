@@ -151,7 +151,9 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
 void Loop::resume() {
   const RunState now = state_;
   const RunParts parts{in_.params, optimizer_, average_.get(), state_, &ranks_, owned_};
-  const AcceptState accept = [&](const RunState& saved, const std::filesystem::path& from) {
+  const AcceptState accept = [&](RunState saved, const std::filesystem::path& from) {
+    if (in_.renewed)
+      for (auto& [name, text] : saved.identity) text = in_.renewed(name, text);
     check_resumable(saved, now, from.string());
   };
   std::optional<std::filesystem::path> from = in_.resume_from;

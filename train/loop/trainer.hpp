@@ -30,6 +30,8 @@ struct TrainInputs {
   std::vector<std::string> warnings = {};                           // follow them as warnings
   std::function<void()> on_ready =
       {};  // called once the folder is locked and its checkpoint accepted: writes the run's other files
+  // A text of the identity that an earlier version may have saved, as this version would write it.
+  std::function<std::string(const std::string& name, const std::string& saved)> renewed = {};
   StepProfiler* profiler = nullptr;
   Communicator* ranks = nullptr;  // the processes that train together; null: this one alone
 };
@@ -41,8 +43,8 @@ struct TrainResult {
 };
 
 /// Trains until a limit of `config` is reached or a signal (SIGINT, SIGTERM, SIGUSR1) asks to stop; continues from the
-/// folder's last checkpoint. N steps, a kill and N more give bit for bit the weights of 2N steps (same machine, BLAS
-/// and threads). All ranks call it with the same inputs and train one model: the weights are those that one rank would
+/// folder's last checkpoint. N steps, a kill and N more give bit for bit the weights of 2N steps (same machine
+/// and BLAS, any number of threads). All ranks call it with the same inputs and train one model: the weights are those that one rank would
 /// get. A step is `accumulate` batches, fewer at the end of an epoch: a step never spans two epochs.
 /// Afterwards the parameters hold the trained weights, not the averaged ones. Throws Error for files or data that
 /// cannot be used and for a loss or gradient that is not finite (the weights are then unchanged),
