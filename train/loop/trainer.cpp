@@ -185,6 +185,7 @@ void Loop::resume() {
   for (const std::string& change : changes(state_.settings, now.settings)) reporter_.info("resume: train." + change);
   for (const std::string& change : changes(state_.machine, now.machine))
     reporter_.warn(change + ": results may differ in the last bits from those of an uninterrupted run");
+  state_.identity = now.identity;
   state_.settings = now.settings;
   state_.machine = now.machine;
   state_.working_folder = now.working_folder;
