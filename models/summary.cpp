@@ -67,6 +67,7 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
     const std::string part = part_of(param.name);
     LayerSummary& layer = row(summary, part);
     layer.parameters += param.var.size();
+    if (param.frozen) summary.frozen += param.var.size();
     layer.flops += product_flops(part, param);
     layer.decode_flops = layer.flops;
     add_shared_uses(summary, store, param);
@@ -242,8 +243,10 @@ std::string to_text(const ModelSummary& summary) {
   total.state_bytes = summary.state_bytes();
   for (const LayerSummary& layer : summary.layers) table.push_back(cells_of(layer, summary.decodes));
   table.push_back(cells_of(total, summary.decodes));
-  return aligned(table) + fmt::format("at {} tokens per document; training takes {}FLOP per token\n", summary.length,
-                                      scaled(summary.training_flops(), 1000));
+  const std::string frozen =
+      summary.frozen > 0 ? fmt::format("; {} parameters are frozen", grouped(summary.frozen)) : "";
+  return aligned(table) + fmt::format("at {} tokens per document; training takes {}FLOP per token{}\n", summary.length,
+                                      scaled(summary.training_flops(), 1000), frozen);
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -26,6 +26,8 @@ struct ModelSummary {
   bool decodes = false;
   std::vector<LayerSummary> layers;
 
+  int64_t frozen = 0;  // parameters that are not trained
+
   int64_t parameters() const;
   double flops() const;           // per token, forward
   double decode_flops() const;    // of one step of a generation at position `length`

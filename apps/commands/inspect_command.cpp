@@ -137,6 +137,10 @@ int inspect(const InspectOptions& options) {
     return exit_done;
   }
   std::cout << fmt::format("weights: {}\n", run.weights);
+  const std::filesystem::path checkpoint = std::filesystem::path(run.weights).parent_path();
+  if (std::filesystem::exists(checkpoint / state_name))
+    for (const Ancestor& ancestor : read_state(checkpoint).ancestry)
+      std::cout << fmt::format("started from: {}\n", to_text(ancestor));
   print_model(*run.model, options.length);
   return exit_done;
 }

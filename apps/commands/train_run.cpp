@@ -10,6 +10,7 @@
 #include "apps/runs/run_data.hpp"
 #include "apps/runs/run_memory.hpp"
 #include "apps/runs/run_model.hpp"
+#include "apps/runs/warm_start.hpp"
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/machine/parallel.hpp"
@@ -72,6 +73,7 @@ void check_data_files(const RunConfig& config, Problems& problems) {
 
 void check_forced(const RunConfig& config, Problems& problems) {
   check_data_files(config, problems);
+  check_init_from(config, problems);
   const std::string obstacle = precision_obstacle(config.train);
   if (!obstacle.empty()) problems.add("train.precision", obstacle);
 }
@@ -119,6 +121,10 @@ int train_run(const RunConfig& config, const TrainRunOptions& options, Communica
   inputs.renewed = [](const std::string& name, const std::string& saved) {
     return name == "model" ? to_yaml(load_config_text<TaskConfig>(saved, "the model of the checkpoint")) : saved;
   };
+  if (!config.train.init_from.empty())
+    inputs.warm_start = [&](const RunParts& parts) {
+      return warm_start(config, row_names(config, data.tokenizer(), data.classes()), parts);
+    };
   inputs.on_ready = [&] { write_run_files(folder, config, data.tokenizer(), data.classes()); };
   StepProfiler profiler(profile_warmup, options.profile_steps, print_profile);
   const bool profiled = options.profile_steps > 0 && ranks.first();

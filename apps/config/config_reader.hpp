@@ -4,6 +4,7 @@
 #include "apps/config/config_node.hpp"
 #include "apps/config/config_types.hpp"
 #include "apps/config/config_writer.hpp"
+#include "core/config/text_map.hpp"
 
 namespace capstan {
 
@@ -61,6 +62,9 @@ class ProblemsBelow final : public Problems {
   const ConfigNode& node_;
   const Location& spot_;
 };
+
+/// Replaces the entries by those of a map from texts to texts.
+void read_text_map(const ConfigNode& node, const Location& location, TextMap& value);
 
 template <class T>
 void read_value(const ConfigNode& node, const Location& location, const Constraint& constraint, T& value);
@@ -150,6 +154,8 @@ template <class T>
 void read_value(const ConfigNode& node, const Location& location, const Constraint& constraint, T& value) {
   if constexpr (is_scalar_field<T>) {
     read_scalar(node, location, constraint, value);
+  } else if constexpr (std::is_same_v<T, TextMap>) {
+    read_text_map(node, location, value);
   } else if constexpr (std::is_enum_v<T>) {
     if (const auto chosen = read_choice(node, location, choices_of_enum<T>())) value = enum_names(T{})[*chosen].value;
   } else if constexpr (IsOptional<T>::value) {

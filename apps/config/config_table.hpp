@@ -24,6 +24,8 @@ std::string type_text() {
     return "number";
   } else if constexpr (std::is_same_v<T, std::string>) {
     return "text";
+  } else if constexpr (std::is_same_v<T, TextMap>) {
+    return "map from text to text";
   } else if constexpr (std::is_enum_v<T>) {
     return "one of (" + join(choices_of_enum<T>()) + ")";
   } else if constexpr (IsOptional<T>::value) {

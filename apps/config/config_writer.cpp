@@ -25,6 +25,8 @@ std::string scalar_text(const ConfigNode& node) {
   return node.quoted && !is_plain(node.text) ? in_quotes(node.text) : node.text;
 }
 
+std::string key_text(const std::string& key) { return is_plain(key) ? key : in_quotes(key); }
+
 /// Whether a value is written on its key's line.
 bool fits_on_line(const ConfigNode& node) {
   if (node.kind == NodeKind::map) return node.children.empty();
@@ -53,7 +55,7 @@ void write_elements(const ConfigNode& list, std::size_t indent, Comments comment
 /// The entries of a map, each on lines of its own.
 void write_block(const ConfigNode& node, std::size_t indent, Comments comments, std::string& out) {
   for (const auto& child : node.children) {
-    out += std::string(indent, ' ') + child.key + ":";
+    out += std::string(indent, ' ') + key_text(child.key) + ":";
     if (fits_on_line(child)) {
       out += " " + write_flow(child) + comment_on(child, comments) + "\n";
       continue;
@@ -82,7 +84,7 @@ std::string write_flow(const ConfigNode& node) {
   std::string out = is_map ? "{" : "[";
   for (const auto& child : node.children) {
     if (out.size() > 1) out += ", ";
-    out += (is_map ? child.key + ": " : "") + write_flow(child);
+    out += (is_map ? key_text(child.key) + ": " : "") + write_flow(child);
   }
   return out + (is_map ? "}" : "]");
 }

@@ -31,12 +31,12 @@ double batch_tokens(const TrainConfig& train, const DataExtent& data) {
 
 /// Elements that the optimizer keeps for the parameters.
 double state_elements(const TrainConfig& train, const ParamStore& params) {
-  double elements = train.ema_decay > 0 ? static_cast<double>(params.flat_size()) : 0;
+  double elements = train.ema_decay > 0 ? static_cast<double>(params.trainable_size()) : 0;
   std::visit(
       [&](const auto& optimizer) {
         for (const StateSpec& spec : optimizer.states())
           for (const Param& param : params.params())
-            if (spec.holds(param)) elements += static_cast<double>(param.var.size());
+            if (!param.frozen && spec.holds(param)) elements += static_cast<double>(param.var.size());
       },
       train.optimizer);
   return elements;

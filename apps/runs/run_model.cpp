@@ -6,14 +6,59 @@
 #include "apps/config/config.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
+#include "core/text/join.hpp"
+#include "core/text/nearest.hpp"
+#include "core/text/pattern.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "train/runs/checkpoint.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;
 
+namespace {
+
+/// Why a pattern of names is of no use; `chosen` says which parameters it may be meant for.
+template <class Chosen>
+std::string pattern_problem(const ParamStore& params, const std::string& pattern, const Chosen& chosen) {
+  std::vector<std::string> names;
+  bool any = false;
+  for (const Param& param : params.params()) {
+    if (matches(param.name, pattern)) {
+      any = true;
+      if (chosen(param)) return "";
+    }
+    names.push_back(param.name);
+  }
+  if (any) return fmt::format("all parameters that match {} are frozen", pattern);
+  for (const auto& [alias, target] : params.aliases())
+    if (matches(alias, pattern)) return fmt::format("{} is stored as {}: name that one", alias, target);
+  const std::string meant = nearest(pattern, names);
+  return fmt::format("no parameter matches {}{}; the model has {}", pattern,
+                     meant.empty() ? "" : fmt::format(" (the nearest is {})", meant), join_first(names));
+}
+
+/// Throws ConfigError for a pattern of train.freeze or train.lr_scale that matches nothing, and if nothing is trained.
+void check_rules(const ParamStore& params) {
+  ProblemText problems("train");
+  const auto check_pattern = [&](const std::string& key, const std::string& pattern, const auto& chosen) {
+    if (const std::string problem = pattern_problem(params, pattern, chosen); !problem.empty())
+      problems.add(key, problem);
+  };
+  const ParamRules& rules = params.rules();
+  for (size_t i = 0; i < rules.freeze.size(); ++i)
+    check_pattern(fmt::format("freeze.{}", i), rules.freeze[i], [](const Param&) { return true; });
+  for (size_t i = 0; i < rules.lr_scale.size(); ++i)
+    check_pattern(fmt::format("lr_scale.{}.match", i), rules.lr_scale[i].match,
+                  [](const Param& param) { return !param.frozen; });
+  if (std::all_of(params.params().begin(), params.params().end(), [](const Param& param) { return param.frozen; }))
+    problems.add("freeze", "all parameters are frozen: nothing would be trained");
+  if (!problems.text().empty()) throw ConfigError(problems.text());
+}
+
+}  // namespace
+
 RunModel::RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes, ParamMemory memory)
-    : params_(memory), name_(config.name) {
+    : params_(memory, {config.train.freeze, config.train.lr_scale, config.train.layer_decay}), name_(config.name) {
   const Scope scope(params_, static_cast<uint64_t>(config.seed));
   if (const auto* model = std::get_if<LanguageModelConfig>(&config.model))
     model_ = std::make_unique<LanguageModel>(scope, *model, vocabulary);
@@ -22,6 +67,7 @@ RunModel::RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes,
         scope, *masked, vocabulary, std::max<int64_t>(1, vocabulary - facts_of(config.data).added_tokens));
   else
     model_ = std::make_unique<TextClassifier>(scope, std::get<TextClassifierConfig>(config.model), vocabulary, classes);
+  check_rules(params_);
   params_.finalize();
 }
 
@@ -160,6 +206,13 @@ void write_run_files(const fs::path& folder, const RunConfig& config, const Toke
   if (!classes.empty()) replace_file((folder / "classes.txt").string(), identity_of(classes));
 }
 
+std::vector<std::string> read_classes(const fs::path& folder) {
+  std::istringstream names(read_run_file(folder / "classes.txt"));
+  std::vector<std::string> classes;
+  for (std::string name; std::getline(names, name);) classes.push_back(name);
+  return classes;
+}
+
 SavedRun open_run(const fs::path& where) {
   SavedRun run;
   run.folder = run_folder_of(where);
@@ -167,8 +220,7 @@ SavedRun open_run(const fs::path& where) {
   const fs::path tokenizer = run.folder / "tokenizer.json";
   run.tokenizer = tokenizer_from_json(read_run_file(tokenizer), tokenizer.string());
   if (std::holds_alternative<TextClassifierConfig>(run.config.model)) {
-    std::istringstream names(read_run_file(run.folder / "classes.txt"));
-    for (std::string name; std::getline(names, name);) run.classes.push_back(name);
+    run.classes = read_classes(run.folder);
   }
   run.weights = find_model_file(where);
   check_trained_with(run);

@@ -62,6 +62,9 @@ int64_t model_vocabulary(const RunConfig& config, const Tokenizer& tokenizer);
 std::string identity_of(const Tokenizer& tokenizer);
 std::string identity_of(const std::vector<std::string>& classes);
 
+/// The names in a run folder's classes.txt, by label.
+std::vector<std::string> read_classes(const std::filesystem::path& folder);
+
 /// Writes the files of a run folder other than checkpoints: config.yaml, tokenizer.json and, for classifiers,
 /// classes.txt. With the weights they are all that predict and generate need.
 void write_run_files(const std::filesystem::path& folder, const RunConfig& config, const Tokenizer& tokenizer,

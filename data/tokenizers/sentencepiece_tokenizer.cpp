@@ -161,6 +161,13 @@ std::string SentencePieceTokenizer::piece(int32_t id, int32_t previous) const {
   return invents_blank_ && first_of_line && !text.empty() && text[0] == ' ' ? text.substr(1) : text;
 }
 
+std::string SentencePieceTokenizer::token_name(int32_t id) const {
+  check_id(id);
+  const auto& model = *processor_;
+  const bool special = id != end_of_line_ && (model.IsByte(id) || model.IsControl(id) || model.IsUnknown(id));
+  return special ? model.IdToPiece(id) : pieces_[static_cast<size_t>(id)];
+}
+
 size_t SentencePieceTokenizer::word_boundary(std::string_view text, size_t at) {
   if (at >= text.size()) return text.size();
   const auto is_ascii = [](char c) { return static_cast<uint8_t>(c) < 0x80; };  // others may be blanks in nfkc

@@ -69,6 +69,8 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::vector<int32_t> encode(std::string_view text, const std::string& file = "text") const override;
   /// A byte's token is that byte, the unknown one is shown as U+FFFD, `<s>` and its like as nothing.
   std::string piece(int32_t id, int32_t previous) const override;
+  /// The text of a piece; of bytes and special pieces what the model calls them.
+  std::string token_name(int32_t id) const override;
   bool needs_utf8() const override { return true; }
   size_t boundary(std::string_view text, size_t at) const override;
   int32_t start_token() const override { return end_of_line_; }

@@ -26,8 +26,11 @@ Bf16Weights::Bf16Weights(const ParamStore& params) : params_(params) {
   for (const Param& param : params.params())
     if (!param.var.bf16().empty()) throw std::logic_error("bf16_weights: " + param.name + " has a copy already");
   const Bf16Array block = rounded(params.values(), params.dense_size());
-  for (const Param& param : params.params())
-    if (!param.options.by_rows) param.var.set_bf16(block.view(param.offset, param.var.shape()));
+  for (const Param& param : params.params()) {
+    if (param.options.by_rows) continue;
+    param.var.set_bf16(param.frozen ? rounded(param.var.value().data(), param.var.size()).view(0, param.var.shape())
+                                    : block.view(param.offset, param.var.shape()));
+  }
 }
 
 Bf16Weights::~Bf16Weights() {

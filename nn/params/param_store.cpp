@@ -26,7 +26,10 @@ Var ParamStore::add(const std::string& name, Array initial, const ParamOptions& 
   check(options.stacked.empty() || (initial.rank() == 2 && initial.shape()[0] == rows),
         "params: {} of shape {} does not stack matrices of {} rows in all", name, initial.shape(), rows);
   places_[name] = params_.size();
-  params_.push_back({name, Var::leaf(std::move(initial)), options});
+  const bool frozen = is_frozen(rules_, name);
+  Param param{name, frozen ? Var(std::move(initial)) : Var::leaf(std::move(initial)), options};
+  param.frozen = frozen;
+  params_.push_back(std::move(param));
   return params_.back().var;
 }
 
@@ -41,18 +44,24 @@ void ParamStore::finalize() {
   int64_t size = 0;
   const auto place = [&](const auto& chosen) {
     for (Param& param : params_) {
-      if (!chosen(param.options)) continue;
+      if (!chosen(param)) continue;
       param.offset = size;
       size = round_up(checked_sum("the parameters of the model", {size, param.var.size()}), granule);
     }
     return size;
   };
-  decay_size_ = place([](const ParamOptions& options) { return !options.by_rows && options.decay; });
-  dense_size_ = place([](const ParamOptions& options) { return !options.by_rows && !options.decay; });
-  place([](const ParamOptions& options) { return options.by_rows; });
+  const auto dense = [](const Param& param) { return !param.frozen && !param.options.by_rows; };
+  decay_size_ = place([&](const Param& param) { return dense(param) && param.options.decay; });
+  dense_size_ = place([&](const Param& param) { return dense(param) && !param.options.decay; });
+  trainable_size_ = place([](const Param& param) { return !param.frozen && param.options.by_rows; });
+  place([](const Param& param) { return param.frozen; });
   size_t tables = 0;
-  for (Param& param : params_)
-    if (param.options.by_rows) param.table = static_cast<int64_t>(tables++);
+  int64_t blocks = 0;
+  for (Param& param : params_) {
+    if (param.options.by_rows && !param.frozen) param.table = static_cast<int64_t>(tables++);
+    blocks = std::max(blocks, block_of(param.name) + 1);
+  }
+  for (Param& param : params_) param.lr_factor = lr_factor(rules_, param.name, blocks);
   finalized_ = true;
   if (!has_memory()) {
     values_ = Array::shape_only(Shape{size});
@@ -63,7 +72,11 @@ void ParamStore::finalize() {
   grads_ = GradBlock(dense_size_, tables);
   for (const Param& param : params_) {
     kernels::copy(values_.shared_data() + param.offset, param.var.value().data(), param.var.size());
-    param.var.bind(values_.view(param.offset, param.var.shape()), grads_, param.offset, param.table);
+    Array slice = values_.view(param.offset, param.var.shape());
+    if (param.frozen)
+      param.var.assign(std::move(slice));
+    else
+      param.var.bind(std::move(slice), grads_, param.offset, param.table);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/autograd/var.hpp"
+#include "nn/params/param_rules.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -32,6 +33,8 @@ struct Param {
   ParamOptions options;
   int64_t offset = 0;  // into the flat blocks, set by finalize()
   int64_t table = -1;  // by_rows: which of the GradBlock's tables, set by finalize(); -1 for others
+  bool frozen = false;  // a constant: no gradient, no optimizer state, no update
+  double lr_factor = 1;  // its learning rate as a multiple of the optimizer's, set by finalize()
 };
 
 /// Is it a linear map between vectors of features, which an optimizer may treat as a whole? Decayed weights of rank 2
@@ -45,7 +48,8 @@ enum class ParamMemory { allocated, none };
 /// Parameters are made through a Scope only, which adds them here, so that each has a name and none is left out.
 class ParamStore {
  public:
-  explicit ParamStore(ParamMemory memory = ParamMemory::allocated) : memory_(memory) {}
+  explicit ParamStore(ParamMemory memory = ParamMemory::allocated, ParamRules rules = {})
+      : memory_(memory), rules_(std::move(rules)) {}
   ParamStore(const ParamStore&) = delete;
   ParamStore& operator=(const ParamStore&) = delete;
 
@@ -58,7 +62,8 @@ class ParamStore {
 
   /// Moves all values and all gradients into two flat, 64-byte-aligned blocks: decayed parameters, the others, then
   /// tables that are updated by rows, whose gradients are RowGrads and in no block. Every parameter starts at a multiple
-  /// of 64 bytes; the gaps stay zero. No parameter can be added afterwards.
+  /// of 64 bytes; the gaps stay zero. Frozen parameters come last and have no gradients. No parameter can be added
+  /// afterwards.
   void finalize();
   bool finalized() const { return finalized_; }
 
@@ -69,12 +74,14 @@ class ParamStore {
   /// Throws Error naming the nearest known name when there is no such parameter.
   const Param& find(const std::string& name) const;
   const std::vector<std::pair<std::string, std::string>>& aliases() const { return aliases_; }
-  /// Trainable elements, without the gaps.
+  /// Elements, without the gaps.
   int64_t count() const;
+  const ParamRules& rules() const { return rules_; }
 
   /// The flat blocks: `flat_size()` values, `dense_size()` gradients. [0, decay_size()) are parameters with weight decay;
-  /// tables that are updated by rows start at dense_size().
+  /// tables that are updated by rows start at dense_size(), frozen parameters at trainable_size().
   int64_t flat_size() const { return values_.size(); }
+  int64_t trainable_size() const { return trainable_size_; }
   int64_t dense_size() const { return dense_size_; }
   int64_t decay_size() const { return decay_size_; }
   real* values() { return values_.shared_data(); }
@@ -95,7 +102,8 @@ class ParamStore {
   Array values_;
   GradBlock grads_;
   ParamMemory memory_;
-  int64_t decay_size_ = 0, dense_size_ = 0;
+  ParamRules rules_;
+  int64_t decay_size_ = 0, dense_size_ = 0, trainable_size_ = 0;
   bool finalized_ = false;
 };
 

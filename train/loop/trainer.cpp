@@ -38,6 +38,9 @@ class Loop {
 
  private:
   void resume();
+  void start_warm();
+  /// Is this the run's start from given weights, not yet saved?
+  bool before_first_step() const { return state_.step == 0 && !state_.ancestry.empty(); }
   std::optional<std::string> limit() const { return reached_limit(config_, state_, agreed_seconds()); }
   bool save_due() const;
 
@@ -138,10 +141,13 @@ Loop::Loop(const TrainInputs& inputs, const TrainConfig& config)
     if (const auto warning = fresh_tables_warning(in_.train, config_)) reporter_.warn(*warning);
   if (!alone()) report_ranks();
   resume();
+  if (saved_step_ < 0 && in_.warm_start) start_warm();
   if (!ranks_.first()) return;
   if (in_.on_ready) in_.on_ready();
   const auto warn = [this](const std::string& line) { reporter_.warn(line); };
-  RunRecords::Options records{folder_.metrics_file(), "", state_.step, {state_.metrics_bytes, state_.metrics_checksum}};
+  // A run that begins anew keeps no line of a killed one, not even of the evaluation before the first step.
+  const int64_t recorded = saved_step_ < 0 ? -1 : state_.step;
+  RunRecords::Options records{folder_.metrics_file(), "", recorded, {state_.metrics_bytes, state_.metrics_checksum}};
   records.own = !in_.resume_from;
   records.open_window = state_.window_steps > 0;
   if (config_.tensorboard) records.event_folder = in_.folder.string();
@@ -203,8 +209,16 @@ void Loop::report_ranks() {
         first.tree.lanes(), ranks_.size() - first.tree.lanes(), ranks_.size(), ranks_.size()));
 }
 
+void Loop::start_warm() {
+  const WarmStart start = in_.warm_start({in_.params, optimizer_, average_.get(), state_, &ranks_, owned_});
+  state_.ancestry = start.ancestry;
+  state_.optimizer_step = optimizer_.steps();
+  for (const std::string& line : start.report) reporter_.info(line);
+  for (const std::string& line : start.warnings) reporter_.warn(line);
+}
+
 bool Loop::save_due() const {
-  return best_unsaved_ ||
+  return best_unsaved_ || (before_first_step() && saved_step_ < 0) ||
          (config_.save_every > 0 && state_.step > saved_step_ && state_.step % config_.save_every == 0);
 }
 
@@ -212,7 +226,8 @@ TrainResult Loop::run() {
   if (saved_step_ < 0) reporter_.info(schedule_.event(0));
   for (;;) {
     if (agreed_signal() != 0) return interrupt();
-    const bool regular = config_.valid_every > 0 && state_.step > 0 && state_.step % config_.valid_every == 0;
+    const bool regular =
+        before_first_step() || (config_.valid_every > 0 && state_.step > 0 && state_.step % config_.valid_every == 0);
     // Also the first thing after an interrupted evaluation, so that patience counts as in an uninterrupted run.
     if (in_.valid != nullptr && state_.validated_step != state_.step && (regular || limit()))
       if (!validate()) return interrupt();

@@ -12,10 +12,18 @@
 #include "nn/params/param_store.hpp"
 #include "train/ranks/communicator.hpp"
 #include "train/records/step_profiler.hpp"
+#include "train/runs/checkpoint_files.hpp"
 #include "train/runs/config.hpp"
 #include "train/runs/run_state.hpp"
 
 namespace capstan {
+
+/// Where the weights of a run are from that does not start from random ones.
+struct WarmStart {
+  std::vector<Ancestor> ancestry;     // at least one
+  std::vector<std::string> report;    // lines for the log
+  std::vector<std::string> warnings;  // follow them
+};
 
 struct TrainInputs {
   const Task& task;
@@ -28,6 +36,8 @@ struct TrainInputs {
   std::optional<std::filesystem::path> resume_from = std::nullopt;  // a checkpoint's folder, instead of `last`
   std::vector<std::string> preamble = {};                           // first lines of the log
   std::vector<std::string> warnings = {};                           // follow them as warnings
+  /// Fills the parts of a run without a checkpoint; the run is then evaluated and saved before its first step.
+  std::function<WarmStart(const RunParts&)> warm_start = {};
   std::function<void()> on_ready =
       {};  // called once the folder is locked and its checkpoint accepted: writes the run's other files
   // A text of the identity that an earlier version may have saved, as this version would write it.

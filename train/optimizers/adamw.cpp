@@ -8,9 +8,9 @@ void AdamWConfig::update(const Update& update, std::vector<OptimizerState>& stat
 
 void update_adamw(const AdamWConfig& config, const Update& update, OptimizerState& first_moment,
                   OptimizerState& second_moment) {
-  for_pieces(update, first_moment, [&](const kernels::UpdateBlocks& blocks, int64_t at) {
+  for_pieces(update, first_moment, [&](const kernels::UpdateBlocks& blocks, int64_t at, double lr) {
     kernels::adamw(blocks, first_moment.data() + at, second_moment.data() + at,
-                   {update.lr, config.beta1, config.beta2, config.epsilon, config.weight_decay, update.step});
+                   {lr, config.beta1, config.beta2, config.epsilon, config.weight_decay, update.step});
   });
 }
 

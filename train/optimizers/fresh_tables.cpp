@@ -6,12 +6,12 @@ namespace capstan {
 
 bool has_fresh_tables(const ParamStore& params) {
   return std::any_of(params.params().begin(), params.params().end(),
-                     [](const Param& param) { return param.options.fresh_each_epoch; });
+                     [](const Param& param) { return param.options.fresh_each_epoch && !param.frozen; });
 }
 
 void empty_fresh_tables(ParamStore& params, Optimizer& optimizer, WeightAverage* average) {
   for (const Param& param : params.params()) {
-    if (!param.options.fresh_each_epoch) continue;
+    if (!param.options.fresh_each_epoch || param.frozen) continue;
     std::fill_n(params.values() + param.offset, param.var.size(), real{0});
     const auto clear = [&](OptimizerState& state) {
       const ParamPart<real> part = state.of(param);

@@ -23,6 +23,7 @@ auto as_matrix(real* data, int64_t rows, int64_t columns) {
 struct Block {
   real *w, *g, *m;
   int64_t rows, columns;
+  double lr_factor;
 };
 
 std::vector<Block> matrices(ParamStore& params, OptimizerState& momentum) {
@@ -30,12 +31,13 @@ std::vector<Block> matrices(ParamStore& params, OptimizerState& momentum) {
   for (const Param& param : params.params()) {
     if (!is_matrix(param)) continue;
     const ParamPart<real> memory = momentum.of(param);
-    if (memory.size() == 0) continue;  // of another rank
+    if (memory.size() == 0) continue;  // frozen, or of another rank
     const int64_t columns = param.var.dim(1);
     int64_t at = 0;
     const auto add = [&](int64_t rows) {
       const int64_t place = param.offset + at;
-      blocks.push_back({params.values() + place, params.grads() + place, memory.values + at, rows, columns});
+      blocks.push_back({params.values() + place, params.grads() + place, memory.values + at, rows, columns,
+                        param.lr_factor});
       at += rows * columns;
     };
     if (param.options.stacked.empty()) add(param.var.dim(0));
@@ -53,9 +55,10 @@ void update_matrix(const MuonConfig& config, const Update& update, const Block& 
   Matrix direction = m;
   if (config.nesterov) xt::noalias(direction) = scale * g + momentum * m;
   orthogonalise(direction.data(), block.rows, block.columns, config.iterations);
+  const double lr = update.lr * block.lr_factor;
   const double length = config.update_rms * std::sqrt(static_cast<double>(std::max(block.rows, block.columns)));
-  const real keep = static_cast<real>(1 - update.lr * config.weight_decay);
-  const real rate = static_cast<real>(update.lr * length);
+  const real keep = static_cast<real>(1 - lr * config.weight_decay);
+  const real rate = static_cast<real>(lr * length);
   xt::noalias(w) = keep * w - rate * direction;
   g.fill(0);
 }

@@ -22,7 +22,7 @@ int64_t visited(const ParamStore& params, const std::vector<kernels::TableRows>&
 /// Elements of a state that an update visits.
 int64_t visited(const Update& update, const OptimizerState& state) {
   int64_t elements = 0;
-  for_pieces(update, state, [&](const kernels::UpdateBlocks& blocks, int64_t) {
+  for_pieces(update, state, [&](const kernels::UpdateBlocks& blocks, int64_t, double) {
     elements += blocks.count;
     for (int64_t t = 0; t < blocks.table_count; ++t) elements += blocks.tables[t].count * blocks.tables[t].width;
   });

@@ -53,7 +53,7 @@ double gradient_norm(const ParamStore& params, double grad_scale);
 double clip_factor(double norm, double limit);
 
 /// Moving average of the weights, average = d average + (1 - d) weights after every update, with d = min(decay, (1 + n)
-/// / (10 + n)) at update n so that the random start is forgotten soon.
+/// / (10 + n)) at update n so that the random start is forgotten soon. Frozen weights have none.
 class WeightAverage {
  public:
   /// Of the parts of the flat blocks that this rank owns.

@@ -14,15 +14,16 @@ OptimizerState::OptimizerState(const StateSpec& spec, const ParamStore& params, 
   std::sort(ordered.begin(), ordered.end(), [](const Param* a, const Param* b) { return a->offset < b->offset; });
   int64_t size = 0;
   for (size_t i = 0; i < ordered.size(); ++i) {
-    if (!spec.holds(*ordered[i])) continue;
+    if (!holds(*ordered[i])) continue;
+    const double factor = ordered[i]->lr_factor;
     const Elements held{ordered[i]->offset, i + 1 < ordered.size() ? ordered[i + 1]->offset : params.flat_size()};
     for (const Elements& part : owned) {
       const Elements here = common(held, part);
       if (here.size() == 0) continue;
-      if (!pieces_.empty() && pieces_.back().end == here.begin)
+      if (!pieces_.empty() && pieces_.back().end == here.begin && pieces_.back().lr_factor == factor)
         pieces_.back().end = here.end;
       else
-        pieces_.push_back({here.begin, here.end, size});
+        pieces_.push_back({here.begin, here.end, size, factor});
       size += here.size();
     }
   }

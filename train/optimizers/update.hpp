@@ -28,7 +28,7 @@ struct ParamPart {
   int64_t size() const { return end - begin; }
 };
 
-/// The memory of one StateSpec, zero at first, for the parameters that this rank owns. They have the order and the
+/// The memory of one StateSpec, zero at first, for the parameters that this rank owns, frozen ones never. They have the order and the
 /// alignment of the store's flat blocks: a state that holds all of them has the store's layout.
 class OptimizerState {
  public:
@@ -45,12 +45,13 @@ class OptimizerState {
   /// Elements [begin, end) of the store's flat blocks belong to held parameters; here they begin at `at`.
   struct Piece {
     int64_t begin, end, at;
+    double lr_factor;  // the same for all of them
   };
   /// In ascending order, as long as possible.
   const std::vector<Piece>& pieces() const { return pieces_; }
 
   /// Does it hold the parameter, or would it on another rank?
-  bool holds(const Param& param) const { return holds_(param); }
+  bool holds(const Param& param) const { return !param.frozen && holds_(param); }
   /// What is kept here of one parameter, in its layout; empty where that is nothing.
   ParamPart<real> of(const Param& param);
   ParamPart<const real> of(const Param& param) const;
@@ -75,7 +76,8 @@ struct Update {
 /// The rows that have a gradient, of the store's tables that are updated by rows.
 std::vector<kernels::TableRows> rows_with_gradient(const ParamStore& params);
 
-/// body(blocks, at) for every piece of `state`: the piece as what a kernel updates, and where it begins in the state.
+/// body(blocks, at, lr) for every piece of `state`: the piece as what a kernel updates, where it begins in the state,
+/// and its learning rate.
 template <class Body>
 void for_pieces(const Update& update, const OptimizerState& state, const Body& body) {
   const int64_t dense = update.params.dense_size(), decayed = update.params.decay_size();
@@ -96,7 +98,7 @@ void for_pieces(const Update& update, const OptimizerState& state, const Body& b
                                        update.grad_scale,
                                        tables.data(),
                                        static_cast<int64_t>(tables.size())};
-    body(blocks, piece.at);
+    body(blocks, piece.at, update.lr * piece.lr_factor);
   }
 }
 

@@ -117,7 +117,7 @@ void cut_files(const fs::path& folder, int64_t step, bool open_window, const Eve
 std::string file_name(const std::string& folder, int64_t step) {
   char host[256] = "host";
   gethostname(host, sizeof(host) - 1);
-  return (fs::path(folder) / fmt::format("{}{:010}.{}.{:012}", name_begin, static_cast<int64_t>(now()), host, step))
+  return (fs::path(folder) / fmt::format("{}{:010}.{}.{:012}", name_begin, static_cast<int64_t>(now()), host, std::max<int64_t>(step, 0)))
       .string();
 }
 
@@ -210,7 +210,7 @@ void EventFile::begin() {
   append_number(version, now());
   append_bytes(version, 3, "brain.Event:2");
   file_->write(framed(version));
-  if (step_ == 0) return;
+  if (step_ <= 0) return;
   constexpr uint64_t started = 1;
   std::string log, start = event_head(now(), step_ + 1);
   append_key(log, 1, Wire::varint);

@@ -55,6 +55,7 @@ void read_tensors(const SafetensorsFile& file, const ParamStore& params, const s
 }
 
 bool every(const Param&) { return true; }
+bool is_trained(const Param& param) { return !param.frozen; }
 
 void refuse_unknown(const SafetensorsFile& file, const ParamStore& params, const std::vector<std::string>& suffixes) {
   std::set<std::string> known;
@@ -78,7 +79,7 @@ void load_optimizer(const fs::path& checkpoint, const RunParts& parts) {
     // At this point the store holds the averaged weights, from model.safetensors.
     parts.average->copy(parts.params);
     suffixes.push_back(trained_suffix);
-    read_tensors(file, parts.params, trained_suffix, every, within(parts.params.values()));
+    read_tensors(file, parts.params, trained_suffix, is_trained, within(parts.params.values()));
   }
   refuse_unknown(file, parts.params, suffixes);
 }
@@ -180,10 +181,11 @@ class TensorFile {
   std::vector<SafetensorsParts::Part> parts_;
 };
 
-/// The owned parts of a block with the layout of the store.
+/// The owned parts of a block with the layout of the store; nobody owns frozen parameters, which the first rank has.
 auto owned_within(const real* block, const RunParts& parts) {
   return [block, &parts](const Param& param) {
-    if (parts.owned.empty()) return ParamPart<const real>{block + param.offset, 0, param.var.size()};
+    if (param.frozen && parts.ranks != nullptr && !parts.ranks->first()) return ParamPart<const real>{};
+    if (parts.owned.empty() || param.frozen) return ParamPart<const real>{block + param.offset, 0, param.var.size()};
     for (const Elements& part : parts.owned)
       if (const Elements here = common(part, {param.offset, param.offset + param.var.size()}); here.size() > 0)
         return ParamPart<const real>{block + here.begin, here.begin - param.offset, here.end - param.offset};
@@ -205,7 +207,7 @@ void write_checkpoint(const fs::path& folder, const RunParts& parts) {
   const auto trained = owned_within(parts.params.values(), parts);
   if (parts.average != nullptr) {
     const OptimizerState& average = std::as_const(*parts.average).values();
-    model.add("", every, [&](const Param& param) { return average.of(param); });
+    model.add("", every, [&](const Param& param) { return param.frozen ? trained(param) : average.of(param); });
   } else {
     model.add("", every, trained);
   }
@@ -213,7 +215,7 @@ void write_checkpoint(const fs::path& folder, const RunParts& parts) {
     optimizer.add(
         "." + state.name(), [&](const Param& param) { return state.holds(param); },
         [&](const Param& param) { return state.of(param); });
-  if (parts.average != nullptr) optimizer.add(trained_suffix, every, trained);
+  if (parts.average != nullptr) optimizer.add(trained_suffix, is_trained, trained);
   model.write(parts.ranks);
   optimizer.write(parts.ranks);
   if (!first) return;

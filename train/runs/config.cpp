@@ -5,14 +5,33 @@
 
 #include "core/base/error.hpp"
 #include "core/products/gemm_backend.hpp"
+#include "core/text/pattern.hpp"
 
 namespace capstan {
+namespace {
+
+void check_init(const TrainConfig& config, Problems& problems) {
+  for (const auto& [from, to] : config.init_map.entries)
+    if (!to.empty() && star_count(from) != star_count(to))
+      problems.add("init_map", fmt::format("\"{}\" has {} stars and \"{}\" has {}: each star of the new name stands for "
+                                           "what one of the old name does", from, star_count(from), to, star_count(to)));
+  if (!config.init_from.empty()) return;
+  const auto needs = [&](const char* key, bool set) {
+    if (set) problems.add(key, "needs train.init_from: the weights to start from");
+  };
+  needs("init_map", !config.init_map.entries.empty());
+  needs("init_strict", config.init_strict);
+  needs("init_optimizer", config.init_optimizer);
+}
+
+}  // namespace
 
 void validate(const TrainConfig& config, Problems& problems) {
   if (config.steps == 0 && config.epochs == 0 && config.max_minutes == 0 && config.patience == 0)
     problems.add("", "training would never end: set train.steps, train.epochs, train.max_minutes or train.patience");
   if (config.patience > 0 && config.valid_every == 0)
     problems.add("patience", "needs evaluations: set train.valid_every");
+  check_init(config, problems);
   const std::string schedule = schedule_problem(config.schedule, config.steps + config.epochs > 0);
   if (!schedule.empty()) problems.add("schedule", schedule);
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/config/schema.hpp"
+#include "core/config/text_map.hpp"
 #include "train/optimizers/optimizer.hpp"
 #include "train/optimizers/schedule.hpp"
 
@@ -34,11 +35,23 @@ inline std::vector<EnumName<Monitor>> enum_names(Monitor) {
   return {{Monitor::loss, "loss"}, {Monitor::accuracy, "accuracy"}};
 }
 
+template <class Fields>
+void describe(Fields& f, RateRule& c) {
+  f("match", c.match, not_empty(), "pattern of the names of parameters; * stands for any run of characters");
+  f("factor", c.factor, greater(0), "their learning rate as a multiple of train.lr");
+}
+
 struct TrainConfig {
   int64_t steps = 0, epochs = 0;
   double max_minutes = 0;
   int64_t batch_size = 32, batch_tokens = 0, lanes = 0, micro_batch_tokens = 0, accumulate = 1;
+  std::string init_from;
+  TextMap init_map;
+  bool init_strict = false, init_optimizer = false;
+  std::vector<std::string> freeze;
   double lr = 1e-3;
+  std::vector<RateRule> lr_scale;
+  double layer_decay = 1;
   ScheduleConfig schedule;
   OptimizerConfig optimizer = AdamWConfig{};
   double grad_clip = 1, ema_decay = 0;
@@ -69,7 +82,25 @@ void describe(Fields& f, TrainConfig& c) {
     "process a batch in pieces of at most this many tokens, which saves memory and does not change results; 0 = in one "
     "piece");
   f("accumulate", c.accumulate, size_from(1), "number of batches per update");
+  f("init_from", c.init_from, any(),
+    "start from these weights instead of random ones: a run folder, the folder of a checkpoint, or a safetensors file; "
+    "what it has no value for starts as usual. Rows of embeddings and output follow their token or class");
+  f("init_map", c.init_map, any(),
+    "new names for the tensors of init_from, the first pattern that matches counts: {\"encoder.*\": \"blocks.*\"}; an "
+    "empty name leaves a tensor out");
+  f("init_strict", c.init_strict, any(),
+    "refuse to train unless init_from has values for all parameters but those of the output (output, head, pooling)");
+  f("init_optimizer", c.init_optimizer, any(),
+    "also take the optimizer's state and its number of steps from init_from, a checkpoint in which everything matches");
+  f("freeze", c.freeze, any(),
+    "patterns of the names of parameters that are not trained, such as \"embed.*\" or \"blocks.0.*\"; they cost neither a "
+    "gradient nor optimizer state");
   f("lr", c.lr, greater(0), "peak learning rate");
+  f("lr_scale", c.lr_scale, any(),
+    "other learning rates for some parameters; of the entries that match a parameter, the first one counts");
+  f("layer_decay", c.layer_decay, greater_up_to(0, 1),
+    "factor by which the learning rate of a block is lower than that of the next one, and that of the embedding lower "
+    "than that of the first block; 1 = all the same");
   f("schedule", c.schedule, any(), "learning rate over time");
   f("optimizer", c.optimizer, any(), "how gradients are turned into updates");
   f("grad_clip", c.grad_clip, at_least(0),

@@ -5,8 +5,20 @@
 
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
+#include "core/text/affixes.hpp"
 
 namespace capstan {
+
+/// Found by the type of their argument, so not in an unnamed namespace.
+static void to_json(nlohmann::json& out, const Ancestor& a) {
+  out = {{"path", a.path}, {"fingerprint", a.fingerprint}, {"step", a.step}};
+}
+static void from_json(const nlohmann::json& in, Ancestor& a) {
+  in.at("path").get_to(a.path);
+  in.at("fingerprint").get_to(a.fingerprint);
+  a.step = whole_number_at(in, "step", -1, int64_t{1} << 53);
+}
+
 namespace {
 
 using nlohmann::json;
@@ -42,6 +54,7 @@ void for_later_fields(State& s, const Visit& f) {
   f("metrics_bytes", s.metrics_bytes);
   f("metrics_checksum", s.metrics_checksum);
   f("working_folder", s.working_folder);
+  f("ancestry", s.ancestry);
 }
 
 /// Counts of a run are far below 2^53; -1 says that there is none yet.
@@ -151,8 +164,20 @@ void check_resumable(const RunState& saved, const RunState& now, const std::stri
   };
   for (const char* const key : {"batch_size", "batch_tokens", "optimizer"})
     check_same(fmt::format("train.{}", key), setting(saved, key), setting(now, key));
+  const auto frozen = [](const RunState& state) {
+    std::string patterns;
+    for (const auto& [key, value] : state.settings)
+      if (starts_with(key, "freeze.")) patterns += (patterns.empty() ? "" : ", ") + value;
+    return patterns.empty() ? std::string("none") : patterns;
+  };
+  check_same("train.freeze", frozen(saved), frozen(now));
   const auto averaged = [&](const RunState& state) { return setting(state, "ema_decay") == "0" ? "off" : "on"; };
   check_same("train.ema_decay", averaged(saved), averaged(now));
+}
+
+std::string to_text(const Ancestor& ancestor) {
+  return fmt::format("{}{}, fingerprint {}", ancestor.path,
+                     ancestor.step >= 0 ? fmt::format(", step {}", ancestor.step) : "", ancestor.fingerprint);
 }
 
 std::vector<std::string> changes(const Settings& saved, const Settings& now) {

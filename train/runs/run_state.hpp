@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/config/settings.hpp"
 #include "train/runs/config.hpp"
@@ -13,6 +14,13 @@ namespace capstan {
 /// What must be the same when a run is resumed: "model", "data", "tokenizer" -> a text (configuration or fingerprint),
 /// one fact per line, so that a difference can be shown.
 using Identity = std::map<std::string, std::string>;
+
+/// Weights that a run started from.
+struct Ancestor {
+  std::string path;         // absolute, of the file of weights
+  std::string fingerprint;  // XXH3-128: its checksum, or that of its bytes
+  int64_t step = -1;        // of the run that trained it; -1: not known
+};
 
 struct RunState {
   int64_t step = 0;              // updates so far, skipped ones included
@@ -32,6 +40,7 @@ struct RunState {
   int64_t metrics_bytes = -1;    // of metrics.jsonl up to this step; -1: not recorded
   std::string metrics_checksum;  // XXH3-128 of these bytes
   std::string working_folder;    // of the last session: what relative paths of the data are relative to
+  std::vector<Ancestor> ancestry;        // what the run started from, then what that did; empty: random weights
   uint64_t seed = 0;
   Identity identity;
   Settings settings;  // train: as it was
@@ -52,6 +61,9 @@ Settings this_machine(Precision precision);
 /// Checks that a run saved as `saved` can continue as `now` (seed, identity and settings filled in): whatever the
 /// position in the data or the tensors depend on must be the same. Throws Error naming the first difference.
 void check_resumable(const RunState& saved, const RunState& now, const std::string& folder);
+
+/// "PATH, step 6, fingerprint ...".
+std::string to_text(const Ancestor& ancestor);
 
 /// One line per setting that differs, for the log.
 std::vector<std::string> changes(const Settings& saved, const Settings& now);

@@ -1,0 +1,38 @@
+// Which rows of a tensor fill which rows of a parameter, when a run starts from weights of another.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/runs/warm_start.hpp"
+#include "apps/runs/weights_origin.hpp"
+
+namespace capstan {
+
+/// For each row of a parameter that of the tensor, -1 for none; empty: the tensor does not fit.
+struct RowPlan {
+  std::vector<int64_t> rows;
+  std::string note;  // why it does not fit, or how its rows were found
+};
+
+/// Rows of tables mean something: a token, a class, a position, a bucket of n-grams.
+class WarmRows {
+ public:
+  /// All must outlive it.
+  WarmRows(const RunConfig& config, const RowNames& rows, const WeightsOrigin& origin);
+
+  RowPlan plan(const Param& param, const FileTensor& tensor) const;
+
+ private:
+  RowPlan by_name(const Param& param, const FileTensor& tensor, const std::vector<std::string>& now,
+                  const std::vector<std::string>& then, const char* what) const;
+  std::string ngram_difference(const std::string& table) const;
+
+  const RunConfig& config_;
+  const RowNames& rows_;
+  const WeightsOrigin& origin_;
+  RowNames theirs_;
+};
+
+}  // namespace capstan
