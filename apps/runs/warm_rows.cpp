@@ -105,7 +105,7 @@ RowPlan WarmRows::plan(const Param& param, const FileTensor& tensor) const {
   const std::string& name = param.name;
   const std::vector<int64_t> shape = param.var.shape().to_vector();
   const auto other_shape = [&] {
-    return RowPlan{{}, fmt::format("the file has {}", to_string(Shape(tensor.shape)))};
+    return RowPlan{{}, fmt::format("the file has {}", to_string(Shape(tensor.shape))), /*misfit=*/true};
   };
   if (ends_with(name, ".position_bias") && shape.size() == 2 && tensor.shape.size() == 2) {
     RowPlan plan{same_rows(shape[0]), ""};
@@ -124,10 +124,14 @@ RowPlan WarmRows::plan(const Param& param, const FileTensor& tensor) const {
     if (const std::string difference = ngram_difference(name); !difference.empty()) return {{}, difference};
   }
   if (shape == tensor.shape) return {same_rows(shape[0]), ""};
-  if (!is_position_table(name)) return other_shape();
-  RowPlan plan{same_rows(shape[0]), fmt::format("of {} positions", tensor.shape[0])};
-  for (int64_t& row : plan.rows)
+  // Of distances, the middle row is that of 0.
+  const bool distances = ends_with(name, ".relative_bias.table");
+  if (!distances && !is_position_table(name)) return other_shape();
+  RowPlan plan{same_rows(shape[0]), fmt::format("of {} {}", tensor.shape[0], distances ? "distances" : "positions")};
+  for (int64_t& row : plan.rows) {
+    if (distances) row += (tensor.shape[0] - shape[0]) / 2;
     if (row >= tensor.shape[0]) row = -1;
+  }
   return plan;
 }
 

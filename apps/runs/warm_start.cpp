@@ -136,6 +136,11 @@ class Filling {
     for (const auto& [name, tensor] : from.tensors)
       if (taken.insert(tensor).second)
         lines_.push_back({"left out", name, shape_of(*tensor), "the model has no parameter of this name"});
+    if (!misfits_.empty())
+      throw Error(fmt::format(
+          "train.init_from: {} has tensors of other shapes than the model:\n{}\ngive the model their shape, or leave "
+          "them out with train.init_map, such as {{\"{}\": \"\"}}",
+          origin_.file, join(table_of(misfits_), "\n"), misfits_.front().name));
     if (loaded == 0)
       throw Error(fmt::format("train.init_from: nothing in {} fits the model:\n{}", origin_.file,
                               join(table_of(lines_), "\n")));
@@ -160,6 +165,7 @@ class Filling {
     const RowPlan plan = rows_.plan(param, *tensor);
     if (plan.rows.empty()) {
       lines_.push_back({"fresh", param.name, shape, plan.note});
+      if (plan.misfit) misfits_.push_back(lines_.back());
       return 0;
     }
     const int64_t filled = copy(param, *tensor, plan);
@@ -191,7 +197,7 @@ class Filling {
   const WeightsOrigin& origin_;
   ParamStore& params_;
   WarmRows rows_;
-  std::vector<Line> lines_;
+  std::vector<Line> lines_, misfits_;
 };
 
 /// Keys of the model that change what weights compute, with both values: a line each.

@@ -32,7 +32,7 @@ WeightsOrigin open_weights(const fs::path& where) {
   origin.tensors = std::make_unique<SafetensorsFile>(origin.file);
   if (fs::exists(origin.folder() / state_name)) origin.state = read_state(origin.folder());
   // A run's weights are in <run>/checkpoints/<step>/.
-  const fs::path run = fs::absolute(origin.folder()).parent_path().parent_path();
+  const fs::path run = fs::absolute(origin.file).parent_path().parent_path().parent_path();
   if (origin.state && fs::exists(run / "config.yaml") && fs::is_directory(run / "checkpoints")) read_run(run, origin);
   return origin;
 }

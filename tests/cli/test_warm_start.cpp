@@ -1,0 +1,349 @@
+// Runs that start from the weights of other runs: what they take, what they refuse, what they need afterwards.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "core/io/json.hpp"
+#include "core/io/safetensors.hpp"
+#include "tests/cli/interruption.hpp"
+
+namespace capstan::testing {
+namespace fs = std::filesystem;
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words train_words(const std::string& config, const Words& overrides) {
+  Words words{"train", "--config", config, "--set"};
+  words.insert(words.end(), overrides.begin(), overrides.end());
+  return words;
+}
+
+/// The first validation in a run's metrics, which must be of step 0.
+nlohmann::json first_validation(const Workplace& place, const std::string& name) {
+  for (const std::string& line : lines_of(place.read("runs/" + name + "/metrics.jsonl"))) {
+    const nlohmann::json event = parse_json(line);
+    CHECK(event.at("event") == "valid");
+    CHECK(event.at("step") == 0);
+    return event;
+  }
+  FAIL("no metrics");
+  return {};
+}
+
+/// The best validation loss of a run.
+double best_loss(const Workplace& place, const std::string& name) {
+  double best = INFINITY;
+  for (const std::string& line : lines_of(place.read("runs/" + name + "/metrics.jsonl")))
+    if (const nlohmann::json event = parse_json(line); event.at("event") == "valid")
+      best = std::min(best, event.at("loss").get<double>());
+  return best;
+}
+
+std::string model_of(const std::string& name, const std::string& checkpoint) {
+  return "runs/" + name + "/checkpoints/" + checkpoint + "/model.safetensors";
+}
+
+bool same_bits(const FileTensor& a, const FileTensor& b) {
+  return a.shape == b.shape && std::memcmp(a.bytes, b.bytes, static_cast<size_t>(a.size * byte_size(a.dtype))) == 0;
+}
+
+const Words local_mixer = {"model.layers.0.mixer={type: aft-local, window: 4, rank: 4}", "model.max_length=32"};
+
+Words joined(Words a, const Words& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+void check_says(const Outcome& outcome, const Words& says) {
+  for (const std::string& part : says) CHECK_MESSAGE(contains(outcome.err, part), part, " in ", outcome.err);
+}
+
+}  // namespace
+
+TEST_CASE("a language model that goes on has the loss of the old run before its first step") {
+  const Workplace place;
+  write_trained_samples(place);
+  struct Row {
+    std::string name, from;
+    Words more;
+  };
+  const std::vector<Row> rows = {
+      {"folder", "runs/lm", {}},
+      {"checkpoint", "runs/lm/checkpoints/step-6", {}},
+      {"file", "runs/lm/checkpoints/step-6/model.safetensors", {}},
+      {"link", "runs/lm/checkpoints/best", {}},
+      {"averaged", "runs/lm", {"train.ema_decay=0.9"}},
+      {"untied", "runs/lm", {"model.tied_output=false", "train.init_strict=true"}},
+      {"frozen", "runs/lm", {"train.freeze=[embed.*]"}},
+      {"in lanes", "runs/lm", {"train.lanes=2"}},
+      {"strict", "runs/lm", {"train.init_strict=true", "model.layers.0.repeat=1"}},
+  };
+  const double loss = best_loss(place, "lm");
+  for (const Row& row : rows) {
+    INFO(row.name);
+    const std::string name = "from-" + std::to_string(&row - rows.data());
+    const Outcome outcome =
+        succeed(place, train_words("lm.yaml", joined({"name=" + name, "train.init_from=" + row.from}, row.more)));
+    check_says(outcome, {"starts from", "step-6", "step 6, fingerprint ", "loaded    embed.weight"});
+    const double at_start = first_validation(place, name).at("loss").get<double>();
+    CHECK(std::abs(at_start - loss) <= 1e-6);
+    const Outcome inspected = succeed(place, {"inspect", "runs/" + name});
+    CHECK(contains(inspected.out, "started from: "));
+    CHECK(contains(inspected.out, "checkpoints/step-6/model.safetensors, step 6, fingerprint "));
+  }
+}
+
+TEST_CASE("a copy of the weights alone is taken by index") {
+  const Workplace place;
+  write_trained_samples(place);
+  fs::copy_file(place / model_of("lm", "step-6"), place / "weights.safetensors");
+  const Outcome outcome = succeed(place, train_words("lm.yaml", {"name=b", "train.init_from=weights.safetensors"}));
+  check_says(outcome, {"rows by index: the tokens of the file are not known"});
+  CHECK(std::abs(first_validation(place, "b").at("loss").get<double>() - best_loss(place, "lm")) <= 1e-6);
+}
+
+TEST_CASE("rows follow their token, and new tokens start anew") {
+  const Workplace place;
+  write_trained_samples(place);
+  // Characters in another order, some of them new.
+  place.write("other/a.txt", "zebra quick\n" + place.read("text/b.txt"));
+  succeed(place, train_words("lm.yaml", {"name=cold", "data.train=[other]", "train.steps=1", "train.lr=1e-30"}));
+  const Outcome outcome = succeed(place, train_words("lm.yaml", {"name=b", "data.train=[other]", "train.steps=1",
+                                                                 "train.init_from=runs/lm", "train.lr=1e-30"}));
+  check_says(outcome, {"loaded    embed.weight", "rows, found by their tokens among"});
+  const SafetensorsFile old((place / model_of("lm", "step-6")).string()), now((place / model_of("b", "step-0")).string());
+  const auto code_points = [&](const std::string& run_name) {
+    return parse_json(place.read("runs/" + run_name + "/tokenizer.json")).at("code_points").get<std::vector<int64_t>>();
+  };
+  const std::vector<int64_t> before = code_points("lm"), after = code_points("b");
+  const std::vector<float> a = old.at("embed.weight").to_floats(), b = now.at("embed.weight").to_floats();
+  const std::vector<float> own = SafetensorsFile((place / model_of("cold", "last")).string()).at("embed.weight").to_floats();
+  const auto row = [](const std::vector<float>& values, size_t index) {
+    return std::vector<float>(values.begin() + static_cast<std::ptrdiff_t>(16 * index),
+                              values.begin() + static_cast<std::ptrdiff_t>(16 * (index + 1)));
+  };
+  int64_t found = 0, fresh = 0;
+  // A tokenizer of characters has its end of a line and what it does not know among its code points, or before them.
+  const size_t first = b.size() / 16 - after.size(), first_before = a.size() / 16 - before.size();
+  for (size_t id = 0; id < after.size(); ++id) {
+    const auto place_before = std::find(before.begin(), before.end(), after[id]);
+    const std::vector<float> mine = row(b, first + id);
+    if (place_before == before.end()) {
+      ++fresh;
+      CHECK(mine == row(own, first + id));
+    } else {
+      ++found;
+      CHECK(mine == row(a, first_before + static_cast<size_t>(place_before - before.begin())));
+    }
+  }
+  CHECK(found > 10);
+  CHECK(fresh >= 3);
+}
+
+TEST_CASE("classes, tasks, renamed tensors and longer tables") {
+  const Workplace place;
+  write_trained_samples(place);
+  std::string rows;
+  for (int i = 0; i < 20; ++i)
+    rows += "new\ta fine day " + std::to_string(i) + "\nbad\tsad night" + std::string(static_cast<size_t>(i % 5), '!') +
+            "\n";
+  place.write("two.tsv", rows);
+  Outcome outcome = succeed(
+      place, train_words("classifier.yaml", {"name=two", "data.train=[two.tsv]", "data.max_length=20",
+                                             "model.max_length=20", "train.keep_last=9",
+                                             "train.init_from=runs/classifier"}));
+  check_says(outcome, {"1 of 2 rows, found by their classes among 3", "16 of 20 rows, of 16 positions",
+                       "loaded    embed.weight"});
+  {
+    // The row of class bad is the old one.
+    const SafetensorsFile old((place / model_of("classifier", "best")).string()),
+        now((place / model_of("two", "step-0")).string());
+    const std::vector<float> a = old.at("head.weight").to_floats(), b = now.at("head.weight").to_floats();
+    const Words classes = lines_of(place.read("runs/classifier/classes.txt")), mine = lines_of(place.read("runs/two/classes.txt"));
+    const auto row_of = [](const Words& names, const char* name) {
+      return std::find(names.begin(), names.end(), name) - names.begin();
+    };
+    const auto from = a.begin() + 16 * row_of(classes, "bad"), to = b.begin() + 16 * row_of(mine, "bad");
+    CHECK(std::equal(from, from + 16, to));
+  }
+  outcome = succeed(place, train_words("classifier.yaml", joined({"name=task", "train.init_from=runs/lm"}, local_mixer)));
+  check_says(outcome, {"rows, found by their tokens among 22", "fresh     head.weight", "no tensor of this name"});
+  outcome = succeed(place, train_words("lm.yaml", joined({"name=back", "train.init_from=runs/task"}, {})));
+  check_says(outcome, {"left out  head.weight", "the model has no parameter of this name"});
+  outcome = succeed(place, train_words("lm.yaml", {"name=renamed", "train.init_from=runs/lm", "model.layers.0.repeat=3", "train.keep_last=9",
+                                                   "train.init_map={\"blocks.0.*\": \"blocks.2.*\", \"embed.*\": \"\"}"}));
+  check_says(outcome, {"fresh     embed.weight", "left out  embed.weight", "by train.init_map", "in 2 blocks; no tensor of"});
+  const SafetensorsFile old((place / model_of("lm", "step-6")).string()), now((place / model_of("renamed", "step-0")).string());
+  CHECK(same_bits(old.at("blocks.0.mixer.to_qkv.weight"), now.at("blocks.2.mixer.to_qkv.weight")));
+}
+
+TEST_CASE("frozen tensors keep their bits, whatever the optimizer; the others learn") {
+  const Workplace place;
+  write_trained_samples(place);
+  const SafetensorsFile old((place / model_of("lm", "step-6")).string());
+  for (const std::string optimizer : {"adamw", "sgd", "lion", "muon"}) {
+    for (const Words& more : {Words{}, Words{"train.ema_decay=0.9", "train.lanes=2"}}) {
+      const std::string name = optimizer + std::to_string(more.size());
+      INFO(name);
+      const Outcome outcome = succeed(
+          place, train_words("lm.yaml", joined({"name=" + name, "train.init_from=runs/lm", "train.optimizer=" + optimizer,
+                                                "train.freeze=[embed.*, blocks.0.feed_forward.*]", "train.lr=0.01"},
+                                               more)));
+      check_says(outcome, {"parameters are frozen"});
+      const SafetensorsFile now((place / model_of(name, "last")).string());
+      for (const FileTensor& tensor : now.tensors()) {
+        const bool frozen = contains(tensor.name, "embed.") || contains(tensor.name, "feed_forward.");
+        CHECK_MESSAGE(same_bits(tensor, old.at(tensor.name)) == frozen, tensor.name);
+      }
+      const SafetensorsFile moments(
+          (place / ("runs/" + name + "/checkpoints/last/optimizer.safetensors")).string());
+      for (const FileTensor& tensor : moments.tensors()) {
+        CHECK_FALSE(contains(tensor.name, "embed."));
+        CHECK_FALSE(contains(tensor.name, "feed_forward."));
+      }
+    }
+  }
+}
+
+TEST_CASE("a run that goes on needs neither its ancestor nor to be told of it") {
+  const Workplace place;
+  write_trained_samples(place);
+  const Words command = train_words("lm.yaml", {"name=heir", "train.init_from=runs/lm", "train.steps=8"});
+  Words whole = command;
+  whole[4] = "name=whole";
+  succeed(place, whole);
+  succeed(place, joined(command, {"--set", "train.steps=4"}));
+  fs::rename(place / "runs/lm", place / "gone");
+  const Outcome outcome = succeed(place, command);
+  check_says(outcome, {"resumed from runs/heir/checkpoints/step-4"});
+  CHECK_FALSE(contains(outcome.err, "starts from"));
+  const Outcome inspected = succeed(place, {"inspect", "runs/heir"});
+  CHECK(contains(inspected.out, "runs/lm/checkpoints/step-6/model.safetensors, step 6"));
+  // Of a run of that run, both ancestors are known.
+  succeed(place, train_words("lm.yaml", {"name=grandchild", "train.init_from=runs/heir", "train.steps=1"}));
+  const Outcome both = succeed(place, {"inspect", "runs/grandchild"});
+  CHECK(contains(both.out, "started from: " + (place / "runs/heir").string()));
+  CHECK(contains(both.out, "runs/lm/checkpoints/step-6/model.safetensors, step 6"));
+}
+
+TEST_CASE("init_optimizer: two runs one after the other are one long run") {
+  const Workplace place;
+  write_samples(place);
+  const Words constant = {"train.schedule.shape=constant", "train.valid_every=0"};
+  succeed(place, train_words("lm.yaml", joined({"name=first"}, constant)));
+  const Outcome outcome = succeed(
+      place, train_words("lm.yaml", joined({"name=second", "train.init_from=runs/first/checkpoints/last",
+                                            "train.init_optimizer=true"}, constant)));
+  check_says(outcome, {"the optimizer goes on after 6 steps"});
+  const nlohmann::json state = parse_json(place.read("runs/second/checkpoints/last/state.json")).at("state");
+  CHECK(state.at("optimizer_step") == 12);
+  CHECK(state.at("step") == 6);
+}
+
+TEST_CASE("kill -9 of a run that starts from another: bit for bit the weights of an unbroken one") {
+  std::mt19937 random(11);
+  const Training training{"warm",
+                          "lm.yaml",
+                          {"train.init_from=runs/lm", "train.freeze=[embed.*]", "train.layer_decay=0.8",
+                           "train.ema_decay=0.9", "train.log_every=1"}};
+  const Workplace place;
+  write_trained_samples(place);
+  REQUIRE(run(place, train_command(training, "whole", {"train.save_every=0"})).code == 0);
+  const Kills kills =
+      train_and_kill(place, train_command(training, "killed", {"train.save_every=1"}), "killed", 4, 40, random);
+  MESSAGE(kills.made, " kills, ", kills.while_saving, " of them while a checkpoint was written");
+  check_same_weights(place, "killed", "whole");
+  check_same_metrics(place, "killed", "whole");
+}
+
+TEST_CASE("wrong uses of init_from, freeze and lr_scale are refused with a remedy") {
+  const Workplace place;
+  write_trained_samples(place);
+  const auto lm = [](const Words& overrides) { return train_words("lm.yaml", joined({"name=wrong"}, overrides)); };
+  const auto from_lm = [&](const Words& overrides) { return lm(joined({"train.init_from=runs/lm"}, overrides)); };
+  const auto damage = [](const Workplace& p) {
+    fs::copy(p / "runs/lm", p / "damaged", fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    fs::resize_file(p / "damaged/checkpoints/step-6/model.safetensors", 3000);
+  };
+  const auto not_finite = [](const Workplace& p) {
+    const std::vector<float> values(22 * 16, NAN);
+    write_safetensors((p / "nan.safetensors").string(), {{"embed.weight", DType::f32, {22, 16}, values.data()}});
+  };
+  const auto rank = [](const Workplace& p) {
+    const std::vector<float> values(8, 1);
+    write_safetensors((p / "rank.safetensors").string(), {{"embed.weight", DType::f32, {2, 2, 2}, values.data()},
+                                                          {"final_norm.gain", DType::f32, {}, values.data()}});
+  };
+  const std::vector<Refusal> rows = {
+      {"nothing there", {}, lm({"train.init_from=runs/nowhere"}), 2,
+       {"runs/nowhere: there is no such file or folder"}},
+      {"a folder without a model", {}, lm({"train.init_from=text"}), 1,
+       {"text: there is no model here", "give a run folder, a checkpoint's folder or a .safetensors file"}},
+      {"a file that is no model", {}, lm({"train.init_from=text/a.txt"}), 1, {"text/a.txt", "safetensors"}},
+      {"a damaged checkpoint", damage, lm({"train.init_from=damaged/checkpoints/step-6"}), 1,
+       {"damaged/checkpoints/step-6/model.safetensors", "complete checkpoints: damaged/checkpoints/step-4"}},
+      {"the run itself", [](const Workplace& p) { fs::create_directories(p / "runs/wrong"); },
+       lm({"train.init_from=runs/wrong"}), 2, {"is the folder of this run", "give another name"}},
+      {"init_map alone", {}, lm({"train.init_map={\"a.*\": \"b.*\"}"}), 2, {"init_map", "needs train.init_from: the weights"}},
+      {"init_strict alone", {}, lm({"train.init_strict=true"}), 2, {"init_strict", "needs train.init_from"}},
+      {"init_optimizer alone", {}, lm({"train.init_optimizer=true"}), 2, {"init_optimizer", "needs train.init_from"}},
+      {"init_map as a list", {}, from_lm({"train.init_map=[a, b]"}), 2,
+       {"expected a map from text to text, got a list"}},
+      {"a pattern without a tensor", {}, from_lm({"train.init_map={\"encoder.*\": \"blocks.*\"}"}), 1,
+       {"train.init_map: no tensor of", "is called encoder.*", "it has blocks.0.feed_forward.down.bias"}},
+      {"more stars than before", {}, from_lm({"train.init_map={\"blocks.0.*\": \"blocks.*.*\"}"}), 2,
+       {"\"blocks.0.*\" has 1 stars and \"blocks.*.*\" has 2"}},
+      {"two of one name", {}, from_lm({"train.init_map={\"blocks.0.mixer_norm.gain\": \"final_norm.gain\"}"}), 1,
+       {"would be called final_norm.gain"}},
+      {"strict with another width", {}, from_lm({"train.init_strict=true", "model.layers.0.repeat=2"}), 1,
+       {"train.init_strict", "does not have all of blocks.1.", "train.init_map"}},
+      {"strict with other tokens", [](const Workplace& p) { p.write("more/c.txt", "ZQ\n" + p.read("text/a.txt")); },
+       from_lm({"train.init_strict=true", "data.train=[more]"}), 1, {"train.init_strict", "embed.weight", "of 24 rows"}},
+      {"another width", {}, from_lm({"model.width=32"}), 1,
+       {"has tensors of other shapes than the model", "fresh     embed.weight", "the file has (22, 16)",
+        "leave them out with train.init_map, such as {\"embed.weight\": \"\"}"}},
+      {"nothing fits", {}, from_lm({"train.init_map={\"*\": \"old.*\"}"}), 1, {"nothing in", "fits the model", "fresh     embed.weight"}},
+      {"values that are not finite", not_finite, lm({"train.init_from=nan.safetensors"}), 1,
+       {"nan.safetensors: element 0 of embed.weight is not finite"}},
+      {"another rank", rank, lm({"train.init_from=rank.safetensors"}), 1, {"other shapes than the model", "the file has (2, 2, 2)"}},
+      {"the optimizer of weights alone", [](const Workplace& p) {
+         fs::copy_file(p / model_of("lm", "step-6"), p / "alone.safetensors");
+       }, lm({"train.init_from=alone.safetensors", "train.init_optimizer=true"}), 1,
+       {"train.init_optimizer: there is no optimizer's state beside the weights", "set train.init_optimizer: false"}},
+      {"another optimizer", {}, from_lm({"train.init_optimizer=true", "train.optimizer=sgd"}), 1,
+       {"train.init_optimizer: train.optimizer was adamw, is sgd"}},
+      {"the optimizer of other tokens", [](const Workplace& p) { p.write("more/c.txt", "ZQ\n" + p.read("text/a.txt")); },
+       from_lm({"train.init_optimizer=true", "data.train=[more]"}), 1, {"train.init_optimizer: the tokenizer is another"}},
+      {"the optimizer without an average", {}, from_lm({"train.init_optimizer=true", "train.ema_decay=0.9"}), 1,
+       {"train.init_optimizer", "embed.weight.trained"}},
+      {"freezing what is not there", {}, lm({"train.freeze=[embedding.*]"}), 2,
+       {"train.freeze.0: no parameter matches embedding.*", "the model has embed.weight"}},
+      {"freezing another name", {}, lm({"train.freeze=[output.*]"}), 2,
+       {"train.freeze.0: output.weight is stored as embed.weight: name that one"}},
+      {"freezing all", {}, lm({"train.freeze=[\"*\"]"}), 2, {"train.freeze: all parameters are frozen"}},
+      {"a rate of nothing", {}, lm({"train.lr_scale=[{match: head.*, factor: 2}]"}), 2,
+       {"train.lr_scale.0.match: no parameter matches head.*"}},
+      {"a rate of what is frozen", {}, lm({"train.freeze=[embed.*]", "train.lr_scale=[{match: embed.*, factor: 2}]"}), 2,
+       {"train.lr_scale.0.match: all parameters that match embed.* are frozen"}},
+      {"a rate of zero", {}, lm({"train.lr_scale=[{match: embed.*, factor: 0}]"}), 2,
+       {"expected a number (greater than 0), got 0"}},
+      {"a rate without a pattern", {}, lm({"train.lr_scale=[{factor: 2}]"}), 2, {"match: must be given"}},
+      {"a layer decay above 1", {}, lm({"train.layer_decay=1.1"}), 2, {"layer_decay", "expected a number"}},
+      {"a layer decay of 0", {}, lm({"train.layer_decay=0"}), 2, {"layer_decay", "expected a number"}},
+      {"freezing more in mid-run", {}, train_words("lm.yaml", {"train.freeze=[embed.*]", "train.steps=8"}), 1,
+       {"another train.freeze: was none, is now embed.*"}},
+  };
+  CHECK(rows.size() >= 20);
+  for (const Refusal& row : rows) {
+    check_refused(place, row);
+    CHECK_MESSAGE(!fs::exists(place / "runs/wrong/checkpoints/last"), row.name);
+    fs::remove_all(place / "runs/wrong");
+    fs::remove_all(place / "more");
+  }
+}
+
+}  // namespace capstan::testing
