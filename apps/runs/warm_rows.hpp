@@ -13,7 +13,7 @@ namespace capstan {
 /// For each row of a parameter that of the tensor, -1 for none; empty: the tensor does not fit.
 struct RowPlan {
   std::vector<int64_t> rows;
-  std::string note;      // why it does not fit, or how its rows were found
+  std::string note;     // why it does not fit, or how its rows were found
   bool misfit = false;  // it has the name of a parameter of another shape
 };
 

@@ -42,7 +42,8 @@ Ancestor WeightsOrigin::ancestor() const {
   const fs::path whole = fs::canonical(file, unknown);
   const auto checksum = tensors->metadata().find("xxh3_128");
   return {printable_line((unknown ? fs::path(file) : whole).string()),
-          checksum != tensors->metadata().end() ? checksum->second : hash_hex(read_file(file)), state ? state->step : -1};
+          checksum != tensors->metadata().end() ? checksum->second : hash_hex(read_file(file)),
+          state ? state->step : -1};
 }
 
 std::map<std::string, std::string> WeightsOrigin::aliases() const {

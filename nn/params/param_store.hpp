@@ -31,9 +31,9 @@ struct Param {
   std::string name;  // "blocks.3.mixer.to_qkv.weight"
   Var var;
   ParamOptions options;
-  int64_t offset = 0;  // into the flat blocks, set by finalize()
-  int64_t table = -1;  // by_rows: which of the GradBlock's tables, set by finalize(); -1 for others
-  bool frozen = false;  // a constant: no gradient, no optimizer state, no update
+  int64_t offset = 0;    // into the flat blocks, set by finalize()
+  int64_t table = -1;    // by_rows: which of the GradBlock's tables, set by finalize(); -1 for others
+  bool frozen = false;   // a constant: no gradient, no optimizer state, no update
   double lr_factor = 1;  // its learning rate as a multiple of the optimizer's, set by finalize()
 };
 

@@ -115,13 +115,15 @@ TEST_CASE("rows follow their token, and new tokens start anew") {
   const Outcome outcome = succeed(place, train_words("lm.yaml", {"name=b", "data.train=[other]", "train.steps=1",
                                                                  "train.init_from=runs/lm", "train.lr=1e-30"}));
   check_says(outcome, {"loaded    embed.weight", "rows, found by their tokens among"});
-  const SafetensorsFile old((place / model_of("lm", "step-6")).string()), now((place / model_of("b", "step-0")).string());
+  const SafetensorsFile old((place / model_of("lm", "step-6")).string()),
+      now((place / model_of("b", "step-0")).string());
   const auto code_points = [&](const std::string& run_name) {
     return parse_json(place.read("runs/" + run_name + "/tokenizer.json")).at("code_points").get<std::vector<int64_t>>();
   };
   const std::vector<int64_t> before = code_points("lm"), after = code_points("b");
   const std::vector<float> a = old.at("embed.weight").to_floats(), b = now.at("embed.weight").to_floats();
-  const std::vector<float> own = SafetensorsFile((place / model_of("cold", "last")).string()).at("embed.weight").to_floats();
+  const std::vector<float> own =
+      SafetensorsFile((place / model_of("cold", "last")).string()).at("embed.weight").to_floats();
   const auto row = [](const std::vector<float>& values, size_t index) {
     return std::vector<float>(values.begin() + static_cast<std::ptrdiff_t>(16 * index),
                               values.begin() + static_cast<std::ptrdiff_t>(16 * (index + 1)));
@@ -153,9 +155,9 @@ TEST_CASE("classes, tasks, renamed tensors and longer tables") {
             "\n";
   place.write("two.tsv", rows);
   Outcome outcome = succeed(
-      place, train_words("classifier.yaml", {"name=two", "data.train=[two.tsv]", "data.max_length=20",
-                                             "model.max_length=20", "train.keep_last=9",
-                                             "train.init_from=runs/classifier"}));
+      place,
+      train_words("classifier.yaml", {"name=two", "data.train=[two.tsv]", "data.max_length=20", "model.max_length=20",
+                                      "train.keep_last=9", "train.init_from=runs/classifier"}));
   check_says(outcome, {"1 of 2 rows, found by their classes among 3", "16 of 20 rows, of 16 positions",
                        "loaded    embed.weight"});
   {
@@ -163,21 +165,27 @@ TEST_CASE("classes, tasks, renamed tensors and longer tables") {
     const SafetensorsFile old((place / model_of("classifier", "best")).string()),
         now((place / model_of("two", "step-0")).string());
     const std::vector<float> a = old.at("head.weight").to_floats(), b = now.at("head.weight").to_floats();
-    const Words classes = lines_of(place.read("runs/classifier/classes.txt")), mine = lines_of(place.read("runs/two/classes.txt"));
+    const Words classes = lines_of(place.read("runs/classifier/classes.txt")),
+                mine = lines_of(place.read("runs/two/classes.txt"));
     const auto row_of = [](const Words& names, const char* name) {
       return std::find(names.begin(), names.end(), name) - names.begin();
     };
     const auto from = a.begin() + 16 * row_of(classes, "bad"), to = b.begin() + 16 * row_of(mine, "bad");
     CHECK(std::equal(from, from + 16, to));
   }
-  outcome = succeed(place, train_words("classifier.yaml", joined({"name=task", "train.init_from=runs/lm"}, local_mixer)));
+  outcome =
+      succeed(place, train_words("classifier.yaml", joined({"name=task", "train.init_from=runs/lm"}, local_mixer)));
   check_says(outcome, {"rows, found by their tokens among 22", "fresh     head.weight", "no tensor of this name"});
   outcome = succeed(place, train_words("lm.yaml", joined({"name=back", "train.init_from=runs/task"}, {})));
   check_says(outcome, {"left out  head.weight", "the model has no parameter of this name"});
-  outcome = succeed(place, train_words("lm.yaml", {"name=renamed", "train.init_from=runs/lm", "model.layers.0.repeat=3", "train.keep_last=9",
-                                                   "train.init_map={\"blocks.0.*\": \"blocks.2.*\", \"embed.*\": \"\"}"}));
-  check_says(outcome, {"fresh     embed.weight", "left out  embed.weight", "by train.init_map", "in 2 blocks; no tensor of"});
-  const SafetensorsFile old((place / model_of("lm", "step-6")).string()), now((place / model_of("renamed", "step-0")).string());
+  outcome = succeed(
+      place,
+      train_words("lm.yaml", {"name=renamed", "train.init_from=runs/lm", "model.layers.0.repeat=3", "train.keep_last=9",
+                              "train.init_map={\"blocks.0.*\": \"blocks.2.*\", \"embed.*\": \"\"}"}));
+  check_says(outcome,
+             {"fresh     embed.weight", "left out  embed.weight", "by train.init_map", "in 2 blocks; no tensor of"});
+  const SafetensorsFile old((place / model_of("lm", "step-6")).string()),
+      now((place / model_of("renamed", "step-0")).string());
   CHECK(same_bits(old.at("blocks.0.mixer.to_qkv.weight"), now.at("blocks.2.mixer.to_qkv.weight")));
 }
 
@@ -190,17 +198,17 @@ TEST_CASE("frozen tensors keep their bits, whatever the optimizer; the others le
       const std::string name = optimizer + std::to_string(more.size());
       INFO(name);
       const Outcome outcome = succeed(
-          place, train_words("lm.yaml", joined({"name=" + name, "train.init_from=runs/lm", "train.optimizer=" + optimizer,
-                                                "train.freeze=[embed.*, blocks.0.feed_forward.*]", "train.lr=0.01"},
-                                               more)));
+          place,
+          train_words("lm.yaml", joined({"name=" + name, "train.init_from=runs/lm", "train.optimizer=" + optimizer,
+                                         "train.freeze=[embed.*, blocks.0.feed_forward.*]", "train.lr=0.01"},
+                                        more)));
       check_says(outcome, {"parameters are frozen"});
       const SafetensorsFile now((place / model_of(name, "last")).string());
       for (const FileTensor& tensor : now.tensors()) {
         const bool frozen = contains(tensor.name, "embed.") || contains(tensor.name, "feed_forward.");
         CHECK_MESSAGE(same_bits(tensor, old.at(tensor.name)) == frozen, tensor.name);
       }
-      const SafetensorsFile moments(
-          (place / ("runs/" + name + "/checkpoints/last/optimizer.safetensors")).string());
+      const SafetensorsFile moments((place / ("runs/" + name + "/checkpoints/last/optimizer.safetensors")).string());
       for (const FileTensor& tensor : moments.tensors()) {
         CHECK_FALSE(contains(tensor.name, "embed."));
         CHECK_FALSE(contains(tensor.name, "feed_forward."));
@@ -235,9 +243,10 @@ TEST_CASE("init_optimizer: two runs one after the other are one long run") {
   write_samples(place);
   const Words constant = {"train.schedule.shape=constant", "train.valid_every=0"};
   succeed(place, train_words("lm.yaml", joined({"name=first"}, constant)));
-  const Outcome outcome = succeed(
-      place, train_words("lm.yaml", joined({"name=second", "train.init_from=runs/first/checkpoints/last",
-                                            "train.init_optimizer=true"}, constant)));
+  const Outcome outcome =
+      succeed(place, train_words("lm.yaml", joined({"name=second", "train.init_from=runs/first/checkpoints/last",
+                                                    "train.init_optimizer=true"},
+                                                   constant)));
   check_says(outcome, {"the optimizer goes on after 6 steps"});
   const nlohmann::json state = parse_json(place.read("runs/second/checkpoints/last/state.json")).at("state");
   CHECK(state.at("optimizer_step") == 12);
@@ -279,62 +288,134 @@ TEST_CASE("wrong uses of init_from, freeze and lr_scale are refused with a remed
                                                           {"final_norm.gain", DType::f32, {}, values.data()}});
   };
   const std::vector<Refusal> rows = {
-      {"nothing there", {}, lm({"train.init_from=runs/nowhere"}), 2,
-       {"runs/nowhere: there is no such file or folder"}},
-      {"a folder without a model", {}, lm({"train.init_from=text"}), 1,
+      {"nothing there", {}, lm({"train.init_from=runs/nowhere"}), 2, {"runs/nowhere: there is no such file or folder"}},
+      {"a folder without a model",
+       {},
+       lm({"train.init_from=text"}),
+       1,
        {"text: there is no model here", "give a run folder, a checkpoint's folder or a .safetensors file"}},
       {"a file that is no model", {}, lm({"train.init_from=text/a.txt"}), 1, {"text/a.txt", "safetensors"}},
-      {"a damaged checkpoint", damage, lm({"train.init_from=damaged/checkpoints/step-6"}), 1,
+      {"a damaged checkpoint",
+       damage,
+       lm({"train.init_from=damaged/checkpoints/step-6"}),
+       1,
        {"damaged/checkpoints/step-6/model.safetensors", "complete checkpoints: damaged/checkpoints/step-4"}},
-      {"the run itself", [](const Workplace& p) { fs::create_directories(p / "runs/wrong"); },
-       lm({"train.init_from=runs/wrong"}), 2, {"is the folder of this run", "give another name"}},
-      {"init_map alone", {}, lm({"train.init_map={\"a.*\": \"b.*\"}"}), 2, {"init_map", "needs train.init_from: the weights"}},
+      {"the run itself",
+       [](const Workplace& p) { fs::create_directories(p / "runs/wrong"); },
+       lm({"train.init_from=runs/wrong"}),
+       2,
+       {"is the folder of this run", "give another name"}},
+      {"init_map alone",
+       {},
+       lm({"train.init_map={\"a.*\": \"b.*\"}"}),
+       2,
+       {"init_map", "needs train.init_from: the weights"}},
       {"init_strict alone", {}, lm({"train.init_strict=true"}), 2, {"init_strict", "needs train.init_from"}},
       {"init_optimizer alone", {}, lm({"train.init_optimizer=true"}), 2, {"init_optimizer", "needs train.init_from"}},
-      {"init_map as a list", {}, from_lm({"train.init_map=[a, b]"}), 2,
+      {"init_map as a list",
+       {},
+       from_lm({"train.init_map=[a, b]"}),
+       2,
        {"expected a map from text to text, got a list"}},
-      {"a pattern without a tensor", {}, from_lm({"train.init_map={\"encoder.*\": \"blocks.*\"}"}), 1,
+      {"a pattern without a tensor",
+       {},
+       from_lm({"train.init_map={\"encoder.*\": \"blocks.*\"}"}),
+       1,
        {"train.init_map: no tensor of", "is called encoder.*", "it has blocks.0.feed_forward.down.bias"}},
-      {"more stars than before", {}, from_lm({"train.init_map={\"blocks.0.*\": \"blocks.*.*\"}"}), 2,
+      {"more stars than before",
+       {},
+       from_lm({"train.init_map={\"blocks.0.*\": \"blocks.*.*\"}"}),
+       2,
        {"\"blocks.0.*\" has 1 stars and \"blocks.*.*\" has 2"}},
-      {"two of one name", {}, from_lm({"train.init_map={\"blocks.0.mixer_norm.gain\": \"final_norm.gain\"}"}), 1,
+      {"two of one name",
+       {},
+       from_lm({"train.init_map={\"blocks.0.mixer_norm.gain\": \"final_norm.gain\"}"}),
+       1,
        {"would be called final_norm.gain"}},
-      {"strict with another width", {}, from_lm({"train.init_strict=true", "model.layers.0.repeat=2"}), 1,
+      {"strict with another width",
+       {},
+       from_lm({"train.init_strict=true", "model.layers.0.repeat=2"}),
+       1,
        {"train.init_strict", "does not have all of blocks.1.", "train.init_map"}},
-      {"strict with other tokens", [](const Workplace& p) { p.write("more/c.txt", "ZQ\n" + p.read("text/a.txt")); },
-       from_lm({"train.init_strict=true", "data.train=[more]"}), 1, {"train.init_strict", "embed.weight", "of 24 rows"}},
-      {"another width", {}, from_lm({"model.width=32"}), 1,
+      {"strict with other tokens",
+       [](const Workplace& p) { p.write("more/c.txt", "ZQ\n" + p.read("text/a.txt")); },
+       from_lm({"train.init_strict=true", "data.train=[more]"}),
+       1,
+       {"train.init_strict", "embed.weight", "of 24 rows"}},
+      {"another width",
+       {},
+       from_lm({"model.width=32"}),
+       1,
        {"has tensors of other shapes than the model", "fresh     embed.weight", "the file has (22, 16)",
         "leave them out with train.init_map, such as {\"embed.weight\": \"\"}"}},
-      {"nothing fits", {}, from_lm({"train.init_map={\"*\": \"old.*\"}"}), 1, {"nothing in", "fits the model", "fresh     embed.weight"}},
-      {"values that are not finite", not_finite, lm({"train.init_from=nan.safetensors"}), 1,
+      {"nothing fits",
+       {},
+       from_lm({"train.init_map={\"*\": \"old.*\"}"}),
+       1,
+       {"nothing in", "fits the model", "fresh     embed.weight"}},
+      {"values that are not finite",
+       not_finite,
+       lm({"train.init_from=nan.safetensors"}),
+       1,
        {"nan.safetensors: element 0 of embed.weight is not finite"}},
-      {"another rank", rank, lm({"train.init_from=rank.safetensors"}), 1, {"other shapes than the model", "the file has (2, 2, 2)"}},
-      {"the optimizer of weights alone", [](const Workplace& p) {
-         fs::copy_file(p / model_of("lm", "step-6"), p / "alone.safetensors");
-       }, lm({"train.init_from=alone.safetensors", "train.init_optimizer=true"}), 1,
+      {"another rank",
+       rank,
+       lm({"train.init_from=rank.safetensors"}),
+       1,
+       {"other shapes than the model", "the file has (2, 2, 2)"}},
+      {"the optimizer of weights alone",
+       [](const Workplace& p) { fs::copy_file(p / model_of("lm", "step-6"), p / "alone.safetensors"); },
+       lm({"train.init_from=alone.safetensors", "train.init_optimizer=true"}),
+       1,
        {"train.init_optimizer: there is no optimizer's state beside the weights", "set train.init_optimizer: false"}},
-      {"another optimizer", {}, from_lm({"train.init_optimizer=true", "train.optimizer=sgd"}), 1,
+      {"another optimizer",
+       {},
+       from_lm({"train.init_optimizer=true", "train.optimizer=sgd"}),
+       1,
        {"train.init_optimizer: train.optimizer was adamw, is sgd"}},
-      {"the optimizer of other tokens", [](const Workplace& p) { p.write("more/c.txt", "ZQ\n" + p.read("text/a.txt")); },
-       from_lm({"train.init_optimizer=true", "data.train=[more]"}), 1, {"train.init_optimizer: the tokenizer is another"}},
-      {"the optimizer without an average", {}, from_lm({"train.init_optimizer=true", "train.ema_decay=0.9"}), 1,
+      {"the optimizer of other tokens",
+       [](const Workplace& p) { p.write("more/c.txt", "ZQ\n" + p.read("text/a.txt")); },
+       from_lm({"train.init_optimizer=true", "data.train=[more]"}),
+       1,
+       {"train.init_optimizer: the tokenizer is another"}},
+      {"the optimizer without an average",
+       {},
+       from_lm({"train.init_optimizer=true", "train.ema_decay=0.9"}),
+       1,
        {"train.init_optimizer", "embed.weight.trained"}},
-      {"freezing what is not there", {}, lm({"train.freeze=[embedding.*]"}), 2,
+      {"freezing what is not there",
+       {},
+       lm({"train.freeze=[embedding.*]"}),
+       2,
        {"train.freeze.0: no parameter matches embedding.*", "the model has embed.weight"}},
-      {"freezing another name", {}, lm({"train.freeze=[output.*]"}), 2,
+      {"freezing another name",
+       {},
+       lm({"train.freeze=[output.*]"}),
+       2,
        {"train.freeze.0: output.weight is stored as embed.weight: name that one"}},
       {"freezing all", {}, lm({"train.freeze=[\"*\"]"}), 2, {"train.freeze: all parameters are frozen"}},
-      {"a rate of nothing", {}, lm({"train.lr_scale=[{match: head.*, factor: 2}]"}), 2,
+      {"a rate of nothing",
+       {},
+       lm({"train.lr_scale=[{match: head.*, factor: 2}]"}),
+       2,
        {"train.lr_scale.0.match: no parameter matches head.*"}},
-      {"a rate of what is frozen", {}, lm({"train.freeze=[embed.*]", "train.lr_scale=[{match: embed.*, factor: 2}]"}), 2,
+      {"a rate of what is frozen",
+       {},
+       lm({"train.freeze=[embed.*]", "train.lr_scale=[{match: embed.*, factor: 2}]"}),
+       2,
        {"train.lr_scale.0.match: all parameters that match embed.* are frozen"}},
-      {"a rate of zero", {}, lm({"train.lr_scale=[{match: embed.*, factor: 0}]"}), 2,
+      {"a rate of zero",
+       {},
+       lm({"train.lr_scale=[{match: embed.*, factor: 0}]"}),
+       2,
        {"expected a number (greater than 0), got 0"}},
       {"a rate without a pattern", {}, lm({"train.lr_scale=[{factor: 2}]"}), 2, {"match: must be given"}},
       {"a layer decay above 1", {}, lm({"train.layer_decay=1.1"}), 2, {"layer_decay", "expected a number"}},
       {"a layer decay of 0", {}, lm({"train.layer_decay=0"}), 2, {"layer_decay", "expected a number"}},
-      {"freezing more in mid-run", {}, train_words("lm.yaml", {"train.freeze=[embed.*]", "train.steps=8"}), 1,
+      {"freezing more in mid-run",
+       {},
+       train_words("lm.yaml", {"train.freeze=[embed.*]", "train.steps=8"}),
+       1,
        {"another train.freeze: was none, is now embed.*"}},
   };
   CHECK(rows.size() >= 20);

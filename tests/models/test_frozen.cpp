@@ -40,8 +40,8 @@ Gradients gradients(const Case<Model>& of, const ParamRules& rules) {
 template <class Model>
 void check_any_may_freeze(const Case<Model>& of) {
   const Gradients whole = gradients(of, {});
-  std::vector<std::vector<std::string>> sets = {{"*.weight"}, {"*.bias", "*.gain"}, {"embed.*", "positions.*", "blocks.0.*"},
-                                                {"blocks.*"}};
+  std::vector<std::vector<std::string>> sets = {
+      {"*.weight"}, {"*.bias", "*.gain"}, {"embed.*", "positions.*", "blocks.0.*"}, {"blocks.*"}};
   for (const auto& [name, gradient] : whole) sets.push_back({name});
   for (const std::vector<std::string>& frozen : sets) {
     INFO(frozen.front());

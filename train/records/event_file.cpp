@@ -117,7 +117,8 @@ void cut_files(const fs::path& folder, int64_t step, bool open_window, const Eve
 std::string file_name(const std::string& folder, int64_t step) {
   char host[256] = "host";
   gethostname(host, sizeof(host) - 1);
-  return (fs::path(folder) / fmt::format("{}{:010}.{}.{:012}", name_begin, static_cast<int64_t>(now()), host, std::max<int64_t>(step, 0)))
+  return (fs::path(folder) /
+          fmt::format("{}{:010}.{}.{:012}", name_begin, static_cast<int64_t>(now()), host, std::max<int64_t>(step, 0)))
       .string();
 }
 

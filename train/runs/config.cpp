@@ -13,8 +13,10 @@ namespace {
 void check_init(const TrainConfig& config, Problems& problems) {
   for (const auto& [from, to] : config.init_map.entries)
     if (!to.empty() && star_count(from) != star_count(to))
-      problems.add("init_map", fmt::format("\"{}\" has {} stars and \"{}\" has {}: each star of the new name stands for "
-                                           "what one of the old name does", from, star_count(from), to, star_count(to)));
+      problems.add("init_map",
+                   fmt::format("\"{}\" has {} stars and \"{}\" has {}: each star of the new name stands for "
+                               "what one of the old name does",
+                               from, star_count(from), to, star_count(to)));
   if (!config.init_from.empty()) return;
   const auto needs = [&](const char* key, bool set) {
     if (set) problems.add(key, "needs train.init_from: the weights to start from");

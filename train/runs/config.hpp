@@ -93,7 +93,8 @@ void describe(Fields& f, TrainConfig& c) {
   f("init_optimizer", c.init_optimizer, any(),
     "also take the optimizer's state and its number of steps from init_from, a checkpoint in which everything matches");
   f("freeze", c.freeze, any(),
-    "patterns of the names of parameters that are not trained, such as \"embed.*\" or \"blocks.0.*\"; they cost neither a "
+    "patterns of the names of parameters that are not trained, such as \"embed.*\" or \"blocks.0.*\"; they cost "
+    "neither a "
     "gradient nor optimizer state");
   f("lr", c.lr, greater(0), "peak learning rate");
   f("lr_scale", c.lr_scale, any(),

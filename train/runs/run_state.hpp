@@ -36,11 +36,11 @@ struct RunState {
   double seconds = 0;      // of training, summed over all sessions
   double window_loss = 0;  // sum since the last logged step
   int64_t window_targets = 0;
-  int64_t window_steps = 0;      // since the last logged step
-  int64_t metrics_bytes = -1;    // of metrics.jsonl up to this step; -1: not recorded
-  std::string metrics_checksum;  // XXH3-128 of these bytes
-  std::string working_folder;    // of the last session: what relative paths of the data are relative to
-  std::vector<Ancestor> ancestry;        // what the run started from, then what that did; empty: random weights
+  int64_t window_steps = 0;        // since the last logged step
+  int64_t metrics_bytes = -1;      // of metrics.jsonl up to this step; -1: not recorded
+  std::string metrics_checksum;    // XXH3-128 of these bytes
+  std::string working_folder;      // of the last session: what relative paths of the data are relative to
+  std::vector<Ancestor> ancestry;  // what the run started from, then what that did; empty: random weights
   uint64_t seed = 0;
   Identity identity;
   Settings settings;  // train: as it was
