@@ -5,10 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "apps/runs/warm_start.hpp"
 #include "apps/runs/weights_origin.hpp"
 
 namespace capstan {
+
+/// What a run knows of the rows of its tables, to find them again in those of another run.
+struct RowNames {
+  std::vector<std::string> tokens;   // a name for every token id, that every vocabulary gives to the same token
+  std::vector<std::string> classes;  // by label
+};
+RowNames row_names(const RunConfig& config, const Tokenizer& tokenizer, std::vector<std::string> classes);
 
 /// For each row of a parameter that of the tensor, -1 for none; empty: the tensor does not fit.
 struct RowPlan {

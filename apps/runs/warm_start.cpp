@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "apps/config/config_diff.hpp"
-#include "apps/runs/warm_rows.hpp"
 #include "apps/runs/weights_origin.hpp"
 #include "core/base/error.hpp"
 #include "core/text/affixes.hpp"

@@ -3,17 +3,10 @@
 
 #include <filesystem>
 
-#include "apps/runs/run_model.hpp"
+#include "apps/runs/warm_rows.hpp"
 #include "train/loop/trainer.hpp"
 
 namespace capstan {
-
-/// What a run knows of the rows of its tables, to find them again in those of another run.
-struct RowNames {
-  std::vector<std::string> tokens;   // a name for every token id, that every vocabulary gives to the same token
-  std::vector<std::string> classes;  // by label
-};
-RowNames row_names(const RunConfig& config, const Tokenizer& tokenizer, std::vector<std::string> classes);
 
 /// Fills the parameters from config.train.init_from, in the order of this: names are changed by init_map; a parameter
 /// takes the tensor of its name and shape. Rows of embed, output, head and ngrams.output are found by token and class,
