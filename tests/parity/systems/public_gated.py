@@ -83,17 +83,23 @@ class Gau(GatedModule):
 
 
 class Flash(GatedModule):
-    """Bidirectional: the kernel of q k / group + bias inside groups, and q (k^T v) / length over the whole text."""
+    """The kernel of q k / group + bias inside groups. Beyond them, bidirectional: q (k^T v) / length over the whole text;
+    causal: q (k^T v) / group over the preceding groups, however many there are. With `shift`, the first half of a
+    token's normed features are those of the token before it."""
 
-    def __init__(self, laplace, rotary_dims):
-        super().__init__(False, laplace)
+    def __init__(self, laplace, rotary_dims, causal=False, shift=False):
+        super().__init__(causal, laplace)
+        self.shift = shift
         self.rotary_pos_emb = Rotary(rotary_dims) if rotary_dims > 0 else None
-        self.rel_pos_bias = PositionBias(KEY_DIM**0.5, False)
+        self.rel_pos_bias = PositionBias(KEY_DIM**0.5, causal)
         self.qk_offset_scale = OffsetScale(4)
         self.to_out = torch.nn.Linear(int(EXPANSION * WIDTH), WIDTH)
 
     def forward(self, x):
         normed = self.norm(x)
+        if self.shift:
+            first, second = normed.chunk(2, dim=-1)
+            normed = torch.cat([torch.cat([torch.zeros_like(first[:, :1]), first[:, :-1]], dim=1), second], dim=-1)
         v, gate = self.to_hidden(normed).chunk(2, dim=-1)
         views = self.qk_offset_scale(self.to_qk(normed))
         if self.rotary_pos_emb is not None:
@@ -102,10 +108,12 @@ class Flash(GatedModule):
         groups = []
         for begin in range(0, x.shape[1], GROUP):
             own = slice(begin, begin + GROUP)
-            logits = quad_q[:, own] @ quad_k[:, own].transpose(1, 2) / GROUP + self.rel_pos_bias(GROUP)
-            groups.append(self.weights(logits) @ v[:, own])
-        everything = lin_q @ (lin_k.transpose(1, 2) @ v) / x.shape[1]
-        return self.to_out(gate * (torch.cat(groups, dim=1) + everything)) + x
+            logits = quad_q[:, own] @ quad_k[:, own].transpose(1, 2) / GROUP
+            logits = logits + self.rel_pos_bias(GROUP)[: logits.shape[1], : logits.shape[2]]
+            local = self.weights(logits) @ v[:, own]
+            seen, count = (begin, GROUP) if self.causal else (x.shape[1], x.shape[1])
+            groups.append(local + lin_q[:, own] @ (lin_k[:, :seen].transpose(1, 2) @ v[:, :seen]) / count)
+        return self.to_out(gate * torch.cat(groups, dim=1)) + x
 
 
 def filled(name, module):
@@ -117,9 +125,9 @@ def filled(name, module):
     return {key: value.clone() for key, value in module.state_dict().items()}
 
 
-def save(name, modules):
+def save(name, modules, length=LENGTH):
     """The state dict they share, and what each of them makes of x (the residual included)."""
-    x, outputs = tools.normal(f"{name}.x", 2, LENGTH, WIDTH), {}
+    x, outputs = tools.normal(f"{name}.x", 2, length, WIDTH), {}
     for case, module in modules.items():
         state = filled(name, module)
         with torch.no_grad():
@@ -136,3 +144,7 @@ def make():
                         for kernel, laplace in kernels.items() for causal in (False, True)})
     save("public_flash", {kernel: Flash(laplace, 0) for kernel, laplace in kernels.items()})
     save("public_flash_rotary", {kernel: Flash(laplace, ROTARY_DIMS) for kernel, laplace in kernels.items()})
+    directions = {"causal": True, "bidirectional": False}
+    save("public_flash_uneven", {f"{kernel}.{direction}{'.shifted' if shift else ''}": Flash(laplace, ROTARY_DIMS, causal, shift)
+                                 for kernel, laplace in kernels.items() for direction, causal in directions.items()
+                                 for shift in (False, True)}, LENGTH - 3)
