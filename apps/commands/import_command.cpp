@@ -4,8 +4,10 @@
 #include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/options.hpp"
+#include "apps/commands/import_verify.hpp"
 #include "apps/config/config.hpp"
 #include "apps/imports/import_module.hpp"
+#include "apps/runs/imported_config.hpp"
 #include "core/io/file.hpp"
 #include "core/text/affixes.hpp"
 
@@ -13,40 +15,67 @@ namespace capstan {
 namespace {
 
 struct ImportOptions {
-  std::string file, output, prefix, name;
+  std::string file, output, prefix, into, verify, activation;
+  bool causal = false;
   ImportHints hints;
 };
 
-/// The mixer as a layer of a configuration has it.
-struct MixerOnly {
-  MixerConfig mixer;
+/// Where the parameters of the mixer and those beside it in its block go.
+struct Places {
+  std::string mixer, block;
+  bool in_block = false;
 };
-template <class Fields>
-void describe(Fields& f, MixerOnly& c) {
-  f("mixer", c.mixer, any(), "the imported mixer");
+
+Places places_of(const std::string& into, const ImportedModule& module) {
+  const std::string end = "mixer";
+  if (into.empty()) return {};
+  if (ends_with(into, "." + end) || into == end) {
+    const std::string block = into.substr(0, into.size() - end.size());
+    return {into + ".", block, true};
+  }
+  if (!module.is_block)
+    throw ConfigError(fmt::format("--into {}: {} is a mixer: name one, such as blocks.0.mixer", into, module.source));
+  return {into + ".mixer.", into + ".", true};
+}
+
+void check_outputs(const ImportOptions& options, const ImportedModule& module) {
+  constexpr double tolerance = 1e-5;
+  const double difference = verify_import(module, options.verify, options.causal);
+  if (!(difference <= tolerance))
+    throw Error(fmt::format(
+        "{}: its outputs are not those of the imported module: they differ by {:.2g} of the largest one (at most {} is "
+        "allowed); check {} and whether the module was evaluated without dropout",
+        options.verify, difference, tolerance,
+        options.causal ? "the options, --causal included" : "the options (a causal module needs --causal)"));
+  std::cout << fmt::format("verified: the outputs in {} are met to {:.2g} of the largest one\n", options.verify,
+                           difference);
 }
 
 int import_weights(const ImportOptions& options) {
-  const ImportedModule module = import_module(SafetensorsFile(options.file), options.prefix, options.hints);
-  const std::string mixer = to_yaml(MixerOnly{module.mixer});
+  ImportHints hints = options.hints;
+  if (options.activation == "relu") hints.activation = ImportActivation::relu;
+  if (options.activation == "gelu") hints.activation = ImportActivation::gelu;
+  const ImportedModule module = import_module(SafetensorsFile(options.file), options.prefix, hints);
+  const Places places = places_of(options.into, module);
+  if (!options.verify.empty()) check_outputs(options, module);
+  const std::string mixer = to_yaml(ImportedConfig{module.layer.mixer});
   std::vector<TensorToWrite> tensors;
-  for (const auto& [name, tensor] : module.parameters)
-    tensors.push_back({options.name + name, DType::f32, tensor.shape, tensor.values.data()});
-  // The norm of blocks.0.mixer.* is called blocks.0.mixer_norm.*.
-  const bool in_block = ends_with(options.name, "mixer.");
-  if (in_block)
-    for (const auto& [name, tensor] : module.norm)
-      tensors.push_back({options.name.substr(0, options.name.size() - 1) + "_norm." + name, DType::f32, tensor.shape,
-                         tensor.values.data()});
-  replace_file(options.output, [&](const std::string& unfinished) {
-    write_safetensors(unfinished, tensors, {{"source", module.source}, {"mixer", mixer}});
-  });
+  const auto add = [&](const std::string& place, const auto& parameters) {
+    for (const auto& [name, tensor] : parameters)
+      tensors.push_back({place + name, DType::f32, tensor.shape, tensor.values.data()});
+  };
+  add(places.mixer, module.parameters);
+  if (places.in_block) add(places.block, module.block);
+  std::map<std::string, std::string> metadata{{"source", module.source}, {"mixer", mixer}};
+  if (places.in_block) metadata["into"] = places.mixer.substr(0, places.mixer.size() - 1);
+  replace_file(options.output,
+               [&](const std::string& unfinished) { write_safetensors(unfinished, tensors, metadata); });
   const std::string reach = module.max_length > 0 ? fmt::format(" for up to {} tokens", module.max_length) : "";
   std::cout << fmt::format("{} of width {}{}, written to {}. Its configuration is:\n{}", module.source, module.width,
-                           reach, options.output, mixer);
-  if (!module.norm.empty() && !in_block)
-    std::cout << "The norm in front of the mixer was not written: with --name NAME.mixer. it is written as "
-                 "NAME.mixer_norm.\n";
+                           reach, options.output, module.is_block ? to_yaml(module.layer) : mixer);
+  if (!module.block.empty() && !places.in_block)
+    std::cout << "Only the mixer was written, without what is beside it in its block, such as the norm in front of it: "
+                 "--into blocks.N writes all of it.\n";
   return exit_done;
 }
 
@@ -61,21 +90,37 @@ void add_import_command(CommandParser& cli, const Choose& choose) {
       ->type_name("FILE");
   command->add_option("-o,--output", options->output, "safetensors file to write")->required()->type_name("FILE");
   command->add_option("--prefix", options->prefix, "prefix of the module's names in the file, such as encoder.aft.");
-  command->add_option("--name", options->name, "prefix of the names to write, such as blocks.0.mixer.");
+  command->add_option("--into", options->into,
+                      "the mixer of the model that gets the weights, such as blocks.0.mixer; for modules with norms, the "
+                      "block, such as blocks.0");
+  command
+      ->add_option("--verify", options->verify,
+                   "safetensors file with an input x of the module and its output y: refuse to write anything unless they "
+                   "are met to 1e-5")
+      ->type_name("FILE");
+  command->add_flag("--causal", options->causal, "for --verify: the module made y without seeing later tokens");
   const auto number = [&](const std::string& name, int64_t& value, const std::string& help) {
     command->add_option(name, value, help)->check(number_check(length_from(1)));
   };
-  number("--window", options->hints.window, "for AFTLocal, if the file has no local_mask: its window");
+  number("--window", options->hints.window, "for AFTLocal, if the file does not contain it: its window");
   number("--length", options->hints.length, "for GAU: the length of the texts it was trained on");
   number("--chunk", options->hints.chunk, "for FLASH: its group_size");
+  number("--heads", options->hints.heads, "for MultiheadAttention and TransformerEncoderLayer: the number of heads");
+  command->add_option("--activation", options->activation, "for TransformerEncoderLayer: relu or gelu")
+      ->check(CLI::IsMember({"relu", "gelu"}));
+  command->add_flag("--norm-first", options->hints.norm_first, "for TransformerEncoderLayer: it was made with norm_first");
+  command->add_flag("--shift-tokens", options->hints.shift_tokens, "for FLASH: it was made with shift_tokens");
   command->add_flag("--laplace", options->hints.laplace, "for GAU and FLASH modules that use laplace_attn_fn");
   command->on_stray_argument(
       [](const std::string& argument) { return fmt::format("the file to write is given with --output {}", argument); });
   command->footer(
       "Known modules: AFT_FULL (fc_q, fc_k, fc_v, position_biases), AFTLocal (query, key, value, output, pos_bias), "
-      "Fastformer's FastSelfAttention (query, query_att, key, key_att, transform), alone or as self with "
-      "output.dense, and FLASH-pytorch's GAU and FLASH (to_hidden, to_qk, offsetscale or qk_offset_scale).\n"
-      "For example:  capstan import aft.safetensors --prefix encoder.aft. --name blocks.0.mixer. -o mixer.safetensors");
+      "AFTFull, AFTLocal and AFTSimple (to_q, to_k, to_v, project, wbias), Fastformer's FastSelfAttention (query, "
+      "query_att, key, key_att, transform), alone or as self with output.dense, FLASH-pytorch's GAU and FLASH (to_hidden, "
+      "to_qk, offsetscale or qk_offset_scale), torch.nn's MultiheadAttention (in_proj_weight, out_proj) and "
+      "TransformerEncoderLayer (self_attn, linear1, linear2, norm1, norm2).\n"
+      "The file is for train.init_from of a model with the printed configuration.\n"
+      "For example:  capstan import aft.safetensors --prefix encoder.aft. --into blocks.0.mixer -o mixer.safetensors");
   command->callback([options, choose] { choose([options] { return import_weights(*options); }); });
 }
 

@@ -42,7 +42,7 @@ ImportedModule import_fastformer(Import& import) {
   config.heads = heads;
   config.bias = config.logit_bias = true;
   config.output_projection = whole;
-  module.mixer = config;
+  module.layer.mixer = config;
   return module;
 }
 

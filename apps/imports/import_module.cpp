@@ -1,6 +1,7 @@
 #include "apps/imports/import_module.hpp"
 
 #include "apps/imports/import_aft.hpp"
+#include "apps/imports/import_attention.hpp"
 #include "apps/imports/import_fastformer.hpp"
 #include "apps/imports/import_gated.hpp"
 
@@ -15,6 +16,12 @@ ImportedModule import_module(const SafetensorsFile& file, const std::string& pre
     module = import_aft_local(import, hints.window);
   } else if (import.has("query_att.weight") || import.has("self.query_att.weight")) {
     module = import_fastformer(import);
+  } else if (import.has("to_q.weight") && import.has("project.weight")) {
+    module = import_aft_projected(import, hints.window);
+  } else if (import.has("self_attn.in_proj_weight")) {
+    module = import_encoder_layer(import, hints);
+  } else if (import.has("in_proj_weight")) {
+    module = import_attention(import, hints);
   } else if (import.has("qk_offset_scale.gamma")) {
     module = import_flash(import, hints);
   } else if (import.has("offsetscale.gamma")) {
@@ -22,8 +29,10 @@ ImportedModule import_module(const SafetensorsFile& file, const std::string& pre
   } else {
     throw Error(fmt::format(
         "{}: none of AFT_FULL (fc_q, fc_k, fc_v, position_biases), AFTLocal (query, key, value, output, "
-        "pos_bias), FastSelfAttention (query, query_att, key, key_att, transform), GAU (to_hidden, to_qk, "
-        "offsetscale) and FLASH (to_hidden, to_qk, qk_offset_scale) was found{}; set --prefix to what precedes "
+        "pos_bias), AFTFull and AFTSimple (to_q, to_k, to_v, project, wbias), FastSelfAttention (query, query_att, key, "
+        "key_att, transform), GAU (to_hidden, to_qk, offsetscale), FLASH (to_hidden, to_qk, qk_offset_scale), "
+        "MultiheadAttention (in_proj_weight, out_proj) and TransformerEncoderLayer (self_attn, linear1, linear2, norm1, "
+        "norm2) was found{}; set --prefix to what precedes "
         "these names in the file",
         file.path(), prefix.empty() ? "" : " after the prefix " + prefix));
   }

@@ -16,11 +16,14 @@ namespace capstan {
 ///   block's and left out;
 /// - GAU (FLASH-pytorch): to_hidden.0, to_qk.0, offsetscale, to_out.0, rel_pos_bias: gau with n = hints.length (the
 ///   port's n is the length of each text, padding included);
-/// - FLASH (FLASH-pytorch): the same with qk_offset_scale and rotary_pos_emb: flash with chunks of hints.chunk, equal
-///   to the bidirectional module on multiples of the chunk. The causal one lets its global part grow with the number of
-///   chunks, which no mixer here does; nor does one shift tokens. Both are pre-norm blocks without feed-forward network.
+/// - FLASH (FLASH-pytorch): the same with qk_offset_scale and rotary_pos_emb: flash with chunks of hints.chunk and
+///   normaliser chunk, causal or not. Both are pre-norm blocks without feed-forward network;
+/// - AFTFull, AFTLocal and AFTSimple of aft-pytorch: to_q, to_k, to_v, project (.weight, .bias), wbias (n, n):
+///   aft-full or, with hints.window, aft-local, or aft-simple, with an inner width;
+/// - MultiheadAttention (torch.nn): in_proj_weight, in_proj_bias, out_proj: attention of hints.heads heads;
+/// - TransformerEncoderLayer (torch.nn): self_attn, linear1, linear2, norm1, norm2: a block.
 ///
-/// The window of AFTLocal is read from local_mask, or given. A tensor that belongs to none is an error, as is a shape
+/// AFT_FULL without position_biases (simple=True) is aft-simple. The window of AFTLocal is read from local_mask, or given. A tensor that belongs to none is an error, as is a shape
 /// that does not fit. Throws Error naming file and tensor.
 ImportedModule import_module(const SafetensorsFile& file, const std::string& prefix, const ImportHints& hints);
 

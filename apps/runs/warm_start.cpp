@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "apps/config/config_diff.hpp"
+#include "apps/runs/imported_config.hpp"
 #include "apps/runs/weights_origin.hpp"
 #include "core/base/error.hpp"
 #include "core/text/affixes.hpp"
@@ -215,6 +216,29 @@ std::vector<std::string> model_differences(const RunConfig& config, const Weight
   return lines;
 }
 
+/// Throws Error unless the mixer that an imported file is for computes what the file's module does.
+void check_imported_mixer(const RunConfig& config, const WeightsOrigin& origin) {
+  const auto& metadata = origin.tensors->metadata();
+  const auto mixer = metadata.find("mixer"), into = metadata.find("into");
+  if (mixer == metadata.end() || into == metadata.end()) return;
+  const int64_t block = block_of(into->second);
+  const std::vector<LayerConfig> layers =
+      std::visit([](const auto& model) { return expanded_layers(model); }, config.model);
+  if (block < 0 || block >= static_cast<int64_t>(layers.size())) return;
+  const auto imported = load_config_text<ImportedConfig>(mixer->second, origin.file + ": metadata mixer");
+  const std::set<std::string> initial = {"mixer.init", "mixer.position_stddev", "mixer.rank"};
+  std::vector<std::string> lines;
+  for (const ConfigDifference& difference :
+       diff_configs(imported, ImportedConfig{layers[static_cast<size_t>(block)].mixer}))
+    if (initial.count(difference.path) == 0)
+      lines.push_back(fmt::format("  {}: {} in the file, {} in the model", difference.path, difference.a, difference.b));
+  if (!lines.empty())
+    throw Error(fmt::format(
+        "train.init_from: {} holds a mixer that computes something else than that of block {}:\n{}\ngive the layer the "
+        "mixer that capstan import has printed",
+        origin.file, block, join(lines, "\n")));
+}
+
 /// The whole checkpoint, optimizer included.
 void take_checkpoint(const WeightsOrigin& origin, const RunConfig& config, const RowNames& rows,
                      const RunParts& parts) {
@@ -251,6 +275,7 @@ void take_checkpoint(const WeightsOrigin& origin, const RunConfig& config, const
 
 WarmStart warm_start(const RunConfig& config, const RowNames& rows, const RunParts& parts) {
   const WeightsOrigin origin = open_weights(config.train.init_from);
+  check_imported_mixer(config, origin);
   WarmStart result;
   result.ancestry.push_back(origin.ancestor());
   if (origin.state)

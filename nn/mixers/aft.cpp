@@ -11,29 +11,29 @@
 #include "nn/mixers/prefix.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
-namespace {
-
-/// Added to the variance of a convolution kernel, so that a constant one does not give 0 / 0.
-constexpr double kernel_eps = 1e-5;
-
-}  // namespace
-
 Aft::Aft(const Scope& scope, const MixerShape& shape, const AftProjections& projections, Bias bias, int64_t window,
          int64_t heads)
-    : shape_(shape), bias_(bias), window_(window), heads_(heads), keys_(heads > 0 ? heads : shape.width) {
-  check(shape.width % keys_ == 0, "aft: width {} is not a multiple of {} heads", shape.width, keys_);
+    : shape_(shape),
+      bias_(bias),
+      inner_(projections.inner > 0 ? projections.inner : shape.width),
+      window_(window),
+      heads_(heads),
+      keys_(heads > 0 ? heads : inner_) {
+  check(inner_ % keys_ == 0, "aft: width {} is not a multiple of {} heads", inner_, keys_);
+  check(inner_ == shape.width || projections.output_projection,
+        "aft: an inner width of {} in a model of width {} needs the output projection", inner_, shape.width);
   const ParamOptions vector{/*decay=*/false}, gauge{/*decay=*/false, /*gauge=*/true};
   ParamOptions qkv;
-  qkv.stacked = {shape.width, keys_, shape.width};
+  qkv.stacked = {inner_, keys_, inner_};
   qkv_weight_ = (scope / "to_qkv").param("weight", {stride(), shape.width}, init::lecun_normal(), qkv);
   if (projections.bias) {
-    query_bias_ = scope.param("query_bias", {shape.width}, init::zeros(), vector);
-    value_bias_ = scope.param("value_bias", {shape.width}, init::zeros(), vector);
+    query_bias_ = scope.param("query_bias", {inner_}, init::zeros(), vector);
+    value_bias_ = scope.param("value_bias", {inner_}, init::zeros(), vector);
   }
   if (projections.key_bias) key_bias_ = scope.param("key_bias", {keys_}, init::zeros(), gauge);
   if (projections.output_projection)
     to_out_ = std::make_unique<Linear>(scope / "to_out",
-                                       LinearConfig{shape.width, shape.width, projections.bias, shape.output_gain});
+                                       LinearConfig{inner_, shape.width, projections.bias, shape.output_gain});
 }
 
 Aft::Aft(const Scope& scope, const MixerShape& shape, const AftSimpleConfig& config)
@@ -53,6 +53,7 @@ Aft::Aft(const Scope& scope, const MixerShape& shape, const AftLocalConfig& conf
 Aft::Aft(const Scope& scope, const MixerShape& shape, const AftConvConfig& config)
     : Aft(scope, shape, config, Bias::taps, config.window, config.heads) {
   const ParamOptions vector{/*decay=*/false};
+  kernel_eps_ = config.kernel_eps;
   kernel_ = scope.param("kernel", {heads_, shape.causal ? window_ : 2 * window_ - 1}, init::normal(1), vector);
   kernel_gain_ = scope.param("kernel_gain", {heads_}, init::zeros(), vector);
   kernel_bias_ = scope.param("kernel_bias", {heads_}, init::zeros(), vector);
@@ -73,12 +74,12 @@ void Aft::make_positions(const Scope& scope, int64_t rank, double stddev) {
 Var Aft::packed_bias() const {
   if (!query_bias_ && !key_bias_) return Var();
   const auto part = [](const Var& bias, int64_t size) { return bias ? bias : Var(Array::zeros(Shape{size})); };
-  return concatenate({part(query_bias_, shape_.width), part(key_bias_, keys_), part(value_bias_, shape_.width)}, 0);
+  return concatenate({part(query_bias_, inner_), part(key_bias_, keys_), part(value_bias_, inner_)}, 0);
 }
 
 Var Aft::taps() const {
   const Var centred = kernel_ - mean(kernel_, {1}, keep_dims);
-  const Var deviation = sqrt(mean(square(centred), {1}, keep_dims) + kernel_eps);
+  const Var deviation = sqrt(mean(square(centred), {1}, keep_dims) + kernel_eps_);
   const Var gain = reshape(kernel_gain_, {heads_, 1}), bias = reshape(kernel_bias_, {heads_, 1});
   return gain * centred / deviation + bias;
 }
@@ -135,7 +136,7 @@ int64_t Aft::cached_tokens() const {
 }
 
 MixerCost Aft::cost(int64_t length) const {
-  const double width = static_cast<double>(shape_.width), keys = static_cast<double>(keys_),
+  const double width = static_cast<double>(inner_), keys = static_cast<double>(keys_),
                t = static_cast<double>(length);
   const double saved = 4 * width + keys;  // q|k|v, R and the gate or denominators
   if (bias_ == Bias::none) return {0, 0, saved + width};

@@ -19,6 +19,7 @@ struct AftProjections {
   bool bias = false;      // biases of query and value (and of the output projection)
   bool key_bias = false;  // a gauge parameter: it cancels in the quotient. For published weights
   bool output_projection = true;
+  int64_t inner = 0;
 };
 
 template <class Fields>
@@ -27,6 +28,12 @@ void describe_projections(Fields& f, AftProjections& c) {
   f("key_bias", c.key_bias, any(),
     "bias of the key; it has no effect, because it cancels; only for loading published weights");
   f("output_projection", c.output_projection, any(), "a linear map after the mixer");
+  f("inner", c.inner, width_from(0), "width of queries, keys and values; 0 = that of the model");
+}
+/// Serves all four.
+inline void validate(const AftProjections& c, const ModelShape& model, Problems& problems) {
+  if (c.inner != 0 && c.inner != model.width && !c.output_projection)
+    problems.add("inner", "without output_projection, only the model's width is possible");
 }
 
 /// w = 0: every key counts by its content alone. O(T D) time, O(D) decode state.
@@ -87,6 +94,7 @@ struct AftConvConfig : AftProjections {
   static constexpr const char* type_name = "aft-conv";
   int64_t window = 32;
   int64_t heads = 4;
+  double kernel_eps = 1e-5;
 
   bool has_position_limit() const { return false; }
 };
@@ -97,17 +105,20 @@ void describe(Fields& f, AftConvConfig& c) {
     "number of taps per head, one for each distance below the window (in both directions if bidirectional)");
   f("heads", c.heads, width_from(1),
     "number of keys per token, each shared by width / heads channels; must divide the width");
+  f("kernel_eps", c.kernel_eps, at_least(0),
+    "added to the variance by which a head's taps are normalised, so that equal taps give 0; 0 as in the paper");
   describe_projections(f, c);
 }
 inline void validate(const AftConvConfig& c, const ModelShape& model, Problems& problems) {
-  check_heads(c.heads, model, problems);
+  validate(static_cast<const AftProjections&>(c), model, problems);
+  check_heads(c.heads, {c.inner > 0 ? c.inner : model.width, model.max_length}, problems);
 }
 
 }  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// One of the four variants.  Parameters to_qkv.weight (D + K + D, D), query_bias, key_bias, value_bias, to_out;
+/// One of the four variants, of inner width I (D unless configured).  Parameters to_qkv.weight (I + K + I, D), query_bias, key_bias, value_bias, to_out;
 /// position_u and position_v (max_length, rank) or position_bias (max_length, max_length); for aft-conv kernel,
 /// kernel_gain and kernel_bias: w = gain (kernel - mean) / std + bias per head, gain and bias starting at 0,
 /// so that it starts as aft-simple.
@@ -131,7 +142,7 @@ class Aft final : public Mixer {
   Aft(const Scope& scope, const MixerShape& shape, const AftProjections& projections, Bias bias, int64_t window,
       int64_t heads);
   void make_positions(const Scope& scope, int64_t rank, double stddev);
-  int64_t stride() const { return 2 * shape_.width + keys_; }
+  int64_t stride() const { return 2 * inner_ + keys_; }
   /// Of q|k|v; undefined where there is none.
   Var packed_bias() const;
   Var project(const Var& x) const { return linear(x, qkv_weight_, packed_bias()); }
@@ -148,7 +159,8 @@ class Aft final : public Mixer {
 
   MixerShape shape_;
   Bias bias_;
-  int64_t window_, heads_, keys_;  // heads_ 0: one key per channel
+  int64_t inner_, window_, heads_, keys_;  // heads_ 0: one key per channel
+  double kernel_eps_ = 0;
   Var qkv_weight_, query_bias_, key_bias_, value_bias_;
   Var position_u_, position_v_, position_bias_, kernel_, kernel_gain_, kernel_bias_;
   std::unique_ptr<Linear> to_out_;

@@ -74,14 +74,14 @@ void for_each_group(int64_t width, int64_t heads, const Body& body) {
 
 std::unique_ptr<MixerState> Aft::make_state(int64_t batch) const {
   if (!shape_.causal) throw std::logic_error("aft: a bidirectional mixer does not decode");
-  return std::make_unique<AftDecodeState>(batch, shape_.width, keys_, cached_tokens());
+  return std::make_unique<AftDecodeState>(batch, inner_, keys_, cached_tokens());
 }
 
 Var Aft::prefill(const Var& x, MixerState& mixer_state) const {
-  const int64_t width = shape_.width;
+  const int64_t width = inner_;
   AftDecodeState& state = decode_state(mixer_state, keys_, width, cached_tokens());
-  check(x.rank() == 3 && x.dim(0) == state.batch() && x.dim(2) == width,
-        "aft: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch(), width);
+  check(x.rank() == 3 && x.dim(0) == state.batch() && x.dim(2) == shape_.width,
+        "aft: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch(), shape_.width);
   check(state.position == 0, "aft: prefill needs a fresh state; this one has seen {} tokens", state.position);
   const int64_t batch = x.dim(0), length = x.dim(1);
   if (length == 0) return x;
@@ -135,10 +135,11 @@ Array Aft::bias_row(int64_t t, int64_t count) const {
 }
 
 Var Aft::step(const Var& x, MixerState& mixer_state) const {
-  const int64_t width = shape_.width;
+  const int64_t width = inner_;
   AftDecodeState& state = decode_state(mixer_state, keys_, width, cached_tokens());
   const int64_t batch = state.batch(), t = state.position;
-  check(x.shape() == Shape{batch, width}, "aft: step: x is {}, but must be ({}, {})", x.shape(), batch, width);
+  check(x.shape() == Shape{batch, shape_.width}, "aft: step: x is {}, but must be ({}, {})", x.shape(), batch,
+        shape_.width);
   const Array qkv = state.decode().linear(x.value(), qkv_weight_, packed_bias());
   Array y(Shape{batch, width});
   real* const y_data = y.mutable_data();

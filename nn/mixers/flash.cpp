@@ -6,6 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/mixing/attention_composed.hpp"
 #include "core/ops/math.hpp"
+#include "core/ops/shift.hpp"
 #include "nn/mixers/prefix.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -30,17 +31,22 @@ GatedUnitShape unit_shape(const FlashConfig& config, bool causal) {
   return {gains, {config.key_dim, causal, config.chunk, config.chunk}, config.chunk};
 }
 
+ChunkNormaliser chunk_normaliser(const FlashConfig& config, bool causal) {
+  if (config.normaliser == Normaliser::paper) return ChunkNormaliser::chunks;
+  return config.normaliser == Normaliser::chunk && causal ? ChunkNormaliser::constant : ChunkNormaliser::counted;
+}
+
 }  // namespace
 
 Flash::Flash(const Scope& scope, const MixerShape& shape, const FlashConfig& config)
     : shape_(shape),
       config_(config),
-      linear_{config.chunk, shape.causal,
-              config.normaliser == Normaliser::counted ? ChunkNormaliser::counted : ChunkNormaliser::chunks},
+      linear_{config.chunk, shape.causal, chunk_normaliser(config, shape.causal), static_cast<double>(config.chunk)},
       unit_(scope, shape, unit_config(config), unit_shape(config, shape.causal)) {}
 
-Flash::Parts Flash::project(const Var& x, const Ids& positions) const {
-  const GatedUnit::Parts unit = unit_.project(x, positions);
+Flash::Parts Flash::project(const Var& x, const Segments& segments) const {
+  const GatedUnit::Parts unit =
+      unit_.project(config_.shift_tokens ? shift_tokens(x, segments) : x, segments.positions());
   Parts parts;
   parts.gate = unit.gate;
   parts.value = unit.value;
@@ -68,7 +74,7 @@ Var Flash::mix(const Parts& parts, const Segments& segments, bool causal) const 
 }
 
 Var Flash::forward(const Var& x, const Context& context) const {
-  const Parts parts = project(x, context.segments.positions());
+  const Parts parts = project(x, context.segments);
   if (!shape_.causal) return unit_.output(parts.gate, mix(parts, context.segments, false));
   return unit_.output(parts.gate, mix_with_prefix(context, [&](const Segments& segments, bool causal) {
                         return mix(parts, segments, causal);
@@ -78,7 +84,7 @@ Var Flash::forward(const Var& x, const Context& context) const {
 std::vector<MixingWeights> Flash::mixing_weights(const Var& x, const Context& context) const {
   if (!config_.local) return {};
   const Segments& segments = context.segments;
-  const Parts parts = project(x, segments.positions());
+  const Parts parts = project(x, segments);
   return {{"attention in chunks", attention_weights(parts.quad_q, parts.quad_k, local_bias(segments), segments,
                                                     unit_.attention_options(segments, shape_.causal))
                                       .value()}};

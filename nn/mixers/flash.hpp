@@ -11,13 +11,14 @@ namespace capstan {
 
 /// O(T (C (Z + E) + Z E)) time, O(Z E + C (2Z + E)) decode state. `normaliser` holds for both parts: counted, the
 /// visible tokens of the chunk and of the other chunks; paper, the chunk's length, times the number of visible chunks
-/// for the global part.
+/// for the global part; chunk, the chunk's length, for the bidirectional global part the number of tokens.
 struct FlashConfig : GatedUnitConfig {
   static constexpr const char* type_name = "flash";
   FlashConfig() { position_bias = RelativeBiasKind::toeplitz; }
   int64_t chunk = 256;
   bool local = true;
   bool global = true;
+  bool shift_tokens = false;
 
   bool has_position_limit() const { return false; }  // a Toeplitz bias knows the positions of a chunk
 };
@@ -29,6 +30,8 @@ void describe(Fields& f, FlashConfig& c) {
   f("local", c.local, any(), "use the quadratic part within chunks; false only for ablation");
   f("global", c.global, any(), "use the linear part across chunks; false only for ablation");
   describe_unit(f, c);
+  f("shift_tokens", c.shift_tokens, any(),
+    "the first half of a token's features, as the mixer reads them, are those of the token before it (FLASH-pytorch)");
 }
 inline void validate(const FlashConfig& c, const ModelShape& model, Problems& problems) {
   validate(static_cast<const GatedUnitConfig&>(c), model, problems);
@@ -43,7 +46,8 @@ namespace capstan::CAPSTAN_PRECISION {
 
 /// (u * (V_quad + V_lin)) W_o: V_quad is attention() among the tokens of a chunk, V_lin chunk_linear_attention() over
 /// the preceding chunks (bidirectional: over the whole document). Parameters as GatedUnit names them; rows of gain and offset:
-/// quad_q, quad_k, lin_q, lin_k, without those of a part that is off. Documents may have any length.
+/// quad_q, quad_k, lin_q, lin_k, without those of a part that is off. Documents may have any length. With shift_tokens
+/// it reads shift_tokens(x) (core/ops/shift.hpp).
 class Flash final : public Mixer {
  public:
   /// Throws std::invalid_argument when both parts are off.
@@ -61,7 +65,7 @@ class Flash final : public Mixer {
     Var gate, value;                        // (B, T, E)
     Var quad_q, quad_k, lin_q, lin_k = {};  // (B, T, Z); undefined for a part that is off
   };
-  Parts project(const Var& x, const Ids& positions) const;
+  Parts project(const Var& x, const Segments& segments) const;
   /// b of the quadratic part.
   Var local_bias(const Segments& segments) const { return unit_.bias(std::min(config_.chunk, segments.longest())); }
   /// V_quad + V_lin

@@ -6,6 +6,7 @@
 #include "core/kernels/gemv.hpp"
 #include "core/kernels/mixing/attention_decode.hpp"
 #include "core/kernels/mixing/gated.hpp"
+#include "core/ops/shift.hpp"
 #include "core/products/gemm.hpp"
 #include "nn/mixers/flash.hpp"
 
@@ -13,7 +14,7 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 struct FlashDecodeState final : MixerState {
-  FlashDecodeState(int64_t batch_, int64_t hidden_, const FlashConfig& config)
+  FlashDecodeState(int64_t batch_, int64_t hidden_, int64_t width, const FlashConfig& config)
       : batch(batch_),
         hidden(hidden_),
         key_dim(config.key_dim),
@@ -21,20 +22,25 @@ struct FlashDecodeState final : MixerState {
         local(config.local),
         global(config.global),
         values(Shape{batch, chunk, hidden}) {
+    if (config.shift_tokens) before = Array::zeros(Shape{batch, shifted_features(width)});
     if (local) quad_keys = Array(Shape{batch, chunk, key_dim});
     if (!global) return;
     lin_keys = Array(Shape{batch, chunk, key_dim});
     sums = Array(Shape{batch, key_dim, hidden});
   }
 
-  void reset() override { position = 0; }
+  void reset() override {
+    position = 0;
+    if (!before.empty()) std::fill_n(before.mutable_data(), before.size(), real{0});
+  }
   void select(const std::vector<int64_t>& rows) override {
-    for (Array* const part : {&quad_keys, &lin_keys, &values, &sums}) *part = select_rows(*part, rows);
+    for (Array* const part : {&quad_keys, &lin_keys, &values, &sums, &before}) *part = select_rows(*part, rows);
     batch = static_cast<int64_t>(rows.size());
   }
   int64_t elements(int64_t seen) const override {
     const int64_t row_numbers = hidden + (local ? key_dim : 0) + (global ? key_dim : 0);
-    return (global && seen >= chunk ? key_dim * hidden : 0) + std::min(seen, chunk) * row_numbers;
+    const int64_t shifted = before.empty() ? 0 : before.dim(1);
+    return (global && seen >= chunk ? key_dim * hidden : 0) + std::min(seen, chunk) * row_numbers + shifted;
   }
 
   real* row(Array& rows, int64_t sequence, int64_t index) const {
@@ -58,11 +64,24 @@ struct FlashDecodeState final : MixerState {
   /// b of the cached rows, oldest first, for the query that follows `current` others in its chunk.
   const real* bias_of(int64_t current) const { return bias.empty() ? nullptr : bias.data() + chunk - 1 - current; }
 
+  /// x (B, D) with the shifted features of the token before, whose place the token itself takes.
+  Array shift(const Array& x) {
+    if (before.empty()) return x;
+    const int64_t width = x.dim(1), moved = before.dim(1);
+    Array shifted = x.clone();
+    for (int64_t sequence = 0; sequence < batch; ++sequence) {
+      std::copy_n(before.data() + sequence * moved, moved, shifted.mutable_data() + sequence * width);
+      std::copy_n(x.data() + sequence * width, moved, before.mutable_data() + sequence * moved);
+    }
+    return shifted;
+  }
+
   int64_t batch, hidden, key_dim, chunk, position = 0;
   bool local, global;
   Array quad_keys, lin_keys, values;  // (B, C, Z), (B, C, Z), (B, C, E): rows of the current chunk
   Array sums;                         // (B, Z, E): M of the full chunks; undefined while there is none
   Array bias;                         // (C): entry C - 1 - d is b_d
+  Array before;                       // (B, features): what the next token takes from the last one; empty: nothing
 };
 
 /// Throws std::invalid_argument for a state that some other mixer made.
@@ -78,7 +97,7 @@ FlashDecodeState& decode_state(MixerState& state, int64_t hidden, const FlashCon
 
 std::unique_ptr<MixerState> Flash::make_state(int64_t batch) const {
   if (!shape_.causal) throw std::logic_error("flash: a bidirectional mixer does not decode");
-  return std::make_unique<FlashDecodeState>(batch, unit_.hidden(), config_);
+  return std::make_unique<FlashDecodeState>(batch, unit_.hidden(), shape_.width, config_);
 }
 
 Var Flash::prefill(const Var& x, MixerState& mixer_state) const {
@@ -89,7 +108,7 @@ Var Flash::prefill(const Var& x, MixerState& mixer_state) const {
   const int64_t length = x.dim(1), folded = length / state.chunk * state.chunk;
   if (length == 0) return x;
   const Segments segments = Segments::full(state.batch, length);
-  const Parts parts = project(x, segments.positions());
+  const Parts parts = project(x, segments);
   const Var y = unit_.output(parts.gate, mix(parts, segments, !shape_.prefix));
   for (int64_t sequence = 0; sequence < state.batch; ++sequence) {
     const auto row = [&](const Var& all, int64_t t) {
@@ -104,6 +123,10 @@ Var Flash::prefill(const Var& x, MixerState& mixer_state) const {
     keep(parts.lin_k, state.lin_keys);
     if (folded > 0) state.fold(sequence, row(parts.lin_k, 0), row(parts.value, 0), folded, 0);
   }
+  if (!state.before.empty())
+    for (int64_t sequence = 0; sequence < state.batch; ++sequence)
+      std::copy_n(x.value().data() + ((sequence + 1) * length - 1) * shape_.width, state.before.dim(1),
+                  state.before.mutable_data() + sequence * state.before.dim(1));
   state.keep_bias(unit_.bias(state.chunk));
   state.position = length;
   return y;
@@ -115,7 +138,7 @@ Var Flash::step(const Var& x, MixerState& mixer_state) const {
   check(x.shape() == Shape{batch, shape_.width}, "flash: step: x is {}, but must be ({}, {})", x.shape(), batch,
         shape_.width);
   if (state.position == 0) state.keep_bias(unit_.bias(state.chunk));
-  const GatedUnit::StepParts parts = unit_.step_project(x.value(), state.position, state.decode());
+  const GatedUnit::StepParts parts = unit_.step_project(state.shift(x.value()), state.position, state.decode());
   const int64_t lin_view = config_.local ? 2 : 0;
   for (int64_t sequence = 0; sequence < batch; ++sequence) {
     std::copy_n(parts.value(sequence), state.hidden, state.row(state.values, sequence, current));

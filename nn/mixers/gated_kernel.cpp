@@ -16,7 +16,7 @@ constexpr double log_length_least = 16, log_length_usual = 512;
 KernelScales kernel_scales(const GatedKernelConfig& config, const GatedKernelShape& shape, double count) {
   const char* const problem = kernel_problem(config);
   check(problem == nullptr, "gated kernel: {}", problem == nullptr ? "" : problem);
-  const double n = config.normaliser == Normaliser::paper ? static_cast<double>(shape.paper_length) : count;
+  const double n = config.normaliser != Normaliser::counted ? static_cast<double>(shape.paper_length) : count;
   const double usual = 1 / std::sqrt(static_cast<double>(shape.key_dim));
   switch (config.logits) {
     case LogitForm::key_dim:

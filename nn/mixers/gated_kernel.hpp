@@ -20,10 +20,10 @@ inline std::vector<EnumName<LogitForm>> enum_names(LogitForm) {
           {LogitForm::log_length, "log-length"}};
 }
 
-enum class Normaliser { counted, paper };
+enum class Normaliser { counted, paper, chunk };
 
 inline std::vector<EnumName<Normaliser>> enum_names(Normaliser) {
-  return {{Normaliser::counted, "counted"}, {Normaliser::paper, "paper"}};
+  return {{Normaliser::counted, "counted"}, {Normaliser::paper, "paper"}, {Normaliser::chunk, "chunk"}};
 }
 
 struct GatedKernelConfig {
@@ -42,7 +42,9 @@ void describe_kernel(Fields& f, GatedKernelConfig& c) {
     "with kernel: softmax, key-dim = softmax(qk/sqrt(key_dim) + b), log-length = softmax(qk log(n)/(log(512) "
     "sqrt(key_dim)) + b) with n >= 16 (GAU-alpha)");
   f("normaliser", c.normaliser, any(),
-    "what n is: counted (the number of valid keys that a token sees) or paper (a constant)");
+    "what n is: counted (the number of valid keys that a token sees), paper (a constant; for the global part of flash, "
+    "times the number of visible chunks) or, for flash, chunk (its chunk's length; causally also for the global part, "
+    "which then grows with the number of chunks, as in FLASH-pytorch)");
 }
 
 /// What is wrong with the combination; null when it is defined.
@@ -71,7 +73,7 @@ struct KernelScales {
 struct GatedKernelShape {
   int64_t key_dim;
   bool causal;
-  int64_t paper_length;  // n of the normaliser `paper`
+  int64_t paper_length;  // n of the normalisers `paper` and `chunk`
   int64_t chunk = 0;     // as in AttentionOptions
 };
 

@@ -20,6 +20,10 @@ void describe(Fields& f, GauConfig& c) {
   f("paper_length", c.paper_length, length_from(1),
     "the constant n that normaliser: paper uses, whatever the length of the text");
 }
+inline void validate(const GauConfig& c, const ModelShape& model, Problems& problems) {
+  validate(static_cast<const GatedUnitConfig&>(c), model, problems);
+  if (c.normaliser == Normaliser::chunk) problems.add("normaliser", "chunk is for flash: gau has no chunks");
+}
 
 }  // namespace capstan
 

@@ -1,0 +1,18 @@
+// What `capstan import` records in the metadata of the file it writes, beside the weights.
+#pragma once
+
+#include "core/config/schema.hpp"
+#include "nn/mixers/mixer_config.hpp"
+
+namespace capstan {
+
+/// The mixer as a layer of a configuration has it: metadata "mixer". Metadata "into" names the mixer in the model.
+struct ImportedConfig {
+  MixerConfig mixer;
+};
+template <class Fields>
+void describe(Fields& f, ImportedConfig& c) {
+  f("mixer", c.mixer, any(), "the imported mixer");
+}
+
+}  // namespace capstan
