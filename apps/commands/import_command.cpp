@@ -55,6 +55,8 @@ int import_weights(const ImportOptions& options) {
   ImportHints hints = options.hints;
   if (options.activation == "relu") hints.activation = ImportActivation::relu;
   if (options.activation == "gelu") hints.activation = ImportActivation::gelu;
+  if (!options.activation.empty() && !hints.activation)
+    throw ConfigError(fmt::format("--activation: {} is not one of relu, gelu", options.activation));
   const ImportedModule module = import_module(SafetensorsFile(options.file), options.prefix, hints);
   const Places places = places_of(options.into, module);
   if (!options.verify.empty()) check_outputs(options, module);
@@ -106,8 +108,7 @@ void add_import_command(CommandParser& cli, const Choose& choose) {
   number("--length", options->hints.length, "for GAU: the length of the texts it was trained on");
   number("--chunk", options->hints.chunk, "for FLASH: its group_size");
   number("--heads", options->hints.heads, "for MultiheadAttention and TransformerEncoderLayer: the number of heads");
-  command->add_option("--activation", options->activation, "for TransformerEncoderLayer: relu or gelu")
-      ->check(CLI::IsMember({"relu", "gelu"}));
+  command->add_option("--activation", options->activation, "for TransformerEncoderLayer: relu or gelu");
   command->add_flag("--norm-first", options->hints.norm_first, "for TransformerEncoderLayer: it was made with norm_first");
   command->add_flag("--shift-tokens", options->hints.shift_tokens, "for FLASH: it was made with shift_tokens");
   command->add_flag("--laplace", options->hints.laplace, "for GAU and FLASH modules that use laplace_attn_fn");

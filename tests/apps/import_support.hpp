@@ -14,6 +14,7 @@
 #include "apps/commands/commands.hpp"
 #include "apps/config/config.hpp"
 #include "apps/imports/import_module.hpp"
+#include "apps/runs/imported_config.hpp"
 #include "core/array/array_xt.hpp"
 #include "nn/params/scope.hpp"
 #include "tests/support/compare.hpp"
@@ -21,15 +22,6 @@
 #include "train/runs/checkpoint.hpp"
 
 namespace capstan::testing {
-
-/// The mixer as the metadata of an imported file describe it.
-struct ImportedConfig {
-  MixerConfig mixer;
-};
-template <class Fields>
-void describe(Fields& f, ImportedConfig& c) {
-  f("mixer", c.mixer, any(), "the imported mixer");
-}
 
 inline std::string fixture(const std::string& name) {
   return source_path("tests/parity/fixtures/" + name + ".safetensors");

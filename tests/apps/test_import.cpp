@@ -98,8 +98,8 @@ TEST_CASE("an import can be told what precedes the names, in the file and in the
   const float other = 1;
   tensors.push_back({"head.weight", DType::f32, {1}, &other});
   write_safetensors(folder / "whole.safetensors", tensors);
-  REQUIRE(capstan_command({"import", folder / "whole.safetensors", "--prefix", "encoder.aft.", "--name",
-                           "blocks.2.mixer.", "-o", folder / "out.safetensors"}) == exit_done);
+  REQUIRE(capstan_command({"import", folder / "whole.safetensors", "--prefix", "encoder.aft.", "--into",
+                           "blocks.2.mixer", "-o", folder / "out.safetensors"}) == exit_done);
   const SafetensorsFile file(folder / "out.safetensors");
   CHECK(file.find("blocks.2.mixer.to_qkv.weight") != nullptr);
   CHECK(file.tensors().size() == 5);
@@ -159,7 +159,7 @@ TEST_CASE("a file that is not quite the module is refused, and the tensor named"
   without_mask.remove("local_mask");
   without_mask.write(folder / "changed.safetensors");
   const ImportedModule module = import_module(SafetensorsFile(folder / "changed.safetensors"), "", {7});
-  CHECK(std::get<AftLocalConfig>(module.mixer).window == 7);
+  CHECK(std::get<AftLocalConfig>(module.layer.mixer).window == 7);
 }
 
 }  // namespace

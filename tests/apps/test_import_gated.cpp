@@ -18,7 +18,7 @@ Branches imported_branches(const std::string& name, const std::string& output, b
                            const std::vector<std::string>& hints) {
   const ImportFolder folder;
   const std::string imported = folder / "imported.safetensors";
-  std::vector<std::string> words{"import", fixture(name), "--name", "mixer.", "-o", imported};
+  std::vector<std::string> words{"import", fixture(name), "--into", "mixer", "-o", imported};
   words.insert(words.end(), hints.begin(), hints.end());
   REQUIRE(capstan_command(words) == exit_done);
   LayerConfig layer;
@@ -64,12 +64,12 @@ TEST_CASE("the norm before a gated module comes along into a block only, and the
   REQUIRE(capstan_command({"import", fixture("public_flash"), "--chunk", "8", "-o", folder / "out.safetensors"},
                           &printed) == exit_done);
   CHECK(printed.find("FLASH of width 16") != std::string::npos);
-  CHECK(printed.find("The norm in front of the mixer was not written") != std::string::npos);
+  CHECK(printed.find("Only the mixer was written") != std::string::npos);
   CHECK(SafetensorsFile(folder / "out.safetensors").tensors().size() == 7);
-  REQUIRE(capstan_command({"import", fixture("public_flash"), "--chunk", "8", "--name", "blocks.3.mixer.", "-o",
+  REQUIRE(capstan_command({"import", fixture("public_flash"), "--chunk", "8", "--into", "blocks.3.mixer", "-o",
                            folder / "out.safetensors"},
                           &printed) == exit_done);
-  CHECK(printed.find("The norm in front of the mixer") == std::string::npos);
+  CHECK(printed.find("Only the mixer was written") == std::string::npos);
   const SafetensorsFile file(folder / "out.safetensors");
   CHECK(file.tensors().size() == 9);
   CHECK(file.find("blocks.3.mixer_norm.gain") != nullptr);
@@ -86,9 +86,9 @@ TEST_CASE("older GAU files without position bias, and ScaleNorm's one gain") {
   tensors.parts.push_back({"norm.g", {1}, {2}});
   tensors.write(folder / "changed.safetensors");
   const ImportedModule module = import_module(SafetensorsFile(folder / "changed.safetensors"), "", {0, 24});
-  CHECK(std::get<GauConfig>(module.mixer).position_bias == RelativeBiasKind::none);
+  CHECK(std::get<GauConfig>(module.layer.mixer).position_bias == RelativeBiasKind::none);
   CHECK(module.parameters.count("relative_bias.buckets") == 0);
-  CHECK(module.norm.at("gain").values == std::vector<float>{2});
+  CHECK(module.block.at("mixer_norm.gain").values == std::vector<float>{2});
 }
 
 TEST_CASE("a file that is not quite GAU or FLASH is refused, and the tensor named") {

@@ -9,6 +9,7 @@
 #include "core/io/json.hpp"
 #include "core/io/safetensors.hpp"
 #include "tests/cli/interruption.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace capstan::testing {
 namespace fs = std::filesystem;
@@ -267,6 +268,29 @@ TEST_CASE("kill -9 of a run that starts from another: bit for bit the weights of
   MESSAGE(kills.made, " kills, ", kills.while_saving, " of them while a checkpoint was written");
   check_same_weights(place, "killed", "whole");
   check_same_metrics(place, "killed", "whole");
+}
+
+TEST_CASE("an imported module goes into the layer that it is for, and into no other") {
+  const Workplace place;
+  write_samples(place);
+  const std::string fixture = source_path("tests/parity/fixtures/public_aft_projected_full.safetensors");
+  succeed(place, {"import", fixture, "--into", "blocks.0.mixer", "-o", "aft.safetensors"});
+  const Words model = {"model.width=12", "model.max_length=17", "data.sequence_length=17"};
+  const std::string mixer =
+      "model.layers.0.mixer={type: aft-full, position_bias: dense, bias: true, key_bias: true, inner: 20}";
+  const Outcome outcome = succeed(
+      place, train_words("lm.yaml", joined(joined({"name=in", "train.init_from=aft.safetensors", "train.keep_last=9"}, model),
+                                           {mixer})));
+  check_says(outcome, {"loaded    blocks.N.mixer.position_bias", "fresh     embed.weight", "no tensor of this name"});
+  const SafetensorsFile old((place / "aft.safetensors").string()), now((place / model_of("in", "step-0")).string());
+  for (const FileTensor& tensor : old.tensors()) CHECK(same_bits(tensor, now.at(tensor.name)));
+  check_refused(place, {"another mixer",
+                        {},
+                        train_words("lm.yaml", joined(joined({"name=other", "train.init_from=aft.safetensors"}, model),
+                                                      {"model.layers.0.mixer={type: aft-local, window: 4}"})),
+                        1,
+                        {"holds a mixer that computes something else than that of block 0", "aft-full", "aft-local",
+                         "capstan import has printed"}});
 }
 
 TEST_CASE("wrong uses of init_from, freeze and lr_scale are refused with a remedy") {

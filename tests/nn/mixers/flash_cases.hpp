@@ -44,6 +44,7 @@ inline std::vector<MixerCase> flash_cases() {
           config.position_bias = bias.value;
           config.rotary = turns[index % turns.size()];
           config.bias = index % 2 == 0;
+          config.shift_tokens = index % 3 == 1;
           std::tie(config.local, config.global) = parts[index % parts.size()];
           cases.push_back(
               {fmt::format("flash {} {} {} {}, chunk {}{}{}", kernel.name, logits.name, normaliser.name, bias.name,
