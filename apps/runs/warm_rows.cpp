@@ -51,12 +51,13 @@ RowNames row_names(const RunConfig& config, const Tokenizer& tokenizer, std::vec
   }
   const SourceFacts facts = facts_of(config.data);
   for (int64_t i = 0; i < facts.added_tokens; ++i)
-    names.tokens.push_back(i > 0                 ? fmt::format("added {}", i)
+    names.tokens.push_back(i > 0                 ? fmt::format("{} {}", facts.has_pairs ? "between texts" : "added", i)
                            : facts.has_documents ? std::string("end of a document")
                            : facts.has_labels    ? std::string("between columns")
                                                  : std::string("added 0"));
   const auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
   if (classifier != nullptr && classifier->pooling == Pooling::cls) names.tokens.emplace_back("first token");
+  if (std::holds_alternative<MaskedLanguageModelConfig>(config.model)) names.tokens.emplace_back("mask");
   return names;
 }
 
@@ -117,7 +118,13 @@ RowPlan WarmRows::plan(const Param& param, const FileTensor& tensor) const {
   }
   if (!same_but_rows(param, tensor)) return other_shape();
   if (name == "embed.weight") return by_name(param, tensor, rows_.tokens, theirs_.tokens, "tokens");
-  if (name == "output.weight") return by_name(param, tensor, rows_.tokens, theirs_.tokens, "tokens");
+  if (name == "output.weight") {  // without the tokens that a model adds for itself, which are the last ones
+    const auto first = [](std::vector<std::string> names, int64_t count) {
+      names.resize(std::min(names.size(), static_cast<size_t>(count)));
+      return names;
+    };
+    return by_name(param, tensor, first(rows_.tokens, shape[0]), first(theirs_.tokens, tensor.shape[0]), "tokens");
+  }
   if (name == "head.weight" || name == "head.bias" || name == "ngrams.output.weight")
     return by_name(param, tensor, rows_.classes, theirs_.classes, "classes");
   if (name == "ngrams.table" || name == "ngram_embedding.table") {

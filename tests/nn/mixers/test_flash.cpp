@@ -46,7 +46,7 @@ TEST_CASE("FLASH without its global part, on texts within one chunk, is GAU") {
     FlashConfig config = std::get<FlashConfig>(c.config);
     config.chunk = chunk;
     config.local = true;
-    config.global = false;
+    config.global = config.shift_tokens = false;
     GauConfig gau;
     static_cast<GatedUnitConfig&>(gau) = config;
     gau.paper_length = chunk;
