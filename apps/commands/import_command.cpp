@@ -3,8 +3,8 @@
 
 #include "apps/commands/command_parser.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/commands/options.hpp"
 #include "apps/commands/import_verify.hpp"
+#include "apps/commands/options.hpp"
 #include "apps/config/config.hpp"
 #include "apps/imports/import_module.hpp"
 #include "apps/runs/imported_config.hpp"
@@ -92,13 +92,15 @@ void add_import_command(CommandParser& cli, const Choose& choose) {
       ->type_name("FILE");
   command->add_option("-o,--output", options->output, "safetensors file to write")->required()->type_name("FILE");
   command->add_option("--prefix", options->prefix, "prefix of the module's names in the file, such as encoder.aft.");
-  command->add_option("--into", options->into,
-                      "the mixer of the model that gets the weights, such as blocks.0.mixer; for modules with norms, the "
-                      "block, such as blocks.0");
+  command->add_option(
+      "--into", options->into,
+      "the mixer of the model that gets the weights, such as blocks.0.mixer; for modules with norms, the "
+      "block, such as blocks.0");
   command
-      ->add_option("--verify", options->verify,
-                   "safetensors file with an input x of the module and its output y: refuse to write anything unless they "
-                   "are met to 1e-5")
+      ->add_option(
+          "--verify", options->verify,
+          "safetensors file with an input x of the module and its output y: refuse to write anything unless they "
+          "are met to 1e-5")
       ->type_name("FILE");
   command->add_flag("--causal", options->causal, "for --verify: the module made y without seeing later tokens");
   const auto number = [&](const std::string& name, int64_t& value, const std::string& help) {
@@ -109,7 +111,8 @@ void add_import_command(CommandParser& cli, const Choose& choose) {
   number("--chunk", options->hints.chunk, "for FLASH: its group_size");
   number("--heads", options->hints.heads, "for MultiheadAttention and TransformerEncoderLayer: the number of heads");
   command->add_option("--activation", options->activation, "for TransformerEncoderLayer: relu or gelu");
-  command->add_flag("--norm-first", options->hints.norm_first, "for TransformerEncoderLayer: it was made with norm_first");
+  command->add_flag("--norm-first", options->hints.norm_first,
+                    "for TransformerEncoderLayer: it was made with norm_first");
   command->add_flag("--shift-tokens", options->hints.shift_tokens, "for FLASH: it was made with shift_tokens");
   command->add_flag("--laplace", options->hints.laplace, "for GAU and FLASH modules that use laplace_attn_fn");
   command->on_stray_argument(
@@ -117,7 +120,8 @@ void add_import_command(CommandParser& cli, const Choose& choose) {
   command->footer(
       "Known modules: AFT_FULL (fc_q, fc_k, fc_v, position_biases), AFTLocal (query, key, value, output, pos_bias), "
       "AFTFull, AFTLocal and AFTSimple (to_q, to_k, to_v, project, wbias), Fastformer's FastSelfAttention (query, "
-      "query_att, key, key_att, transform), alone or as self with output.dense, FLASH-pytorch's GAU and FLASH (to_hidden, "
+      "query_att, key, key_att, transform), alone or as self with output.dense, FLASH-pytorch's GAU and FLASH "
+      "(to_hidden, "
       "to_qk, offsetscale or qk_offset_scale), torch.nn's MultiheadAttention (in_proj_weight, out_proj) and "
       "TransformerEncoderLayer (self_attn, linear1, linear2, norm1, norm2).\n"
       "The file is for train.init_from of a model with the printed configuration.\n"

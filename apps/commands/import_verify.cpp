@@ -46,8 +46,7 @@ void fill(ParamStore& params, const std::map<std::string, ImportedModule::Tensor
 double verify_import(const ImportedModule& module, const std::string& path, bool causal) {
   const SafetensorsFile file(path);
   const Array x = read(file, "x", module), y = read(file, "y", module);
-  if (x.shape() != y.shape())
-    throw Error(fmt::format("{}: x has shape {}, y has {}", path, x.shape(), y.shape()));
+  if (x.shape() != y.shape()) throw Error(fmt::format("{}: x has shape {}, y has {}", path, x.shape(), y.shape()));
   if (module.max_length > 0 && x.dim(1) > module.max_length)
     throw Error(fmt::format("{}: {} tokens are more than the {} of the module", path, x.dim(1), module.max_length));
   const TapePause no_tape;

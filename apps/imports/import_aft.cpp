@@ -12,9 +12,9 @@ void pack_projections(Import& import, const std::vector<std::string>& names, Imp
   for (size_t part = 0; part < names.size(); ++part) {
     const std::vector<float> weight = import.take(names[part] + ".weight", {inner, width}).to_floats();
     packed.values.insert(packed.values.end(), weight.begin(), weight.end());
-    module.parameters[biases[part]] = {
-        {inner}, has_bias ? import.take(names[part] + ".bias", {inner}).to_floats()
-                          : std::vector<float>(static_cast<size_t>(inner), 0)};
+    module.parameters[biases[part]] = {{inner},
+                                       has_bias ? import.take(names[part] + ".bias", {inner}).to_floats()
+                                                : std::vector<float>(static_cast<size_t>(inner), 0)};
   }
   module.parameters["to_qkv.weight"] = std::move(packed);
 }

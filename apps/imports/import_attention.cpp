@@ -9,8 +9,8 @@ using Tensor = ImportedModule::Tensor;
 void take_attention(Import& import, const std::string& attention, const ImportHints& hints, ImportedModule& module) {
   const int64_t width = module.width = import.take(attention + "in_proj_weight", {-1, -1}).shape[1];
   AttentionConfig config;
-  module.parameters["to_qkv.weight"] = {
-      {3 * width, width}, import.take(attention + "in_proj_weight", {3 * width, width}).to_floats()};
+  module.parameters["to_qkv.weight"] = {{3 * width, width},
+                                        import.take(attention + "in_proj_weight", {3 * width, width}).to_floats()};
   module.parameters["to_out.weight"] = {{width, width},
                                         import.take(attention + "out_proj.weight", {width, width}).to_floats()};
   config.bias = config.key_bias = import.has(attention + "in_proj_bias");
@@ -56,8 +56,8 @@ ImportedModule import_encoder_layer(Import& import, const ImportHints& hints) {
     take("linear1.bias", "feed_forward.up.bias", {hidden});
     take("linear2.bias", "feed_forward.down.bias", {width});
   }
-  for (const auto& [from, to] : {std::pair<std::string, std::string>{"norm1.", "mixer_norm."},
-                                 {"norm2.", "feed_forward_norm."}}) {
+  for (const auto& [from, to] :
+       {std::pair<std::string, std::string>{"norm1.", "mixer_norm."}, {"norm2.", "feed_forward_norm."}}) {
     take(from + "weight", to + "gain", {width});
     if (import.has(from + "bias"))
       take(from + "bias", to + "bias", {width});
@@ -65,7 +65,8 @@ ImportedModule import_encoder_layer(Import& import, const ImportHints& hints) {
       module.block[to + "bias"] = {{width}, std::vector<float>(static_cast<size_t>(width), 0)};
   }
   if (!hints.activation)
-    throw Error("TransformerEncoderLayer: the file does not contain the activation: give it with --activation relu or gelu");
+    throw Error(
+        "TransformerEncoderLayer: the file does not contain the activation: give it with --activation relu or gelu");
   module.layer.feed_forward.type =
       *hints.activation == ImportActivation::relu ? FeedForwardKind::relu : FeedForwardKind::gelu;
   module.layer.feed_forward.expansion = static_cast<double>(hidden) / static_cast<double>(width);

@@ -231,7 +231,8 @@ void check_imported_mixer(const RunConfig& config, const WeightsOrigin& origin) 
   for (const ConfigDifference& difference :
        diff_configs(imported, ImportedConfig{layers[static_cast<size_t>(block)].mixer}))
     if (initial.count(difference.path) == 0)
-      lines.push_back(fmt::format("  {}: {} in the file, {} in the model", difference.path, difference.a, difference.b));
+      lines.push_back(
+          fmt::format("  {}: {} in the file, {} in the model", difference.path, difference.a, difference.b));
   if (!lines.empty())
     throw Error(fmt::format(
         "train.init_from: {} holds a mixer that computes something else than that of block {}:\n{}\ngive the layer the "

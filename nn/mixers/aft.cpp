@@ -136,8 +136,7 @@ int64_t Aft::cached_tokens() const {
 }
 
 MixerCost Aft::cost(int64_t length) const {
-  const double width = static_cast<double>(inner_), keys = static_cast<double>(keys_),
-               t = static_cast<double>(length);
+  const double width = static_cast<double>(inner_), keys = static_cast<double>(keys_), t = static_cast<double>(length);
   const double saved = 4 * width + keys;  // q|k|v, R and the gate or denominators
   if (bias_ == Bias::none) return {0, 0, saved + width};
   const double reach = window_ == 0 ? t : std::min(t, static_cast<double>(shape_.causal ? window_ : 2 * window_ - 1));

@@ -15,7 +15,8 @@ void write_outputs(const std::string& name, const std::string& output, const std
   const std::vector<float> x = io.at("x").to_floats();
   std::vector<float> y = io.at(output).to_floats();
   for (float& value : y) value *= factor;
-  write_safetensors(path, {{"x", DType::f32, io.at("x").shape, x.data()}, {"y", DType::f32, io.at(output).shape, y.data()}});
+  write_safetensors(path,
+                    {{"x", DType::f32, io.at("x").shape, x.data()}, {"y", DType::f32, io.at(output).shape, y.data()}});
 }
 
 struct Case {
@@ -66,8 +67,8 @@ TEST_CASE("outputs of public modules are met to 1e-5; others are refused and not
   for (const Case& c : cases()) {
     INFO(c.file, " ", c.output);
     write_outputs(c.file, c.output, folder / "io.safetensors");
-    std::vector<std::string> words{"import", fixture(c.file), "-o", folder / "out.safetensors", "--verify",
-                                   folder / "io.safetensors"};
+    std::vector<std::string> words{"import",   fixture(c.file),          "-o", folder / "out.safetensors",
+                                   "--verify", folder / "io.safetensors"};
     words.insert(words.end(), c.options.begin(), c.options.end());
     std::string printed;
     REQUIRE(capstan_command(words, &printed) == exit_done);
@@ -98,8 +99,9 @@ TEST_CASE("--into names a block or its mixer, and the file says for which mixer 
                            "blocks.1", "-o", out},
                           &printed) == exit_done);
   CHECK(printed.find("norm_placement: post") != std::string::npos);
-  for (const char* const name : {"blocks.1.mixer.to_qkv.weight", "blocks.1.mixer_norm.gain", "blocks.1.feed_forward.up.bias",
-                                 "blocks.1.feed_forward_norm.bias", "blocks.1.mixer.to_out.weight"})
+  for (const char* const name :
+       {"blocks.1.mixer.to_qkv.weight", "blocks.1.mixer_norm.gain", "blocks.1.feed_forward.up.bias",
+        "blocks.1.feed_forward_norm.bias", "blocks.1.mixer.to_out.weight"})
     CHECK(SafetensorsFile(out).find(name) != nullptr);
   CHECK(SafetensorsFile(out).metadata().at("into") == "blocks.1.mixer");
   CHECK(capstan_command({"import", fixture("public_aft_full"), "--into", "blocks.1", "-o", out}) == exit_wrong_usage);
@@ -122,12 +124,25 @@ TEST_CASE("what a file does not say must be said") {
       {"public_attention", {}, nothing, "--heads"},
       {"public_attention", five, nothing, "5 heads do not divide the width 12"},
       {"public_attention", heads, [](Tensors& t) { t.remove("out_proj.weight"); }, "out_proj.weight"},
-      {"public_attention", heads, [](Tensors& t) { t.at("in_proj_bias").shape = {3, 12}; }, "in_proj_bias has shape"},
+      {"public_attention", heads,
+       [](Tensors& t) {
+         t.at("in_proj_bias").shape = {3, 12};
+       },
+       "in_proj_bias has shape"},
       {"public_encoder_layer", heads, nothing, "--activation"},
       {"public_encoder_layer", all, [](Tensors& t) { t.remove("norm2.weight"); }, "norm2.weight"},
-      {"public_encoder_layer", all, [](Tensors& t) { t.at("linear2.weight").shape = {30, 12}; }, "linear2.weight has shape"},
+      {"public_encoder_layer", all,
+       [](Tensors& t) {
+         t.at("linear2.weight").shape = {30, 12};
+       },
+       "linear2.weight has shape"},
       {"public_aft_projected_full", {}, [](Tensors& t) { t.remove("to_v.bias"); }, "to_v.bias"},
-      {"public_aft_projected_full", {}, [](Tensors& t) { t.at("wbias").shape = {1, 289}; }, "square"},
+      {"public_aft_projected_full",
+       {},
+       [](Tensors& t) {
+         t.at("wbias").shape = {1, 289};
+       },
+       "square"},
   };
   const ImportFolder folder;
   for (const Wrong& wrong : wrongs) {

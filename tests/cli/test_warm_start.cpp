@@ -279,8 +279,9 @@ TEST_CASE("an imported module goes into the layer that it is for, and into no ot
   const std::string mixer =
       "model.layers.0.mixer={type: aft-full, position_bias: dense, bias: true, key_bias: true, inner: 20}";
   const Outcome outcome = succeed(
-      place, train_words("lm.yaml", joined(joined({"name=in", "train.init_from=aft.safetensors", "train.keep_last=9"}, model),
-                                           {mixer})));
+      place,
+      train_words("lm.yaml",
+                  joined(joined({"name=in", "train.init_from=aft.safetensors", "train.keep_last=9"}, model), {mixer})));
   check_says(outcome, {"loaded    blocks.N.mixer.position_bias", "fresh     embed.weight", "no tensor of this name"});
   const SafetensorsFile old((place / "aft.safetensors").string()), now((place / model_of("in", "step-0")).string());
   for (const FileTensor& tensor : old.tensors()) CHECK(same_bits(tensor, now.at(tensor.name)));

@@ -36,8 +36,8 @@ std::vector<Block> matrices(ParamStore& params, OptimizerState& momentum) {
     int64_t at = 0;
     const auto add = [&](int64_t rows) {
       const int64_t place = param.offset + at;
-      blocks.push_back({params.values() + place, params.grads() + place, memory.values + at, rows, columns,
-                        param.lr_factor});
+      blocks.push_back(
+          {params.values() + place, params.grads() + place, memory.values + at, rows, columns, param.lr_factor});
       at += rows * columns;
     };
     if (param.options.stacked.empty()) add(param.var.dim(0));

@@ -46,7 +46,8 @@ inline std::vector<MixerCase> flash_cases() {
           config.bias = index % 2 == 0;
           config.shift_tokens = index % 3 == 1;
           std::tie(config.local, config.global) = parts[index % parts.size()];
-          if (!config.local) config.chunk = std::min<int64_t>(config.chunk, 16);  // more than one chunk, or nothing mixes
+          if (!config.local)
+            config.chunk = std::min<int64_t>(config.chunk, 16);  // more than one chunk, or nothing mixes
           cases.push_back(
               {fmt::format("flash {} {} {} {}, chunk {}{}{}", kernel.name, logits.name, normaliser.name, bias.name,
                            config.chunk, config.local ? "" : ", global only", config.global ? "" : ", local only"),
