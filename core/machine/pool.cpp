@@ -101,10 +101,14 @@ class Pool {
   }
 
  private:
-  /// Batches of ever new lengths leave blocks of ever new classes. Beyond twice what was ever in use at
-  /// once, the classes unused for longest are freed first; a fixed shape never comes here, since it misses nothing.
+  /// Not worth returning: training and evaluation of a small model would take it in turns, and scatter it over the heap.
+  static constexpr size_t small_reserve = size_t{16} << 20;
+
+  /// Batches of ever new lengths leave blocks of ever new classes. Beyond twice what was ever in use at once, and
+  /// small_reserve, the classes unused for longest are freed first; a fixed shape never comes here, since it misses
+  /// nothing.
   void make_room(size_t bytes) {
-    while (stats_.bytes_reserved + bytes > 2 * std::max(highest_, stats_.bytes_in_use + bytes)) {
+    while (stats_.bytes_reserved + bytes > 2 * std::max(highest_, stats_.bytes_in_use + bytes) + small_reserve) {
       size_t oldest = class_count;
       for (size_t size_class = 0; size_class < class_count; ++size_class)
         if (free_[size_class] != nullptr && (oldest == class_count || last_taken_[size_class] < last_taken_[oldest]))

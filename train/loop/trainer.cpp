@@ -405,8 +405,10 @@ bool Loop::validate() {
     result = evaluate(
         in_.task, *in_.valid, config_.micro_batch_tokens, [] { return StopSignals::received() != 0; }, &ranks_);
   }
-  // Evaluation may use other shapes, whose blocks of memory training cannot use.
-  if (pool::stats().bytes_reserved > 2 * reserved) pool::trim();
+  // Evaluation may use other shapes, whose blocks of memory training cannot use. Small ones are kept: giving them back and
+  // taking them again at every evaluation would scatter them over the heap.
+  constexpr size_t worth_returning = size_t{64} << 20;
+  if (pool::stats().bytes_reserved > 2 * reserved + worth_returning) pool::trim();
   if (!result) {
     rank_gradients_.note_signal(StopSignals::received());
     return false;
