@@ -17,12 +17,11 @@ using Module = std::function<Var(const Var&)>;
 /// Redraws the weights and checks all gradients of module(x); no parameter may be left without one but gauge
 /// parameters, whose gradient must be 0.
 inline void check_gradients(const std::string& name, ParamStore& store, const Shape& shape, const Module& module,
-                            int64_t samples = 20, double tolerance = GradcheckOptions().tolerance) {
+                            int64_t samples = 20) {
   redraw(store);
   const Var x = Var::leaf(normal_array(shape, 3));
   GradcheckOptions options;
   options.samples = samples;
-  options.tolerance = tolerance;
   std::vector<std::pair<std::string, Var>> leaves{{"x", x}};
   for (const Param& param : store.params()) {
     leaves.emplace_back(param.name, param.var);
