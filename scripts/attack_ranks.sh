@@ -69,7 +69,7 @@ while [ $((kills + terms)) -lt "$count" ]; do
     [ -e "/proc/$job" ] || break
     [ "$(cut -d ' ' -f 3 "/proc/$job/stat" 2>/dev/null || echo Z)" != Z ] || break
     perl -e 'select(undef, undef, undef, 0.1)'
-    if [ $hit -eq 0 ] && [ $i -gt 50 ]; then i=0; fi  # nobody was hit: it may train to its end
+    if [ $hit -eq 0 ] && [ $i -gt 50 ]; then i=0; fi  # no rank was hit: it may train to its end
   done
   if [ -e "/proc/$job" ] && [ $i -ge 600 ]; then fail "signal $((kills + terms + 1)): the job of $size ranks hangs"; fi
   code=0

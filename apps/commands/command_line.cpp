@@ -1,57 +1,10 @@
-#include <filesystem>
-#include <iostream>
-#include <new>
-#include <stdexcept>
-
-#include "apps/commands/command_parser.hpp"
+#include "apps/command_line/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/runs/log.hpp"
 #include "apps/runs/output.hpp"
-#include "core/base/error.hpp"
-#include "core/io/file.hpp"
 #include "core/machine/kernel_levels.hpp"
 
 namespace capstan {
-namespace {
-
-/// The message of std::filesystem names a function; this one is like those of core/io/file.hpp.
-std::string describe(const std::filesystem::filesystem_error& error) {
-  try {
-    throw_file_error("read", error.path1().string(), error.code().value());
-  } catch (const Error& described) {
-    return described.what();
-  }
-}
-
-}  // namespace
-
-int run_command(const Command& command, const std::function<void()>& before_message) {
-  const auto failed = [&](std::string_view message, int code) {
-    if (before_message) before_message();
-    log_error(message);
-    return code;
-  };
-  const auto out_of_memory = [&](const std::bad_alloc& error) {
-    if (before_message) before_message();
-    log_out_of_memory(error);
-    return exit_failed;
-  };
-  try {
-    const int code = command();
-    flush_output();
-    return code;
-  } catch (const ConfigError& error) {
-    return failed(error.what(), exit_wrong_usage);
-  } catch (const std::bad_alloc& error) {
-    return out_of_memory(error);
-  } catch (const std::length_error&) {  // a size that no memory has
-    return out_of_memory(std::bad_alloc());
-  } catch (const std::filesystem::filesystem_error& error) {
-    return failed(describe(error), exit_failed);
-  } catch (const std::exception& error) {
-    return failed(error.what(), exit_failed);
-  }
-}
 
 int run_command_line(int argc, char** argv) {
   // Results go to stdout, everything else to stderr.

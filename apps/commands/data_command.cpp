@@ -1,9 +1,9 @@
 #include <iostream>
 #include <memory>
 
-#include "apps/commands/command_parser.hpp"
+#include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/commands/options.hpp"
 #include "apps/commands/sweep.hpp"
 #include "apps/commands/train_run.hpp"
 #include "apps/runs/data_report.hpp"

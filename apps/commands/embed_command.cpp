@@ -2,9 +2,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/commands/command_parser.hpp"
+#include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/commands/options.hpp"
+#include "apps/commands/text_options.hpp"
 #include "apps/predictions/text_vectors.hpp"
 #include "apps/runs/log.hpp"
 #include "apps/runs/output.hpp"
@@ -72,16 +73,7 @@ int embed(EmbedOptions options) {
 void add_embed_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const command = cli.add_subcommand("embed", "Turn texts into vectors with a trained model");
   const auto options = std::make_shared<EmbedOptions>();
-  command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
-  command->add_option("file", options->input.file, "the texts; - is standard input")
-      ->capture_default_str()
-      ->type_name("FILE");
-  command
-      ->add_option("--input", options->input.format,
-                   "lines (one text per line), or tsv, csv or jsonl with the columns of the run's data; auto: csv and "
-                   "jsonl by the name of the file, otherwise lines")
-      ->capture_default_str()
-      ->one_of({"auto", "lines", "tsv", "csv", "jsonl"});
+  add_text_options(*command, options->run, options->input);
   command
       ->add_option("-o,--output", options->output,
                    "file to write, .npy (texts x features, float32); without it, jsonl is printed")

@@ -5,10 +5,10 @@
 #include <map>
 #include <memory>
 
-#include "apps/commands/command_parser.hpp"
+#include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/options.hpp"
+#include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/commands/options.hpp"
-#include "apps/commands/rank_options.hpp"
 #include "apps/config/config.hpp"
 #include "apps/runs/eval_report.hpp"
 #include "apps/runs/gzip_baseline.hpp"

@@ -3,9 +3,9 @@
 #include <iostream>
 #include <memory>
 
-#include "apps/commands/command_parser.hpp"
+#include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/commands/options.hpp"
 #include "apps/runs/log.hpp"
 #include "apps/runs/output.hpp"
 #include "apps/runs/run_model.hpp"

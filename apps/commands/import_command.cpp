@@ -1,12 +1,12 @@
 #include <iostream>
 #include <memory>
 
-#include "apps/commands/command_parser.hpp"
+#include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/commands/import_verify.hpp"
-#include "apps/commands/options.hpp"
 #include "apps/config/config.hpp"
 #include "apps/imports/import_module.hpp"
+#include "apps/imports/import_verify.hpp"
 #include "apps/runs/imported_config.hpp"
 #include "core/io/file.hpp"
 #include "core/text/affixes.hpp"

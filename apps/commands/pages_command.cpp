@@ -3,8 +3,8 @@
 #include <iostream>
 #include <memory>
 
-#include "apps/commands/command_parser.hpp"
-#include "apps/commands/command_text.hpp"
+#include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/command_text.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/config/config.hpp"
 #include "apps/runs/run_config.hpp"

@@ -4,10 +4,11 @@
 #include <sstream>
 #include <utility>
 
-#include "apps/commands/command_parser.hpp"
+#include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/options.hpp"
+#include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/commands/options.hpp"
-#include "apps/commands/rank_options.hpp"
+#include "apps/commands/text_options.hpp"
 #include "apps/predictions/predictor.hpp"
 #include "apps/runs/log.hpp"
 #include "apps/runs/output.hpp"
@@ -131,16 +132,7 @@ void add_predict_command(CommandParser& cli, const Choose& choose) {
       "predict", "Label texts, fill their blanks or complete them with a trained model, one text after the other");
   const auto options = std::make_shared<PredictOptions>();
   CompletionOptions& completions = options->completions;
-  command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
-  command->add_option("file", options->input.file, "the texts; - is standard input")
-      ->capture_default_str()
-      ->type_name("FILE");
-  command
-      ->add_option("--input", options->input.format,
-                   "lines (one text per line), or tsv, csv or jsonl with the columns of the run's data; auto: csv and "
-                   "jsonl by the name of the file, otherwise lines")
-      ->capture_default_str()
-      ->one_of({"auto", "lines", "tsv", "csv", "jsonl"});
+  add_text_options(*command, options->run, options->input);
   command->add_option("--format", options->format, "output: tsv or jsonl")->capture_default_str();
   command->add_option("--batch-size", options->batch_size, "number of texts per batch")
       ->capture_default_str()

@@ -1,7 +1,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "apps/commands/command_parser.hpp"
+#include "apps/command_line/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/report/page.hpp"
 #include "apps/runs/log.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/commands/options.hpp"
+#include "apps/command_line/options.hpp"
 #include "apps/runs/run_config.hpp"
 
 namespace capstan {

@@ -2,8 +2,8 @@
 
 #include <iostream>
 
+#include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/commands/options.hpp"
 #include "apps/config/config.hpp"
 #include "apps/runs/output.hpp"
 #include "apps/runs/rank_agreement.hpp"

@@ -1,7 +1,7 @@
 #include <iostream>
 #include <memory>
 
-#include "apps/commands/command_parser.hpp"
+#include "apps/command_line/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/runs/log.hpp"
 #include "apps/runs/run_check.hpp"

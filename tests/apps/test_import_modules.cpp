@@ -2,7 +2,7 @@
 // --verify, and what is written is what train.init_from takes.
 #include <functional>
 
-#include "apps/commands/import_verify.hpp"
+#include "apps/imports/import_verify.hpp"
 #include "core/base/error.hpp"
 #include "tests/apps/import_support.hpp"
 

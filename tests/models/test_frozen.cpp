@@ -90,7 +90,7 @@ TEST_CASE("any parameter may be frozen: it has no gradient, and those of the oth
   }
 }
 
-TEST_CASE("frozen parameters are behind all others and have no place in the gradients") {
+TEST_CASE("frozen parameters follow all others and have no place in the gradients") {
   ParamRules rules;
   rules.freeze = {"embed.*", "blocks.0.*", "ngram_embedding.table"};
   rules.lr_scale = {{"blocks.1.mixer.*", 0.5}, {"blocks.*", 2}};

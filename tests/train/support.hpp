@@ -158,6 +158,22 @@ class DrawnBatches final : public BatchSource {
   }
 };
 
+/// Rows of unequal length, a label a row.
+class LabelledBatches final : public BatchSource {
+ public:
+  int64_t examples_per_epoch() const override { return drawn_.examples_per_epoch(); }
+  int64_t batches_per_epoch(int64_t epoch) const override { return drawn_.batches_per_epoch(epoch); }
+  Batch batch(int64_t epoch, int64_t index) const override {
+    Batch batch = drawn_.batch(epoch, index);
+    Ids labels(Shape{batch.tokens.dim(0)});
+    for (int64_t row = 0; row < labels.size(); ++row)
+      labels.mutable_data()[row] = batch.tokens[row * batch.tokens.dim(1)] % 3;
+    batch.labels = labels;
+    return batch;
+  }
+  DrawnBatches drawn_;
+};
+
 inline TrainConfig quiet_config() {
   TrainConfig config;
   config.progress = ProgressMode::none;

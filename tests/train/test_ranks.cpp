@@ -12,23 +12,7 @@ using namespace capstan::testing;
 
 namespace {
 
-/// Rows of unequal length, a label a row.
-class RowLabels final : public BatchSource {
- public:
-  int64_t examples_per_epoch() const override { return drawn.examples_per_epoch(); }
-  int64_t batches_per_epoch(int64_t epoch) const override { return drawn.batches_per_epoch(epoch); }
-  Batch batch(int64_t epoch, int64_t index) const override {
-    Batch batch = drawn.batch(epoch, index);
-    Ids labels(Shape{batch.tokens.dim(0)});
-    for (int64_t row = 0; row < labels.size(); ++row)
-      labels.mutable_data()[row] = batch.tokens[row * batch.tokens.dim(1)] % 3;
-    batch.labels = labels;
-    return batch;
-  }
-  DrawnBatches drawn;
-};
-
-/// What a run leaves behind: the files of its last checkpoint and the lines of its metrics without times.
+/// What a run has written: the files of its last checkpoint and the lines of its metrics without times.
 struct Left {
   std::string model, optimizer, metrics;
 };
@@ -154,9 +138,9 @@ TEST_CASE("ranks and threads do not change the bits: recompute, micro-batches, a
 }
 
 TEST_CASE("ranks and threads do not change the bits: classifiers with tables of n-grams, texts of unequal length") {
-  RowLabels data, held_out;
-  data.drawn = drawn(9);
-  held_out.drawn = drawn(4);
+  LabelledBatches data, held_out;
+  data.drawn_ = drawn(9);
+  held_out.drawn_ = drawn(4);
   for (const char* const name : {"aft-simple", "fastformer"}) {
     INFO(name);
     const std::vector<System> all = systems();

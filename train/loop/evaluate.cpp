@@ -62,7 +62,7 @@ std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, i
   one_epoch.depth = std::max<int64_t>(one_epoch.depth, threads());
   std::optional<Prefetcher> batches;  // none where there are fewer batches than ranks
   if (own.batches_per_epoch(0) > 0) batches.emplace(own, one_epoch);
-  // The sums of a round; behind those of each rank, whether it was told to stop.
+  // The sums of a round; after those of each rank, whether it was told to stop.
   const auto slots = static_cast<size_t>(*std::max_element(turns.begin(), turns.end())) + 1;
   Evaluation total;
   // A batch runs on one thread, and sums are added in the order of the batches: no result depends on how many run at once.

@@ -24,7 +24,7 @@ std::vector<std::string> plugin_places() {
   return {(folder / plugin_file).string(), (folder.parent_path() / "lib/capstan" / plugin_file).string()};
 }
 
-/// The plugin stays loaded until the process ends: libraries of MPI leave handlers behind.
+/// The plugin stays loaded until the process ends: libraries of MPI do not remove their handlers.
 std::unique_ptr<Transport> open_plugin(double timeout) {
   std::vector<std::string> problems;
   void* library = nullptr;

@@ -18,7 +18,7 @@ class RunRecords {
     int64_t step = 0;               // of the run that begins or goes on
     MetricsMark mark = {};          // of its checkpoint
     bool own = true;                // the checkpoint is the folder's own
-    bool open_window = false;       // the checkpoint lies between two logged steps
+    bool open_window = false;       // the checkpoint was saved between two logged steps
   };
   /// Throws Error for files that cannot be continued.
   RunRecords(const Options& options, const MetricsFile::Warn& warn);

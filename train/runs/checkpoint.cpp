@@ -191,7 +191,7 @@ void Checkpoints::repair_best(const RunState& state) {
 
 namespace {
 
-/// The checkpoint that a run's folder stands for.
+/// The checkpoint that is used where a run's folder is named.
 fs::path checkpoint_to_use(const fs::path& where) {
   const fs::path best = where / "checkpoints" / "best", last = where / "checkpoints" / "last";
   std::error_code error;

@@ -44,7 +44,7 @@ class Checkpoints {
   /// the other checkpoints that are complete, or the first tensor that does not fit.
   void load(const std::filesystem::path& checkpoint, const RunParts& parts, const AcceptState& accept = {}) const;
 
-  /// Where a run continues from, and what had to be left behind: a line for each damaged checkpoint.
+  /// Where a run continues from, and what could not be used: a line for each damaged checkpoint.
   struct Resumed {
     std::filesystem::path from;
     std::vector<std::string> warnings;

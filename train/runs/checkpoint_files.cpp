@@ -181,7 +181,7 @@ class TensorFile {
   std::vector<SafetensorsParts::Part> parts_;
 };
 
-/// The owned parts of a block with the layout of the store; nobody owns frozen parameters, which the first rank has.
+/// The owned parts of a block with the layout of the store; frozen parameters have no owner; the first rank has them.
 auto owned_within(const real* block, const RunParts& parts) {
   return [block, &parts](const Param& param) {
     if (param.frozen && parts.ranks != nullptr && !parts.ranks->first()) return ParamPart<const real>{};

@@ -1,9 +1,9 @@
-#include "apps/commands/command_parser.hpp"
+#include "apps/command_line/command_parser.hpp"
 
 #include <CLI/CLI.hpp>
 #include <iostream>
 
-#include "apps/commands/commands.hpp"
+#include "apps/command_line/command.hpp"
 #include "apps/runs/log.hpp"
 #include "core/base/error.hpp"
 #include "core/text/affixes.hpp"

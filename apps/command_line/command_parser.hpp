@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/commands/command_text.hpp"
+#include "apps/command_line/command_text.hpp"
 
 namespace CLI {
 class App;

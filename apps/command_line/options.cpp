@@ -1,10 +1,10 @@
-#include "apps/commands/options.hpp"
+#include "apps/command_line/options.hpp"
 
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
-#include "apps/commands/command_parser.hpp"
+#include "apps/command_line/command_parser.hpp"
 #include "apps/config/config_reader.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/kernel_levels.hpp"

@@ -2,8 +2,8 @@
 
 #include <sstream>
 
-#include "apps/commands/command_text.hpp"
-#include "apps/commands/commands.hpp"
+#include "apps/command_line/command.hpp"
+#include "apps/command_line/command_text.hpp"
 
 namespace capstan {
 namespace {

@@ -1,6 +1,6 @@
 #include <fmt/core.h>
 
-#include "apps/commands/command_text.hpp"
+#include "apps/command_line/command_text.hpp"
 #include "core/text/affixes.hpp"
 #include "core/text/join.hpp"
 

@@ -1,4 +1,4 @@
-#include "apps/commands/import_verify.hpp"
+#include "apps/imports/import_verify.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "apps/commands/command_text.hpp"
+#include "apps/command_line/command_text.hpp"
 
 namespace capstan {
 

@@ -1,12 +1,12 @@
-#include "apps/commands/rank_options.hpp"
+#include "apps/command_line/rank_options.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <thread>
 
-#include "apps/commands/command_parser.hpp"
-#include "apps/commands/commands.hpp"
-#include "apps/commands/options.hpp"
+#include "apps/command_line/command.hpp"
+#include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/options.hpp"
 #include "apps/runs/log.hpp"
 
 namespace capstan {

@@ -1,0 +1,51 @@
+// Runs of several checkpoints, for tests of resuming them.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "train/support.hpp"
+
+namespace capstan::testing {
+
+inline TrainConfig config_of(int64_t steps) {
+  TrainConfig config = quiet_config();
+  config.steps = steps;
+  config.ema_decay = 0.9;
+  config.accumulate = 2;  // 4 steps per epoch of 7 batches
+  config.schedule.warmup_steps = 3;
+  return config;
+}
+
+/// Lines of metrics.jsonl without what differs from run to run.
+inline std::string comparable_metrics(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "metrics.jsonl");
+  std::string all;
+  for (std::string line; std::getline(file, line);) {
+    for (const char* key : {"\"seconds\":", "\"tokens_per_second\":", "\"rss_bytes\":", "\"peak_rss_bytes\":"})
+      if (const size_t at = line.find(key); at != std::string::npos) line.erase(at, line.find_first_of(",}", at) - at);
+    all += line + "\n";
+  }
+  return all;
+}
+
+/// All that a checkpoint's tensors hold.
+inline std::string tensors_of(const std::filesystem::path& checkpoint) {
+  return read_text(checkpoint / "model.safetensors") + read_text(checkpoint / "optimizer.safetensors");
+}
+
+inline void flip_bit(const std::filesystem::path& path, size_t byte) {
+  std::string content = read_text(path);
+  content.at(byte) = static_cast<char>(content[byte] ^ 4);
+  write_text(path, content);
+}
+
+/// A run of 8 steps with checkpoints at 4 and 8, both kept.
+inline void make_two_checkpoints(Setup& setup) {
+  TrainConfig config = config_of(8);
+  config.keep_last = 5;
+  train(setup.inputs, config);
+}
+
+}  // namespace capstan::testing

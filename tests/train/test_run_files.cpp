@@ -1,0 +1,166 @@
+// Files of a run while the file system fails, or the process is killed between two of its calls.
+#include <doctest/doctest.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "core/base/error.hpp"
+#include "core/io/file.hpp"
+#include "core/machine/parallel.hpp"
+#include "train/checkpointed_runs.hpp"
+#include "train/runs/checkpoint.hpp"
+
+using namespace capstan;
+using namespace capstan::testing;
+namespace fs = std::filesystem;
+
+TEST_CASE("metrics are on the disk before the checkpoint that refers to them") {
+  const TemporaryFolder folder;
+  TrainConfig config = config_of(8);
+  config.tensorboard = true;
+  std::vector<std::string> unsynced;
+  int published = 0;
+  set_file_hook([&](const std::string& call, const std::string& path) {
+    const std::string name = fs::path(path).filename().string();
+    const bool record = name == "metrics.jsonl" || contains(name, "tfevents");
+    if (record && call == "write") unsynced.push_back(name);
+    if (record && call == "fsync") unsynced.erase(std::remove(unsynced.begin(), unsynced.end(), name), unsynced.end());
+    if (call != "rename" || name.rfind("step-", 0) != 0) return;
+    ++published;
+    CHECK(unsynced.empty());
+  });
+  Setup setup(folder / "run");
+  train(setup.inputs, config);
+  set_file_hook({});
+  CHECK(published >= 2);
+}
+
+TEST_CASE("a run writes into its own regular files only") {
+  for (const char* const name : {".lock", "metrics.jsonl", "train.log"}) {
+    CAPTURE(name);
+    const TemporaryFolder folder;
+    fs::create_directories(folder / "run");
+    write_text(folder / "precious", "mine");
+    fs::create_symlink(folder / "precious", folder / "run" / name);
+    Setup setup(folder / "run");
+    const std::string message = message_of([&] { train(setup.inputs, config_of(4)); });
+    CHECK_MESSAGE((contains(message, name) && contains(message, "it is a symbolic link")), message);
+    CHECK(read_text(folder / "precious") == "mine");
+    fs::remove(folder / "run" / name);
+    REQUIRE(mkfifo((folder / "run" / name).c_str(), 0600) == 0);
+    CHECK(contains(message_of([&] { train(setup.inputs, config_of(4)); }), "it is a pipe"));
+  }
+}
+
+TEST_CASE("a kill between any two calls of the file system loses nothing") {
+  // The child process is ended at its n-th call, without any clean-up, for every n there is.
+  set_threads(1);
+  const TemporaryFolder folder;
+  TrainConfig config = config_of(4);
+  config.save_every = 1;
+  config.valid_every = 2;
+  Setup unbroken(folder / "unbroken");
+  train(unbroken.inputs, config);
+  int64_t kills = 0;
+  for (bool finished = false; !finished; ++kills) {
+    CAPTURE(kills);
+    const fs::path run = folder / "run";
+    fs::remove_all(run);
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      int64_t calls = 0;
+      set_file_hook([&](const char*, const std::string&) {
+        if (calls++ == kills) _exit(9);
+      });
+      Setup setup(run);
+      train(setup.inputs, config);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    REQUIRE(WIFEXITED(status));
+    finished = WEXITSTATUS(status) == 0;
+    if (!finished) REQUIRE(WEXITSTATUS(status) == 9);
+
+    const Checkpoints checkpoints(run / "checkpoints");
+    if (const auto last = checkpoints.last()) {
+      Setup loaded(folder / "loaded");
+      CHECK_NOTHROW(load_model(find_model_file(*last), loaded.params));
+      CHECK_NOTHROW(read_state(*last));
+    }
+    Setup second(run);
+    CHECK(train(second.inputs, config).state.step == 4);
+    CHECK(second.weights() == unbroken.weights());
+    CHECK(tensors_of(run / "checkpoints/last") == tensors_of(folder / "unbroken/checkpoints/last"));
+    CHECK(tensors_of(run / "checkpoints/best") == tensors_of(folder / "unbroken/checkpoints/best"));
+    CHECK(comparable_metrics(run) == comparable_metrics(folder / "unbroken"));
+    for (const auto& entry : fs::directory_iterator(run / "checkpoints"))
+      CHECK(entry.path().filename().string()[0] != '.');
+  }
+  CHECK(kills > 80);
+  set_threads(0);
+}
+
+TEST_CASE("a failing call of the file system is an Error, and what was saved before stays whole") {
+  const TemporaryFolder folder;
+  TrainConfig config = config_of(8);
+  config.save_every = 2;
+  int64_t failures = 0;
+  for (bool finished = false; !finished; ++failures) {
+    CAPTURE(failures);
+    const fs::path run = folder / "run";
+    fs::remove_all(run);
+    int64_t calls = 0;
+    set_file_hook([&](const char*, const std::string& path) {
+      if (calls++ == failures) throw_file_error("write", path, ENOSPC);
+    });
+    Setup setup(run);
+    const std::string message = message_of([&] { train(setup.inputs, config); });
+    finished = message.empty();
+    set_file_hook({});
+    if (!finished)
+      CHECK_MESSAGE((contains(message, "No space left on device") && contains(message, "free some space")), message);
+    if (const auto last = Checkpoints(run / "checkpoints").last()) {
+      Setup loaded(folder / "loaded");
+      CHECK_NOTHROW(load_model(find_model_file(*last), loaded.params));
+    }
+  }
+  CHECK(failures > 60);
+}
+
+TEST_CASE("a full disk is reported, and the checkpoint before it stays") {
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "small");
+  if (::mount("tmpfs", (folder / "small").c_str(), "tmpfs", 0, "size=600k") != 0) {
+    MESSAGE("skipped: a small file system cannot be mounted here");
+    return;
+  }
+  struct Unmount {
+    fs::path path;
+    ~Unmount() { ::umount2(path.c_str(), MNT_DETACH); }
+  } const unmount{folder / "small"};
+  Setup setup(folder / "small/run", 20000);  // about 400 kB per checkpoint
+  const std::string message = message_of([&] { train(setup.inputs, config_of(8)); });
+  CHECK_MESSAGE((contains(message, "No space left on device") && contains(message, "small/run")), message);
+  const Checkpoints checkpoints(folder / "small/run/checkpoints");
+  REQUIRE(checkpoints.last());
+  Setup loaded(folder / "loaded", 20000);
+  CHECK_NOTHROW(load_model(find_model_file(*checkpoints.last()), loaded.params));
+}
+
+TEST_CASE("a run folder that cannot be written is refused before training") {
+  const TemporaryFolder folder;
+  write_text(folder / "file", "x");
+  for (const fs::path& run : {folder / "file", folder / "file/run", fs::path("/proc/run")}) {
+    Setup setup(run);
+    setup.task.before_loss = [](const Context&) { FAIL("trained all the same"); };
+    const std::string message = message_of([&] { train(setup.inputs, config_of(4)); });
+    CHECK_MESSAGE(contains(message, run.string()), message);
+    CHECK_MESSAGE((contains(message, "choose another folder") || contains(message, "check the path")), message);
+  }
+}

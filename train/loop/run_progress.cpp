@@ -1,0 +1,112 @@
+#include "train/loop/run_progress.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace capstan {
+namespace {
+
+constexpr double nats_per_bit = 0.6931471805599453;
+
+}  // namespace
+
+RunProgress::RunProgress(const TrainConfig& config, RunState& state, int64_t total_steps, bool validates,
+                         const std::string& log_file)
+    : config_(config),
+      state_(state),
+      total_steps_(total_steps),
+      reporter_(config.progress, log_file),
+      pace_({total_steps, validates ? config.valid_every : 0, config.save_every, 60 * config.max_minutes}) {}
+
+void RunProgress::record(const RunRecords::Options& options) {
+  records_ = std::make_unique<RunRecords>(options, [this](const std::string& line) { reporter_.warn(line); });
+}
+
+std::string RunProgress::status_line(int64_t epoch) const {
+  const double loss =
+      state_.window_targets > 0 ? state_.window_loss / static_cast<double>(state_.window_targets) : numbers_.loss;
+  const double left = pace_.time_left(state_.step, seconds());
+  return fmt::format(
+      "Ep. {} : Step {}{} : Loss {:.4g} ({:.3g} bpt) : {} tok/s : gnorm {:.3g} : lr {:.2e} : RSS {:.0f} MB{}",
+      epoch + 1, state_.step, total_steps_ > 0 ? "/" + std::to_string(total_steps_) : "", loss, loss / nats_per_bit,
+      short_count(pace_.tokens_per_second()), numbers_.gradient_norm, numbers_.learning_rate,
+      static_cast<double>(resident_bytes()) / 1e6, left >= 0 ? " : ETA " + short_time(left) : "");
+}
+
+bool RunProgress::step_done(const StepNumbers& numbers, int64_t epoch) {
+  numbers_ = numbers;
+  const bool logged = state_.step % config_.log_every == 0 || state_.step == 1;
+  if (logged) reporter_.status(status_line(epoch));
+  reporter_.tick(share_done(), [&] { return status_line(epoch); });
+  if (!logged) return false;
+  record_window(epoch);
+  state_.window_loss = 0;
+  state_.window_targets = 0;
+  state_.window_steps = 0;
+  pace_.start_window();
+  return true;
+}
+
+/// The line of the steps since the last logged one.
+void RunProgress::record_window(int64_t epoch) {
+  if (!records_) return;
+  const double targets = static_cast<double>(state_.window_targets);
+  nlohmann::json line = {{"event", "train"},
+                         {"step", state_.step},
+                         {"epoch", epoch + 1},
+                         {"loss", targets > 0 ? nlohmann::json(state_.window_loss / targets) : nlohmann::json(nullptr)},
+                         {"grad_norm", numbers_.gradient_norm},
+                         {"lr", numbers_.learning_rate},
+                         {"tokens", state_.tokens},
+                         {"tokens_per_second", pace_.tokens_per_second()},
+                         {"seconds", seconds()},
+                         {"rss_bytes", resident_bytes()},
+                         {"peak_rss_bytes", peak_resident_bytes()}};
+  if (state_.skipped > 0) line["skipped"] = state_.skipped;
+  records_->add(line);
+}
+
+void RunProgress::close_window() {
+  if (state_.window_steps == 0) return;
+  reporter_.status(status_line(last_epoch()));
+  record_window(last_epoch());
+}
+
+void RunProgress::show_bar() { reporter_.show_now(share_done(), status_line(last_epoch())); }
+
+void RunProgress::show_full_bar() { reporter_.show_now(1, status_line(last_epoch())); }
+
+std::string RunProgress::best_so_far() const {
+  return config_.monitor == Monitor::accuracy && state_.best_accuracy
+             ? fmt::format("accuracy {:.2f} % at step {}", 100 * *state_.best_accuracy, state_.best_step)
+             : fmt::format("loss {:.4f} at step {}", *state_.best_loss, state_.best_step);
+}
+
+void RunProgress::validated(const Evaluation& result, bool best, double took) {
+  const std::string verdict = best ? std::string("new best")
+                                   : fmt::format("stalled {} times (last best: {})", state_.stalled,
+                                                 state_.best_loss ? best_so_far() : std::string("none"));
+  reporter_.info(fmt::format("Valid : Step {} : Loss {:.4f} ({:.3f} bpt) : Accuracy {:.2f} % : {} targets : {} : {}",
+                             state_.step, result.loss(), result.bits(), 100 * result.accuracy(),
+                             short_count(static_cast<double>(result.targets)), short_time(took), verdict));
+  if (!records_) return;
+  records_->add({{"event", "valid"},
+                 {"step", state_.step},
+                 {"loss", result.loss()},
+                 {"bits", result.bits()},
+                 {"accuracy", result.accuracy()},
+                 {"targets", result.targets},
+                 {"best", best},
+                 {"stalled", state_.stalled},
+                 {"seconds", seconds()}});
+}
+
+void RunProgress::sync_records() {
+  if (!records_) return;
+  const MetricsMark mark = records_->sync();
+  state_.metrics_bytes = mark.bytes;
+  state_.metrics_checksum = mark.checksum;
+}
+
+}  // namespace capstan

@@ -1,0 +1,76 @@
+// What a run says while it trains: lines of the log, the progress bar, metrics.
+#pragma once
+
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "train/loop/evaluate.hpp"
+#include "train/loop/pace.hpp"
+#include "train/records/reporter.hpp"
+#include "train/records/run_records.hpp"
+#include "train/runs/config.hpp"
+#include "train/runs/run_state.hpp"
+
+namespace capstan {
+
+/// Of the last step.
+struct StepNumbers {
+  double learning_rate = 0;
+  double gradient_norm = std::nan("");  // before clipping; of the last step that had one
+  double loss = 0;                      // nats per target
+};
+
+/// `state` is read whenever something is reported; only its window (window_loss and the like) is changed.
+class RunProgress {
+ public:
+  /// total_steps: 0 if not known. log_file: "" for one of several ranks that does not report.
+  RunProgress(const TrainConfig& config, RunState& state, int64_t total_steps, bool validates,
+              const std::string& log_file);
+
+  Reporter& log() { return reporter_; }
+  Pace& pace() { return pace_; }
+  /// Of training, over all sessions.
+  double seconds() const { return seconds_before_ + session_seconds(); }
+  double seconds_before() const { return seconds_before_; }
+  double session_seconds() const { return session_.seconds(); }
+  /// The state is now that of a checkpoint.
+  void resumed() { seconds_before_ = state_.seconds; }
+  /// From now on, metrics are recorded; without this call they are not.
+  void record(const RunRecords::Options& options);
+
+  /// After every step, which was one of `epoch`. Returns true at the end of a window of logged steps.
+  bool step_done(const StepNumbers& numbers, int64_t epoch);
+  /// At the end of a session: the steps since the last logged one would not be seen otherwise. The line follows the
+  /// checkpoint's mark, so a run that goes on from here replaces it by that of the whole window.
+  void close_window();
+  /// Updates the bar at once. After at least one step of this session.
+  void show_bar();
+  void show_full_bar();
+
+  /// `best`: the state has been updated already.
+  void validated(const Evaluation& result, bool best, double took);
+  /// "loss 1.2345 at step 600".
+  std::string best_so_far() const;
+  /// Puts the place that metrics.jsonl has reached into the state, once all lines are on the disk.
+  void sync_records();
+
+ private:
+  std::string status_line(int64_t epoch) const;
+  void record_window(int64_t epoch);
+  double share_done() const { return pace_.share_done(state_.step, seconds()); }
+  /// Of the last step.
+  int64_t last_epoch() const { return state_.batch == 0 && state_.epoch > 0 ? state_.epoch - 1 : state_.epoch; }
+
+  const TrainConfig& config_;
+  RunState& state_;
+  int64_t total_steps_;
+  Reporter reporter_;
+  Pace pace_;
+  std::unique_ptr<RunRecords> records_;
+  StepNumbers numbers_;
+  Stopwatch session_;
+  double seconds_before_ = 0;  // in earlier sessions
+};
+
+}  // namespace capstan
