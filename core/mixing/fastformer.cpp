@@ -24,8 +24,8 @@ using kernels::PoolRows;
 
 /// Shapes, and how a token's channels are cut for the threads: heads into pieces, pieces into units of work.
 struct Layout {
-  Layout(const Segments& segments_, int64_t width_, int64_t heads_, bool causal_)
-      : segments(segments_), width(width_), heads(heads_), causal(causal_) {
+  Layout(const Segments& segments_, const Array& packed, int64_t heads_, int64_t width_, bool causal_)
+      : segments(segments_), width(width_), stride(packed.dim(2)), heads(heads_), causal(causal_) {
     const int64_t head_width = width / heads;
     int64_t in_unit = kernels::pool_channels;
     for (int64_t head = 0; head < heads; ++head)
@@ -47,7 +47,8 @@ struct Layout {
   real scale() const { return static_cast<real>(std::sqrt(static_cast<double>(heads) / static_cast<double>(width))); }
 
   Segments segments;
-  int64_t width, heads;
+  int64_t width, stride;  // stride: of the packed rows, 2 or 3 widths
+  int64_t heads;
   bool causal;
   std::vector<PoolPiece> pieces;
   std::vector<int64_t> units;  // first piece of every unit, and the number of pieces
@@ -110,8 +111,13 @@ void multiply_pool(const Layout& layout, const PoolSide& side, AdditivePoolState
   fill_padding(out, layout.width, layout.segments, 0);
 }
 
-PoolRows query_rows(const Layout& layout, const Array& qk) { return {qk.data(), 2 * layout.width}; }
-PoolRows key_rows(const Layout& layout, const Array& qk) { return {qk.data() + layout.width, 2 * layout.width}; }
+PoolRows query_rows(const Layout& layout, const Array& packed) { return {packed.data(), layout.stride}; }
+PoolRows key_rows(const Layout& layout, const Array& packed) { return {packed.data() + layout.width, layout.stride}; }
+/// The last part: the values, or the queries that they share.
+bool own_values(const Layout& layout) { return layout.stride == 3 * layout.width; }
+PoolRows value_rows(const Layout& layout, const Array& packed) {
+  return {packed.data() + (own_values(layout) ? 2 * layout.width : 0), layout.stride};
+}
 
 /// The weights of both pools.
 struct Saved {
@@ -134,7 +140,7 @@ Array pools(const Layout& layout, const Array& qk, const FastformerWeights& weig
   Array u = multiplied_keys(layout, qk, query, state.query);
   real* const rows = u.mutable_data();
   const Array key = weights_of(layout, {rows, width}, weights.key_logits, weights.key_logit_bias, state.key);
-  multiply_pool(layout, {key.data(), {rows, width}, q}, state.key, rows);  // u over p
+  multiply_pool(layout, {key.data(), {rows, width}, value_rows(layout, qk)}, state.key, rows);  // u over p
   if (saved != nullptr) *saved = {query, key};
   return u;
 }
@@ -213,7 +219,8 @@ Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weigh
   const Factor w(weights.to_r), d(dy, w);
   FastformerState state(layout.spans(), layout.heads, width);
   const Array p = multiplied_keys(layout, qk, saved.query, state.query);
-  const PoolSide query_pool{saved.query.data(), q, k}, key_pool{saved.key.data(), {p.data(), width}, q};
+  const PoolSide query_pool{saved.query.data(), q, k},
+      key_pool{saved.key.data(), {p.data(), width}, value_rows(layout, qk)};
   if (needs[to_r]) {
     Array u(p.shape());
     multiply_pool(layout, key_pool, state.key, u.mutable_data());
@@ -225,7 +232,8 @@ Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weigh
 
   Array dqk(qk.shape());
   real* const dqk_data = dqk.mutable_data();
-  const MutablePoolRows dq{dqk_data, 2 * width}, dk{dqk_data + width, 2 * width};
+  const MutablePoolRows dq{dqk_data, layout.stride}, dk{dqk_data + width, layout.stride},
+      dv{dqk_data + 2 * width, layout.stride};
   parallel_for(tokens, kernels::row_grain(width), [&](int64_t begin, int64_t end) {
     for (int64_t token = begin; token < end; ++token)
       std::copy_n(dy.data() + token * width, width, dq.data + token * dq.stride);
@@ -237,12 +245,13 @@ Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weigh
     return std::pair(GradSink(needs, weight, Shape{layout.heads, width}), GradSink(needs, bias, Shape{layout.heads}));
   };
   auto [dkey, dkey_bias] = logit_sinks(key_logits, key_logit_bias);
-  const Array db = pull_pool(layout, key_pool, {dp, dq, /*add_others=*/true, {}, nullptr, 0});
+  const bool own = own_values(layout);
+  const Array db = pull_pool(layout, key_pool, {dp, own ? dv : dq, /*add_others=*/!own, {}, nullptr, 0});
   pull_logits(layout, db, key_pool.values, weights.key_logits.value(), dp, dkey, dkey_bias);
   auto [dquery, dquery_bias] = logit_sinks(query_logits, query_logit_bias);
   const Array da = pull_pool(layout, query_pool, {dp, dk, /*add_others=*/false, dq, nullptr, 0});
   pull_logits(layout, da, q, weights.query_logits.value(), dq, dquery, dquery_bias);
-  fill_padding(dqk_data, 2 * width, layout.segments, 0);
+  fill_padding(dqk_data, layout.stride, layout.segments, 0);
   grads[packed] = dqk;
   grads[query_logits] = dquery.grad();
   grads[query_logit_bias] = dquery_bias.grad();
@@ -252,11 +261,12 @@ Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weigh
 }
 
 void check_inputs(const Shape& qk, const FastformerWeights& weights) {
-  check(qk.rank() == 3 && qk[2] % 2 == 0, "fastformer: qk {} is not (B, T, 2D)", qk);
-  const int64_t width = qk[2] / 2;
   const Shape& logits = weights.query_logits.shape();
-  check(logits.rank() == 2 && logits[0] > 0 && logits[1] == width && width % logits[0] == 0 &&
-            weights.key_logits.shape() == logits,
+  check(logits.rank() == 2, "fastformer: query_logits {} is not (H, D)", logits);
+  const int64_t width = logits[1];
+  check(qk.rank() == 3 && (qk[2] == 2 * width || qk[2] == 3 * width),
+        "fastformer: qk {} is neither (B, T, {}) nor, with values, (B, T, {})", qk, 2 * width, 3 * width);
+  check(logits[0] > 0 && width % logits[0] == 0 && weights.key_logits.shape() == logits,
         "fastformer: query_logits {} and key_logits {} are not both (H, {}) with H dividing {}", logits,
         weights.key_logits.shape(), width, width);
   for (const Var& bias : {weights.query_logit_bias, weights.key_logit_bias})
@@ -292,7 +302,7 @@ Var fastformer(const Var& qk, const FastformerWeights& weights, const Segments& 
   const std::vector<Var> inputs{
       qk,           weights.query_logits, weights.key_logits, weights.query_logit_bias, weights.key_logit_bias,
       weights.to_r, weights.to_r_bias};
-  const Layout layout(segments, qk.dim(2) / 2, weights.query_logits.dim(0), causal);
+  const Layout layout(segments, qk.value(), weights.query_logits.dim(0), weights.query_logits.dim(1), causal);
   FastformerState state(layout.spans(), layout.heads, layout.width);
   Saved saved;
   const Array u = pools(layout, qk.value(), weights, state, recording(inputs) ? &saved : nullptr);
@@ -308,12 +318,12 @@ namespace {
 /// The layout of the next tokens of `state`.
 Layout next_tokens(const Array& qk, const FastformerWeights& weights, const FastformerState& state) {
   check_inputs(qk.shape(), weights);
-  const int64_t width = qk.dim(2) / 2, heads = weights.query_logits.dim(0);
+  const int64_t width = weights.query_logits.dim(1), heads = weights.query_logits.dim(0);
   check(
       state.query.maximum.shape() == Shape{qk.dim(0), heads} && state.query.average.shape() == Shape{qk.dim(0), width},
       "fastformer: a state of {} heads and {} channels does not fit qk {}", state.query.maximum.shape(),
       state.query.average.shape(), qk.shape());
-  return Layout(Segments::full(qk.dim(0), qk.dim(1)), width, heads, true);
+  return Layout(Segments::full(qk.dim(0), qk.dim(1)), qk, heads, width, true);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // Fastformer's additive attention: the fused op. Wu et al. 2021, arXiv 2108.09084.
 //
-// From the packed projection q|k (the value shares the query's), for every head h of D/H channels, with s = sqrt(H/D)
-// and pool(a, v)_t = sum_i softmax_i(a) v_i over the tokens i that t sees:
+// From the packed projection q|k, whose values v are the queries (the authors' code), or q|k|v (the paper), for every
+// head h of D/H channels, with s = sqrt(H/D) and pool(a, x)_t = sum_i softmax_i(a) x_i over the tokens i that t sees:
 //   qbar_t = pool(s (q wq_h + bq_h), q),   p_t = qbar_t * k_t,
-//   kbar_t = pool(s (p wk_h + bk_h), p),   u_t = kbar_t * q_t,   y_t = W_r u_t + b_r + q_t.
+//   kbar_t = pool(s (p wk_h + bk_h), p),   u_t = kbar_t * v_t,   y_t = W_r u_t + b_r + q_t.
 // Bidirectional, both pools run over the whole document. Causal, they are prefix pools, and p_t is made with the query
 // pooled so far: linear time, but not what the bidirectional layer gives for a prefix, whose p would all be made with
 // the last pooled query (that costs a softmax attention, O(T^2 D)).
@@ -20,7 +20,7 @@ struct FastformerWeights {
   Var query_logits, key_logits, query_logit_bias, key_logit_bias, to_r, to_r_bias;
 };
 
-/// qk: (B, T, 2D) -> (B, T, D), 0 for padding.  O(T D) beyond the products. Saves the weights of both pools, 2 B T H
+/// qk: (B, T, 2D), or (B, T, 3D) with values of its own -> (B, T, D), 0 for padding.  O(T D) beyond the products. Saves the weights of both pools, 2 B T H
 /// values; the pullback computes the pools again and scans backwards without exp.
 /// Throws std::invalid_argument naming the shapes.
 Var fastformer(const Var& qk, const FastformerWeights& weights, const Segments& segments, bool causal);
@@ -36,8 +36,8 @@ struct FastformerState {
   AdditivePoolState query, key;
 };
 
-/// The causal op for the next T tokens of B sequences, qk (B, T, 2D) -> (B, T, D),
-/// going on from `state`. Records nothing.
+/// The causal op for the next T tokens of B sequences, qk (B, T, 2D or 3D) -> (B, T, D), going on from `state`. Records
+/// nothing.
 Array fastformer_continue(const Array& qk, const FastformerWeights& weights, FastformerState& state);
 /// The same up to u, (B, T, D): for a caller that multiplies by to_r itself.
 Array fastformer_pools(const Array& qk, const FastformerWeights& weights, FastformerState& state);

@@ -29,19 +29,21 @@ Var pool(const Var& values, const Var& weights) {
 }
 
 struct Pools {
-  Var q, kbar;
+  Var q, v, kbar;
   FastformerPoolWeights weights;
 };
 
 Pools pools(const Var& qk, const FastformerWeights& weights, const Segments& segments, bool causal) {
-  const int64_t width = qk.dim(2) / 2;
+  const int64_t width = weights.query_logits.dim(1);
   const Array visible = visibility(segments, causal);
-  const std::vector<Var> parts = split(qk, 2, {width, width});
+  const bool own = qk.dim(2) == 3 * width;
+  const std::vector<Var> parts =
+      split(qk, 2, own ? std::vector<int64_t>{width, width, width} : std::vector<int64_t>{width, width});
   const Var &q = parts[0], &k = parts[1];
   const Var query = pool_weights(q, weights.query_logits, weights.query_logit_bias, visible);
   const Var p = pool(q, query) * k;
   const Var key = pool_weights(p, weights.key_logits, weights.key_logit_bias, visible);
-  return {q, pool(p, key), {query, key}};
+  return {q, own ? parts[2] : q, pool(p, key), {query, key}};
 }
 
 }  // namespace
@@ -53,7 +55,7 @@ FastformerPoolWeights fastformer_pool_weights(const Var& qk, const FastformerWei
 
 Var fastformer_composed(const Var& qk, const FastformerWeights& weights, const Segments& segments, bool causal) {
   const Pools made = pools(qk, weights, segments, causal);
-  const Var y = linear(made.kbar * made.q, weights.to_r, weights.to_r_bias) + made.q;
+  const Var y = linear(made.kbar * made.v, weights.to_r, weights.to_r_bias) + made.q;
   Array valid(Shape{segments.batch(), segments.length(), 1});
   for (int64_t i = 0; i < valid.size(); ++i) valid.mutable_data()[i] = segments.ids()[i] != 0 ? 1 : 0;
   return y * Var(valid);

@@ -43,6 +43,11 @@ Var block_diagonal(const Var& weight) {
   return reshape(reshape(weight, {heads, 1, head_width}) * Var(own), {heads, heads * head_width});
 }
 
+LinearConfig packed_projection(int64_t width, const FastformerConfig& config) {
+  const std::vector<int64_t> parts(config.value == FastformerValue::own ? 3 : 2, width);
+  return {width, static_cast<int64_t>(parts.size()) * width, config.bias, 1, /*output=*/false, parts};
+}
+
 }  // namespace
 
 Fastformer::Logits::Logits(const Scope& scope, const MixerShape& shape, const FastformerConfig& config) {
@@ -59,8 +64,8 @@ Fastformer::Logits::Logits(const Scope& scope, const MixerShape& shape, const Fa
 Fastformer::Fastformer(const Scope& scope, const MixerShape& shape, const FastformerConfig& config)
     : shape_(shape),
       config_(config),
-      to_qk_(scope / "to_qk",
-             {shape.width, 2 * shape.width, config.bias, 1, /*output=*/false, {shape.width, shape.width}}),
+      packed_(scope / (config.value == FastformerValue::own ? "to_qkv" : "to_qk"),
+              packed_projection(shape.width, config)),
       to_r_(scope / "to_r", {shape.width, shape.width, config.bias, config.output_projection ? 1 : shape.output_gain}),
       query_logits_(scope / "query_logits", shape, config),
       key_logits_(scope / "key_logits", shape, config) {
@@ -77,7 +82,7 @@ FastformerWeights Fastformer::weights() const {
 }
 
 Var Fastformer::forward(const Var& x, const Context& context) const {
-  const Var qk = to_qk_(x);
+  const Var qk = packed_(x);
   const FastformerWeights all = weights();
   if (!shape_.causal) return output(fastformer(qk, all, context.segments, false));
   return output(mix_with_prefix(
@@ -96,7 +101,7 @@ Var Fastformer::prefill(const Var& x, MixerState& mixer_state) const {
   check(state.position == 0, "fastformer: prefill needs a fresh state; this one has seen {} tokens", state.position);
   state.position = x.dim(1);
   if (x.dim(1) == 0) return x;
-  const Var qk = to_qk_(x);
+  const Var qk = packed_(x);
   const Array causal = fastformer_continue(qk.value(), weights(), state.pools);
   if (!shape_.prefix) return output(Var(causal));
   return output(fastformer(qk, weights(), Segments::full(x.dim(0), x.dim(1)), false));
@@ -107,24 +112,26 @@ Var Fastformer::step(const Var& x, MixerState& mixer_state) const {
   const int64_t batch = state.batch(), width = shape_.width;
   check(x.shape() == Shape{batch, width}, "fastformer: step: x is {}, but must be ({}, {})", x.shape(), batch, width);
   ++state.position;
-  const Array qk = to_qk_.step(x.value(), state.decode());
-  const Array u = fastformer_pools(qk.reshape({batch, 1, 2 * width}), weights(), state.pools);
+  const Array qk = packed_.step(x.value(), state.decode());
+  const int64_t stride = qk.dim(1);
+  const Array u = fastformer_pools(qk.reshape({batch, 1, stride}), weights(), state.pools);
   Array y = to_r_.step(u.reshape({batch, width}), state.decode());
   real* const out = y.mutable_data();
   for (int64_t row = 0; row < batch; ++row)
-    for (int64_t c = 0; c < width; ++c) out[row * width + c] += qk[row * 2 * width + c];
+    for (int64_t c = 0; c < width; ++c) out[row * width + c] += qk[row * stride + c];
   return Var(to_out_ ? to_out_->step(y, state.decode()) : y);
 }
 
 std::vector<MixingWeights> Fastformer::mixing_weights(const Var& x, const Context& context) const {
-  const FastformerPoolWeights pools = fastformer_pool_weights(to_qk_(x), weights(), context.segments, shape_.causal);
+  const FastformerPoolWeights pools = fastformer_pool_weights(packed_(x), weights(), context.segments, shape_.causal);
   return {{"query pool", pools.query.value(), /*pool=*/true}, {"key pool", pools.key.value(), /*pool=*/true}};
 }
 
 MixerCost Fastformer::cost(int64_t) const {
   const double width = static_cast<double>(shape_.width), heads = static_cast<double>(config_.heads);
   const double pools = 2 * (3 * width + width) + width;  // two averages, two products, the query added
-  const double saved = 2 * width + 2 * heads + (config_.output_projection ? width : 0);
+  const double saved =
+      static_cast<double>(packed_.weight().dim(0)) + 2 * heads + (config_.output_projection ? width : 0);
   return {pools, pools, saved};
 }
 

@@ -16,6 +16,14 @@ inline std::vector<EnumName<FastformerLogits>> enum_names(FastformerLogits) {
   return {{FastformerLogits::all_features, "all-features"}, {FastformerLogits::per_head, "per-head"}};
 }
 
+/// The values that the pooled key is multiplied by: the queries (the authors' code), or a projection of their own (the
+/// paper's equation 6).
+enum class FastformerValue { shared, own };
+
+inline std::vector<EnumName<FastformerValue>> enum_names(FastformerValue) {
+  return {{FastformerValue::shared, "shared"}, {FastformerValue::own, "own"}};
+}
+
 /// Additive attention: tokens are pooled into one query, and its products with the keys into one key.
 /// O(T D) time, O(D) decode state.
 struct FastformerConfig {
@@ -25,6 +33,7 @@ struct FastformerConfig {
   bool bias = false;
   bool logit_bias = false;  // gauge parameters: they cancel in the softmax. For published weights
   bool output_projection = true;
+  FastformerValue value = FastformerValue::shared;
 
   bool has_position_limit() const { return false; }
 };
@@ -35,7 +44,9 @@ void describe(Fields& f, FastformerConfig& c) {
   f("logits", c.logits, any(),
     "what the logits of a head read: all-features (as in the authors' code) or per-head (only the features of the "
     "head, as in the paper)");
-  f("bias", c.bias, any(), "biases of query, key, to_r and output projection");
+  f("value", c.value, any(),
+    "the values: shared = the queries (as in the authors' code), own = a projection of their own (as in the paper)");
+  f("bias", c.bias, any(), "biases of query, key, value, to_r and output projection");
   f("logit_bias", c.logit_bias, any(),
     "biases of the logits; they have no effect, because they cancel; only for loading published weights");
   f("output_projection", c.output_projection, any(), "a linear map after the mixer");
@@ -48,8 +59,8 @@ inline void validate(const FastformerConfig& c, const ModelShape& model, Problem
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// y = W_o (W_r u + b_r + q) + b_o with u of core/mixing/fastformer.hpp.  Parameters to_qk.weight (2D, D) and bias (2D),
-/// query_logits and key_logits .weight (H, D) or, per head, (H, D/H) and .bias (H),
+/// y = W_o (W_r u + b_r + q) + b_o with u of core/mixing/fastformer.hpp.  Parameters to_qk.weight (2D, D) and bias (2D)
+/// or, with values of its own, to_qkv.weight (3D, D) and bias (3D); query_logits and key_logits .weight (H, D) or, per head, (H, D/H) and .bias (H),
 /// to_r.weight (D, D) and bias, to_out.
 class Fastformer final : public Mixer {
  public:
@@ -73,7 +84,7 @@ class Fastformer final : public Mixer {
 
   MixerShape shape_;
   FastformerConfig config_;
-  Linear to_qk_, to_r_;
+  Linear packed_, to_r_;  // packed: q|k or q|k|v
   Logits query_logits_, key_logits_;
   std::unique_ptr<Linear> to_out_;
 };

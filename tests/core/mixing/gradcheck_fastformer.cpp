@@ -22,23 +22,26 @@ TEST_CASE("fastformer: gradients match finite differences, with padding and pack
   for (const int count : {1, 2}) {
     const Threads threads_used(count);
     for (const bool causal : {true, false}) {
-      for (const Case& c : cases) {
-        const Shape logits{c.heads, c.width}, bias{c.heads};
-        GradcheckOptions options;
-        options.samples = 60;
-        const auto report = gradcheck(
-            [&](const std::vector<Var>& in) {
-              return fastformer(in[0], {in[1], in[2], in[3], in[4], in[5], in[6]}, c.segments, causal);
-            },
-            {{c.segments.batch(), c.segments.length(), 2 * c.width},
-             logits,
-             logits,
-             bias,
-             bias,
-             {c.width, c.width},
-             {c.width}},
-            options);
-        CHECK_MESSAGE(report.ok, c.heads, " heads of width ", c.width, ", causal ", causal, ": ", report.worst);
+      for (const int64_t parts : {2, 3}) {
+        for (const Case& c : cases) {
+          const Shape logits{c.heads, c.width}, bias{c.heads};
+          GradcheckOptions options;
+          options.samples = 60;
+          const auto report = gradcheck(
+              [&](const std::vector<Var>& in) {
+                return fastformer(in[0], {in[1], in[2], in[3], in[4], in[5], in[6]}, c.segments, causal);
+              },
+              {{c.segments.batch(), c.segments.length(), parts * c.width},
+               logits,
+               logits,
+               bias,
+               bias,
+               {c.width, c.width},
+               {c.width}},
+              options);
+          CHECK_MESSAGE(report.ok, c.heads, " heads of width ", c.width, ", parts ", parts, ", causal ", causal, ": ",
+                        report.worst);
+        }
       }
     }
   }

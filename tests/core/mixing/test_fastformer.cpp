@@ -16,14 +16,15 @@ namespace {
 
 struct Size {
   int64_t width, heads;
+  bool own_values = false;
+  int64_t stride() const { return (own_values ? 3 : 2) * width; }
 };
 // Heads of a few channels, of one, and of more than one unit of work; widths that are no multiple of a register.
-const std::vector<Size> sizes{{35, 5}, {35, 35}, {70, 1}, {140, 2}, {6, 3}};
+const std::vector<Size> sizes{{35, 5}, {35, 35}, {70, 1}, {140, 2}, {6, 3}, {35, 5, true}, {140, 2, true}};
 
 std::vector<Shape> input_shapes(const Size& size, const Segments& segments) {
   const Shape logits{size.heads, size.width};
-  return {
-      {segments.batch(), segments.length(), 2 * size.width}, logits, logits, {size.width, size.width}, {size.width}};
+  return {{segments.batch(), segments.length(), size.stride()}, logits, logits, {size.width, size.width}, {size.width}};
 }
 
 FastformerWeights weights_of(const std::vector<Var>& in) { return {in[1], in[2], Var(), Var(), in[3], in[4]}; }
@@ -43,7 +44,7 @@ std::vector<Var> random_inputs(const Size& size, const Segments& segments) {
 
 std::string describe_case(const Size& size, bool causal) {
   return (causal ? "causal " : "bidirectional ") + std::to_string(size.heads) + " heads of width " +
-         std::to_string(size.width);
+         std::to_string(size.width) + (size.own_values ? ", own values" : "");
 }
 
 /// Rows [begin, end) of the first document.
@@ -77,26 +78,26 @@ TEST_CASE("fastformer over a long document, and without the bias of to_r") {
 }
 
 TEST_CASE("one token sees itself alone; padding gives exact zeros and no gradient") {
-  const Size size{35, 5};
-  for (const bool causal : {true, false}) {
-    for (const Segments& segments : {Segments::full(3, 1), Segments(Ids(Shape{2, 4}, 0)), ragged_segments(9)}) {
-      std::vector<Array> inputs;
-      for (const Var& input : random_inputs(size, segments)) inputs.push_back(input.value());
-      const Run ours = run(fused(segments, causal), inputs, false),
-                wanted = run(composed(segments, causal), inputs, false);
-      for (int64_t token = 0; token < segments.ids().size(); ++token) {
-        if (segments.ids()[token] != 0) continue;
-        for (int64_t c = 0; c < 2 * size.width; ++c) CHECK(ours.grads[0][token * 2 * size.width + c] == 0);
-        for (int64_t c = 0; c < size.width; ++c) CHECK(ours.value[token * size.width + c] == 0);
+  for (const Size size : {Size{35, 5}, Size{35, 5, true}})
+    for (const bool causal : {true, false}) {
+      for (const Segments& segments : {Segments::full(3, 1), Segments(Ids(Shape{2, 4}, 0)), ragged_segments(9)}) {
+        std::vector<Array> inputs;
+        for (const Var& input : random_inputs(size, segments)) inputs.push_back(input.value());
+        const Run ours = run(fused(segments, causal), inputs, false),
+                  wanted = run(composed(segments, causal), inputs, false);
+        for (int64_t token = 0; token < segments.ids().size(); ++token) {
+          if (segments.ids()[token] != 0) continue;
+          for (int64_t c = 0; c < size.stride(); ++c) CHECK(ours.grads[0][token * size.stride() + c] == 0);
+          for (int64_t c = 0; c < size.width; ++c) CHECK(ours.value[token * size.width + c] == 0);
+        }
+        if (segments.valid() == 0) {
+          for (const Array& grad : ours.grads) CHECK(identical(grad, Array::zeros(grad.shape())));
+          continue;
+        }
+        CHECK(difference(ours.value, wanted.value) <= tolerance);
+        for (size_t i = 0; i < inputs.size(); ++i) CHECK(difference(ours.grads[i], wanted.grads[i]) <= tolerance);
       }
-      if (segments.valid() == 0) {
-        for (const Array& grad : ours.grads) CHECK(identical(grad, Array::zeros(grad.shape())));
-        continue;
-      }
-      CHECK(difference(ours.value, wanted.value) <= tolerance);
-      for (size_t i = 0; i < inputs.size(); ++i) CHECK(difference(ours.grads[i], wanted.grads[i]) <= tolerance);
     }
-  }
 }
 
 TEST_CASE("logit biases change nothing and get no gradient") {
@@ -131,7 +132,7 @@ TEST_CASE("causality: later tokens, up to 10^4 times as large, leave every bit o
         for (const double factor : {1.0, 100.0, 1e4}) {
           std::vector<Var> other = in;
           Array changed = random_array(in[0].shape(), 77, factor);
-          std::copy_n(in[0].value().data(), cut * 2 * size.width, changed.mutable_data());
+          std::copy_n(in[0].value().data(), cut * size.stride(), changed.mutable_data());
           other[0] = Var(changed);
           const Array z = fused(segments, true)(other).value();
           CHECK_MESSAGE(identical(first_rows(z, cut), first_rows(y, cut)), describe_case(size, true), ", cut ", cut);
@@ -238,23 +239,24 @@ TEST_CASE(
 }
 
 TEST_CASE("going on from a state, in pieces of any length, gives what one pass gives") {
-  const Size size{70, 2};
-  const int64_t batch = 3, length = 40;
-  const std::vector<Var> in = random_inputs(size, Segments::full(batch, length));
-  const Array y = fused(Segments::full(batch, length), true)(in).value();
-  FastformerState state(batch, size.heads, size.width);
-  for (const std::vector<int64_t>& cuts : {std::vector<int64_t>{0, 40}, {0, 1, 2, 40}, {0, 17, 17, 39, 40}}) {
-    state.reset();
-    for (size_t i = 1; i < cuts.size(); ++i) {
-      const int64_t begin = cuts[i - 1], count = cuts[i] - begin;
-      Array part(Shape{batch, count, 2 * size.width}), wanted(Shape{batch, count, size.width});
-      for (int64_t row = 0; row < batch; ++row) {
-        std::copy_n(in[0].value().data() + (row * length + begin) * 2 * size.width, count * 2 * size.width,
-                    part.mutable_data() + row * count * 2 * size.width);
-        std::copy_n(y.data() + (row * length + begin) * size.width, count * size.width,
-                    wanted.mutable_data() + row * count * size.width);
+  for (const Size size : {Size{70, 2}, Size{70, 2, true}}) {
+    const int64_t batch = 3, length = 40;
+    const std::vector<Var> in = random_inputs(size, Segments::full(batch, length));
+    const Array y = fused(Segments::full(batch, length), true)(in).value();
+    FastformerState state(batch, size.heads, size.width);
+    for (const std::vector<int64_t>& cuts : {std::vector<int64_t>{0, 40}, {0, 1, 2, 40}, {0, 17, 17, 39, 40}}) {
+      state.reset();
+      for (size_t i = 1; i < cuts.size(); ++i) {
+        const int64_t begin = cuts[i - 1], count = cuts[i] - begin;
+        Array part(Shape{batch, count, size.stride()}), wanted(Shape{batch, count, size.width});
+        for (int64_t row = 0; row < batch; ++row) {
+          std::copy_n(in[0].value().data() + (row * length + begin) * size.stride(), count * size.stride(),
+                      part.mutable_data() + row * count * size.stride());
+          std::copy_n(y.data() + (row * length + begin) * size.width, count * size.width,
+                      wanted.mutable_data() + row * count * size.width);
+        }
+        CHECK(difference(fastformer_continue(part, weights_of(in), state), wanted) <= tolerance);
       }
-      CHECK(difference(fastformer_continue(part, weights_of(in), state), wanted) <= tolerance);
     }
   }
 }
@@ -265,6 +267,7 @@ TEST_CASE("fastformer refuses what does not fit, naming it") {
   const Var qk = zeros({2, 6, 8}), logits = zeros({2, 4}), square = zeros({4, 4});
   const auto make = [&](const Var& x, const FastformerWeights& w) { return fastformer(x, w, segments, true); };
   CHECK_NOTHROW(make(qk, {logits, logits, Var(), Var(), square, Var()}));
+  CHECK_NOTHROW(make(zeros({2, 6, 12}), {logits, logits, Var(), Var(), square, Var()}));
   CHECK_THROWS_AS(make(zeros({2, 6, 7}), {logits, logits, Var(), Var(), square, Var()}), std::invalid_argument);
   CHECK_THROWS_AS(make(zeros({2, 5, 8}), {logits, logits, Var(), Var(), square, Var()}), std::invalid_argument);
   CHECK_THROWS_WITH_AS(make(qk, {zeros({3, 4}), zeros({3, 4}), Var(), Var(), square, Var()}),

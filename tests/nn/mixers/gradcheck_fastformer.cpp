@@ -21,7 +21,8 @@ void check_fastformer_gradients(const FastformerConfig& config, bool causal, con
   }
   const auto report = gradcheck([&] { return built.module->forward(x, {segments}); }, leaves, options);
   CHECK_MESSAGE(report.ok, config.heads, " heads, ", enum_name(config.logits), ", bias ", config.bias, ", logit bias ",
-                config.logit_bias, ", output ", config.output_projection, ", causal ", causal, ": ", report.worst);
+                config.logit_bias, ", output ", config.output_projection, ", values ", enum_name(config.value),
+                ", causal ", causal, ": ", report.worst);
 }
 
 TEST_CASE("fastformer: all options, both directions, padding and packed documents") {
@@ -32,8 +33,9 @@ TEST_CASE("fastformer: all options, both directions, padding and packed document
         for (const bool bias : {true, false})
           for (const bool logit_bias : {true, false})
             for (const bool output : {true, false})
-              check_fastformer_gradients({heads, logits.value, bias, logit_bias, output}, causal, ragged_segments(13),
-                                         12);
+              for (const auto& value : enum_names(FastformerValue{}))
+                check_fastformer_gradients({heads, logits.value, bias, logit_bias, output, value.value}, causal,
+                                           ragged_segments(13), 12);
 }
 
 TEST_CASE("fastformer: on two threads, over a longer document, and over documents of one token") {
@@ -41,7 +43,8 @@ TEST_CASE("fastformer: on two threads, over a longer document, and over document
   for (const bool causal : {true, false})
     for (const auto& logits : enum_names(FastformerLogits{}))
       for (const Segments& segments : {Segments::full(1, 131), Segments::full(3, 1)})
-        check_fastformer_gradients({5, logits.value, true, true, true}, causal, segments, 6);
+        for (const auto& value : enum_names(FastformerValue{}))
+          check_fastformer_gradients({5, logits.value, true, true, true, value.value}, causal, segments, 6);
 }
 
 }  // namespace

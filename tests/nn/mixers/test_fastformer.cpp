@@ -12,11 +12,14 @@ namespace {
 constexpr auto all_features = FastformerLogits::all_features, per_head = FastformerLogits::per_head;
 
 std::vector<MixerCase> fastformer_cases() {
-  return {{"fastformer", FastformerConfig{5, all_features, false, false, true}},
-          {"fastformer, all biases", FastformerConfig{5, all_features, true, true, true}},
-          {"fastformer per head, biases, no output projection", FastformerConfig{7, per_head, true, false, false}},
-          {"fastformer per head, one head", FastformerConfig{1, per_head, false, true, true}},
-          {"fastformer, a head per channel", FastformerConfig{width, all_features, false, false, false}}};
+  return {
+      {"fastformer", FastformerConfig{5, all_features, false, false, true}},
+      {"fastformer, all biases", FastformerConfig{5, all_features, true, true, true}},
+      {"fastformer per head, biases, no output projection", FastformerConfig{7, per_head, true, false, false}},
+      {"fastformer per head, one head", FastformerConfig{1, per_head, false, true, true}},
+      {"fastformer, a head per channel", FastformerConfig{width, all_features, false, false, false}},
+      {"fastformer, own values, biases", FastformerConfig{5, all_features, true, false, true, FastformerValue::own}},
+      {"fastformer per head, own values", FastformerConfig{7, per_head, false, false, false, FastformerValue::own}}};
 }
 
 TEST_CASE("fastformer does what every mixer must") {

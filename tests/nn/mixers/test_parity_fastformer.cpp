@@ -18,6 +18,7 @@ FastformerConfig fastformer_config_of(const Fixture& fixture) {
   config.bias = fixture.flag("bias");
   config.logit_bias = fixture.flag("logit_bias");
   config.output_projection = fixture.flag("output_projection");
+  config.value = fixture.flag("own_values") ? FastformerValue::own : FastformerValue::shared;
   return config;
 }
 
@@ -42,7 +43,8 @@ void check_case(const Fixture& fixture, const std::string& name) {
 }
 
 TEST_CASE("fastformer: PyTorch's outputs and gradients") {
-  for (const std::string file : {"fastformer_all_features", "fastformer_per_head", "fastformer_one_head"}) {
+  for (const std::string file :
+       {"fastformer_all_features", "fastformer_per_head", "fastformer_one_head", "fastformer_own_values"}) {
     const Fixture fixture(file);
     std::istringstream names(fixture.text("cases"));
     int cases = 0;

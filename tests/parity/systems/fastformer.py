@@ -18,16 +18,18 @@ class FastformerConfig:
     bias: bool = False
     logit_bias: bool = False
     output_projection: bool = False
+    own_values: bool = False        # otherwise the queries are the values
 
 
 def parameter_shapes(config):
     """Names and shapes, as in the C++ module."""
     width, heads = config.width, config.heads
     logits = (heads, width // heads if config.per_head else width)
-    shapes = {"to_qk.weight": (2 * width, width), "to_r.weight": (width, width),
+    packed, parts = ("to_qkv", 3) if config.own_values else ("to_qk", 2)
+    shapes = {f"{packed}.weight": (parts * width, width), "to_r.weight": (width, width),
               "query_logits.weight": logits, "key_logits.weight": logits}
     if config.bias:
-        shapes |= {"to_qk.bias": (2 * width,), "to_r.bias": (width,)}
+        shapes |= {f"{packed}.bias": (parts * width,), "to_r.bias": (width,)}
     if config.logit_bias:
         shapes |= {"query_logits.bias": (heads,), "key_logits.bias": (heads,)}
     if config.output_projection:
@@ -62,15 +64,19 @@ def pooled(rows, a, config):
     return torch.stack([pool(rows[:t + 1], a[:t + 1], config) for t in range(len(rows))])
 
 
-def document(params, config, q, k):
+def document(params, config, q, k, v):
     p = pooled(q, logits(params, config, q, "query_logits"), config) * k
-    u = pooled(p, logits(params, config, p, "key_logits"), config) * q
+    u = pooled(p, logits(params, config, p, "key_logits"), config) * v
     return linear(u, params, "to_r") + q
 
 
 def fastformer(params, config, x, segment_ids):
     """x: (B, T, D) -> (B, T, D); 0 before the output projection for padding."""
-    q, k = linear(x, params, "to_qk").split(config.width, dim=-1)
+    if config.own_values:
+        q, k, v = linear(x, params, "to_qkv").split(config.width, dim=-1)
+    else:
+        q, k = linear(x, params, "to_qk").split(config.width, dim=-1)
+        v = q
     rows = []
     for row, ids in enumerate(segment_ids.tolist()):
         parts, begin = [], 0
@@ -79,7 +85,7 @@ def fastformer(params, config, x, segment_ids):
             while end < len(ids) and ids[end] == ids[begin]:
                 end += 1
             piece = slice(begin, end)
-            parts.append(document(params, config, q[row, piece], k[row, piece]) if ids[begin] != 0
+            parts.append(document(params, config, q[row, piece], k[row, piece], v[row, piece]) if ids[begin] != 0
                          else torch.zeros_like(q[row, piece]))
             begin = end
         rows.append(torch.cat(parts))
@@ -183,4 +189,5 @@ def make():
     make_mixer("fastformer_all_features", heads=4, bias=True, logit_bias=True, output_projection=True)
     make_mixer("fastformer_per_head", heads=3, per_head=True)
     make_mixer("fastformer_one_head", heads=1, bias=True)
+    make_mixer("fastformer_own_values", heads=3, bias=True, output_projection=True, own_values=True)
     make_public_module()
