@@ -13,10 +13,13 @@
 
 namespace capstan {
 
-enum class Positions { none, learned, sinusoidal };
+enum class Positions { none, learned, sinusoidal, scaled_sinusoidal };
 
 inline std::vector<EnumName<Positions>> enum_names(Positions) {
-  return {{Positions::none, "none"}, {Positions::learned, "learned"}, {Positions::sinusoidal, "sinusoidal"}};
+  return {{Positions::none, "none"},
+          {Positions::learned, "learned"},
+          {Positions::sinusoidal, "sinusoidal"},
+          {Positions::scaled_sinusoidal, "scaled-sinusoidal"}};
 }
 
 /// What every model has: tokens -> embedding + positions -> blocks -> final norm.
@@ -41,7 +44,9 @@ void describe_model(Fields& f, ModelConfig& c) {
     "largest number of tokens in a document; also the size of position tables");
   f("layers", c.layers, not_empty(), "the blocks, from first to last");
   f("positions", c.positions, any(),
-    "position vectors added to the embeddings: none, learned, or sinusoidal (without a maximum length)");
+    "position vectors added to the embeddings: none, learned, or, without a maximum length, sinusoidal (the embeddings "
+    "are multiplied by sqrt(width)) or scaled-sinusoidal (the position vectors, all sines before all cosines, are "
+    "multiplied by a learned number; as in FLASH-pytorch)");
   f("ngram_embedding", c.ngram_embedding, any(),
     "hashed n-grams that end at a token, added to its embedding: a cheap way to learn which tokens often occur "
     "together");
@@ -77,16 +82,26 @@ inline std::vector<EnumName<PrefixRule>> enum_names(PrefixRule) {
   return {{PrefixRule::causal, "causal"}, {PrefixRule::bidirectional, "bidirectional"}};
 }
 
-struct LanguageModelConfig : ModelConfig {
-  static constexpr const char* type_name = "language-model";
+/// The layer that scores the tokens of a vocabulary.
+struct OutputConfig {
   bool tied_output = true;
+  bool output_bias = false;
+};
+template <class Fields>
+void describe_output(Fields& f, OutputConfig& c) {
+  f("tied_output", c.tied_output, any(), "the output layer uses the weights of the embedding");
+  f("output_bias", c.output_bias, any(), "a bias for each token in the output layer");
+}
+
+struct LanguageModelConfig : ModelConfig, OutputConfig {
+  static constexpr const char* type_name = "language-model";
   PrefixRule prefix = PrefixRule::causal;
 };
 
 template <class Fields>
 void describe(Fields& f, LanguageModelConfig& c) {
   describe_model(f, c);
-  f("tied_output", c.tied_output, any(), "the output layer uses the weights of the embedding");
+  describe_output(f, c);
   f("prefix", c.prefix, any(),
     "with data.type pairs: causal = tokens of the source see those before them; bidirectional = they see all of the "
     "source (not with aft-conv, position_bias t5 or custom mixers)");
@@ -113,16 +128,15 @@ inline void validate(const MaskingConfig& c, Problems& problems) {
   if (c.mask + c.random > 1) problems.add("random", "mask and random must not be more than 1 together");
 }
 
-struct MaskedLanguageModelConfig : ModelConfig {
+struct MaskedLanguageModelConfig : ModelConfig, OutputConfig {
   static constexpr const char* type_name = "masked-language-model";
-  bool tied_output = true;
   MaskingConfig masking;
 };
 
 template <class Fields>
 void describe(Fields& f, MaskedLanguageModelConfig& c) {
   describe_model(f, c);
-  f("tied_output", c.tied_output, any(), "the output layer uses the weights of the embedding");
+  describe_output(f, c);
   f("masking", c.masking, any(), "which tokens are to be predicted from those around them");
 }
 

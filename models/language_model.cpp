@@ -12,7 +12,7 @@ namespace capstan::CAPSTAN_PRECISION {
 
 LanguageModel::LanguageModel(const Scope& scope, const LanguageModelConfig& config, int64_t vocabulary)
     : stack_(scope, config, {vocabulary, /*causal=*/true, 0, config.prefix == PrefixRule::bidirectional}),
-      output_(scope, stack_, config.tied_output, vocabulary),
+      output_(scope, stack_, config, vocabulary),
       prefix_(config.prefix == PrefixRule::bidirectional) {
   ProblemText problems("model");
   validate(config, problems);
@@ -34,7 +34,7 @@ Segments prefixes_of(const Segments& segments, const Ids& labels) {
 }
 
 Var LanguageModel::logits(const Ids& tokens, const Context& context) const {
-  return linear(stack_.forward(tokens, context), output_.weight());
+  return linear(stack_.forward(tokens, context), output_.weight(), output_.bias());
 }
 
 TaskLoss LanguageModel::loss(const Batch& batch, const Context& context) const {
@@ -45,8 +45,8 @@ TaskLoss LanguageModel::loss(const Batch& batch, const Context& context) const {
   options.count_correct = !context.training;
   Context reading = context;
   if (prefix_) reading.prefixes = prefixes_of(context.segments, batch.labels);
-  const CrossEntropy loss =
-      linear_cross_entropy(stack_.forward(batch.tokens, reading), output_.weight(), Var(), batch.labels, options);
+  const CrossEntropy loss = linear_cross_entropy(stack_.forward(batch.tokens, reading), output_.weight(),
+                                                 output_.bias(), batch.labels, options);
   return {loss.sum, loss.targets, loss.correct};
 }
 
@@ -57,13 +57,13 @@ Array LanguageModel::prefill(const Ids& tokens, DecodeState& state) const {
   const Var states = stack_.prefill(tokens, state);
   const int64_t length = tokens.dim(1);
   const Var last = reshape(slice(states, 1, length - 1, length), {tokens.dim(0), states.dim(2)});
-  return linear(last, output_.weight()).value();
+  return linear(last, output_.weight(), output_.bias()).value();
 }
 
 Array LanguageModel::step(const Ids& tokens, DecodeState& state) const {
   const TapePause pause;
   const Var states = stack_.step(tokens, state);
-  return state.decode->linear(states.value(), output_.weight());
+  return state.decode->linear(states.value(), output_.weight(), output_.bias());
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -12,12 +12,12 @@ MaskedLanguageModel::MaskedLanguageModel(const Scope& scope, const MaskedLanguag
                                          int64_t vocabulary, int64_t maskable)
     : masking_(config.masking, (scope / "masking").random_key(), {maskable, static_cast<int32_t>(vocabulary)}),
       stack_(scope, config, {vocabulary + 1, /*causal=*/false}),
-      output_(scope, stack_, config.tied_output, vocabulary) {
+      output_(scope, stack_, config, vocabulary) {
   check(maskable <= vocabulary, "masked_language_model: {} of {} tokens can be masked", maskable, vocabulary);
 }
 
 Var MaskedLanguageModel::logits(const Ids& tokens, const Context& context) const {
-  return linear(stack_.forward(tokens, context), output_.weight());
+  return linear(stack_.forward(tokens, context), output_.weight(), output_.bias());
 }
 
 TaskLoss MaskedLanguageModel::loss(const Batch& batch, const Context& context) const {
@@ -33,7 +33,7 @@ TaskLoss MaskedLanguageModel::loss(const Batch& batch, const Context& context) c
   options.ignored = ignored_target;
   options.count_correct = !context.training;
   const CrossEntropy loss =
-      linear_cross_entropy(chosen, output_.weight(), Var(), Ids(Shape{count}, masked.targets), options);
+      linear_cross_entropy(chosen, output_.weight(), output_.bias(), Ids(Shape{count}, masked.targets), options);
   return {loss.sum, loss.targets, loss.correct};
 }
 

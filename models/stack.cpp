@@ -55,6 +55,8 @@ Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& sh
   if (config.positions == Positions::learned)
     positions_ = std::make_unique<Embedding>(scope / "positions",
                                              EmbeddingConfig{longest, config.width, /*stddev=*/0.02, /*decay=*/false});
+  if (config.positions == Positions::scaled_sinusoidal)
+    position_scale_ = (scope / "positions").param("scale", {1}, init::ones(), {/*decay=*/false});
   if (config.embedding_norm)
     embed_norm_ = std::make_unique<Norm>(scope / "embed_norm", config.final_norm, config.width);
 
@@ -95,7 +97,11 @@ Var Stack::embed(const Ids& tokens, const Ids& positions, const Var& ngrams, con
       x = x + (*positions_)(positions);
       break;
     case Positions::sinusoidal:
-      x = x * std::sqrt(static_cast<double>(config_.width)) + Var(sinusoidal_positions(positions, config_.width));
+      x = x * std::sqrt(static_cast<double>(config_.width)) +
+          Var(sinusoidal_positions(positions, config_.width, SinusoidOrder::interleaved));
+      break;
+    case Positions::scaled_sinusoidal:
+      x = x + position_scale_ * Var(sinusoidal_positions(positions, config_.width, SinusoidOrder::halves));
       break;
   }
   if (embed_norm_) x = (*embed_norm_)(x);

@@ -118,7 +118,8 @@ RowPlan WarmRows::plan(const Param& param, const FileTensor& tensor) const {
   }
   if (!same_but_rows(param, tensor)) return other_shape();
   if (name == "embed.weight") return by_name(param, tensor, rows_.tokens, theirs_.tokens, "tokens");
-  if (name == "output.weight") {  // without the tokens that a model adds for itself, which are the last ones
+  if (name == "output.weight" ||
+      name == "output.bias") {  // without the tokens that a model adds for itself, which are the last ones
     const auto first = [](std::vector<std::string> names, int64_t count) {
       names.resize(std::min(names.size(), static_cast<size_t>(count)));
       return names;

@@ -1,5 +1,6 @@
 #include "core/kernels/norm.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/kernels/simd.hpp"
@@ -34,10 +35,14 @@ Deviations deviations(const real* x, real centre, int64_t columns) {
   return {simd::sum(sum), simd::sum(squares)};
 }
 
+/// Of clamped_rms: rows that reach it are only scaled.
+real largest_rstd(double eps) { return static_cast<real>(1 / eps); }
+
 Moments moments(NormKind kind, const real* x, int64_t columns, double eps) {
   const real n = static_cast<real>(columns);
-  if (kind == NormKind::rms) {
+  if (kind != NormKind::centred) {
     const real squares = deviations(x, 0, columns).squares;
+    if (kind == NormKind::clamped_rms) return {0, std::min(1 / std::sqrt(squares / n), largest_rstd(eps))};
     return {0, static_cast<real>(1 / std::sqrt(double{squares / n} + eps))};
   }
   // The first mean is rounded; the deviations from it correct it, so that a constant row is centred to exactly 0.
@@ -63,7 +68,7 @@ struct RowSums {
 };
 
 /// One row of norm_backward; returns the row sum of dy * n. With g = dy * gain * scale:
-/// dx = rstd * (g - n * mean(g * n) - mean(g) when centred).
+/// dx = rstd * (g - n * mean(g * n) - mean(g) when centred), or rstd * g in a row that is only scaled.
 real backward_row(const NormPass& pass, const Moments& m, const real* x, const real* dy, real* dx,
                   const RowSums& sums) {
   const Batch mean(m.mean), rstd(m.rstd);
@@ -84,7 +89,8 @@ real backward_row(const NormPass& pass, const Moments& m, const real* x, const r
   const real row_dot = simd::sum(dot);
   if (dx == nullptr) return row_dot;
   const real n = static_cast<real>(pass.columns);
-  const Batch mean_dot((pass.gain != nullptr ? simd::sum(gain_dot) : row_dot) / n);
+  const bool scaled_only = pass.kind == NormKind::clamped_rms && m.rstd >= largest_rstd(pass.eps);
+  const Batch mean_dot(scaled_only ? real{0} : (pass.gain != nullptr ? simd::sum(gain_dot) : row_dot) / n);
   const Batch mean_sum(pass.kind == NormKind::centred ? simd::sum(gain_sum) / n : real{0});
   const Batch factor(m.rstd * pass.scale);
   simd::sweep(pass.columns, [&](auto at) {
@@ -98,10 +104,10 @@ real backward_row(const NormPass& pass, const Moments& m, const real* x, const r
 
 }  // namespace
 
-void norm_forward(const NormPass& pass, const real* bias, double eps, const real* x, real* y, real* mean, real* rstd) {
+void norm_forward(const NormPass& pass, const real* bias, const real* x, real* y, real* mean, real* rstd) {
   parallel_for(pass.rows, row_grain(pass.columns), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      const Moments m = moments(pass.kind, x + row * pass.columns, pass.columns, eps);
+      const Moments m = moments(pass.kind, x + row * pass.columns, pass.columns, pass.eps);
       forward_row(pass, bias, m, x + row * pass.columns, y + row * pass.columns);
       rstd[row] = m.rstd;
       if (mean != nullptr) mean[row] = m.mean;

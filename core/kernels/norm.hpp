@@ -8,8 +8,9 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
 
-/// n = (x - mean x) / sqrt(var x + eps) when centred, else x / sqrt(mean x^2 + eps).
-enum class NormKind { centred, rms };
+/// n = (x - mean x) / sqrt(var x + eps) when centred, x / sqrt(mean x^2 + eps) when rms, else x / max(sqrt(mean x^2),
+/// eps).
+enum class NormKind { centred, rms, clamped_rms };
 
 /// What both ways of a norm over rows of `columns` elements share.
 /// gain is (columns) or null for 1; `scale` multiplies all.
@@ -18,11 +19,12 @@ struct NormPass {
   int64_t rows, columns;
   const real* gain = nullptr;
   real scale = 1;
+  double eps = 0;
 };
 
 /// y = n * gain * scale + bias, bias (columns) or null; y may be x. mean and rstd (rows) are kept for the way back;
-/// mean is null for rms.
-void norm_forward(const NormPass& pass, const real* bias, double eps, const real* x, real* y, real* mean, real* rstd);
+/// mean is null unless centred.
+void norm_forward(const NormPass& pass, const real* bias, const real* x, real* y, real* mean, real* rstd);
 
 /// dx (may be dy; null: not wanted), column sums of dy * n into dgain and of dy into dbias, and row sums of dy * n into
 /// row_dots (rows) unless null.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/round_up.hpp"
+#include "core/kernels/dropout.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
 
@@ -127,6 +128,25 @@ void AttentionTiles::form_logits(const Queries& queries, const Block& block, con
   });
 }
 
+void AttentionTiles::drop(const Queries& queries, const Block& block, real* values) const {
+  const DropoutOptions& options = layout_.options.dropout;
+  if (options.rate == 0) return;
+  const int64_t length = layout_.segments.length(), row = queries.piece->token / length,
+                begin = queries.piece->token % length;
+  const uint64_t key = philox_key(head_key(options.key, queries.head));
+  const auto word = [](int64_t value) { return static_cast<uint32_t>(value); };
+  const kernels::DropoutBlock place{{static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)},
+                                    static_cast<uint32_t>(options.examples[row]),
+                                    static_cast<uint32_t>(options.step),
+                                    word(begin + block.begin),
+                                    word(begin + queries.begin + block.column),
+                                    block.count,
+                                    queries.count - block.column,
+                                    column_stride_};
+  const DropoutRate rate = dropout_rate(options.rate);
+  kernels::dropout_block(values + block.column, place, rate.threshold, rate.scale);
+}
+
 void AttentionTiles::forward_tile(const Queries& queries, const Work& work, real* output, real* statistics) const {
   prepare(queries, work);
   kernels::attention_clear({work.maximum, work.total, work.decay}, queries.columns);
@@ -136,6 +156,7 @@ void AttentionTiles::forward_tile(const Queries& queries, const Work& work, real
     kernels::attention_weights(layout_.options.kernel, tile_of(queries, block, work),
                                {work.maximum + column, work.total + column, work.decay + column},
                                block.first ? nullptr : work.sums + column, layout_.value_width);
+    drop(queries, block, work.logits);
     const real* const v = values(queries, block);
     for_each_slice(layout_.value_width, [&](int64_t e, int64_t width) {
       gemm(width, queries.columns - column, block.count, {v + e, inputs_.v.stride, Transpose::yes},

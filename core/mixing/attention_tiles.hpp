@@ -101,6 +101,8 @@ class AttentionTiles {
   const real* keys(const Queries& queries, const Block& block) const;
   const real* values(const Queries& queries, const Block& block) const;
   void prepare(const Queries& queries, const Work& work) const;
+  /// Lays the mask of the dropout, if there is one, over (keys, columns) values of the block.
+  void drop(const Queries& queries, const Block& block, real* values) const;
   void form_logits(const Queries& queries, const Block& block, const Work& work) const;
   void forward_tile(const Queries& queries, const Work& work, real* output, real* statistics) const;
 

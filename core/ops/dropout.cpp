@@ -15,24 +15,17 @@ namespace {
 struct Mask {
   DropoutOptions options;
   int64_t rows, length, channels;  // rows = B * length
-  uint32_t threshold;
-  real scale;
+  DropoutRate rate;
 };
 
 Mask make_mask(const Shape& x, const DropoutOptions& options) {
-  check(options.rate >= 0 && options.rate < 1, "dropout: rate {} is outside [0, 1)", options.rate);
+  const DropoutRate rate = dropout_rate(options.rate);
   check(x.rank() >= 2, "dropout: need (B, T, ...) or (B, D), got {}", x);
   const int64_t batch = x[0], length = x.rank() == 2 ? 1 : x[1];
   check(options.examples.shape() == Shape{batch}, "dropout: examples {} do not fit x {}", options.examples.shape(), x);
   check(options.positions.empty() || options.positions.size() == batch * length,
         "dropout: positions {} do not fit x {}", options.positions.shape(), x);
-  const double threshold = std::min(std::round(options.rate * 4294967296.0), 4294967295.0);
-  return {options,
-          batch * length,
-          length,
-          x.product(x.rank() == 2 ? 1 : 2, x.rank()),
-          static_cast<uint32_t>(threshold),
-          static_cast<real>(1 / (1 - options.rate))};
+  return {options, batch * length, length, x.product(x.rank() == 2 ? 1 : 2, x.rank()), rate};
 }
 
 void lay_over(const Mask& mask, const real* in, real* out) {
@@ -47,7 +40,7 @@ void lay_over(const Mask& mask, const real* in, real* out) {
       const kernels::DropoutRow counters{
           {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)}, example, position, step};
       const int64_t at = row * mask.channels;
-      kernels::dropout_row(out + at, in + at, mask.channels, counters, mask.threshold, mask.scale);
+      kernels::dropout_row(out + at, in + at, mask.channels, counters, mask.rate.threshold, mask.rate.scale);
     }
   });
 }
@@ -59,6 +52,12 @@ Array masked(const Array& x, const Mask& mask) {
 }
 
 }  // namespace
+
+DropoutRate dropout_rate(double rate) {
+  check(rate >= 0 && rate < 1, "dropout: rate {} is outside [0, 1)", rate);
+  const double threshold = std::min(std::round(rate * 4294967296.0), 4294967295.0);
+  return {static_cast<uint32_t>(threshold), static_cast<real>(1 / (1 - rate))};
+}
 
 void apply_dropout(const Shape& x, const DropoutOptions& options, const real* in, real* out) {
   lay_over(make_mask(x, options), in, out);

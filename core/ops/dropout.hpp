@@ -20,6 +20,14 @@ struct DropoutOptions {
 /// rate of 0 gives x itself. Throws std::invalid_argument for a rate outside [0, 1) or ids that do not fit x.
 Var dropout(const Var& x, const DropoutOptions& options);
 
+/// The numbers of a rate: a word of Philox below `threshold` drops its element, and those kept are scaled.
+struct DropoutRate {
+  uint32_t threshold;
+  real scale;
+};
+/// Throws std::invalid_argument for a rate outside [0, 1).
+DropoutRate dropout_rate(double rate);
+
 /// For ops that contain a dropout: lays the mask of dropout(x, options) over `in`, whose elements are those of an x of
 /// this shape. out may be in. Throws as dropout.
 void apply_dropout(const Shape& x, const DropoutOptions& options, const real* in, real* out);

@@ -15,12 +15,17 @@ NormPass make_pass(const char* op, NormKind kind, const Var& x, const Var& gain,
   check(x.rank() >= 1 && x.dim(-1) >= 1, "{}: x must have a last axis with at least one feature, got shape {}", op,
         x.shape());
   check(eps >= 0, "{}: eps must not be negative, got {}", op, eps);
+  check(kind != NormKind::clamped_rms || eps > 0, "{}: a clamped norm needs an eps above 0, got {}", op, eps);
   const Shape row{x.dim(-1)};
   for (const Var* parameter : {&gain, &bias})
     check(!*parameter || parameter->shape() == row, "{}: gain and bias of x {} must be {}, got shape {}", op, x.shape(),
           row, *parameter ? parameter->shape() : Shape{});
-  return {kind, x.shape().product(0, x.rank() - 1), x.dim(-1)};
+  NormPass pass{kind, x.shape().product(0, x.rank() - 1), x.dim(-1)};
+  pass.eps = eps;
+  return pass;
 }
+
+NormKind rms_kind(NormFloor floor) { return floor == NormFloor::added ? NormKind::rms : NormKind::clamped_rms; }
 
 const real* data_or_null(const Var& var) { return var ? var.value().data() : nullptr; }
 Array value_or_none(const Var& var) { return var ? var.value() : Array(); }
@@ -32,7 +37,7 @@ Var feature_norm(const char* op, NormKind kind, const Var& x, const Var& gain, c
   pass.gain = data_or_null(gain);
   Array y(x.shape()), rstd(Shape{pass.rows}), mean;
   if (kind == NormKind::centred) mean = Array(Shape{pass.rows});
-  kernels::norm_forward(pass, data_or_null(bias), eps, x.value().data(), y.mutable_data(),
+  kernels::norm_forward(pass, data_or_null(bias), x.value().data(), y.mutable_data(),
                         mean.empty() ? nullptr : mean.mutable_data(), rstd.mutable_data());
   return make_var(
       op, std::move(y), {x, gain, bias},
@@ -54,18 +59,18 @@ Var layer_norm(const Var& x, const Var& gain, const Var& bias, double eps) {
   return feature_norm("layer_norm", NormKind::centred, x, gain, bias, eps);
 }
 
-Var rms_norm(const Var& x, const Var& gain, double eps) {
-  return feature_norm("rms_norm", NormKind::rms, x, gain, Var(), eps);
+Var rms_norm(const Var& x, const Var& gain, double eps, NormFloor floor) {
+  return feature_norm("rms_norm", rms_kind(floor), x, gain, Var(), eps);
 }
 
-Var scale_norm(const Var& x, const Var& gain, double eps) {
+Var scale_norm(const Var& x, const Var& gain, double eps, NormFloor floor) {
   const ProfileSpan span;
-  NormPass pass = make_pass("scale_norm", NormKind::rms, x, Var(), Var(), eps);
+  NormPass pass = make_pass("scale_norm", rms_kind(floor), x, Var(), Var(), eps);
   check(gain && gain.size() == 1, "scale_norm: the gain must have one element, got shape {}",
         gain ? gain.shape() : Shape{0});
   pass.scale = gain.value()[0];
   Array y(x.shape()), rstd(Shape{pass.rows});
-  kernels::norm_forward(pass, nullptr, eps, x.value().data(), y.mutable_data(), nullptr, rstd.mutable_data());
+  kernels::norm_forward(pass, nullptr, x.value().data(), y.mutable_data(), nullptr, rstd.mutable_data());
   return make_var("scale_norm", std::move(y), {x, gain},
                   [xv = x.value(), gain_shape = gain.shape(), rstd, pass](Array dy, const Needs& needs) -> Grads {
                     const real* dy_data = dy.data();

@@ -4,7 +4,6 @@
 
 #include "core/base/error.hpp"
 #include "core/kernels/activation.hpp"
-#include "core/ops/dropout.hpp"
 #include "core/ops/feed_forward.hpp"
 #include "core/ops/index.hpp"
 #include "core/ops/norm.hpp"
@@ -46,13 +45,14 @@ Norm::Norm(const Scope& scope, const NormConfig& config, int64_t width) : config
 }
 
 Var Norm::operator()(const Var& x) const {
+  const NormFloor floor = config_.clamp ? NormFloor::clamped : NormFloor::added;
   switch (config_.type) {
     case NormKind::layer:
       return layer_norm(x, gain_, bias_, config_.eps);
     case NormKind::rms:
-      return rms_norm(x, gain_, config_.eps);
+      return rms_norm(x, gain_, config_.eps, floor);
     case NormKind::scale:
-      return scale_norm(x, gain_, config_.eps);
+      return scale_norm(x, gain_, config_.eps, floor);
     case NormKind::none:
       return x;
   }
@@ -60,8 +60,12 @@ Var Norm::operator()(const Var& x) const {
 }
 
 Var Dropout::operator()(const Var& x, const Context& context) const {
-  if (!context.training || rate_ == 0) return x;
-  return dropout(x, {rate_, key_, context.step, context.examples});
+  return !context.training || rate_ == 0 ? x : dropout(x, options(context));
+}
+
+DropoutOptions Dropout::options(const Context& context) const {
+  if (!context.training || rate_ == 0) return {};
+  return {rate_, key_, context.step, context.examples};
 }
 
 namespace {
@@ -118,14 +122,17 @@ Array FeedForward::step(const Array& x, DecodeContext& decode) const {
   return down_.step(hidden, decode);
 }
 
-Array sinusoidal_positions(const Ids& positions, int64_t width) {
+Array sinusoidal_positions(const Ids& positions, int64_t width, SinusoidOrder order) {
   Array table(positions.shape().append(width));
   real* out = table.mutable_data();
+  const int64_t half = (width + 1) / 2;
   for (int64_t i = 0; i < positions.size(); ++i) {
     for (int64_t c = 0; c < width; ++c) {
+      const bool interleaved = order == SinusoidOrder::interleaved, sine = interleaved ? c % 2 == 0 : c < half;
+      const int64_t pair = interleaved ? c / 2 : sine ? c : c - half;
       const double angle =
-          positions[i] * std::pow(10000.0, -static_cast<double>(c - c % 2) / static_cast<double>(width));
-      *out++ = static_cast<real>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
+          positions[i] * std::pow(10000.0, -static_cast<double>(2 * pair) / static_cast<double>(width));
+      *out++ = static_cast<real>(sine ? std::sin(angle) : std::cos(angle));
     }
   }
   return table;

@@ -5,6 +5,7 @@
 
 #include "core/config/schema.hpp"
 #include "core/kernels/activation_kind.hpp"
+#include "core/ops/dropout.hpp"
 #include "core/ops/linear.hpp"
 #include "nn/layers/context.hpp"
 #include "nn/layers/decode_context.hpp"
@@ -21,12 +22,19 @@ inline std::vector<EnumName<NormKind>> enum_names(NormKind) {
 struct NormConfig {
   NormKind type = NormKind::layer;
   double eps = 1e-5;
+  bool clamp = false;
 };
 
 template <class Fields>
 void describe(Fields& f, NormConfig& c) {
   f("type", c.type, any(), "layer (mean and variance), rms (root mean square), scale (rms with one gain) or none");
   f("eps", c.eps, greater(0), "added to the variance or mean square, to avoid division by zero");
+  f("clamp", c.clamp, any(),
+    "for rms and scale: eps is not added; instead, it is the least root mean square that is divided by (ScaleNorm of "
+    "FLASH-pytorch)");
+}
+inline void validate(const NormConfig& c, Problems& problems) {
+  if (c.clamp && c.type == NormKind::layer) problems.add("clamp", "only the norms rms and scale can be clamped");
 }
 
 enum class FeedForwardKind { none, relu, squared_relu, gelu, silu, glu, swiglu, geglu };
@@ -119,6 +127,8 @@ class Dropout {
  public:
   Dropout(const Scope& scope, double rate) : key_(scope.random_key()), rate_(rate) {}
   Var operator()(const Var& x, const Context& context) const;
+  /// For an op that contains the dropout.
+  DropoutOptions options(const Context& context) const;
 
  private:
   RandomKey key_;
@@ -141,7 +151,10 @@ class FeedForward {
   Linear up_, down_;
 };
 
-/// sin and cos of p / 10000^(2i/D), halves interleaved: (count, width) angles in double. Vaswani et al. 2017.
-Array sinusoidal_positions(const Ids& positions, int64_t width);
+/// Where the features of a position's vector are: sin and cos in turn (Vaswani et al. 2017), or all sin, then all cos.
+enum class SinusoidOrder { interleaved, halves };
+
+/// sin and cos of p / 10000^(2i/D): (count, width), angles in double.
+Array sinusoidal_positions(const Ids& positions, int64_t width, SinusoidOrder order);
 
 }  // namespace capstan::CAPSTAN_PRECISION

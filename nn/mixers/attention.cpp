@@ -10,7 +10,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 
 MultiHeadAttention::MultiHeadAttention(const Scope& scope, const MixerShape& shape, const AttentionConfig& config)
-    : shape_(shape), config_(config) {
+    : shape_(shape), config_(config), weight_dropout_(scope / "attention_dropout", config.attention_dropout) {
   const int64_t width = shape.width;
   check(config.heads > 0 && width % config.heads == 0, "attention: width {} is not a multiple of {} heads", width,
         config.heads);
@@ -53,17 +53,18 @@ Var MultiHeadAttention::project(const Var& x, const Ids& positions) const {
   return reshape(turned, {x.dim(0), x.dim(1), 3 * width});
 }
 
-Var MultiHeadAttention::mix(const Var& qkv, const Segments& segments, bool causal) const {
+Var MultiHeadAttention::mix(const Var& qkv, const Segments& segments, const Context& context, bool causal) const {
   AttentionOptions mixing = options();
   mixing.causal = causal;
+  mixing.dropout = weight_dropout_.options(context);
   return attention_packed(qkv, segments, mixing);
 }
 
 Var MultiHeadAttention::forward(const Var& x, const Context& context) const {
   const Var qkv = project(x, context.segments.positions());
-  if (!shape_.causal) return output(mix(qkv, context.segments, false));
-  return output(
-      mix_with_prefix(context, [&](const Segments& segments, bool causal) { return mix(qkv, segments, causal); }));
+  if (!shape_.causal) return output(mix(qkv, context.segments, context, false));
+  return output(mix_with_prefix(
+      context, [&](const Segments& segments, bool causal) { return mix(qkv, segments, context, causal); }));
 }
 
 std::vector<MixingWeights> MultiHeadAttention::mixing_weights(const Var& x, const Context& context) const {

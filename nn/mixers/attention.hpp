@@ -19,6 +19,7 @@ struct AttentionConfig {
   bool bias = false;      // biases of query, value and output projection
   bool key_bias = false;  // without rotary positions a gauge parameter: it cancels in the softmax
   bool output_projection = true;
+  double attention_dropout = 0;
 
   bool has_position_limit() const { return false; }
 };
@@ -32,6 +33,8 @@ void describe(Fields& f, AttentionConfig& c) {
   f("key_bias", c.key_bias, any(),
     "bias of the key; without rotary it has no effect, because it cancels; only for loading published weights");
   f("output_projection", c.output_projection, any(), "a linear map after the mixer");
+  f("attention_dropout", c.attention_dropout, between_below(0, 1),
+    "share of the attention weights that are set to zero in training");
 }
 inline void validate(const AttentionConfig& c, const ModelShape& model, Problems& problems) {
   check_heads(c.heads, model, problems);
@@ -61,13 +64,15 @@ class MultiHeadAttention final : public Mixer {
   Var packed_bias() const;
   /// x: (B, T, D) -> q|k|v (B, T, 3D), queries and keys turned by `positions`.
   Var project(const Var& x, const Ids& positions) const;
-  Var mix(const Var& qkv, const Segments& segments, bool causal) const;
+  /// `segments`: the context's, or those of its prefixes.
+  Var mix(const Var& qkv, const Segments& segments, const Context& context, bool causal) const;
   Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
 
   MixerShape shape_;
   AttentionConfig config_;
   Var qkv_weight_, query_bias_, key_bias_, value_bias_;
   std::unique_ptr<Linear> to_out_;
+  Dropout weight_dropout_;
 };
 
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AttentionConfig& config);

@@ -44,7 +44,7 @@ Var MultiHeadAttention::prefill(const Var& x, MixerState& state) const {
   const Var qkv = project(x, segments.positions());
   const real* const first = qkv.value().data();
   cache.append(first + width, 3 * width, first + 2 * width, 3 * width, x.dim(1));
-  return output(mix(qkv, segments, !shape_.prefix));
+  return output(mix(qkv, segments, Context{}, !shape_.prefix));
 }
 
 Var MultiHeadAttention::step(const Var& x, MixerState& state) const {

@@ -62,11 +62,11 @@ Flash::Parts Flash::project(const Var& x, const Segments& segments) const {
   return parts;
 }
 
-Var Flash::mix(const Parts& parts, const Segments& segments, bool causal) const {
+Var Flash::mix(const Parts& parts, const Segments& segments, const Context& context, bool causal) const {
   Var local, global;
   if (config_.local)
     local = attention(parts.quad_q, parts.quad_k, parts.value, local_bias(segments), segments,
-                      unit_.attention_options(segments, causal));
+                      unit_.attention_options(segments, context, causal));
   ChunkLinearOptions linear = linear_;
   linear.causal = causal;
   if (config_.global) global = chunk_linear_attention(parts.lin_q, parts.lin_k, parts.value, segments, linear);
@@ -75,9 +75,9 @@ Var Flash::mix(const Parts& parts, const Segments& segments, bool causal) const 
 
 Var Flash::forward(const Var& x, const Context& context) const {
   const Parts parts = project(x, context.segments);
-  if (!shape_.causal) return unit_.output(parts.gate, mix(parts, context.segments, false));
+  if (!shape_.causal) return unit_.output(parts.gate, mix(parts, context.segments, context, false));
   return unit_.output(parts.gate, mix_with_prefix(context, [&](const Segments& segments, bool causal) {
-                        return mix(parts, segments, causal);
+                        return mix(parts, segments, context, causal);
                       }));
 }
 
@@ -86,7 +86,7 @@ std::vector<MixingWeights> Flash::mixing_weights(const Var& x, const Context& co
   const Segments& segments = context.segments;
   const Parts parts = project(x, segments);
   return {{"attention in chunks", attention_weights(parts.quad_q, parts.quad_k, local_bias(segments), segments,
-                                                    unit_.attention_options(segments, shape_.causal))
+                                                    unit_.attention_options(segments, context, shape_.causal))
                                       .value()}};
 }
 

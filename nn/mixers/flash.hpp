@@ -69,7 +69,7 @@ class Flash final : public Mixer {
   /// b of the quadratic part.
   Var local_bias(const Segments& segments) const { return unit_.bias(std::min(config_.chunk, segments.longest())); }
   /// V_quad + V_lin
-  Var mix(const Parts& parts, const Segments& segments, bool causal) const;
+  Var mix(const Parts& parts, const Segments& segments, const Context& context, bool causal) const;
 
   MixerShape shape_;
   FlashConfig config_;

@@ -109,7 +109,7 @@ Var Flash::prefill(const Var& x, MixerState& mixer_state) const {
   if (length == 0) return x;
   const Segments segments = Segments::full(state.batch, length);
   const Parts parts = project(x, segments);
-  const Var y = unit_.output(parts.gate, mix(parts, segments, !shape_.prefix));
+  const Var y = unit_.output(parts.gate, mix(parts, segments, Context{}, !shape_.prefix));
   for (int64_t sequence = 0; sequence < state.batch; ++sequence) {
     const auto row = [&](const Var& all, int64_t t) {
       return all.value().data() + (sequence * length + t) * all.dim(2);

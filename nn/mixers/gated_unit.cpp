@@ -47,7 +47,8 @@ GatedUnit::GatedUnit(const Scope& scope, const MixerShape& shape, const GatedUni
       shape_(unit),
       width_(shape.width),
       hidden_(hidden_width(config.expansion, shape.width)),
-      relative_bias_(scope / "relative_bias", bias_config(config, unit)) {
+      relative_bias_(scope / "relative_bias", bias_config(config, unit)),
+      weight_dropout_(scope / "attention_dropout", config.attention_dropout) {
   scales(1);  // throws for combinations that do not exist
   if (config.rotary.enabled) rotary_pairs(config.rotary.options(), config.key_dim);
   const ParamOptions vector{/*decay=*/false};
@@ -105,6 +106,14 @@ GatedUnit::StepParts GatedUnit::step_project(const Array& x, int64_t position, D
   for (int64_t view = 0; view < count; ++view) outs.push_back(parts.views.mutable_data() + view * batch * key_dim);
   kernels::offset_scale(pass, outs.data());
   return parts;
+}
+
+AttentionOptions GatedUnit::attention_options(const Segments& segments, const Context& context, bool causal) const {
+  GatedKernelShape shape = shape_.attention;
+  shape.causal = causal;
+  AttentionOptions options = gated_attention_options(config_, shape, segments);
+  options.dropout = weight_dropout_.options(context);
+  return options;
 }
 
 Var GatedUnit::bias(int64_t length) const {

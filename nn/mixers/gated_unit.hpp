@@ -32,6 +32,7 @@ struct GatedUnitConfig : GatedKernelConfig {
   double t5_scale = 0;
   bool bias = false;
   GatedInit init = GatedInit::lecun;
+  double attention_dropout = 0;
 };
 
 template <class Fields>
@@ -50,6 +51,8 @@ void describe_unit(Fields& f, GatedUnitConfig& c) {
   f("init", c.init, any(),
     "initial weights: lecun (keeps activations at unit scale) or paper (N(0, 0.02) for all weights: close to the "
     "identity, so learning starts slowly)");
+  f("attention_dropout", c.attention_dropout, between_below(0, 1),
+    "share of the weights of the quadratic attention that are set to zero in training");
 }
 /// Serves every mixer made of such a unit.
 inline void validate(const GatedUnitConfig& c, const ModelShape&, Problems& problems) {
@@ -105,11 +108,8 @@ class GatedUnit {
 
   /// b for `length` positions, (1, 2 length - 1), scaled for the kernel; undefined without position bias.
   Var bias(int64_t length) const;
-  AttentionOptions attention_options(const Segments& segments, bool causal) const {
-    GatedKernelShape shape = shape_.attention;
-    shape.causal = causal;
-    return gated_attention_options(config_, shape, segments);
-  }
+  /// `segments`: the context's, or those of its prefixes.
+  AttentionOptions attention_options(const Segments& segments, const Context& context, bool causal) const;
   /// Of a query that sees `count` keys.
   KernelScales scales(int64_t count) const {
     return kernel_scales(config_, shape_.attention, static_cast<double>(count));
@@ -123,6 +123,7 @@ class GatedUnit {
   Var weight_, bias_, gain_, offset_;
   std::unique_ptr<Linear> to_out_;
   RelativeBias relative_bias_;
+  Dropout weight_dropout_;
 };
 
 /// body(sequence, begin, end) for pieces [begin, end) of the columns of each sequence's value, which has E of them: one

@@ -10,16 +10,16 @@ Gau::Gau(const Scope& scope, const MixerShape& shape, const GauConfig& config)
       config_(config),
       unit_(scope, shape, config, {{1, 1}, {config.key_dim, shape.causal, config.paper_length}, shape.max_length}) {}
 
-Var Gau::attend(const GatedUnit::Parts& parts, const Segments& segments, bool causal) const {
+Var Gau::attend(const GatedUnit::Parts& parts, const Segments& segments, const Context& context, bool causal) const {
   return attention(parts.views[0], parts.views[1], parts.value, unit_.bias(segments.longest()), segments,
-                   unit_.attention_options(segments, causal));
+                   unit_.attention_options(segments, context, causal));
 }
 
 Var Gau::forward(const Var& x, const Context& context) const {
   const GatedUnit::Parts parts = unit_.project(x, context.segments.positions());
-  if (!shape_.causal) return unit_.output(parts.gate, attend(parts, context.segments, false));
+  if (!shape_.causal) return unit_.output(parts.gate, attend(parts, context.segments, context, false));
   return unit_.output(parts.gate, mix_with_prefix(context, [&](const Segments& segments, bool causal) {
-                        return attend(parts, segments, causal);
+                        return attend(parts, segments, context, causal);
                       }));
 }
 
@@ -27,7 +27,7 @@ std::vector<MixingWeights> Gau::mixing_weights(const Var& x, const Context& cont
   const Segments& segments = context.segments;
   const GatedUnit::Parts parts = unit_.project(x, segments.positions());
   return {{"attention", attention_weights(parts.views[0], parts.views[1], unit_.bias(segments.longest()), segments,
-                                          unit_.attention_options(segments, shape_.causal))
+                                          unit_.attention_options(segments, context, shape_.causal))
                             .value()}};
 }
 

@@ -42,7 +42,7 @@ class Gau final : public Mixer {
   std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override;
 
  private:
-  Var attend(const GatedUnit::Parts& parts, const Segments& segments, bool causal) const;
+  Var attend(const GatedUnit::Parts& parts, const Segments& segments, const Context& context, bool causal) const;
   /// Lets a decode state hold `tokens` tokens. Throws std::invalid_argument past the positions of a Toeplitz bias.
   void make_room(MixerState& state, int64_t tokens) const;
 

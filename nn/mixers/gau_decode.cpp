@@ -89,7 +89,7 @@ Var Gau::prefill(const Var& x, MixerState& mixer_state) const {
   make_room(state, length);
   const Segments segments = Segments::full(state.batch, length);
   const GatedUnit::Parts parts = unit_.project(x, segments.positions());
-  const Var y = unit_.output(parts.gate, attend(parts, segments, !shape_.prefix));
+  const Var y = unit_.output(parts.gate, attend(parts, segments, Context{}, !shape_.prefix));
   put(parts.views[1].value(), length, 0, state.keys);
   put(parts.value.value(), length, 0, state.values);
   state.position = length;

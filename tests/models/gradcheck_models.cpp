@@ -90,9 +90,11 @@ TEST_CASE("gradients of every other part a configuration can ask for") {
   for (const bool recompute : {false, true}) {
     auto config = small<LanguageModelConfig>(AftSimpleConfig{});
     config.tied_output = false;
-    config.positions = Positions::sinusoidal;
+    config.output_bias = recompute;
+    config.positions = recompute ? Positions::scaled_sinusoidal : Positions::sinusoidal;
     config.embedding_norm = true;
     config.final_norm.type = NormKind::rms;
+    config.final_norm.clamp = recompute;
     config.recompute = recompute;
     config.ngram_embedding.orders = {2, 3};
     config.ngram_embedding.buckets = 7;  // collisions, too

@@ -49,7 +49,7 @@ void check_decode(const std::string& name, const LanguageModel& model) {
 
 TEST_CASE("decode equals forward") {
   for (const MixerCase& c : mixer_cases()) {
-    for (const Positions positions : {Positions::learned, Positions::sinusoidal}) {
+    for (const Positions positions : {Positions::learned, Positions::sinusoidal, Positions::scaled_sinusoidal}) {
       auto config = small<LanguageModelConfig>(c.config);
       config.positions = positions;
       const auto built = language_model(config);

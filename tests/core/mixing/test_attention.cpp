@@ -9,31 +9,20 @@
 using namespace capstan;
 using namespace capstan::testing;
 
-namespace {
-
-void check_case(const AttentionCase& c, const Segments& segments, int64_t key_width, int64_t value_width) {
-  check_agreement(
-      c.name(), [&](const std::vector<Var>& in) { return c.fused(in, segments); },
-      [&](const std::vector<Var>& in) { return c.composed(in, segments); }, c.shapes(segments, key_width, value_width),
-      0.7);
-}
-
-}  // namespace
-
 TEST_CASE("attention equals its composition in value and gradients, every option, tiles of any length") {
   const Segments segments = ragged_segments(29);
   for (const int64_t length : {1, 3, 8, 0}) {
     INFO("tile " << length);
-    for (const AttentionCase& c : attention_cases(length)) check_case(c, segments, 5, 7);
+    for (const AttentionCase& c : attention_cases(length)) check_composition(c, segments, 5, 7);
   }
 }
 
 TEST_CASE("attention equals its composition over several tiles of the usual length, narrow and wide heads") {
   for (const auto& kernel : enum_names(AttentionKernel{})) {
     for (const bool causal : {true, false}) {
-      check_case({kernel.value, causal, 0, 2, true, true}, ragged_segments(150), 37, 19);
-      check_case({kernel.value, causal, 0, 1, true, false}, Segments::from_lengths({131, 64}, 131), 130, 260);
-      check_case({kernel.value, causal, 70, 2, true, true}, ragged_segments(150), 16, 35);
+      check_composition({kernel.value, causal, 0, 2, true, true}, ragged_segments(150), 37, 19);
+      check_composition({kernel.value, causal, 0, 1, true, false}, Segments::from_lengths({131, 64}, 131), 130, 260);
+      check_composition({kernel.value, causal, 70, 2, true, true}, ragged_segments(150), 16, 35);
     }
   }
 }

@@ -67,6 +67,9 @@ TEST_CASE("gradients of norms match finite differences") {
   check_gradients("rms_norm", [](const auto& v) { return rms_norm(v[0], v[1]); }, {x, row});
   check_gradients("rms_norm, bare", [](const auto& v) { return rms_norm(v[0]); }, {x});
   check_gradients("scale_norm", [](const auto& v) { return scale_norm(v[0], v[1]); }, {x, Shape{}});
+  for (const double eps : {1e-5, 100.0})  // no row is clamped, and all are
+    check_gradients("scale_norm, clamped",
+                    [=](const auto& v) { return scale_norm(v[0], v[1], eps, NormFloor::clamped); }, {x, Shape{}});
 }
 
 TEST_CASE("gradients of losses match finite differences") {

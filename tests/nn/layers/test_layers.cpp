@@ -77,7 +77,8 @@ TEST_CASE("dropout: does nothing in evaluation or at rate 0") {
 TEST_CASE("sinusoidal positions: angles in double, of any position") {
   const Ids positions(Shape{1, 4}, {0, 1, 17, 999999});
   const int64_t odd_width = 7;
-  const Array table = sinusoidal_positions(positions, odd_width);
+  const Array table = sinusoidal_positions(positions, odd_width, SinusoidOrder::interleaved),
+              halves = sinusoidal_positions(positions, odd_width, SinusoidOrder::halves);
   REQUIRE(table.shape() == Shape{1, 4, odd_width});
   for (int64_t p = 0; p < 4; ++p) {
     for (int64_t c = 0; c < odd_width; ++c) {
@@ -86,6 +87,8 @@ TEST_CASE("sinusoidal positions: angles in double, of any position") {
           positions[p] / std::pow(10000.0, static_cast<double>(2 * pair) / static_cast<double>(odd_width));
       const double expected = c % 2 == 0 ? std::sin(angle) : std::cos(angle);
       CHECK(std::abs(static_cast<double>(table[p * odd_width + c]) - expected) <= (sizeof(real) == 4 ? 1e-7 : 1e-9));
+      const int64_t place = c % 2 == 0 ? pair : (odd_width + 1) / 2 + pair;
+      CHECK(halves[p * odd_width + place] == table[p * odd_width + c]);
     }
   }
 }
