@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "data/batches/batcher.hpp"
+#include "data/tokenizers/tokenizer_kinds.hpp"
 #include "tests/support/source_dir.hpp"
 
 namespace capstan {
@@ -88,6 +89,19 @@ inline std::string real_file(const std::string& name) {
   if (std::filesystem::exists(path)) return path;
   MESSAGE("skipped: ", path, " is absent");
   return "";
+}
+
+/// Wherever a text is cut at a boundary, its tokens are those of the whole.
+inline void check_boundaries(const Tokenizer& tokenizer, const TokenizerConfig& config, const std::string& text) {
+  for (size_t at = 0; at <= text.size(); ++at) {
+    const size_t boundary = tokenizer.boundary(text, at);
+    REQUIRE(boundary <= at);
+    auto front = tokenizer.encode(text.substr(0, boundary));
+    const auto back = tokenizer.encode(text.substr(boundary));
+    front.insert(front.end(), back.begin(), back.end());
+    CHECK(front == tokenizer.encode(text));
+    CHECK(boundary_of(config)(text, at) == boundary);
+  }
 }
 
 }  // namespace capstan

@@ -193,15 +193,7 @@ TEST_CASE("sentencepiece: texts are cut only where the tokens do not change, and
       const auto tokenizer = make_tokenizer(config, {sentencepiece_story(1, 3000)});
       for (const std::string& text :
            {sentencepiece_story(2, 40), std::string("  a \n  b\n\nc\xc2\xa0 d\xc2\xa0 "), random_spaced_text(3, 100)})
-        for (size_t at = 0; at <= text.size(); ++at) {
-          const size_t boundary = tokenizer->boundary(text, at);
-          REQUIRE(boundary <= at);
-          auto front = tokenizer->encode(text.substr(0, boundary));
-          const auto back = tokenizer->encode(text.substr(boundary));
-          front.insert(front.end(), back.begin(), back.end());
-          CHECK(front == tokenizer->encode(text));
-          CHECK(boundary_of(config)(text, at) == boundary);
-        }
+        check_boundaries(*tokenizer, config, text);
     }
 }
 

@@ -1,8 +1,7 @@
 // Texts packed with gzip. The mutator changes the text and packs it again, or changes the file.
 #include <zlib.h>
 
-#include "data/files/text_file.hpp"
-#include "tests/fuzz/target.hpp"
+#include "tests/fuzz/packed.hpp"
 
 namespace capstan::fuzz {
 namespace {
@@ -37,17 +36,7 @@ std::string packed(std::string text, int level) {
   return result;
 }
 
-void read_gzip_file(std::string_view input) {
-  const std::string path = file_in_memory(input, ".gz");
-  looks_binary(path);
-  size_t size = 0;
-  const auto add = [&](std::string_view part) {
-    size += part.size();
-    require(size <= 1'000'000, "no more is decompressed than was asked for");
-    return true;
-  };
-  read_blocks(path, 4096, add, 1);
-}
+void read_gzip_file(std::string_view input) { read_packed(input, ".gz"); }
 
 std::string change_gzip(const std::string& input, size_t most, std::mt19937& random, const Change& change) {
   std::string text = input;

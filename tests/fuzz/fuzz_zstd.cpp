@@ -1,23 +1,12 @@
 // Texts packed with zstd. The mutator changes the text and packs it again, or changes the file.
 #include <zstd.h>
 
-#include "data/files/text_file.hpp"
-#include "tests/fuzz/target.hpp"
+#include "tests/fuzz/packed.hpp"
 
 namespace capstan::fuzz {
 namespace {
 
-void read_zstd_file(std::string_view input) {
-  const std::string path = file_in_memory(input, ".zst");
-  looks_binary(path);
-  size_t size = 0;
-  const auto add = [&](std::string_view part) {
-    size += part.size();
-    require(size <= 1'000'000, "no more is decompressed than was asked for");
-    return true;
-  };
-  read_blocks(path, 4096, add, 1);
-}
+void read_zstd_file(std::string_view input) { read_packed(input, ".zst"); }
 
 std::string change_zstd(const std::string& input, size_t most, std::mt19937& random, const Change& change) {
   std::string text = input;

@@ -1,6 +1,7 @@
 // Every system, wired as its paper wires it.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,21 @@ Config model_config(const System& system) {
   config.layers = {system.layer};
   config.embedding_norm = system.layer.norm_placement == NormPlacement::post;  // as in BERT: nothing else scales x
   return config;
+}
+
+/// A classifier of the system with all that draws random numbers: dropout, n-grams, n-gram dropout.
+inline Built<TextClassifier> classifier_with_ngrams(const std::string& name) {
+  const std::vector<System> all = systems();
+  const auto system = std::find_if(all.begin(), all.end(), [&](const System& s) { return s.name == name; });
+  auto config = model_config<TextClassifierConfig>(*system);
+  config.dropout = 0.2;
+  config.ngrams.orders = {1, 2};
+  config.ngrams.buckets = 50;
+  config.ngrams.width = 6;
+  config.ngrams.dropout = 0.3;
+  auto model = classifier(config);
+  model.store->finalize();
+  return model;
 }
 
 }  // namespace testing

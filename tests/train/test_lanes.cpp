@@ -207,19 +207,7 @@ TEST_CASE("training gives the same bits on any number of threads: a classifier w
     data.drawn_.rows = 9;
     data.drawn_.length = longest;
     data.drawn_.vocabulary = vocabulary;
-    const auto make = [&] {
-      const std::vector<System> all = systems();
-      const auto system = std::find_if(all.begin(), all.end(), [&](const System& s) { return s.name == name; });
-      auto config = model_config<TextClassifierConfig>(*system);
-      config.dropout = 0.2;
-      config.ngrams.orders = {1, 2};
-      config.ngrams.buckets = 50;
-      config.ngrams.width = 6;
-      config.ngrams.dropout = 0.3;
-      auto model = classifier(config);
-      model.store->finalize();
-      return model;
-    };
+    const auto make = [&] { return classifier_with_ngrams(name); };
     check_same_bits(make, data, quiet_config());
   }
 }

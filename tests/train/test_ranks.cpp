@@ -143,19 +143,7 @@ TEST_CASE("ranks and threads do not change the bits: classifiers with tables of 
   held_out.drawn_ = drawn(4);
   for (const char* const name : {"aft-simple", "fastformer"}) {
     INFO(name);
-    const std::vector<System> all = systems();
-    const auto system = std::find_if(all.begin(), all.end(), [&](const System& s) { return s.name == name; });
-    const auto make = [&] {
-      auto config = model_config<TextClassifierConfig>(*system);
-      config.dropout = 0.2;
-      config.ngrams.orders = {1, 2};
-      config.ngrams.buckets = 50;
-      config.ngrams.width = 6;
-      config.ngrams.dropout = 0.3;
-      auto model = classifier(config);
-      model.store->finalize();
-      return model;
-    };
+    const auto make = [&] { return classifier_with_ngrams(name); };
     check_same_files(name == std::string("aft-simple") ? all_sizes : some_sizes, make, data, held_out, short_config());
   }
 }
