@@ -31,6 +31,7 @@ struct ModelConfig {
   NgramEmbeddingConfig ngram_embedding;
   double dropout = 0;
   NormConfig final_norm;
+  bool norm_after_post = false;
   bool embedding_norm = false;
   bool share_layers = false;
   std::optional<double> init_stddev;
@@ -53,6 +54,8 @@ void describe_model(Fields& f, ModelConfig& c) {
   f("dropout", c.dropout, between_below(0, 1),
     "share of elements that are set to zero in training, after the embedding and in every residual branch");
   f("final_norm", c.final_norm, any(), "normalisation after the last block (left out if that block is post-norm)");
+  f("norm_after_post", c.norm_after_post, any(),
+    "use final_norm after a last block that is post-norm, too, as torch.nn.TransformerEncoder with a norm does");
   f("embedding_norm", c.embedding_norm, any(), "also normalise the embeddings, in the same way as final_norm");
   f("share_layers", c.share_layers, any(),
     "all blocks use the parameters of the first one (as in Fastformer's paper); `layers` must then have a single "

@@ -70,7 +70,7 @@ Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& sh
     blocks_.emplace_back(place, MixerShape{config.width, longest, shape.causal, gain, shape.prefix}, layer,
                          config.dropout);
   }
-  if (layers.back().norm_placement == NormPlacement::pre)
+  if (layers.back().norm_placement == NormPlacement::pre || config.norm_after_post)
     final_norm_ = std::make_unique<Norm>(scope / "final_norm", config.final_norm, config.width);
 }
 

@@ -7,6 +7,10 @@ using Tensor = ImportedModule::Tensor;
 
 /// `attention`: what precedes in_proj_weight.
 void take_attention(Import& import, const std::string& attention, const ImportHints& hints, ImportedModule& module) {
+  if (import.has(attention + "bias_k"))
+    throw Error(fmt::format(
+        "{}: it was made with add_bias_kv: every query also sees a learned key, which attention does not have here",
+        module.source));
   const int64_t width = module.width = import.take(attention + "in_proj_weight", {-1, -1}).shape[1];
   AttentionConfig config;
   module.parameters["to_qkv.weight"] = {{3 * width, width},
@@ -70,6 +74,7 @@ ImportedModule import_encoder_layer(Import& import, const ImportHints& hints) {
   module.layer.feed_forward.type =
       *hints.activation == ImportActivation::relu ? FeedForwardKind::relu : FeedForwardKind::gelu;
   module.layer.feed_forward.expansion = static_cast<double>(hidden) / static_cast<double>(width);
+  module.layer.norm.eps = hints.norm_eps.value_or(module.layer.norm.eps);
   module.layer.norm_placement = hints.norm_first ? NormPlacement::pre : NormPlacement::post;
   return module;
 }

@@ -10,9 +10,14 @@ void take_linear(Import& import, const std::string& from, const std::string& to,
   module.parameters[to + ".bias"] = {{out}, import.take(from + ".bias", {out}).to_floats()};
 }
 
+void take_norm(Import& import, const std::string& from, const std::string& to, int64_t width, ImportedModule& module) {
+  module.block[to + ".gain"] = {{width}, import.take(from + ".weight", {width}).to_floats()};
+  module.block[to + ".bias"] = {{width}, import.take(from + ".bias", {width}).to_floats()};
+}
+
 }  // namespace
 
-ImportedModule import_fastformer(Import& import) {
+ImportedModule import_fastformer(Import& import, const ImportHints& hints) {
   const bool whole = import.has("self.query_att.weight");
   const std::string self = whole ? "self." : "";
   ImportedModule module;
@@ -35,14 +40,39 @@ ImportedModule import_fastformer(Import& import) {
   take_linear(import, self + "key_att", "key_logits", heads, width, module);
   take_linear(import, self + "transform", "to_r", width, width, module);
   if (whole) take_linear(import, "output.dense", "to_out", width, width, module);
-  for (const std::string part : {"weight", "bias"})  // belongs to the block, not to the mixer: not imported
-    if (whole && import.has("output.LayerNorm." + part)) import.take("output.LayerNorm." + part, {width});
+  if (whole && import.has("output.LayerNorm.weight")) {
+    take_norm(import, "output.LayerNorm", "mixer_norm", width, module);
+    module.is_block = true;
+    module.layer.norm = {NormKind::layer, hints.norm_eps.value_or(bert_norm_eps)};
+    module.layer.norm_placement = NormPlacement::post;
+    module.layer.feed_forward.type = FeedForwardKind::none;
+  }
 
   FastformerConfig config;
   config.heads = heads;
   config.bias = config.logit_bias = true;
   config.output_projection = whole;
   module.layer.mixer = config;
+  return module;
+}
+
+ImportedModule import_fastformer_layer(Import& import, const ImportHints& hints) {
+  Import attention = import.below("attention.");
+  ImportedModule module = import_fastformer(attention, hints);
+  if (!module.is_block) throw Error("FastformerLayer: attention.output.LayerNorm is missing");
+  module.source = "FastformerLayer";
+  const int64_t width = module.width, hidden = import.take("intermediate.dense.weight", {-1, width}).shape[0];
+  const auto take = [&](const std::string& from, const std::string& to, const std::vector<int64_t>& shape) {
+    module.block[to] = {shape, import.take(from, shape).to_floats()};
+  };
+  take("intermediate.dense.weight", "feed_forward.up.weight", {hidden, width});
+  take("intermediate.dense.bias", "feed_forward.up.bias", {hidden});
+  take("output.dense.weight", "feed_forward.down.weight", {width, hidden});
+  take("output.dense.bias", "feed_forward.down.bias", {width});
+  take_norm(import, "output.LayerNorm", "feed_forward_norm", width, module);
+  const bool relu = hints.activation == ImportActivation::relu;
+  module.layer.feed_forward.type = relu ? FeedForwardKind::relu : FeedForwardKind::gelu;
+  module.layer.feed_forward.expansion = static_cast<double>(hidden) / static_cast<double>(width);
   return module;
 }
 

@@ -1,4 +1,4 @@
-// Fastformer's module, alone or with the projection after it (apps/imports/import_module.hpp).
+// Fastformer's module, alone, with the projection and norm after it, or as a layer (apps/imports/import_module.hpp).
 #pragma once
 
 #include "apps/imports/import_tensors.hpp"
@@ -6,6 +6,10 @@
 
 namespace capstan {
 
-ImportedModule import_fastformer(Import& import);
+/// Of BERT's configurations, which the notebook uses.
+constexpr double bert_norm_eps = 1e-12;
+
+ImportedModule import_fastformer(Import& import, const ImportHints& hints);
+ImportedModule import_fastformer_layer(Import& import, const ImportHints& hints);
 
 }  // namespace capstan

@@ -1,5 +1,6 @@
 #include "apps/imports/import_gated.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace capstan {
@@ -74,11 +75,16 @@ void take_rotary(Import& import, GatedUnitConfig& config) {
   config.rotary.pairs = RotaryPairs::interleaved;
   if (config.rotary.dims == 0 || config.rotary.dims > config.key_dim)
     throw Error(fmt::format("{} rotates {} of {} features", tensor.name, config.rotary.dims, config.key_dim));
-  if (found.size() > 1) config.rotary.base = std::round(std::pow(found[1], -pairs));
+  if (found.size() > 1 && found[1] > 0 && found[1] < 1) config.rotary.base = std::round(std::pow(found[1], -pairs));
+  double largest = 0;
   for (size_t pair = 0; pair < found.size(); ++pair)
-    if (std::abs(found[pair] * std::pow(config.rotary.base, static_cast<double>(pair) / pairs) - 1) > 1e-3)
-      throw Error(fmt::format("{}: the frequency at index {} is not that of rotary positions with base {}", tensor.name,
-                              pair, config.rotary.base));
+    largest =
+        std::max(largest, std::abs(found[pair] - std::pow(config.rotary.base, -static_cast<double>(pair) / pairs)));
+  if (largest > 1e-6)
+    import.approximate(
+        fmt::format("the frequencies in {} are not those of rotary positions with base {}, which are used instead: "
+                    "angles differ by up to {:.2g} radians for each position between query and key",
+                    tensor.name, config.rotary.base, largest));
 }
 
 /// LayerNorm, or ScaleNorm with its single gain.
@@ -88,9 +94,7 @@ void take_norm(Import& import, ImportedModule& module) {
     if (import.has(from)) module.block["mixer_norm." + to] = {{width}, import.take(from, {width}).to_floats()};
   if (import.has("norm.g")) {
     module.block["mixer_norm.gain"] = {{1}, import.take("norm.g", {1}).to_floats()};
-    // The port's root mean square is at least 1e-5; the square of that, added to the mean square, changes a norm of 0.003
-    // by 5e-6 and a larger one by less.
-    module.layer.norm = {NormKind::scale, 1e-10};
+    module.layer.norm = {NormKind::scale, 1e-5, /*clamp=*/true};
   }
   module.layer.feed_forward.type = FeedForwardKind::none;
   module.is_block = true;
@@ -106,12 +110,19 @@ ImportedModule import_gau(Import& import, const ImportHints& hints) {
   take_views(import, "offsetscale.", {0, 1}, config.key_dim, module);
   take_position_buckets(import, std::sqrt(static_cast<double>(module.width)), module, config);
   take_norm(import, module);
-  if (hints.length <= 0)
+  const bool any_length = hints.length <= 0 && !hints.laplace && !hints.causal;
+  if (hints.length <= 0 && !any_length)
     throw Error("GAU: the module divides its logits by the length of the text: give that length with --length");
   config.kernel = hints.laplace ? AttentionKernel::laplace : AttentionKernel::squared_relu;
   config.logits = LogitForm::whole_length;
-  config.normaliser = Normaliser::paper;
-  config.paper_length = hints.length;
+  // The keys that a token of a bidirectional module sees are as many as the text has.
+  config.normaliser = any_length ? Normaliser::counted : Normaliser::paper;
+  if (!any_length) config.paper_length = hints.length;
+  module.notes.push_back(
+      any_length
+          ? "the module was taken as bidirectional: it is met for texts of any length"
+          : fmt::format("the module divides its logits by the length of each text: it is met for texts of {} tokens",
+                        hints.length));
   config.rotary.enabled = false;
   module.layer.mixer = config;
   return module;

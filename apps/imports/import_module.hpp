@@ -12,8 +12,9 @@ namespace capstan {
 /// - AFT_FULL: fc_q, fc_k, fc_v (.weight, .bias), position_biases (n, n): aft-full, dense, no output projection;
 /// - AFTLocal: query, key, value, output (.weight, .bias), pos_bias (n, n), local_mask: aft-local, dense;
 /// - FastSelfAttention: query, query_att, key, key_att, transform: fastformer without output projection;
-/// - FastAttention: the same after "self.", and output.dense: fastformer with output projection; output.LayerNorm is the
-///   block's and left out;
+/// - FastAttention: the same after "self.", and output.dense: fastformer with output projection; with output.LayerNorm a
+///   post-norm block without feed-forward network;
+/// - FastformerLayer: the same after "attention.", intermediate and output: a post-norm block;
 /// - GAU (FLASH-pytorch): to_hidden.0, to_qk.0, offsetscale, to_out.0, rel_pos_bias: gau with n = hints.length (the
 ///   port's n is the length of each text, padding included);
 /// - FLASH (FLASH-pytorch): the same with qk_offset_scale and rotary_pos_emb: flash with chunks of hints.chunk and

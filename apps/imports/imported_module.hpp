@@ -1,15 +1,22 @@
-// The result of importing a published module, and what its file does not say.
+// The result of importing a published module or model, and what its file does not say.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
-#include "nn/blocks/block.hpp"
+#include "models/config.hpp"
 
 namespace capstan {
+
+struct ImportedTensor {
+  std::vector<int64_t> shape;
+  std::vector<float> values;
+};
+using ImportedTensors = std::map<std::string, ImportedTensor>;
 
 /// What computes what the imported module computes, and its parameters under their names in Capstan.
 struct ImportedModule {
@@ -19,12 +26,20 @@ struct ImportedModule {
   bool is_block = false;
   int64_t width = 0, max_length = 0;  // max_length 0: any number of tokens
   bool time_first = false;            // the module's input is (T, B, D)
-  struct Tensor {
-    std::vector<int64_t> shape;
-    std::vector<float> values;
-  };
-  std::map<std::string, Tensor> parameters;  // of the mixer
-  std::map<std::string, Tensor> block;       // of what is beside the mixer in its block: mixer_norm.gain
+  using Tensor = ImportedTensor;
+  ImportedTensors parameters;               // of the mixer
+  ImportedTensors block;                    // of what is beside the mixer in its block: mixer_norm.gain
+  std::vector<std::string> notes;           // what its user should know
+  std::vector<std::string> approximations;  // what is computed otherwise, and the size of the effect
+};
+
+/// The same for a whole model.
+struct ImportedModel {
+  std::string source;
+  std::variant<LanguageModelConfig, TextClassifierConfig, MaskedLanguageModelConfig> config;
+  int64_t vocabulary = 0, classes = 0;
+  ImportedTensors parameters;
+  std::vector<std::string> notes, approximations;
 };
 
 enum class ImportActivation { relu, gelu };
@@ -39,6 +54,10 @@ struct ImportHints {
   bool shift_tokens = false;
   std::optional<ImportActivation> activation = {};  // TransformerEncoderLayer
   bool norm_first = false;                          // the same
+  std::optional<double> norm_eps = {};              // of LayerNorm
+  bool causal = false;
+  std::optional<int64_t> mask_token = {};  // masked models: the id that stands for a hidden token
+  bool approximate = false;                // accept what cannot be met exactly
 };
 
 }  // namespace capstan

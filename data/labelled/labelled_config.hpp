@@ -70,7 +70,8 @@ void describe(Fields& f, LabelledSourceConfig& c) {
     "skip (leave them out and count them)");
   f("max_file_mb", c.max_file_mb, size_from(1),
     "refuse a file with more than this many million bytes, decompressed: a small compressed file can hold any amount");
-  f("tokenizer", c.tokenizer, any(), "how text is divided into tokens: byte, char, word or sentencepiece");
+  f("tokenizer", c.tokenizer, any(),
+    "how text is divided into tokens: byte, char, word, sentencepiece, or that of another run (saved)");
 }
 
 inline void validate(const LabelledSourceConfig& c, Problems& problems) {

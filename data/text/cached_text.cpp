@@ -44,7 +44,7 @@ std::string key_of_tokenizer(const TextSourceConfig& config) {
 /// wants a file of it: that would not be written.
 bool may_be_saved(const TokenizerConfig& config) {
   const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config);
-  return pieces == nullptr || pieces->model.empty();
+  return !std::holds_alternative<SavedTokenizerConfig>(config) && (pieces == nullptr || pieces->model.empty());
 }
 
 /// The text of a piece that was tokenised before, read once more.

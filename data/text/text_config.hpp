@@ -74,7 +74,8 @@ void describe(Fields& f, TextSourceConfig& c) {
   f("max_file_mb", c.max_file_mb, size_from(1),
     "refuse a file with more than this many million bytes, decompressed, if it is compressed or held in memory: a "
     "small compressed file can hold any amount");
-  f("tokenizer", c.tokenizer, any(), "how text is divided into tokens: byte, char, word or sentencepiece");
+  f("tokenizer", c.tokenizer, any(),
+    "how text is divided into tokens: byte, char, word, sentencepiece, or that of another run (saved)");
 }
 
 /// Ids that the model must know: the tokenizer's and, after them, the end of a document where there are documents.

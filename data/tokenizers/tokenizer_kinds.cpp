@@ -72,6 +72,10 @@ std::shared_ptr<const Tokenizer> make_sentencepiece(const SentencePieceTokenizer
   return std::make_shared<SentencePieceTokenizer>(std::move(model), config.normalisation, "the model just trained");
 }
 
+std::shared_ptr<const Tokenizer> read_saved(const SavedTokenizerConfig& config) {
+  return tokenizer_from_json(read_file(config.file), config.file);
+}
+
 }  // namespace
 
 std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config, const Texts& texts) {
@@ -80,6 +84,7 @@ std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config, c
     return std::make_shared<CharTokenizer>(CharTokenizer::from_texts(texts, chars->normalisation));
   if (const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config))
     return make_sentencepiece(*pieces, texts);
+  if (const auto* saved = std::get_if<SavedTokenizerConfig>(&config)) return read_saved(*saved);
   const auto& word = std::get<WordTokenizerConfig>(config);
   return std::make_shared<WordTokenizer>(word.vocabulary.empty() ? WordTokenizer::from_texts(word, texts)
                                                                  : WordTokenizer::from_file(word));
@@ -104,7 +109,10 @@ std::shared_ptr<const Tokenizer> tokenizer_from_json(const std::string& json, co
   }
 }
 
-bool needs_utf8(const TokenizerConfig& config) { return !std::holds_alternative<ByteTokenizerConfig>(config); }
+bool needs_utf8(const TokenizerConfig& config) {
+  if (const auto* saved = std::get_if<SavedTokenizerConfig>(&config)) return read_saved(*saved)->needs_utf8();
+  return !std::holds_alternative<ByteTokenizerConfig>(config);
+}
 
 bool learns_from_texts(const TokenizerConfig& config) {
   if (const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config)) return is_trained(*pieces);

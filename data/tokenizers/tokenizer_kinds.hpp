@@ -12,9 +12,21 @@
 
 namespace capstan {
 
+/// The tokenizer of another run, of any kind.
+struct SavedTokenizerConfig {
+  static constexpr const char* type_name = "saved";
+  std::string file;
+};
+template <class Fields>
+void describe(Fields& f, SavedTokenizerConfig& c) {
+  f("file", c.file, not_empty(),
+    "the tokenizer.json of another run. One that contains {\"kind\": \"number\", \"size\": N} reads ids below N, with "
+    "blanks between them");
+}
+
 /// The kinds that a configuration may choose. Generated data also uses ListOpsTokenizer and NumberTokenizer.
-using TokenizerConfig =
-    std::variant<ByteTokenizerConfig, CharTokenizerConfig, WordTokenizerConfig, SentencePieceTokenizerConfig>;
+using TokenizerConfig = std::variant<ByteTokenizerConfig, CharTokenizerConfig, WordTokenizerConfig,
+                                     SentencePieceTokenizerConfig, SavedTokenizerConfig>;
 
 /// Gathers the vocabulary from the training texts where the kind needs one. A SentencePiece model that is trained is
 /// also written to config.model, where that names a file.

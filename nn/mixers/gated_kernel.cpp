@@ -8,8 +8,8 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-// GAU-alpha: fewer keys count as 16; with 512 softmax has its usual scale.
-constexpr double log_length_least = 16, log_length_usual = 512;
+// GAU-alpha: with as many keys softmax has its usual scale.
+constexpr double log_length_usual = 512;
 
 }  // namespace
 
@@ -27,7 +27,8 @@ KernelScales kernel_scales(const GatedKernelConfig& config, const GatedKernelSha
       if (config.kernel == AttentionKernel::squared_relu) return {1, 1, 1 / (n * n)};
       return {1 / n, 1 / n, 1};
     case LogitForm::log_length:
-      return {usual * std::log(std::max(n, log_length_least)) / std::log(log_length_usual), 1, 1};
+      return {usual * std::log(std::max(n, static_cast<double>(config.least_length))) / std::log(log_length_usual), 1,
+              1};
   }
   throw std::logic_error("gated kernel: unknown form of logits");
 }

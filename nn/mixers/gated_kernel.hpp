@@ -30,6 +30,7 @@ struct GatedKernelConfig {
   AttentionKernel kernel = AttentionKernel::squared_relu;
   LogitForm logits = LogitForm::key_dim;
   Normaliser normaliser = Normaliser::counted;
+  int64_t least_length = 16;
 };
 
 template <class Fields>
@@ -40,11 +41,13 @@ void describe_kernel(Fields& f, GatedKernelConfig& c) {
     "how the weight of a key is computed: key-dim = f(qk/sqrt(key_dim) + b)/n (bert4keras; the main text of the "
     "paper), length = f(qk/n + b) (the paper's appendix; Mega), whole-length = f((qk + b)/n) (FLASH-pytorch's GAU); "
     "with kernel: softmax, key-dim = softmax(qk/sqrt(key_dim) + b), log-length = softmax(qk log(n)/(log(512) "
-    "sqrt(key_dim)) + b) with n >= 16 (GAU-alpha)");
+    "sqrt(key_dim)) + b) with n >= least_length (GAU-alpha)");
   f("normaliser", c.normaliser, any(),
     "what n is: counted (the number of valid keys that a token sees), paper (a constant; for the global part of flash, "
     "times the number of visible chunks) or, for flash, chunk (its chunk's length; causally also for the global part, "
     "which then grows with the number of chunks, as in FLASH-pytorch)");
+  f("least_length", c.least_length, length_from(1),
+    "for logits log-length: n is at least this; 16 in bert4keras, 1 in ports of GAU-alpha");
 }
 
 /// What is wrong with the combination; null when it is defined.

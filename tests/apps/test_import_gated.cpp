@@ -101,7 +101,7 @@ TEST_CASE("a file that is not quite GAU or FLASH is refused, and the tensor name
   const ImportHints all{0, 24, 8, false};
   const auto nothing = [](Tensors&) {};
   const std::vector<Case> cases = {
-      {"public_gau", nothing, {}, "--length"},
+      {"public_gau", nothing, {0, 0, 0, /*laplace=*/true}, "--length"},
       {"public_flash", nothing, {}, "--chunk"},
       {"public_gau", [](Tensors& t) { t.remove("to_qk.0.bias"); }, all, "to_qk.0.bias"},
       {"public_gau", [](Tensors& t) { t.remove("to_out.0.weight"); }, all, "to_out.weight"},

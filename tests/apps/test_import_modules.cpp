@@ -51,6 +51,7 @@ std::vector<Case> cases() {
       all.push_back({file, "y." + kernel + output, file == "public_gau" ? "GAU" : "FLASH", options});
     };
     gated("public_gau", ".bidirectional", {"--length", "24"});
+    if (!laplace) gated("public_gau", ".bidirectional", {});
     gated("public_gau", ".causal", {"--length", "24", "--causal"});
     gated("public_flash", "", {"--chunk", "8"});
     gated("public_flash_rotary", "", {"--chunk", "8"});

@@ -457,8 +457,8 @@ def main():
     make_public_modules()
     make_elementary()
 
-    from systems import attention, fastformer, flash, gau, public_gated, public_modules  # here, because they use the functions above
-    for system in (attention, fastformer, flash, gau, public_gated, public_modules):
+    from systems import attention, fastformer, flash, gau, public_gated, public_models, public_modules  # here, because they use the functions above
+    for system in (attention, fastformer, flash, gau, public_gated, public_models, public_modules):
         system.make()
 
 

@@ -12,11 +12,13 @@ namespace capstan {
 /// Found by the type of their argument, so not in an unnamed namespace.
 static void to_json(nlohmann::json& out, const Ancestor& a) {
   out = {{"path", a.path}, {"fingerprint", a.fingerprint}, {"step", a.step}};
+  if (!a.note.empty()) out["note"] = a.note;
 }
 static void from_json(const nlohmann::json& in, Ancestor& a) {
   in.at("path").get_to(a.path);
   in.at("fingerprint").get_to(a.fingerprint);
   a.step = whole_number_at(in, "step", -1, int64_t{1} << 53);
+  if (in.contains("note")) in.at("note").get_to(a.note);
 }
 
 namespace {
@@ -176,8 +178,9 @@ void check_resumable(const RunState& saved, const RunState& now, const std::stri
 }
 
 std::string to_text(const Ancestor& ancestor) {
-  return fmt::format("{}{}, fingerprint {}", ancestor.path,
-                     ancestor.step >= 0 ? fmt::format(", step {}", ancestor.step) : "", ancestor.fingerprint);
+  return fmt::format("{}{}, fingerprint {}{}{}", ancestor.path,
+                     ancestor.step >= 0 ? fmt::format(", step {}", ancestor.step) : "", ancestor.fingerprint,
+                     ancestor.note.empty() ? "" : ", ", ancestor.note);
 }
 
 std::vector<std::string> changes(const Settings& saved, const Settings& now) {

@@ -20,6 +20,7 @@ struct Ancestor {
   std::string path;         // absolute, of the file of weights
   std::string fingerprint;  // XXH3-128: its checksum, or that of its bytes
   int64_t step = -1;        // of the run that trained it; -1: not known
+  std::string note = {};    // of an import: the module, and what differs from it
 };
 
 struct RunState {
@@ -62,7 +63,7 @@ Settings this_machine(Precision precision);
 /// position in the data or the tensors depend on must be the same. Throws Error naming the first difference.
 void check_resumable(const RunState& saved, const RunState& now, const std::string& folder);
 
-/// "PATH, step 6, fingerprint ...".
+/// "PATH, step 6, fingerprint ..., NOTE".
 std::string to_text(const Ancestor& ancestor);
 
 /// One line per setting that differs, for the log.

@@ -49,11 +49,11 @@ class Rotary(torch.nn.Module):
 class GatedModule(torch.nn.Module):
     """What both have: norm, projections to values | gate and to the shared features, and their names."""
 
-    def __init__(self, causal, laplace):
+    def __init__(self, causal, laplace, norm=torch.nn.LayerNorm):
         super().__init__()
         hidden = int(EXPANSION * WIDTH)
         self.causal, self.laplace = causal, laplace
-        self.norm = torch.nn.LayerNorm(WIDTH)
+        self.norm = norm(WIDTH)
         self.to_hidden = torch.nn.Sequential(torch.nn.Linear(WIDTH, 2 * hidden), torch.nn.SiLU())
         self.to_qk = torch.nn.Sequential(torch.nn.Linear(WIDTH, KEY_DIM), torch.nn.SiLU())
 
@@ -87,8 +87,8 @@ class Flash(GatedModule):
     causal: q (k^T v) / group over the preceding groups, however many there are. With `shift`, the first half of a
     token's normed features are those of the token before it."""
 
-    def __init__(self, laplace, rotary_dims, causal=False, shift=False):
-        super().__init__(causal, laplace)
+    def __init__(self, laplace, rotary_dims, causal=False, shift=False, norm=torch.nn.LayerNorm):
+        super().__init__(causal, laplace, norm)
         self.shift = shift
         self.rotary_pos_emb = Rotary(rotary_dims) if rotary_dims > 0 else None
         self.rel_pos_bias = PositionBias(KEY_DIM**0.5, causal)

@@ -1,0 +1,214 @@
+#include "apps/commands/import_run.hpp"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "apps/config/config.hpp"
+#include "apps/imports/import_model.hpp"
+#include "apps/runs/run_model.hpp"
+#include "core/autograd/tape.hpp"
+#include "core/base/error.hpp"
+#include "core/io/file.hpp"
+#include "core/io/hash.hpp"
+#include "core/text/affixes.hpp"
+#include "core/text/join.hpp"
+#include "core/text/printable.hpp"
+#include "data/tokenizers/number_tokenizer.hpp"
+#include "train/runs/checkpoint.hpp"
+
+namespace capstan {
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::string> class_names(const std::string& file, int64_t count) {
+  std::vector<std::string> names;
+  if (file.empty()) {
+    for (int64_t label = 0; label < count; ++label) names.push_back(std::to_string(label));
+    return names;
+  }
+  std::istringstream lines(read_file(file));
+  for (std::string line; std::getline(lines, line);) names.push_back(line);
+  if (static_cast<int64_t>(names.size()) != count)
+    throw Error(fmt::format("{}: {} names for the {} classes of the model: one line for each is needed", file,
+                            names.size(), count));
+  return names;
+}
+
+/// Layers that are alike as one with `repeat`.
+std::vector<LayerConfig> joined_layers(const std::vector<LayerConfig>& layers) {
+  std::vector<LayerConfig> joined;
+  for (const LayerConfig& layer : layers) {
+    LayerConfig once = layer;
+    if (!joined.empty()) once.repeat = joined.back().repeat;
+    if (!joined.empty() && to_yaml(once) == to_yaml(joined.back()))
+      ++joined.back().repeat;
+    else
+      joined.push_back(layer);
+  }
+  return joined;
+}
+
+/// The run's configuration, before --config and --set: the model, and data that its user has to name.
+RunConfig base_config(const ImportedModel& model, const fs::path& folder, const std::vector<std::string>& classes) {
+  RunConfig config;
+  const fs::path whole = folder.has_filename() ? folder : folder.parent_path();
+  config.name = whole.filename().string();
+  config.folder = whole.has_parent_path() ? whole.parent_path().string() : ".";
+  config.model = model.config;
+  config.train.steps = 1000;  // a run must end
+  std::visit([](auto& task) { task.layers = joined_layers(task.layers); }, config.model);
+  const SavedTokenizerConfig tokenizer{(whole / "tokenizer.json").string()};
+  const auto limit = std::visit([](const auto& task) { return position_limit(task); }, config.model);
+  if (model.classes > 0) {
+    LabelledSourceConfig data;
+    data.train = {"train.tsv"};
+    data.classes = classes;
+    data.max_length = std::min(data.max_length, limit.value_or(data.max_length));
+    data.tokenizer = tokenizer;
+    config.data = data;
+  } else {
+    TextSourceConfig data;
+    data.train = {"train.txt"};
+    data.sequence_length = std::min(data.sequence_length, limit.value_or(data.sequence_length));
+    data.tokenizer = tokenizer;
+    config.data = data;
+  }
+  return config;
+}
+
+RunConfig run_config(const RunConfig& base, const ConfigOptions& options) {
+  ProblemList problems;
+  return read_config<RunConfig>(load_tree(to_node(base), options.files, options.overrides, problems), problems);
+}
+
+std::shared_ptr<const Tokenizer> tokenizer_for(const std::string& file, int64_t vocabulary, int64_t added) {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  if (file.empty())
+    tokenizer = std::make_shared<NumberTokenizer>(std::max<int64_t>(1, vocabulary - added));
+  else if (ends_with(file, ".model"))
+    tokenizer = std::make_shared<SentencePieceTokenizer>(SentencePieceTokenizer::from_file(file, {}));
+  else
+    tokenizer = tokenizer_from_json(read_file(file), file);
+  if (const int64_t found = tokenizer->vocabulary_size() + added; found != vocabulary)
+    throw Error(fmt::format(
+        "{}: {} tokens{}, but the model's vocabulary has {}: this is not the tokenizer that it was trained with",
+        file.empty() ? "ids as numbers" : file, tokenizer->vocabulary_size(),
+        added > 0 ? fmt::format(" and {} that the data add", added) : "", vocabulary));
+  return tokenizer;
+}
+
+void fill(ParamStore& params, const ImportedModel& model) {
+  for (const auto& [name, tensor] : model.parameters) {
+    const Param& param = params.find(name);
+    if (param.var.shape().to_vector() != tensor.shape)
+      throw Error(fmt::format("import: {} has shape {}, the model needs {}", name, to_string(Shape(tensor.shape)),
+                              param.var.shape()));
+    for (const float value : tensor.values)
+      if (!std::isfinite(value)) throw Error(fmt::format("import: {} has a value that is not finite", name));
+    std::copy(tensor.values.begin(), tensor.values.end(), params.values() + param.offset);
+  }
+  for (const Param& param : params.params())
+    if (model.parameters.count(param.name) == 0)
+      throw Error(
+          fmt::format("import: {} has no {}: was the model changed with --set or --config?", model.source, param.name));
+}
+
+Array logits_of(const RunModel& model, const Ids& tokens, const Context& context) {
+  const TapePause no_tape;
+  if (model.is<LanguageModel>()) return model.language_model().logits(tokens, context).value();
+  if (model.is<TextClassifier>()) return model.text_classifier().logits(tokens, context).value();
+  return model.masked_language_model().logits(tokens, context).value();
+}
+
+Ids read_ids(const SafetensorsFile& file, const std::string& name) {
+  const FileTensor& tensor = file.at(name);
+  const std::vector<double> values = tensor.to_doubles();
+  if (tensor.shape.size() != 2)
+    throw Error(fmt::format("{}: {} has shape {}; expected (texts, tokens)", file.path(), name,
+                            to_string(Shape(tensor.shape))));
+  return Ids(Shape(tensor.shape), std::vector<int32_t>(values.begin(), values.end()));
+}
+
+/// The largest difference between the logits in the file and ours, as a share of the largest one.
+double difference_of(const RunModel& model, const std::string& path) {
+  const SafetensorsFile file(path);
+  const Ids tokens = read_ids(file, "tokens");
+  const Segments segments = file.find("segment_ids") != nullptr ? Segments(read_ids(file, "segment_ids"))
+                                                                : Segments::full(tokens.dim(0), tokens.dim(1));
+  Array wanted{Shape(file.at("logits").shape)};
+  file.at("logits").copy_to(wanted.mutable_data());
+  const Array found = logits_of(model, tokens, {segments});
+  if (found.shape() != wanted.shape())
+    throw Error(fmt::format("{}: logits has shape {}, the model gives {}", path, wanted.shape(), found.shape()));
+  const int64_t width = found.dim(-1);
+  double difference = 0, largest = 0;
+  for (int64_t i = 0; i < found.size(); ++i) {
+    if (found.rank() == 3 && segments.ids()[i / width] == 0) continue;
+    const double a = static_cast<double>(wanted[i]), b = static_cast<double>(found[i]);
+    if (!std::isfinite(a) || !std::isfinite(b)) return INFINITY;
+    difference = std::max(difference, std::abs(a - b));
+    largest = std::max(largest, std::abs(a));
+  }
+  return largest > 0 ? difference / largest : difference;
+}
+
+void check_logits(const RunModel& model, const std::string& path) {
+  constexpr double tolerance = 1e-5;
+  const double difference = difference_of(model, path);
+  if (!(difference <= tolerance))
+    throw Error(
+        fmt::format("{}: its logits are not those of the imported model: they differ by {:.2g} of the largest one (at "
+                    "most {} is allowed); check the options, and whether the model was evaluated without dropout",
+                    path, difference, tolerance));
+  std::cout << fmt::format("verified: the logits in {} are met to {:.2g} of the largest one\n", path, difference);
+}
+
+void save(const fs::path& folder, const RunConfig& config, const Tokenizer& tokenizer,
+          const std::vector<std::string>& classes, const Ancestor& origin, RunModel& model) {
+  RunState state;
+  state.seed = static_cast<uint64_t>(config.seed);
+  state.identity = {
+      {"model", to_yaml(config.model)}, {"tokenizer", identity_of(tokenizer)}, {"classes", identity_of(classes)}};
+  state.settings = settings_of(config.train);
+  state.machine = this_machine(config.train.precision);
+  state.working_folder = fs::current_path().string();
+  state.ancestry = {origin};
+  Optimizer optimizer(config.train.optimizer, model.params());
+  make_folders(folder.string());
+  write_run_files(folder, config, tokenizer, classes);
+  Checkpoints(folder / "checkpoints").save({model.params(), optimizer, nullptr, state}, /*best=*/true, 1);
+}
+
+}  // namespace
+
+void import_run(const ImportRunOptions& options) {
+  const fs::path folder = options.folder;
+  if (fs::exists(folder / "config.yaml") || fs::exists(folder / "checkpoints"))
+    throw Error(fmt::format("{}: there is a run already: give another folder", folder.string()));
+  const SafetensorsFile file(options.file);
+  const ImportedModel imported = import_model(file, options.prefix, options.hints);
+  const std::vector<std::string> classes =
+      imported.classes > 0 ? class_names(options.classes, imported.classes) : std::vector<std::string>{};
+  const RunConfig config = run_config(base_config(imported, folder, classes), options.config);
+  const auto tokenizer = tokenizer_for(options.tokenizer, imported.vocabulary, facts_of(config.data).added_tokens);
+  RunModel model(config, imported.vocabulary, imported.classes);
+  fill(model.params(), imported);
+  if (!options.verify.empty()) check_logits(model, options.verify);
+
+  std::error_code unknown;
+  const fs::path whole = fs::canonical(options.file, unknown);
+  std::string note = "imported from " + imported.source;
+  for (const std::string& difference : imported.approximations) note += "; approximate: " + difference;
+  const Ancestor origin{printable_line((unknown ? fs::path(options.file) : whole).string()),
+                        hash_hex(read_file(options.file)), -1, note};
+  save(folder, config, *tokenizer, classes, origin, model);
+  std::cout << fmt::format("{} of {} parameters, written to {}, with {}\n", imported.source, model.params().count(),
+                           folder.string(), identity_of(*tokenizer));
+  for (const std::string& line : imported.notes) std::cout << "note: " << line << "\n";
+  for (const std::string& line : imported.approximations) std::cout << "approximate: " << line << "\n";
+}
+
+}  // namespace capstan
