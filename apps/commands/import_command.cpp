@@ -38,7 +38,7 @@ ImportHints hints_of(const ImportOptions& options) {
 /// A file for one module, or a run folder for a model: each has options of its own.
 void check_choice(const ImportOptions& options) {
   if (options.run.empty() == options.output.empty())
-    throw ConfigError("give --output FILE for a module, or --run FOLDER for a whole model");
+    throw ConfigError("give --output FILE for a module, or --run FOLDER for a whole model; see capstan import --help");
   const auto refuse = [](bool given, const char* option, const char* with) {
     if (given) throw ConfigError(fmt::format("{} is for imports with {}", option, with));
   };

@@ -319,7 +319,11 @@ TEST_CASE("inspect and import refuse files that are not what they want") {
             {"import", fixture, "-o", "absent/x.safetensors"},
             1,
             {"absent/x.safetensors", "check the path"}},
-           {"import into nothing", {}, {"import", fixture}, 2, {"--output is required", "capstan import --help"}},
+           {"import into nothing",
+            {},
+            {"import", fixture},
+            2,
+            {"--output FILE for a module, or --run", "capstan import --help"}},
        }) {
     check_refused(place, row);
     CHECK_FALSE(std::filesystem::exists(place / "x.safetensors"));
