@@ -6,6 +6,7 @@
 #include "core/kernels/column_sums.hpp"
 #include "core/kernels/cross_entropy.hpp"
 #include "core/kernels/elementwise.hpp"
+#include "core/kernels/sigmoid_cross_entropy.hpp"
 #include "core/machine/profile.hpp"
 #include "core/ops/linear_products.hpp"
 
@@ -154,6 +155,47 @@ CrossEntropy linear_cross_entropy(const Var& x, const Var& weight, const Var& bi
         return grads;
       });
   return result;
+}
+
+namespace {
+
+/// (1 - s) y + s / 2.
+Array smoothed(const Ids& labels, double smoothing) {
+  Array targets(labels.shape());
+  real* const out = targets.mutable_data();
+  const auto absent = static_cast<real>(smoothing / 2), present = static_cast<real>(1 - smoothing / 2);
+  for (int64_t i = 0; i < labels.size(); ++i) {
+    check(labels[i] == 0 || labels[i] == 1, "sigmoid_cross_entropy: label {} at {} is neither 0 nor 1", labels[i], i);
+    out[i] = labels[i] == 1 ? present : absent;
+  }
+  return targets;
+}
+
+}  // namespace
+
+Var sigmoid_cross_entropy(const Var& logits, const Ids& labels, const SigmoidCrossEntropyOptions& options) {
+  const ProfileSpan span;
+  const char* op = "sigmoid_cross_entropy";
+  check(logits.rank() >= 1 && labels.shape() == logits.shape(), "{}: labels {} do not fit logits {}", op,
+        labels.shape(), logits.shape());
+  const int64_t columns = logits.dim(-1), rows = logits.shape().product(0, logits.rank() - 1);
+  check(options.label_weights.empty() || options.label_weights.shape() == Shape{columns},
+        "{}: label_weights {} do not fit {} labels", op, options.label_weights.shape(), columns);
+  check(options.label_smoothing >= 0 && options.label_smoothing < 1, "{}: label_smoothing must be in [0, 1), got {}",
+        op, options.label_smoothing);
+  const Array targets = smoothed(labels, options.label_smoothing);
+  const kernels::SigmoidCrossEntropyPass pass{rows, columns, targets.data(),
+                                              options.label_weights.empty() ? nullptr : options.label_weights.data()};
+  Array losses(Shape{rows});
+  kernels::sigmoid_cross_entropy_forward(pass, logits.value().data(), losses.mutable_data());
+  return make_var(op, sum_of(losses), {logits},
+                  [x = logits.value(), targets, weights = options.label_weights, pass](const Array& dy,
+                                                                                       const Needs&) mutable -> Grads {
+                    const real* const x_data = x.data();
+                    Array dx = take_or_make(x);
+                    kernels::sigmoid_cross_entropy_backward(pass, x_data, dy.item(), dx.mutable_data());
+                    return {std::move(dx)};
+                  });
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -88,6 +88,16 @@ TEST_CASE("gradients of losses match finite differences") {
                     [&](const auto& v) { return linear_cross_entropy(v[0], v[1], Var(), targets, options).sum; },
                     {Shape{rows, 3}, Shape{width, 3}});
   }
+  Ids labels = Ids::zeros({rows, width});
+  for (int64_t i = 0; i < labels.size(); i += 3) labels.mutable_data()[i] = 1;
+  for (const double smoothing : {0.0, 0.2}) {
+    SigmoidCrossEntropyOptions of_labels;
+    of_labels.label_smoothing = smoothing;
+    of_labels.label_weights = Array(Shape{width}, real(1.5));
+    check_gradients("sigmoid_cross_entropy",
+                    [&](const auto& v) { return sigmoid_cross_entropy(v[0], labels, of_labels); },
+                    {Shape{rows, width}});
+  }
 }
 
 TEST_CASE("gradients of rotary match finite differences") {

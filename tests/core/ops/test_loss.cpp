@@ -211,3 +211,72 @@ TEST_CASE("losses name targets and shapes that do not fit") {
   options.label_smoothing = 1;
   CHECK_THROWS_AS(softmax_cross_entropy(logits, Ids(Shape{2}, int32_t{0}), options), std::invalid_argument);
 }
+
+namespace {
+
+/// Which of C labels N rows have: row 0 none, row 1 all, otherwise some.
+Ids some_labels(const Shape& shape) {
+  std::vector<int32_t> labels;
+  for (int64_t row = 0; row < shape[0]; ++row)
+    for (int64_t c = 0; c < shape[1]; ++c) labels.push_back(row == 1 || (row > 1 && (row * 5 + c * 3) % 7 < 2) ? 1 : 0);
+  return Ids(shape, labels);
+}
+
+/// w t log(1 + e^-x) + (1 - t) log(1 + e^x), summed.
+Var composed_label_loss(const Var& logits, const Ids& labels, const SigmoidCrossEntropyOptions& options) {
+  std::vector<real> present, absent;
+  const int64_t columns = logits.dim(1);
+  for (int64_t i = 0; i < labels.size(); ++i) {
+    const double target = (1 - options.label_smoothing) * labels[i] + options.label_smoothing / 2;
+    const real weight = options.label_weights.empty() ? real{1} : options.label_weights[i % columns];
+    present.push_back(weight * static_cast<real>(target));
+    absent.push_back(static_cast<real>(1 - target));
+  }
+  const Var one(Array::scalar(1));
+  return sum(log(one + exp(-logits)) * Var(Array(logits.shape(), present)) +
+             log(one + exp(logits)) * Var(Array(logits.shape(), absent)));
+}
+
+}  // namespace
+
+TEST_CASE("sigmoid cross-entropy equals its composition of primitives") {
+  for (const Shape& shape : {Shape{5, 37}, Shape{1100, 3}, Shape{3, 1}, Shape{2, 16}})
+    for (const double smoothing : {0.0, 0.3})
+      for (const bool weighted : {false, true}) {
+        SigmoidCrossEntropyOptions options;
+        options.label_smoothing = smoothing;
+        if (weighted) {
+          options.label_weights = Array(Shape{shape[1]}, real{2});
+          options.label_weights.mutable_data()[0] = real(0.5);
+        }
+        const Ids labels = some_labels(shape);
+        testing::check_agreement(
+            to_string(shape), [&](const auto& v) { return sigmoid_cross_entropy(v[0], labels, options); },
+            [&](const auto& v) { return composed_label_loss(v[0], labels, options); }, {shape}, 2);
+      }
+}
+
+TEST_CASE("sigmoid cross-entropy stays exact for logits of 1e4") {
+  const std::vector<real> values = {real(1e4), real(1e4), real(-1e4), real(-1e4), 0};
+  const Ids labels(Shape{1, 5}, std::vector<int32_t>{1, 0, 1, 0, 1});
+  const Var logits = Var::leaf(Array(Shape{1, 5}, values));
+  TapeScope scope;
+  const Var sum = sigmoid_cross_entropy(logits, labels);
+  CHECK(double{sum.value().item()} == doctest::Approx(2e4 + std::log(2.0)).epsilon(1e-7));
+  scope.backward(sum);
+  CHECK(logits.grad().to_vector() == std::vector<real>{0, 1, -1, 0, real(-0.5)});
+  const Var unknown(Array(Shape{1, 2}, std::vector<real>{1, std::numeric_limits<real>::quiet_NaN()}));
+  CHECK(std::isnan(sigmoid_cross_entropy(unknown, Ids(Shape{1, 2}, int32_t{1})).value().item()));
+}
+
+TEST_CASE("sigmoid cross-entropy names labels and shapes that do not fit") {
+  const Var logits(Array(Shape{2, 4}, real{1}));
+  CHECK_THROWS_WITH_AS(sigmoid_cross_entropy(logits, Ids(Shape{2, 4}, int32_t{2})),
+                       "sigmoid_cross_entropy: label 2 at 0 is neither 0 nor 1", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(sigmoid_cross_entropy(logits, Ids(Shape{2}, int32_t{0})),
+                       "sigmoid_cross_entropy: labels (2) do not fit logits (2, 4)", std::invalid_argument);
+  SigmoidCrossEntropyOptions options;
+  options.label_weights = Array(Shape{3}, real{1});
+  CHECK_THROWS_WITH_AS(sigmoid_cross_entropy(logits, Ids(Shape{2, 4}, int32_t{0}), options),
+                       "sigmoid_cross_entropy: label_weights (3) do not fit 4 labels", std::invalid_argument);
+}
