@@ -14,18 +14,29 @@ void check_index(int64_t index, int64_t batches) {
   check(index >= 0 && index < batches, "batch: index {} is outside an epoch of {} batches", index, batches);
 }
 
+/// Of single labels (B); of sets of labels (B, C), 1 where the example has the label.
+Ids batch_labels(const ExampleSet& examples, const std::vector<int64_t>& rows) {
+  const auto count = static_cast<int64_t>(rows.size());
+  const int64_t columns = examples.label_columns();
+  Ids labels = columns > 0 ? Ids::zeros(Shape{count, columns}) : Ids(Shape{count});
+  int32_t* const out = labels.mutable_data();
+  for (int64_t row = 0; row < count; ++row) {
+    const int64_t example = rows[static_cast<size_t>(row)];
+    if (columns == 0) out[row] = examples.label(example);
+    if (columns > 0)
+      for (const int32_t label : examples.labels(example)) out[row * columns + label] = 1;
+  }
+  return labels;
+}
+
 /// names[i]: what Batch::examples says of row i. At least `width` columns.
 Batch labelled_batch(const ExampleSet& examples, const std::vector<int64_t>& rows, const std::vector<int64_t>& names,
                      int64_t width = 0) {
   std::vector<std::vector<int32_t>> tokens;
-  std::vector<int32_t> labels;
-  for (const int64_t row : rows) {
-    tokens.emplace_back(examples.tokens(row), examples.tokens(row) + examples.length(row));
-    labels.push_back(examples.label(row));
-  }
+  for (const int64_t row : rows) tokens.emplace_back(examples.tokens(row), examples.tokens(row) + examples.length(row));
   Batch batch = pad_rows(tokens, width);
   const auto count = static_cast<int64_t>(rows.size());
-  batch.labels = Ids(Shape{count}, labels);
+  batch.labels = batch_labels(examples, rows);
   batch.examples = Ids(Shape{count}, std::vector<int32_t>(names.begin(), names.end()));
   return batch;
 }

@@ -33,14 +33,17 @@ struct SourceFiles {
 
 /// What is known of the examples before any data is read.
 struct SourceFacts {
-  bool has_labels = false;       // examples of classes, for classifiers; otherwise sequences, for language models
-  int64_t longest = 0;           // tokens of the longest example; 0: any length
-  const char* longest_key = "";  // the key of `data` that sets it
-  int64_t added_tokens = 0;      // ids that examples use after the tokenizer's vocabulary
-  bool has_documents = false;    // the first of them ends every document
-  bool has_pairs = false;        // documents are a source and a target; the second added token is between them
-  double least_bytes = 0;        // that the examples take in memory at least; 0: not known
-  TextRule text = {};            // how a text given to a trained classifier becomes an example
+  bool multi_label() const { return !label_separator.empty(); }
+
+  bool has_labels = false;           // examples of classes, for classifiers; otherwise sequences, for language models
+  std::string label_separator = {};  // not empty: examples have any number of labels (multi-label), joined by this
+  int64_t longest = 0;               // tokens of the longest example; 0: any length
+  const char* longest_key = "";      // the key of `data` that sets it
+  int64_t added_tokens = 0;          // ids that examples use after the tokenizer's vocabulary
+  bool has_documents = false;        // the first of them ends every document
+  bool has_pairs = false;            // documents are a source and a target; the second added token is between them
+  double least_bytes = 0;            // that the examples take in memory at least; 0: not known
+  TextRule text = {};                // how a text given to a trained classifier becomes an example
   std::vector<SourceFiles> files = {};
 };
 
@@ -88,7 +91,7 @@ class DataSource {
   virtual const Tokenizer& tokenizer() const = 0;
   /// Names of the classes, by label; none without labels.
   virtual std::vector<std::string> classes() const { return {}; }
-  /// Training examples of each class.
+  /// Training examples that have each class.
   virtual std::vector<int64_t> class_counts() const { return {}; }
   /// What a place in the data depends on, one fact per line: a resumed run compares it. See source_identity().
   virtual std::string identity() const = 0;

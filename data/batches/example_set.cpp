@@ -7,6 +7,20 @@
 
 namespace capstan {
 
+ExampleSet ExampleSet::multi_label(int64_t classes) {
+  check(classes > 0, "examples: {} classes", classes);
+  ExampleSet examples;
+  examples.label_columns_ = classes;
+  examples.label_offsets_ = {0};
+  return examples;
+}
+
+LabelSet ExampleSet::labels(int64_t example) const {
+  if (label_columns_ == 0) return {label(example)};
+  const auto at = static_cast<size_t>(example);
+  return {labels_.begin() + label_offsets_[at], labels_.begin() + label_offsets_[at + 1]};
+}
+
 int64_t ExampleSet::longest() const {
   int64_t result = 0;
   for (int64_t i = 0; i < size(); ++i) result = std::max(result, length(i));
@@ -19,20 +33,27 @@ std::vector<int64_t> ExampleSet::class_counts(int64_t classes) const {
   return counts;
 }
 
-void ExampleSet::add(const std::vector<int32_t>& tokens, int32_t label) {
+void ExampleSet::add(const std::vector<int32_t>& tokens, const LabelSet& labels) {
   check(!tokens.empty(), "examples: example {} has no tokens", size());
+  check(label_columns_ > 0 || labels.size() == 1, "examples: example {} has {} labels", size(), labels.size());
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   offsets_.push_back(static_cast<int64_t>(tokens_.size()));
-  labels_.push_back(label);
+  labels_.insert(labels_.end(), labels.begin(), labels.end());
+  if (label_columns_ > 0) label_offsets_.push_back(static_cast<int64_t>(labels_.size()));
 }
 
 ExampleSet ExampleSet::subset(const std::vector<int64_t>& examples) const {
-  ExampleSet result;
-  for (const int64_t i : examples) result.add({tokens(i), tokens(i) + length(i)}, label(i));
+  ExampleSet result = label_columns_ > 0 ? multi_label(label_columns_) : ExampleSet();
+  for (const int64_t i : examples) result.add({tokens(i), tokens(i) + length(i)}, labels(i));
   return result;
 }
 
-std::string ExampleSet::fingerprint() const { return Fingerprint().add(tokens_).add(offsets_).add(labels_).hex(); }
+std::string ExampleSet::fingerprint() const {
+  Fingerprint all;
+  all.add(tokens_).add(offsets_).add(labels_);
+  if (label_columns_ > 0) all.add(label_offsets_);
+  return all.hex();
+}
 
 std::string ClassificationData::fingerprint() const {
   Fingerprint all;

@@ -11,20 +11,34 @@
 
 namespace capstan {
 
-/// Token sequences of different lengths, end to end, each with a label.
+/// Labels of one example, in ascending order.
+using LabelSet = std::vector<int32_t>;
+
+/// Token sequences of different lengths, end to end, each with a label; or each with any number of labels (multi-label).
 class ExampleSet {
  public:
-  int64_t size() const { return static_cast<int64_t>(labels_.size()); }
+  ExampleSet() = default;
+  /// Of examples that each have a set of labels below `classes`.
+  static ExampleSet multi_label(int64_t classes);
+
+  int64_t size() const { return static_cast<int64_t>(offsets_.size()) - 1; }
   int64_t length(int64_t example) const { return offset(example + 1) - offset(example); }
   const int32_t* tokens(int64_t example) const { return tokens_.data() + offset(example); }
+  /// Not of multi-label examples.
   int32_t label(int64_t example) const { return labels_[static_cast<size_t>(example)]; }
+  LabelSet labels(int64_t example) const;
+  /// Number of classes of multi-label examples; 0: each has one label.
+  int64_t label_columns() const { return label_columns_; }
+  /// Labels of all examples together.
+  int64_t label_count() const { return static_cast<int64_t>(labels_.size()); }
   int64_t token_count() const { return static_cast<int64_t>(tokens_.size()); }
   int64_t longest() const;
-  /// Examples of each of `classes` labels.
+  /// Examples that have each of `classes` labels.
   std::vector<int64_t> class_counts(int64_t classes) const;
 
-  /// Throws std::invalid_argument for an example without tokens.
-  void add(const std::vector<int32_t>& tokens, int32_t label);
+  /// Throws std::invalid_argument for an example without tokens, and unless there is one label or the set is multi-label.
+  void add(const std::vector<int32_t>& tokens, const LabelSet& labels);
+  void add(const std::vector<int32_t>& tokens, int32_t label) { add(tokens, LabelSet{label}); }
   ExampleSet subset(const std::vector<int64_t>& examples) const;
   /// XXH3-128 over tokens and labels.
   std::string fingerprint() const;
@@ -35,6 +49,8 @@ class ExampleSet {
   std::vector<int32_t> tokens_;
   std::vector<int64_t> offsets_{0};
   std::vector<int32_t> labels_;
+  int64_t label_columns_ = 0;
+  std::vector<int64_t> label_offsets_;  // of multi-label examples only
 };
 
 /// A classification task. `test` is empty where the configuration names none.

@@ -1,5 +1,7 @@
 #include "data/batches/example_source.hpp"
 
+#include <algorithm>
+
 #include "core/base/error.hpp"
 
 namespace capstan {
@@ -26,8 +28,13 @@ std::unique_ptr<BatchSource> ExampleSource::evaluation(Split split) const {
 
 std::vector<std::string> ExampleSource::describe_split(Split split) const {
   const ExampleSet& set = examples(split);
-  return {fmt::format("{} examples of {} classes, {} tokens, the longest {}", set.size(), data_.classes.size(),
-                      set.token_count(), set.longest())};
+  const std::string labels =
+      set.label_columns() > 0
+          ? fmt::format(" with {:.2f} labels each",
+                        static_cast<double>(set.label_count()) / static_cast<double>(std::max<int64_t>(set.size(), 1)))
+          : "";
+  return {fmt::format("{} examples of {} classes{}, {} tokens, the longest {}", set.size(), data_.classes.size(),
+                      labels, set.token_count(), set.longest())};
 }
 
 }  // namespace capstan

@@ -9,6 +9,7 @@
 #include "core/text/integer.hpp"
 #include "core/text/join.hpp"
 #include "core/text/utf8.hpp"
+#include "data/files/label_text.hpp"
 #include "data/files/text_file.hpp"
 
 namespace capstan {
@@ -40,6 +41,8 @@ class Columns {
       fits = at < fields.size() && (at != label || !choice_.labels);
       if (fits) result.add_column(fields[at], i == 0);
     }
+    if (fits && choice_.labels && !choice_.label_separator.empty())
+      result.labels = split_labels(result.label, choice_.label_separator, fmt::format("{}:{}", file_, line));
     if (fits) return result;
     std::vector<std::string> text_names;
     for (const int64_t column : text_) text_names.push_back(std::to_string(column));
@@ -138,19 +141,42 @@ std::vector<LabelledText> read_csv(const TableFile& file) {
   return rows;
 }
 
+const nlohmann::json& json_value(const nlohmann::json& object, const std::string& key, const std::string& place,
+                                 const ColumnChoice& choice) {
+  const auto found = object.find(key);
+  if (found != object.end()) return *found;
+  std::vector<std::string> keys;
+  for (const auto& item : object.items()) keys.push_back(item.key());
+  throw Error(fmt::format("{}: no key '{}'; found: {}; choose others with {} and {}", place, key, join_first(keys),
+                          choice.label_key, choice.text_key));
+}
+
 std::string json_field(const nlohmann::json& object, const std::string& key, bool integers, const std::string& place,
                        const ColumnChoice& choice) {
-  const auto found = object.find(key);
-  if (found == object.end()) {
-    std::vector<std::string> keys;
-    for (const auto& item : object.items()) keys.push_back(item.key());
-    throw Error(fmt::format("{}: no key '{}'; found: {}; choose others with {} and {}", place, key, join_first(keys),
-                            choice.label_key, choice.text_key));
+  const nlohmann::json& found = json_value(object, key, place, choice);
+  if (found.is_string()) return found.get<std::string>();
+  if (integers && found.is_number_integer()) return found.dump();
+  const bool several = integers && found.is_array() && std::string_view(choice.label_key) == "label_column";
+  throw Error(fmt::format("{}: '{}' must be {}, found {}{}", place, key,
+                          integers ? "a string or an integer" : "a string", json_excerpt(found),
+                          several ? "; for several labels per text, set data.multi_label: true" : ""));
+}
+
+/// A list of strings or integers, or what a field of a table would be.
+std::vector<std::string> json_labels(const nlohmann::json& object, const std::string& key, const std::string& place,
+                                     const ColumnChoice& choice) {
+  const nlohmann::json& found = json_value(object, key, place, choice);
+  if (!found.is_array())
+    return split_labels(json_field(object, key, true, place, choice), choice.label_separator, place);
+  std::vector<std::string> labels;
+  for (const nlohmann::json& label : found) {
+    if (!label.is_string() && !label.is_number_integer())
+      throw Error(fmt::format("{}: label {} in '{}' must be a string or an integer, found {}", place, labels.size() + 1,
+                              key, json_excerpt(label)));
+    labels.push_back(label.is_string() ? label.get<std::string>() : label.dump());
   }
-  if (found->is_string()) return found->get<std::string>();
-  if (integers && found->is_number_integer()) return found->dump();
-  throw Error(fmt::format("{}: '{}' must be {}, found {}", place, key, integers ? "a string or an integer" : "a string",
-                          json_excerpt(*found)));
+  check_labels(labels, place);
+  return labels;
 }
 
 LabelledText read_json(const Line& line, const std::string& file, const ColumnChoice& choice) {
@@ -160,7 +186,10 @@ LabelledText read_json(const Line& line, const std::string& file, const ColumnCh
   if (!object.is_object())
     throw Error(fmt::format("{}: every line must be a JSON object such as {{\"label\": 1, \"text\": \"...\"}}", place));
   LabelledText row{"", "", line.number};
-  if (choice.labels) row.label = json_field(object, choice.label.value_or("label"), true, place, choice);
+  if (choice.labels && choice.label_separator.empty())
+    row.label = json_field(object, choice.label.value_or("label"), true, place, choice);
+  else if (choice.labels)
+    row.labels = json_labels(object, choice.label.value_or("labels"), place, choice);
   for (size_t i = 0; i < keys.size(); ++i) row.add_column(json_field(object, keys[i], false, place, choice), i == 0);
   return row;
 }
@@ -171,6 +200,37 @@ std::vector<LabelledText> read_jsonl(const TableFile& file) {
   for (Line line; lines.next(line);)
     if (line.text.find_first_not_of(" \t") != std::string_view::npos)
       file.bad.guard([&] { rows.push_back(read_json(line, file.name, file.choice)); });
+  return rows;
+}
+
+LabelledText read_fasttext_line(const Line& line, const std::string& file, const ColumnChoice& choice) {
+  const std::string place = fmt::format("{}:{}", file, line.number);
+  FastTextLine read = fasttext_line(line.text);
+  LabelledText row{"", std::move(read.text), line.number};
+  if (!choice.labels) return row;
+  check_labels(read.labels, place);
+  if (!choice.label_separator.empty()) {
+    row.labels = std::move(read.labels);
+    return row;
+  }
+  if (read.labels.size() != 1)
+    throw Error(
+        fmt::format("{}: found {} labels (words that begin with __label__) instead of one; for any number of "
+                    "labels per text, set data.multi_label: true",
+                    place, read.labels.size()));
+  row.label = std::move(read.labels.front());
+  return row;
+}
+
+std::vector<LabelledText> read_fasttext(const TableFile& file) {
+  std::vector<LabelledText> rows;
+  Lines lines(file.content);
+  for (Line line; lines.next(line);)
+    if (line.text.find_first_not_of(" \t") != std::string_view::npos)
+      file.bad.guard([&] {
+        if (file.utf8) check_utf8(line.text, file.name, line.number);
+        rows.push_back(read_fasttext_line(line, file.name, file.choice));
+      });
   return rows;
 }
 
@@ -198,7 +258,10 @@ TableFormat format_of(const std::string& path) {
   if (ends_with(name, ".tsv")) return TableFormat::tsv;
   if (ends_with(name, ".csv")) return TableFormat::csv;
   if (ends_with(name, ".jsonl") || ends_with(name, ".ndjson")) return TableFormat::jsonl;
-  throw Error(fmt::format("{}: the name does not show the format (.tsv, .csv, .jsonl); set format", path));
+  throw Error(fmt::format(
+      "{}: the name does not show the format (.tsv, .csv, .jsonl); set format (fasttext for lines that begin "
+      "with __label__)",
+      path));
 }
 
 std::vector<std::vector<std::string>> first_rows(std::string_view content, const std::string& file, TableFormat format,
@@ -231,6 +294,8 @@ std::vector<LabelledText> read_table(std::string_view content, const std::string
       return read_jsonl(table);
     case TableFormat::tsv:
       return read_tsv(table);
+    case TableFormat::fasttext:
+      return read_fasttext(table);
     case TableFormat::by_name:
     case TableFormat::folders:
       break;

@@ -12,15 +12,12 @@
 
 namespace capstan {
 
-/// by_name ("auto"): by the ending of the file's name, before .gz or .zst. folders: no table, but one text per file in
-/// a folder per class.
-enum class TableFormat { by_name, tsv, csv, jsonl, folders };
+/// by_name ("auto"): by the ending of the file's name, before .gz or .zst. fasttext: lines of text whose words with the
+/// prefix __label__ are their labels. folders: no table, but one text per file in a folder per class.
+enum class TableFormat { by_name, tsv, csv, jsonl, fasttext, folders };
 inline std::vector<EnumName<TableFormat>> enum_names(TableFormat) {
-  return {{TableFormat::by_name, "auto"},
-          {TableFormat::tsv, "tsv"},
-          {TableFormat::csv, "csv"},
-          {TableFormat::jsonl, "jsonl"},
-          {TableFormat::folders, "folders"}};
+  return {{TableFormat::by_name, "auto"}, {TableFormat::tsv, "tsv"},           {TableFormat::csv, "csv"},
+          {TableFormat::jsonl, "jsonl"},  {TableFormat::fasttext, "fasttext"}, {TableFormat::folders, "folders"}};
 }
 
 /// Throws Error when the name does not show it.
@@ -30,16 +27,18 @@ TableFormat format_of(const std::string& path);
 /// a name of the header, or a key of JSONL.
 struct ColumnChoice {
   bool header = false;
-  std::optional<std::string> label;  // otherwise column 1, or "label"
+  std::optional<std::string> label;  // otherwise column 1, or "label" ("labels" where a row has several)
   std::vector<std::string> text;     // otherwise the last column, or "text"; several are joined by a blank
   bool labels = true;                // false: rows need no label, and LabelledText::label stays empty
+  std::string label_separator = "";  // not empty: a row has any number of labels, LabelledText::labels
   const char *label_key = "label_column", *text_key = "text_columns";  // the keys that choose them, for errors
 };
 
 struct LabelledText {
   std::string label, text;
-  int64_t line = 0;                     // where the row begins
-  std::vector<size_t> boundaries = {};  // in `text`: where each of its columns but the first begins, after the blank
+  int64_t line = 0;                      // where the row begins
+  std::vector<size_t> boundaries = {};   // in `text`: where each of its columns but the first begins, after the blank
+  std::vector<std::string> labels = {};  // where a row has any number of them
 
   void add_column(const std::string& column, bool first) {
     if (!first) {
@@ -53,7 +52,8 @@ struct LabelledText {
 };
 
 /// All rows of a file's content; empty lines are left out. TSV has no quoting. CSV is RFC 4180: fields in double
-/// quotes may hold commas, line ends and doubled quotes. Rows that cannot be read, with `utf8` also those that are not
+/// quotes may hold commas, line ends and doubled quotes. Several labels are parts of their field, or in JSONL a list.
+/// Rows that cannot be read, with `utf8` also those that are not
 /// UTF-8, go to `bad`; a header that cannot be used is thrown as Error.
 std::vector<LabelledText> read_table(std::string_view content, const std::string& file, TableFormat format,
                                      const ColumnChoice& columns, BadRows& bad, bool utf8 = false);

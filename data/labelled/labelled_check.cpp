@@ -1,7 +1,9 @@
 #include "data/labelled/labelled_check.hpp"
 
 #include <algorithm>
+#include <map>
 
+#include "core/text/join.hpp"
 #include "data/checks/lengths.hpp"
 
 namespace capstan {
@@ -39,8 +41,8 @@ void LabelledCheck::finish(std::vector<std::string> classes) {
     split.of_class.assign(classes_.size(), 0);
     for (size_t i = 0; i < split.rows.size(); ++i) {
       const Row& row = split.rows[i];
-      ++split.of_class[static_cast<size_t>(row.label)];
-      marks.push_back({row.hash, s, row.label, i, 1});
+      for (const int32_t label : labels(row)) ++split.of_class[static_cast<size_t>(label)];
+      marks.push_back({row.hash, s, row.label_set, i, 1});
     }
   }
   duplicates_ = find_duplicates(marks);
@@ -91,6 +93,19 @@ DataTable classes_table(const LabelledCheck& check) {
   return table;
 }
 
+/// Of multi-label data only.
+DataTable labels_table(const LabelledCheck& check) {
+  DataTable table{"labels", "Texts by their number of labels", {"labels", "train", "valid", "test"}, {}};
+  if (!check.config().multi_label) return table;
+  std::map<size_t, std::array<int64_t, checked_splits>> texts;
+  for (const Split split : all_splits)
+    for (const LabelledCheck::Row& row : check.of(split).rows)
+      ++texts[check.labels(row).size()][static_cast<size_t>(split)];
+  for (const auto& [labels, counts] : texts)
+    table.rows.push_back({static_cast<int64_t>(labels), counts[0], counts[1], counts[2]});
+  return table;
+}
+
 DataTable files_table(const LabelledCheck& check) {
   constexpr size_t listed = 20;
   const bool few = check.files().size() <= listed;
@@ -104,7 +119,10 @@ DataTable files_table(const LabelledCheck& check) {
 DataTable conflicts_table(const LabelledCheck& check) {
   DataTable table{"label_noise", "The same text with different labels", {"text", "label", "copy", "label of copy"}, {}};
   const auto label = [&](uint32_t split, uint64_t row) {
-    return check.classes()[static_cast<size_t>(check.of(all_splits[split]).rows[row].label)];
+    std::vector<std::string> names;
+    for (const int32_t c : check.labels(check.of(all_splits[split]).rows[row]))
+      names.push_back(check.classes()[static_cast<size_t>(c)]);
+    return join(names, check.config().label_separator);
   };
   for (const TextPair& pair : check.duplicates().conflicts)
     table.rows.push_back({check.place(pair.first_split, pair.first), label(pair.first_split, pair.first),
@@ -116,7 +134,8 @@ DataTable conflicts_table(const LabelledCheck& check) {
 
 DataReport report_of(const LabelledCheck& check) {
   DataReport report;
-  for (DataTable (*const table)(const LabelledCheck&) : {splits_table, classes_table, files_table, conflicts_table})
+  for (DataTable (*const table)(const LabelledCheck&) :
+       {splits_table, classes_table, labels_table, files_table, conflicts_table})
     if (DataTable made = table(check); !made.rows.empty()) report.tables.push_back(std::move(made));
   report.warnings = warnings_of(check);
   return report;

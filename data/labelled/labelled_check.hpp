@@ -12,6 +12,7 @@
 #include "data/checks/duplicates.hpp"
 #include "data/checks/encoding.hpp"
 #include "data/labelled/column_sample.hpp"
+#include "data/labelled/label_sets.hpp"
 #include "data/labelled/labelled_config.hpp"
 
 namespace capstan {
@@ -29,17 +30,21 @@ class LabelledCheck {
     HashBits hash;
     int64_t line = 0, tokens = 0;  // tokens: before truncation
     uint32_t file = 0;
-    int32_t label = 0;
+    int32_t label_set = 0;  // the number that sets() has for its labels
   };
   struct OfSplit {
     std::vector<Row> rows;
     int64_t empty = 0, cut = 0;             // texts without tokens; longer than max_length
     int64_t numbers = 0, single_words = 0;  // texts that are nothing else
-    std::vector<int64_t> of_class;          // examples
+    std::vector<int64_t> of_class;          // examples that have it
   };
 
   /// `whole`: all that `capstan data check` shows; otherwise what costs little.
-  LabelledCheck(const LabelledSourceConfig& config, bool whole) : config_(config), whole_(whole) {}
+  LabelledCheck(const LabelledSourceConfig& config, bool whole)
+      : config_(config), whole_(whole), sets_(config.multi_label) {}
+
+  LabelSets& sets() { return sets_; }
+  LabelSet labels(const Row& row) const { return sets_.labels(row.label_set); }
 
   /// A file of a split; returns its number. `format`: not by_name. `first_line`: of its first row, header apart.
   uint32_t add_file(Split split, const std::string& path, std::string_view content, TableFormat format,
@@ -65,6 +70,7 @@ class LabelledCheck {
 
   const LabelledSourceConfig& config_;
   bool whole_;
+  LabelSets sets_;
   std::vector<std::string> classes_;
   std::vector<File> files_;
   std::array<OfSplit, checked_splits> splits_;

@@ -16,10 +16,13 @@ namespace capstan {
 
 struct LabelledSourceConfig {
   static constexpr const char* type_name = "labelled";
+  static constexpr const char* usual_label_separator = ",";
   std::vector<std::string> train, valid, test;
   TableFormat format = TableFormat::by_name;
   bool header = false;
   std::optional<std::string> label_column;
+  bool multi_label = false;
+  std::string label_separator = usual_label_separator;
   std::vector<std::string> text_columns;
   bool separator = false;
   std::vector<std::string> classes;
@@ -42,12 +45,18 @@ void describe(Fields& f, LabelledSourceConfig& c) {
   f("valid", c.valid, any(), "the same for validation; if empty, valid_fraction of the training examples is held out");
   f("test", c.test, any(), "the same for the test set");
   f("format", c.format, any(),
-    "tsv (no quoting), csv (RFC 4180) or jsonl; auto: by the name of the file; folders: each file is a text, and its "
-    "folder is its class");
+    "tsv (no quoting), csv (RFC 4180) or jsonl; auto: by the name of the file; fasttext: lines whose words with the "
+    "prefix __label__ are their labels; folders: each file is a text, and its folder is its class");
   f("header", c.header, any(), "the first row of tsv and csv files gives the names of the columns");
   f("label_column", c.label_column, any(),
     "column of the label: a number counted from 1, a name from the header, or a key; if unset, 1, or \"label\" in "
-    "jsonl");
+    "jsonl (with multi_label \"labels\")");
+  f("multi_label", c.multi_label, any(),
+    "a text has any number of labels, or none: joined by label_separator, in jsonl also as a list, with format "
+    "fasttext "
+    "as several words");
+  f("label_separator", c.label_separator, not_empty(),
+    "text between the labels of a text, in the data and in the output of capstan predict");
   f("text_columns", c.text_columns, any(),
     "columns of the text, given in the same way; several are joined by a space; if empty, -1 (the last column), or "
     "\"text\" in jsonl");
@@ -60,7 +69,8 @@ void describe(Fields& f, LabelledSourceConfig& c) {
   f("classes_file", c.classes_file, any(), "the same, from a file with one name per line");
   f("first_label", c.first_label, size_from(0),
     "number of the first class in `classes`: 1 in the CSV files of AG News, DBpedia and Yelp");
-  f("valid_fraction", c.valid_fraction, between_below(0, 1), "share of every class held out for validation");
+  f("valid_fraction", c.valid_fraction, between_below(0, 1),
+    "share of every class held out for validation (with multi_label, of all texts)");
   f("split_seed", c.split_seed, at_least(0), "seed that determines which examples are held out");
   f("max_length", c.max_length, length_from(0), "largest number of tokens per text; 0 = no limit");
   f("truncate", c.truncate, any(), "what to do with longer texts: keep the head, keep the tail, or stop with an error");
@@ -77,6 +87,15 @@ void describe(Fields& f, LabelledSourceConfig& c) {
 inline void validate(const LabelledSourceConfig& c, Problems& problems) {
   if (!c.classes.empty() && !c.classes_file.empty())
     problems.add("classes_file", "give either classes or classes_file, not both");
+  if (c.multi_label && c.format == TableFormat::folders)
+    problems.add("multi_label",
+                 "with format: folders, a text has the label of its folder; use tsv, csv, jsonl or fasttext");
+  if (!c.multi_label && c.label_separator != LabelledSourceConfig::usual_label_separator)
+    problems.add("label_separator", "needs multi_label: true: otherwise a text has one label");
+  if (c.label_separator.find_first_of("\t\r\n") != std::string::npos)
+    problems.add("label_separator", "must not contain tabs or line breaks: they end fields and rows");
+  if (c.format == TableFormat::fasttext && (c.header || c.label_column || !c.text_columns.empty()))
+    problems.add("format", "fasttext lines have no columns: remove header, label_column and text_columns");
   const auto columns = static_cast<int64_t>(c.text_columns.size());
   if (c.separator && (columns < 2 || c.format == TableFormat::folders))
     problems.add("separator", "needs at least two text_columns to separate");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
@@ -24,7 +25,7 @@ struct Source {
   LabelledText row;
   std::shared_ptr<const std::string> file;
   uint32_t file_number = 0;  // in the check
-  int32_t label = 0;
+  int32_t label_set = 0;     // in the check's sets
   std::string place() const { return fmt::format("{}:{}", *file, row.line); }
 };
 
@@ -77,8 +78,9 @@ std::vector<Source> read_tables(const std::vector<std::string>& paths, Split spl
     const std::string content = read_text_file(found.path, config.max_file_mb);
     const int64_t bad_before = bad.count();
     const TableFormat format = config.format == TableFormat::by_name ? format_of(found.path) : config.format;
-    auto rows =
-        read_table(content, found.path, format, {config.header, config.label_column, config.text_columns}, bad, utf8);
+    ColumnChoice columns{config.header, config.label_column, config.text_columns};
+    if (config.multi_label) columns.label_separator = config.label_separator;
+    auto rows = read_table(content, found.path, format, columns, bad, utf8);
     const auto file = std::make_shared<const std::string>(found.path);
     const uint32_t number = check.add_file(split, found.path, content, format, rows.empty() ? 0 : rows.front().line);
     if (rows.empty() && bad.count() == bad_before) throw Error(fmt::format("{}: holds no examples", found.path));
@@ -103,15 +105,46 @@ ClassNames class_names(const LabelledSourceConfig& config, const std::vector<Sou
   if (!config.classes.empty()) return ClassNames::from_list(config.classes, "data: classes", config.first_label);
   if (!config.classes_file.empty()) return ClassNames::from_file(config.classes_file, config.first_label);
   std::vector<std::string> labels;
-  for (const Source& source : train) labels.push_back(source.row.label);
-  return ClassNames::gather(labels, join_first(config.train));
+  for (const Source& source : train)
+    if (config.multi_label)
+      labels.insert(labels.end(), source.row.labels.begin(), source.row.labels.end());
+    else
+      labels.push_back(source.row.label);
+  const std::string files = join_first(config.train);
+  if (config.multi_label && std::set<std::string>(labels.begin(), labels.end()).size() < 2)
+    throw Error(fmt::format("{}: found {}; a classifier needs at least two (is label_column right?)", files,
+                            labels.empty() ? "no label" : fmt::format("one label, '{}'", labels.front())));
+  return ClassNames::gather(labels, files);
+}
+
+/// predict could not join such names, nor a table hold them.
+void check_separator(const LabelledSourceConfig& config, const ClassNames& classes) {
+  if (!config.multi_label) return;
+  for (const std::string& name : classes.names())
+    if (name.find(config.label_separator) != std::string::npos)
+      throw Error(
+          fmt::format("data.label_separator: the label '{}' contains '{}': choose a separator that no label has",
+                      name.substr(0, 100), config.label_separator));
+}
+
+LabelSet labels_of(const Source& source, const ClassNames& classes, bool multi_label) {
+  if (!multi_label) return {classes.index_of(source.row.label, source.place())};
+  LabelSet labels;
+  for (const std::string& name : source.row.labels) labels.push_back(classes.index_of(name, source.place()));
+  std::sort(labels.begin(), labels.end());
+  const auto twice = std::adjacent_find(labels.begin(), labels.end());
+  if (twice != labels.end())  // once by its name, once by its number
+    throw Error(
+        fmt::format("{}: the label '{}' is given twice", source.place(), classes.names()[static_cast<size_t>(*twice)]));
+  return labels;
 }
 
 void set_labels(std::vector<Source>& sources, const ClassNames& classes, const Loading& loading) {
   const auto unknown = [&](Source& source) {
     return !loading.bad.guard([&] {
       try {
-        source.label = classes.index_of(source.row.label, source.place());
+        LabelSets& sets = loading.check.sets();
+        source.label_set = sets.number_of(labels_of(source, classes, sets.multi_label()));
       } catch (const Error& problem) {
         const LabelledCheck::File& file = loading.check.files()[source.file_number];
         if (source.row.line != file.first_line || !file.sample.begins_with_names() || loading.config.header) throw;
@@ -122,24 +155,33 @@ void set_labels(std::vector<Source>& sources, const ClassNames& classes, const L
   sources.erase(std::remove_if(sources.begin(), sources.end(), unknown), sources.end());
 }
 
-void check_several_classes(const std::vector<Source>& train) {
-  const auto same = [&](const Source& source) { return source.label == train.front().label; };
+void check_several_classes(const std::vector<Source>& train, const LabelSets& sets) {
+  const auto same = [&](const Source& source) { return source.label_set == train.front().label_set; };
+  if (sets.multi_label()) {
+    if (std::all_of(train.begin(), train.end(), same) && sets.labels(train.front().label_set).empty())
+      throw Error(fmt::format("{}: none of {} examples has a label (is label_column right?)", *train.front().file,
+                              train.size()));
+    return;
+  }
   if (std::all_of(train.begin(), train.end(), same))
     throw Error(fmt::format(
         "{}: all {} examples have the label '{}'; a classifier needs at least two classes (is label_column right?)",
         *train.front().file, train.size(), train.front().row.label));
 }
 
-/// Moves a share of every class from train to the result; both keep their order.
-std::vector<Source> hold_out(std::vector<Source>& train, int64_t classes, double fraction, int64_t seed) {
+/// Moves a share of every class, multi-label of all examples, from train to the result; both keep their order.
+std::vector<Source> hold_out(std::vector<Source>& train, int64_t classes, const LabelledSourceConfig& config) {
+  const auto seed = static_cast<uint64_t>(config.split_seed);
+  const double fraction = config.valid_fraction;
   std::vector<std::vector<size_t>> by_class(static_cast<size_t>(classes));
-  for (size_t i = 0; i < train.size(); ++i) by_class[static_cast<size_t>(train[i].label)].push_back(i);
+  for (size_t i = 0; i < train.size(); ++i)
+    by_class[config.multi_label ? 0 : static_cast<size_t>(train[i].label_set)].push_back(i);
   std::vector<bool> held(train.size(), false);
   for (size_t c = 0; c < by_class.size(); ++c) {
     const size_t count = by_class[c].size();
     if (count < 2) continue;
     const auto share = static_cast<size_t>(std::llround(static_cast<double>(count) * fraction));
-    const RandomKey key = random_key(static_cast<uint64_t>(seed), fmt::format("held-out examples of class {}", c));
+    const RandomKey key = random_key(seed, fmt::format("held-out examples of class {}", c));
     for (size_t i = 0; i < std::clamp<size_t>(share, 1, count - 1); ++i)
       held[by_class[c][permuted(i, count, key, 0)]] = true;
   }
@@ -149,10 +191,11 @@ std::vector<Source> hold_out(std::vector<Source>& train, int64_t classes, double
   return valid;
 }
 
-ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer, Split split, const Loading& loading) {
+ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer, Split split, int64_t classes,
+                  const Loading& loading) {
   const LabelledSourceConfig& config = loading.config;
   const TextRule rule = text_rule(config);
-  ExampleSet examples;
+  ExampleSet examples = config.multi_label ? ExampleSet::multi_label(classes) : ExampleSet();
   for (const Source& source : sources)
     loading.bad.guard([&] {
       const auto columns =
@@ -161,9 +204,10 @@ ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer
       const std::vector<int32_t> ids = encode_text(columns, tokenizer, rule, source.place(), &length);
       if (ids.empty()) loading.check.add_empty(split);
       if (!ids.empty()) {
-        examples.add(ids, source.label);
-        loading.check.add_row(split, source.row.text,
-                              {hash_bits(source.row.text), source.row.line, length, source.file_number, source.label});
+        examples.add(ids, loading.check.sets().labels(source.label_set));
+        loading.check.add_row(
+            split, source.row.text,
+            {hash_bits(source.row.text), source.row.line, length, source.file_number, source.label_set});
       } else if (!config.skip_empty)
         throw Error(fmt::format("{}: the text is empty; set skip_empty: true to leave such rows out", source.place()));
     });
@@ -185,12 +229,12 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   const bool named = !config.classes.empty() || !config.classes_file.empty();
   if (!named || train.empty()) check_train(!train.empty());  // with names, the labels are looked at first
   const ClassNames classes = class_names(config, train);
+  check_separator(config, classes);
   for (auto* split : {&train, &valid, &test}) set_labels(*split, classes, loading);
   check_train(!train.empty());
-  check_several_classes(train);
+  check_several_classes(train, loading.check.sets());
   const auto class_count = static_cast<int64_t>(classes.names().size());
-  if (config.valid.empty() && config.valid_fraction > 0)
-    valid = hold_out(train, class_count, config.valid_fraction, config.split_seed);
+  if (config.valid.empty() && config.valid_fraction > 0) valid = hold_out(train, class_count, config);
 
   ClassificationData data;
   data.classes = classes.names();
@@ -200,9 +244,9 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
     tokenizer = make_tokenizer(config.tokenizer, texts);
   }
   data.tokenizer = std::move(tokenizer);
-  data.train = encode(train, *data.tokenizer, Split::train, loading);
-  data.valid = encode(valid, *data.tokenizer, Split::valid, loading);
-  data.test = encode(test, *data.tokenizer, Split::test, loading);
+  data.train = encode(train, *data.tokenizer, Split::train, class_count, loading);
+  data.valid = encode(valid, *data.tokenizer, Split::valid, class_count, loading);
+  data.test = encode(test, *data.tokenizer, Split::test, class_count, loading);
   check_train(data.train.size() > 0);
   data.left_out = bad.summary();
   int64_t empty = 0;
@@ -250,6 +294,7 @@ TextRule text_rule(const LabelledSourceConfig& config) {
 SourceFacts facts(const LabelledSourceConfig& config) {
   SourceFacts facts;
   facts.has_labels = true;
+  if (config.multi_label) facts.label_separator = config.label_separator;
   facts.longest = config.max_length;
   facts.longest_key = "max_length";
   facts.added_tokens = config.separator ? 1 : 0;
@@ -266,6 +311,8 @@ std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, cons
                                                    "classes",
                                                    "classes_file",
                                                    "first_label",
+                                                   "multi_label",
+                                                   "label_separator",
                                                    "on_error",
                                                    "max_file_mb",
                                                    "tokenizer.vocabulary",

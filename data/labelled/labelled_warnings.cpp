@@ -35,7 +35,7 @@ class Warnings {
     header();
     if (!identifiers_as_labels()) seen_once();
     unseen();
-    balance();
+    check_.config().multi_label ? single_labels() : balance();
     text_column();
     truncated();
     empty();
@@ -53,6 +53,7 @@ class Warnings {
   void seen_once();
   void unseen();
   void balance();
+  void single_labels();
   void text_column();
   void truncated();
   void empty();
@@ -63,8 +64,9 @@ class Warnings {
   const std::string& name(size_t label) const { return check_.classes()[label]; }
   /// Is the first row of its file, taken for an example, a header?
   bool is_header(const LabelledCheck::File& file, const LabelledCheck::Row& row) const {
-    return !check_.config().header && file.sample.begins_with_names() && row.line == file.first_line &&
-           train_.of_class[static_cast<size_t>(row.label)] == 1;
+    if (check_.config().header || !file.sample.begins_with_names() || row.line != file.first_line) return false;
+    const LabelSet labels = check_.labels(row);
+    return labels.size() == 1 && train_.of_class[static_cast<size_t>(labels.front())] == 1;
   }
   std::string other_columns(const ColumnSample& sample) const;
 
@@ -93,11 +95,12 @@ void Warnings::header() {
   for (const LabelledCheck::Row& row : train_.rows) {
     const LabelledCheck::File& file = check_.files()[row.file];
     if (!is_header(file, row)) continue;
-    header_labels_.push_back(static_cast<size_t>(row.label));
-    add("header", fmt::format("{}:{}: the first row names columns ({}), but is used as an example, and '{}' as a "
-                              "class; set data.header=true{}",
-                              file.path, row.line, join_first(file.sample.first_row()),
-                              name(static_cast<size_t>(row.label)), other_columns(file.sample)));
+    const auto label = static_cast<size_t>(check_.labels(row).front());
+    header_labels_.push_back(label);
+    add("header",
+        fmt::format("{}:{}: the first row names columns ({}), but is used as an example, and '{}' as a "
+                    "class; set data.header=true{}",
+                    file.path, row.line, join_first(file.sample.first_row()), name(label), other_columns(file.sample)));
   }
   for (const LabelledCheck::File& file : check_.files())
     if (check_.config().header && file.sample.begins_with_text())
@@ -128,12 +131,13 @@ void Warnings::seen_once() {
   constexpr size_t shown = 5;
   std::vector<std::string> places;
   size_t count = 0;
-  for (size_t i = 0; i < train_.rows.size(); ++i) {
-    const auto label = static_cast<size_t>(train_.rows[i].label);
-    const bool known = std::find(header_labels_.begin(), header_labels_.end(), label) != header_labels_.end();
-    if (train_.of_class[label] != 1 || known) continue;
-    if (++count <= shown) places.push_back(fmt::format("'{}' ({})", name(label), check_.place(0, i)));
-  }
+  for (size_t i = 0; i < train_.rows.size(); ++i)
+    for (const int32_t c : check_.labels(train_.rows[i])) {
+      const auto label = static_cast<size_t>(c);
+      const bool known = std::find(header_labels_.begin(), header_labels_.end(), label) != header_labels_.end();
+      if (train_.of_class[label] != 1 || known) continue;
+      if (++count <= shown) places.push_back(fmt::format("'{}' ({})", name(label), check_.place(0, i)));
+    }
   if (count == 0 || train_.rows.size() < examples_needed) return;
   add("seen-once",
       fmt::format("{} of {} classes {} a single training example, too few to learn from: {}{}; correct these labels, "
@@ -170,6 +174,20 @@ void Warnings::balance() {
                   "model.class_weights=balanced, and judge by the macro-F1 of capstan eval",
                   name(most), train_.of_class[most], train_.rows.size(),
                   percent(share(train_.of_class[most], train_.rows.size())), name(least), train_.of_class[least]));
+}
+
+void Warnings::single_labels() {
+  const auto several = [&](const LabelledCheck::Row& row) { return check_.labels(row).size() > 1; };
+  if (train_.rows.size() < examples_needed || std::any_of(train_.rows.begin(), train_.rows.end(), several)) return;
+  std::string remedy = "check data.label_separator, or set data.multi_label=false";
+  for (const char* const separator : {",", ";", "|", " "})
+    if (std::any_of(check_.classes().begin(), check_.classes().end(),
+                    [&](const std::string& name) { return name.find(separator) != std::string::npos; })) {
+      remedy = fmt::format("labels contain '{0}': is 'data.label_separator=\"{0}\"' meant?", separator);
+      break;
+    }
+  add("single-labels",
+      fmt::format("data.multi_label is true, but no training text has more than one label; {}", remedy));
 }
 
 void Warnings::text_column() {

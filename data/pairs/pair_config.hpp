@@ -61,7 +61,8 @@ void describe(Fields& f, PairSourceConfig& c) {
 inline void validate(const PairSourceConfig& c, Problems& problems) {
   if (c.max_source > c.max_length - 3)
     problems.add("max_source", "must be at least 3 less than max_length: a start, a separator and a target follow it");
-  if (c.format == TableFormat::folders) problems.add("format", "pairs come in tables: tsv, csv or jsonl");
+  if (c.format == TableFormat::folders || c.format == TableFormat::fasttext)
+    problems.add("format", "pairs come in tables: tsv, csv or jsonl");
 }
 
 }  // namespace capstan

@@ -1,0 +1,237 @@
+// Texts with any number of labels: what the formats hold, what batches are made of, and what cannot be used.
+#include <functional>
+
+#include "core/base/error.hpp"
+#include "labelled_support.hpp"
+
+using namespace capstan;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+LabelledSourceConfig several(std::vector<std::string> train, TableFormat format = TableFormat::by_name) {
+  LabelledSourceConfig config = config_of(std::move(train));
+  config.multi_label = true;
+  config.format = format;
+  return config;
+}
+
+Names names_of(const ClassificationData& data, const ExampleSet& examples, int64_t i) {
+  Names names;
+  for (const int32_t label : examples.labels(i)) names.push_back(data.classes[static_cast<size_t>(label)]);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("several labels per text: all formats hold the same") {
+  struct Row {
+    std::string name, content;
+    std::function<void(LabelledSourceConfig&)> change;
+  };
+  const auto nothing = [](LabelledSourceConfig&) {};
+  const TemporaryFolder folder;
+  std::string fingerprint;
+  for (const Row& row : std::vector<Row>{
+           {"t.tsv", "red, blue\tone\n\ttwo\ngreen\tthree four\nblue,red,green\tfive\n", nothing},
+           {"t.csv", "\"red,blue\",one\n,two\ngreen,three four\n\"blue,red,green\",five\n", nothing},
+           {"u.tsv", "one\tred|blue\ntwo\t\nthree four\tgreen\nfive\tblue|red|green\n",
+            [](auto& c) {
+              c.label_column = "2";
+              c.text_columns = {"1"};
+              c.label_separator = "|";
+            }},
+           {"v.tsv", "red blue\tone\n \ttwo\ngreen\tthree four\nblue  red green\tfive\n",
+            [](auto& c) { c.label_separator = " "; }},
+           {"t.jsonl",
+            "{\"labels\": [\"red\", \"blue\"], \"text\": \"one\"}\n{\"labels\": [], \"text\": \"two\"}\n"
+            "{\"labels\": \"green\", \"text\": \"three four\"}\n{\"labels\": \"blue, red,green\", \"text\": "
+            "\"five\"}\n",
+            nothing},
+           {"t.txt",
+            "__label__red __label__blue one\ntwo\nthree four __label__green\n__label__blue\t__label__red five "
+            "__label__green \n",
+            [](auto& c) { c.format = TableFormat::fasttext; }},
+       }) {
+    INFO(row.name);
+    LabelledSourceConfig config = several({folder.write(row.name, row.content)});
+    row.change(config);
+    const ClassificationData data = load_labelled(config);
+    CHECK(data.classes == Names{"blue", "green", "red"});
+    REQUIRE(data.train.size() == 4);
+    CHECK(names_of(data, data.train, 0) == Names{"blue", "red"});
+    CHECK(names_of(data, data.train, 1).empty());
+    CHECK(names_of(data, data.train, 2) == Names{"green"});
+    CHECK(names_of(data, data.train, 3) == data.classes);
+    CHECK(text_of(data, data.train, 2) == "three four");
+    CHECK(text_of(data, data.train, 3) == "five");
+    CHECK(data.train.class_counts(3) == std::vector<int64_t>{2, 2, 2});
+    CHECK(data.train.label_count() == 6);
+    if (fingerprint.empty()) fingerprint = data.fingerprint();
+    CHECK(data.fingerprint() == fingerprint);
+  }
+}
+
+TEST_CASE("several labels per text: batches have a row of zeros and ones for each text") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = several({folder.write("t.tsv", "a,c\tone\n\ttwo\nb\tthree\na,b,c\tfour\nc\tfive\n")});
+  config.valid = {folder.write("v.tsv", "c\tlonger\n\tx\n")};
+  SourceInputs inputs;
+  inputs.batches = {2, 0};
+  const auto source = make_source(config, inputs);
+  const auto valid = source->evaluation(Split::valid);
+  const Batch batch = valid->batch(0, 0);
+  CHECK(batch.labels.shape() == Shape{2, 3});
+  CHECK(batch.labels.to_vector() == std::vector<int32_t>{0, 0, 1, 0, 0, 0});
+  CHECK(source->class_counts() == std::vector<int64_t>{2, 2, 3});
+  std::vector<int64_t> counts(3, 0);
+  for (int64_t i = 0; i < source->training().batches_per_epoch(0); ++i) {
+    const Batch whole = source->training().batch(0, i);
+    const int64_t rows = whole.labels.dim(0);
+    CHECK(whole.labels.dim(1) == 3);
+    for (int64_t at = 0; at < whole.labels.size(); ++at) counts[static_cast<size_t>(at % 3)] += whole.labels[at];
+    const Batch last = source->training().rows(0, i, rows - 1, rows);
+    CHECK(last.labels.to_vector() == whole.labels.rows(rows - 1, rows).to_vector());
+  }
+  CHECK(counts == source->class_counts());
+  CHECK(contains(source->description().at(1), "train: 5 examples of 3 classes with 1.40 labels each"));
+}
+
+TEST_CASE("several labels per text: classes may be named, and texts are held out whatever their labels") {
+  const TemporaryFolder folder;
+  std::string rows;
+  for (int i = 0; i < 40; ++i) rows += (i % 3 == 0 ? "0" : i % 3 == 1 ? "1,world news" : "") + std::string("\ttext\n");
+  LabelledSourceConfig config = several({folder.write("t.tsv", rows)});
+  config.classes = {"sport", "money", "world news", "never"};
+  config.valid_fraction = 0.25;
+  const ClassificationData data = load_labelled(config);
+  CHECK(data.train.size() == 30);
+  CHECK(data.valid.size() == 10);
+  CHECK(data.classes == config.classes);
+  const auto train = data.train.class_counts(4), valid = data.valid.class_counts(4);
+  CHECK(train[0] + valid[0] == 14);
+  CHECK(train[1] + valid[1] == 13);
+  CHECK(train[1] == train[2]);
+  CHECK(train[3] == 0);
+}
+
+TEST_CASE("lines of fastText with one label each") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = config_of({folder.write("t.txt", "__label__a x y\n__label__b  z\n\nw __label__a\n")});
+  config.format = TableFormat::fasttext;
+  const ClassificationData data = load_labelled(config);
+  CHECK(data.classes == Names{"a", "b"});
+  REQUIRE(data.train.size() == 3);
+  CHECK(text_of(data, data.train, 0) == "x y");
+  CHECK(text_of(data, data.train, 2) == "w");
+  config.train = {folder.write("u.txt", "__label__a __label__b x\ny\n__label__ z\n__label__b v\n__label__a w\n")};
+  const std::string message = message_of<Error>([&] { load_labelled(config); });
+  CHECK(contains(message, "u.txt:1: found 2 labels (words that begin with __label__) instead of one; for any number"));
+  CHECK(contains(message, "set data.multi_label: true"));
+  CHECK(contains(message, "u.txt:2: found 0 labels"));
+  CHECK(contains(message, "u.txt:3: label 1 of 1 is empty"));
+}
+
+TEST_CASE("several labels per text: rows that cannot be used are named with the remedy") {
+  struct Row {
+    const char* what;
+    std::string name, content, message;
+    std::function<void(LabelledSourceConfig&)> change;
+  };
+  const auto nothing = [](LabelledSourceConfig&) {};
+  const auto one_label = [](auto& c) { c.multi_label = false; };
+  const auto named = [](auto& c) { c.classes = {"a", "b"}; };
+  const auto test_file = [](const std::string& content) {
+    return [content](auto& c) {
+      static const TemporaryFolder folder;
+      c.test = {folder.write("test.tsv", content)};
+    };
+  };
+  for (const Row& row : std::vector<Row>{
+           {"twice", "t.tsv", "a,b\tx\nb, b\ty\n", "t.tsv:2: the label 'b' is given twice", nothing},
+           {"twice in JSON", "t.jsonl", "{\"labels\": [\"a\", \"b\", \"a\"], \"text\": \"x\"}\n",
+            "t.jsonl:1: the label 'a' is given twice", nothing},
+           {"twice, by name and number", "t.tsv", "a\tx\nb,1\ty\n", "t.tsv:2: the label 'b' is given twice", named},
+           {"an empty one", "t.tsv", "a,,b\tx\n", "t.tsv:1: label 2 of 3 is empty", nothing},
+           {"a separator at the end", "t.tsv", "a,b,\tx\n", "t.tsv:1: label 3 of 3 is empty", nothing},
+           {"unknown", "t.tsv", "a\tx\na,c\ty\n", "t.tsv:2: unknown label 'c'; known: a, b", named},
+           {"unknown in test", "t.tsv", "sport,money\tx\n\ty\n",
+            "test.tsv:2: unknown label 'sports', did you mean 'sport'?", test_file("money\tx\nmoney,sports\ty\n")},
+           {"no list", "t.jsonl", "{\"labels\": 1.5, \"text\": \"x\"}\n",
+            "t.jsonl:1: 'labels' must be a string or an integer, found 1.5", nothing},
+           {"a list of lists", "t.jsonl", "{\"labels\": [[\"a\"]], \"text\": \"x\"}\n",
+            "t.jsonl:1: label 1 in 'labels' must be a string or an integer, found a list of 1", nothing},
+           {"no key", "t.jsonl", "{\"label\": [\"a\"], \"text\": \"x\"}\n", "no key 'labels'; found: label, text",
+            nothing},
+           {"a list without multi_label", "t.jsonl", "{\"label\": [\"a\"], \"text\": \"x\"}\n",
+            "for several labels per text, set data.multi_label: true", one_label},
+           {"no label at all", "t.tsv", "\tx\n\ty\n", "found no label; a classifier needs at least two", nothing},
+           {"one label", "t.tsv", "a\tx\n\ty\n", "found one label, 'a'; a classifier needs at least two", nothing},
+           {"none of those named", "t.tsv", "\tx\n\ty\n", "none of 2 examples has a label (is label_column right?)",
+            named},
+           {"a separator in a label", "t.jsonl", "{\"labels\": [\"a,b\", \"c\"], \"text\": \"x\"}\n",
+            "data.label_separator: the label 'a,b' contains ',': choose a separator that no label has", nothing},
+       }) {
+    const TemporaryFolder folder;
+    LabelledSourceConfig config = several({folder.write(row.name, row.content)});
+    row.change(config);
+    const std::string message = message_of<Error>([&] { load_labelled(config); });
+    CHECK_MESSAGE(contains(message, row.message), row.what, ": ", message);
+  }
+}
+
+TEST_CASE("keys of several labels that do not fit together") {
+  const auto problems_of = [](const std::function<void(LabelledSourceConfig&)>& change) {
+    LabelledSourceConfig config = several({"t.tsv"});
+    change(config);
+    ProblemText problems("data");
+    validate(config, problems);
+    return problems.text();
+  };
+  CHECK(problems_of([](auto&) {}).empty());
+  CHECK(contains(problems_of([](auto& c) { c.format = TableFormat::folders; }),
+                 "data.multi_label: with format: folders, a text has the label of its folder"));
+  CHECK(contains(problems_of([](auto& c) {
+                   c.multi_label = false;
+                   c.label_separator = ";";
+                 }),
+                 "data.label_separator: needs multi_label: true"));
+  CHECK(contains(problems_of([](auto& c) { c.label_separator = "\t"; }), "must not contain tabs or line breaks"));
+  CHECK(contains(problems_of([](auto& c) {
+                   c.format = TableFormat::fasttext;
+                   c.label_column = "2";
+                 }),
+                 "data.format: fasttext lines have no columns"));
+}
+
+TEST_CASE("data check counts texts by their number of labels, and notices a wrong separator") {
+  const TemporaryFolder folder;
+  std::string rows = "a,b,c\ttext\n", semicolons;
+  for (int i = 0; i < 30; ++i) {
+    rows += (i % 2 == 0 ? "a,b" : "") + fmt::format("\ttext {}\n", i);
+    semicolons += (i % 2 == 0 ? "a;b" : "b;c") + fmt::format("\ttext {}\n", i);
+  }
+  rows += "c\ttext 3\n";  // a copy with other labels
+  const DataReport report = check_source(several({folder.write("t.tsv", rows)}), {});
+  const auto table =
+      std::find_if(report.tables.begin(), report.tables.end(), [](const DataTable& t) { return t.name == "labels"; });
+  REQUIRE(table != report.tables.end());
+  CHECK(table->rows == std::vector<std::vector<DataTable::Cell>>{{int64_t{0}, int64_t{15}, int64_t{0}, int64_t{0}},
+                                                                 {int64_t{1}, int64_t{1}, int64_t{0}, int64_t{0}},
+                                                                 {int64_t{2}, int64_t{15}, int64_t{0}, int64_t{0}},
+                                                                 {int64_t{3}, int64_t{1}, int64_t{0}, int64_t{0}}});
+  const auto classes =
+      std::find_if(report.tables.begin(), report.tables.end(), [](const DataTable& t) { return t.name == "classes"; });
+  REQUIRE(classes != report.tables.end());
+  CHECK(std::get<int64_t>(classes->rows.at(0).at(1)) == 16);
+  const auto noise = std::find_if(report.tables.begin(), report.tables.end(),
+                                  [](const DataTable& t) { return t.name == "label_noise"; });
+  REQUIRE(noise != report.tables.end());
+  CHECK(std::get<std::string>(noise->rows.at(0).at(3)) == "c");
+  const DataReport wrong = check_source(several({folder.write("u.tsv", semicolons)}), {});
+  const auto warning = std::find_if(wrong.warnings.begin(), wrong.warnings.end(),
+                                    [](const DataWarning& w) { return std::string(w.check) == "single-labels"; });
+  REQUIRE(warning != wrong.warnings.end());
+  CHECK(contains(warning->message, "labels contain ';': is 'data.label_separator=\";\"' meant?"));
+}
