@@ -10,9 +10,10 @@ namespace capstan::CAPSTAN_PRECISION {
 /// Loss of one batch: a sum and the number of targets it runs over, kept apart so that batch size, padding,
 /// accumulation and (one day) ranks do not change the mean.
 struct TaskLoss {
-  Var sum;              // scalar, nats
-  int64_t targets = 0;  // labels that were not ignored
-  int64_t correct = 0;  // targets whose label got the highest logit; counted in evaluation only
+  Var sum;                   // scalar, nats
+  int64_t targets = 0;       // labels that were not ignored
+  int64_t correct = 0;       // targets whose label got the highest logit; counted in evaluation only
+  Array probabilities = {};  // (B, C) of the labels of a multi-label classifier, in evaluation only
 };
 
 /// A model together with its loss. Const: parameters live in the ParamStore. loss() is called by several threads at once
@@ -21,6 +22,8 @@ class Task {
  public:
   virtual ~Task() = default;
   virtual TaskLoss loss(const Batch& batch, const Context& context) const = 0;
+  /// Number of labels of which a text may have any; 0 unless the task is multi-label classification.
+  virtual int64_t label_columns() const { return 0; }
 };
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,7 +1,6 @@
 #include "models/text_classifier.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/base/error.hpp"
 #include "core/ops/loss.hpp"
@@ -69,12 +68,13 @@ Array valid_mask(const Segments& segments) {
 }  // namespace
 
 TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& config, int64_t vocabulary,
-                               int64_t classes)
+                               int64_t classes, bool multi_label)
     : pooling_(config.pooling),
       ngram_config_(config.ngrams),
       vocabulary_(vocabulary),
       stack_(scope, config, stack_shape(config, vocabulary)),
       head_(model_scope(scope, config) / "head", {config.width, classes, /*bias=*/true, 1, /*output=*/true}),
+      multi_label_(multi_label),
       balanced_(std::holds_alternative<BalancedClasses>(config.class_weights)),
       label_smoothing_(config.label_smoothing) {
   check(classes > 0, "text_classifier: {} classes", classes);
@@ -95,17 +95,21 @@ TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& c
   pooling_score_ = std::make_unique<Linear>(place / "score", LinearConfig{config.width, 1, /*bias=*/false});
 }
 
-void TextClassifier::balance(const std::vector<int64_t>& class_counts) {
+void TextClassifier::balance(const std::vector<int64_t>& class_counts, int64_t examples) {
   if (!balanced_) return;
   check(static_cast<int64_t>(class_counts.size()) == classes(), "text_classifier: {} counts for {} classes",
         class_counts.size(), classes());
-  const int64_t examples = std::accumulate(class_counts.begin(), class_counts.end(), int64_t{0});
   const auto occurring =
       std::count_if(class_counts.begin(), class_counts.end(), [](int64_t count) { return count > 0; });
   class_weights_ = Array(Shape{classes()});
-  for (size_t c = 0; c < class_counts.size(); ++c)
-    class_weights_.mutable_data()[c] =
-        class_counts[c] == 0 ? 0 : static_cast<real>(examples) / static_cast<real>(occurring * class_counts[c]);
+  for (size_t c = 0; c < class_counts.size(); ++c) {
+    const int64_t count = class_counts[c];
+    real& weight = class_weights_.mutable_data()[c];
+    if (multi_label_)  // texts without the label, for each text with it
+      weight = count == 0 ? 1 : static_cast<real>(std::max<int64_t>(examples - count, 1)) / static_cast<real>(count);
+    else
+      weight = count == 0 ? 0 : static_cast<real>(examples) / static_cast<real>(occurring * count);
+  }
 }
 
 std::optional<int64_t> TextClassifier::position_limit() const { return capstan::position_limit(stack_.config()); }
@@ -157,15 +161,37 @@ Var TextClassifier::logits(const Ids& tokens, const Context& context) const {
   return ngrams_ ? logits + (*ngrams_)(tokens, context) : logits;
 }
 
+Array TextClassifier::probabilities(const Var& logits) const {
+  return multi_label_ ? sigmoid(logits).value() : softmax(logits).value();
+}
+
+TaskLoss TextClassifier::label_set_loss(const Batch& batch, const Context& context) const {
+  const int64_t texts = batch.tokens.dim(0);
+  check(batch.labels.shape() == Shape{texts, classes()}, "text_classifier: labels {} do not match {} texts, {} classes",
+        batch.labels.shape(), texts, classes());
+  const Var logits = this->logits(batch.tokens, context);
+  SigmoidCrossEntropyOptions options;
+  if (context.training) {
+    options.label_weights = class_weights_;
+    options.label_smoothing = label_smoothing_;
+  }
+  TaskLoss loss;
+  loss.sum = sigmoid_cross_entropy(logits, batch.labels, options);
+  loss.targets = texts;
+  if (!context.training) loss.probabilities = probabilities(logits);
+  return loss;
+}
+
 TaskLoss TextClassifier::loss(const Batch& batch, const Context& context) const {
+  check(!context.training || !balanced_ || !class_weights_.empty(),
+        "text_classifier: class_weights balanced needs balance() to be called before training");
+  if (multi_label_) return label_set_loss(batch, context);
   check(batch.labels.shape() == Shape{batch.tokens.dim(0)}, "text_classifier: labels {} do not match {}",
         batch.labels.shape(), batch.tokens.shape());
   CrossEntropyOptions options;
   options.ignored = ignored_target;
   options.count_correct = !context.training;
   if (context.training) {
-    check(!balanced_ || !class_weights_.empty(),
-          "text_classifier: class_weights balanced needs balance() to be called before training");
     options.class_weights = class_weights_;
     options.label_smoothing = label_smoothing_;
   }

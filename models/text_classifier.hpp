@@ -1,4 +1,4 @@
-// Text classifier: one label per text.
+// Text classifier: one label per text, or any number of labels.
 #pragma once
 
 #include "models/stack.hpp"
@@ -15,26 +15,32 @@ namespace capstan::CAPSTAN_PRECISION {
 /// pooling.hidden.bias, pooling.score.weight (1, D), and those of ngrams (nn/layers/ngram_features.hpp).
 class TextClassifier final : public Task {
  public:
-  /// Make it, then finalize() the store of `scope`.
-  TextClassifier(const Scope& scope, const TextClassifierConfig& config, int64_t vocabulary, int64_t classes);
+  /// Make it, then finalize() the store of `scope`. multi_label: a text has any number of the classes.
+  TextClassifier(const Scope& scope, const TextClassifierConfig& config, int64_t vocabulary, int64_t classes,
+                 bool multi_label = false);
 
   /// tokens: (B, T) -> (B, C). Throws std::invalid_argument when a row holds more than one document.
   Var logits(const Ids& tokens, const Context& context) const;
+  /// (B, C) -> (B, C): the softmax, multi-label the sigmoid.
+  Array probabilities(const Var& logits) const;
   /// What the head reads: the states combined into one vector per text, (B, D).
   Var pooled(const Ids& tokens, const Context& context) const;
-  /// batch.labels: (B), the class or ignored_target. In training the sum is weighted and its targets smoothed as
-  /// configured; their number is not weighted.
+  /// batch.labels: (B), the class or ignored_target; multi-label (B, C), 1 for the labels of a text and 0 for others, with
+  /// a text as one target whose loss is the sum of all labels' binary cross-entropies. In training the sum is weighted
+  /// and its targets smoothed as configured; their number is not weighted.
   TaskLoss loss(const Batch& batch, const Context& context) const override;
 
-  /// For class weights that are `balanced`: the training examples of each class. A class without examples is
+  /// For class weights that are `balanced`: the training examples of each class, and of all. A class without examples is
   /// left out of the balance. Call it before training with such weights; it has no effect on other kinds.
-  void balance(const std::vector<int64_t>& class_counts);
+  void balance(const std::vector<int64_t>& class_counts, int64_t examples);
 
   /// Of every block; with pooling cls each text has one more token, its first.
   std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const;
 
   int64_t vocabulary() const { return vocabulary_; }
   int64_t classes() const { return head_.weight().dim(0); }
+  bool multi_label() const { return multi_label_; }
+  int64_t label_columns() const override { return multi_label_ ? classes() : 0; }
   Pooling pooling() const { return pooling_; }
   const NgramConfig& ngrams() const { return ngram_config_; }
   const Stack& stack() const { return stack_; }
@@ -46,6 +52,7 @@ class TextClassifier final : public Task {
     Ids tokens;
     Context context;
   };
+  TaskLoss label_set_loss(const Batch& batch, const Context& context) const;
   /// What the stack reads.
   Input stack_input(const Ids& tokens, const Context& context) const;
   /// a: (B, 1, T) of the states x: (B, T, D).
@@ -58,7 +65,7 @@ class TextClassifier final : public Task {
   std::unique_ptr<Linear> pooling_hidden_, pooling_score_;
   Linear head_;
   std::unique_ptr<NgramFeatures> ngrams_;
-  bool balanced_;
+  bool multi_label_, balanced_;
   Array class_weights_;  // (C); empty: 1
   double label_smoothing_;
 };

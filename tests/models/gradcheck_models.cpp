@@ -78,6 +78,23 @@ TEST_CASE("classifiers with n-grams, class weights and label smoothing: gradient
   }
 }
 
+TEST_CASE("multi-label classifiers with class weights and label smoothing: gradients of the whole model") {
+  auto config = small<TextClassifierConfig>(AftSimpleConfig{});
+  config.class_weights = ListedWeights{{0.5, 2, 3}};
+  config.label_smoothing = 0.1;
+  const auto built = classifier(config, 1, /*multi_label=*/true);
+  redraw(*built.store);
+  Batch batch = small_labelled_batch();
+  batch.labels = Ids({3, 3}, std::vector<int32_t>{0, 0, 0, 0, 1, 0, 1, 1, 1});
+  const Context context = context_of(batch, /*training=*/true);
+  std::vector<std::pair<std::string, Var>> leaves;
+  for (const Param& param : built.store->params()) leaves.emplace_back(param.name, param.var);
+  GradcheckOptions options;
+  options.samples = 20;
+  const GradcheckReport report = gradcheck([&] { return built.model->loss(batch, context).sum; }, leaves, options);
+  CHECK_MESSAGE(report.ok, report.worst);
+}
+
 TEST_CASE("gradients of every other part a configuration can ask for") {
   for (const Pooling pooling : {Pooling::cls, Pooling::attention}) {
     auto config = small<TextClassifierConfig>(AftSimpleConfig{});

@@ -100,9 +100,10 @@ inline Built<MaskedLanguageModel> masked_language_model(const MaskedLanguageMode
   return built;
 }
 
-inline Built<TextClassifier> classifier(const TextClassifierConfig& config, uint64_t seed = 1) {
+inline Built<TextClassifier> classifier(const TextClassifierConfig& config, uint64_t seed = 1,
+                                        bool multi_label = false) {
   Built<TextClassifier> built;
-  built.model = std::make_unique<TextClassifier>(Scope(*built.store, seed), config, vocabulary, 3);
+  built.model = std::make_unique<TextClassifier>(Scope(*built.store, seed), config, vocabulary, 3, multi_label);
   return built;
 }
 

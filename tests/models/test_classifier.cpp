@@ -77,10 +77,10 @@ TEST_CASE("balanced class weights: N / (C n), with the mean 1 over the training 
   redraw(*balanced.store);
   CHECK_THROWS_AS(balanced.model->loss(batch, context_of(batch, true)), std::invalid_argument);
   CHECK_NOTHROW(balanced.model->loss(batch, context_of(batch)));  // evaluation has no weights
-  CHECK_THROWS_AS(balanced.model->balance({1, 2}), std::invalid_argument);
+  CHECK_THROWS_AS(balanced.model->balance({1, 2}, 3), std::invalid_argument);
 
   const auto same_as = [&](const std::vector<int64_t>& counts, const std::vector<double>& weights) {
-    balanced.model->balance(counts);
+    balanced.model->balance(counts, 100);
     config.class_weights = ListedWeights{weights};
     const auto listed = classifier(config);
     redraw(*listed.store);
@@ -89,6 +89,58 @@ TEST_CASE("balanced class weights: N / (C n), with the mean 1 over the training 
   };
   same_as({60, 30, 10}, {100.0 / 180, 100.0 / 90, 100.0 / 30});
   same_as({75, 25, 0}, {100.0 / 150, 100.0 / 50, 0});  // the class that does not occur counts for nothing
+}
+
+/// None, one, two and all of three labels.
+Batch four_labelled_texts() {
+  Batch batch = four_texts();
+  batch.labels = Ids(Shape{4, 3}, {0, 0, 0, 0, 1, 0, 1, 0, 1, 1, 1, 1});
+  return batch;
+}
+
+TEST_CASE("multi-label: the loss of a text is the sum of the binary cross-entropies of its labels") {
+  const Batch batch = four_labelled_texts();
+  auto config = small<TextClassifierConfig>(AftSimpleConfig{});
+  config.class_weights = ListedWeights{{4, 1, 0.5}};
+  config.label_smoothing = 0.2;
+  const auto built = classifier(config, 1, true);
+  redraw(*built.store);
+  const Array logits = built.model->logits(batch.tokens, context_of(batch)).value();
+  const double weights[] = {4, 1, 0.5};
+  const double tolerance = sizeof(real) == 4 ? 1e-5 : 1e-12;
+  for (const bool training : {false, true}) {
+    double expected = 0;
+    for (int64_t i = 0; i < logits.size(); ++i) {
+      const double p = 1 / (1 + std::exp(-static_cast<double>(logits[i]))), y = batch.labels[i];
+      const double t = training ? 0.8 * y + 0.1 : y, w = training ? weights[i % 3] : 1;
+      expected -= w * t * std::log(p) + (1 - t) * std::log(1 - p);
+    }
+    const TaskLoss loss = built.model->loss(batch, context_of(batch, training));
+    CHECK(static_cast<double>(loss.sum.value().item()) == doctest::Approx(expected).epsilon(tolerance));
+    CHECK(loss.targets == 4);
+    CHECK(loss.probabilities.empty() == training);
+    for (int64_t i = 0; i < loss.probabilities.size(); ++i)
+      CHECK(static_cast<double>(loss.probabilities[i]) ==
+            doctest::Approx(1 / (1 + std::exp(-static_cast<double>(logits[i])))).epsilon(tolerance));
+  }
+  CHECK(built.model->label_columns() == 3);
+  CHECK(classifier(config).model->label_columns() == 0);
+  CHECK_THROWS_AS(built.model->loss(four_texts(), context_of(batch)), std::invalid_argument);
+  CHECK_THROWS_AS(classifier(config).model->loss(batch, context_of(batch)), std::invalid_argument);
+}
+
+TEST_CASE("multi-label: balanced class weights are the texts without a label for each with it") {
+  const Batch batch = four_labelled_texts();
+  auto config = small<TextClassifierConfig>(AftSimpleConfig{});
+  config.class_weights = BalancedClasses{};
+  const auto balanced = classifier(config, 1, true);
+  redraw(*balanced.store);
+  balanced.model->balance({60, 100, 0}, 100);  // never without the second label, never with the third
+  config.class_weights = ListedWeights{{40.0 / 60, 1.0 / 100, 1}};
+  const auto listed = classifier(config, 1, true);
+  redraw(*listed.store);
+  CHECK(static_cast<double>(balanced.model->loss(batch, context_of(batch, true)).sum.value().item()) ==
+        doctest::Approx(static_cast<double>(listed.model->loss(batch, context_of(batch, true)).sum.value().item())));
 }
 
 TEST_CASE("a list of class weights must fit the classes") {
