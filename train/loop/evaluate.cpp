@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <numeric>
 
 #include "core/autograd/tape.hpp"
@@ -17,8 +18,21 @@ namespace {
 /// Of the batches that are evaluated at once: more of them take more memory, not less time.
 constexpr int64_t most_tokens = int64_t{1} << 17;
 
+/// The decisions of several threads.
+struct Decisions {
+  LabelReport* report;  // null: none are wanted
+  std::mutex mutex = {};
+
+  void add(const Array& probabilities, const Ids& truth) {
+    if (report == nullptr || probabilities.empty()) return;
+    const std::lock_guard lock(mutex);
+    for (int64_t row = 0; row < probabilities.dim(0); ++row)
+      report->add(probabilities.data() + row * report->labels(), truth.data() + row * report->labels());
+  }
+};
+
 Evaluation sums_of(const Task& task, const Batch& batch, int64_t micro_batch_tokens, const std::function<bool()>& stop,
-                   std::atomic<bool>& stopped) {
+                   std::atomic<bool>& stopped, Decisions& decisions) {
   const TapePause no_tape;
   Evaluation sums;
   for (const Batch& piece : split_rows(batch, micro_batch_tokens)) {
@@ -28,6 +42,7 @@ Evaluation sums_of(const Task& task, const Batch& batch, int64_t micro_batch_tok
     }
     const TaskLoss loss = task.loss(piece, Context{Segments(piece.segment_ids)});
     sums.add({static_cast<double>(loss.sum.value().item()), loss.targets, loss.correct});
+    decisions.add(loss.probabilities, piece.labels);
   }
   return sums;
 }
@@ -49,7 +64,7 @@ SomeBatches::SomeBatches(const BatchSource& source, const std::vector<int64_t>& 
 }
 
 std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens,
-                                   const std::function<bool()>& stop, Communicator* ranks) {
+                                   const std::function<bool()>& stop, Communicator* ranks, LabelReport* labels) {
   Communicator one_process;
   if (ranks == nullptr) ranks = &one_process;
   // A rank takes as many batches in its turn as it has threads.
@@ -65,6 +80,7 @@ std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, i
   // The sums of a round; after those of each rank, whether it was told to stop.
   const auto slots = static_cast<size_t>(*std::max_element(turns.begin(), turns.end())) + 1;
   Evaluation total;
+  Decisions decisions{labels};
   // A batch runs on one thread, and sums are added in the order of the batches: no result depends on how many run at once.
   for (int64_t begin = 0; begin < count; begin += round) {
     std::vector<Evaluation> all(slots * turns.size());
@@ -82,7 +98,7 @@ std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, i
       parallel_units(static_cast<int64_t>(group.size()), [&](int64_t i) {
         const OneThread alone;
         const MemoryFor purpose("an evaluation: lower train.micro_batch_tokens or threads");
-        mine[done + i] = sums_of(task, group[static_cast<size_t>(i)], micro_batch_tokens, stop, stopped);
+        mine[done + i] = sums_of(task, group[static_cast<size_t>(i)], micro_batch_tokens, stop, stopped, decisions);
       });
       done += static_cast<int64_t>(group.size());
     }
@@ -93,8 +109,41 @@ std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, i
     for (size_t rank = 0; rank < turns.size(); ++rank)
       for (size_t i = 0; i < static_cast<size_t>(turns[rank]); ++i) total.add(all[slots * rank + i]);
   }
+  if (labels != nullptr && ranks->size() > 1) {
+    const std::vector<std::string> all = ranks->gather(labels->bytes());
+    for (size_t rank = 0; rank < all.size(); ++rank)
+      if (static_cast<int>(rank) != ranks->rank()) labels->add(all[rank]);
+  }
   if (total.targets == 0) throw Error("evaluation: the split has no targets: give more text or more examples");
   return total;
+}
+
+double Validation::measure(Monitor monitor) const {
+  switch (monitor) {
+    case Monitor::loss:
+      return total.loss();
+    case Monitor::accuracy:
+      return total.accuracy();
+    case Monitor::micro_f1:
+      return labels ? labels->all.f1() : 0;
+    case Monitor::macro_f1:
+      return labels ? labels->macro_f1() : 0;
+  }
+  return 0;
+}
+
+std::optional<Validation> validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens,
+                                   const std::function<bool()>& stop, Communicator* ranks) {
+  std::optional<LabelReport> labels;
+  if (task.label_columns() > 0) labels.emplace(task.label_columns());
+  const auto total = evaluate(task, split, micro_batch_tokens, stop, ranks, labels ? &*labels : nullptr);
+  if (!total) return std::nullopt;
+  Validation result{*total, std::nullopt};
+  if (labels) {
+    result.labels = labels->at(labels->best_threshold());
+    result.total.correct = result.labels->exact;
+  }
+  return result;
 }
 
 }  // namespace capstan

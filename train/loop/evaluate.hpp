@@ -8,7 +8,9 @@
 
 #include "data/batches/batcher.hpp"
 #include "models/task.hpp"
+#include "train/loop/label_report.hpp"
 #include "train/ranks/communicator.hpp"
+#include "train/runs/config.hpp"
 
 namespace capstan {
 
@@ -26,8 +28,21 @@ struct Evaluation {
 /// Runs `task` over epoch 0 of `split`, each batch on one thread; the result does not depend on the numbers of threads and
 /// ranks. As many batches as there are threads run at once, as far as they have no more than 131,072 tokens together.
 /// All ranks call it. Empty when `stop`, which is called from any thread, returned true in one of them.
-/// Throws Error when there are no targets.
+/// Of a multi-label task, `labels` (unless null) receives the decisions of all ranks; what is correct follows from them
+/// and a threshold, so Evaluation::correct stays 0. Throws Error when there are no targets.
 std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
+                                   const std::function<bool()>& stop = {}, Communicator* ranks = nullptr,
+                                   LabelReport* labels = nullptr);
+
+/// What a validation finds.
+struct Validation {
+  Evaluation total;                    // multi-label: a target is a text, correct if all its labels are right
+  std::optional<LabelFigures> labels;  // of a multi-label task, at the threshold with the highest micro-F1
+  /// The measure that train.monitor names; the smaller of two losses is better, of others the larger.
+  double measure(Monitor monitor) const;
+};
+/// evaluate(), with the threshold of a multi-label task chosen on this split.
+std::optional<Validation> validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
                                    const std::function<bool()>& stop = {}, Communicator* ranks = nullptr);
 
 /// Some batches of a source, as an epoch 0 of their own.

@@ -78,28 +78,36 @@ void RunProgress::show_bar() { reporter_.show_now(share_done(), status_line(last
 void RunProgress::show_full_bar() { reporter_.show_now(1, status_line(last_epoch())); }
 
 std::string RunProgress::best_so_far() const {
-  return config_.monitor == Monitor::accuracy && state_.best_accuracy
-             ? fmt::format("accuracy {:.2f} % at step {}", 100 * *state_.best_accuracy, state_.best_step)
-             : fmt::format("loss {:.4f} at step {}", *state_.best_loss, state_.best_step);
+  const std::optional<double> best = best_measure(state_, config_.monitor);
+  return config_.monitor == Monitor::loss || !best
+             ? fmt::format("loss {:.4f} at step {}", *state_.best_loss, state_.best_step)
+             : fmt::format("{} {:.2f} % at step {}", enum_name(config_.monitor), 100 * *best, state_.best_step);
 }
 
-void RunProgress::validated(const Evaluation& result, bool best, double took) {
+void RunProgress::validated(const Validation& result, bool best, double took) {
+  const Evaluation& total = result.total;
   const std::string verdict = best ? std::string("new best")
                                    : fmt::format("stalled {} times (last best: {})", state_.stalled,
                                                  state_.best_loss ? best_so_far() : std::string("none"));
-  reporter_.info(fmt::format("Valid : Step {} : Loss {:.4f} ({:.3f} bpt) : Accuracy {:.2f} % : {} targets : {} : {}",
-                             state_.step, result.loss(), result.bits(), 100 * result.accuracy(),
-                             short_count(static_cast<double>(result.targets)), short_time(took), verdict));
+  const std::string labels =
+      result.labels
+          ? fmt::format("Micro-F1 {:.2f} % : Macro-F1 {:.2f} % : Threshold {:.2f} : ", 100 * result.labels->all.f1(),
+                        100 * result.labels->macro_f1(), result.labels->threshold)
+          : "";
+  reporter_.info(fmt::format("Valid : Step {} : Loss {:.4f} ({:.3f} bpt) : Accuracy {:.2f} % : {}{} targets : {} : {}",
+                             state_.step, total.loss(), total.bits(), 100 * total.accuracy(), labels,
+                             short_count(static_cast<double>(total.targets)), short_time(took), verdict));
   if (!records_) return;
-  records_->add({{"event", "valid"},
-                 {"step", state_.step},
-                 {"loss", result.loss()},
-                 {"bits", result.bits()},
-                 {"accuracy", result.accuracy()},
-                 {"targets", result.targets},
-                 {"best", best},
-                 {"stalled", state_.stalled},
-                 {"seconds", seconds()}});
+  nlohmann::json line = {{"event", "valid"},     {"step", state_.step},          {"loss", total.loss()},
+                         {"bits", total.bits()}, {"accuracy", total.accuracy()}, {"targets", total.targets},
+                         {"best", best},         {"stalled", state_.stalled},    {"seconds", seconds()}};
+  if (result.labels) {
+    line["micro_f1"] = result.labels->all.f1();
+    line["macro_f1"] = result.labels->macro_f1();
+    line["threshold"] = result.labels->threshold;
+    for (const PrecisionAt& at : result.labels->precision_at) line[fmt::format("precision_at_{}", at.k)] = at.precision;
+  }
+  records_->add(line);
 }
 
 void RunProgress::sync_records() {

@@ -49,7 +49,7 @@ class RunProgress {
   void show_full_bar();
 
   /// `best`: the state has been updated already.
-  void validated(const Evaluation& result, bool best, double took);
+  void validated(const Validation& result, bool best, double took);
   /// "loss 1.2345 at step 600".
   std::string best_so_far() const;
   /// Puts the place that metrics.jsonl has reached into the state, once all lines are on the disk.

@@ -42,8 +42,8 @@ class Loop {
   void warn_of_slow_rank();
 
   bool validate();  // false: a signal came
-  bool note_validation(const Evaluation& result);
-  bool is_best(const Evaluation& result) const;
+  bool note_validation(const Validation& result);
+  bool is_best(const Validation& result) const;
   void save();
   TrainResult finish();
   TrainResult interrupt();
@@ -273,7 +273,7 @@ bool Loop::validate() {
   const Stopwatch watch;
   if (unsaved_) progress_.show_bar();
   const size_t reserved = pool::stats().bytes_reserved;
-  std::optional<Evaluation> result;
+  std::optional<Validation> result;
   {
     /// Puts the averaged weights into the store for its lifetime.
     struct Averaged {
@@ -284,7 +284,7 @@ bool Loop::validate() {
         if (loop.alone() || std::uncaught_exceptions() == 0) loop.step_.swap_average();
       }
     } const averaged(*this);
-    result = evaluate(
+    result = capstan::validate(
         in_.task, *in_.valid, config_.micro_batch_tokens, [] { return StopSignals::received() != 0; }, &ranks_);
   }
   // Evaluation may use other shapes, whose blocks of memory training cannot use. Small ones are kept: giving them back
@@ -300,23 +300,29 @@ bool Loop::validate() {
   return true;
 }
 
-bool Loop::is_best(const Evaluation& result) const {
-  if (config_.monitor == Monitor::accuracy)
-    return !state_.best_accuracy || result.accuracy() > *state_.best_accuracy + config_.min_delta;
-  return !state_.best_loss || result.loss() < *state_.best_loss - config_.min_delta;
+bool Loop::is_best(const Validation& result) const {
+  const double value = result.measure(config_.monitor);
+  const std::optional<double> best = best_measure(state_, config_.monitor);
+  if (config_.monitor == Monitor::loss) return !best || value < *best - config_.min_delta;
+  return !best || value > *best + config_.min_delta;
 }
 
 /// Returns whether the evaluation is the best so far.
-bool Loop::note_validation(const Evaluation& result) {
+bool Loop::note_validation(const Validation& result) {
   state_.validated_step = state_.step;
   unsaved_ = true;
-  const bool best = std::isfinite(result.loss()) && is_best(result);
+  if (result.labels) state_.threshold = result.labels->threshold;
+  const bool best = std::isfinite(result.total.loss()) && is_best(result);
   if (!best) {
     ++state_.stalled;
     return false;
   }
-  state_.best_loss = result.loss();
-  state_.best_accuracy = result.accuracy();
+  state_.best_loss = result.total.loss();
+  state_.best_accuracy = result.total.accuracy();
+  if (result.labels) {
+    state_.best_micro_f1 = result.labels->all.f1();
+    state_.best_macro_f1 = result.labels->macro_f1();
+  }
   state_.best_step = state_.step;
   state_.stalled = 0;
   best_unsaved_ = true;

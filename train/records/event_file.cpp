@@ -229,7 +229,9 @@ void EventFile::add(const nlohmann::json& line) {
                {"train", "tokens_per_second", "train/tokens_per_second"},
                {"valid", "loss", "valid/loss"},
                {"valid", "bits", "valid/bits"},
-               {"valid", "accuracy", "valid/accuracy"}};
+               {"valid", "accuracy", "valid/accuracy"},
+               {"valid", "micro_f1", "valid/micro_f1"},
+               {"valid", "macro_f1", "valid/macro_f1"}};
   std::vector<Scalar> scalars;
   for (const auto& [event, key, tag] : known) {
     if (line.at("event") != event) continue;

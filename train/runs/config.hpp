@@ -29,10 +29,13 @@ inline std::vector<EnumName<ProgressMode>> enum_names(ProgressMode) {
           {ProgressMode::none, "none"}};
 }
 
-/// The measure by which a checkpoint is the best so far.
-enum class Monitor { loss, accuracy };
+/// The measure by which a checkpoint is the best so far. The F1 scores are those of multi-label classifiers.
+enum class Monitor { loss, accuracy, micro_f1, macro_f1 };
 inline std::vector<EnumName<Monitor>> enum_names(Monitor) {
-  return {{Monitor::loss, "loss"}, {Monitor::accuracy, "accuracy"}};
+  return {{Monitor::loss, "loss"},
+          {Monitor::accuracy, "accuracy"},
+          {Monitor::micro_f1, "micro-f1"},
+          {Monitor::macro_f1, "macro-f1"}};
 }
 
 template <class Fields>
@@ -115,7 +118,9 @@ void describe(Fields& f, TrainConfig& c) {
     "steps between evaluations on the validation data; 0 = only at the end");
   f("monitor", c.monitor, any(),
     "validation result that decides the best checkpoint and patience: loss, or accuracy, which can still improve after "
-    "a classifier's loss has begun to rise (because it becomes overconfident in its errors)");
+    "a classifier's loss has begun to rise (because it becomes overconfident in its errors); with data.multi_label "
+    "also "
+    "micro-f1 or macro-f1");
   f("patience", c.patience, count_from(0), "training ends after this many evaluations without a new best; 0 = never");
   f("min_delta", c.min_delta, at_least(0), "a new best must be better than the old one by more than this");
   f("save_every", c.save_every, count_from(0), "steps between checkpoints; 0 = only at a new best and at the end");

@@ -59,6 +59,15 @@ void for_later_fields(State& s, const Visit& f) {
   f("ancestry", s.ancestry);
 }
 
+/// Those of some runs only.
+template <class State, class Visit>
+void for_optional_numbers(State& s, const Visit& f) {
+  f("best_accuracy", s.best_accuracy);
+  f("best_micro_f1", s.best_micro_f1);
+  f("best_macro_f1", s.best_macro_f1);
+  f("threshold", s.threshold);
+}
+
 /// Counts of a run are far below 2^53; -1 says that there is none yet.
 void read_field(const json& content, const char* name, int64_t& field) {
   field = whole_number_at(content, name, -1, int64_t{1} << 53);
@@ -115,13 +124,29 @@ std::optional<std::string> reached_limit(const TrainConfig& config, const RunSta
   return std::nullopt;
 }
 
+std::optional<double> best_measure(const RunState& state, Monitor monitor) {
+  switch (monitor) {
+    case Monitor::loss:
+      return state.best_loss;
+    case Monitor::accuracy:
+      return state.best_accuracy;
+    case Monitor::micro_f1:
+      return state.best_micro_f1;
+    case Monitor::macro_f1:
+      return state.best_macro_f1;
+  }
+  return std::nullopt;
+}
+
 std::string to_json(const RunState& state) {
   json content;
   const auto put = [&](const char* name, const auto& field) { content[name] = field; };
   for_fields(state, put);
   for_later_fields(state, put);
   content["best_loss"] = state.best_loss ? json(*state.best_loss) : json(nullptr);
-  content["best_accuracy"] = state.best_accuracy ? json(*state.best_accuracy) : json(nullptr);
+  for_optional_numbers(state, [&](const char* name, const std::optional<double>& number) {
+    if (number) content[name] = *number;
+  });
   return json_text(json{{"state", content}, {"xxh3_128", checksum(content)}}, 2) + "\n";
 }
 
@@ -139,9 +164,9 @@ RunState run_state_from_json(const std::string& text, const std::string& path) {
       if (content.contains(name)) take(name, field);
     });
     if (!content.at("best_loss").is_null()) state.best_loss = content["best_loss"].get<double>();
-    // Absent in checkpoints of the first versions.
-    if (content.contains("best_accuracy") && !content["best_accuracy"].is_null())
-      state.best_accuracy = content["best_accuracy"].get<double>();
+    for_optional_numbers(state, [&](const char* name, std::optional<double>& number) {
+      if (content.contains(name) && !content[name].is_null()) number = content[name].get<double>();
+    });
     return state;
   } catch (const JsonError& problem) {
     throw Error(fmt::format("{}: the file is damaged: not the JSON of a run's state ({}); use another checkpoint", path,

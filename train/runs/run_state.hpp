@@ -30,7 +30,9 @@ struct RunState {
   int64_t tokens = 0;   // not counting padding
   int64_t skipped = 0;  // updates skipped so far
   int64_t skipped_in_row = 0;
-  std::optional<double> best_loss, best_accuracy;  // both of best_step; train.monitor says which decides
+  std::optional<double> best_loss, best_accuracy;      // all of best_step; train.monitor says which decides
+  std::optional<double> best_micro_f1, best_macro_f1;  // multi-label
+  std::optional<double> threshold;                     // multi-label: chosen by the last validation
   int64_t best_step = 0;
   int64_t stalled = 0;  // evaluations since the best one
   int64_t validated_step = -1;
@@ -50,6 +52,9 @@ struct RunState {
 
 /// The limit of the configuration that a run has reached after `seconds` of training; nothing while it continues.
 std::optional<std::string> reached_limit(const TrainConfig& config, const RunState& state, double seconds);
+
+/// What the best checkpoint has of the measure; nothing before the first validation.
+std::optional<double> best_measure(const RunState& state, Monitor monitor);
 
 /// JSON with a checksum over its content.
 std::string to_json(const RunState& state);

@@ -1,0 +1,122 @@
+// Multi-label figures: against scikit-learn (tests/parity/make_label_metrics.py), and by hand.
+#include "train/loop/label_report.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/io/file.hpp"
+#include "core/ops/loss.hpp"
+#include "tests/support/source_dir.hpp"
+
+namespace capstan {
+namespace {
+
+struct Example {
+  nlohmann::json json;
+  std::vector<std::vector<float>> probabilities;
+  std::vector<std::vector<int32_t>> truth;
+  int64_t labels = 0;
+
+  Example() : json(nlohmann::json::parse(read_file(source_path("tests/parity/fixtures/label_metrics.json")))) {
+    json.at("probabilities").get_to(probabilities);
+    json.at("truth").get_to(truth);
+    labels = static_cast<int64_t>(truth.front().size());
+  }
+  LabelReport report(size_t begin, size_t end) const {
+    LabelReport result(labels);
+    for (size_t i = begin; i < end; ++i) result.add(probabilities[i].data(), truth[i].data());
+    return result;
+  }
+};
+
+bool same(double value, const nlohmann::json& expected) { return std::abs(value - expected.get<double>()) < 1e-12; }
+
+TEST_CASE("label report: the numbers of scikit-learn at every threshold") {
+  const Example example;
+  const LabelReport report = example.report(0, example.truth.size());
+  double best_f1 = 0;
+  for (const auto& scores : example.json.at("scores")) {
+    const LabelFigures figures = report.at(scores.at("threshold").get<double>());
+    INFO(scores.dump());
+    CHECK(same(figures.all.precision(), scores.at("micro_precision")));
+    CHECK(same(figures.all.recall(), scores.at("micro_recall")));
+    CHECK(same(figures.all.f1(), scores.at("micro_f1")));
+    CHECK(same(figures.macro_f1(), scores.at("macro_f1")));
+    CHECK(same(figures.accuracy(), scores.at("accuracy")));
+    for (size_t c = 0; c < figures.of_label.size(); ++c) {
+      CHECK(same(figures.of_label[c].precision(), scores.at("label_precision")[c]));
+      CHECK(same(figures.of_label[c].recall(), scores.at("label_recall")[c]));
+      CHECK(same(figures.of_label[c].f1(), scores.at("label_f1")[c]));
+    }
+    best_f1 = std::max(best_f1, figures.all.f1());
+    REQUIRE(figures.precision_at.size() == 3);
+    for (const PrecisionAt& at : figures.precision_at)
+      CHECK(same(at.precision, example.json.at("precision_at").at(std::to_string(at.k))));
+  }
+  CHECK(report.at(report.best_threshold()).all.f1() == best_f1);
+}
+
+TEST_CASE("sigmoid cross-entropy: the sum of scikit-learn's log_loss over the labels") {
+  const Example example;
+  std::vector<float> logits;
+  std::vector<int32_t> labels;
+  for (size_t i = 0; i < example.truth.size(); ++i)
+    for (size_t c = 0; c < example.truth[i].size(); ++c) {
+      const double p = static_cast<double>(example.probabilities[i][c]);
+      logits.push_back(static_cast<float>(std::log(p / (1 - p))));
+      labels.push_back(example.truth[i][c]);
+    }
+  const auto texts = static_cast<int64_t>(example.truth.size());
+  const Shape shape{texts, example.labels};
+  const Var loss = sigmoid_cross_entropy(Var(Array(shape, logits)), Ids(shape, labels));
+  CHECK(static_cast<double>(loss.value().item()) / static_cast<double>(texts) ==
+        doctest::Approx(example.json.at("log_loss").get<double>()).epsilon(1e-6));
+}
+
+TEST_CASE("label report: parts add up, in any order") {
+  const Example example;
+  const LabelReport whole = example.report(0, example.truth.size());
+  LabelReport sum = example.report(40, example.truth.size());
+  sum.add(example.report(0, 13).bytes());
+  sum.add(example.report(13, 40).bytes());
+  CHECK(sum.bytes() == whole.bytes());
+  CHECK(sum.texts() == 60);
+  CHECK_THROWS_AS(sum.add(LabelReport(2).bytes()), std::invalid_argument);
+}
+
+TEST_CASE("label report: of equally good thresholds the nearest to 0.5") {
+  LabelReport report(2);
+  const auto add = [&](float first, float second, int32_t has_first, int32_t has_second) {
+    const float probabilities[] = {first, second};
+    const int32_t truth[] = {has_first, has_second};
+    report.add(probabilities, truth);
+  };
+  CHECK(report.best_threshold() == 0.5);  // nothing seen
+  CHECK(report.at(0.5).accuracy() == 0);
+  CHECK(report.at(0.5).macro_f1() == 0);
+  add(0.9F, 0.1F, 1, 0);
+  CHECK(report.best_threshold() == 0.5);
+  add(0.3F, 0.2F, 1, 0);  // perfect from 0.21 to 0.30
+  CHECK(report.best_threshold() == 0.3);
+  CHECK(report.at(0.3).accuracy() == 1);
+  CHECK(report.at(0.31).accuracy() == 0.5);
+  CHECK(report.at(0.2).all.predicted == 3);        // a probability equal to the threshold reaches it
+  CHECK(report.at(0.3).precision_at.size() == 1);  // of two labels, only P@1
+  CHECK_THROWS_AS(report.at(0.305), std::invalid_argument);
+  CHECK_THROWS_AS(report.at(1), std::invalid_argument);
+  CHECK_THROWS_AS(LabelReport(0), std::invalid_argument);
+}
+
+TEST_CASE("label report: probabilities that are no numbers reach no threshold") {
+  LabelReport report(6);
+  const std::vector<float> probabilities(6, std::nanf(""));
+  const std::vector<int32_t> truth(6, 1);
+  report.add(probabilities.data(), truth.data());
+  CHECK(report.at(0.01).all.predicted == 0);
+  CHECK(report.at(0.01).precision_at.size() == 3);
+}
+
+}  // namespace
+}  // namespace capstan
