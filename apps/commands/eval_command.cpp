@@ -114,6 +114,8 @@ int evaluate_run(const EvalOptions& options, Communicator& ranks) {
   if (options.format != "text" && options.format != "json")
     throw ConfigError(fmt::format("--format: {} is not one of text, json", options.format));
   SavedRun run = open_run(options.run);
+  refuse_options_without_pairs(run, options.completions);
+  const bool multi_label = facts_of(run.config.data).multi_label();
   const int64_t known = model_vocabulary(run.config, *run.tokenizer);
   if (!options.overrides.empty())
     run.config = load_config<RunConfig>({(run.folder / "config.yaml").string()}, options.overrides);
@@ -121,6 +123,9 @@ int evaluate_run(const EvalOptions& options, Communicator& ranks) {
     throw ConfigError(
         "--set: the model was trained without data.documents or data.separator and lacks the token that they "
         "add; leave these keys unchanged, or train a model with them");
+  if (run.model->is<TextClassifier>() && facts_of(run.config.data).multi_label() != multi_label)
+    throw ConfigError(fmt::format("--set: the model was trained with data.multi_label: {}; leave this key unchanged",
+                                  multi_label ? "true" : "false"));
   set_threads(threads_of_rank(ranks, run.config.threads));
   reserve_product_memory();
   const Split split = split_named(options.split);

@@ -141,6 +141,12 @@ void add_predict_command(CommandParser& cli, const Choose& choose) {
       ->add_option("-k,--top-k", options->top_k,
                    "show this many of the likeliest classes, tokens of a blank or completions (with --beam)")
       ->check(number_check(between(1, 65536)));
+  command
+      ->add_option("--threshold", options->threshold,
+                   "for multi-label classifiers: probability from which a text has a label; 0 = the one that training "
+                   "chose on the validation data")
+      ->capture_default_str()
+      ->check(number_check(between(0, 1)));
   command->add_flag("--echo", options->echo, "print the text, too (jsonl always has it)");
   command->add_flag("--errors", options->errors,
                     "read a table with labels (or targets) and print only what is predicted wrongly");

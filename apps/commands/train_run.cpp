@@ -99,7 +99,7 @@ int train_run(const RunConfig& config, const TrainRunOptions& options, Communica
       throw ConfigError(memory->key + ": " + memory->message);
   reserve_product_memory();
   RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
-  model.prepare(data.tokenizer(), data.class_counts());
+  model.prepare(data.tokenizer(), data.class_counts(), data.training().examples_per_epoch());
 
   const std::unique_ptr<BatchSource> valid = data.has(Split::valid) ? data.evaluation(Split::valid) : nullptr;
   TrainInputs inputs{model.task(),

@@ -7,7 +7,7 @@
 #include "apps/predictions/predictor.hpp"
 #include "apps/runs/output.hpp"
 #include "core/base/error.hpp"
-#include "core/ops/softmax.hpp"
+#include "core/text/join.hpp"
 #include "data/batches/batcher.hpp"
 #include "data/labelled/class_names.hpp"
 
@@ -20,6 +20,9 @@ class LabelPredictor final : public Predictor {
       : run_(run), classifier_(run.model->text_classifier()), options_(options), rule_(facts_of(run.config.data).text) {
     if (const auto limit = classifier_.position_limit())
       rule_.max_length = rule_.max_length > 0 ? std::min(rule_.max_length, *limit) : *limit;
+    multi_label_ = classifier_.multi_label();
+    threshold_ = options.threshold > 0 ? options.threshold : run.threshold;
+    separator_ = facts_of(run.config.data).label_separator;
     if (!options.errors) return;
     const auto* const labelled = std::get_if<LabelledSourceConfig>(&run.config.data);
     classes_ = ClassNames::from_list(run.classes, "the classes of the run", labelled ? labelled->first_label : 0);
@@ -28,11 +31,11 @@ class LabelPredictor final : public Predictor {
   void print_header() override {
     if (options_.format != "tsv") return;
     if (options_.errors)
-      std::cout << "label\tpredicted\tprobability\tplace\ttext";
+      std::cout << (multi_label_ ? "labels\tpredicted\tplace\ttext" : "label\tpredicted\tprobability\tplace\ttext");
     else if (options_.top_k > 0)
       for (int64_t i = 0; i < shown(); ++i) std::cout << (i > 0 ? "\t" : "") << "label\tprobability";
     else
-      std::cout << "label";
+      std::cout << (multi_label_ ? "labels" : "label");
     if (!options_.errors && options_.top_k == 0)
       for (const std::string& name : run_.classes) std::cout << '\t' << name;
     std::cout << (options_.echo && !options_.errors ? "\ttext\n" : "\n");
@@ -41,7 +44,7 @@ class LabelPredictor final : public Predictor {
   void add(InputText text) override {
     try {
       rows_.push_back(encode_text({text.columns.begin(), text.columns.end()}, *run_.tokenizer, rule_, text.place));
-      truths_.push_back(classes_ ? classes_->index_of(trimmed(text.label), text.place) : -1);
+      truths_.push_back(true_labels(text));
     } catch (const Error&) {
       rows_.resize(texts_.size());
       flush();  // print the labels of the preceding texts
@@ -56,7 +59,7 @@ class LabelPredictor final : public Predictor {
     const Batch batch = pad_rows(rows_);
     Context context;
     context.segments = Segments(batch.segment_ids);
-    const Array probabilities = softmax(classifier_.logits(batch.tokens, context)).value();
+    const Array probabilities = classifier_.probabilities(classifier_.logits(batch.tokens, context));
     for (size_t row = 0; row < rows_.size(); ++row)
       write(row, probabilities.data() + static_cast<int64_t>(row) * classes());
     flush_output();
@@ -77,14 +80,40 @@ class LabelPredictor final : public Predictor {
     return first == std::string::npos ? "" : text.substr(first, last - first + 1);
   }
 
+  /// None unless --errors is given.
+  LabelSet true_labels(const InputText& text) const {
+    LabelSet labels;
+    if (!classes_) return labels;
+    if (!multi_label_) return {classes_->index_of(trimmed(text.label), text.place)};
+    for (const std::string& label : text.labels) labels.push_back(classes_->index_of(label, text.place));
+    std::sort(labels.begin(), labels.end());
+    return labels;
+  }
+
+  LabelSet predicted(const float* probabilities) const {
+    if (!multi_label_)
+      return {static_cast<int32_t>(std::max_element(probabilities, probabilities + classes()) - probabilities)};
+    LabelSet labels;
+    for (int64_t c = 0; c < classes(); ++c)
+      if (reaches(probabilities[c], threshold_)) labels.push_back(static_cast<int32_t>(c));
+    return labels;
+  }
+
+  std::vector<std::string> names(const LabelSet& labels) const {
+    std::vector<std::string> all;
+    for (const int32_t label : labels) all.push_back(name(label));
+    return all;
+  }
+
   void write(size_t row, const float* probabilities) {
-    const int64_t best = std::max_element(probabilities, probabilities + classes()) - probabilities;
+    const LabelSet labels = predicted(probabilities);
     if (options_.errors) {
       ++all_;
-      if (truths_[row] == best) return;
+      if (truths_[row] == labels) return;
       ++wrong_;
     }
-    std::cout << (options_.format == "jsonl" ? json(row, probabilities, best) : tsv(row, probabilities, best)) << '\n';
+    std::cout << (options_.format == "jsonl" ? json(row, probabilities, labels) : tsv(row, probabilities, labels))
+              << '\n';
   }
 
   std::vector<int64_t> likeliest(const float* probabilities) const {
@@ -96,32 +125,42 @@ class LabelPredictor final : public Predictor {
     return order;
   }
 
-  std::string json(size_t row, const float* probabilities, int64_t best) const {
+  std::string json(size_t row, const float* probabilities, const LabelSet& labels) const {
     nlohmann::ordered_json all;
     if (options_.top_k > 0)
       for (const int64_t c : likeliest(probabilities)) all[name(c)] = probabilities[c];
     else
       for (int64_t c = 0; c < classes(); ++c) all[name(c)] = probabilities[c];
-    nlohmann::ordered_json line{{"label", name(best)}, {"probability", probabilities[best]}, {"probabilities", all}};
+    nlohmann::ordered_json line;
+    if (multi_label_)
+      line["labels"] = names(labels);
+    else
+      line = {{"label", name(labels.front())}, {"probability", probabilities[labels.front()]}};
+    line["probabilities"] = all;
     if (options_.errors) {
-      line["true_label"] = name(truths_[row]);
+      if (multi_label_)
+        line["true_labels"] = names(truths_[row]);
+      else
+        line["true_label"] = name(truths_[row].front());
       line["place"] = texts_[row].place;
     }
     line["text"] = texts_[row].text;
     return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   }
 
-  std::string tsv(size_t row, const float* probabilities, int64_t best) const {
+  std::string tsv(size_t row, const float* probabilities, const LabelSet& labels) const {
     const InputText& text = texts_[row];
+    const std::string joined = join(names(labels), separator_);
     if (options_.errors)
-      return fmt::format("{}\t{}\t{:.4f}\t{}\t{}", name(truths_[row]), name(best), probabilities[best], text.place,
+      return fmt::format("{}\t{}{}\t{}\t{}", join(names(truths_[row]), separator_), joined,
+                         multi_label_ ? "" : fmt::format("\t{:.4f}", probabilities[labels.front()]), text.place,
                          tsv_field(text.text));
     std::string line;
     if (options_.top_k > 0) {
       for (const int64_t c : likeliest(probabilities))
         line += fmt::format("{}{}\t{:.4f}", line.empty() ? "" : "\t", name(c), probabilities[c]);
     } else {
-      line = name(best);
+      line = joined;
       for (int64_t c = 0; c < classes(); ++c) line += fmt::format("\t{:.4f}", probabilities[c]);
     }
     return options_.echo ? line + '\t' + tsv_field(text.text) : line;
@@ -134,7 +173,10 @@ class LabelPredictor final : public Predictor {
   std::optional<ClassNames> classes_;
   std::vector<std::vector<int32_t>> rows_;
   std::vector<InputText> texts_;
-  std::vector<int32_t> truths_;
+  std::vector<LabelSet> truths_;
+  bool multi_label_ = false;
+  double threshold_ = usual_threshold;
+  std::string separator_;  // of several labels
   int64_t all_ = 0, wrong_ = 0;
 };
 

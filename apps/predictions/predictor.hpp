@@ -13,9 +13,10 @@ struct PredictOptions {
   std::string run, format = "tsv", blank = "<mask>";
   TextInputOptions input;
   int64_t batch_size = 64;
-  int64_t top_k = 0;    // classes, tokens of a blank or completions; 0: as the kind of model has it
-  bool echo = false;    // print the text, too
-  bool errors = false;  // only what differs from the label
+  int64_t top_k = 0;     // classes, tokens of a blank or completions; 0: as the kind of model has it
+  bool echo = false;     // print the text, too
+  bool errors = false;   // only what differs from the label
+  double threshold = 0;  // multi-label: probability from which a text has a label; 0: the run's
   CompletionOptions completions;
 };
 

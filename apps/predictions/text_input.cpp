@@ -16,15 +16,18 @@ namespace capstan {
 namespace {
 
 /// None: lines.
-std::optional<TableFormat> format_named(const TextInputOptions& options) {
+std::optional<TableFormat> format_named(const TextInputOptions& options, const SourceConfig& data) {
   if (options.format == "tsv") return TableFormat::tsv;
   if (options.format == "csv") return TableFormat::csv;
   if (options.format == "jsonl") return TableFormat::jsonl;
+  if (options.format == "fasttext") return TableFormat::fasttext;
   if (options.format == "lines") return std::nullopt;
   const std::string name = unpacked_name(options.file);
   if (ends_with(name, ".csv")) return TableFormat::csv;
   if (ends_with(name, ".jsonl") || ends_with(name, ".ndjson")) return TableFormat::jsonl;
   if (options.labels && ends_with(name, ".tsv")) return TableFormat::tsv;
+  const auto* const labelled = std::get_if<LabelledSourceConfig>(&data);
+  if (options.labels && labelled != nullptr && labelled->format == TableFormat::fasttext) return TableFormat::fasttext;
   return std::nullopt;
 }
 
@@ -37,6 +40,7 @@ ColumnChoice columns_of(const SourceConfig& data, TableFormat format, bool label
     columns.header = labelled->header;
     columns.label = labelled->label_column;
     columns.text = labelled->text_columns;
+    if (labelled->multi_label) columns.label_separator = labelled->label_separator;
   }
   return columns;
 }
@@ -58,11 +62,11 @@ TextInput::TextInput(const TextInputOptions& options, const SourceConfig& data)
       data_(data),
       name_(options.file == "-" ? "stdin" : options.file),
       columns_(facts_of(data).text.columns) {
-  const std::optional<TableFormat> format = format_named(options);
+  const std::optional<TableFormat> format = format_named(options, data);
   if (!format && options.labels)
     throw ConfigError(
         fmt::format("--errors: {} is read as lines, which have no labels; give a table, and its format with "
-                    "--input tsv, csv or jsonl",
+                    "--input tsv, csv, jsonl or fasttext",
                     name_));
   table_ = format.has_value();
   open();
@@ -103,6 +107,7 @@ void TextInput::read_rows(TableFormat format) {
     text.text = std::move(row.text);
     if (columns_ == 1) text.columns = {text.text};
     text.label = std::move(row.label);
+    text.labels = std::move(row.labels);
     text.place = fmt::format("{}:{}", name_, row.line);
     text.line = row.line;
     rows_.push_back(std::move(text));

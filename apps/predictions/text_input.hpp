@@ -15,6 +15,7 @@ struct InputText {
   std::string text;                  // its columns, joined by a space
   std::vector<std::string> columns;  // of a text pair; otherwise the text
   std::string label;                 // of tables that are read with labels: the class, or the target of a pair
+  std::vector<std::string> labels;   // the same where a text has any number of classes
   std::string place;                 // file:line
   int64_t line = 0;
 };
@@ -22,7 +23,7 @@ struct InputText {
 struct TextInputOptions {
   std::string file = "-";  // -: standard input
   std::string format =
-      "auto";           // lines, tsv, csv or jsonl; auto: csv and jsonl by the name of the file, otherwise lines
+      "auto";           // lines, tsv, csv, jsonl or fasttext; auto: csv and jsonl by the name of the file, else lines
   bool labels = false;  // tables only
   bool utf8 = false;    // refuse other text
   std::string command;  // that reads the texts, for messages: capstan predict RUN

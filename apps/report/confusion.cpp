@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "apps/report/heat_map.hpp"
 #include "apps/report/html.hpp"
@@ -58,9 +59,40 @@ std::string picture_html(const EvalReport& report) {
   return out + "</ol>\n";
 }
 
+/// The labels of a multi-label classifier, the most frequent first.
+std::string labels_html(const EvalReport& report) {
+  constexpr size_t most_rows = 100;
+  const LabelFigures& figures = *report.labels;
+  std::string out = fmt::format(
+      "<p>{} examples of the {} split: loss {:.4f} nats, accuracy {:.2f} %, micro F1 {:.4f}, macro F1 {:.4f} at "
+      "threshold {:.2f}",
+      figures.texts, escaped(report.split), report.total.loss(), 100 * report.total.accuracy(), figures.all.f1(),
+      figures.macro_f1(), figures.threshold);
+  for (const PrecisionAt& at : figures.precision_at) out += fmt::format(", P@{} {:.4f}", at.k, at.precision);
+  out += ".</p>\n<div class=\"wide\"><table><thead><tr>";
+  for (const char* const heading : {"label", "precision", "recall", "F1", "examples"})
+    out += fmt::format("<th>{}</th>", heading);
+  out += "</tr></thead><tbody>";
+  std::vector<size_t> order(figures.of_label.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return figures.of_label[a].actual > figures.of_label[b].actual; });
+  for (size_t i = 0; i < std::min(order.size(), most_rows); ++i) {
+    const LabelCounts& label = figures.of_label[order[i]];
+    out += fmt::format("<tr><td>{}</td><td>{:.4f}</td><td>{:.4f}</td><td>{:.4f}</td><td>{}</td></tr>",
+                       escaped_short(report.classes[order[i]], name_length), label.precision(), label.recall(),
+                       label.f1(), label.actual);
+  }
+  out += "</tbody></table></div>\n";
+  if (order.size() > most_rows)
+    out += fmt::format("<p>The {} most frequent of {} labels.</p>\n", most_rows, order.size());
+  return out;
+}
+
 }  // namespace
 
 std::string confusion_html(const EvalReport& report) {
+  if (report.labels) return labels_html(report);
   const ClassificationReport& r = *report.classification;
   std::string out = fmt::format(
       "<p>{} examples of the {} split: loss {:.4f} nats, accuracy {:.2f} %, macro F1 {:.4f}, calibration error "

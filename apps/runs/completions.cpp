@@ -77,6 +77,25 @@ std::vector<std::vector<size_t>> groups_of(const std::vector<std::vector<int32_t
 
 }  // namespace
 
+void refuse_options_without_pairs(const SavedRun& run, const CompletionOptions& options) {
+  if (facts_of(run.config.data).has_pairs) return;
+  const CompletionOptions usual;
+  const std::pair<const char*, bool> given[] = {
+      {"--beam", options.beam != usual.beam},
+      {"--length-penalty", options.length_penalty != usual.length_penalty},
+      {"--tokens", options.tokens != usual.tokens},
+      {"--temperature", options.sampling.temperature != usual.sampling.temperature},
+      {"--top-p", options.sampling.top_p != usual.sampling.top_p},
+      {"--min-p", options.sampling.min_p != usual.sampling.min_p},
+      {"--seed", options.sampling.seed != usual.sampling.seed}};
+  for (const auto& [option, is_given] : given)
+    if (is_given)
+      throw ConfigError(
+          fmt::format("{}: is for runs with data.type: pairs, whose targets are written; the data of {} are of type "
+                      "{}: leave it out",
+                      option, run.config.name, type_of(run.config.data)));
+}
+
 void check_options(const CompletionOptions& options) {
   if (options.best > options.beam)
     throw ConfigError(fmt::format("--top-k {}: only the texts of the beam are known; set --beam to {} or more",

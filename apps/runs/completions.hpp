@@ -30,6 +30,9 @@ struct Completion {
 /// Throws ConfigError for options that contradict each other.
 void check_options(const CompletionOptions& options);
 
+/// Throws ConfigError for options other than the default where the run completes nothing, naming the first.
+void refuse_options_without_pairs(const SavedRun& run, const CompletionOptions& options);
+
 /// The tokens in front of a completion: start, source (cut as in training) and separator. `place` is named by errors.
 /// Throws Error unless the run was trained on pairs.
 std::vector<int32_t> prompt_of(const SavedRun& run, std::string_view source, const std::string& place);

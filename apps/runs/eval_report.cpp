@@ -17,7 +17,7 @@ constexpr int64_t widest_confusion = 20;
 constexpr size_t named_confusions = 15;
 
 struct Figure {
-  const char* name;
+  std::string name;
   double value;
   int digits;
 };
@@ -35,6 +35,15 @@ std::vector<Figure> figures(const EvalReport& report) {
     all.push_back({"rouge2", report.pairs->rouge.two.f1, 4});
     all.push_back({"rougeL", report.pairs->rouge.longest.f1, 4});
     all.push_back({"log_probability", report.pairs->log_probability, 4});
+  }
+  if (report.labels) {
+    all.push_back({"threshold", report.labels->threshold, 2});
+    all.push_back({"micro_precision", report.labels->all.precision(), 4});
+    all.push_back({"micro_recall", report.labels->all.recall(), 4});
+    all.push_back({"micro_f1", report.labels->all.f1(), 4});
+    all.push_back({"macro_f1", report.labels->macro_f1(), 4});
+    for (const PrecisionAt& at : report.labels->precision_at)
+      all.push_back({fmt::format("precision_at_{}", at.k), at.precision, 4});
   }
   if (report.classification) {
     all.push_back({"macro_f1", report.classification->macro_f1(), 4});
@@ -57,13 +66,30 @@ std::vector<std::string> aligned_with(const std::string& heading, std::vector<st
   return aligned(std::move(names));
 }
 
+/// Of one class.
+struct ClassFigures {
+  double precision, recall, f1;
+  int64_t examples;
+};
+
+std::vector<ClassFigures> class_figures(const EvalReport& report) {
+  std::vector<ClassFigures> all;
+  if (report.labels)
+    for (const LabelCounts& label : report.labels->of_label)
+      all.push_back({label.precision(), label.recall(), label.f1(), label.actual});
+  if (const auto& r = report.classification)
+    for (int64_t c = 0; c < r->classes(); ++c) all.push_back({r->precision(c), r->recall(c), r->f1(c), r->of_class(c)});
+  return all;
+}
+
 void print_classes(const EvalReport& report, std::ostream& out) {
-  const ClassificationReport& r = *report.classification;
+  const std::vector<ClassFigures> all = class_figures(report);
+  if (all.empty()) return;
   const std::vector<std::string> names = aligned_with("class", report.classes);
   out << fmt::format("\n{}{:>11}{:>9}{:>9}{:>10}\n", names[0], "precision", "recall", "f1", "examples");
-  for (int64_t c = 0; c < r.classes(); ++c)
-    out << fmt::format("{}{:>11.4f}{:>9.4f}{:>9.4f}{:>10}\n", names[static_cast<size_t>(c) + 1], r.precision(c),
-                       r.recall(c), r.f1(c), r.of_class(c));
+  for (size_t c = 0; c < all.size(); ++c)
+    out << fmt::format("{}{:>11.4f}{:>9.4f}{:>9.4f}{:>10}\n", names[c + 1], all[c].precision, all[c].recall, all[c].f1,
+                       all[c].examples);
 }
 
 void print_confusion(const EvalReport& report, std::ostream& out) {
@@ -106,6 +132,11 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
   if (!run.model->is<TextClassifier>()) {
     report.predicts_tokens = true;
     report.total = *evaluate(run.model->task(), *source, 0, {}, ranks);
+  } else if (run.model->text_classifier().multi_label()) {
+    LabelReport labels(run.model->text_classifier().label_columns());
+    report.total = *evaluate(run.model->task(), *source, 0, {}, ranks, &labels);
+    report.labels = labels.at(run.threshold);
+    report.total.correct = report.labels->exact;
   } else {
     ClassifierEvaluation result =
         evaluate_classifier(run.model->text_classifier(), static_cast<int64_t>(run.classes.size()), *source, ranks);
@@ -127,8 +158,8 @@ void print_text(const EvalReport& report, std::ostream& out) {
   out << fmt::format("split {}\n", report.split);
   for (const Figure& figure : figures(report))
     out << fmt::format("{} {:.{}f}\n", figure.name, figure.value, figure.digits);
-  if (!report.classification) return;
   print_classes(report, out);
+  if (!report.classification) return;
   if (report.classification->classes() <= widest_confusion)
     print_confusion(report, out);
   else
@@ -142,14 +173,16 @@ void print_json(const EvalReport& report, std::ostream& out) {
       json[figure.name] = static_cast<int64_t>(figure.value);
     else
       json[figure.name] = figure.value;
+  const std::vector<ClassFigures> classes = class_figures(report);
+  for (size_t c = 0; c < classes.size(); ++c)
+    json["classes"].push_back({{"class", report.classes[c]},
+                               {"precision", classes[c].precision},
+                               {"recall", classes[c].recall},
+                               {"f1", classes[c].f1},
+                               {"examples", classes[c].examples}});
   if (report.classification) {
     const ClassificationReport& r = *report.classification;
     for (int64_t truth = 0; truth < r.classes(); ++truth) {
-      json["classes"].push_back({{"class", report.classes[static_cast<size_t>(truth)]},
-                                 {"precision", r.precision(truth)},
-                                 {"recall", r.recall(truth)},
-                                 {"f1", r.f1(truth)},
-                                 {"examples", r.of_class(truth)}});
       nlohmann::ordered_json row;
       for (int64_t predicted = 0; predicted < r.classes(); ++predicted) row.push_back(r.count(truth, predicted));
       json["confusion"].push_back(row);

@@ -21,8 +21,9 @@ struct EvalReport {
   std::optional<double> bits_per_byte;
   std::optional<double> word_perplexity;  // held-out text: per word, a line end counting as one
   std::optional<ClassificationReport> classification;
-  std::vector<std::string> classes;  // their names
-  std::optional<PairReport> pairs;   // of data of type pairs
+  std::optional<LabelFigures> labels;  // multi-label, at the run's threshold
+  std::vector<std::string> classes;    // their names
+  std::optional<PairReport> pairs;     // of data of type pairs
 };
 
 /// `completions`: how the completions of pairs are written. All ranks call it and share out the batches; each completes all

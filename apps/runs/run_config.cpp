@@ -55,6 +55,11 @@ void validate(const RunConfig& config, Problems& problems) {
   const auto* const causal = std::get_if<LanguageModelConfig>(&config.model);
   if (causal != nullptr && causal->prefix != PrefixRule::causal && !data.has_pairs)
     problems.add("model.prefix", "only data of type pairs have sources to be read as a whole");
+  const bool label_sets = data.multi_label() && is_text_classifier(config);
+  if ((config.train.monitor == Monitor::micro_f1 || config.train.monitor == Monitor::macro_f1) && !label_sets)
+    problems.add("train.monitor",
+                 fmt::format("{} is for a text-classifier with data.multi_label: true; choose loss or accuracy",
+                             enum_name(config.train.monitor)));
   if (data.has_labels && is_language_model(config))
     problems.add("data.type", fmt::format("a language-model needs data of type {}", source_types(false)));
   if (const auto limit = position_limit(model_of(config))) {

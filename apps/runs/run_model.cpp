@@ -66,7 +66,8 @@ RunModel::RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes,
     model_ = std::make_unique<MaskedLanguageModel>(
         scope, *masked, vocabulary, std::max<int64_t>(1, vocabulary - facts_of(config.data).added_tokens));
   else
-    model_ = std::make_unique<TextClassifier>(scope, std::get<TextClassifierConfig>(config.model), vocabulary, classes);
+    model_ = std::make_unique<TextClassifier>(scope, std::get<TextClassifierConfig>(config.model), vocabulary, classes,
+                                              facts_of(config.data).multi_label());
   check_rules(params_);
   params_.finalize();
 }
@@ -91,9 +92,9 @@ const MaskedLanguageModel& RunModel::masked_language_model() const {
   return get<MaskedLanguageModel>(MaskedLanguageModelConfig::type_name);
 }
 
-void RunModel::prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts) {
+void RunModel::prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts, int64_t examples) {
   if (auto* const classifier = std::get_if<std::unique_ptr<TextClassifier>>(&model_))
-    if (!class_counts.empty()) (*classifier)->balance(class_counts);
+    if (!class_counts.empty()) (*classifier)->balance(class_counts, examples);
   if (auto* const masked = std::get_if<std::unique_ptr<MaskedLanguageModel>>(&model_))
     if ((*masked)->masking().needs_words()) (*masked)->masking().set_words(word_edges(tokenizer));
 }
@@ -228,6 +229,8 @@ SavedRun open_run(const fs::path& where) {
                                          static_cast<int64_t>(run.classes.size()));
   load_model(run.weights, run.model->params());
   run.model->prepare(*run.tokenizer);
+  if (const fs::path checkpoint = fs::path(run.weights).parent_path(); fs::exists(checkpoint / state_name))
+    run.threshold = read_state(checkpoint).threshold.value_or(usual_threshold);
   return run;
 }
 

@@ -11,6 +11,7 @@
 #include "models/language_model.hpp"
 #include "models/summary.hpp"
 #include "models/text_classifier.hpp"
+#include "train/loop/label_report.hpp"
 
 namespace capstan {
 
@@ -27,9 +28,9 @@ class RunModel {
   const LanguageModel& language_model() const;
   const MaskedLanguageModel& masked_language_model() const;
   const TextClassifier& text_classifier() const;
-  /// Tells the model what it has to know of the data before its loss is computed: the training examples of each class
-  /// for balanced class weights (none: they are not balanced), the words for a masking of whole words.
-  void prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts = {});
+  /// Tells the model what it has to know of the data before its loss is computed: the training examples of each class and
+  /// of all for balanced class weights (none: they are not balanced), the words for a masking of whole words.
+  void prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts = {}, int64_t examples = 0);
   template <class Model>
   bool is() const {
     return std::holds_alternative<std::unique_ptr<Model>>(model_);
@@ -77,7 +78,8 @@ struct SavedRun {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::vector<std::string> classes;
   std::unique_ptr<RunModel> model;
-  std::string weights;  // the file they were read from
+  std::string weights;                 // the file they were read from
+  double threshold = usual_threshold;  // multi-label: the probability from which a text has a label
 };
 
 /// `where`: a run folder (best checkpoint, else the last) or the folder of one of its checkpoints. Throws Error when

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -11,6 +12,7 @@
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "core/text/affixes.hpp"
+#include "core/text/join.hpp"
 
 namespace capstan {
 namespace {
@@ -44,7 +46,7 @@ void add_event(const nlohmann::json& event, RunRecord& run) {
                          whole(event, "peak_rss_bytes")});
   } else if (*kind == "valid") {
     run.valid.push_back({whole(event, "step"), number(event, "seconds"), number(event, "loss"), number(event, "bits"),
-                         number(event, "accuracy")});
+                         number(event, "accuracy"), number(event, "micro_f1"), number(event, "macro_f1")});
     if (const auto best = event.find("best"); best != event.end() && *best == true) run.best = run.valid.back();
   }
 }
@@ -76,25 +78,35 @@ void add_leaves(const ConfigNode& node, const std::string& path, Leaves& out) {
 
 /// By which measure all runs can be ranked: the one that each was judged by, or the loss if they differ in that.
 Monitor common_monitor(const std::vector<RunRecord>& runs) {
-  size_t validated = 0, by_accuracy = 0;
-  for (const RunRecord& run : runs) {
-    if (!run.best) continue;
-    ++validated;
-    if (run.config.train.monitor == Monitor::accuracy) ++by_accuracy;
-  }
-  if (by_accuracy == validated && validated > 0) return Monitor::accuracy;
-  if (by_accuracy > 0)
-    log_warning(fmt::format(
-        "{} of {} runs have train.monitor: accuracy, the others loss: sorted by the validation loss of each run's best "
-        "step",
-        by_accuracy, validated));
+  std::map<Monitor, size_t> judged;
+  for (const RunRecord& run : runs)
+    if (run.best) ++judged[run.config.train.monitor];
+  if (judged.size() == 1) return judged.begin()->first;
+  if (judged.empty()) return Monitor::loss;
+  std::vector<std::string> counts;
+  for (const auto& [monitor, count] : judged) counts.push_back(fmt::format("{} {}", count, enum_name(monitor)));
+  log_warning(fmt::format(
+      "the runs differ in train.monitor ({}): sorted by the validation loss of each run's best step", join(counts)));
   return Monitor::loss;
+}
+
+double measure(const ValidPoint& point, Monitor monitor) {
+  switch (monitor) {
+    case Monitor::loss:
+      return point.loss;
+    case Monitor::accuracy:
+      return -point.accuracy;
+    case Monitor::micro_f1:
+      return -point.micro_f1;
+    case Monitor::macro_f1:
+      return -point.macro_f1;
+  }
+  return NAN;
 }
 
 /// The best run has the smallest rank; what cannot be compared comes last.
 double rank(const RunRecord& run, Monitor monitor) {
-  double value = run.train_loss;
-  if (run.best) value = monitor == Monitor::accuracy ? -run.best->accuracy : run.best->loss;
+  const double value = run.best ? measure(*run.best, monitor) : run.train_loss;
   return std::isnan(value) ? INFINITY : value;
 }
 

@@ -1,6 +1,7 @@
 // The record of a run without its weights: configuration and metrics.jsonl.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -22,6 +23,7 @@ struct TrainPoint {
 struct ValidPoint {
   int64_t step = 0;
   double seconds = 0, loss = 0, bits = 0, accuracy = 0;
+  double micro_f1 = NAN, macro_f1 = NAN;  // NAN unless multi-label
 };
 
 struct RunRecord {

@@ -34,7 +34,13 @@ class Cells {
   bool programs_;
 };
 
-Row run_header(const std::vector<DifferingKey>& keys, TableStyle style) {
+/// Whether a column of F1 scores says anything.
+bool any_multi_label(const std::vector<RunRecord>& runs) {
+  return std::any_of(runs.begin(), runs.end(),
+                     [](const RunRecord& run) { return run.best && std::isfinite(run.best->micro_f1); });
+}
+
+Row run_header(const std::vector<DifferingKey>& keys, TableStyle style, bool multi_label) {
   const bool programs = style == TableStyle::programs;
   Row row{"run"};
   for (const DifferingKey& key : keys) row.push_back(programs ? key.path : key.short_name);
@@ -43,16 +49,26 @@ Row run_header(const std::vector<DifferingKey>& keys, TableStyle style) {
                               "best_step", "seconds",    "tokens_per_second", "peak_rss_mb"}
                         : Row{"step", "train loss", "valid loss", "accuracy", "at step", "time", "tok/s", "RSS MB"};
   row.insert(row.end(), names.begin(), names.end());
+  if (multi_label) {
+    const auto after = std::find(row.begin(), row.end(), programs ? "valid_accuracy" : "accuracy") + 1;
+    const Row scores = programs ? Row{"valid_micro_f1", "valid_macro_f1"} : Row{"micro-F1", "macro-F1"};
+    row.insert(after, scores.begin(), scores.end());
+  }
   return row;
 }
 
-Row run_row(const RunRecord& run, size_t index, const std::vector<DifferingKey>& keys, const Cells& cells) {
+Row run_row(const RunRecord& run, size_t index, const std::vector<DifferingKey>& keys, const Cells& cells,
+            bool multi_label) {
   Row row{run.folder};
   for (const DifferingKey& key : keys) row.push_back(key.values[index]);
   row.push_back(std::to_string(run.step));
   row.push_back(cells.number(run.train_loss, 4));
   row.push_back(run.best ? cells.number(run.best->loss, 4) : cells.none());
   row.push_back(run.best ? cells.number(run.best->accuracy, 4) : cells.none());
+  if (multi_label) {
+    row.push_back(run.best ? cells.number(run.best->micro_f1, 4) : cells.none());
+    row.push_back(run.best ? cells.number(run.best->macro_f1, 4) : cells.none());
+  }
   row.push_back(run.best ? std::to_string(run.best->step) : cells.none());
   row.push_back(cells.time(run.seconds));
   row.push_back(cells.count(run.tokens_per_second));
@@ -84,8 +100,9 @@ std::string csv_field(const std::string& text) {
 Table run_table(const std::vector<RunRecord>& runs, TableStyle style) {
   const std::vector<DifferingKey> keys = differing_keys(runs);
   const Cells cells(style);
-  Table table{run_header(keys, style)};
-  for (size_t i = 0; i < runs.size(); ++i) table.push_back(run_row(runs[i], i, keys, cells));
+  const bool multi_label = any_multi_label(runs);
+  Table table{run_header(keys, style, multi_label)};
+  for (size_t i = 0; i < runs.size(); ++i) table.push_back(run_row(runs[i], i, keys, cells, multi_label));
   return table;
 }
 
@@ -106,16 +123,21 @@ Table seed_table(const std::vector<RunRecord>& runs) {
   Table table{Row{}};
   for (const DifferingKey& key : keys) table[0].push_back(key.short_name);
   table[0].insert(table[0].end(), {"runs", validated ? "valid loss" : "train loss"});
+  const bool multi_label = validated && any_multi_label(runs);
   if (validated) table[0].push_back("accuracy");
+  if (multi_label) table[0].insert(table[0].end(), {"micro-F1", "macro-F1"});
   for (const auto& [values, members] : groups) {
-    std::vector<double> losses, accuracies;
+    std::vector<double> losses, accuracies, micro, macro;
     for (const RunRecord* const run : members) {
       losses.push_back(validated ? run->best->loss : run->train_loss);
       if (validated) accuracies.push_back(run->best->accuracy);
+      if (multi_label) micro.push_back(run->best->micro_f1);
+      if (multi_label) macro.push_back(run->best->macro_f1);
     }
     Row row = values;
     row.insert(row.end(), {std::to_string(members.size()), mean_and_deviation(losses)});
     if (validated) row.push_back(mean_and_deviation(accuracies));
+    if (multi_label) row.insert(row.end(), {mean_and_deviation(micro), mean_and_deviation(macro)});
     table.push_back(row);
   }
   return table;

@@ -179,7 +179,7 @@ TEST_CASE("compare puts the best run first, by the measure that the runs were ju
   write_run("careful", "loss", 0.4, 0.7);
   std::tie(first, said) = first_of({"compare", "runs/sure", "runs/careful"});
   CHECK(first == "runs/careful");
-  CHECK(contains(said, "1 of 2 runs have train.monitor: accuracy"));
+  CHECK(contains(said, "the runs differ in train.monitor (1 loss, 1 accuracy): sorted by the validation loss"));
 }
 
 }  // namespace
