@@ -70,6 +70,33 @@ Config model_config(const System& system) {
   return config;
 }
 
+/// Dropout in every place that has one.
+inline void drop(ModelConfig& config, double rate) {
+  config.dropout = rate;
+  for (LayerConfig& layer : config.layers) {
+    if (auto* const attention = std::get_if<AttentionConfig>(&layer.mixer)) attention->attention_dropout = rate;
+    if (auto* const gau = std::get_if<GauConfig>(&layer.mixer)) gau->attention_dropout = rate;
+    if (auto* const flash = std::get_if<FlashConfig>(&layer.mixer)) flash->attention_dropout = rate;
+  }
+}
+
+/// Two rows: a pair of a source of 5 and a target of 7 tokens; pairs of 6 + 2 and 1 + 3 tokens, and padding.
+inline Batch pair_batch(uint64_t seed = 6) {
+  const Ids tokens = random_tokens({2, 14}, seed);
+  Ids segments = Ids::zeros({2, 14}), labels({2, 14}, ignored_target);
+  const auto add = [&](int64_t row, int64_t begin, int64_t source, int64_t target, int32_t id) {
+    for (int64_t t = begin; t < begin + source + target; ++t) {
+      segments.mutable_data()[row * 14 + t] = id;
+      if (t + 1 >= begin + source)
+        labels.mutable_data()[row * 14 + t] = static_cast<int32_t>((3 * t + id) % vocabulary);
+    }
+  };
+  add(0, 0, 5, 7, 1);
+  add(1, 0, 6, 2, 1);
+  add(1, 8, 1, 3, 2);
+  return {tokens, segments, labels, Ids({2}, std::vector<int32_t>{0, 1})};
+}
+
 /// A classifier of the system with all that draws random numbers: dropout, n-grams, n-gram dropout.
 inline Built<TextClassifier> classifier_with_ngrams(const std::string& name) {
   const std::vector<System> all = systems();

@@ -22,23 +22,6 @@ std::vector<MixerCase> prefix_cases() {
   return cases;
 }
 
-/// Two rows: a pair of a source of 5 and a target of 7 tokens; pairs of 6 + 2 and 1 + 3 tokens, and padding.
-Batch pair_batch(uint64_t seed = 6) {
-  const Ids tokens = random_tokens({2, 14}, seed);
-  Ids segments = Ids::zeros({2, 14}), labels({2, 14}, ignored_target);
-  const auto add = [&](int64_t row, int64_t begin, int64_t source, int64_t target, int32_t id) {
-    for (int64_t t = begin; t < begin + source + target; ++t) {
-      segments.mutable_data()[row * 14 + t] = id;
-      if (t + 1 >= begin + source)
-        labels.mutable_data()[row * 14 + t] = static_cast<int32_t>((3 * t + id) % vocabulary);
-    }
-  };
-  add(0, 0, 5, 7, 1);
-  add(1, 0, 6, 2, 1);
-  add(1, 8, 1, 3, 2);
-  return {tokens, segments, labels, Ids({2}, std::vector<int32_t>{0, 1})};
-}
-
 Context prefix_context(const Batch& batch) {
   Context context = context_of(batch);
   context.prefixes = prefixes_of(context.segments, batch.labels);
@@ -145,27 +128,6 @@ TEST_CASE("prefix language model: prefill of the source and steps over the targe
       CHECK(relative_error(built.model->prefill(first, state), expected.rows(source - 1, source), 1) <= tolerance);
       for (int64_t t = source; t < length; ++t)
         CHECK(relative_error(built.model->step(Ids({1}, tokens[t]), state), expected.rows(t, t + 1), 1) <= tolerance);
-    }
-  }
-}
-
-TEST_CASE("pairs: every system learns them by heart") {
-  const Batch batch = pair_batch();
-  for (const System& system : systems()) {
-    for (const PrefixRule rule : {PrefixRule::causal, PrefixRule::bidirectional}) {
-      if (rule == PrefixRule::bidirectional && !prefix_obstacle(system.layer.mixer).empty()) continue;
-      INFO(system.name << ", " << enum_name(rule));
-      auto config = model_config<LanguageModelConfig>(system);
-      config.prefix = rule;
-      const auto built = language_model(config);
-      built.store->finalize();
-      const double first = descend(*built.model, *built.store, batch, 0);
-      double loss = first;
-      for (int step = 0; step < 400 && loss > first / 8; ++step) loss = descend(*built.model, *built.store, batch, 0.2);
-      CHECK(loss < first / 4);
-      const TaskLoss evaluated = built.model->loss(batch, context_of(batch));
-      CHECK(evaluated.targets == 15);
-      CHECK(evaluated.correct > 12);
     }
   }
 }

@@ -2,7 +2,7 @@
 // ignore padding, take no fresh memory, recompute exactly.
 #include "core/base/error.hpp"
 #include "core/machine/pool.hpp"
-#include "tests/models/samples.hpp"
+#include "tests/models/systems.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
@@ -137,7 +137,7 @@ TEST_CASE("recomputed blocks give the loss and the gradients of plain ones, drop
     for (const bool recompute : {false, true}) {
       auto config = small<LanguageModelConfig>(c.config);
       config.recompute = recompute;
-      config.dropout = 0.3;
+      drop(config, 0.3);
       const auto built = language_model(config);
       redraw(*built.store);
       built.store->finalize();

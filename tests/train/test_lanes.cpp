@@ -187,7 +187,7 @@ TEST_CASE("training gives the same bits on any number of threads: every system a
       data.vocabulary = vocabulary;
       const auto make = [&] {
         auto config = model_config<LanguageModelConfig>(system);
-        config.dropout = 0.2;
+        drop(config, 0.2);
         config.recompute = recompute;
         auto model = language_model(config);
         model.store->finalize();
@@ -224,7 +224,7 @@ TEST_CASE(
       auto config = model_config<LanguageModelConfig>(system);
       config.width = 72;
       config.max_length = length;
-      config.dropout = 0.2;
+      drop(config, 0.2);
       const auto model = language_model(config);
       model.store->finalize();
       Ids ids = Ids::zeros({1, length});

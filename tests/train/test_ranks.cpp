@@ -106,7 +106,7 @@ TEST_CASE("ranks and threads do not change the bits: every system as a language 
     INFO(system.name);
     const auto make = [&] {
       auto config = model_config<LanguageModelConfig>(system);
-      config.dropout = 0.2;
+      drop(config, 0.2);
       auto model = language_model(config);
       model.store->finalize();
       return model;
@@ -120,7 +120,7 @@ TEST_CASE("ranks and threads do not change the bits: recompute, micro-batches, a
   const std::vector<System> all = systems();
   const auto make = [&] {
     auto config = model_config<LanguageModelConfig>(all.front());
-    config.dropout = 0.2;
+    drop(config, 0.2);
     config.recompute = true;
     auto model = language_model(config);
     model.store->finalize();
