@@ -129,6 +129,9 @@ Ids read_ids(const SafetensorsFile& file, const std::string& name) {
   if (tensor.shape.size() != 2)
     throw Error(fmt::format("{}: {} has shape {}; expected (texts, tokens)", file.path(), name,
                             to_string(Shape(tensor.shape))));
+  for (const double value : values)
+    if (!(value >= 0 && value < 2147483647.0) || value != std::floor(value))
+      throw Error(fmt::format("{}: {} has the value {}, which is no id", file.path(), name, value));
   return Ids(Shape(tensor.shape), std::vector<int32_t>(values.begin(), values.end()));
 }
 

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 
 #include "apps/imports/import_gated.hpp"
@@ -16,11 +15,9 @@ ImportedModel import_flash_model(Import& import, const ImportHints& hints) {
   stack.positions = Positions::scaled_sinusoidal;
   take_tensor(import, "abs_pos_emb.scale", "positions.scale", {1}, model.parameters);
   if (import.has("abs_pos_emb.inv_freq")) {
-    const std::vector<double> found = import.take("abs_pos_emb.inv_freq", {width / 2}).to_doubles();
-    double largest = 0;
-    for (size_t i = 0; i < found.size(); ++i)
-      largest = std::max(
-          largest, std::abs(found[i] - std::pow(10000.0, -2 * static_cast<double>(i) / static_cast<double>(width))));
+    const double largest =
+        largest_difference(import.take("abs_pos_emb.inv_freq", {width / 2}).to_doubles(),
+                           [&](double pair) { return std::pow(10000.0, -2 * pair / static_cast<double>(width)); });
     if (largest > 1e-6)
       import.approximate(
           fmt::format("the frequencies of the position vectors are not those of base 10000, which is used instead: the "

@@ -75,11 +75,10 @@ void take_rotary(Import& import, GatedUnitConfig& config) {
   config.rotary.pairs = RotaryPairs::interleaved;
   if (config.rotary.dims == 0 || config.rotary.dims > config.key_dim)
     throw Error(fmt::format("{} rotates {} of {} features", tensor.name, config.rotary.dims, config.key_dim));
-  if (found.size() > 1 && found[1] > 0 && found[1] < 1) config.rotary.base = std::round(std::pow(found[1], -pairs));
-  double largest = 0;
-  for (size_t pair = 0; pair < found.size(); ++pair)
-    largest =
-        std::max(largest, std::abs(found[pair] - std::pow(config.rotary.base, -static_cast<double>(pair) / pairs)));
+  if (found.size() > 1) config.rotary.base = std::round(std::pow(found[1], -pairs));
+  if (!(config.rotary.base >= 2 && config.rotary.base <= 1e9)) config.rotary.base = RotaryConfig{}.base;
+  const double largest =
+      largest_difference(found, [&](double pair) { return std::pow(config.rotary.base, -pair / pairs); });
   if (largest > 1e-6)
     import.approximate(
         fmt::format("the frequencies in {} are not those of rotary positions with base {}, which are used instead: "

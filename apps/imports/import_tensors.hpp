@@ -1,6 +1,8 @@
 // The tensors of a published module, taken one by one: for the importers of apps/imports only.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <set>
 #include <string>
@@ -37,6 +39,9 @@ class Import {
     while (has(fmt::format("{}.{}.{}", list, found, name))) ++found;
     return found;
   }
+
+  /// Extents of a tensor that is there; throws Error otherwise.
+  const std::vector<int64_t>& shape(const std::string& name) const { return file_.at(prefix_ + name).shape; }
 
   /// The tensor; throws Error unless it has this shape (-1: any extent but 0).
   const FileTensor& take(const std::string& name, const std::vector<int64_t>& shape) {
@@ -76,5 +81,16 @@ class Import {
   std::string prefix_;
   std::shared_ptr<Record> record_;
 };
+
+/// The largest difference of an element from what it should be, by its index; infinite where an element is not finite.
+template <class Wanted>
+double largest_difference(const std::vector<double>& found, const Wanted& wanted) {
+  double largest = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!std::isfinite(found[i])) return INFINITY;
+    largest = std::max(largest, std::abs(found[i] - wanted(static_cast<double>(i))));
+  }
+  return largest;
+}
 
 }  // namespace capstan

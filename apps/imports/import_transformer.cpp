@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 
 #include "apps/imports/import_attention.hpp"
@@ -27,32 +26,23 @@ std::optional<TransformerNames> names_in(const Import& import) {
 /// is taken as learned positions, with the factor in the embedding.
 void take_positions(Import& import, ModelConfig& stack, ImportedTensors& tensors) {
   const int64_t width = stack.width;
-  const bool table = import.has("pos_encoder.pe");
-  if (!table) {
-    stack.positions = Positions::sinusoidal;
-    return;
-  }
-  const FileTensor* pe = nullptr;
-  try {
-    pe = &import.take("pos_encoder.pe", {-1, 1, width});
-  } catch (const Error&) {
-    pe = &import.take("pos_encoder.pe", {1, -1, width});
-  }
-  const std::vector<float> values = pe->to_floats();
-  const int64_t count = pe->size / width;
-  double largest = 0;
-  for (int64_t p = 0; p < count; ++p)
-    for (int64_t c = 0; c < width; ++c) {
-      const double angle =
-          static_cast<double>(p) * std::pow(10000.0, -static_cast<double>(c - c % 2) / static_cast<double>(width));
-      const double wanted = c % 2 == 0 ? std::sin(angle) : std::cos(angle);
-      largest = std::max(largest, std::abs(wanted - static_cast<double>(values[static_cast<size_t>(p * width + c)])));
-    }
   stack.positions = Positions::sinusoidal;
+  if (!import.has("pos_encoder.pe")) return;
+  const std::vector<int64_t>& shape = import.shape("pos_encoder.pe");
+  const bool batch_first = !shape.empty() && shape[0] == 1;  // else (positions, 1, width)
+  const FileTensor& table = import.take(
+      "pos_encoder.pe", batch_first ? std::vector<int64_t>{1, -1, width} : std::vector<int64_t>{-1, 1, width});
+  const int64_t count = table.size / width;
+  const double largest = largest_difference(table.to_doubles(), [&](double index) {
+    const double position = std::floor(index / static_cast<double>(width)),
+                 feature = index - position * static_cast<double>(width), pair = std::floor(feature / 2);
+    const double angle = position * std::pow(10000.0, -2 * pair / static_cast<double>(width));
+    return feature == 2 * pair ? std::sin(angle) : std::cos(angle);
+  });
   if (largest <= 1e-3) return;  // angles of large positions are rounded in float32
   stack.positions = Positions::learned;
   stack.max_length = count;
-  tensors["positions.weight"] = {{count, width}, values};
+  tensors["positions.weight"] = {{count, width}, table.to_floats()};
   for (float& value : tensors.at("embed.weight").values)
     value = static_cast<float>(value * std::sqrt(static_cast<double>(width)));
 }

@@ -139,11 +139,34 @@ TEST_CASE("what differs is refused, or taken with the size of the effect") {
   REQUIRE(capstan_command(words("turned.safetensors", "turned", {"--causal", "--chunk", "8", "--approximate"}),
                           &printed) == exit_done);
   CHECK(printed.find("angles differ by up to 0.25 radians") != std::string::npos);
+  // Numbers that are none are no frequencies at all.
+  turned.at("layers.0.rotary_pos_emb.freqs").values[1] = NAN;
+  turned.write(folder / "nan.safetensors");
+  CHECK(capstan_command(words("nan.safetensors", "nan", {"--causal", "--chunk", "8"})) == exit_failed);
   // A module's file has the words in its metadata.
   REQUIRE(capstan_command({"import", folder / "turned.safetensors", "--prefix", "layers.0.", "--chunk", "8",
                            "--approximate", "-o", folder / "layer.safetensors"}) == exit_done);
   CHECK(SafetensorsFile(folder / "layer.safetensors").metadata().at("approximate").find("0.25 radians") !=
         std::string::npos);
+}
+
+TEST_CASE("positions that are no sines become learned ones, with the logits of the module") {
+  const ImportFolder folder;
+  Tensors learned("public_transformer");
+  auto& table = learned.at("pos_encoder.pe");
+  for (size_t i = 0; i < table.values.size(); ++i) table.values[i] += i % 7 == 0 ? 0.5f : 0;
+  table.shape = {1, 24, 16};
+  learned.write(folder / "learned.safetensors");
+  ImportHints hints;
+  hints.causal = hints.norm_first = true;
+  hints.heads = 4;
+  hints.activation = ImportActivation::relu;
+  const ImportedModel model = import_model(SafetensorsFile(folder / "learned.safetensors"), "", hints);
+  CHECK(std::get<LanguageModelConfig>(model.config).positions == Positions::learned);
+  CHECK(std::get<LanguageModelConfig>(model.config).max_length == 24);
+  CHECK(model.parameters.at("positions.weight").shape == std::vector<int64_t>{24, 16});
+  CHECK(model.parameters.at("embed.weight").values[5] ==
+        doctest::Approx(4 * Tensors("public_transformer").at("embedding.weight").values[5]));
 }
 
 TEST_CASE("what is no model, or does not fit, is refused") {
