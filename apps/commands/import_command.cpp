@@ -118,73 +118,86 @@ int import_weights(const ImportOptions& options) {
   return exit_done;
 }
 
+constexpr const char* known_modules =
+    "Known modules: AFT_FULL (fc_q, fc_k, fc_v, position_biases), AFTLocal (query, key, value, output, pos_bias), "
+    "AFTFull, AFTLocal and AFTSimple (to_q, to_k, to_v, project, wbias), Fastformer's FastSelfAttention (query, "
+    "query_att, key, key_att, transform), alone or as self with output.dense, and its layer (attention, intermediate, "
+    "output), FLASH-pytorch's GAU and FLASH (to_hidden, to_qk, offsetscale or qk_offset_scale), torch.nn's "
+    "MultiheadAttention (in_proj_weight, out_proj) and TransformerEncoderLayer (self_attn, linear1, linear2, norm1, "
+    "norm2). The file is for train.init_from of a model with the printed configuration.\n"
+    "Known models, for --run: FLASHTransformer (token_emb, layers, to_logits), Fastformer's classifier "
+    "(word_embedding, fastformer_model), GAU-alpha (gau_alpha, cls), TransformerModel of PyTorch's tutorials "
+    "(embedding, transformer_encoder, linear).\n"
+    "For example:  capstan import aft.safetensors --prefix encoder.aft. --into blocks.0.mixer -o mixer.safetensors\n"
+    "              capstan import flash.safetensors --run runs/flash --causal --chunk 256";
+
+/// What is written, and where.
+void add_output_options(CommandParser& command, ImportOptions& options) {
+  command.add_option("-o,--output", options.output, "safetensors file to write")->type_name("FILE");
+  command.add_option(
+      "--into", options.into,
+      "the mixer of the model that gets the weights, such as blocks.0.mixer; for modules with norms, the "
+      "block, such as blocks.0");
+  command
+      .add_option("--run", options.run,
+                  "for whole models: the run folder to make, for generate, predict, eval and train.init_from")
+      ->type_name("FOLDER");
+  command
+      .add_option("--tokenizer", options.tokenizer,
+                  "with --run: tokenizer.json of another run, or a SentencePiece .model file; without, texts are ids "
+                  "with blanks between them")
+      ->type_name("FILE");
+  command.add_option("--classes", options.classes, "with --run: names of the classes, one per line; without, numbers")
+      ->type_name("FILE");
+  add_config_options(command, options.config);
+  command
+      .add_option(
+          "--verify", options.verify,
+          "safetensors file with an input x of the module and its output y, or, with --run, tokens and logits: refuse "
+          "to write anything unless they are met to 1e-5")
+      ->type_name("FILE");
+  command.add_flag("--approximate", options.hints.approximate,
+                   "accept what cannot be computed exactly; the size of the effect is printed and recorded");
+}
+
+/// What the file does not say.
+void add_hint_options(CommandParser& command, ImportOptions& options) {
+  ImportHints& hints = options.hints;
+  const auto number = [&](const std::string& name, int64_t& value, const std::string& help) {
+    command.add_option(name, value, help)->check(number_check(length_from(1)));
+  };
+  command.add_flag("--causal", hints.causal,
+                   "tokens do not see later ones: for --verify, and with --run for a language model");
+  number("--window", hints.window, "for AFTLocal, if the file does not contain it: its window");
+  number("--length", hints.length, "for GAU, causal or with --laplace: the length of the texts it was trained on");
+  number("--chunk", hints.chunk, "for FLASH: its group_size");
+  number("--heads", hints.heads, "for MultiheadAttention and TransformerEncoderLayer: the number of heads");
+  command.add_option("--mask-token", options.mask_token, "for masked models: id of the token that hides others")
+      ->check(number_check(at_least(0)));
+  command.add_option("--norm-eps", options.norm_eps, "eps of LayerNorm, unless it is the module's usual one")
+      ->check(number_check(greater(0)));
+  command.add_option("--activation", options.activation, "for TransformerEncoderLayer: relu or gelu");
+  command.add_flag("--norm-first", hints.norm_first, "for TransformerEncoderLayer: it was made with norm_first");
+  command.add_flag("--shift-tokens", hints.shift_tokens, "for FLASH: it was made with shift_tokens");
+  command.add_flag("--laplace", hints.laplace, "for GAU and FLASH modules that use laplace_attn_fn");
+}
+
 }  // namespace
 
 void add_import_command(CommandParser& cli, const Choose& choose) {
-  CommandParser* const command =
-      cli.add_subcommand("import", "Convert the weights of a published PyTorch module to those of a Capstan mixer");
+  CommandParser* const command = cli.add_subcommand(
+      "import", "Convert the weights of a published PyTorch module or model to those of a Capstan mixer, block or run");
   const auto options = std::make_shared<ImportOptions>();
   command->add_option("file", options->file, "safetensors file with the module's state dict")
       ->required()
       ->type_name("FILE");
-  command->add_option("-o,--output", options->output, "safetensors file to write")->type_name("FILE");
-  command
-      ->add_option("--run", options->run,
-                   "for whole models: the run folder to make, for generate, predict, eval and train.init_from")
-      ->type_name("FOLDER");
-  command
-      ->add_option("--tokenizer", options->tokenizer,
-                   "with --run: tokenizer.json of another run, or a SentencePiece .model file; without, texts are ids "
-                   "with blanks between them")
-      ->type_name("FILE");
-  command->add_option("--classes", options->classes, "with --run: names of the classes, one per line; without, numbers")
-      ->type_name("FILE");
-  add_config_options(*command, options->config);
   command->add_option("--prefix", options->prefix, "prefix of the module's names in the file, such as encoder.aft.");
-  command->add_option(
-      "--into", options->into,
-      "the mixer of the model that gets the weights, such as blocks.0.mixer; for modules with norms, the "
-      "block, such as blocks.0");
-  command
-      ->add_option(
-          "--verify", options->verify,
-          "safetensors file with an input x of the module and its output y, or, with --run, tokens and logits: refuse "
-          "to write anything unless they are met to 1e-5")
-      ->type_name("FILE");
-  command->add_flag("--causal", options->hints.causal,
-                    "tokens do not see later ones: for --verify, and with --run for a language model");
-  command->add_flag("--approximate", options->hints.approximate,
-                    "accept what cannot be computed exactly; the size of the effect is printed and recorded");
-  const auto number = [&](const std::string& name, int64_t& value, const std::string& help) {
-    command->add_option(name, value, help)->check(number_check(length_from(1)));
-  };
-  number("--window", options->hints.window, "for AFTLocal, if the file does not contain it: its window");
-  number("--length", options->hints.length, "for GAU: the length of the texts it was trained on");
-  number("--chunk", options->hints.chunk, "for FLASH: its group_size");
-  number("--heads", options->hints.heads, "for MultiheadAttention and TransformerEncoderLayer: the number of heads");
-  command->add_option("--mask-token", options->mask_token, "for masked models: id of the token that hides others")
-      ->check(number_check(at_least(0)));
-  command->add_option("--norm-eps", options->norm_eps, "eps of LayerNorm, unless it is the module's usual one")
-      ->check(number_check(greater(0)));
-  command->add_option("--activation", options->activation, "for TransformerEncoderLayer: relu or gelu");
-  command->add_flag("--norm-first", options->hints.norm_first,
-                    "for TransformerEncoderLayer: it was made with norm_first");
-  command->add_flag("--shift-tokens", options->hints.shift_tokens, "for FLASH: it was made with shift_tokens");
-  command->add_flag("--laplace", options->hints.laplace, "for GAU and FLASH modules that use laplace_attn_fn");
-  command->on_stray_argument(
-      [](const std::string& argument) { return fmt::format("the file to write is given with --output {}", argument); });
-  command->footer(
-      "Known modules: AFT_FULL (fc_q, fc_k, fc_v, position_biases), AFTLocal (query, key, value, output, pos_bias), "
-      "AFTFull, AFTLocal and AFTSimple (to_q, to_k, to_v, project, wbias), Fastformer's FastSelfAttention (query, "
-      "query_att, key, key_att, transform), alone or as self with output.dense, FLASH-pytorch's GAU and FLASH "
-      "(to_hidden, "
-      "to_qk, offsetscale or qk_offset_scale), torch.nn's MultiheadAttention (in_proj_weight, out_proj) and "
-      "TransformerEncoderLayer (self_attn, linear1, linear2, norm1, norm2), Fastformer's layer (attention, "
-      "intermediate, output). Known models, for --run: FLASHTransformer (token_emb, layers, to_logits), Fastformer's "
-      "classifier (word_embedding, fastformer_model), GAU-alpha (gau_alpha, cls), TransformerModel of PyTorch's "
-      "tutorials (embedding, transformer_encoder, linear).\n"
-      "The file is for train.init_from of a model with the printed configuration.\n"
-      "For example:  capstan import aft.safetensors --prefix encoder.aft. --into blocks.0.mixer -o mixer.safetensors");
+  add_output_options(*command, *options);
+  add_hint_options(*command, *options);
+  command->on_stray_argument([](const std::string& argument) {
+    return fmt::format("the file to write is given with --output {}, a folder with --run {}", argument, argument);
+  });
+  command->footer(known_modules);
   command->callback([options, choose] { choose([options] { return import_weights(*options); }); });
 }
 

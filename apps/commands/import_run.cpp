@@ -208,8 +208,9 @@ void import_run(const ImportRunOptions& options) {
   const Ancestor origin{printable_line((unknown ? fs::path(options.file) : whole).string()),
                         hash_hex(read_file(options.file)), -1, note};
   save(folder, config, *tokenizer, classes, origin, model);
-  std::cout << fmt::format("{} of {} parameters, written to {}; tokenizer: {}\n", imported.source, model.params().count(),
-                           folder.string(), identity_of(*tokenizer));
+  std::cout << fmt::format("{} of {} parameters, written to {}; tokenizer: {}\n", imported.source,
+                           model.params().count(), folder.string(), identity_of(*tokenizer));
+  std::cout << fmt::format("To train it further, set train.init_from: {} in a run of another name.\n", folder.string());
   for (const std::string& line : imported.notes) std::cout << "note: " << line << "\n";
   for (const std::string& line : imported.approximations) std::cout << "approximate: " << line << "\n";
 }
