@@ -117,9 +117,10 @@ int train_run(const RunConfig& config, const TrainRunOptions& options, Communica
   inputs.ranks = &ranks;
   inputs.preamble = preamble(config, data, model);
   inputs.warnings = warnings(config, data);
-  // A model of an earlier version lacks the keys that were added since: they have their defaults.
-  inputs.renewed = [](const std::string& name, const std::string& saved) {
-    return name == "model" ? to_yaml(load_config_text<TaskConfig>(saved, "the model of the checkpoint")) : saved;
+  // What an earlier version saved lacks the keys that were added since: they have their defaults.
+  inputs.renewed = [&](const std::string& name, const std::string& saved) {
+    if (name == "model") return to_yaml(load_config_text<TaskConfig>(saved, "the model of the checkpoint"));
+    return name == "data" ? renewed_identity(config.data, saved, data.identity()) : saved;
   };
   if (!config.train.init_from.empty())
     inputs.warm_start = [&](const RunParts& parts) {

@@ -1,6 +1,7 @@
 #include "data/batches/data_source.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 #include "core/base/error.hpp"
 
@@ -50,6 +51,28 @@ std::string source_identity(const Settings& settings, const std::vector<std::str
     if (counts) text += key + ": " + value + "\n";
   }
   return text + more + "fingerprint of the content: " + fingerprint + "\n";
+}
+
+std::string renewed_identity(const std::string& saved, const std::string& now, const Settings& defaults) {
+  const auto key_of = [](const std::string& line) { return line.substr(0, line.find(": ")); };
+  std::vector<std::string> left;  // lines of `saved`
+  std::istringstream saved_lines(saved), now_lines(now);
+  for (std::string line; std::getline(saved_lines, line);) left.push_back(line);
+  std::string text;
+  for (std::string line; std::getline(now_lines, line);) {
+    const std::string key = key_of(line);
+    const auto same = std::find_if(left.begin(), left.end(), [&](const std::string& l) { return key_of(l) == key; });
+    const auto standard =
+        std::find_if(defaults.begin(), defaults.end(), [&](const auto& setting) { return setting.first == key; });
+    if (same != left.end()) {
+      text += *same + "\n";
+      left.erase(same);
+    } else if (standard != defaults.end()) {
+      text += key + ": " + standard->second + "\n";
+    }
+  }
+  for (const std::string& line : left) text += line + "\n";
+  return text;
 }
 
 }  // namespace capstan

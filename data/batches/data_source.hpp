@@ -126,5 +126,8 @@ class DataSource {
 /// fingerprint. Where files are is no part of it, and neither is what the fingerprint of their content covers.
 std::string source_identity(const Settings& settings, const std::vector<std::string>& without,
                             const std::string& fingerprint, const std::string& more = "");
+/// An identity that an earlier version saved, as this one would have: settings that it did not know have the values of
+/// `defaults`. `now`: an identity of this version, for the order of the lines.
+std::string renewed_identity(const std::string& saved, const std::string& now, const Settings& defaults);
 
 }  // namespace capstan

@@ -43,9 +43,10 @@ std::vector<int64_t> weighted_draws(const std::vector<double>& weights, int64_t 
 void validate(const AssociativeRecallConfig& c, Problems& problems) {
   if (c.length % 2 != 0)
     problems.add("length", fmt::format("{} is odd, but questions are at every other position", c.length));
-  if (c.pairs > c.length / 4)
-    problems.add("pairs",
-                 fmt::format("{} pairs and their questions need a length of at least {}", c.pairs, 4 * c.pairs));
+  if (c.pairs > c.length / 2 / (c.passes + 1))
+    problems.add("pairs", fmt::format("{} pairs, listed {}, and their questions need a length of at least {}", c.pairs,
+                                      c.passes == 1 ? std::string("once") : fmt::format("{} times", c.passes),
+                                      2 * c.pairs * (c.passes + 1)));
   if (c.vocabulary <= c.length)
     problems.add("vocabulary", fmt::format("must be more than the length ({}), got {}", c.length, c.vocabulary));
 }
@@ -54,7 +55,7 @@ AssociativeRecall::AssociativeRecall(const AssociativeRecallConfig& config) : co
   ProblemText problems("associative-recall");
   validate(config, problems);
   if (!problems.text().empty()) throw ConfigError(problems.text());
-  for (int64_t slot = 0; slot < config.length / 2 - config.pairs; ++slot)
+  for (int64_t slot = 0; slot < config.length / 2 - config.pairs * config.passes; ++slot)
     slot_weights_.push_back(std::pow(static_cast<double>(slot + 1), config.power - 1));
 }
 
@@ -69,10 +70,18 @@ RecallExample AssociativeRecall::example(std::string_view split, int64_t index) 
   const auto length = static_cast<size_t>(config_.length);
   RecallExample example{std::vector<int32_t>(length, 0), std::vector<int32_t>(length, ignored_target)};
   for (size_t i = 0; i < keys.size(); ++i) {
-    const auto question = static_cast<size_t>(2 * (pairs + slots[i]));
-    example.tokens[2 * i] = example.tokens[question] = keys[i];
-    example.tokens[2 * i + 1] = example.labels[question] = values[i];
+    const auto question = static_cast<size_t>(2 * (pairs * config_.passes + slots[i]));
+    example.tokens[question] = keys[i];
+    example.labels[question] = values[i];
+    for (size_t pass = 0; pass < static_cast<size_t>(config_.passes); ++pass) {
+      const size_t place = 2 * (pass * keys.size() + i);
+      example.tokens[place] = keys[i];
+      example.tokens[place + 1] = values[i];
+    }
   }
+  if (config_.random_filler)
+    for (int32_t& token : example.tokens)
+      if (token == 0) token = static_cast<int32_t>(random.below(static_cast<uint64_t>(config_.vocabulary)));
   return example;
 }
 

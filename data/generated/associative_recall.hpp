@@ -22,6 +22,8 @@ struct AssociativeRecallConfig {
   int64_t vocabulary = 8192;
   int64_t length = 64;
   int64_t pairs = 4;
+  int64_t passes = 1;
+  bool random_filler = false;
   int64_t train = 100000, valid = 3000, test = 3000;
   double power = 0.01;
   int64_t seed = 0;
@@ -33,6 +35,10 @@ void describe(Fields& f, AssociativeRecallConfig& c) {
     "must be greater than length");
   f("length", c.length, between(4, 16777216), "number of tokens per sequence; must be even and at least 4 * pairs");
   f("pairs", c.pairs, length_from(1), "number of key-value pairs per sequence");
+  f("passes", c.passes, length_from(1),
+    "how often the pairs are listed, one list after the other, before the questions");
+  f("random_filler", c.random_filler, any(),
+    "put random tokens of the whole vocabulary in place of the filler; some of them look like keys and values");
   f("train", c.train, size_from(1), "number of training sequences");
   f("valid", c.valid, size_from(1), "number of validation sequences");
   f("test", c.test, size_from(0), "number of test sequences");
@@ -49,10 +55,11 @@ struct RecallExample {
   std::vector<int32_t> tokens, labels;
 };
 
-/// Makes the sequences. With D pairs, N tokens and V the vocabulary: keys are distinct ids of [1, V/2), values of
-/// [V/2, V), uniform; the first 2D tokens are k_1 v_1 ... k_D v_D. The slots are the places 2D, 2D + 2, ..., N - 2; D
-/// of them are drawn without replacement, slot g = 0, 1, ... with probability proportional to (g + 1)^(power - 1), and
-/// the i-th one drawn gets k_i and asks for v_i. Everything else is 0.
+/// Makes the sequences. With D pairs, P passes, N tokens and V the vocabulary: keys are distinct ids of [1, V/2), values
+/// of [V/2, V), uniform; the first 2DP tokens are P times k_1 v_1 ... k_D v_D (several passes: Arora et al. 2024, "Just
+/// read twice", arXiv 2407.05483). The slots are the places 2DP, 2DP + 2, ..., N - 2; D of them are drawn without
+/// replacement, slot g = 0, 1, ... with probability proportional to (g + 1)^(power - 1), and the i-th one drawn gets k_i
+/// and asks for v_i. Everything else is 0, or with random_filler uniform in [0, V).
 class AssociativeRecall {
  public:
   /// Throws ConfigError for a configuration that contradicts itself.

@@ -41,6 +41,12 @@ DataReport check_source(const SourceConfig& config, const SourceInputs& inputs) 
   return std::visit([&](const auto& source) { return check_source(source, inputs); }, config);
 }
 
+std::string renewed_identity(const SourceConfig& config, const std::string& saved, const std::string& now) {
+  const Settings defaults =
+      std::visit([](const auto& source) { return settings_of(std::decay_t<decltype(source)>{}); }, config);
+  return renewed_identity(saved, now, defaults);
+}
+
 std::unique_ptr<DataSource> open_source(const SourceConfig& config, const SourceInputs& inputs) {
   return std::visit([&](const auto& source) { return make_source(source, inputs); }, config);
 }

@@ -19,6 +19,7 @@ inline std::vector<EnumName<NormPlacement>> enum_names(NormPlacement) {
 /// One kind of block, used `repeat` times in a row.
 struct LayerConfig {
   MixerConfig mixer;
+  int64_t short_conv = 0;  // taps; 0: none
   FeedForwardConfig feed_forward;
   NormConfig norm;
   NormPlacement norm_placement = NormPlacement::pre;
@@ -28,6 +29,9 @@ struct LayerConfig {
 template <class Fields>
 void describe(Fields& f, LayerConfig& c) {
   f("mixer", c.mixer, any(), "how tokens exchange information");
+  f("short_conv", c.short_conv, between(0, 64),
+    "tokens that a convolution in front of the mixer sees: each channel of a token is added to a weighted sum of itself "
+    "and of those before it in the document; 4 is usual; 0 = no convolution");
   f("feed_forward", c.feed_forward, any(), "the network after the mixer");
   f("norm", c.norm, any(), "normalisation of the mixer and of the feed-forward network");
   f("norm_placement", c.norm_placement, any(), "pre: x + f(norm(x)); post: norm(x + f(x))");
@@ -39,7 +43,8 @@ void describe(Fields& f, LayerConfig& c) {
 namespace capstan::CAPSTAN_PRECISION {
 
 /// (B, T, D) -> (B, T, D).  pre: x + drop(mixer(norm(x))), then x + drop(feed_forward(norm(x))); post: the norm is
-/// taken of the sum instead. Parameters mixer_norm, mixer, feed_forward_norm, feed_forward.
+/// taken of the sum instead. Parameters mixer_norm, mixer, feed_forward_norm, feed_forward, and with short_conv those of
+/// nn/mixers/short_conv.hpp.
 class Block {
  public:
   Block(const Scope& scope, const MixerShape& shape, const LayerConfig& config, double dropout);

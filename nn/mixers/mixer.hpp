@@ -25,7 +25,7 @@ class MixerState {
 
   /// What steps multiply with; the states of a model share one.
   DecodeContext& decode() const { return *decode_; }
-  void share(std::shared_ptr<DecodeContext> decode) { decode_ = std::move(decode); }
+  virtual void share(std::shared_ptr<DecodeContext> decode) { decode_ = std::move(decode); }
 
  private:
   std::shared_ptr<DecodeContext> decode_ = std::make_shared<DecodeContext>();

@@ -83,6 +83,40 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("pairs that are listed several times, and random tokens in place of the filler") {
+  AssociativeRecallConfig config = small_config();
+  config.pairs = 4;
+  config.passes = 3;
+  AssociativeRecallConfig filled = config;
+  filled.random_filler = true;
+  const AssociativeRecall recall(config), with_filler(filled);
+  std::set<int32_t> fillers;
+  for (int64_t index = 0; index < 200; ++index) {
+    const RecallExample example = recall.example("train", index), other = with_filler.example("train", index);
+    AssociativeRecallConfig last_pass = config;  // the last list and what follows is a sequence of one pass
+    last_pass.length -= 2 * 2 * config.pairs;
+    const auto begin = static_cast<std::ptrdiff_t>(2 * 2 * config.pairs);
+    check_example(last_pass, {{example.tokens.begin() + begin, example.tokens.end()},
+                              {example.labels.begin() + begin, example.labels.end()}});
+    for (size_t t = 0; t < static_cast<size_t>(begin); ++t) {
+      CHECK(example.tokens[t] == example.tokens[t + static_cast<size_t>(2 * config.pairs)]);
+      CHECK(example.labels[t] == ignored_target);
+    }
+    CHECK(other.labels == example.labels);
+    for (size_t t = 0; t < example.tokens.size(); ++t) {
+      if (example.tokens[t] != 0) {
+        CHECK(other.tokens[t] == example.tokens[t]);
+      } else {
+        CHECK(other.tokens[t] < config.vocabulary);
+        fillers.insert(other.tokens[t]);
+      }
+    }
+  }
+  CHECK(fillers.size() == static_cast<size_t>(config.vocabulary));  // the whole vocabulary
+  config.passes = 5;
+  CHECK_THROWS_WITH_AS(AssociativeRecall{config}, doctest::Contains("4 pairs, listed 5 times"), ConfigError);
+}
+
 TEST_CASE(
     "slots follow the power law: the first pair's question stands in slot g with a chance like (g + 1)^(power - 1)") {
   for (const double power : {0.01, 0.5, 1.0}) {
@@ -168,8 +202,7 @@ TEST_CASE("a configuration of associative recall that contradicts itself is refu
   for (const auto& [change, says] : std::vector<std::pair<void (*)(AssociativeRecallConfig&), const char*>>{
            {[](AssociativeRecallConfig& c) { c.length = 41; }, "length: 41 is odd"},
            {[](AssociativeRecallConfig& c) { c.pairs = 11; },
-            "pairs: 11 pairs and their questions need a length of at "
-            "least 44"},
+            "pairs: 11 pairs, listed once, and their questions need a length of at least 44"},
            {[](AssociativeRecallConfig& c) { c.vocabulary = 40; },
             "vocabulary: must be more than the length (40), got 40"}}) {
     AssociativeRecallConfig config = small_config();

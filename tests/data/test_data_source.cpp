@@ -1,5 +1,6 @@
 // What every source of data tells a run, through the one interface.
 #include <algorithm>
+#include <cstring>
 
 #include "core/base/error.hpp"
 #include "data/sources/data_config.hpp"
@@ -44,7 +45,7 @@ std::vector<SourceConfig> sources(const TemporaryFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("sources: identities are those that checkpoints hold, byte for byte") {
+TEST_CASE("sources: identities that checkpoints of earlier versions hold are those of the same data today") {
   const TemporaryFolder folder;
   const std::vector<std::string> identities = {
       R"(sequence_length: 4
@@ -99,7 +100,10 @@ fingerprint of the content: cd3991bcffec24cce83a711cf9035b7d
 )"};
   const std::vector<SourceConfig> all = sources(folder);
   REQUIRE(all.size() == identities.size());
-  for (size_t i = 0; i < all.size(); ++i) CHECK(open_source(all[i], inputs())->identity() == identities[i]);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::string now = open_source(all[i], inputs())->identity();
+    CHECK(renewed_identity(all[i], identities[i], now) == now);
+  }
 }
 
 TEST_CASE("sources: lines for the log") {
@@ -207,4 +211,20 @@ TEST_CASE("sources: tokenizer and classes of an earlier run") {
 TEST_CASE("sources: the types that suit a model") {
   CHECK(source_types(true) == "labelled or listops");
   CHECK(source_types(false) == "text or pairs or associative-recall");
+}
+
+TEST_CASE("the identity of data that an earlier version saved: keys that are new since have their defaults") {
+  AssociativeRecallConfig config;
+  config.vocabulary = 256;
+  const auto identity = [&] { return open_source(config, inputs())->identity(); };
+  const std::string now = identity();
+  std::string before = now;
+  for (const char* const line : {"passes: 1\n", "random_filler: false\n"})
+    before.erase(before.find(line), std::strlen(line));
+  CHECK(before != now);
+  CHECK(renewed_identity(config, before, now) == now);
+  CHECK(renewed_identity(config, now, now) == now);
+  config.passes = 2;  // not what the run was begun with
+  CHECK(renewed_identity(config, before, identity()) != identity());
+  CHECK(renewed_identity(config, before + "unknown: 1\n", now) == now + "unknown: 1\n");
 }

@@ -52,7 +52,7 @@ TEST_CASE("every field is described once, with help and a default inside its lim
   CHECK(described_fields<TextSourceConfig>() == 18);
   CHECK(described_fields<LabelledSourceConfig>() == 21);
   CHECK(described_fields<ListOpsConfig>() == 9);
-  CHECK(described_fields<AssociativeRecallConfig>() == 8);
+  CHECK(described_fields<AssociativeRecallConfig>() == 10);
   CHECK(described_fields<BatchConfig>() == 2);
   CHECK(described_fields<ByteTokenizerConfig>() == 0);
   CHECK(described_fields<CharTokenizerConfig>() == 2);

@@ -73,6 +73,17 @@ TEST_CASE("decode equals forward with n-grams in the embedding, past a prompt sh
   }
 }
 
+TEST_CASE("decode equals forward with short convolutions in front of the mixers") {
+  for (const MixerCase& c : mixer_cases()) {
+    auto config = small<LanguageModelConfig>(c.config);
+    for (LayerConfig& layer : config.layers) layer.short_conv = 4;
+    const auto built = language_model(config);
+    redraw(*built.store);
+    built.store->finalize();
+    check_decode(c.name + " with short convolutions", *built.model);
+  }
+}
+
 TEST_CASE("decode equals forward after some training, pre- and post-norm") {
   for (const NormPlacement placement : {NormPlacement::pre, NormPlacement::post}) {
     for (const MixerCase& c : mixer_cases()) {

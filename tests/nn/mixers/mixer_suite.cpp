@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "nn/mixers/short_conv.hpp"
+
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
@@ -49,7 +51,7 @@ std::set<int64_t> splits(int64_t boundary, int64_t end) {
 
 void check_decode_equals_forward(const MixerCase& c) {
   const int64_t end = c.boundary > 0 ? std::min(length, 3 * c.boundary + 5) : 61;
-  const auto built = built_mixer(c.config, /*causal=*/true, c.any_length ? 11 : end);
+  const auto built = built_mixer(c, /*causal=*/true, c.any_length ? 11 : end);
   const Array x = normal_array({batch, end, width}, 8);
   const Array y = forward(*built.module, x, Segments::full(batch, end));
   const auto state = built.module->make_state(batch);
@@ -61,7 +63,7 @@ void check_decode_equals_forward(const MixerCase& c) {
 }
 
 void check_states(const MixerCase& c) {
-  const auto built = built_mixer(c.config, true, 45);
+  const auto built = built_mixer(c, true, 45);
   const Array x = normal_array({batch, 45, width}, 9);
   Array changed = normal_array(x.shape(), 10, 3);
   std::copy_n(x.data() + 45 * width, 45 * width, changed.mutable_data() + 45 * width);  // only row 1 is the same
@@ -78,9 +80,9 @@ void check_states(const MixerCase& c) {
 }
 
 void check_decode_refusals(const MixerCase& c) {
-  const auto bidirectional = built_mixer(c.config, /*causal=*/false, 8);
+  const auto bidirectional = built_mixer(c, /*causal=*/false, 8);
   CHECK_THROWS_AS(bidirectional.module->make_state(1), std::logic_error);
-  const auto built = built_mixer(c.config, true, 8);
+  const auto built = built_mixer(c, true, 8);
   const auto state = built.module->make_state(2);
   CHECK_THROWS_AS(built.module->prefill(zeros({3, 4, width}), *state), std::invalid_argument);
   CHECK_THROWS_AS(built.module->prefill(zeros({2, width}), *state), std::invalid_argument);
@@ -97,7 +99,7 @@ void check_decode_refusals(const MixerCase& c) {
 void check_limit(const MixerCase& c) {
   const int64_t longest = 9;
   const Array x = normal_array({batch, longest + 1, width}, 13);
-  const auto built = built_mixer(c.config, true, longest);
+  const auto built = built_mixer(c, true, longest);
   const auto state = built.module->make_state(batch);
   CHECK_THROWS_AS(built.module->prefill(Var(x), *state), std::invalid_argument);
   CHECK_THROWS_AS(forward(*built.module, x, Segments::full(batch, longest + 1)), std::invalid_argument);
@@ -110,8 +112,14 @@ void check_limit(const MixerCase& c) {
 }  // namespace
 
 Built<Mixer> built_mixer(const MixerConfig& config, bool causal, int64_t max_length) {
+  return built_mixer(MixerCase{"", config}, causal, max_length);
+}
+
+Built<Mixer> built_mixer(const MixerCase& c, bool causal, int64_t max_length) {
   Built<Mixer> built;
-  built.module = make_mixer(Scope(*built.store, 1), {width, max_length, causal, 1}, config);
+  const Scope scope(*built.store, 1);
+  built.module = make_mixer(scope, {width, max_length, causal, 1}, c.config);
+  if (c.short_conv > 0) built.module = std::make_unique<ShortConv>(scope, width, c.short_conv, std::move(built.module));
   redraw(*built.store);
   return built;
 }
@@ -146,7 +154,7 @@ Array tokens(const Array& x, int64_t begin, int64_t end) {
 void check_causality(const MixerCase& c) {
   const Array x = normal_array({1, length, width}, 3);
   const Segments all = Segments::full(1, length);
-  const auto built = built_mixer(c.config, true, length);
+  const auto built = built_mixer(c, true, length);
   for (const int count : {1, 2}) {
     const Threads threads_used(count);
     const Array y = forward(*built.module, x, all);
@@ -168,7 +176,7 @@ void check_padding(const MixerCase& c) {
   const int64_t valid = 90;
   const Array alone = normal_array({1, valid, width}, 4);
   for (const bool causal : {true, false}) {
-    const auto built = built_mixer(c.config, causal, length);
+    const auto built = built_mixer(c, causal, length);
     for (const int count : {1, 2}) {
       const Threads threads_used(count);
       const Array y = forward(*built.module, alone, Segments::full(1, valid));
@@ -192,7 +200,7 @@ void check_extreme_inputs(const MixerCase& c) {
   for (const bool causal : {true, false}) {
     for (const double factor : {30, 3000}) {
       INFO(c.name << ", causal " << causal << ", factor " << factor);
-      const auto built = built_mixer(c.config, causal, 70);
+      const auto built = built_mixer(c, causal, 70);
       const Var x = Var::leaf(normal_array({4, 70, width}, 8, factor));
       TapeScope scope;
       const Var y = built.module->forward(x, {segments});
@@ -211,10 +219,10 @@ void check_lengths(const MixerCase& c) {
   for (int64_t t = 0; t < ids.size(); ++t) ids.mutable_data()[t] = static_cast<int32_t>(1 + t / longest);
   for (const bool causal : {true, false}) {
     INFO(c.name << ", causal " << causal);
-    const auto built = built_mixer(c.config, causal, longest);
+    const auto built = built_mixer(c, causal, longest);
     const Array y = forward(*built.module, x, Segments::full(3, longest));
     if (c.any_length) {
-      const auto trained_short = built_mixer(c.config, causal, 16);
+      const auto trained_short = built_mixer(c, causal, 16);
       CHECK(identical(forward(*trained_short.module, x, Segments::full(3, longest)), y));
     }
     // Documents in one row of three times the length give what each gives alone.
@@ -232,7 +240,7 @@ void check_blind_tokens(const MixerCase& c) {
   for (const bool causal : {true, false}) {
     for (const Segments& segments : {some, nothing}) {
       INFO(c.name << ", causal " << causal << ", visible tokens " << segments.valid());
-      const auto built = built_mixer(c.config, causal, 70);
+      const auto built = built_mixer(c, causal, 70);
       const Var x = Var::leaf(normal_array({4, 70, width}, 8, 3));
       TapeScope scope({/*checked=*/true});
       const Var y = built.module->forward(x, {segments});
@@ -253,7 +261,7 @@ void check_blind_tokens(const MixerCase& c) {
 void check_shapes(const MixerCase& c) {
   for (const bool causal : {true, false}) {
     INFO(c.name << ", causal " << causal);
-    const auto built = built_mixer(c.config, causal, 8);
+    const auto built = built_mixer(c, causal, 8);
     for (const auto& [rows, tokens_each] : {std::pair<int64_t, int64_t>{0, 5}, {2, 0}}) {
       const Var x = Var::leaf(Array(Shape{rows, tokens_each, width}));
       TapeScope scope;

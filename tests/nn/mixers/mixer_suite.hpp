@@ -30,6 +30,7 @@ struct MixerCase {
   int64_t boundary = 0;  // window or chunk: prefills end at its multiples and one token to both sides; 0: it has none
   bool any_length = true;
   bool exact_causality = true;  // earlier outputs keep every bit when later tokens change
+  int64_t short_conv = 0;       // taps of a convolution in front; 0: none
 };
 
 /// A module with the store it lives in.
@@ -41,6 +42,7 @@ struct Built {
 
 /// With weights of sigma 0.5.
 Built<Mixer> built_mixer(const MixerConfig& config, bool causal, int64_t max_length);
+Built<Mixer> built_mixer(const MixerCase& c, bool causal, int64_t max_length);
 
 Array forward(const Mixer& mixer, const Array& x, const Segments& segments);
 
