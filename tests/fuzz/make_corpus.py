@@ -70,6 +70,39 @@ put("import", "gau", b"2" + tensors({**gated, "offsetscale.gamma": [2, w], "offs
 put("import", "flash", b"2" + tensors({**gated, "qk_offset_scale.gamma": [4, w], "qk_offset_scale.beta": [4, w],
                                       "rotary_pos_emb.freqs": [2]}))
 
+
+def linear(name, out, width):
+    return {f"{name}.weight": [out, width], f"{name}.bias": [out]}
+
+
+def norm(name):
+    return linear(name, w, w) | {f"{name}.weight": [w]}
+
+
+def below(prefix, entries):
+    return {f"{prefix}.{name}": shape for name, shape in entries.items()}
+
+
+flash = {**gated, "qk_offset_scale.gamma": [4, w], "qk_offset_scale.beta": [4, w], "rotary_pos_emb.freqs": [2]}
+put("import_model", "flash", b"3" + tensors({"token_emb.weight": [5, w], "abs_pos_emb.scale": [1], "abs_pos_emb.inv_freq": [2],
+                                             **below("layers.0", flash), **norm("to_logits.0"), **linear("to_logits.1", 5, w)}))
+layer = {**below("attention.self", fast), **linear("attention.output.dense", w, w), **norm("attention.output.LayerNorm"),
+         **linear("intermediate.dense", 6, w), "output.dense.weight": [w, 6], "output.dense.bias": [w], **norm("output.LayerNorm")}
+put("import_model", "fastformer", b"2" + tensors(
+    {"word_embedding.weight": [5, w], **linear("dense_linear", 3, w), "fastformer_model.position_embeddings.weight": [6, w],
+     **norm("fastformer_model.LayerNorm"), **below("fastformer_model.encoders.0", layer),
+     **linear("fastformer_model.poolers.0.att_fc1", w, w), **linear("fastformer_model.poolers.0.att_fc2", 1, w)}))
+put("import_model", "gau-alpha", b"0" + tensors(
+    {"gau_alpha.embeddings.word_embeddings.weight": [5, w], "gau_alpha.embeddings.token_type_embeddings.weight": [2, w],
+     "gau_alpha.encoder.layer.0.gau.i_dense.weight": [14, w], "gau_alpha.encoder.layer.0.gau.o_dense.weight": [w, 6],
+     "gau_alpha.encoder.layer.0.gau.q_scaleoffset.weight": [2], "gau_alpha.encoder.layer.0.gau.k_scaleoffset.weight": [2],
+     "cls.predictions.decoder.weight": [5, w]}))
+encoder = {"self_attn.in_proj_weight": [3 * w, w], "self_attn.in_proj_bias": [3 * w], **linear("self_attn.out_proj", w, w),
+           **linear("linear1", 6, w), "linear2.weight": [w, 6], "linear2.bias": [w], **norm("norm1"), **norm("norm2")}
+put("import_model", "transformer", b"1" + tensors(
+    {"embedding.weight": [5, w], "pos_encoder.pe": [6, 1, w], **below("transformer_encoder.layers.0", encoder),
+     **norm("transformer_encoder.norm"), **linear("linear", 5, w)}))
+
 put("yaml", "run", "name: a\nflag: false\ndata:\n  train: [a.txt]\n  windows: random\n  documents: {type: marker, text: x}\n"
     "  tokenizer: {type: word, split: words}\nlayers:\n  - rate: 0.25\n    width: 8\n    tokenizer: char\n  - {}\n"
     "weights: [1, .5, 1e3]\n")
