@@ -32,6 +32,16 @@ void validate(const ModelConfig& config, Problems& problems) {
     problems.add("share_layers", "only layers that are all alike share parameters: write them as one with `repeat`");
 }
 
+void validate(const TextClassifierConfig& config, Problems& problems) {
+  if (!config.linear.used()) return validate(static_cast<const ModelConfig&>(config), problems);
+  if (!config.layers.empty())
+    problems.add("layers", "a classifier with model.linear has no blocks: set layers: [], or linear without words and characters");
+  if (!config.ngrams.orders.empty()) problems.add("ngrams", "model.linear replaces them: leave them out");
+  if (!std::holds_alternative<EqualClasses>(config.class_weights))
+    problems.add("class_weights", "are not available with model.linear");
+  if (config.label_smoothing != 0) problems.add("label_smoothing", "is not available with model.linear");
+}
+
 void validate(const LanguageModelConfig& config, Problems& problems) {
   validate(static_cast<const ModelConfig&>(config), problems);
   if (config.prefix == PrefixRule::causal) return;

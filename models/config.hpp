@@ -10,6 +10,7 @@
 #include "core/config/schema.hpp"
 #include "nn/blocks/block.hpp"
 #include "nn/layers/ngram_config.hpp"
+#include "nn/layers/ngram_linear_config.hpp"
 
 namespace capstan {
 
@@ -43,7 +44,7 @@ void describe_model(Fields& f, ModelConfig& c) {
   f("width", c.width, between(1, 65536), "number of features per token between the blocks (D)");
   f("max_length", c.max_length, between(1, 16777216),
     "largest number of tokens in a document; also the size of position tables");
-  f("layers", c.layers, not_empty(), "the blocks, from first to last");
+  f("layers", c.layers, any(), "the blocks, from first to last; [] only for a text-classifier with `linear`");
   f("positions", c.positions, any(),
     "position vectors added to the embeddings: none, learned, or, without a maximum length, sinusoidal (the embeddings "
     "are multiplied by sqrt(width)) or scaled-sinusoidal (the position vectors, all sines before all cosines, are "
@@ -179,6 +180,7 @@ struct TextClassifierConfig : ModelConfig {
   static constexpr const char* type_name = "text-classifier";
   Pooling pooling = Pooling::mean;
   NgramConfig ngrams;
+  NgramLinearConfig linear;
   ClassWeights class_weights;
   double label_smoothing = 0;
 };
@@ -190,11 +192,16 @@ void describe(Fields& f, TextClassifierConfig& c) {
     "how the tokens of a text are combined into one vector: mean, cls (a learned first token) or attention (learned "
     "weights)");
   f("ngrams", c.ngrams, any(), "hashed n-grams of the text as features in addition to the blocks");
+  f("linear", c.linear, any(),
+    "instead of blocks, with layers: []: a linear classifier over TF-IDF weighted n-grams, solved for in one go rather "
+    "than trained in steps");
   f("class_weights", c.class_weights, any(),
     "factor applied to the loss of an example in training: equal (always 1), balanced (inversely proportional to the "
     "number of training examples of its class) or listed. Evaluation reports the loss without weights");
   f("label_smoothing", c.label_smoothing, between_below(0, 1),
     "share of the target that is spread over all classes in training; evaluation reports the loss without it");
 }
+
+void validate(const TextClassifierConfig& config, Problems& problems);
 
 }  // namespace capstan

@@ -146,7 +146,22 @@ ModelSummary summarize_model(const MaskedLanguageModel& model, const ParamStore&
   return summary;
 }
 
+/// A row of weights per n-gram, of which a token has about one for each length.
+ModelSummary summarize_linear(const NgramLinear& linear, const ParamStore& store, int64_t length) {
+  ModelSummary summary;
+  summary.length = length;
+  for (const Param& param : store.params()) summary.frozen += param.frozen ? param.var.size() : 0;
+  LayerSummary layer;
+  layer.name = "linear";
+  layer.parameters = store.count();
+  const size_t lengths = linear.config().words.size() + linear.config().characters.size();
+  layer.flops = 2 * static_cast<double>(lengths) * static_cast<double>(linear.classes());
+  summary.layers.push_back(layer);
+  return summary;
+}
+
 ModelSummary summarize_model(const TextClassifier& model, const ParamStore& store, int64_t length, States states) {
+  if (model.linear() != nullptr) return summarize_linear(*model.linear(), store, length);
   ModelSummary summary = summarize_stack(model.stack(), store, length, states);
   row(summary, "head").flops /= static_cast<double>(length);  // one product per text
   const double width = static_cast<double>(model.stack().config().width);

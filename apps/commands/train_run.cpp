@@ -8,6 +8,7 @@
 #include "apps/runs/output.hpp"
 #include "apps/runs/rank_agreement.hpp"
 #include "apps/runs/run_data.hpp"
+#include "apps/runs/run_linear.hpp"
 #include "apps/runs/run_memory.hpp"
 #include "apps/runs/run_model.hpp"
 #include "apps/runs/warm_start.hpp"
@@ -18,6 +19,8 @@
 #include "core/products/machine_rates.hpp"
 #include "core/text/affixes.hpp"
 #include "data/files/file_list.hpp"
+#include "train/linear/fit_linear.hpp"
+#include "train/loop/signals.hpp"
 #include "train/loop/trainer.hpp"
 #include "train/records/profile_table.hpp"
 #include "train/records/step_profiler.hpp"
@@ -88,7 +91,10 @@ void check_trainable_on(const Communicator& ranks, const RunConfig& config, Prob
     problems.add(memory->key, memory->message);
 }
 
-int train_run(const RunConfig& config, const TrainRunOptions& options, Communicator& ranks) {
+int train_run(const RunConfig& given, const TrainRunOptions& options, Communicator& ranks) {
+  RunConfig config = given;
+  if (is_linear(config) && ranks.size() > 1)
+    throw ConfigError("model.linear: such a classifier is solved for by one process; start one rank");
   set_threads(threads_of_rank(ranks, config.threads));
   require_same_program(ranks, config, options.mixed_kernels);
   const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
@@ -97,6 +103,8 @@ int train_run(const RunConfig& config, const TrainRunOptions& options, Communica
   if (!options.force)
     if (const auto memory = memory_problem(config, extent_of(config, data), ranks))
       throw ConfigError(memory->key + ": " + memory->message);
+  std::optional<NgramRows> ngrams;
+  if (is_linear(config)) ngrams.emplace(read_ngrams(config, data));
   reserve_product_memory();
   RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
   model.prepare(data.tokenizer(), data.class_counts(), data.training().examples_per_epoch());
@@ -126,6 +134,13 @@ int train_run(const RunConfig& config, const TrainRunOptions& options, Communica
     inputs.warm_start = [&](const RunParts& parts) {
       return warm_start(config, row_names(config, data.tokenizer(), data.classes()), parts);
     };
+  if (ngrams)
+    inputs.solve = [&]() -> std::optional<Solved> {
+      const auto stop = [] { return StopSignals::received() != 0; };
+      auto fit = fit_linear(*ngrams, model.params(), static_cast<uint64_t>(config.seed), stop);
+      if (!fit) return std::nullopt;
+      return Solved{ngrams->tokens(), fit->held_out, std::move(fit->report)};
+    };
   inputs.on_ready = [&] { write_run_files(folder, config, data.tokenizer(), data.classes()); };
   StepProfiler profiler(profile_warmup, options.profile_steps, print_profile);
   const bool profiled = options.profile_steps > 0 && ranks.first();
@@ -139,7 +154,8 @@ int train_run(const RunConfig& config, const TrainRunOptions& options, Communica
 bool is_finished(const RunConfig& config) {
   const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
   try {
-    if (!diff_configs(load_config<RunConfig>({(folder / "config.yaml").string()}), config).empty()) return false;
+    const auto saved = load_config<RunConfig>({(folder / "config.yaml").string()});
+    if (!diff_configs(saved, with_choices_of(saved, config)).empty()) return false;
     const auto last = Checkpoints(folder / "checkpoints").last();
     if (!last) return false;
     const RunState state = read_state(*last);

@@ -120,6 +120,7 @@ Words words_of(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens) {
 
 ModelView view_of(const SavedRun& run, std::vector<int32_t> tokens) {
   const RunModel& model = *run.model;
+  if (model_of(run.config).layers.empty()) return {};  // a linear classifier
   const ModelConfig& config = model_of(run.config);
   const auto limit = static_cast<size_t>(model.position_limit().value_or(most_tokens));
   tokens.resize(std::min({tokens.size(), most_tokens, limit}));

@@ -68,7 +68,8 @@ RunModel::RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes,
   else
     model_ = std::make_unique<TextClassifier>(scope, std::get<TextClassifierConfig>(config.model), vocabulary, classes,
                                               facts_of(config.data).multi_label());
-  check_rules(params_);
+  // Nothing of a linear classifier is trained in steps.
+  if (!is<TextClassifier>() || text_classifier().linear() == nullptr) check_rules(params_);
   params_.finalize();
 }
 
@@ -92,9 +93,24 @@ const MaskedLanguageModel& RunModel::masked_language_model() const {
   return get<MaskedLanguageModel>(MaskedLanguageModelConfig::type_name);
 }
 
+TokensToText to_text(const Tokenizer& tokenizer) {
+  return [&tokenizer](const std::vector<int32_t>& tokens) {
+    std::string text;
+    int32_t previous = -1;
+    for (const int32_t token : tokens) {
+      const bool between_texts = token >= tokenizer.vocabulary_size();  // of a pair
+      text += between_texts ? std::string("\n") : tokenizer.piece(token, previous);
+      previous = between_texts ? -1 : token;
+    }
+    return text;
+  };
+}
+
 void RunModel::prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts, int64_t examples) {
-  if (auto* const classifier = std::get_if<std::unique_ptr<TextClassifier>>(&model_))
+  if (auto* const classifier = std::get_if<std::unique_ptr<TextClassifier>>(&model_)) {
     if (!class_counts.empty()) (*classifier)->balance(class_counts, examples);
+    if ((*classifier)->linear() != nullptr) (*classifier)->set_text(to_text(tokenizer));
+  }
   if (auto* const masked = std::get_if<std::unique_ptr<MaskedLanguageModel>>(&model_))
     if ((*masked)->masking().needs_words()) (*masked)->masking().set_words(word_edges(tokenizer));
 }

@@ -29,7 +29,8 @@ class RunModel {
   const MaskedLanguageModel& masked_language_model() const;
   const TextClassifier& text_classifier() const;
   /// Tells the model what it has to know of the data before its loss is computed: the training examples of each class and
-  /// of all for balanced class weights (none: they are not balanced), the words for a masking of whole words.
+  /// of all for balanced class weights (none: they are not balanced), the words for a masking of whole words, the
+  /// texts of the tokens for a linear classifier. The tokenizer must outlive the model.
   void prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts = {}, int64_t examples = 0);
   template <class Model>
   bool is() const {
@@ -52,6 +53,9 @@ class RunModel {
   std::variant<std::unique_ptr<LanguageModel>, std::unique_ptr<TextClassifier>, std::unique_ptr<MaskedLanguageModel>>
       model_;
 };
+
+/// The text of tokens; a token between the texts of a pair is the end of a line. The tokenizer must outlive the result.
+TokensToText to_text(const Tokenizer& tokenizer);
 
 /// Where words begin and end in the tokens of a vocabulary.
 WordEdges word_edges(const Tokenizer& tokenizer);

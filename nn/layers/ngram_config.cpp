@@ -5,16 +5,11 @@
 #include "core/base/error.hpp"
 
 namespace capstan {
-namespace {
-
-/// Every bit of the result depends on every bit of h (the finaliser of SplitMix64, Steele et al. 2014).
-uint64_t mixed(uint64_t h) {
+uint64_t mixed_bits(uint64_t h) {
   h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
   h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
   return h ^ (h >> 31);
 }
-
-}  // namespace
 
 void validate(const NgramTableConfig& config, Problems& problems) {
   for (size_t i = 0; i < config.orders.size(); ++i) {
@@ -27,9 +22,9 @@ void validate(const NgramTableConfig& config, Problems& problems) {
 }
 
 int32_t ngram_bucket(const int32_t* tokens, int64_t order, int64_t buckets) {
-  uint64_t h = mixed(static_cast<uint64_t>(order));
+  uint64_t h = mixed_bits(static_cast<uint64_t>(order));
   for (int64_t i = 0; i < order; ++i)
-    h = mixed(h + 0x9e3779b97f4a7c15u * (static_cast<uint64_t>(static_cast<uint32_t>(tokens[i])) + 1));
+    h = mixed_bits(h + 0x9e3779b97f4a7c15u * (static_cast<uint64_t>(static_cast<uint32_t>(tokens[i])) + 1));
   // The high half of a product: even, without a division, for any number of buckets.
   return static_cast<int32_t>((static_cast<unsigned __int128>(h) * static_cast<uint64_t>(buckets)) >> 64);
 }

@@ -29,6 +29,9 @@ void describe_ngram_table(Fields& f, NgramTableConfig& c) {
 
 void validate(const NgramTableConfig& config, Problems& problems);
 
+/// Every bit of the result depends on every bit of h (the finaliser of SplitMix64, Steele et al. 2014).
+uint64_t mixed_bits(uint64_t h);
+
 /// The bucket of an n-gram: a stable hash of its tokens and their number.
 int32_t ngram_bucket(const int32_t* tokens, int64_t order, int64_t buckets);
 

@@ -26,7 +26,7 @@ Var ParamStore::add(const std::string& name, Array initial, const ParamOptions& 
   check(options.stacked.empty() || (initial.rank() == 2 && initial.shape()[0] == rows),
         "params: {} of shape {} does not stack matrices of {} rows in all", name, initial.shape(), rows);
   places_[name] = params_.size();
-  const bool frozen = is_frozen(rules_, name);
+  const bool frozen = options.constant || is_frozen(rules_, name);
   Param param{name, frozen ? Var(std::move(initial)) : Var::leaf(std::move(initial)), options};
   param.frozen = frozen;
   params_.push_back(std::move(param));

@@ -25,6 +25,8 @@ struct ParamOptions {
   // Rows of each of the matrices that this weight stacks to do their products in one ({D, D, D}:
   // to_qkv); empty: it is one matrix.
   std::vector<int64_t> stacked = {};
+  // Not trained in steps: measured on the data or solved for before. Like a frozen parameter.
+  bool constant = false;
 };
 
 struct Param {

@@ -73,6 +73,13 @@ void RunProgress::close_window() {
   record_window(last_epoch());
 }
 
+void RunProgress::all_done() {
+  record_window(last_epoch());
+  state_.window_loss = 0;
+  state_.window_targets = 0;
+  state_.window_steps = 0;
+}
+
 void RunProgress::show_bar() { reporter_.show_now(share_done(), status_line(last_epoch())); }
 
 void RunProgress::show_full_bar() { reporter_.show_now(1, status_line(last_epoch())); }

@@ -44,6 +44,8 @@ class RunProgress {
   /// At the end of a session: the steps since the last logged one would not be seen otherwise. The line follows the
   /// checkpoint's mark, so a run that goes on from here replaces it by that of the whole window.
   void close_window();
+  /// After all of training at once, without steps.
+  void all_done();
   /// Updates the bar at once. After at least one step of this session.
   void show_bar();
   void show_full_bar();

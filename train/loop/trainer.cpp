@@ -34,10 +34,11 @@ class Loop {
   void report_ranks();
   /// Is this the run's start from given weights, not yet saved?
   bool before_first_step() const { return state_.step == 0 && !state_.ancestry.empty(); }
-  std::optional<std::string> limit() const { return reached_limit(config_, state_, agreed_seconds()); }
+  std::optional<std::string> limit() const;
   bool save_due() const;
 
   void step();
+  void solve();
   void refuse_update(const std::string& what, double loss, double norm);
   void warn_of_slow_rank();
 
@@ -193,13 +194,18 @@ void Loop::report_ranks() {
                     lanes, ranks_.size(), ranks_.size() - lanes, ranks_.size()));
 }
 
+std::optional<std::string> Loop::limit() const {
+  if (in_.solve && state_.step > 0) return "the weights are solved for";
+  return reached_limit(config_, state_, agreed_seconds());
+}
+
 bool Loop::save_due() const {
   return best_unsaved_ || (before_first_step() && saved_step_ < 0) ||
          (config_.save_every > 0 && state_.step > saved_step_ && state_.step % config_.save_every == 0);
 }
 
 TrainResult Loop::run() {
-  if (saved_step_ < 0) progress_.log().info(schedule_.event(0));
+  if (saved_step_ < 0 && !in_.solve) progress_.log().info(schedule_.event(0));
   for (;;) {
     if (agreed_signal() != 0) return interrupt();
     const bool regular =
@@ -209,7 +215,7 @@ TrainResult Loop::run() {
       if (!validate()) return interrupt();
     if (limit()) return finish();
     if (save_due()) save();
-    step();
+    in_.solve ? solve() : step();
   }
 }
 
@@ -242,6 +248,24 @@ void Loop::step() {
   progress_.pace().step_took(watch.seconds(), result.sums ? result.sums->tokens : 0);
   if (const std::string event = schedule_.event(state_.step); !event.empty()) progress_.log().info(event);
   if (progress_.step_done(numbers_, epoch)) warn_of_slow_rank();
+}
+
+/// All epochs at once. After a signal the state is still that of the start.
+void Loop::solve() {
+  const Stopwatch watch;
+  const auto solved = in_.solve();
+  if (!solved) return;
+  for (const std::string& line : solved->report) progress_.log().info(line);
+  state_.step = std::max<int64_t>(total_, 1);
+  state_.epoch = std::max<int64_t>(config_.epochs, 1);
+  state_.tokens = solved->tokens;
+  state_.window_loss = solved->held_out.loss_sum;
+  state_.window_targets = solved->held_out.targets;
+  unsaved_ = true;
+  progress_.pace().step_took(watch.seconds(), solved->tokens);
+  progress_.all_done();
+  if (in_.valid == nullptr && solved->held_out.targets > 0)
+    progress_.validated(solved->held_out, note_validation(solved->held_out), watch.seconds());
 }
 
 void Loop::warn_of_slow_rank() {

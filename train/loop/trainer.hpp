@@ -10,6 +10,7 @@
 #include "data/batches/batcher.hpp"
 #include "models/task.hpp"
 #include "nn/params/param_store.hpp"
+#include "train/loop/evaluate.hpp"
 #include "train/ranks/communicator.hpp"
 #include "train/records/step_profiler.hpp"
 #include "train/runs/checkpoint_files.hpp"
@@ -25,6 +26,13 @@ struct WarmStart {
   std::vector<std::string> warnings;  // follow them
 };
 
+/// What solving for all weights at once has used and found.
+struct Solved {
+  int64_t tokens = 0;  // of the training data
+  Evaluation held_out;  // of training data that the weights were not solved with; not used if there are validation data
+  std::vector<std::string> report;  // lines for the log
+};
+
 struct TrainInputs {
   const Task& task;
   ParamStore& params;  // finalized, initialised
@@ -38,6 +46,9 @@ struct TrainInputs {
   std::vector<std::string> warnings = {};                           // follow them as warnings
   /// Fills the parts of a run without a checkpoint; the run is then evaluated and saved before its first step.
   std::function<WarmStart(const RunParts&)> warm_start = {};
+  /// For a model whose weights are not trained in steps: fills them, and is all of the training. Called again from the
+  /// start in a run that ended before. Empty when a signal asked to stop.
+  std::function<std::optional<Solved>()> solve = {};
   std::function<void()> on_ready =
       {};  // called once the folder is locked and its checkpoint accepted: writes the run's other files
   // A text of the identity that an earlier version may have saved, as this version would write it.

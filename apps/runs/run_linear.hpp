@@ -1,0 +1,22 @@
+// Solving for the linear classifier of a run (model.linear).
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "apps/runs/run_config.hpp"
+#include "data/batches/data_source.hpp"
+#include "train/linear/ngram_rows.hpp"
+
+namespace capstan {
+
+/// Is the model of the run a linear classifier?
+bool is_linear(const RunConfig& config);
+
+/// The n-grams of the training data. What model.linear leaves open is set in `config`.
+NgramRows read_ngrams(RunConfig& config, const DataSource& data);
+
+/// `config` with what model.linear leaves open taken from `saved`, the configuration of the same run folder.
+RunConfig with_choices_of(const RunConfig& saved, RunConfig config);
+
+}  // namespace capstan

@@ -1,0 +1,49 @@
+// The n-grams of a text, of words and of the characters within words, counted by bucket.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace capstan {
+
+/// Bits of a bucket's number at most; the other 8 of an entry are its count.
+constexpr int most_bucket_bits = 24;
+
+/// A bucket and how often its n-grams occur in a text, at most 255 times.
+class NgramCount {
+ public:
+  NgramCount(uint32_t bucket, uint32_t count) : bits_(bucket << 8 | (count < 255 ? count : 255)) {}
+  uint32_t bucket() const { return bits_ >> 8; }
+  uint32_t count() const { return bits_ & 255; }
+
+ private:
+  uint32_t bits_;
+};
+
+/// The n-grams of a text in two blocks, each sorted by bucket, with a bucket at most once.
+struct TextNgrams {
+  std::vector<NgramCount> words, characters;
+};
+
+/// Which n-grams are counted.
+struct NgramOrders {
+  std::vector<int64_t> words, characters;
+};
+
+/// Counts the n-grams of a text in 2^bits buckets, bits <= most_bucket_bits. A run of ASCII letters, digits and bytes
+/// beyond ASCII is a word; so is every other character that is not white space. A-Z count as a-z. The characters of a
+/// word are those of UTF-8 (a byte that is none counts as one), between a sign for its start and one for its end;
+/// n-grams of words go across ends of lines. The bucket is the high part of a stable hash, so that
+/// a bucket of fewer bits joins neighbours of more bits.
+TextNgrams count_ngrams(std::string_view text, const NgramOrders& orders, int bits);
+
+/// The n-grams that count_ngrams() would find with fewer bits: neighbours are joined in place.
+void join_buckets(std::vector<NgramCount>& counts, int bits, int fewer);
+
+/// 1 + ln count, for counts of 1 to 255.
+float count_weight(uint32_t count);
+/// The least b with 2^b >= buckets.
+int bits_of(int64_t buckets);
+
+}  // namespace capstan

@@ -1,0 +1,163 @@
+#include "train/linear/dual_svm.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+constexpr double tolerance = 0.05;  // of the projected gradient, which is 1 at first
+constexpr int most_passes = 100;
+
+/// A bucket's weight, and what turns a step in the dual into a step of the weight: the square of the feature's factor.
+struct Weight {
+  float value, square;
+};
+
+/// f(bucket, norm * count_weight) for the entries of a row.
+template <class Visit>
+void for_entries(const NgramRows& rows, int64_t row, const Visit& visit) {
+  for (int which = 0; which < 2; ++which) {
+    const NgramBlock block = rows.block(row, which);
+    for (const NgramCount* entry = block.begin; entry != block.end; ++entry)
+      visit(entry->bucket(), block.norm * count_weight(entry->count()));
+  }
+}
+
+std::vector<float> log_count_ratios(const NgramRows& rows, const SvmProblem& problem) {
+  const auto buckets = rows.scale().size();
+  std::vector<float> inside(buckets, 1), outside(buckets, 1);
+  for (const int64_t row : problem.rows) {
+    std::vector<float>& counts = rows.label(row) == problem.positive ? inside : outside;
+    for_entries(rows, row, [&](uint32_t bucket, float) { counts[bucket] += 1; });
+  }
+  double sum_inside = 0, sum_outside = 0;
+  for (size_t f = 0; f < buckets; ++f)
+    if (rows.scale()[f] != 0) {
+      sum_inside += static_cast<double>(inside[f]);
+      sum_outside += static_cast<double>(outside[f]);
+    }
+  const double shift = std::log(sum_outside) - std::log(sum_inside);
+  for (size_t f = 0; f < buckets; ++f)
+    inside[f] = static_cast<float>(std::log(static_cast<double>(inside[f]) / static_cast<double>(outside[f])) + shift);
+  return inside;
+}
+
+class Solver {
+ public:
+  Solver(const NgramRows& rows, const SvmProblem& problem) : rows_(rows), problem_(problem), random_(problem.order) {
+    weights_.resize(rows.scale().size());
+    for (size_t f = 0; f < weights_.size(); ++f) weights_[f] = {0, rows.scale()[f] * rows.scale()[f]};
+    if (problem.ratios) {
+      const std::vector<float> ratios = log_count_ratios(rows, problem);
+      for (size_t f = 0; f < weights_.size(); ++f) weights_[f].square *= ratios[f] * ratios[f];
+    }
+    const size_t count = problem.rows.size();
+    alpha_.assign(count, 0);
+    active_.resize(count);
+    diagonal_.resize(count);
+    for (size_t i = 0; i < count; ++i) {
+      active_[i] = static_cast<int64_t>(i);
+      double squares = 1 + ridge();  // of the bias
+      for_entries(rows, problem.rows[i], [&](uint32_t bucket, float x) {
+        squares += static_cast<double>(x * x * weights_[bucket].square);
+      });
+      diagonal_[i] = squares;
+    }
+  }
+
+  /// Visits the active rows once, in a new order, and shrinks their set. Returns true when the solution is reached.
+  bool pass() {
+    for (size_t i = active_.size(); i > 1; --i) std::swap(active_[i - 1], active_[random_.below(i)]);
+    double highest = -infinity, lowest = infinity;
+    size_t kept = 0;
+    for (const int64_t i : active_) {
+      const auto gradient = gradient_of(i);
+      const double alpha = alpha_[static_cast<size_t>(i)];
+      if (alpha == 0 && gradient > bound_) continue;  // it will stay at zero: no support vector
+      active_[kept++] = i;
+      const double projected = alpha == 0 ? std::min(gradient, 0.0) : gradient;
+      highest = std::max(highest, projected);
+      lowest = std::min(lowest, projected);
+      if (std::abs(projected) > 1e-12) move(i, gradient);
+    }
+    active_.resize(kept);
+    if (kept == 0 || highest - lowest <= tolerance) {
+      if (kept == alpha_.size()) return true;
+      reset_active();  // what was left out is checked once more
+      return false;
+    }
+    bound_ = highest <= 0 ? infinity : highest;
+    return false;
+  }
+
+  SvmSolution solution() const {
+    SvmSolution result;
+    for (const Weight& weight : weights_) result.weights.push_back(weight.value);
+    result.bias = static_cast<float>(bias_);
+    return result;
+  }
+
+ private:
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+  double ridge() const { return 0.5 / problem_.cost; }
+  double sign(int64_t i) const {
+    return rows_.label(problem_.rows[static_cast<size_t>(i)]) == problem_.positive ? 1 : -1;
+  }
+  double gradient_of(int64_t i) const {
+    float sum = 0;
+    for_entries(rows_, problem_.rows[static_cast<size_t>(i)],
+                [&](uint32_t bucket, float x) { sum += x * weights_[bucket].value; });
+    return sign(i) * (static_cast<double>(sum) + bias_) - 1 + ridge() * alpha_[static_cast<size_t>(i)];
+  }
+  void move(int64_t i, double gradient) {
+    double& alpha = alpha_[static_cast<size_t>(i)];
+    const double before = alpha;
+    alpha = std::max(alpha - gradient / diagonal_[static_cast<size_t>(i)], 0.0);
+    const double change = (alpha - before) * sign(i);
+    if (change == 0) return;
+    const auto step = static_cast<float>(change);
+    for_entries(rows_, problem_.rows[static_cast<size_t>(i)], [&](uint32_t bucket, float x) {
+      weights_[bucket].value += step * x * weights_[bucket].square;
+    });
+    bias_ += change;
+  }
+  void reset_active() {
+    active_.resize(alpha_.size());
+    for (size_t i = 0; i < active_.size(); ++i) active_[i] = static_cast<int64_t>(i);
+    bound_ = infinity;
+  }
+
+  const NgramRows& rows_;
+  const SvmProblem& problem_;
+  RandomStream random_;
+  std::vector<Weight> weights_;
+  std::vector<double> alpha_, diagonal_;
+  std::vector<int64_t> active_;
+  double bias_ = 0, bound_ = infinity;  // bound_: a row without influence whose gradient is above it is left out
+};
+
+}  // namespace
+
+float SvmSolution::score(const NgramRows& rows, int64_t row) const {
+  float sum = bias;
+  for_entries(rows, row, [&](uint32_t bucket, float x) { sum += x * weights[bucket]; });
+  return sum;
+}
+
+std::optional<SvmSolution> solve_svm(const NgramRows& rows, const SvmProblem& problem,
+                                     const std::function<bool()>& stop) {
+  check(!problem.rows.empty() && problem.cost > 0, "solve_svm: no rows or no cost");
+  Solver solver(rows, problem);
+  for (int pass = 0; pass < most_passes; ++pass) {
+    if (stop && stop()) return std::nullopt;
+    if (solver.pass()) break;
+  }
+  return solver.solution();
+}
+
+}  // namespace capstan

@@ -1,0 +1,38 @@
+// Linear support vector machines over the rows of n-grams, solved in the dual.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "core/base/random.hpp"
+#include "train/linear/ngram_rows.hpp"
+
+namespace capstan {
+
+/// One class against all others.
+struct SvmProblem {
+  std::vector<int64_t> rows;  // those to learn from
+  int32_t positive = 0;       // the class
+  double cost = 1;            // C
+  bool ratios = false;        // multiply features by their log-count ratios
+  RandomKey order = {};       // of the rows
+};
+
+/// y = w . x + bias; w by bucket, for the x of NgramRows, as factors of norm * count_weight(): the scale is part of w.
+struct SvmSolution {
+  std::vector<float> weights;
+  float bias = 0;
+
+  float score(const NgramRows& rows, int64_t row) const;
+};
+
+/// min over w, b of (|w'|^2 + b^2) / 2 + C sum_i max(0, 1 - y_i (w' . x'_i + b))^2, by dual coordinate descent with
+/// shrinking (Hsieh et al. 2008, algorithm 3, as in LIBLINEAR). x' = x, or with `ratios` x times the bucket's
+/// r = ln((p / |p|) / (q / |q|)), p and q = 1 + the numbers of its texts inside and outside of the class
+/// (Wang and Manning 2012); the solution's w is r w'. A pure function of its arguments. Empty when `stop` returned true.
+std::optional<SvmSolution> solve_svm(const NgramRows& rows, const SvmProblem& problem,
+                                     const std::function<bool()>& stop = {});
+
+}  // namespace capstan

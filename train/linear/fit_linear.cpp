@@ -1,0 +1,274 @@
+#include "train/linear/fit_linear.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+#include <fmt/core.h>
+
+#include "core/base/error.hpp"
+#include "core/machine/parallel.hpp"
+#include "train/linear/dual_svm.hpp"
+
+namespace capstan {
+namespace {
+
+/// One of the two kinds of features, with a cost.
+struct Kind {
+  bool ratios;
+  double cost;
+};
+constexpr Kind kinds[] = {{false, 0.25}, {false, 1}, {true, 0.25}, {true, 1}};
+constexpr int kind_count = 4;
+
+/// Shares of TF-IDF and of ratios in the sum.
+constexpr double shares[][2] = {{1, 0}, {1, 0.5}, {1, 1}, {0.5, 1}, {0, 1}};
+
+/// Passes over entries that cross-validation may take; it holds out fewer folds of larger data.
+constexpr double most_work = 4e8;
+constexpr int64_t most_scores = 30'000'000;  // of held-out rows
+
+/// A sum of two kinds, times `factor`.
+struct Mix {
+  int plain = -1, ratios = -1;  // of `kinds`; -1: not part of it
+  double plain_share = 0, ratios_share = 0, factor = 1;
+  double loss = std::numeric_limits<double>::infinity();  // sum over held-out rows
+};
+
+/// The problems of C classes: a class against the other one, or each against all others.
+int64_t problem_count(int64_t classes) { return classes == 2 ? 1 : classes; }
+/// With two classes, the problem's only class is the second one.
+int32_t positive_class(int64_t classes, int64_t problem) { return static_cast<int32_t>(classes == 2 ? 1 : problem); }
+
+/// The fold of each row: the rows of a class are spread evenly.
+std::vector<int64_t> folds_of(const NgramRows& rows, int64_t folds) {
+  std::vector<int64_t> seen(static_cast<size_t>(rows.classes()), 0), fold(static_cast<size_t>(rows.rows()));
+  for (int64_t row = 0; row < rows.rows(); ++row) {
+    const auto label = static_cast<size_t>(rows.label(row));
+    fold[static_cast<size_t>(row)] = (static_cast<int64_t>(label) + seen[label]++) % folds;
+  }
+  return fold;
+}
+
+/// Scores of held-out rows.
+class HeldOut {
+ public:
+  HeldOut(const NgramRows& rows, uint64_t seed) : rows_(rows), seed_(seed), problems_(problem_count(rows.classes())) {
+    const int64_t folds = std::min(rows.config().folds, rows.rows());
+    const std::vector<int64_t> fold = folds_of(rows, folds);
+    const double work = static_cast<double>(rows.entries() + rows.rows()) * static_cast<double>(problems_);
+    const int64_t used = std::clamp(static_cast<int64_t>(most_work / work), int64_t{1}, folds);
+    const int64_t most_rows = std::max<int64_t>(100, most_scores / (problems_ * kind_count) / used);
+    parts_.resize(static_cast<size_t>(used));
+    for (int64_t row = 0; row < rows.rows(); ++row)
+      for (int64_t part = 0; part < used; ++part) {
+        Part& p = parts_[static_cast<size_t>(part)];
+        if (fold[static_cast<size_t>(row)] != part)
+          p.learnt.push_back(row);
+        else if (static_cast<int64_t>(p.held_out.size()) < most_rows)
+          p.held_out.push_back(row);
+      }
+    for (Part& part : parts_) part.scores.assign(part.held_out.size() * static_cast<size_t>(problems_ * kind_count), 0);
+  }
+
+  /// Returns false when it was stopped.
+  bool solve(const std::function<bool()>& stop) {
+    const auto parts = static_cast<int64_t>(parts_.size());
+    std::vector<char> done(static_cast<size_t>(parts * kind_count * problems_), 0);
+    parallel_units(static_cast<int64_t>(done.size()), [&](int64_t unit) {
+      const int64_t problem = unit % problems_, kind = unit / problems_ % kind_count;
+      Part& part = parts_[static_cast<size_t>(unit / problems_ / kind_count)];
+      if (part.learnt.empty()) {
+        done[static_cast<size_t>(unit)] = 1;
+        return;
+      }
+      const auto solved = solve_svm(rows_,
+                                    {part.learnt, positive_class(rows_.classes(), problem), kinds[kind].cost,
+                                     kinds[kind].ratios, random_key(seed_, "order of rows")},
+                                    stop);
+      if (!solved) return;
+      for (size_t i = 0; i < part.held_out.size(); ++i)
+        part.scores[i * static_cast<size_t>(problems_ * kind_count) + static_cast<size_t>(kind * problems_ + problem)] =
+            solved->score(rows_, part.held_out[i]);
+      done[static_cast<size_t>(unit)] = 1;
+    });
+    return std::all_of(done.begin(), done.end(), [](char d) { return d != 0; });
+  }
+
+  /// The mix with the lowest cross entropy.
+  Mix best() const {
+    std::vector<Mix> mixes;
+    for (int plain = 0; plain < kind_count; ++plain)
+      for (int ratios = 0; ratios < kind_count; ++ratios) {
+        if (kinds[plain].ratios || !kinds[ratios].ratios) continue;
+        for (const auto& share : shares) mixes.push_back({plain, ratios, share[0], share[1], 1, 0});
+      }
+    parallel_units(static_cast<int64_t>(mixes.size()), [&](int64_t i) { choose_factor(mixes[static_cast<size_t>(i)]); });
+    return *std::min_element(mixes.begin(), mixes.end(), [](const Mix& a, const Mix& b) { return a.loss < b.loss; });
+  }
+
+  Evaluation evaluate(const Mix& mix) const {
+    Evaluation total;
+    for (const Part& part : parts_) total.add(evaluate(part, mix));
+    return total;
+  }
+  /// Of the folds that were held out.
+  std::vector<double> accuracies(const Mix& mix) const {
+    std::vector<double> all;
+    for (const Part& part : parts_)
+      if (!part.held_out.empty()) all.push_back(evaluate(part, mix).accuracy());
+    return all;
+  }
+
+ private:
+  struct Part {
+    std::vector<int64_t> learnt, held_out;
+    std::vector<float> scores;  // (held out, kinds, problems)
+  };
+
+  /// By golden section: the loss is convex in the factor.
+  void choose_factor(Mix& mix) const {
+    constexpr double golden = 0.6180339887498949;
+    double low = std::log(0.25), high = std::log(64.0);
+    const auto loss = [&](double at) {
+      mix.factor = std::exp(at);
+      return evaluate(mix).loss_sum;
+    };
+    double a = high - golden * (high - low), b = low + golden * (high - low), at_a = loss(a), at_b = loss(b);
+    for (int step = 0; step < 12; ++step) {
+      if (at_a < at_b) {
+        high = b;
+        b = a;
+        at_b = at_a;
+        at_a = loss(a = high - golden * (high - low));
+      } else {
+        low = a;
+        a = b;
+        at_a = at_b;
+        at_b = loss(b = low + golden * (high - low));
+      }
+    }
+    mix.loss = loss((low + high) / 2);
+  }
+
+  Evaluation evaluate(const Part& part, const Mix& mix) const {
+    const auto classes = static_cast<size_t>(rows_.classes()), problems = static_cast<size_t>(problems_);
+    std::vector<double> logits(classes);
+    Evaluation sums;
+    for (size_t i = 0; i < part.held_out.size(); ++i) {
+      const float* const scores = part.scores.data() + i * problems * kind_count;
+      for (size_t p = 0; p < problems; ++p) {
+        const double sum = mix.plain_share * static_cast<double>(scores[static_cast<size_t>(mix.plain) * problems + p]) +
+                           mix.ratios_share * static_cast<double>(scores[static_cast<size_t>(mix.ratios) * problems + p]);
+        logits[classes == 2 ? 1 : p] = mix.factor * sum;
+      }
+      if (classes == 2) logits[0] = -logits[1];
+      const auto label = static_cast<size_t>(rows_.label(part.held_out[i]));
+      const auto best = std::max_element(logits.begin(), logits.end());
+      double sum = 0;
+      for (const double logit : logits) sum += std::exp(logit - *best);
+      sums.loss_sum += std::log(sum) + *best - logits[label];
+      sums.correct += static_cast<size_t>(best - logits.begin()) == label ? 1 : 0;
+      ++sums.targets;
+    }
+    return sums;
+  }
+
+  const NgramRows& rows_;
+  uint64_t seed_;
+  int64_t problems_;
+  std::vector<Part> parts_;
+};
+
+real* values_of(ParamStore& params, const std::string& name) {
+  const Param& param = params.find(name);
+  return params.values() + param.offset;
+}
+
+/// Solves both kinds with all rows and adds them up. Returns false when it was stopped.
+bool solve_all(const NgramRows& rows, const Mix& mix, uint64_t seed, ParamStore& params,
+               const std::function<bool()>& stop) {
+  const int64_t classes = rows.classes(), buckets = rows.config().buckets;
+  real *const weight = values_of(params, "linear.weight"), *const bias = values_of(params, "linear.bias");
+  std::copy(rows.scale().begin(), rows.scale().end(), values_of(params, "linear.scale"));
+  std::vector<int64_t> all(static_cast<size_t>(rows.rows()));
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
+  const auto add = [&](const SvmSolution& solution, double share, int64_t column) {
+    const double factor = share * mix.factor;
+    for (int64_t f = 0; f < buckets; ++f)
+      if (const float scale = rows.scale()[static_cast<size_t>(f)]; scale != 0)
+        weight[f * classes + column] +=
+            static_cast<real>(factor * static_cast<double>(solution.weights[static_cast<size_t>(f)] / scale));
+    bias[column] += static_cast<real>(factor * static_cast<double>(solution.bias));
+  };
+  std::fill_n(weight, buckets * classes, real{0});
+  std::fill_n(bias, classes, real{0});
+  const int64_t problems = problem_count(classes);
+  std::vector<char> done(static_cast<size_t>(2 * problems), 0);
+  std::mutex mutex;
+  // The two solutions of a class are kept until both are there, so that they are added in a fixed order.
+  std::vector<std::optional<SvmSolution>> first(static_cast<size_t>(problems)), second(first.size());
+  parallel_units(2 * problems, [&](int64_t unit) {
+    const int64_t problem = unit / 2;
+    const bool ratios = unit % 2 == 1;
+    const double share = ratios ? mix.ratios_share : mix.plain_share;
+    std::optional<SvmSolution> solved = SvmSolution{std::vector<float>(static_cast<size_t>(buckets), 0.0F), 0};
+    if (share != 0)
+      solved = solve_svm(rows,
+                         {all, positive_class(classes, problem), kinds[ratios ? mix.ratios : mix.plain].cost, ratios,
+                          random_key(seed, "order of rows")},
+                         stop);
+    if (!solved) return;
+    const std::lock_guard<std::mutex> lock(mutex);
+    auto &mine = (ratios ? second : first)[static_cast<size_t>(problem)],
+         &other = (ratios ? first : second)[static_cast<size_t>(problem)];
+    mine = std::move(solved);
+    done[static_cast<size_t>(unit)] = 1;
+    if (!other) return;
+    const int64_t column = positive_class(classes, problem);
+    add(*first[static_cast<size_t>(problem)], mix.plain_share, column);
+    add(*second[static_cast<size_t>(problem)], mix.ratios_share, column);
+    first[static_cast<size_t>(problem)].reset();
+    second[static_cast<size_t>(problem)].reset();
+  });
+  if (classes == 2) {
+    for (int64_t f = 0; f < buckets; ++f) weight[2 * f] = -weight[2 * f + 1];
+    bias[0] = -bias[1];
+  }
+  return std::all_of(done.begin(), done.end(), [](char d) { return d != 0; });
+}
+
+std::string figures(const std::vector<double>& accuracies) {
+  double mean = 0, squares = 0;
+  for (const double a : accuracies) mean += a / static_cast<double>(accuracies.size());
+  for (const double a : accuracies) squares += (a - mean) * (a - mean);
+  if (accuracies.size() < 2) return fmt::format("{:.2f} %", 100 * mean);
+  return fmt::format("{:.2f} % (standard deviation {:.2f})", 100 * mean,
+                     100 * std::sqrt(squares / static_cast<double>(accuracies.size() - 1)));
+}
+
+}  // namespace
+
+std::optional<LinearFit> fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed,
+                                    const std::function<bool()>& stop) {
+  HeldOut held_out(rows, seed);
+  if (!held_out.solve(stop)) return std::nullopt;
+  const Mix mix = held_out.best();
+  if (!solve_all(rows, mix, seed, params, stop)) return std::nullopt;
+  LinearFit fit;
+  fit.held_out = held_out.evaluate(mix);
+  const std::vector<double> accuracies = held_out.accuracies(mix);
+  fit.report.push_back(fmt::format(
+      "linear: {} texts, {} buckets of n-grams, {} n-grams a text", rows.rows(),
+      std::count_if(rows.scale().begin(), rows.scale().end(), [](float scale) { return scale != 0; }),
+      rows.entries() / std::max<int64_t>(rows.rows(), 1)));
+  fit.report.push_back(fmt::format("linear: {} of {} folds held out: accuracy {}; weights {:g} x TF-IDF (C {:g}) + {:g} x "
+                                   "log-count ratios (C {:g}), logits x {:.2f}",
+                                   accuracies.size(), std::min(rows.config().folds, rows.rows()), figures(accuracies),
+                                   mix.plain_share, kinds[mix.plain].cost, mix.ratios_share, kinds[mix.ratios].cost,
+                                   mix.factor));
+  return fit;
+}
+
+}  // namespace capstan

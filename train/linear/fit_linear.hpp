@@ -1,0 +1,30 @@
+// Solves for the weights of a classifier's linear part (model.linear).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nn/params/param_store.hpp"
+#include "train/linear/ngram_rows.hpp"
+#include "train/loop/evaluate.hpp"
+
+namespace capstan {
+
+/// What was learnt about the training data on the way.
+struct LinearFit {
+  Evaluation held_out;  // of texts that the models did not see, from cross-validation
+  std::vector<std::string> report;
+};
+
+/// Fills linear.scale, linear.weight and linear.bias. Two classifiers are solved for, each one class against all others:
+/// one over TF-IDF features, one over the same times log-count ratios (dual_svm.hpp). Cross-validation over config.folds
+/// parts of the rows chooses C of both, their shares in the sum, and the factor that turns it into logits: by the cross
+/// entropy of the held-out rows. The weights are then solved for with all rows. A pure function of the rows and the
+/// seed; independent of the number of threads. Empty when `stop` returned true.
+std::optional<LinearFit> fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed,
+                                    const std::function<bool()>& stop = {});
+
+}  // namespace capstan

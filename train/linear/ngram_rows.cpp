@@ -1,0 +1,152 @@
+#include "train/linear/ngram_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "core/base/error.hpp"
+#include "core/machine/parallel.hpp"
+#include "models/text_classifier.hpp"
+
+namespace capstan {
+namespace {
+
+constexpr int64_t few_texts = 100;         // so few that all n-grams are read
+constexpr int64_t buckets_per_ngram = 4;   // of those that are read
+constexpr int64_t most_weights = 1 << 26;  // 256 MB
+constexpr int least_bits = 10, usual_most_bits = 22;
+constexpr int64_t batches_at_once = 64;
+
+std::vector<int32_t> tokens_of_row(const Batch& batch, int64_t row) {
+  std::vector<int32_t> tokens;
+  const int64_t length = batch.tokens.dim(1);
+  for (int64_t t = row * length; t < (row + 1) * length; ++t)
+    if (batch.segment_ids[t] != 0) tokens.push_back(batch.tokens[t]);
+  return tokens;
+}
+
+}  // namespace
+
+NgramRows::NgramRows(const BatchSource& source, const TokensToText& to_text, const NgramLinearConfig& config,
+                     int64_t classes, int64_t most_bytes)
+    : config_(config), classes_(classes) {
+  const int64_t most_entries = most_bytes / static_cast<int64_t>(sizeof(NgramCount));
+  if (!read(source, to_text, most_entries)) {
+    const bool words_alone = !config_.characters.empty() && !config_.words.empty();
+    if (words_alone) config_.characters.clear();
+    if (!words_alone || !read(source, to_text, most_entries))
+      throw Error(
+          fmt::format("model.linear: the n-grams of the training texts take more than {} MB; lower data.max_length, list "
+                      "fewer lengths in model.linear.words, or train on fewer texts",
+                      most_bytes >> 20));
+  }
+  choose_buckets();
+  weigh();
+}
+
+/// Returns false when there are too many entries.
+bool NgramRows::read(const BatchSource& source, const TokensToText& to_text, int64_t most_entries) {
+  struct Read {
+    Batch batch;
+    std::vector<TextNgrams> texts;
+    int64_t tokens = 0;
+  };
+  const int64_t batches = source.batches_per_epoch(0), rows = source.examples_per_epoch();
+  const NgramOrders orders{config_.words, config_.characters};
+  labels_.assign(static_cast<size_t>(rows), 0);
+  places_.assign(static_cast<size_t>(rows), 0);
+  entries_.clear();
+  starts_.assign(1, 0);
+  tokens_ = 0;
+  for (int64_t first = 0; first < batches; first += batches_at_once) {
+    std::vector<Read> group(static_cast<size_t>(std::min(batches_at_once, batches - first)));
+    parallel_units(static_cast<int64_t>(group.size()), [&](int64_t i) {
+      Read& read = group[static_cast<size_t>(i)];
+      read.batch = source.batch(0, first + i);
+      for (int64_t row = 0; row < read.batch.tokens.dim(0); ++row) {
+        const std::vector<int32_t> tokens = tokens_of_row(read.batch, row);
+        read.tokens += static_cast<int64_t>(tokens.size());
+        read.texts.push_back(count_ngrams(to_text(tokens), orders, most_bucket_bits));
+      }
+    });
+    for (const Read& read : group) {
+      tokens_ += read.tokens;
+      for (size_t row = 0; row < read.texts.size(); ++row) {
+        const auto example = static_cast<size_t>(read.batch.examples[static_cast<int64_t>(row)]);
+        labels_[example] = read.batch.labels[static_cast<int64_t>(row)];
+        places_[example] = static_cast<int64_t>(starts_.size() / 2);
+        for (const auto* const counts : {&read.texts[row].words, &read.texts[row].characters}) {
+          entries_.insert(entries_.end(), counts->begin(), counts->end());
+          starts_.push_back(static_cast<int64_t>(entries_.size()));
+        }
+      }
+    }
+    if (static_cast<int64_t>(entries_.size()) > most_entries) return false;
+    // The texts of the first group are about as long as the others.
+    const double each = static_cast<double>(entries_.size()) / static_cast<double>(starts_.size() / 2);
+    const double expected = std::min(1.05 * each * static_cast<double>(rows), static_cast<double>(most_entries));
+    if (first == 0) entries_.reserve(static_cast<size_t>(expected));
+  }
+  return true;
+}
+
+int64_t NgramRows::least_texts() const { return rows() < few_texts ? 1 : config_.min_texts; }
+
+/// change(block): the entries of one block, to be made fewer.
+template <class Change>
+void NgramRows::shorten_blocks(const Change& change) {
+  std::vector<NgramCount> block;
+  int64_t kept = 0, begin = 0;
+  for (size_t i = 1; i < starts_.size(); ++i) {
+    block.assign(entries_.begin() + begin, entries_.begin() + starts_[i]);
+    begin = starts_[i];
+    change(block);
+    std::copy(block.begin(), block.end(), entries_.begin() + kept);
+    starts_[i] = kept += static_cast<int64_t>(block.size());
+  }
+  entries_.erase(entries_.begin() + kept, entries_.end());
+}
+
+void NgramRows::choose_buckets() {
+  if (config_.buckets == 0) {
+    std::vector<int32_t> texts(size_t{1} << most_bucket_bits, 0);
+    int64_t ngrams = 0;
+    for (const NgramCount& entry : entries_)
+      if (++texts[entry.bucket()] == least_texts()) ++ngrams;
+    const int most = std::clamp(bits_of(most_weights / classes_ + 1) - 1, least_bits, usual_most_bits);
+    config_.buckets = int64_t{1} << std::clamp(bits_of(buckets_per_ngram * ngrams), least_bits, most);
+  }
+  const int bits = bits_of(config_.buckets);
+  shorten_blocks([&](std::vector<NgramCount>& block) { join_buckets(block, most_bucket_bits, bits); });
+}
+
+void NgramRows::weigh() {
+  std::vector<int32_t> texts(static_cast<size_t>(config_.buckets), 0);
+  for (const NgramCount& entry : entries_) ++texts[entry.bucket()];
+  scale_.assign(texts.size(), 0);
+  for (size_t f = 0; f < texts.size(); ++f)
+    if (texts[f] >= least_texts())
+      scale_[f] = static_cast<float>(std::log(static_cast<double>(1 + rows()) / (1 + texts[f])) + 1);
+  shorten_blocks([&](std::vector<NgramCount>& block) {
+    block.erase(std::remove_if(block.begin(), block.end(), [&](const NgramCount& e) { return scale_[e.bucket()] == 0; }),
+                block.end());
+  });
+  norms_.resize(starts_.size() - 1);
+  for (size_t i = 0; i < norms_.size(); ++i) {
+    double squares = 0;
+    for (int64_t at = starts_[i]; at < starts_[i + 1]; ++at) {
+      const NgramCount& entry = entries_[static_cast<size_t>(at)];
+      const auto x = static_cast<double>(count_weight(entry.count()) * scale_[entry.bucket()]);
+      squares += x * x;
+    }
+    norms_[i] = squares > 0 ? static_cast<float>(1 / std::sqrt(squares)) : 0;
+  }
+}
+
+NgramBlock NgramRows::block(int64_t row, int which) const {
+  const auto i = static_cast<size_t>(2 * places_[static_cast<size_t>(row)] + which);
+  return {entries_.data() + starts_[i], entries_.data() + starts_[i + 1], norms_[i]};
+}
+
+}  // namespace capstan

@@ -1,0 +1,55 @@
+// The n-grams of all training texts, as the rows of a sparse matrix.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/batches/batcher.hpp"
+#include "models/text_classifier.hpp"
+
+namespace capstan {
+
+/// Entries of one row and one block: x[f] = norm * count_weight(count) * scale[bucket].
+struct NgramBlock {
+  const NgramCount *begin, *end;
+  float norm;  // one over the norm of the block
+};
+
+/// A row is a text and its class; its entries are what NgramLinear computes from the text. scale = IDF,
+/// ln((1 + rows) / (1 + rows with f)) + 1, and 0 for n-grams that are in fewer than min_texts texts.
+class NgramRows {
+ public:
+  /// Epoch 0 of `source`, in the order of Batch::examples: how it is cut into batches makes no difference. If all
+  /// entries would take more than `most_bytes`, those of characters are left out. Throws Error when those of words do.
+  NgramRows(const BatchSource& source, const TokensToText& to_text, const NgramLinearConfig& config, int64_t classes,
+            int64_t most_bytes = int64_t{400} << 20);
+
+  int64_t rows() const { return static_cast<int64_t>(labels_.size()); }
+  int64_t classes() const { return classes_; }
+  int64_t entries() const { return static_cast<int64_t>(entries_.size()); }
+  int64_t tokens() const { return tokens_; }  // of the texts
+  int32_t label(int64_t row) const { return labels_[static_cast<size_t>(row)]; }
+  /// 0: words, 1: characters.
+  NgramBlock block(int64_t row, int which) const;
+  const std::vector<float>& scale() const { return scale_; }  // by bucket
+  /// The configuration with the choices that were made: buckets, and characters if these were left out.
+  const NgramLinearConfig& config() const { return config_; }
+
+ private:
+  bool read(const BatchSource& source, const TokensToText& to_text, int64_t most_entries);
+  int64_t least_texts() const;
+  template <class Change>
+  void shorten_blocks(const Change& change);
+  void choose_buckets();
+  void weigh();
+
+  NgramLinearConfig config_;
+  int64_t classes_, tokens_ = 0;
+  std::vector<NgramCount> entries_;
+  std::vector<int64_t> starts_;  // by 2 * place of the row in the batches + block
+  std::vector<int64_t> places_;  // by row
+  std::vector<int32_t> labels_;
+  std::vector<float> norms_, scale_;
+};
+
+}  // namespace capstan
