@@ -35,7 +35,9 @@ void validate(const ModelConfig& config, Problems& problems) {
 void validate(const TextClassifierConfig& config, Problems& problems) {
   if (!config.linear.used()) return validate(static_cast<const ModelConfig&>(config), problems);
   if (!config.layers.empty())
-    problems.add("layers", "a classifier with model.linear has no blocks: set layers: [], or linear without words and characters");
+    problems.add(
+        "layers",
+        "a classifier with model.linear has no blocks: set layers: [], or linear without words and characters");
   if (!config.ngrams.orders.empty()) problems.add("ngrams", "model.linear replaces them: leave them out");
   if (!std::holds_alternative<EqualClasses>(config.class_weights))
     problems.add("class_weights", "are not available with model.linear");

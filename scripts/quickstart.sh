@@ -28,6 +28,7 @@ cat <<'TEXT'
 
 == What next
 your own text     build/release/capstan train --config configs/quickstart-lm.yaml --set data.train=[my/folder] --set name=mine
+your own labels   build/release/capstan train --config configs/classify.yaml --set data.train=[train.tsv] data.test=[test.tsv]
 a classifier      build/release/capstan train --config configs/quickstart-classifier.yaml
 all keys          docs/configuration.md; every file of configs/ has comments
 the tests         scripts/test.sh

@@ -41,7 +41,7 @@ int check_data(const DataCheckOptions& options) {
 void add_data_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const command = cli.add_subcommand("data", "Look at the data of a configuration");
   command->require_subcommand(1);
-  command->footer("For example:  capstan data check --config configs/ag-news.yaml");
+  command->footer("For example:  capstan data check --config configs/classify.yaml");
   CommandParser* const check =
       command->add_subcommand("check", "Count and check the data before training, and warn of what looks wrong");
   const auto options = std::make_shared<DataCheckOptions>();
@@ -53,7 +53,7 @@ void add_data_command(CommandParser& cli, const Choose& choose) {
       "also in train; \"other label\" those that have a copy with another label. Warnings name the key to set; capstan "
       "train\n"
       "repeats them. Exit code 0 with or without warnings, 1 with errors that would stop the training.\n"
-      "For example:  capstan data check --config configs/ag-news.yaml --set data.train=[mine.tsv] data.test=[]");
+      "For example:  capstan data check --config configs/classify.yaml --set data.train=[mine.tsv] data.test=[]");
   check->callback([options, choose] { choose([options] { return check_data(*options); }); });
 }
 

@@ -10,6 +10,15 @@ namespace {
 bool is_language_model(const RunConfig& config) { return std::holds_alternative<LanguageModelConfig>(config.model); }
 bool is_text_classifier(const RunConfig& config) { return std::holds_alternative<TextClassifierConfig>(config.model); }
 
+/// What has no meaning for weights that are solved for in one go.
+void check_linear(const RunConfig& config, Problems& problems) {
+  const auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
+  if (classifier == nullptr || !classifier->linear.used()) return;
+  if (!config.train.init_from.empty())
+    problems.add("train.init_from", "a linear classifier (model.linear) is solved for from its data alone");
+  if (!config.train.freeze.empty()) problems.add("train.freeze", "nothing of a linear classifier is trained in steps");
+}
+
 /// Why a name does not lead to a folder below that of all runs; empty if it does.
 std::string name_problem(const std::string& name) {
   if (name.find('\0') != std::string::npos) return "contains a zero byte";
@@ -46,6 +55,7 @@ RunConfig::~RunConfig() = default;
 void validate(const RunConfig& config, Problems& problems) {
   if (const std::string problem = name_problem(config.name); !config.name.empty() && !problem.empty())
     problems.add("name", problem);
+  check_linear(config, problems);
   const SourceFacts data = facts_of(config.data);
   if (!data.has_labels && is_text_classifier(config))
     problems.add("data.type", fmt::format("{} has no labels: a text-classifier needs data of type {}",

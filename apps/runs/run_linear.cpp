@@ -30,6 +30,7 @@ RunConfig with_choices_of(const RunConfig& saved, RunConfig config) {
   RunConfig then = saved;
   NgramLinearConfig *const open = linear_of(config), *const chosen = linear_of(then);
   if (open == nullptr || chosen == nullptr) return config;
+  if (open->min_texts == 0) open->min_texts = chosen->min_texts;
   if (open->buckets == 0) open->buckets = chosen->buckets;
   if (chosen->characters.empty() && !chosen->words.empty()) open->characters.clear();
   return config;

@@ -79,7 +79,8 @@ TextNgrams count_ngrams(std::string_view text, const NgramOrders& orders, int bi
   for (const int64_t order : orders.words)
     for (size_t begin = 0; begin + static_cast<size_t>(order) <= hashes.size(); ++begin) {
       uint64_t h = mixed_bits(static_cast<uint64_t>(order));
-      for (size_t i = begin; i < begin + static_cast<size_t>(order); ++i) h = mixed_bits(h * 0x9e3779b97f4a7c15u + hashes[i]);
+      for (size_t i = begin; i < begin + static_cast<size_t>(order); ++i)
+        h = mixed_bits(h * 0x9e3779b97f4a7c15u + hashes[i]);
       words.add(h);
     }
   return {counted(words.found), counted(characters.found)};

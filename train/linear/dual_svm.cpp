@@ -9,8 +9,7 @@
 namespace capstan {
 namespace {
 
-constexpr double tolerance = 0.05;  // of the projected gradient, which is 1 at first
-constexpr int most_passes = 100;
+constexpr int most_passes = 300;
 
 /// A bucket's weight, and what turns a step in the dual into a step of the weight: the square of the feature's factor.
 struct Weight {
@@ -62,9 +61,8 @@ class Solver {
     for (size_t i = 0; i < count; ++i) {
       active_[i] = static_cast<int64_t>(i);
       double squares = 1 + ridge();  // of the bias
-      for_entries(rows, problem.rows[i], [&](uint32_t bucket, float x) {
-        squares += static_cast<double>(x * x * weights_[bucket].square);
-      });
+      for_entries(rows, problem.rows[i],
+                  [&](uint32_t bucket, float x) { squares += static_cast<double>(x * x * weights_[bucket].square); });
       diagonal_[i] = squares;
     }
   }
@@ -85,7 +83,7 @@ class Solver {
       if (std::abs(projected) > 1e-12) move(i, gradient);
     }
     active_.resize(kept);
-    if (kept == 0 || highest - lowest <= tolerance) {
+    if (kept == 0 || highest - lowest <= problem_.tolerance) {
       if (kept == alpha_.size()) return true;
       reset_active();  // what was left out is checked once more
       return false;
@@ -121,9 +119,8 @@ class Solver {
     const double change = (alpha - before) * sign(i);
     if (change == 0) return;
     const auto step = static_cast<float>(change);
-    for_entries(rows_, problem_.rows[static_cast<size_t>(i)], [&](uint32_t bucket, float x) {
-      weights_[bucket].value += step * x * weights_[bucket].square;
-    });
+    for_entries(rows_, problem_.rows[static_cast<size_t>(i)],
+                [&](uint32_t bucket, float x) { weights_[bucket].value += step * x * weights_[bucket].square; });
     bias_ += change;
   }
   void reset_active() {

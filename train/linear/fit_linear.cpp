@@ -104,7 +104,8 @@ class HeldOut {
         if (kinds[plain].ratios || !kinds[ratios].ratios) continue;
         for (const auto& share : shares) mixes.push_back({plain, ratios, share[0], share[1], 1, 0});
       }
-    parallel_units(static_cast<int64_t>(mixes.size()), [&](int64_t i) { choose_factor(mixes[static_cast<size_t>(i)]); });
+    parallel_units(static_cast<int64_t>(mixes.size()),
+                   [&](int64_t i) { choose_factor(mixes[static_cast<size_t>(i)]); });
     return *std::min_element(mixes.begin(), mixes.end(), [](const Mix& a, const Mix& b) { return a.loss < b.loss; });
   }
 
@@ -159,8 +160,9 @@ class HeldOut {
     for (size_t i = 0; i < part.held_out.size(); ++i) {
       const float* const scores = part.scores.data() + i * problems * kind_count;
       for (size_t p = 0; p < problems; ++p) {
-        const double sum = mix.plain_share * static_cast<double>(scores[static_cast<size_t>(mix.plain) * problems + p]) +
-                           mix.ratios_share * static_cast<double>(scores[static_cast<size_t>(mix.ratios) * problems + p]);
+        const double sum =
+            mix.plain_share * static_cast<double>(scores[static_cast<size_t>(mix.plain) * problems + p]) +
+            mix.ratios_share * static_cast<double>(scores[static_cast<size_t>(mix.ratios) * problems + p]);
         logits[classes == 2 ? 1 : p] = mix.factor * sum;
       }
       if (classes == 2) logits[0] = -logits[1];
@@ -259,15 +261,15 @@ std::optional<LinearFit> fit_linear(const NgramRows& rows, ParamStore& params, u
   LinearFit fit;
   fit.held_out = held_out.evaluate(mix);
   const std::vector<double> accuracies = held_out.accuracies(mix);
-  fit.report.push_back(fmt::format(
-      "linear: {} texts, {} buckets of n-grams, {} n-grams a text", rows.rows(),
-      std::count_if(rows.scale().begin(), rows.scale().end(), [](float scale) { return scale != 0; }),
-      rows.entries() / std::max<int64_t>(rows.rows(), 1)));
-  fit.report.push_back(fmt::format("linear: {} of {} folds held out: accuracy {}; weights {:g} x TF-IDF (C {:g}) + {:g} x "
-                                   "log-count ratios (C {:g}), logits x {:.2f}",
-                                   accuracies.size(), std::min(rows.config().folds, rows.rows()), figures(accuracies),
-                                   mix.plain_share, kinds[mix.plain].cost, mix.ratios_share, kinds[mix.ratios].cost,
-                                   mix.factor));
+  fit.report.push_back(
+      fmt::format("linear: {} texts, {} buckets of n-grams, {} n-grams a text", rows.rows(),
+                  std::count_if(rows.scale().begin(), rows.scale().end(), [](float scale) { return scale != 0; }),
+                  rows.entries() / std::max<int64_t>(rows.rows(), 1)));
+  fit.report.push_back(
+      fmt::format("linear: {} of {} folds held out: accuracy {}; weights {:g} x TF-IDF (C {:g}) + {:g} x "
+                  "log-count ratios (C {:g}), logits x {:.2f}",
+                  accuracies.size(), std::min(rows.config().folds, rows.rows()), figures(accuracies), mix.plain_share,
+                  kinds[mix.plain].cost, mix.ratios_share, kinds[mix.ratios].cost, mix.factor));
   return fit;
 }
 

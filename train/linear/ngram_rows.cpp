@@ -12,7 +12,7 @@
 namespace capstan {
 namespace {
 
-constexpr int64_t few_texts = 100;         // so few that all n-grams are read
+constexpr int64_t few_ngrams = 4'000'000;  // so few that those of a single text are read, too
 constexpr int64_t buckets_per_ngram = 4;   // of those that are read
 constexpr int64_t most_weights = 1 << 26;  // 256 MB
 constexpr int least_bits = 10, usual_most_bits = 22;
@@ -36,10 +36,10 @@ NgramRows::NgramRows(const BatchSource& source, const TokensToText& to_text, con
     const bool words_alone = !config_.characters.empty() && !config_.words.empty();
     if (words_alone) config_.characters.clear();
     if (!words_alone || !read(source, to_text, most_entries))
-      throw Error(
-          fmt::format("model.linear: the n-grams of the training texts take more than {} MB; lower data.max_length, list "
-                      "fewer lengths in model.linear.words, or train on fewer texts",
-                      most_bytes >> 20));
+      throw Error(fmt::format(
+          "model.linear: the n-grams of the training texts take more than {} MB; lower data.max_length, list "
+          "fewer lengths in model.linear.words, or train on fewer texts",
+          most_bytes >> 20));
   }
   choose_buckets();
   weigh();
@@ -91,8 +91,6 @@ bool NgramRows::read(const BatchSource& source, const TokensToText& to_text, int
   return true;
 }
 
-int64_t NgramRows::least_texts() const { return rows() < few_texts ? 1 : config_.min_texts; }
-
 /// change(block): the entries of one block, to be made fewer.
 template <class Change>
 void NgramRows::shorten_blocks(const Change& change) {
@@ -109,11 +107,12 @@ void NgramRows::shorten_blocks(const Change& change) {
 }
 
 void NgramRows::choose_buckets() {
+  if (config_.min_texts == 0) config_.min_texts = entries() < few_ngrams ? 1 : 2;
   if (config_.buckets == 0) {
     std::vector<int32_t> texts(size_t{1} << most_bucket_bits, 0);
     int64_t ngrams = 0;
     for (const NgramCount& entry : entries_)
-      if (++texts[entry.bucket()] == least_texts()) ++ngrams;
+      if (++texts[entry.bucket()] == config_.min_texts) ++ngrams;
     const int most = std::clamp(bits_of(most_weights / classes_ + 1) - 1, least_bits, usual_most_bits);
     config_.buckets = int64_t{1} << std::clamp(bits_of(buckets_per_ngram * ngrams), least_bits, most);
   }
@@ -126,11 +125,12 @@ void NgramRows::weigh() {
   for (const NgramCount& entry : entries_) ++texts[entry.bucket()];
   scale_.assign(texts.size(), 0);
   for (size_t f = 0; f < texts.size(); ++f)
-    if (texts[f] >= least_texts())
+    if (texts[f] >= config_.min_texts)
       scale_[f] = static_cast<float>(std::log(static_cast<double>(1 + rows()) / (1 + texts[f])) + 1);
   shorten_blocks([&](std::vector<NgramCount>& block) {
-    block.erase(std::remove_if(block.begin(), block.end(), [&](const NgramCount& e) { return scale_[e.bucket()] == 0; }),
-                block.end());
+    block.erase(
+        std::remove_if(block.begin(), block.end(), [&](const NgramCount& e) { return scale_[e.bucket()] == 0; }),
+        block.end());
   });
   norms_.resize(starts_.size() - 1);
   for (size_t i = 0; i < norms_.size(); ++i) {

@@ -16,7 +16,7 @@ struct NgramBlock {
 };
 
 /// A row is a text and its class; its entries are what NgramLinear computes from the text. scale = IDF,
-/// ln((1 + rows) / (1 + rows with f)) + 1, and 0 for n-grams that are in fewer than min_texts texts.
+/// ln((1 + rows) / (1 + rows with f)) + 1, and 0 for n-grams that are in fewer texts than config().min_texts.
 class NgramRows {
  public:
   /// Epoch 0 of `source`, in the order of Batch::examples: how it is cut into batches makes no difference. If all
@@ -32,12 +32,11 @@ class NgramRows {
   /// 0: words, 1: characters.
   NgramBlock block(int64_t row, int which) const;
   const std::vector<float>& scale() const { return scale_; }  // by bucket
-  /// The configuration with the choices that were made: buckets, and characters if these were left out.
+  /// The configuration with the choices that were made: min_texts and buckets, and characters if these were left out.
   const NgramLinearConfig& config() const { return config_; }
 
  private:
   bool read(const BatchSource& source, const TokensToText& to_text, int64_t most_entries);
-  int64_t least_texts() const;
   template <class Change>
   void shorten_blocks(const Change& change);
   void choose_buckets();

@@ -28,7 +28,7 @@ struct WarmStart {
 
 /// What solving for all weights at once has used and found.
 struct Solved {
-  int64_t tokens = 0;  // of the training data
+  int64_t tokens = 0;   // of the training data
   Evaluation held_out;  // of training data that the weights were not solved with; not used if there are validation data
   std::vector<std::string> report;  // lines for the log
 };

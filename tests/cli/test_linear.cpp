@@ -1,0 +1,148 @@
+// The default for classification, configs/classify.yaml: a linear classifier over n-grams.
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "core/io/json.hpp"
+#include "tests/cli/samples.hpp"
+#include "tests/support/source_dir.hpp"
+
+namespace capstan::testing {
+namespace {
+
+std::string rows(int count, int first = 0) {
+  const std::vector<std::string> words[] = {{"goal", "team", "match"}, {"stock", "bank", "market"}};
+  std::string text;
+  for (int i = first; i < first + count; ++i) {
+    const int label = i * 7 % 5 < 2 ? 0 : 1;
+    text += (label == 0 ? "sport\tthe " : "money\tthe ") + words[label][static_cast<size_t>(i % 3)] + " of day " +
+            std::to_string(i * i % 31) + " and " +
+            words[i % 11 == 0 ? 1 - label : label][static_cast<size_t>(i / 3 % 3)] + "\n";
+  }
+  return text;
+}
+
+std::vector<std::string> command(std::vector<std::string> more = {}, const std::string& name = "classify") {
+  std::vector<std::string> all{"train",
+                               "--config",
+                               source_path("configs/classify.yaml"),
+                               "--set",
+                               "name=" + name,
+                               "data.train=[train.tsv]",
+                               "data.test=[test.tsv]"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+void write_rows(const Workplace& place) {
+  place.write("train.tsv", rows(150));
+  place.write("test.tsv", rows(60, 150));
+}
+
+std::string weights_of(const Workplace& place, const std::string& name) {
+  return place.read("runs/" + name + "/checkpoints/last/model.safetensors");
+}
+
+TEST_CASE("classify.yaml: train, eval and predict agree; the report of the folds; nothing to do the second time") {
+  const Workplace place;
+  write_rows(place);
+  const Outcome trained = succeed(place, command());
+  INFO(trained.err);
+  CHECK(contains(trained.err + trained.out, "5 of 5 folds held out: accuracy"));
+  CHECK(contains(place.read("runs/classify/config.yaml"), "buckets: "));
+  CHECK_FALSE(contains(place.read("runs/classify/config.yaml"), "buckets: 0\n    folds"));
+
+  const std::string evaluated = succeed(place, {"eval", "runs/classify", "--split", "test"}).out;
+  CHECK(number_of(evaluated, "accuracy") > 0.9);
+  CHECK(number_of(evaluated, "loss") < 0.4);
+  for (const char* const size : {"1", "7", "64"})
+    CHECK(number_of(succeed(place, {"eval", "runs/classify", "--split", "test", "--set",
+                                    std::string("train.batch_size=") + size})
+                        .out,
+                    "loss") == number_of(evaluated, "loss"));
+  std::string texts, labels;
+  std::istringstream test(place.read("test.tsv"));
+  for (std::string line; std::getline(test, line);) {
+    labels += line.substr(0, 5) + "\n";
+    texts += line.substr(6) + "\n";
+  }
+  const std::string predicted = succeed(place, {"predict", "runs/classify", "--top-k", "1"}, texts).out;
+  double correct = 0, loss = 0;
+  const auto wanted = lines_of(labels);
+  auto got = lines_of(predicted);
+  got.erase(got.begin());  // names of the columns
+  REQUIRE(got.size() == wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const double probability = std::stod(got[i].substr(6));
+    correct += got[i].substr(0, 5) == wanted[i] ? 1 : 0;
+    loss -= std::log(got[i].substr(0, 5) == wanted[i] ? probability : 1 - probability);
+  }
+  CHECK(correct / 60 == doctest::Approx(number_of(evaluated, "accuracy")).epsilon(1e-3));
+  CHECK(loss / 60 == doctest::Approx(number_of(evaluated, "loss")).epsilon(1e-2));
+
+  const std::string before = weights_of(place, "classify");
+  CHECK(contains(succeed(place, command()).err, "nothing to do"));
+  CHECK(weights_of(place, "classify") == before);
+}
+
+TEST_CASE("a linear classifier: the same weights on any number of threads, and after a kill at any moment") {
+  const Workplace place;
+  write_rows(place);
+  succeed(place, command({"threads=1"}));
+  const std::string whole = weights_of(place, "classify");
+  succeed(place, command({"threads=2"}, "two"));
+  CHECK(weights_of(place, "two") == whole);
+  for (int moment = 0; moment < 8; ++moment) {
+    Process process(place, command({}, "killed"));
+    for (int wait = 0; wait < 4 * moment && !process.ended(); ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds(15));
+    process.send(SIGKILL);
+    process.wait();
+  }
+  succeed(place, command({}, "killed"));
+  CHECK(weights_of(place, "killed") == whole);
+}
+
+TEST_CASE("a linear classifier: a validation file is evaluated and not learnt from; other commands") {
+  const Workplace place;
+  write_rows(place);
+  succeed(place, command());
+  const Outcome trained = succeed(place, command({"data.valid=[test.tsv]"}, "valid"));
+  CHECK(weights_of(place, "valid") == weights_of(place, "classify"));
+  CHECK(contains(trained.err + trained.out, "60 targets"));
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"inspect", "runs/classify"},
+                                             {"report", "runs/classify", "--output", "report.html"},
+                                             {"metrics", "runs/classify"},
+                                             {"verify", "runs/classify"},
+                                             {"compare", "runs/classify", "runs/valid"}}) {
+    INFO(arguments.front());
+    succeed(place, arguments);
+  }
+}
+
+TEST_CASE("a linear classifier: texts that nothing is known of, and what is refused") {
+  const Workplace place;
+  write_rows(place);
+  succeed(place, command());
+  const std::string texts = std::string("zzzz\n?\n") + std::string(200000, 'x') + "\n\xe4\xb8\x96\xe7\x95\x8c\n";
+  CHECK(lines_of(succeed(place, {"predict", "runs/classify"}, texts).out).size() == 1 + 4);
+  const auto refused = [&](const std::string& name, const std::vector<std::string>& more, const std::string& says) {
+    check_refused(place, {name, {}, command(more, "refused"), 2, {says}});
+  };
+  refused("blocks", {"model.layers=[{mixer: {type: aft-simple}}]"}, "model.layers");
+  refused("buckets", {"model.linear.buckets=1000"}, "power of two");
+  refused("lengths", {"model.linear.words=[0]"}, "model.linear.words.0");
+  refused("nothing", {"model.linear.words=[]", "model.linear.characters=[]"}, "model.layers");
+  refused("weights", {"model.class_weights={type: balanced}"}, "model.class_weights");
+  refused("warm start", {"train.init_from=runs/classify"}, "train.init_from");
+  check_refused(place, {"vectors", {}, {"embed", "runs/classify"}, 1, {"linear"}, "a text\n"});
+}
+
+}  // namespace
+}  // namespace capstan::testing

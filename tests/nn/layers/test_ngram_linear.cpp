@@ -1,0 +1,91 @@
+// The linear classifier over n-grams of a text.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "nn/layers/ngram_linear.hpp"
+#include "tests/support/weights.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace testing {
+namespace {
+
+constexpr int64_t classes = 3;
+
+struct BuiltLinear {
+  ParamStore store;
+  std::unique_ptr<NgramLinear> linear;
+
+  explicit BuiltLinear(const NgramLinearConfig& config) {
+    linear = std::make_unique<NgramLinear>(Scope(store, 1) / "linear", config, classes);
+    store.finalize();
+    RandomStream random(random_key(3, "weights of a test"));
+    for (int64_t i = 0; i < store.flat_size(); ++i) store.values()[i] = static_cast<real>(random.uniform());
+  }
+  std::vector<double> operator()(const std::string& text) const {
+    std::vector<real> out(classes, 0);
+    linear->add_logits(text, out.data());
+    return {out.begin(), out.end()};
+  }
+  Array value(const std::string& name) const { return store.find("linear." + name).var.value(); }
+};
+
+NgramLinearConfig config_of(std::vector<int64_t> words, std::vector<int64_t> characters) {
+  NgramLinearConfig config;
+  config.words = std::move(words);
+  config.characters = std::move(characters);
+  config.buckets = 64;
+  return config;
+}
+
+/// From the definition.
+std::vector<double> expected(const BuiltLinear& built, const std::string& text) {
+  const Array scale = built.value("scale"), weight = built.value("weight"), bias = built.value("bias");
+  std::vector<double> y(bias.data(), bias.data() + classes);
+  const TextNgrams found = count_ngrams(text, built.linear->orders(), 6);
+  for (const auto* const block : {&found.words, &found.characters}) {
+    const auto x = [&](const NgramCount& entry) {
+      return (1 + std::log(static_cast<double>(entry.count()))) * static_cast<double>(scale[entry.bucket()]);
+    };
+    double squares = 0;
+    for (const NgramCount& entry : *block) squares += x(entry) * x(entry);
+    if (squares == 0) continue;
+    for (const NgramCount& entry : *block)
+      for (int64_t c = 0; c < classes; ++c)
+        y[static_cast<size_t>(c)] +=
+            x(entry) / std::sqrt(squares) * static_cast<double>(weight[entry.bucket() * classes + c]);
+  }
+  return y;
+}
+
+TEST_CASE("linear n-grams: logits follow the definition") {
+  for (const auto& config : {config_of({1, 2}, {2, 3}), config_of({1}, {}), config_of({}, {3})}) {
+    const BuiltLinear built(config);
+    for (const char* const text : {"a fine film, a fine end", "one", "", "?", "\xff"}) {
+      INFO(text);
+      const std::vector<double> y = built(text), wanted = expected(built, text);
+      for (size_t c = 0; c < y.size(); ++c) CHECK(y[c] == doctest::Approx(wanted[c]).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("linear n-grams: a text without known n-grams gets the bias") {
+  BuiltLinear built(config_of({1, 2}, {2}));
+  const Param& scale = built.store.find("linear.scale");
+  std::fill_n(built.store.values() + scale.offset, scale.var.size(), real{0});
+  const Array bias = built.value("bias");
+  for (const char* const text : {"", "unknown words"})
+    for (size_t c = 0; c < classes; ++c)
+      CHECK(built(text)[c] == doctest::Approx(static_cast<double>(bias[static_cast<int64_t>(c)])));
+}
+
+TEST_CASE("linear n-grams: nothing is trained in steps") {
+  const BuiltLinear built(config_of({1}, {2}));
+  CHECK(built.store.trainable_size() == 0);
+  for (const Param& param : built.store.params()) CHECK(param.frozen);
+  CHECK(built.store.count() == 64 + 64 * classes + classes);
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,104 @@
+// The n-grams of a text, counted by bucket.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <numeric>
+
+#include "nn/layers/text_ngrams.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace testing {
+namespace {
+
+int64_t total(const std::vector<NgramCount>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), int64_t{0},
+                         [](int64_t sum, const NgramCount& entry) { return sum + entry.count(); });
+}
+
+std::map<uint32_t, uint32_t> as_map(const std::vector<NgramCount>& counts) {
+  std::map<uint32_t, uint32_t> map;
+  for (const NgramCount& entry : counts) map[entry.bucket()] = entry.count();
+  return map;
+}
+
+bool same(const std::vector<NgramCount>& a, const std::vector<NgramCount>& b) {
+  return a.size() == b.size() && as_map(a) == as_map(b);
+}
+
+const NgramOrders all_orders{{1, 2}, {2, 3, 4, 5}};
+
+TEST_CASE("n-grams of a text: words, pairs, and characters between the signs of start and end") {
+  // Weights on disk depend on these.
+  const TextNgrams found = count_ngrams("Don't stop", {{1}, {2}}, 24);
+  std::vector<uint32_t> buckets;
+  for (const NgramCount& entry : found.words) buckets.push_back(entry.bucket());
+  CHECK(buckets == std::vector<uint32_t>{4052193, 6518827, 6628237, 9598489});
+  REQUIRE_FALSE(found.characters.empty());
+  CHECK(found.characters[0].bucket() == 2969632);
+  // don ' t stop: 4 words, 3 pairs; n-grams of 2 characters: 4, 2, 2, 5
+  CHECK(total(found.words) == 4);
+  CHECK(total(count_ngrams("Don't stop", {{2}, {}}, 24).words) == 3);
+  CHECK(total(found.characters) == 13);
+  CHECK(total(count_ngrams("Don't stop", {{}, {5}}, 24).characters) == 1 + 2);  // \2don\3; \2stop, stop\3
+  CHECK(total(count_ngrams("Don't stop", {{}, {7}}, 24).characters) == 0);
+}
+
+TEST_CASE("n-grams of a text: what does not matter, and what does") {
+  const auto of = [](std::string_view text) { return count_ngrams(text, all_orders, 20); };
+  const TextNgrams usual = of("a fine film, a FINE end");
+  for (const char* const alike : {"A Fine film, a fine end", "  a fine\tfilm ,\na fine\r\n end\n"}) {
+    INFO(alike);
+    CHECK(same(usual.words, of(alike).words));
+    CHECK(same(usual.characters, of(alike).characters));
+  }
+  CHECK_FALSE(same(usual.words, of("a fine film; a fine end").words));
+  CHECK_FALSE(same(usual.words, of("a film fine, a fine end").words));  // other pairs
+  CHECK_FALSE(same(of("ab c").words, of("a bc").words));
+  CHECK_FALSE(same(of("ab c").characters, of("a bc").characters));
+}
+
+TEST_CASE("n-grams of a text: any bytes, and any length") {
+  for (const std::string& text :
+       {std::string(), std::string(" \n\t"), std::string(3, '\0'), std::string("\xff\xfe\x80"), std::string("\xe4\xb8"),
+        std::string(100000, 'x'), std::string(3000, '\x80')}) {
+    const TextNgrams found = count_ngrams(text, all_orders, 24);
+    for (const auto* const counts : {&found.words, &found.characters})
+      for (const NgramCount& entry : *counts) {
+        CHECK(entry.bucket() < (1u << 24));
+        CHECK(entry.count() >= 1);
+        CHECK(entry.count() <= 255);
+      }
+  }
+  CHECK(count_ngrams("", all_orders, 24).words.empty());
+  // Characters of UTF-8 count as one: \2 and two letters of two bytes, and \3.
+  CHECK(total(count_ngrams("\xc3\xa4\xc3\xb6", {{}, {2}}, 24).characters) == 3);
+  CHECK(total(count_ngrams(std::string(1000, 'x') + " x", {{}, {1}}, 24).characters) < 1000);  // counts end at 255
+}
+
+TEST_CASE("n-grams of a text: fewer bits join neighbouring buckets") {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += " word" + std::to_string(i * i % 97);
+  const TextNgrams most = count_ngrams(text, all_orders, most_bucket_bits);
+  for (const int bits : {1, 4, 10, 23, 24}) {
+    INFO(bits, " bits");
+    const TextNgrams direct = count_ngrams(text, all_orders, bits);
+    TextNgrams joined = most;
+    join_buckets(joined.words, most_bucket_bits, bits);
+    join_buckets(joined.characters, most_bucket_bits, bits);
+    CHECK(same(direct.words, joined.words));
+    CHECK(same(direct.characters, joined.characters));
+  }
+}
+
+TEST_CASE("n-grams of a text: the weight of a count, and the bits of a number of buckets") {
+  CHECK(count_weight(1) == 1);
+  CHECK(count_weight(2) == doctest::Approx(1 + std::log(2.0)));
+  CHECK(count_weight(255) == doctest::Approx(1 + std::log(255.0)));
+  CHECK(bits_of(0) == 0);
+  CHECK(bits_of(16) == 4);
+  CHECK(bits_of(17) == 5);
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace capstan::CAPSTAN_PRECISION
