@@ -26,7 +26,7 @@ constexpr int kind_count = 4;
 constexpr double shares[][2] = {{1, 0}, {1, 0.5}, {1, 1}, {0.5, 1}, {0, 1}};
 
 /// Passes over entries that cross-validation may take; it holds out fewer folds of larger data.
-constexpr double most_work = 4e8;
+constexpr double most_work = 1.5e8;
 constexpr int64_t most_scores = 30'000'000;  // of held-out rows
 
 /// A sum of two kinds, times `factor`.

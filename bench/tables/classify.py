@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""configs/classify.yaml beside fastText and TF-IDF with logistic regression, on labelled data sets.
+
+  bench/tables/classify.py DATA [--out results.jsonl] [--sets mr,trec] [--seeds 1,2,3] [--folds 10] [--sizes all,500,2000]
+
+DATA is a folder with the sets listed below (rows of columns divided by tabs: label first, text last). Needs the built
+program. The baselines need scikit-learn and fasttext in the Python that runs this; without them they are left out, and
+this is said. Every result is appended to --out as a line of JSON; what is there already is not run again. The table of
+all results in --out is printed at the end. A set with --sizes N is a sample of N training texts, tested on all of the
+test set (of fold 0 where there are folds).
+"""
+import argparse
+import gzip
+import json
+import os
+import random
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# name: (training files, test file), or one file whose second column is the fold
+SETS = {
+    "imdb": (["imdb/train.tsv.gz"], "imdb/test.tsv.gz"),
+    "amazon": (["amazon_multidomain/train.tsv.gz"], "amazon_multidomain/test.tsv.gz"),
+    "ag_news": (["ag_news/train.tsv"], "ag_news/test.tsv"),
+    "dbpedia": (["dbpedia14k/train.tsv.gz"], "dbpedia14k/test.tsv"),
+    "r8": (["r8/train.tsv.gz"], "r8/test.tsv"),
+    "trec": (["trec/train.tsv"], "trec/test.tsv"),
+    "sst1": (["sentence_sets/sst1_train.tsv"], "sentence_sets/sst1_test.tsv"),
+    "mr": "sentence_sets/mr.tsv",
+    "subj": "sentence_sets/subj.tsv",
+    "cr": "sentence_sets/cr.tsv",
+    "mpqa": "sentence_sets/mpqa.tsv",
+}
+
+
+def rows(path):
+    opened = gzip.open if path.endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8", newline="\n") as file:
+        return [line.rstrip("\n").split("\t") for line in file]
+
+
+def split(data, name, fold):
+    """(training rows, test rows) as pairs of label and text."""
+    pairs = lambda found: [(row[0], row[-1]) for row in found]
+    if isinstance(SETS[name], str):
+        all_rows = rows(os.path.join(data, SETS[name]))
+        return (pairs(r for r in all_rows if int(r[1]) != fold), pairs(r for r in all_rows if int(r[1]) == fold))
+    train, test = SETS[name]
+    return pairs(r for part in train for r in rows(os.path.join(data, part))), pairs(rows(os.path.join(data, test)))
+
+
+def write(path, pairs):
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{label}\t{text}\n" for label, text in pairs)
+
+
+def capstan(train, test, seed, folder):
+    """The recipe, unchanged."""
+    program = os.path.join(ROOT, "build/release/capstan")
+    write(f"{folder}/train.tsv", train)
+    write(f"{folder}/test.tsv", test)
+    before = time.monotonic()
+    command = [program, "train", "--config", os.path.join(ROOT, "configs/classify.yaml"), "--set", f"seed={seed}"]
+    command += [f"folder={folder}", f"data.train=[{folder}/train.tsv]", f"data.test=[{folder}/test.tsv]"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    errors = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    if status != 0:
+        raise RuntimeError(errors.decode()[-2000:])
+    seconds = time.monotonic() - before
+    said = subprocess.run([program, "eval", f"{folder}/classify", "--split", "test"], check=True, capture_output=True)
+    accuracy = float(re.search(rb"^accuracy ([\d.]+)", said.stdout, re.M).group(1))
+    return {"accuracy": accuracy, "seconds": seconds, "cpu_seconds": usage.ru_utime, "rss_mb": usage.ru_maxrss / 1000}
+
+
+def logistic_regression(train, test, seed, folder):
+    """Words and pairs of words; sublinear TF-IDF; C = 10. One seed: it has no random part."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    before = time.process_time()
+    vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
+    features = vectorizer.fit_transform([text for _, text in train])
+    model = LogisticRegression(C=10, max_iter=1000).fit(features, [label for label, _ in train])
+    found = model.predict(vectorizer.transform([text for _, text in test]))
+    right = sum(a == b for a, (b, _) in zip(found, test))
+    return {"accuracy": right / len(test), "cpu_seconds": time.process_time() - before}
+
+
+def fasttext(train, test, seed, folder):
+    """Words and pairs of words, 10 epochs, learning rate 0.5, width 100; punctuation apart, in lower case."""
+    import fasttext as library
+    tokens = lambda text: " ".join(re.findall(r"[a-z0-9\x80-\U0010ffff]+|[^\sa-z0-9]", text.lower()))
+    with open(f"{folder}/train.txt", "w", encoding="utf-8") as file:
+        file.writelines(f"__label__{label} {tokens(text)}\n" for label, text in train)
+    before = time.process_time()
+    model = library.train_supervised(f"{folder}/train.txt", lr=0.5, epoch=10, wordNgrams=2, dim=100, thread=1, verbose=0,
+                                     seed=seed)
+    # Not model.predict(): it does not work with NumPy 2.
+    found = [model.f.predict(tokens(text) + "\n", 1, 0.0, "strict")[0][1] for _, text in test]
+    right = sum(a == "__label__" + b for a, (b, _) in zip(found, test))
+    return {"accuracy": right / len(test), "cpu_seconds": time.process_time() - before}
+
+
+def methods():
+    found = {"classify.yaml": capstan}
+    for name, module, method in (("TF-IDF + LR", "sklearn", logistic_regression), ("fastText", "fasttext", fasttext)):
+        try:
+            __import__(module)
+            found[name] = method
+        except ImportError:
+            print(f"classify.py: {name} is left out: there is no {module} in {sys.executable}", file=sys.stderr)
+    return found
+
+
+def table(results):
+    """One line per set and size: the mean over folds and seeds."""
+    cells = {}
+    for r in results:
+        cells.setdefault((r["set"], r["size"]), {}).setdefault(r["method"], []).append(r)
+    names = ["classify.yaml", "TF-IDF + LR", "fastText"]
+    print("| data set | training texts | runs | " + " | ".join(names) + " | ahead | s | MB |")
+    print("|---" * (len(names) + 6) + "|")
+    leads = []
+    for (name, size), found in sorted(cells.items(), key=lambda cell: (cell[0][1] != "all", str(cell[0][1]), cell[0][0])):
+        # Folds that all methods have been run on.
+        folds = set.intersection(*({r["fold"] for r in runs} for runs in found.values()))
+        kept = {method: [r for r in runs if r["fold"] in folds] for method, runs in found.items()}
+        mean = {method: statistics.mean(r["accuracy"] for r in runs) for method, runs in kept.items() if runs}
+        if "classify.yaml" not in mean:
+            continue
+        ours = kept["classify.yaml"]
+        others = [value for method, value in mean.items() if method != "classify.yaml"]
+        lead = mean["classify.yaml"] - max(others) if others else None
+        if lead is not None:
+            leads.append(lead)
+        shown = [f"{mean[method]:.4f}" if method in mean else "" for method in names]
+        print(f"| {name} | {ours[0]['train']} | {len(ours)} | " + " | ".join(shown) +
+              f" | {'' if lead is None else f'{100 * lead:+.2f}'} | {max(r['seconds'] for r in ours):.0f} |"
+              f" {max(r['rss_mb'] for r in ours):.0f} |")
+    if leads:
+        print(f"\nahead on average: {100 * statistics.mean(leads):+.2f} points over {len(leads)} sets")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data")
+    parser.add_argument("--out", default="classify.jsonl")
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--sizes", default="all")
+    parser.add_argument("--seeds", default="1,2,3")
+    parser.add_argument("--folds", type=int, default=10, help="of the sets that have folds, the first ones")
+    options = parser.parse_args()
+    results = [json.loads(line) for line in open(options.out)] if os.path.exists(options.out) else []
+    done = {(r["set"], str(r["size"]), r["method"], r["seed"], r["fold"]) for r in results}
+    for size in options.sizes.split(","):
+        for name in options.sets.split(","):
+            for fold in range(options.folds if isinstance(SETS[name], str) and size == "all" else 1):
+                train = test = None
+                for method, run in methods().items():
+                    for seed in [int(s) for s in options.seeds.split(",")]:
+                        if method == "TF-IDF + LR" and seed != int(options.seeds.split(",")[0]) and size == "all":
+                            continue
+                        if (name, size, method, seed, fold) in done:
+                            continue
+                        train, test = (train, test) if train else split(options.data, name, fold)
+                        chosen = train if size == "all" else random.Random(seed).sample(train, int(size))
+                        with tempfile.TemporaryDirectory() as folder:
+                            result = run(chosen, test, seed, folder)
+                        result.update({"set": name, "size": size, "method": method, "seed": seed, "fold": fold,
+                                       "train": len(chosen), "test": len(test)})
+                        results.append(result)
+                        with open(options.out, "a") as file:
+                            file.write(json.dumps(result) + "\n")
+                        print(json.dumps(result), file=sys.stderr)
+    table(results)
+
+
+if __name__ == "__main__":
+    main()
