@@ -16,6 +16,8 @@ void check_linear(const RunConfig& config, Problems& problems) {
   if (classifier == nullptr || !classifier->linear.used()) return;
   if (!config.train.init_from.empty())
     problems.add("train.init_from", "a linear classifier (model.linear) is solved for from its data alone");
+  if (facts_of(config.data).multi_label())
+    problems.add("model.linear", "predicts one class per text: with data.multi_label, use a recipe with blocks");
   if (!config.train.freeze.empty()) problems.add("train.freeze", "nothing of a linear classifier is trained in steps");
 }
 

@@ -264,8 +264,9 @@ void Loop::solve() {
   unsaved_ = true;
   progress_.pace().step_took(watch.seconds(), solved->tokens);
   progress_.all_done();
-  if (in_.valid == nullptr && solved->held_out.targets > 0)
-    progress_.validated(solved->held_out, note_validation(solved->held_out), watch.seconds());
+  if (in_.valid != nullptr || solved->held_out.targets == 0) return;
+  const Validation held_out{solved->held_out, std::nullopt};
+  progress_.validated(held_out, note_validation(held_out), watch.seconds());
 }
 
 void Loop::warn_of_slow_rank() {
