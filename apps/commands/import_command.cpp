@@ -104,6 +104,7 @@ int import_weights(const ImportOptions& options) {
   if (places.in_block) add(places.block, module.block);
   std::map<std::string, std::string> metadata{{"source", module.source}, {"mixer", mixer}};
   if (!module.approximations.empty()) metadata["approximate"] = join(module.approximations, "; ");
+  if (places.in_block && module.is_block) metadata["layer"] = to_yaml(module.layer);
   if (places.in_block) metadata["into"] = places.mixer.substr(0, places.mixer.size() - 1);
   replace_file(options.output,
                [&](const std::string& unfinished) { write_safetensors(unfinished, tensors, metadata); });

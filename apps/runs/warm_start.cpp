@@ -216,6 +216,13 @@ std::vector<std::string> model_differences(const RunConfig& config, const Weight
   return lines;
 }
 
+/// Between an imported layer and one that may have a feed-forward network of its own.
+std::vector<ConfigDifference> layer_differences(LayerConfig imported, const LayerConfig& layer) {
+  if (imported.feed_forward.type == FeedForwardKind::none) imported.feed_forward = layer.feed_forward;
+  imported.repeat = layer.repeat;
+  return diff_configs(imported, layer);
+}
+
 /// Throws Error unless the mixer that an imported file is for computes what the file's module does.
 void check_imported_mixer(const RunConfig& config, const WeightsOrigin& origin) {
   const auto& metadata = origin.tensors->metadata();
@@ -225,18 +232,24 @@ void check_imported_mixer(const RunConfig& config, const WeightsOrigin& origin) 
   const std::vector<LayerConfig> layers =
       std::visit([](const auto& model) { return expanded_layers(model); }, config.model);
   if (block < 0 || block >= static_cast<int64_t>(layers.size())) return;
-  const auto imported = load_config_text<ImportedConfig>(mixer->second, origin.file + ": metadata mixer");
-  const std::set<std::string> initial = {"mixer.init", "mixer.position_stddev", "mixer.rank"};
+  const LayerConfig& layer = layers[static_cast<size_t>(block)];
+  const auto whole = metadata.find("layer");
+  const std::vector<ConfigDifference> differences =
+      whole != metadata.end()
+          ? layer_differences(load_config_text<LayerConfig>(whole->second, origin.file + ": metadata layer"), layer)
+          : diff_configs(load_config_text<ImportedConfig>(mixer->second, origin.file + ": metadata mixer"),
+                         ImportedConfig{layer.mixer});
+  const std::set<std::string> harmless = {"mixer.init", "mixer.position_stddev", "mixer.rank",
+                                          "mixer.attention_dropout"};
   std::vector<std::string> lines;
-  for (const ConfigDifference& difference :
-       diff_configs(imported, ImportedConfig{layers[static_cast<size_t>(block)].mixer}))
-    if (initial.count(difference.path) == 0)
+  for (const ConfigDifference& difference : differences)
+    if (harmless.count(difference.path) == 0)
       lines.push_back(
           fmt::format("  {}: {} in the file, {} in the model", difference.path, difference.a, difference.b));
   if (!lines.empty())
     throw Error(fmt::format(
-        "train.init_from: {} holds a mixer that computes something else than that of block {}:\n{}\ngive the layer the "
-        "mixer that capstan import has printed",
+        "train.init_from: {} holds a mixer that computes something else than that of block {}:\n{}\ngive the layer "
+        "what capstan import has printed",
         origin.file, block, join(lines, "\n")));
 }
 

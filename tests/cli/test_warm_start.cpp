@@ -294,6 +294,28 @@ TEST_CASE("an imported module goes into the layer that it is for, and into no ot
                          "capstan import has printed"}});
 }
 
+TEST_CASE("an imported block goes into one whose norms are where its own are, whatever it drops") {
+  const Workplace place;
+  write_samples(place);
+  const std::string fixture = source_path("tests/parity/fixtures/public_encoder_layer.safetensors");
+  succeed(place,
+          {"import", fixture, "--heads", "3", "--activation", "relu", "--into", "blocks.0", "-o", "block.safetensors"});
+  const auto words = [](const std::string& placement, const std::string& dropout) {
+    return train_words("lm.yaml", {"name=" + placement, "train.init_from=block.safetensors", "model.width=12",
+                                   "model.layers.0.norm_placement=" + placement,
+                                   "model.layers.0.feed_forward={type: relu, expansion: 2.5}",
+                                   "model.layers.0.mixer={type: attention, heads: 3, bias: true, key_bias: true, "
+                                   "attention_dropout: " +
+                                       dropout + "}"});
+  };
+  check_says(succeed(place, words("post", "0.1")), {"loaded    blocks.N.feed_forward_norm.gain"});
+  check_refused(place, {"norms elsewhere",
+                        {},
+                        words("pre", "0"),
+                        1,
+                        {"norm_placement: post in the file, pre in the model", "capstan import has printed"}});
+}
+
 TEST_CASE("wrong uses of init_from, freeze and lr_scale are refused with a remedy") {
   const Workplace place;
   write_trained_samples(place);
