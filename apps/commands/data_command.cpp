@@ -50,9 +50,9 @@ void add_data_command(CommandParser& cli, const Choose& choose) {
   check->footer(
       "Shows for each split: examples, classes, lengths in tokens, truncated and duplicate texts, texts that two\n"
       "splits share, unknown tokens, and how the files are encoded. \"in train\" counts the texts of a split that are\n"
-      "also in train; \"other label\" those that have a copy with another label. Warnings name the key to set; capstan "
-      "train\n"
-      "repeats them. Exit code 0 with or without warnings, 1 with errors that would stop the training.\n"
+      "also in train; \"other label\" those that have a copy with another label. Warnings name the key to set, and "
+      "are\n"
+      "repeated by capstan train. Exit code 0 with or without warnings, 1 with errors that would stop the training.\n"
       "For example:  capstan data check --config configs/classify.yaml --set data.train=[mine.tsv] data.test=[]");
   check->callback([options, choose] { choose([options] { return check_data(*options); }); });
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <limits>
 
 #include "apps/config/config.hpp"
 #include "apps/imports/import_model.hpp"
@@ -132,6 +133,9 @@ Ids read_ids(const SafetensorsFile& file, const std::string& name) {
   for (const double value : values)
     if (!(value >= 0 && value < 2147483647.0) || value != std::floor(value))
       throw Error(fmt::format("{}: {} has the value {}, which is no id", file.path(), name, value));
+  for (const double value : values)
+    if (!(value >= 0 && value <= std::numeric_limits<int32_t>::max()))
+      throw Error(fmt::format("{}: {} has the value {}, which is no id of a token", file.path(), name, value));
   return Ids(Shape(tensor.shape), std::vector<int32_t>(values.begin(), values.end()));
 }
 

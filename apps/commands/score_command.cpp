@@ -98,9 +98,8 @@ void add_score_command(CommandParser& cli, const Choose& choose) {
   command->add_option("--format", options->format, "output: tsv or jsonl")->capture_default_str();
   command->on_stray_argument(one_run);
   command->footer(
-      "Each text is a document of its own. Natural logarithms; the number of tokens includes the end of a document, "
-      "if\n"
-      "the model knows documents. A model that was trained on pairs reads pairs and scores the target after its "
+      "Each text is a document of its own. Natural logarithms; the number of tokens includes the end of a document,\n"
+      "if the model knows documents. A model that was trained on pairs reads pairs and scores the target after its\n"
       "source.\n"
       "For example:  capstan score runs/quickstart-lm texts.txt\n"
       "              echo \"The tape turns.\" | capstan score runs/quickstart-lm");

@@ -43,8 +43,7 @@ void add_train_command(CommandParser& cli, const Choose& choose) {
                     "which of them computes what");
   command->footer(
       "A run writes its files to <folder>/<name>: config.yaml, metrics.jsonl, train.log, checkpoints/.\n"
-      "With several processes, which get the same results as one: mpirun -n 4 capstan train ..., srun capstan train "
-      "...\n"
+      "With several processes, which get the same results as one: mpirun -n 4 capstan train ... (Slurm: srun)\n"
       "For example:  capstan train --config configs/quickstart-lm.yaml --set name=mine train.steps=500");
   command->callback([options, choose] {
     choose([options] {

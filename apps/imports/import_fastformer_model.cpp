@@ -23,8 +23,7 @@ void take_pooling(Import& import, int64_t width, ImportedModel& model) {
   if (effect > 1e-6)
     import.approximate(
         fmt::format("the module adds 1e-8 to the sum of the pooling weights, which is not done here: the pooled vector "
-                    "of a text may "
-                    "be larger than the module's by a factor of up to 1 + {:.2g}",
+                    "of a text may be larger than the module's by a factor of up to 1 + {:.2g}",
                     effect));
 }
 

@@ -88,8 +88,7 @@ ImportedModel import_gau_alpha(Import& import, const ImportHints& hints) {
   if (own_output) {
     model.notes.push_back(
         "embedding and output layer are separate tables here: training changes each on its own, even if they were one "
-        "in "
-        "the module");
+        "in the module");
   }
   return model;
 }

@@ -30,14 +30,13 @@ ImportedModule import_module(const SafetensorsFile& file, const std::string& pre
     module = import_gau(import, hints);
   } else {
     throw Error(fmt::format(
-        "{}: none of AFT_FULL (fc_q, fc_k, fc_v, position_biases), AFTLocal (query, key, value, output, "
-        "pos_bias), AFTFull and AFTSimple (to_q, to_k, to_v, project, wbias), FastSelfAttention (query, query_att, "
-        "key, "
-        "key_att, transform), FastformerLayer (attention.self, intermediate, output), GAU (to_hidden, to_qk, "
-        "offsetscale), FLASH (to_hidden, to_qk, qk_offset_scale), "
-        "MultiheadAttention (in_proj_weight, out_proj) and TransformerEncoderLayer (self_attn, linear1, linear2, "
-        "norm1, "
-        "norm2) was found{}; set --prefix to what precedes "
+        "{}: none of AFT_FULL (fc_q, fc_k, fc_v, position_biases), AFTLocal (query, key, value, output, pos_bias), "
+        "AFTFull and AFTSimple (to_q, to_k, to_v, project, wbias), FastSelfAttention (query, query_att, key, key_att, "
+        "transform), FastformerLayer (attention.self, intermediate, output), GAU (to_hidden, to_qk, offsetscale), "
+        "FLASH "
+        "(to_hidden, to_qk, qk_offset_scale), MultiheadAttention (in_proj_weight, out_proj) and "
+        "TransformerEncoderLayer (self_attn, linear1, linear2, norm1, norm2) was found{}; set --prefix to what "
+        "precedes "
         "these names in the file",
         file.path(), prefix.empty() ? "" : " after the prefix " + prefix));
   }

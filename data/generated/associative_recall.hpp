@@ -33,7 +33,8 @@ void describe(Fields& f, AssociativeRecallConfig& c) {
   f("vocabulary", c.vocabulary, between(4, 16777216),
     "number of different tokens: 0 is the filler, the rest of the lower half are keys, and the upper half are values; "
     "must be greater than length");
-  f("length", c.length, between(4, 16777216), "number of tokens per sequence; must be even and at least 4 * pairs");
+  f("length", c.length, between(4, 16777216),
+    "number of tokens per sequence; must be even and at least 2 * pairs * (passes + 1)");
   f("pairs", c.pairs, length_from(1), "number of key-value pairs per sequence");
   f("passes", c.passes, length_from(1),
     "how often the pairs are listed, one list after the other, before the questions");

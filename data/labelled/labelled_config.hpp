@@ -53,8 +53,7 @@ void describe(Fields& f, LabelledSourceConfig& c) {
     "jsonl (with multi_label \"labels\")");
   f("multi_label", c.multi_label, any(),
     "a text has any number of labels, or none: joined by label_separator, in jsonl also as a list, with format "
-    "fasttext "
-    "as several words");
+    "fasttext as several words");
   f("label_separator", c.label_separator, not_empty(),
     "text between the labels of a text, in the data and in the output of capstan predict");
   f("text_columns", c.text_columns, any(),

@@ -68,23 +68,9 @@ struct TrainConfig {
   ProgressMode progress = ProgressMode::automatic;
   bool tensorboard = false;
 };
+/// Keys of training that starts from given weights.
 template <class Fields>
-void describe(Fields& f, TrainConfig& c) {
-  f("steps", c.steps, count_from(0), "training ends after this many updates of the weights; 0 = no limit");
-  f("epochs", c.epochs, count_from(0), "training ends after this many passes over the training data; 0 = no limit");
-  f("max_minutes", c.max_minutes, between(0, 1e9),
-    "training ends after this many minutes, summed over all sessions; 0 = no limit");
-  f("batch_size", c.batch_size, size_from(1), "number of examples per batch (for language models: windows of text)");
-  f("batch_tokens", c.batch_tokens, size_from(0),
-    "tokens per batch, padding included, instead of batch_size; 0 = use batch_size");
-  f("lanes", c.lanes, between(0, 1024),
-    "parts into which a batch is cut, each computed by one thread, with gradients added in a fixed order; 1 = the "
-    "batch "
-    "as a whole, each operation on all threads; 0 = up to 8 parts of at least 1024 tokens");
-  f("micro_batch_tokens", c.micro_batch_tokens, size_from(0),
-    "process a batch in pieces of at most this many tokens, which saves memory and does not change results; 0 = in one "
-    "piece");
-  f("accumulate", c.accumulate, size_from(1), "number of batches per update");
+void describe_start(Fields& f, TrainConfig& c) {
   f("init_from", c.init_from, any(),
     "start from these weights instead of random ones: a run folder, the folder of a checkpoint, or a safetensors file; "
     "what it has no value for starts as usual. Rows of embeddings and output follow their token or class");
@@ -97,8 +83,25 @@ void describe(Fields& f, TrainConfig& c) {
     "also take the optimizer's state and its number of steps from init_from, a checkpoint in which everything matches");
   f("freeze", c.freeze, any(),
     "patterns of the names of parameters that are not trained, such as \"embed.*\" or \"blocks.0.*\"; they cost "
-    "neither a "
-    "gradient nor optimizer state");
+    "neither a gradient nor optimizer state");
+}
+template <class Fields>
+void describe(Fields& f, TrainConfig& c) {
+  f("steps", c.steps, count_from(0), "training ends after this many updates of the weights; 0 = no limit");
+  f("epochs", c.epochs, count_from(0), "training ends after this many passes over the training data; 0 = no limit");
+  f("max_minutes", c.max_minutes, between(0, 1e9),
+    "training ends after this many minutes, summed over all sessions; 0 = no limit");
+  f("batch_size", c.batch_size, size_from(1), "number of examples per batch (for language models: windows of text)");
+  f("batch_tokens", c.batch_tokens, size_from(0),
+    "tokens per batch, padding included, instead of batch_size; 0 = use batch_size");
+  f("lanes", c.lanes, between(0, 1024),
+    "parts into which a batch is cut, each computed by one thread, with gradients added in a fixed order; 1 = the "
+    "batch as a whole, each operation on all threads; 0 = up to 8 parts of at least 1024 tokens");
+  f("micro_batch_tokens", c.micro_batch_tokens, size_from(0),
+    "process a batch in pieces of at most this many tokens, which saves memory and does not change results; 0 = in one "
+    "piece");
+  f("accumulate", c.accumulate, size_from(1), "number of batches per update");
+  describe_start(f, c);
   f("lr", c.lr, greater(0), "peak learning rate");
   f("lr_scale", c.lr_scale, any(),
     "other learning rates for some parameters; of the entries that match a parameter, the first one counts");
@@ -119,8 +122,7 @@ void describe(Fields& f, TrainConfig& c) {
   f("monitor", c.monitor, any(),
     "validation result that decides the best checkpoint and patience: loss, or accuracy, which can still improve after "
     "a classifier's loss has begun to rise (because it becomes overconfident in its errors); with data.multi_label "
-    "also "
-    "micro-f1 or macro-f1");
+    "also micro-f1 or macro-f1");
   f("patience", c.patience, count_from(0), "training ends after this many evaluations without a new best; 0 = never");
   f("min_delta", c.min_delta, at_least(0), "a new best must be better than the old one by more than this");
   f("save_every", c.save_every, count_from(0), "steps between checkpoints; 0 = only at a new best and at the end");
