@@ -33,11 +33,15 @@ void validate(const ModelConfig& config, Problems& problems) {
 }
 
 void validate(const TextClassifierConfig& config, Problems& problems) {
+  if (config.causal && config.pooling == Pooling::cls)
+    problems.add("pooling",
+                 "cls is the first token, which sees no other in a causal model; use mean, last or attention");
   if (!config.linear.used()) return validate(static_cast<const ModelConfig&>(config), problems);
   if (!config.layers.empty())
     problems.add(
         "layers",
         "a classifier with model.linear has no blocks: set layers: [], or linear without words and characters");
+  if (config.causal) problems.add("causal", "model.linear reads n-grams in any order: leave it out");
   if (!config.ngrams.orders.empty()) problems.add("ngrams", "model.linear replaces them: leave them out");
   if (!std::holds_alternative<EqualClasses>(config.class_weights))
     problems.add("class_weights", "are not available with model.linear");

@@ -144,10 +144,10 @@ void describe(Fields& f, MaskedLanguageModelConfig& c) {
   f("masking", c.masking, any(), "which tokens are to be predicted from those around them");
 }
 
-enum class Pooling { mean, cls, attention };
+enum class Pooling { mean, cls, last, attention };
 
 inline std::vector<EnumName<Pooling>> enum_names(Pooling) {
-  return {{Pooling::mean, "mean"}, {Pooling::cls, "cls"}, {Pooling::attention, "attention"}};
+  return {{Pooling::mean, "mean"}, {Pooling::cls, "cls"}, {Pooling::last, "last"}, {Pooling::attention, "attention"}};
 }
 
 /// What the loss of an example of class c is multiplied by while training: 1; N / (C n_c), with n_c of the N training
@@ -178,6 +178,7 @@ using ClassWeights = std::variant<EqualClasses, BalancedClasses, ListedWeights>;
 
 struct TextClassifierConfig : ModelConfig {
   static constexpr const char* type_name = "text-classifier";
+  bool causal = false;
   Pooling pooling = Pooling::mean;
   NgramConfig ngrams;
   NgramLinearConfig linear;
@@ -188,9 +189,12 @@ struct TextClassifierConfig : ModelConfig {
 template <class Fields>
 void describe(Fields& f, TextClassifierConfig& c) {
   describe_model(f, c);
+  f("causal", c.causal, any(),
+    "tokens see only those before them, as in a language model whose weights are taken with train.init_from");
   f("pooling", c.pooling, any(),
-    "how the tokens of a text are combined into one vector: mean, cls (a learned first token) or attention (learned "
-    "weights)");
+    "how the tokens of a text are combined into one vector: mean, cls (a learned first token), last (the last token) "
+    "or "
+    "attention (learned weights)");
   f("ngrams", c.ngrams, any(), "hashed n-grams of the text as features in addition to the blocks");
   f("linear", c.linear, any(),
     "instead of blocks, with layers: []: a linear classifier over TF-IDF weighted n-grams, solved for in one go rather "

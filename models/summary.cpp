@@ -160,9 +160,11 @@ ModelSummary summarize_linear(const NgramLinear& linear, const ParamStore& store
   return summary;
 }
 
-ModelSummary summarize_model(const TextClassifier& model, const ParamStore& store, int64_t length, States states) {
+/// It writes no text, even if it is causal.
+ModelSummary summarize_model(const TextClassifier& model, const ParamStore& store, int64_t length) {
   if (model.linear() != nullptr) return summarize_linear(*model.linear(), store, length);
-  ModelSummary summary = summarize_stack(model.stack(), store, length, states);
+  ModelSummary summary = summarize_stack(model.stack(), store, length, States::left_out);
+  summary.decodes = false;
   row(summary, "head").flops /= static_cast<double>(length);  // one product per text
   const double width = static_cast<double>(model.stack().config().width);
   if (!model.ngrams().orders.empty()) {
@@ -184,7 +186,7 @@ ModelSummary summarize(const MaskedLanguageModel& model, const ParamStore& store
   return summarize_model(model, store, length, States::measured);
 }
 ModelSummary summarize(const TextClassifier& model, const ParamStore& store, int64_t length) {
-  return summarize_model(model, store, length, States::measured);
+  return summarize_model(model, store, length);
 }
 double kept_bytes(const LanguageModel& model, const ParamStore& store, int64_t length) {
   return summarize_model(model, store, length, States::left_out).activation_bytes();
@@ -193,7 +195,7 @@ double kept_bytes(const MaskedLanguageModel& model, const ParamStore& store, int
   return summarize_model(model, store, length, States::left_out).activation_bytes();
 }
 double kept_bytes(const TextClassifier& model, const ParamStore& store, int64_t length) {
-  return summarize_model(model, store, length, States::left_out).activation_bytes();
+  return summarize_model(model, store, length).activation_bytes();
 }
 
 namespace {

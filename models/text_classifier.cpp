@@ -14,7 +14,7 @@ namespace {
 
 StackShape stack_shape(const TextClassifierConfig& config, int64_t vocabulary) {
   const int64_t extra = config.pooling == Pooling::cls ? 1 : 0;
-  return {vocabulary + extra, /*causal=*/false, extra};
+  return {vocabulary + extra, config.causal, extra};
 }
 
 /// A row of a classifier is one text.
@@ -136,9 +136,13 @@ Var TextClassifier::pooling_weights(const Var& x, const Segments& segments) cons
   Array weights = Array::zeros(shape);
   real* const out = weights.mutable_data();
   for (const auto& span : segments.spans()) {
-    const bool first_only = pooling_ == Pooling::cls;
-    const real share = first_only ? real{1} : 1 / static_cast<real>(span.length());
-    std::fill_n(out + span.row * segments.length() + span.begin, first_only ? 1 : span.length(), share);
+    real* const of_row = out + span.row * segments.length();
+    if (pooling_ == Pooling::cls)
+      of_row[span.begin] = 1;
+    else if (pooling_ == Pooling::last)
+      of_row[span.end - 1] = 1;
+    else
+      std::fill_n(of_row + span.begin, span.length(), 1 / static_cast<real>(span.length()));
   }
   return Var(weights);
 }

@@ -200,6 +200,11 @@ class Filling {
   std::vector<Line> lines_, misfits_;
 };
 
+bool is_causal(const TaskConfig& model) {
+  if (const auto* const classifier = std::get_if<TextClassifierConfig>(&model)) return classifier->causal;
+  return std::holds_alternative<LanguageModelConfig>(model);
+}
+
 /// Keys of the model that change what weights compute, with both values: a line each.
 std::vector<std::string> model_differences(const RunConfig& config, const WeightsOrigin& origin) {
   std::vector<std::string> lines;
@@ -213,6 +218,12 @@ std::vector<std::string> model_differences(const RunConfig& config, const Weight
       lines.push_back(fmt::format("  model.{}{}{} was {}, is {}", key.key, difference.path.empty() ? "" : ".",
                                   difference.path, difference.a, difference.b));
   }
+  const bool before = is_causal(origin.config->model), now = is_causal(config.model);
+  if (before != now && origin.config->model.index() != config.model.index())  // otherwise model.causal is named
+    lines.push_back(before
+                        ? "  tokens saw those before them only, and see all now; a text-classifier with model.causal: "
+                          "true reads as the language model did"
+                        : "  tokens saw all others, and see those before them only now");
   return lines;
 }
 

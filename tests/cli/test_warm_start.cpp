@@ -190,6 +190,77 @@ TEST_CASE("classes, tasks, renamed tensors and longer tables") {
   CHECK(same_bits(old.at("blocks.0.mixer.to_qkv.weight"), now.at("blocks.2.mixer.to_qkv.weight")));
 }
 
+TEST_CASE("a language model becomes a causal classifier that reads as it did") {
+  const Workplace place;
+  write_trained_samples(place);
+  const Words causal = joined({"train.init_from=runs/lm", "train.keep_last=9", "model.causal=true"}, local_mixer);
+  const Outcome outcome = succeed(place, train_words("classifier.yaml", joined({"name=causal"}, causal)));
+  check_says(outcome, {"loaded    embed.weight", "rows, found by their tokens among 22",
+                       "loaded    blocks.N.mixer.to_qkv.weight", "loaded    final_norm", "fresh     head.weight"});
+  CHECK_FALSE(contains(outcome.err, "compute something else"));
+  first_validation(place, "causal");
+  // Before the first step, the mean of the states of a text is that of the language model.
+  const std::string texts = "sad dull tea\nneat\n";  // of tokens that both know
+  const auto vectors = [&](const std::string& run) {
+    std::vector<double> all;
+    for (const std::string& line : lines_of(succeed(place, {"embed", run}, texts).out)) {
+      const auto vector = parse_json(line).at("vector").get<std::vector<double>>();
+      all.insert(all.end(), vector.begin(), vector.end());
+    }
+    return all;
+  };
+  const std::vector<double> before = vectors("runs/lm"), after = vectors("runs/causal/checkpoints/step-0");
+  REQUIRE(before.size() == 32);
+  REQUIRE(after.size() == 32);
+  for (size_t i = 0; i < before.size(); ++i) CHECK(std::abs(before[i] - after[i]) < 1e-5);
+  // A bidirectional one computes something else, and says so.
+  const Outcome other = succeed(
+      place, train_words("classifier.yaml", joined({"name=both-ways", "train.init_from=runs/lm"}, local_mixer)));
+  check_says(other,
+             {"compute something else", "tokens saw those before them only, and see all now", "model.causal: true"});
+  check_refused(place,
+                {"cls of a causal model",
+                 {},
+                 train_words("classifier.yaml", joined({"name=wrong", "model.pooling=cls"}, causal)),
+                 2,
+                 {"cls is the first token, which sees no other in a causal model; use mean, last or attention"}});
+}
+
+TEST_CASE("rows of n-grams are taken if tokens and hash are the same, and start anew otherwise") {
+  const Workplace place;
+  write_trained_samples(place);
+  const Words ngrams = {"model.ngrams.orders=[1,2]", "model.ngrams.buckets=500", "model.ngrams.width=8"};
+  succeed(place, train_words("classifier.yaml", joined({"name=old"}, ngrams)));
+  const auto start = [&](const std::string& name, const Words& more) {
+    return succeed(
+        place,
+        train_words("classifier.yaml",
+                    joined(joined({"name=" + name, "train.init_from=runs/old", "train.keep_last=9"}, ngrams), more)));
+  };
+  check_says(start("same", {}), {"loaded    ngrams.table"});
+  const auto bits = [&](const std::string& name, const std::string& checkpoint) {
+    return SafetensorsFile((place / model_of(name, checkpoint)).string()).at("ngrams.table").to_floats();
+  };
+  const std::vector<float> old = bits("old", "best");
+  CHECK(std::any_of(old.begin(), old.end(), [](float value) { return value != 0; }));
+  CHECK(bits("same", "step-0") == old);
+  place.write("more.tsv", place.read("train.tsv") + "good\tZQ\ngood\tQZ\ngood\tZQZ\n");  // some are held out
+  const struct {
+    std::string name;
+    Words more;
+    std::string why;
+  } rows[] = {
+      {"orders", {"model.ngrams.orders=[1,3]"}, "orders"},
+      {"buckets", {"model.ngrams.buckets=400"}, "400"},
+      {"tokens", {"data.train=[more.tsv]"}, "another tokenizer: n-grams are hashed by the ids of their tokens"}};
+  for (const auto& row : rows) {
+    INFO(row.name);
+    check_says(start(row.name, row.more), {"fresh     ngrams.table", row.why});
+    const std::vector<float> fresh = bits(row.name, "step-0");  // a table starts at zero
+    CHECK(std::all_of(fresh.begin(), fresh.end(), [](float value) { return value == 0; }));
+  }
+}
+
 TEST_CASE("frozen tensors keep their bits, whatever the optimizer; the others learn") {
   const Workplace place;
   write_trained_samples(place);

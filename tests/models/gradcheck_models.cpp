@@ -96,9 +96,10 @@ TEST_CASE("multi-label classifiers with class weights and label smoothing: gradi
 }
 
 TEST_CASE("gradients of every other part a configuration can ask for") {
-  for (const Pooling pooling : {Pooling::cls, Pooling::attention}) {
+  for (const Pooling pooling : {Pooling::cls, Pooling::last, Pooling::attention}) {
     auto config = small<TextClassifierConfig>(AftSimpleConfig{});
     config.pooling = pooling;
+    config.causal = pooling == Pooling::last;
     config.layers[0].norm_placement = NormPlacement::post;
     const auto built = classifier(config);
     const GradcheckReport report = check_task(*built.model, *built.store, small_labelled_batch());

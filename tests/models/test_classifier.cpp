@@ -143,6 +143,39 @@ TEST_CASE("multi-label: balanced class weights are the texts without a label for
         doctest::Approx(static_cast<double>(listed.model->loss(batch, context_of(batch, true)).sum.value().item())));
 }
 
+TEST_CASE("a causal classifier reads a text as a language model does, and the last token has seen all of it") {
+  for (const MixerCase& c : mixer_cases()) {
+    INFO(c.name);
+    auto config = small<TextClassifierConfig>(c.config);
+    config.causal = true;
+    config.pooling = Pooling::last;
+    const auto built = classifier(config);
+    redraw(*built.store);
+    const auto lm = language_model(small<LanguageModelConfig>(c.config));
+    redraw(*lm.store);  // by name: the same stack
+    const Ids tokens = random_tokens({2, 9}, 4);
+    Ids ids = Ids::zeros({2, 9});
+    std::fill_n(ids.mutable_data(), 9, 1);
+    std::fill_n(ids.mutable_data() + 9, 6, 1);
+    const Context context{Segments(ids)};
+    const Array states = lm.model->stack().forward(tokens, context).value();
+    const Array pooled = built.model->pooled(tokens, context).value();
+    const int64_t width = pooled.dim(1);
+    for (int64_t row = 0; row < 2; ++row) {
+      const int64_t last = row == 0 ? 8 : 5;
+      const Array expected = states.rows(row, row + 1).reshape({9, width}).rows(last, last + 1);
+      CHECK(relative_error(pooled.rows(row, row + 1), expected, 1) <= (sizeof(real) == 4 ? 1e-5 : 1e-12));
+    }
+  }
+  ProblemText problems("model");
+  auto wrong = small<TextClassifierConfig>(AftSimpleConfig{});
+  wrong.causal = true;
+  wrong.pooling = Pooling::cls;
+  validate(wrong, problems);
+  CHECK(problems.text().find("model.pooling: cls is the first token, which sees no other in a causal model") !=
+        std::string::npos);
+}
+
 TEST_CASE("a list of class weights must fit the classes") {
   auto config = small<TextClassifierConfig>(AftSimpleConfig{});
   config.class_weights = ListedWeights{{1, 2}};

@@ -21,7 +21,7 @@ std::vector<TaskCase> task_cases() {
     auto lm = language_model(small<LanguageModelConfig>(c.config));
     cases.push_back(
         {"language model, " + c.name, std::move(lm.store), std::move(lm.model), next_token_batch(ragged(16), 6)});
-    for (const Pooling pooling : {Pooling::mean, Pooling::cls, Pooling::attention}) {
+    for (const Pooling pooling : {Pooling::mean, Pooling::cls, Pooling::last, Pooling::attention}) {
       auto config = small<TextClassifierConfig>(c.config);
       config.pooling = pooling;
       auto labels = classifier(config);
@@ -87,7 +87,7 @@ TEST_CASE("padding and batch mates change no loss and no logit") {
     }
     CHECK_MESSAGE(std::abs(together - apart) <= tolerance * std::max(1.0, std::abs(together)), c.name);
 
-    for (const Pooling pooling : {Pooling::mean, Pooling::cls, Pooling::attention}) {
+    for (const Pooling pooling : {Pooling::mean, Pooling::cls, Pooling::last, Pooling::attention}) {
       auto config = small<TextClassifierConfig>(c.config);
       config.pooling = pooling;
       const auto built = classifier(config);
@@ -105,7 +105,7 @@ TEST_CASE("padding and batch mates change no loss and no logit") {
 }
 
 TEST_CASE("left padding is padding too, and an empty text has logits") {
-  for (const Pooling pooling : {Pooling::mean, Pooling::cls, Pooling::attention}) {
+  for (const Pooling pooling : {Pooling::mean, Pooling::cls, Pooling::last, Pooling::attention}) {
     INFO(enum_name(pooling));
     auto config = small<TextClassifierConfig>(AftSimpleConfig{});
     config.pooling = pooling;
