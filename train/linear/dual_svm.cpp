@@ -11,6 +11,15 @@ namespace {
 
 constexpr int most_passes = 300;
 
+/// count_weight() of all counts: a look-up in the innermost loop.
+struct CountWeights {
+  float of[256] = {};
+  CountWeights() {
+    for (uint32_t count = 1; count < 256; ++count) of[count] = count_weight(count);
+  }
+};
+const CountWeights count_weights;
+
 /// A bucket's weight, and what turns a step in the dual into a step of the weight: the square of the feature's factor.
 struct Weight {
   float value, square;
@@ -22,7 +31,7 @@ void for_entries(const NgramRows& rows, int64_t row, const Visit& visit) {
   for (int which = 0; which < 2; ++which) {
     const NgramBlock block = rows.block(row, which);
     for (const NgramCount* entry = block.begin; entry != block.end; ++entry)
-      visit(entry->bucket(), block.norm * count_weight(entry->count()));
+      visit(entry->bucket(), block.norm * count_weights.of[entry->count()]);
   }
 }
 

@@ -18,7 +18,7 @@ struct SvmProblem {
   double cost = 1;            // C
   bool ratios = false;        // multiply features by their log-count ratios
   RandomKey order = {};       // of the rows
-  double tolerance = 0.05;    // of the projected gradient of the dual, which is 1 at first
+  double tolerance = 0.1;     // of the projected gradient of the dual, which is 1 at first
 };
 
 /// y = w . x + bias; w by bucket, for the x of NgramRows, as factors of norm * count_weight(): the scale is part of w.

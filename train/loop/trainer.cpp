@@ -214,7 +214,7 @@ TrainResult Loop::run() {
     if (in_.valid != nullptr && state_.validated_step != state_.step && (regular || limit()))
       if (!validate()) return interrupt();
     if (limit()) return finish();
-    if (save_due()) save();
+    if (save_due() && !in_.solve) save();
     in_.solve ? solve() : step();
   }
 }
