@@ -106,6 +106,10 @@ TEST_CASE("a linear classifier: the same weights on any number of threads, and a
   }
   succeed(place, command({}, "killed"));
   CHECK(weights_of(place, "killed") == whole);
+  // As after a kill between a checkpoint and its link: nothing is left to solve, and no later save.
+  std::filesystem::remove(place / "runs/killed/checkpoints/last");
+  succeed(place, command({}, "killed"));
+  CHECK(weights_of(place, "killed") == whole);
 }
 
 TEST_CASE("a linear classifier: a validation file is evaluated and not learnt from; other commands") {

@@ -155,7 +155,9 @@ std::optional<Checkpoints::Resumed> Checkpoints::load_newest(const RunParts& par
     for (const auto& [checkpoint, damage] : damaged)
       resumed.warnings.push_back(
           fmt::format("{}{}; the run goes back to step {}", damage, set_aside(checkpoint), parts.state.step));
-    if (damaged.empty()) return resumed;
+    std::error_code error;
+    if (damaged.empty() && fs::is_symlink(folder_ / "last", error)) return resumed;
+    // Nothing may be left to train, and so no later save that would make the link.
     replace_link((folder_ / "last").string(), candidate.filename().string());
     sync_folder(folder_.string());
     return resumed;
