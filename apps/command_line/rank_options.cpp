@@ -8,6 +8,7 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/runs/log.hpp"
+#include "core/base/error.hpp"
 
 namespace capstan {
 
@@ -21,6 +22,12 @@ void add_rank_options(CommandParser& command, RankOptions& options) {
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(number_check(between(1, 1e6)));
+}
+
+void refuse_ranks(const std::string& command) {
+  if (const auto launch = find_launch(); launch && launch->processes > 1)
+    throw ConfigError(fmt::format("{} does not share out its work: start it once, not as {} processes ({})", command,
+                                  launch->processes, launch->told_by));
 }
 
 int run_on_ranks(const RankOptions& options, const std::function<int(Communicator& ranks)>& body) {

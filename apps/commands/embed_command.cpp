@@ -4,6 +4,7 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
+#include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/text_options.hpp"
 #include "apps/predictions/text_vectors.hpp"
@@ -34,6 +35,7 @@ void print_vectors(const std::vector<InputText>& texts, const Array& vectors) {
 }
 
 int embed(EmbedOptions options) {
+  refuse_ranks("capstan embed");
   if (!options.output.empty() && !ends_with(options.output, ".npy"))
     throw ConfigError(fmt::format(
         "--output: {} does not end in .npy; without --output the vectors are printed as jsonl", options.output));

@@ -5,6 +5,7 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
+#include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/runs/log.hpp"
 #include "apps/runs/output.hpp"
@@ -168,6 +169,7 @@ std::string prompt_text(const GenerateCommandOptions& options) {
 }
 
 int generate_text(const GenerateCommandOptions& options) {
+  refuse_ranks("capstan generate");
   for (const std::string& stop : options.stop)
     if (stop.empty()) throw ConfigError("--stop: the text must not be empty");
   if (static_cast<int>(!options.prompt.empty()) + static_cast<int>(!options.prompt_file.empty()) +

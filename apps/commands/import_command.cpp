@@ -3,6 +3,7 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
+#include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/import_run.hpp"
 #include "apps/config/config.hpp"
@@ -84,6 +85,7 @@ void check_outputs(const ImportOptions& options, const ImportedModule& module) {
 }
 
 int import_weights(const ImportOptions& options) {
+  refuse_ranks("capstan import");
   check_choice(options);
   const ImportHints hints = hints_of(options);
   if (!options.run.empty()) {

@@ -92,12 +92,12 @@ void print_ranks(const InspectOptions& options, const RunConfig& config, const R
       plan.ranks, options.bandwidth, options.latency, tokens, plan.lanes, speed,
       options.speed > 0 ? "" : " (estimated from the products of this machine; --speed)");
   if (plan.ranks > plan.lanes)
-    std::cout << fmt::format("only {} ranks have a lane: set train.lanes to {} or a multiple of it\n", plan.lanes,
-                             plan.ranks);
+    std::cout << fmt::format("{} of {} ranks have a lane: set train.lanes to {} or a multiple of it\n", plan.lanes,
+                             plan.ranks, plan.ranks);
   const auto line = [](const char* name, double seconds, const std::string& more) {
     std::cout << fmt::format("{:<22}{:>10.2f} ms  {}\n", name, 1e3 * seconds, more);
   };
-  line("lanes", cost.compute, fmt::format("{} of the {}", cost.lanes, plan.lanes));
+  line("lanes", cost.compute, fmt::format("{} of {}, one after the other", cost.lanes, plan.lanes));
   line("gradients", cost.exchange,
        fmt::format("{} sent, {} node{} of the tree", bytes_text(cost.gradient_bytes), cost.nodes,
                    cost.nodes == 1 ? "" : "s"));
@@ -106,7 +106,10 @@ void print_ranks(const InspectOptions& options, const RunConfig& config, const R
   line("step", cost.step(),
        fmt::format("{:.2f} times as fast as one rank, {:.0f} % of {}", one / cost.step(),
                    100 * one / cost.step() / plan.ranks, plan.ranks));
-  const MemoryNeed need = memory_need(config, least_extent(config), plan.ranks);
+  DataExtent extent = least_extent(config);
+  extent.vocabulary = options.vocabulary;
+  extent.classes = options.classes;
+  const MemoryNeed need = memory_need(config, extent, plan.ranks);
   std::cout << fmt::format("memory per rank, at least: {} ({} parameters, {} gradients, {} optimizer)\n",
                            bytes_text(need.parameters + need.gradients + need.optimizer), bytes_text(need.parameters),
                            bytes_text(need.gradients), bytes_text(need.optimizer));
@@ -123,7 +126,7 @@ int inspect(const InspectOptions& options) {
       print_ranks(options, config, model, length > 0 ? length : model.position_limit().value_or(512));
     return exit_done;
   }
-  if (options.ranks > 0) throw ConfigError("--ranks: give configurations (.yaml)");
+  if (options.ranks > 0) throw ConfigError("--ranks: give configurations, such as the config.yaml of a run's folder");
   if (options.what.size() > 1)
     throw ConfigError("inspect takes one run, one file of tensors or several configurations");
   const std::filesystem::path what = options.what.front();

@@ -5,6 +5,7 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
+#include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/text_options.hpp"
 #include "apps/predictions/scores.hpp"
@@ -60,6 +61,7 @@ void print_scores(const SavedRun& run, const ScoreOptions& options, std::vector<
 }
 
 int score(ScoreOptions options) {
+  refuse_ranks("capstan score");
   if (options.format != "tsv" && options.format != "jsonl")
     throw ConfigError(fmt::format("--format: {} is not one of tsv, jsonl", options.format));
   const SavedRun run = open_run(options.run);

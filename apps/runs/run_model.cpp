@@ -175,7 +175,9 @@ void check_trained_with(const SavedRun& run) {
   const auto tokenizer = trained.find("tokenizer"), classes = trained.find("classes");
   if (tokenizer != trained.end() && tokenizer->second.find(run.tokenizer->fingerprint()) == std::string::npos)
     refuse("tokenizer.json");
-  if (classes != trained.end() && classes->second != identity_of(run.classes)) refuse("classes.txt");
+  // Other models may have labelled data, too, but no use for the labels.
+  const bool has_classes = std::holds_alternative<TextClassifierConfig>(run.config.model);
+  if (has_classes && classes != trained.end() && classes->second != identity_of(run.classes)) refuse("classes.txt");
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ using Tensors = std::map<std::string, const FileTensor*>;
 /// The tensors of a file under the names that init_map gives them.
 struct RenamedTensors {
   Tensors tensors;
-  std::vector<std::string> left_out;  // those without a name
+  std::vector<std::string> left_out;                     // those without a name
+  std::map<std::string, std::set<std::string>> renamed;  // by pattern: the names that it gave
 };
 
 std::string names_in(const SafetensorsFile& file) {
@@ -42,7 +43,10 @@ RenamedTensors rename_tensors(const WeightsOrigin& origin, const TextMap& map) {
     for (const auto& [from, to] : map.entries) {
       if (!matches(name, from)) continue;
       used.insert(from);
-      return to.empty() ? std::string() : *renamed(name, from, to);
+      if (to.empty()) return std::string();
+      const std::string now = *renamed(name, from, to);
+      result.renamed[from].insert(now);
+      return now;
     }
     return name;
   };
@@ -63,6 +67,12 @@ RenamedTensors rename_tensors(const WeightsOrigin& origin, const TextMap& map) {
       throw Error(fmt::format("train.init_map: no tensor of {} is called {}; it has {}", origin.file, from,
                               names_in(*origin.tensors)));
   return result;
+}
+
+std::string names_of(const ParamStore& params) {
+  std::vector<std::string> names;
+  for (const Param& param : params.params()) names.push_back(param.name);
+  return join_first(names);
 }
 
 /// Is a value that is not in the file to be expected, because it belongs to what the model is used for?
@@ -119,6 +129,13 @@ class Filling {
       : origin_(origin), params_(params), rows_(config, rows, origin) {}
 
   void fill(const RenamedTensors& from, bool strict) {
+    for (const auto& [pattern, names] : from.renamed)
+      if (std::none_of(names.begin(), names.end(), [&](const std::string& name) { return params_.known(name); }))
+        throw Error(
+            fmt::format("train.init_map: {} gives tensors names such as {}, but the model has no such parameter (it "
+                        "has {}); the left "
+                        "side is the file's name, the right side this model's",
+                        pattern, *names.begin(), names_of(params_)));
     std::set<const FileTensor*> taken;
     std::vector<std::string> missing;
     int64_t loaded = 0;
@@ -126,6 +143,7 @@ class Filling {
       const auto found = from.tensors.find(param.name);
       const FileTensor* const tensor = found != from.tensors.end() ? found->second : nullptr;
       const int64_t rows = take(param, tensor);
+      warn(param, rows);
       if (tensor != nullptr) taken.insert(tensor);
       loaded += rows;
       const bool all = rows == param.var.dim(0);
@@ -152,8 +170,23 @@ class Filling {
   }
 
   std::vector<std::string> table() const { return table_of(lines_); }
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
+  void warn(const Param& param, int64_t filled) {
+    const int64_t rows = param.var.dim(0);
+    if (param.frozen && filled < rows)
+      warnings_.push_back(fmt::format(
+          "{} of {} rows of {} have no value in the file and are frozen at their random start: leave it out "
+          "of train.freeze",
+          rows - filled, rows, param.name));
+    if (param.name == "embed.weight" && filled < rows / 10 && origin_.tokenizer != nullptr)
+      warnings_.push_back(
+          fmt::format("only {} of {} tokens are in the vocabulary of the file: to keep that vocabulary, set "
+                      "data.tokenizer={{type: saved, file: {}}}",
+                      filled, rows, origin_.tokenizer_file().string()));
+  }
+
   /// Rows that were filled.
   int64_t take(const Param& param, const FileTensor* tensor) {
     const int64_t rows = param.var.dim(0);
@@ -198,7 +231,18 @@ class Filling {
   ParamStore& params_;
   WarmRows rows_;
   std::vector<Line> lines_, misfits_;
+  std::vector<std::string> warnings_;
 };
+
+bool is_number(const std::string& name) {
+  return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// Classes that are called 0, 1, ... mean something else in other data.
+bool numbers_may_mislead(const std::vector<std::string>& now, const std::vector<std::string>& then) {
+  return now != then && !now.empty() && !then.empty() && std::all_of(now.begin(), now.end(), is_number) &&
+         std::all_of(then.begin(), then.end(), is_number);
+}
 
 bool is_causal(const TaskConfig& model) {
   if (const auto* const classifier = std::get_if<TextClassifierConfig>(&model)) return classifier->causal;
@@ -311,6 +355,11 @@ WarmStart warm_start(const RunConfig& config, const RowNames& rows, const RunPar
   Filling filling(config, rows, origin, parts.params);
   filling.fill(rename_tensors(origin, config.train.init_map), config.train.init_strict);
   for (const std::string& line : filling.table()) result.report.push_back(line);
+  result.warnings = filling.warnings();
+  if (parts.params.known("head.weight") && numbers_may_mislead(rows.classes, origin.classes))
+    result.warnings.push_back(
+        "classes whose names are numbers were matched by number, whatever they mean; if they mean something else now, "
+        "leave them out with train.init_map={\"head.*\": \"\"}");
   if (config.train.init_optimizer) {
     take_checkpoint(origin, config, rows, parts);
     result.report.push_back(fmt::format("  the optimizer goes on after {} steps", parts.optimizer.steps()));

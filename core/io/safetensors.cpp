@@ -214,6 +214,11 @@ void SafetensorsFile::open(std::string_view bytes) {
   if (bytes.size() < length_bytes) damaged(path, fmt::format("only {} bytes", bytes.size()));
   uint64_t header_size = 0;
   for (size_t i = 0; i < length_bytes; ++i) header_size |= uint64_t{static_cast<uint8_t>(bytes[i])} << (8 * i);
+  if (bytes.substr(0, 2) == "PK")
+    throw Error(fmt::format(
+        "{}: this is a zip archive, as torch.save() writes it, and not a safetensors file: write the state dict in "
+        "Python with safetensors.torch.save_file()",
+        path));
   if (header_size > header_limit) damaged(path, fmt::format("it declares a header of {} bytes", header_size));
   if (header_size > bytes.size() - length_bytes) damaged(path, "it ends inside the header");
 

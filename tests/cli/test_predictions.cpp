@@ -107,6 +107,30 @@ TEST_CASE("masked language model: eval and predict") {
   check_refused(place, {"generate", {}, {"generate", "runs/masked"}, 1, {"needs a language-model", "capstan predict"}});
 }
 
+TEST_CASE("masked language model of labelled data: eval and predict") {
+  const Workplace& place = trained();
+  place.write("masked-labelled.yaml", R"(name: masked-labelled
+data: {type: labelled, train: [train.tsv], valid_fraction: 0.2, max_length: 16, tokenizer: {type: word, min_count: 1}}
+model: {type: masked-language-model, width: 16, max_length: 16, layers: [{mixer: {type: aft-simple}}]}
+train: {steps: 4, batch_size: 4, progress: plain}
+)");
+  succeed(place, {"train", "--config", "masked-labelled.yaml"});
+  CHECK(number_of(succeed(place, {"eval", "runs/masked-labelled"}).out, "targets") >= 1);
+  CHECK(lines_of(succeed(place, {"predict", "runs/masked-labelled"}, "the <mask>\n").out).size() == 1);
+  succeed(place, {"inspect", "runs/masked-labelled"});
+}
+
+TEST_CASE("commands that do not share out their work refuse to run as several processes") {
+  const Workplace& place = trained();
+  for (const char* const command : {"score runs/lm text/a.txt", "embed runs/lm text/a.txt", "generate runs/lm",
+                                    "import x.safetensors --output y.safetensors"}) {
+    const Outcome outcome = run_shell(place, std::string("OMPI_COMM_WORLD_SIZE=3 \"$capstan\" ") + command);
+    CHECK(outcome.code == 2);
+    CHECK(
+        contains(outcome.err, "does not share out its work: start it once, not as 3 processes (OMPI_COMM_WORLD_SIZE)"));
+  }
+}
+
 TEST_CASE("masked language model: an interrupted run ends as one that was not") {
   const Workplace& place = trained();
   succeed(place, {"train", "--config", "masked.yaml", "--set", "name=parts", "--set", "train.steps=4"});

@@ -387,6 +387,47 @@ TEST_CASE("an imported block goes into one whose norms are where its own are, wh
                         {"norm_placement: post in the file, pre in the model", "capstan import has printed"}});
 }
 
+TEST_CASE("a run that has begun does not take other weights") {
+  const Workplace place;
+  write_trained_samples(place);
+  check_refused(place, {"after random weights",
+                        {},
+                        train_words("lm.yaml", {"name=lm", "train.init_from=runs/lm/checkpoints/step-4"}),
+                        1,
+                        {"holds a run that began with random weights", "would have no effect", "choose another name"}});
+  succeed(place, train_words("lm.yaml", {"name=warm", "train.init_from=runs/lm"}));
+  check_refused(place, {"after other weights",
+                        {},
+                        train_words("lm.yaml", {"name=warm", "train.init_from=runs/lm/checkpoints/step-4"}),
+                        1,
+                        {"holds a run that began with the weights of runs/lm"}});
+  succeed(place, train_words("lm.yaml", {"name=warm", "train.init_from=runs/lm", "train.steps=8"}));
+  succeed(place, train_words("lm.yaml", {"name=warm", "train.steps=10"}));  // the old run may be gone
+}
+
+TEST_CASE("frozen rows without a value, another vocabulary and classes that are numbers are warned of") {
+  const Workplace place;
+  write_trained_samples(place);
+  place.write("more/c.txt", "ZQ\n" + place.read("text/a.txt"));
+  check_says(succeed(place, train_words("lm.yaml", {"name=new", "train.init_from=runs/lm", "data.train=[more]",
+                                                    "train.freeze=[embed.*]"})),
+             {"rows of embed.weight have no value in the file and are frozen at their random start"});
+  check_says(succeed(place, train_words("lm.yaml", {"name=words", "train.init_from=runs/lm",
+                                                    "data.tokenizer={type: word, min_count: 1}"})),
+             {"tokens are in the vocabulary of the file", "data.tokenizer={type: saved, file: ", "tokenizer.json}"});
+  place.write("two.tsv", "0\ta b\n1\tb c\n0\ta c\n1\tc b\n");
+  place.write("three.tsv", "0\ta b\n1\tb c\n2\ta c\n1\tc b\n");
+  const auto train = [&](const char* name, const char* file, const Words& more) {
+    return succeed(place, train_words("classifier.yaml",
+                                      joined({std::string("name=") + name, std::string("data.train=[") + file + "]",
+                                              "data.valid_fraction=0"},
+                                             more)));
+  };
+  train("two", "two.tsv", {});
+  check_says(train("three", "three.tsv", {"train.init_from=runs/two"}),
+             {"classes whose names are numbers were matched by number", "train.init_map={\"head.*\": \"\"}"});
+}
+
 TEST_CASE("wrong uses of init_from, freeze and lr_scale are refused with a remedy") {
   const Workplace place;
   write_trained_samples(place);
@@ -467,10 +508,30 @@ TEST_CASE("wrong uses of init_from, freeze and lr_scale are refused with a remed
        {"has tensors of other shapes than the model", "fresh     embed.weight", "the file has (22, 16)",
         "leave them out with train.init_map, such as {\"embed.weight\": \"\"}"}},
       {"nothing fits",
-       {},
-       from_lm({"train.init_map={\"*\": \"old.*\"}"}),
+       [](const Workplace& p) {
+         const std::vector<float> values(8, 1);
+         write_safetensors((p / "others.safetensors").string(),
+                           {{"encoder.weight", DType::f32, {2, 4}, values.data()}});
+       },
+       lm({"train.init_from=others.safetensors"}),
        1,
        {"nothing in", "fits the model", "fresh     embed.weight"}},
+      {"init_map to names that the model does not have",
+       {},
+       from_lm({"train.init_map={\"blocks.*\": \"layers.*\"}"}),
+       1,
+       {"train.init_map: blocks.* gives tensors names such as layers.0.", "no such parameter (it has embed.weight",
+        "the left side is the file's name"}},
+      {"a file of torch.save()",
+       [](const Workplace& p) { p.write("model.pt", std::string("PK\3\4") + std::string(200, 'x')); },
+       lm({"train.init_from=model.pt"}),
+       1,
+       {"model.pt: this is a zip archive, as torch.save() writes it", "safetensors.torch.save_file()"}},
+      {"a run without a checkpoint",
+       [](const Workplace& p) { p.write("runs/begun/.lock", ""); },
+       lm({"train.init_from=runs/begun"}),
+       1,
+       {"runs/begun: this run has no checkpoint yet", "train.save_every"}},
       {"values that are not finite",
        not_finite,
        lm({"train.init_from=nan.safetensors"}),

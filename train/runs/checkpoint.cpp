@@ -198,6 +198,11 @@ fs::path checkpoint_to_use(const fs::path& where) {
   const fs::path best = where / "checkpoints" / "best", last = where / "checkpoints" / "last";
   std::error_code error;
   if (fs::exists(fs::symlink_status(best, error))) return best;
+  if (!fs::exists(fs::symlink_status(last, error)) && fs::exists(where / ".lock", error))
+    throw Error(fmt::format(
+        "{}: this run has no checkpoint yet: the first one is saved at the first new best, every train.save_every "
+        "steps, and at the end",
+        where.string()));
   if (!fs::exists(fs::symlink_status(last, error)))
     throw Error(fmt::format(
         "{}: there is no model here: give a run folder, a checkpoint's folder or a .safetensors file", where.string()));

@@ -191,6 +191,15 @@ void check_resumable(const RunState& saved, const RunState& now, const std::stri
   };
   for (const char* const key : {"batch_size", "batch_tokens", "optimizer"})
     check_same(fmt::format("train.{}", key), setting(saved, key), setting(now, key));
+  const auto start = [](const RunState& state) {
+    const auto found = state.settings.find("init_from");
+    return found == state.settings.end() ? std::string() : found->second;
+  };
+  if (!start(now).empty() && start(now) != start(saved))
+    throw Error(fmt::format(
+        "{} holds a run that began with {}: train.init_from ({}) would have no effect on it; choose another name, or "
+        "remove the key to continue that run",
+        folder, start(saved).empty() ? "random weights" : "the weights of " + start(saved), start(now)));
   const auto frozen = [](const RunState& state) {
     std::string patterns;
     for (const auto& [key, value] : state.settings)
