@@ -153,6 +153,15 @@ TEST_CASE("a validation at the step where a session began stays") {
   CHECK(events_until(content, 3).bytes < kept.bytes);
 }
 
+TEST_CASE("the start of a session is told from its values whatever bytes its time has") {
+  double time = 0;
+  const std::string slashes = "////////";
+  std::memcpy(&time, slashes.data(), sizeof(time));
+  const std::string start = framed(scalar_event(time, 5, {})),
+                    value = framed(scalar_event(time, 4, {{"valid/loss", 1.0F}}));
+  CHECK(events_until(start + value, 4).bytes == start.size() + value.size());
+}
+
 TEST_CASE("a damaged event file is copied before it is cut, and TensorBoard does not read the copy") {
   const TemporaryFolder folder;
   fs::create_directories(folder / "run");

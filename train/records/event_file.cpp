@@ -189,10 +189,11 @@ EventsKept events_until(std::string_view content, int64_t step, bool open_window
     const std::string_view data = rest.substr(header_bytes, size);
     kept.damaged = number_at<uint32_t>(rest, header_bytes + size) != masked_crc32c(data);
     const int64_t of_record = step_of_event(data).value_or(0);
-    const bool open = open_window && of_record == step && data.find("train/") != std::string_view::npos;
-    // The start of a session has no tag ("train/loss"), and names the step after the one that it goes on from: a
-    // validation of that one may follow.
-    const bool starts = of_record == step + 1 && data.find('/') == std::string_view::npos;
+    const bool trained = data.find("train/") != std::string_view::npos;
+    const bool open = open_window && of_record == step && trained;
+    // The start of a session has no tag ("train/loss"; a single character may be part of its time), and names the step
+    // after the one that it goes on from: a validation of that one may follow.
+    const bool starts = of_record == step + 1 && !trained && data.find("valid/") == std::string_view::npos;
     if (kept.damaged || (of_record > step && !starts) || open) break;
     at += header_bytes + size + footer_bytes;
     if (!starts) kept.bytes = at;
