@@ -55,23 +55,26 @@ std::string source_identity(const Settings& settings, const std::vector<std::str
 
 std::string renewed_identity(const std::string& saved, const std::string& now, const Settings& defaults) {
   const auto key_of = [](const std::string& line) { return line.substr(0, line.find(": ")); };
-  std::vector<std::string> left;  // lines of `saved`
-  std::istringstream saved_lines(saved), now_lines(now);
-  for (std::string line; std::getline(saved_lines, line);) left.push_back(line);
-  std::string text;
-  for (std::string line; std::getline(now_lines, line);) {
+  const auto lines_of = [](const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+  };
+  std::vector<std::string> lines = lines_of(saved);
+  auto after = lines.begin();  // the place of the line of `now` before
+  for (const std::string& line : lines_of(now)) {
     const std::string key = key_of(line);
-    const auto same = std::find_if(left.begin(), left.end(), [&](const std::string& l) { return key_of(l) == key; });
+    const auto same = std::find_if(lines.begin(), lines.end(), [&](const std::string& l) { return key_of(l) == key; });
     const auto standard =
         std::find_if(defaults.begin(), defaults.end(), [&](const auto& setting) { return setting.first == key; });
-    if (same != left.end()) {
-      text += *same + "\n";
-      left.erase(same);
-    } else if (standard != defaults.end()) {
-      text += key + ": " + standard->second + "\n";
-    }
+    if (same != lines.end())
+      after = same + 1;
+    else if (standard != defaults.end())
+      after = lines.insert(after, key + ": " + standard->second) + 1;
   }
-  for (const std::string& line : left) text += line + "\n";
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
   return text;
 }
 

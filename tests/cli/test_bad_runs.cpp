@@ -211,7 +211,7 @@ TEST_CASE("what is no run, or a damaged one, is refused by every command that wa
        put("runs/lm/tokenizer.json", "{\"kind\": \"byte\"}"),
        "runs/lm",
        {"runs/lm/tokenizer.json", "not what", "trained with"}},
-      {"no checkpoints", drop("runs/lm/checkpoints"), "runs/lm", {"runs/lm", "there is no model here"}},
+      {"no checkpoints", drop("runs/lm/checkpoints"), "runs/lm", {"runs/lm: this run has no checkpoint"}},
       {"weights cut",
        [](const Workplace& p) { fs::resize_file(p / "runs/lm/checkpoints/best/model.safetensors", 900); },
        "runs/lm",

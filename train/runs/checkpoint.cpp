@@ -200,8 +200,7 @@ fs::path checkpoint_to_use(const fs::path& where) {
   if (fs::exists(fs::symlink_status(best, error))) return best;
   if (!fs::exists(fs::symlink_status(last, error)) && fs::exists(where / ".lock", error))
     throw Error(fmt::format(
-        "{}: this run has no checkpoint yet: the first one is saved at the first new best, every train.save_every "
-        "steps, and at the end",
+        "{}: this run has no checkpoint: one is saved at every new best, every train.save_every steps, and at the end",
         where.string()));
   if (!fs::exists(fs::symlink_status(last, error)))
     throw Error(fmt::format(
