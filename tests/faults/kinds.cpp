@@ -41,6 +41,12 @@ std::vector<Kind> make_training_kinds() {
       training("recall", "recall.yaml", {}),
       training("masked", "masked.yaml", {"model.masking.whole_words=true", "train.accumulate=2"}),
       training("pairs", "pairs.yaml", {"model.prefix=bidirectional", mixer("{type: gau, key_dim: 8}")}),
+      training("linear", "linear.yaml", {}),
+      training("label-sets", "classifier.yaml",
+               {"data.multi_label=true", "train.monitor=micro-f1", mixer("{type: gau, key_dim: 8}")}),
+      training("short-conv", "lm.yaml",
+               {"model.layers.0.short_conv=3", "train.freeze=[embed.*]",
+                mixer("{type: attention, heads: 2, attention_dropout: 0.2}")}),
       training("listops", "listops.yaml", {"train.optimizer.type=lion"}),
       training("bf16", "lm.yaml", {"train.precision=bf16", mixer("{type: gau, key_dim: 8}")}),
       training("often", "lm.yaml", {"train.save_every=1", "train.keep_last=1"}),
@@ -80,6 +86,7 @@ std::vector<Kind> make_all_kinds() {
     kinds.push_back(resumed(trained(name)));
   kinds.push_back(reading("eval", {"eval", "runs/cached", "--split", "valid"}, trained("cached")));
   kinds.push_back(reading("predict", {"predict", "runs/ngrams", "lines.txt"}, trained("ngrams")));
+  kinds.push_back(reading("predict-linear", {"predict", "runs/linear", "lines.txt"}, trained("linear")));
   kinds.push_back(reading("score", {"score", "runs/averaged", "lines.txt"}, trained("averaged")));
   kinds.push_back(reading("embed", {"embed", "runs/ngrams", "lines.txt"}, trained("ngrams")));
   kinds.push_back(
@@ -180,6 +187,11 @@ void write_inputs(const Workplace& place) {
   std::string pairs;
   for (int i = 10; i < 70; ++i) pairs += std::to_string(i) + "\t" + std::to_string(7 * i % 50) + "\n";
   place.write("pairs.tsv", pairs);
+  place.write(
+      "linear.yaml",
+      "name: linear\ndata: {type: labelled, train: [train.tsv], valid_fraction: 0, max_length: 0, tokenizer: byte}\n"
+      "model: {type: text-classifier, layers: [], linear: {words: [1, 2], characters: [2, 3]}}\n"
+      "train: {epochs: 1, progress: plain}\n");
   place.write("lines.txt", "a fine day\nsad night!\ndull\n");
 }
 
