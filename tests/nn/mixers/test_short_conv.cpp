@@ -51,7 +51,7 @@ TEST_CASE("decoding goes on with the sequences that were selected, as often as t
     const Array all = decoded(*built.module, three, 5, *other);
     for (int64_t t = 11; t < 16; ++t) {
       const Array next = built.module->step(Var(tokens(three, t, t + 1).reshape({3, width})), *state).value();
-      CHECK(identical(next, tokens(all, t, t + 1).reshape({3, width})));
+      CHECK(relative_error(next, tokens(all, t, t + 1).reshape({3, width}), 1) <= layer_tolerance);
     }
     const auto alone = built_mixer(c.config, /*causal=*/true, 16);
     CHECK(state->elements(16) == (c.short_conv - 1) * width + alone.module->make_state(3)->elements(16));
