@@ -1,0 +1,231 @@
+// Wrong uses of init_from, freeze and lr_scale, and uses that are warned of.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/io/safetensors.hpp"
+#include "tests/cli/warm_runs.hpp"
+
+namespace capstan::testing {
+namespace fs = std::filesystem;
+
+TEST_CASE("a run that has begun does not take other weights") {
+  const Workplace place;
+  write_trained_samples(place);
+  check_refused(place, {"after random weights",
+                        {},
+                        train_words("lm.yaml", {"name=lm", "train.init_from=runs/lm/checkpoints/step-4"}),
+                        1,
+                        {"holds a run that began with random weights", "would have no effect", "choose another name"}});
+  succeed(place, train_words("lm.yaml", {"name=warm", "train.init_from=runs/lm"}));
+  check_refused(place, {"after other weights",
+                        {},
+                        train_words("lm.yaml", {"name=warm", "train.init_from=runs/lm/checkpoints/step-4"}),
+                        1,
+                        {"holds a run that began with the weights of runs/lm"}});
+  succeed(place, train_words("lm.yaml", {"name=warm", "train.init_from=runs/lm", "train.steps=8"}));
+  succeed(place, train_words("lm.yaml", {"name=warm", "train.steps=10"}));  // the old run may be gone
+}
+
+TEST_CASE("frozen rows without a value, another vocabulary and classes that are numbers are warned of") {
+  const Workplace place;
+  write_trained_samples(place);
+  place.write("more/c.txt", "ZQ\n" + place.read("text/a.txt"));
+  check_says(succeed(place, train_words("lm.yaml", {"name=new", "train.init_from=runs/lm", "data.train=[more]",
+                                                    "train.freeze=[embed.*]"})),
+             {"rows of embed.weight have no value in the file and are frozen at their random start"});
+  check_says(succeed(place, train_words("lm.yaml", {"name=words", "train.init_from=runs/lm",
+                                                    "data.tokenizer={type: word, min_count: 1}"})),
+             {"tokens are in the vocabulary of the file", "data.tokenizer={type: saved, file: ", "tokenizer.json}"});
+  place.write("two.tsv", "0\ta b\n1\tb c\n0\ta c\n1\tc b\n");
+  place.write("three.tsv", "0\ta b\n1\tb c\n2\ta c\n1\tc b\n");
+  const auto train = [&](const char* name, const char* file, const Words& more) {
+    return succeed(place, train_words("classifier.yaml",
+                                      joined({std::string("name=") + name, std::string("data.train=[") + file + "]",
+                                              "data.valid_fraction=0"},
+                                             more)));
+  };
+  train("two", "two.tsv", {});
+  check_says(train("three", "three.tsv", {"train.init_from=runs/two"}),
+             {"classes whose names are numbers were matched by number", "train.init_map={\"head.*\": \"\"}"});
+}
+
+TEST_CASE("wrong uses of init_from, freeze and lr_scale are refused with a remedy") {
+  const Workplace place;
+  write_trained_samples(place);
+  const auto lm = [](const Words& overrides) { return train_words("lm.yaml", joined({"name=wrong"}, overrides)); };
+  const auto from_lm = [&](const Words& overrides) { return lm(joined({"train.init_from=runs/lm"}, overrides)); };
+  const auto damage = [](const Workplace& p) {
+    fs::copy(p / "runs/lm", p / "damaged", fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    fs::resize_file(p / "damaged/checkpoints/step-6/model.safetensors", 3000);
+  };
+  const auto not_finite = [](const Workplace& p) {
+    const std::vector<float> values(22 * 16, NAN);
+    write_safetensors((p / "nan.safetensors").string(), {{"embed.weight", DType::f32, {22, 16}, values.data()}});
+  };
+  const auto rank = [](const Workplace& p) {
+    const std::vector<float> values(8, 1);
+    write_safetensors((p / "rank.safetensors").string(), {{"embed.weight", DType::f32, {2, 2, 2}, values.data()},
+                                                          {"final_norm.gain", DType::f32, {}, values.data()}});
+  };
+  const std::vector<Refusal> rows = {
+      {"nothing there", {}, lm({"train.init_from=runs/nowhere"}), 2, {"runs/nowhere: there is no such file or folder"}},
+      {"a folder without a model",
+       {},
+       lm({"train.init_from=text"}),
+       1,
+       {"text: there is no model here", "give a run folder, a checkpoint's folder or a .safetensors file"}},
+      {"a file that is no model", {}, lm({"train.init_from=text/a.txt"}), 1, {"text/a.txt", "safetensors"}},
+      {"a damaged checkpoint",
+       damage,
+       lm({"train.init_from=damaged/checkpoints/step-6"}),
+       1,
+       {"damaged/checkpoints/step-6/model.safetensors", "complete checkpoints: damaged/checkpoints/step-4"}},
+      {"the run itself",
+       [](const Workplace& p) { fs::create_directories(p / "runs/wrong"); },
+       lm({"train.init_from=runs/wrong"}),
+       2,
+       {"is the folder of this run", "give another name"}},
+      {"init_map alone",
+       {},
+       lm({"train.init_map={\"a.*\": \"b.*\"}"}),
+       2,
+       {"init_map", "needs train.init_from: the weights"}},
+      {"init_strict alone", {}, lm({"train.init_strict=true"}), 2, {"init_strict", "needs train.init_from"}},
+      {"init_optimizer alone", {}, lm({"train.init_optimizer=true"}), 2, {"init_optimizer", "needs train.init_from"}},
+      {"init_map as a list",
+       {},
+       from_lm({"train.init_map=[a, b]"}),
+       2,
+       {"expected a map from text to text, got a list"}},
+      {"a pattern without a tensor",
+       {},
+       from_lm({"train.init_map={\"encoder.*\": \"blocks.*\"}"}),
+       1,
+       {"train.init_map: no tensor of", "is called encoder.*", "it has blocks.0.feed_forward.down.bias"}},
+      {"more stars than before",
+       {},
+       from_lm({"train.init_map={\"blocks.0.*\": \"blocks.*.*\"}"}),
+       2,
+       {"\"blocks.0.*\" has 1 stars and \"blocks.*.*\" has 2"}},
+      {"two of one name",
+       {},
+       from_lm({"train.init_map={\"blocks.0.mixer_norm.gain\": \"final_norm.gain\"}"}),
+       1,
+       {"would be called final_norm.gain"}},
+      {"strict with another width",
+       {},
+       from_lm({"train.init_strict=true", "model.layers.0.repeat=2"}),
+       1,
+       {"train.init_strict", "does not have all of blocks.1.", "train.init_map"}},
+      {"strict with other tokens",
+       [](const Workplace& p) { p.write("more/c.txt", "ZQ\n" + p.read("text/a.txt")); },
+       from_lm({"train.init_strict=true", "data.train=[more]"}),
+       1,
+       {"train.init_strict", "embed.weight", "of 24 rows"}},
+      {"another width",
+       {},
+       from_lm({"model.width=32"}),
+       1,
+       {"has tensors of other shapes than the model", "fresh     embed.weight", "the file has (22, 16)",
+        "leave them out with train.init_map, such as {\"embed.weight\": \"\"}"}},
+      {"nothing fits",
+       [](const Workplace& p) {
+         const std::vector<float> values(8, 1);
+         write_safetensors((p / "others.safetensors").string(),
+                           {{"encoder.weight", DType::f32, {2, 4}, values.data()}});
+       },
+       lm({"train.init_from=others.safetensors"}),
+       1,
+       {"nothing in", "fits the model", "fresh     embed.weight"}},
+      {"init_map to names that the model does not have",
+       {},
+       from_lm({"train.init_map={\"blocks.*\": \"layers.*\"}"}),
+       1,
+       {"train.init_map: blocks.* gives tensors names such as layers.0.", "no such parameter (it has embed.weight",
+        "the left side is the file's name"}},
+      {"a file of torch.save()",
+       [](const Workplace& p) { p.write("model.pt", std::string("PK\3\4") + std::string(200, 'x')); },
+       lm({"train.init_from=model.pt"}),
+       1,
+       {"model.pt: this is a zip archive, as torch.save() writes it", "safetensors.torch.save_file()"}},
+      {"a run without a checkpoint",
+       [](const Workplace& p) { p.write("runs/begun/.lock", ""); },
+       lm({"train.init_from=runs/begun"}),
+       1,
+       {"runs/begun: this run has no checkpoint", "train.save_every"}},
+      {"values that are not finite",
+       not_finite,
+       lm({"train.init_from=nan.safetensors"}),
+       1,
+       {"nan.safetensors: element 0 of embed.weight is not finite"}},
+      {"another rank",
+       rank,
+       lm({"train.init_from=rank.safetensors"}),
+       1,
+       {"other shapes than the model", "the file has (2, 2, 2)"}},
+      {"the optimizer of weights alone",
+       [](const Workplace& p) { fs::copy_file(p / model_of("lm", "step-6"), p / "alone.safetensors"); },
+       lm({"train.init_from=alone.safetensors", "train.init_optimizer=true"}),
+       1,
+       {"train.init_optimizer: there is no optimizer's state beside the weights", "set train.init_optimizer: false"}},
+      {"another optimizer",
+       {},
+       from_lm({"train.init_optimizer=true", "train.optimizer=sgd"}),
+       1,
+       {"train.init_optimizer: train.optimizer was adamw, is sgd"}},
+      {"the optimizer of other tokens",
+       [](const Workplace& p) { p.write("more/c.txt", "ZQ\n" + p.read("text/a.txt")); },
+       from_lm({"train.init_optimizer=true", "data.train=[more]"}),
+       1,
+       {"train.init_optimizer: the tokenizer is another"}},
+      {"the optimizer without an average",
+       {},
+       from_lm({"train.init_optimizer=true", "train.ema_decay=0.9"}),
+       1,
+       {"train.init_optimizer", "embed.weight.trained"}},
+      {"freezing what is not there",
+       {},
+       lm({"train.freeze=[embedding.*]"}),
+       2,
+       {"train.freeze.0: no parameter matches embedding.*", "the model has embed.weight"}},
+      {"freezing another name",
+       {},
+       lm({"train.freeze=[output.*]"}),
+       2,
+       {"train.freeze.0: output.weight is stored as embed.weight: name that one"}},
+      {"freezing all", {}, lm({"train.freeze=[\"*\"]"}), 2, {"train.freeze: all parameters are frozen"}},
+      {"a rate of nothing",
+       {},
+       lm({"train.lr_scale=[{match: head.*, factor: 2}]"}),
+       2,
+       {"train.lr_scale.0.match: no parameter matches head.*"}},
+      {"a rate of what is frozen",
+       {},
+       lm({"train.freeze=[embed.*]", "train.lr_scale=[{match: embed.*, factor: 2}]"}),
+       2,
+       {"train.lr_scale.0.match: all parameters that match embed.* are frozen"}},
+      {"a rate of zero",
+       {},
+       lm({"train.lr_scale=[{match: embed.*, factor: 0}]"}),
+       2,
+       {"expected a number (greater than 0), got 0"}},
+      {"a rate without a pattern", {}, lm({"train.lr_scale=[{factor: 2}]"}), 2, {"match: must be given"}},
+      {"a layer decay above 1", {}, lm({"train.layer_decay=1.1"}), 2, {"layer_decay", "expected a number"}},
+      {"a layer decay of 0", {}, lm({"train.layer_decay=0"}), 2, {"layer_decay", "expected a number"}},
+      {"freezing more in mid-run",
+       {},
+       train_words("lm.yaml", {"train.freeze=[embed.*]", "train.steps=8"}),
+       1,
+       {"another train.freeze: was none, is now embed.*"}},
+  };
+  CHECK(rows.size() >= 20);
+  for (const Refusal& row : rows) {
+    check_refused(place, row);
+    CHECK_MESSAGE(!fs::exists(place / "runs/wrong/checkpoints/last"), row.name);
+    fs::remove_all(place / "runs/wrong");
+    fs::remove_all(place / "more");
+  }
+}
+
+}  // namespace capstan::testing
