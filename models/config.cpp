@@ -41,6 +41,7 @@ void validate(const TextClassifierConfig& config, Problems& problems) {
     problems.add(
         "layers",
         "a classifier with model.linear has no blocks: set layers: [], or linear without words and characters");
+  if (config.pooling != Pooling::mean) problems.add("pooling", "has no effect with model.linear: leave it out");
   if (config.causal) problems.add("causal", "model.linear reads n-grams in any order: leave it out");
   if (!config.ngrams.orders.empty()) problems.add("ngrams", "model.linear replaces them: leave them out");
   if (!std::holds_alternative<EqualClasses>(config.class_weights))

@@ -144,6 +144,7 @@ TEST_CASE("a linear classifier: texts that nothing is known of, and what is refu
   refused("lengths", {"model.linear.words=[0]"}, "model.linear.words.0");
   refused("nothing", {"model.linear.words=[]", "model.linear.characters=[]"}, "model.layers");
   refused("weights", {"model.class_weights={type: balanced}"}, "model.class_weights");
+  refused("pooling", {"model.pooling=cls"}, "model.pooling");
   refused("warm start", {"train.init_from=runs/classify"}, "train.init_from");
   check_refused(place, {"vectors", {}, {"embed", "runs/classify"}, 1, {"linear"}, "a text\n"});
 }
