@@ -3,14 +3,13 @@
 
   bench/tables/classify.py DATA [--out results.jsonl] [--sets mr,trec] [--seeds 1,2,3] [--folds 10] [--sizes all,500,2000]
 
-DATA is a folder with the sets listed below (rows of columns divided by tabs: label first, text last). Needs the built
+DATA is a folder with the sets of labelled_sets.py (rows of columns divided by tabs: label first, text last). Needs the built
 program. The baselines need scikit-learn and fasttext in the Python that runs this; without them they are left out, and
 this is said. Every result is appended to --out as a line of JSON; what is there already is not run again. The table of
 all results in --out is printed at the end. A set with --sizes N is a sample of N training texts, tested on all of the
 test set (of fold 0 where there are folds).
 """
 import argparse
-import gzip
 import json
 import os
 import random
@@ -21,42 +20,9 @@ import sys
 import tempfile
 import time
 
+from labelled_sets import SETS, split, write
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# name: (training files, test file), or one file whose second column is the fold
-SETS = {
-    "imdb": (["imdb/train.tsv.gz"], "imdb/test.tsv.gz"),
-    "amazon": (["amazon_multidomain/train.tsv.gz"], "amazon_multidomain/test.tsv.gz"),
-    "ag_news": (["ag_news/train.tsv"], "ag_news/test.tsv"),
-    "dbpedia": (["dbpedia14k/train.tsv.gz"], "dbpedia14k/test.tsv"),
-    "r8": (["r8/train.tsv.gz"], "r8/test.tsv"),
-    "trec": (["trec/train.tsv"], "trec/test.tsv"),
-    "sst1": (["sentence_sets/sst1_train.tsv"], "sentence_sets/sst1_test.tsv"),
-    "mr": "sentence_sets/mr.tsv",
-    "subj": "sentence_sets/subj.tsv",
-    "cr": "sentence_sets/cr.tsv",
-    "mpqa": "sentence_sets/mpqa.tsv",
-}
-
-
-def rows(path):
-    opened = gzip.open if path.endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8", newline="\n") as file:
-        return [line.rstrip("\n").split("\t") for line in file]
-
-
-def split(data, name, fold):
-    """(training rows, test rows) as pairs of label and text."""
-    pairs = lambda found: [(row[0], row[-1]) for row in found]
-    if isinstance(SETS[name], str):
-        all_rows = rows(os.path.join(data, SETS[name]))
-        return (pairs(r for r in all_rows if int(r[1]) != fold), pairs(r for r in all_rows if int(r[1]) == fold))
-    train, test = SETS[name]
-    return pairs(r for part in train for r in rows(os.path.join(data, part))), pairs(rows(os.path.join(data, test)))
-
-
-def write(path, pairs):
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{label}\t{text}\n" for label, text in pairs)
 
 
 def capstan(train, test, seed, folder):

@@ -130,10 +130,11 @@ class LookupTask final : public Task {
   Var weight_, bias_;
 };
 
-/// Batches that are a pure function of (epoch, index). Rows end in padding of varying length.
+/// Batches that are a pure function of (epoch, index). Rows end in padding of varying length. They are packed
+/// documents of `document` tokens, or one document each (0).
 class DrawnBatches final : public BatchSource {
  public:
-  int64_t rows = 6, length = 5, count = 7, vocabulary = 11;
+  int64_t rows = 6, length = 5, count = 7, vocabulary = 11, document = 0;
   uint64_t seed = 3;
 
   int64_t examples_per_epoch() const override { return rows * count; }
@@ -150,7 +151,7 @@ class DrawnBatches final : public BatchSource {
         const int32_t token = static_cast<int32_t>(words[0] % static_cast<uint32_t>(vocabulary));
         const int64_t i = row * length + t;
         batch.tokens.shared_data()[i] = t < valid ? token : 0;
-        batch.segment_ids.shared_data()[i] = t < valid ? 1 : 0;
+        batch.segment_ids.shared_data()[i] = t < valid ? static_cast<int32_t>(document > 0 ? 1 + t / document : 1) : 0;
         batch.labels.shared_data()[i] = t < valid ? token % 4 : ignored_target;
       }
     }
