@@ -109,6 +109,8 @@ void print_ranks(const InspectOptions& options, const RunConfig& config, const R
   DataExtent extent = least_extent(config);
   extent.vocabulary = options.vocabulary;
   extent.classes = options.classes;
+  extent.examples = rows;
+  extent.example_tokens = static_cast<double>(length);
   const MemoryNeed need = memory_need(config, extent, plan.ranks);
   std::cout << fmt::format("memory per rank, at least: {} ({} parameters, {} gradients, {} optimizer)\n",
                            bytes_text(need.parameters + need.gradients + need.optimizer), bytes_text(need.parameters),

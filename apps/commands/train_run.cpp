@@ -17,7 +17,6 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/products/machine_rates.hpp"
-#include "core/text/affixes.hpp"
 #include "data/files/file_list.hpp"
 #include "train/linear/fit_linear.hpp"
 #include "train/loop/signals.hpp"
@@ -57,12 +56,9 @@ std::vector<std::string> preamble(const RunConfig& config, const DataSource& dat
   return lines;
 }
 
-/// A limit of the process is for each rank, one of the machine for all ranks there.
 std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data,
                                             const Communicator& ranks) {
-  const MemoryLimit limit = memory_limit();
-  const bool own = starts_with(limit.of, "ulimit");
-  return memory_problem(config, data, limit, ranks.size(), own ? 1 : static_cast<int64_t>(ranks.neighbours().size()));
+  return memory_problem(config, data, memory_limit(), ranks.size(), ranks.sharing_memory());
 }
 
 }  // namespace

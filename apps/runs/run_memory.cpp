@@ -8,8 +8,10 @@
 #include "apps/config/number_keys.hpp"
 #include "apps/runs/run_model.hpp"
 #include "core/base/error.hpp"
+#include "core/base/sizes.hpp"
 #include "core/text/affixes.hpp"
 #include "core/text/join.hpp"
+#include "train/loop/lane_tree.hpp"
 #include "train/loop/lanes.hpp"
 
 namespace capstan {
@@ -29,6 +31,19 @@ double batch_tokens(const TrainConfig& train, const DataExtent& data) {
   return std::max(data.example_tokens, std::min({all, lane, micro}) - data.example_tokens);
 }
 
+/// Blocks of gradients that one thread holds while it adds up the lanes of a rank, besides that of the parameters.
+int64_t lane_blocks(const TrainConfig& train, const DataExtent& data, int64_t ranks) {
+  const auto length = static_cast<int64_t>(std::clamp(data.example_tokens, 1.0, 1e9));
+  const int64_t wanted = train.batch_tokens > 0 ? train.batch_tokens / length : train.batch_size;
+  const int64_t rows = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(data.examples, 1));
+  checked_product("the tokens of a batch", {rows, length});
+  const LaneTree tree(lane_count(rows, length, train.lanes));
+  if (tree.lanes() == 1) return 0;
+  int64_t blocks = 1;
+  for (int64_t lanes = tree.lanes_of(ranks - 1, ranks).size(); lanes > 1; lanes /= 2) ++blocks;
+  return blocks;
+}
+
 /// Elements that the optimizer keeps for the parameters.
 double state_elements(const TrainConfig& train, const ParamStore& params) {
   double elements = train.ema_decay > 0 ? static_cast<double>(params.trainable_size()) : 0;
@@ -46,7 +61,8 @@ MemoryNeed countable_need(const RunConfig& config, const DataExtent& data, int64
   const RunModel model(config, data.vocabulary, data.classes, ParamMemory::none);
   MemoryNeed need;
   need.parameters = static_cast<double>(model.params().flat_size()) * sizeof(real);
-  need.gradients = static_cast<double>(model.params().dense_size()) * sizeof(real);
+  need.gradients = static_cast<double>(1 + lane_blocks(config.train, data, ranks)) *
+                   static_cast<double>(model.params().dense_size()) * sizeof(real);
   need.optimizer = state_elements(config.train, model.params()) * sizeof(real) / static_cast<double>(ranks);
   need.tokens = batch_tokens(config.train, data);
   const auto length = static_cast<int64_t>(std::max(data.example_tokens, 1.0));

@@ -24,7 +24,8 @@ DataExtent extent_of(const RunConfig& config, const DataSource& data);
 
 /// Bytes that training holds at the same time, at least.
 struct MemoryNeed {
-  double parameters = 0, gradients = 0;
+  double parameters = 0;
+  double gradients = 0;    // with those of lanes that wait to be added up
   double optimizer = 0;    // its state, and the moving average of the weights
   double activations = 0;  // what the forward pass over one (micro-)batch keeps
   double data = 0;         // examples in memory
@@ -40,7 +41,7 @@ struct MemoryProblem {
   std::string key;      // whose half would save most
   std::string message;  // bytes, limit, other keys, remedy
 };
-/// Of `ranks` ranks, of which `neighbours` share this machine and its limit.
+/// Of `ranks` ranks, of which `neighbours` share the limit.
 std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data, const MemoryLimit& limit,
                                             int64_t ranks = 1, int64_t neighbours = 1);
 

@@ -9,6 +9,7 @@
 #include "core/base/round_up.hpp"
 #include "core/base/sizes.hpp"
 #include "core/kernels/elementwise.hpp"
+#include "core/machine/pool.hpp"
 #include "core/text/nearest.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -69,15 +70,14 @@ void ParamStore::finalize() {
   }
   const MemoryFor purpose("the model's parameters and their gradients");
   values_ = Array::zeros(Shape{size});
-  grads_ = GradBlock(dense_size_, tables);
   for (const Param& param : params_) {
     kernels::copy(values_.shared_data() + param.offset, param.var.value().data(), param.var.size());
-    Array slice = values_.view(param.offset, param.var.shape());
-    if (param.frozen)
-      param.var.assign(std::move(slice));
-    else
-      param.var.bind(std::move(slice), grads_, param.offset, param.table);
+    param.var.assign(values_.view(param.offset, param.var.shape()));
   }
+  pool::trim();  // the arrays of the initial values, as large as all parameters together
+  grads_ = GradBlock(dense_size_, tables);
+  for (const Param& param : params_)
+    if (!param.frozen) param.var.bind(param.var.value(), grads_, param.offset, param.table);
 }
 
 const Param* ParamStore::known(const std::string& name) const {

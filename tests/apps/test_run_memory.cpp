@@ -49,6 +49,26 @@ TEST_CASE("memory: a batch counts with its tokens, a micro-batch with its own") 
   CHECK(tokens({"train.batch_tokens=2560", "train.lanes=1"}) == 9 * 256);
 }
 
+TEST_CASE("memory: lanes that wait for others count, and the optimizer's state is shared out among ranks") {
+  DataExtent data;
+  data.examples = 1000;
+  data.example_tokens = 64;
+  const RunConfig config = config_with({"train.batch_size=16", "train.lanes=8"});
+  const MemoryNeed alone = memory_need(config, data);
+  const double block = memory_need(config_with({"train.batch_size=16", "train.lanes=1"}), data).gradients;
+  struct {
+    int64_t ranks;
+    double blocks;
+  } const cases[] = {{1, 5}, {2, 4}, {4, 3}, {8, 2}, {3, 3}};
+  for (const auto& [ranks, blocks] : cases) {
+    CAPTURE(ranks);
+    const MemoryNeed need = memory_need(config, data, ranks);
+    CHECK(need.parameters == alone.parameters);
+    CHECK(need.gradients == blocks * block);
+    CHECK(need.optimizer == doctest::Approx(alone.optimizer / static_cast<double>(ranks)));
+  }
+}
+
 TEST_CASE("memory: the problem names the keys that decide, the bytes and the limit") {
   const DataExtent data;
   const MemoryLimit limit{8'000'000'000, "this machine"};

@@ -13,6 +13,8 @@
 #include <fstream>
 #include <set>
 
+#include "core/machine/memory_limit.hpp"
+#include "core/text/affixes.hpp"
 #include "core/text/join.hpp"
 #include "train/ranks/deadline.hpp"
 
@@ -93,9 +95,10 @@ Communicator::Communicator(std::unique_ptr<Transport> transport, double timeout)
     : transport_(std::move(transport)), rank_(transport_->rank()), size_(transport_->size()), timeout_(timeout) {
   const Patience start(*this);  // of some ranks later than of others
   std::vector<Place> places;
-  for (const std::string& text : gather(place_text({host_name(), machine_name(), std::to_string(::getpid())}))) {
+  const std::string mine = place_text({host_name(), machine_name(), std::to_string(::getpid()), memory_limit().of});
+  for (const std::string& text : gather(mine)) {
     const std::vector<std::string> parts = place_parts(text);
-    places.push_back({parts.at(0), parts.at(1), std::stoll(parts.at(2))});
+    places.push_back({parts.at(0), parts.at(1), std::stoll(parts.at(2)), parts.at(3)});
   }
   places_ = std::move(places);
   neighbours_.clear();
@@ -117,6 +120,14 @@ std::string Communicator::name_of(int rank) const {
   if (static_cast<size_t>(rank) >= places_.size()) return fmt::format("rank {}", rank);
   const Place& place = places_[static_cast<size_t>(rank)];
   return fmt::format("rank {} (process {} on {})", rank, place.process, place.host);
+}
+
+int64_t Communicator::sharing_memory() const {
+  if (places_.empty()) return 1;
+  const std::string& mine = places_[static_cast<size_t>(rank_)].memory;
+  if (starts_with(mine, "ulimit")) return 1;  // of each process
+  return std::count_if(neighbours_.begin(), neighbours_.end(),
+                       [&](int rank) { return places_[static_cast<size_t>(rank)].memory == mine; });
 }
 
 std::string Communicator::description() const {

@@ -53,6 +53,8 @@ class Communicator {
   std::string description() const;
   /// The ranks of this machine, ascending.
   const std::vector<int>& neighbours() const { return neighbours_; }
+  /// How many ranks of this machine, this one among them, have the same memory_limit(), such as a control group.
+  int64_t sharing_memory() const;
 
   /// Collective: what all ranks give, by rank.
   std::vector<std::string> gather(std::string_view mine);
@@ -106,6 +108,7 @@ class Communicator {
     std::string host;     // name
     std::string machine;  // what processes that see each other's ids have in common
     int64_t process = 0;
+    std::string memory;  // what limits its memory
   };
   class Watch;
 
