@@ -73,7 +73,7 @@ def pretrain(work, kind, precision):
     weights = ", ".join(str(share) for share in SHARES.values())
     subprocess.run([PROGRAM, "train", "--config", f"{ROOT}/configs/pretraining/{kind}.yaml", "--set", f"name={kind}", f"folder={work}",
                     f"data.train=[{files}]", f"data.weights=[{weights}]", f"data.cache={work}/cache", f"train.precision={precision}",
-                    "threads=1", "train.progress=plain"], check=True)
+                    "threads=1", "train.progress=plain"], check=True, stdout=subprocess.DEVNULL)
 
 
 def cases(options):
@@ -149,19 +149,21 @@ def main():
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time, each with one thread")
     parser.add_argument("--set", nargs="*", default=[], help="settings of the classifiers, to be compared with others")
-    parser.add_argument("--starts", default=None, help="these only, divided by semicolons")
+    parser.add_argument("--starts", default=None, help="these only, divided by semicolons: " + "; ".join(STARTS))
     parser.add_argument("--precision", default="bf16" if "avx512_bf16" in open("/proc/cpuinfo").read() else "float32")
     parser.add_argument("--validate", action="store_true")
     options = parser.parse_args()
     work = os.path.abspath(options.work)
     write_texts(options.data, work)
+    starts = options.starts.split(";") if options.starts else list(STARTS)
+    kinds = ["masked", "causal"] if "causal" in starts else ["masked"]  # whose tokenizer all have
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(lambda kind: pretrain(work, kind, options.precision), ("masked", "causal")))
+        list(pool.map(lambda kind: pretrain(work, kind, options.precision), kinds))
     records = f"{work}/{'validation' if options.validate else 'results'}.jsonl"
     results = [json.loads(line) for line in open(records)] if os.path.exists(records) else []
     key = lambda case: tuple(case[name] for name in ("set", "size", "fold", "start", "seed", "settings"))
     done = {key(result) for result in results}
-    left = [case for case in cases(options) if key(case) not in done and (not options.starts or case["start"] in options.starts.split(";"))]
+    left = [case for case in cases(options) if key(case) not in done and case["start"] in starts]
     lock = threading.Lock()
 
     def run(case):
