@@ -69,12 +69,15 @@ void ParamStore::finalize() {
     return;
   }
   const MemoryFor purpose("the model's parameters and their gradients");
-  values_ = Array::zeros(Shape{size});
+  values_ = Array(Shape{size});
   for (const Param& param : params_) {
-    kernels::copy(values_.shared_data() + param.offset, param.var.value().data(), param.var.size());
+    real* const to = values_.shared_data() + param.offset;
+    const int64_t count = param.var.size();
+    kernels::copy(to, param.var.value().data(), count);
+    kernels::fill(to + count, round_up(count, granule) - count, real{0});
     param.var.assign(values_.view(param.offset, param.var.shape()));
+    pool::trim();  // the array of the initial value: both of all parameters would be twice their memory
   }
-  pool::trim();  // the arrays of the initial values, as large as all parameters together
   grads_ = GradBlock(dense_size_, tables);
   for (const Param& param : params_)
     if (!param.frozen) param.var.bind(param.var.value(), grads_, param.offset, param.table);
