@@ -33,9 +33,9 @@ WIKIPEDIA_CHARACTERS = 8_000_000
 # Shares of the windows: small sets are read several times.
 SHARES = {"imdb": 50, "amazon": 12, "wikipedia": 12, "ag_news": 6, "mr": 6, "subj": 6, "cr": 3, "trec": 5}
 STARTS = {
-    "scratch": ["train.init_from="],
+    "scratch": [],
     "masked": ["train.init_from={work}/masked"],
-    "causal, scratch": ["model.causal=true", "train.init_from="],
+    "causal, scratch": ["model.causal=true"],
     "causal": ["model.causal=true", "train.init_from={work}/causal"],
 }
 
@@ -116,7 +116,7 @@ def classify(data, work, case):
         _, status, usage = os.wait4(process.pid, 0)
         if status != 0:
             raise RuntimeError(f"{case}: {errors.decode()[-2000:]}")
-        said = subprocess.run([PROGRAM, "eval", f"{folder}/classify", "--split", "test", "--checkpoint", "last"], check=True, capture_output=True)
+        said = subprocess.run([PROGRAM, "eval", f"{folder}/classify", "--split", "test"], check=True, capture_output=True)
     accuracy = float(re.search(rb"^accuracy ([\d.]+)", said.stdout, re.M).group(1))
     return {**case, "accuracy": accuracy, "cpu_seconds": usage.ru_utime, "train": len(train), "test": len(test)}
 
