@@ -99,7 +99,7 @@ def texts_of(data, case):
     return (train if case["size"] == "all" else random.Random(case["seed"]).sample(train, int(case["size"]))), test
 
 
-def classify(data, work, case):
+def classify(data, work, case, precision):
     """The case with its accuracy and its processor seconds."""
     train, test = texts_of(data, case)
     steps = [] if case["size"] == "all" else ["train.steps=300"]
@@ -109,7 +109,7 @@ def classify(data, work, case):
         write(f"{folder}/test.tsv", test)
         process = subprocess.Popen(
             [PROGRAM, "train", "--config", f"{ROOT}/configs/pretraining/classify.yaml", "--set", f"folder={folder}", f"seed={case['seed']}",
-             "threads=1", f"data.train=[{folder}/train.tsv]", f"data.test=[{folder}/test.tsv]",
+             "threads=1", f"train.precision={precision}", f"data.train=[{folder}/train.tsv]", f"data.test=[{folder}/test.tsv]",
              f"data.tokenizer.file={work}/masked/tokenizer.json", *starts, *steps, *case["settings"].split()],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         errors = process.stderr.read()
@@ -167,7 +167,7 @@ def main():
     lock = threading.Lock()
 
     def run(case):
-        result = classify(options.data, work, case)
+        result = classify(options.data, work, case, options.precision)
         with lock, open(records, "a") as file:
             file.write(json.dumps(result) + "\n")
             results.append(result)

@@ -49,7 +49,12 @@ class RankGradients {
   std::vector<double> take_lane_seconds();
 
  private:
-  struct Source;  // a node, and the rank that has it
+  /// A node, and the rank that has it.
+  struct Source {
+    int rank;
+    size_t index;  // among the rank's nodes
+    LaneRange lanes;
+  };
   struct Arrivals;
 
   std::vector<Lanes::Node> compute(const Batch& rows, const BatchShare& share, const PassOptions& options,
@@ -71,6 +76,9 @@ class RankGradients {
   double own_clock_ = 0, own_seconds_ = 0, longest_ = 0;
   std::vector<double> lane_seconds_, lane_counts_;  // of each rank
 };
+
+/// Of a message of so many numbers.
+inline size_t bytes_of(int64_t numbers) { return static_cast<size_t>(numbers) * sizeof(real); }
 
 /// The slowest rank, where it takes at least a fifth longer than the median (of two ranks: than the other).
 struct SlowRank {
