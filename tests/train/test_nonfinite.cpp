@@ -1,0 +1,74 @@
+// Losses and gradients that are not finite.
+#include <doctest/doctest.h>
+
+#include "train/runs/checkpoint.hpp"
+#include "train/support.hpp"
+
+using namespace capstan;
+using namespace capstan::testing;
+
+TEST_CASE("a loss that is not finite leaves the weights as they were") {
+  for (const double factor : {static_cast<double>(NAN), static_cast<double>(INFINITY)}) {
+    const TemporaryFolder folder;
+    Setup setup(folder / "run");
+    TrainConfig config = quiet_config();
+    config.steps = 20;
+    std::vector<real> before;
+    setup.task.damage = [&](const Context& context) {
+      if (!context.training || context.step != 5) return 1.0;
+      before = setup.weights();
+      return factor;
+    };
+    const std::string message = message_of([&] { train(setup.inputs, config); });
+    for (const char* part : {"step 6", "the loss is not finite", "the weights were not changed",
+                             "the checkpoint of step 4 is intact", "Lower train.lr", "grad_clip", "on_nonfinite: skip"})
+      CHECK_MESSAGE(contains(message, part), message);
+    CHECK(setup.weights() == before);
+    CHECK(Checkpoints(folder / "run/checkpoints").last() == folder / "run/checkpoints/step-4");
+  }
+}
+
+TEST_CASE("the advice on grad_clip is to lower it, or to set it where it is off") {
+  for (const double clip : {0.0, 2.5}) {
+    const TemporaryFolder folder;
+    Setup setup(folder / "run");
+    TrainConfig config = quiet_config();
+    config.steps = 4;
+    config.grad_clip = clip;
+    setup.task.damage = [](const Context&) { return static_cast<double>(NAN); };
+    const std::string message = message_of([&] { train(setup.inputs, config); });
+    CHECK_MESSAGE(
+        contains(message, clip > 0 ? "or lower train.grad_clip (now 2.5)" : "or set train.grad_clip (now off)"),
+        message);
+  }
+}
+
+TEST_CASE("updates that are not finite can be skipped, but not for ever") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  TrainConfig config = quiet_config();
+  config.steps = 12;
+  config.on_nonfinite = OnNonfinite::skip;
+  setup.task.damage = [](const Context& context) { return context.training && context.step % 3 == 1 ? NAN : 1.0; };
+  const TrainResult result = train(setup.inputs, config);
+  CHECK(result.state.skipped == 4);
+  CHECK(result.state.optimizer_step == 8);
+  CHECK(result.state.step == 12);
+  for (const real weight : setup.weights()) CHECK(std::isfinite(weight));
+
+  Setup broken(folder / "broken");
+  config.steps = 1000;
+  broken.task.damage = [](const Context& context) { return context.training ? NAN : 1.0; };
+  CHECK(contains(message_of([&] { train(broken.inputs, config); }), "20 consecutive updates"));
+}
+
+TEST_CASE("a gradient that is not finite is noticed as well, and the checked tape names the operation") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  setup.params.values()[0] = real{INFINITY};
+  TrainConfig config = quiet_config();
+  config.steps = 4;
+  CHECK(contains(message_of([&] { train(setup.inputs, config); }), "not finite"));
+  config.check_finite = true;
+  CHECK(contains(message_of([&] { train(setup.inputs, config); }), "lookup"));
+}
