@@ -99,7 +99,7 @@ std::string table_html(const Table& table, bool coloured) {
 std::string tables_html(const std::vector<RunRecord>& records) {
   std::string out = table_html(run_table(records, TableStyle::people), true);
   const Table seeds = seed_table(records);
-  if (!seeds.empty()) out += "<p>Over seeds, mean ± standard deviation:</p>" + table_html(seeds, false);
+  if (!seeds.empty()) out += "<p>Over seeds and folds, mean ± standard deviation:</p>" + table_html(seeds, false);
   return out;
 }
 

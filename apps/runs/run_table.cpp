@@ -108,8 +108,8 @@ Table run_table(const std::vector<RunRecord>& runs, TableStyle style) {
 
 Table seed_table(const std::vector<RunRecord>& runs) {
   std::vector<DifferingKey> keys = differing_keys(runs);
-  keys.erase(std::remove_if(keys.begin(), keys.end(), [](const DifferingKey& key) { return key.path == "seed"; }),
-             keys.end());
+  const auto repeats = [](const DifferingKey& key) { return key.path == "seed" || key.path == "data.fold"; };
+  keys.erase(std::remove_if(keys.begin(), keys.end(), repeats), keys.end());
   std::vector<std::pair<Row, std::vector<const RunRecord*>>> groups;
   for (size_t i = 0; i < runs.size(); ++i) {
     Row values;
@@ -197,7 +197,7 @@ void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out) {
   print_text(run_table(runs, TableStyle::people), out);
   const Table seeds = seed_table(runs);
   if (seeds.empty()) return;
-  out << "\nOver seeds, mean ± standard deviation:\n";
+  out << "\nOver seeds and folds, mean ± standard deviation:\n";
   print_text(seeds, out);
 }
 

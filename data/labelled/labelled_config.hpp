@@ -29,6 +29,7 @@ struct LabelledSourceConfig {
   std::string classes_file;
   int64_t first_label = 0;
   double valid_fraction = 0.1;
+  int64_t folds = 0, fold = 0;
   int64_t split_seed = 0;
   int64_t max_length = 512;
   Truncate truncate = Truncate::head;
@@ -70,6 +71,10 @@ void describe(Fields& f, LabelledSourceConfig& c) {
     "number of the first class in `classes`: 1 in the CSV files of AG News, DBpedia and Yelp");
   f("valid_fraction", c.valid_fraction, between_below(0, 1),
     "share of every class held out for validation (with multi_label, of all texts)");
+  f("folds", c.folds, between(0, 1000),
+    "for cross-validation: the training examples are divided into so many folds, each with the same share of every "
+    "class, and those of `fold` are held out for validation instead of valid_fraction; 0 = no folds");
+  f("fold", c.fold, between(0, 999), "the fold held out for validation, counted from 0");
   f("split_seed", c.split_seed, at_least(0), "seed that determines which examples are held out");
   f("max_length", c.max_length, length_from(0), "largest number of tokens per text; 0 = no limit");
   f("truncate", c.truncate, any(), "what to do with longer texts: keep the head, keep the tail, or stop with an error");
@@ -95,6 +100,12 @@ inline void validate(const LabelledSourceConfig& c, Problems& problems) {
     problems.add("label_separator", "must not contain tabs or line breaks: they end fields and rows");
   if (c.format == TableFormat::fasttext && (c.header || c.label_column || !c.text_columns.empty()))
     problems.add("format", "fasttext lines have no columns: remove header, label_column and text_columns");
+  if (c.folds == 1) problems.add("folds", "one fold leaves nothing to train on; 10 is usual, 0 = no folds");
+  if (c.folds > 0 && !c.valid.empty()) problems.add("folds", "validation examples are those of a fold: remove valid");
+  if (c.fold > 0 && c.fold >= c.folds)
+    problems.add("fold", c.folds > 0
+                             ? fmt::format("folds are counted from 0; the last of {} is {}", c.folds, c.folds - 1)
+                             : "needs data.folds, their number");
   const auto columns = static_cast<int64_t>(c.text_columns.size());
   if (c.separator && (columns < 2 || c.format == TableFormat::folders))
     problems.add("separator", "needs at least two text_columns to separate");

@@ -169,24 +169,35 @@ void check_several_classes(const std::vector<Source>& train, const LabelSets& se
         *train.front().file, train.size(), train.front().row.label));
 }
 
-/// Moves a share of every class, multi-label of all examples, from train to the result; both keep their order.
+/// The examples of class c that are held out, as positions in an order drawn for it: a share, or a fold. Classes begin
+/// with different folds, so that what is left over of them does not all go to one.
+std::pair<size_t, size_t> held_positions(size_t c, size_t count, const LabelledSourceConfig& config) {
+  if (config.folds > 0) {
+    const auto folds = static_cast<size_t>(config.folds), fold = (static_cast<size_t>(config.fold) + c) % folds;
+    return {count * fold / folds, count * (fold + 1) / folds};
+  }
+  if (count < 2) return {0, 0};
+  const auto share = static_cast<size_t>(std::llround(static_cast<double>(count) * config.valid_fraction));
+  return {0, std::clamp<size_t>(share, 1, count - 1)};
+}
+
+/// Moves a share or a fold of every class, multi-label of all examples, from train to the result; both keep their order.
 std::vector<Source> hold_out(std::vector<Source>& train, int64_t classes, const LabelledSourceConfig& config) {
   const auto seed = static_cast<uint64_t>(config.split_seed);
-  const double fraction = config.valid_fraction;
   std::vector<std::vector<size_t>> by_class(static_cast<size_t>(classes));
   for (size_t i = 0; i < train.size(); ++i)
     by_class[config.multi_label ? 0 : static_cast<size_t>(train[i].label_set)].push_back(i);
   std::vector<bool> held(train.size(), false);
   for (size_t c = 0; c < by_class.size(); ++c) {
     const size_t count = by_class[c].size();
-    if (count < 2) continue;
-    const auto share = static_cast<size_t>(std::llround(static_cast<double>(count) * fraction));
+    const auto [begin, end] = held_positions(c, count, config);
     const RandomKey key = random_key(seed, fmt::format("held-out examples of class {}", c));
-    for (size_t i = 0; i < std::clamp<size_t>(share, 1, count - 1); ++i)
-      held[by_class[c][permuted(i, count, key, 0)]] = true;
+    for (size_t i = begin; i < end; ++i) held[by_class[c][permuted(i, count, key, 0)]] = true;
   }
   std::vector<Source> kept, valid;
   for (size_t i = 0; i < train.size(); ++i) (held[i] ? valid : kept).push_back(std::move(train[i]));
+  if (config.folds > 0 && (kept.empty() || valid.empty()))
+    throw ConfigError(fmt::format("data.folds: {} examples are too few for {} folds", train.size(), config.folds));
   train = std::move(kept);
   return valid;
 }
@@ -234,7 +245,8 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   check_train(!train.empty());
   check_several_classes(train, loading.check.sets());
   const auto class_count = static_cast<int64_t>(classes.names().size());
-  if (config.valid.empty() && config.valid_fraction > 0) valid = hold_out(train, class_count, config);
+  if (config.folds > 0 || (config.valid.empty() && config.valid_fraction > 0))
+    valid = hold_out(train, class_count, config);
 
   ClassificationData data;
   data.classes = classes.names();

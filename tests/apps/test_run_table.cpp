@@ -36,6 +36,19 @@ TEST_CASE("runs that differ in their seed alone become one row: mean and deviati
   CHECK(seed_table({record(1, 1e-3, 1, 0.5)}).empty());
 }
 
+TEST_CASE("folds of a cross-validation become one row, too") {
+  RunRecord first = record(1, 1e-3, 1, 0.5), second = record(1, 1e-3, 3, 0.7);
+  LabelledSourceConfig data;
+  data.train = {"train.tsv"};
+  data.folds = 2;
+  first.config.data = data;
+  data.fold = 1;
+  second.config.data = data;
+  const Table table = seed_table({first, second});
+  REQUIRE(table.size() == 2);
+  CHECK(table[1] == std::vector<std::string>{"2", "2.0000 ± 1.4142", "0.6000 ± 0.1414"});
+}
+
 TEST_CASE("a run without validation brings all to the loss of training") {
   const Table table = seed_table({record(1, 1e-3, 1, 0.5), record(2, 1e-3, NAN, 0)});
   REQUIRE(table.size() == 2);

@@ -81,7 +81,7 @@ TEST_CASE("runs beside each other: one legend, their differences, mean and devia
   for (const char* const part : {"<title>Capstan: 2 runs</title>", "runs/s1", "runs/s2", "<th>seed</th>", "±"})
     CHECK_MESSAGE(contains(page, part), part);
   const std::string table = succeed(place, {"compare", "runs/s1", "runs/s2"}).out;
-  CHECK(contains(table, "Over seeds, mean ± standard deviation:"));
+  CHECK(contains(table, "Over seeds and folds, mean ± standard deviation:"));
 }
 
 TEST_CASE("classes, texts and names with signs of HTML stay text; every mixer's weights are shown") {

@@ -240,6 +240,35 @@ TEST_CASE("a share of every class is held out, the same one every time") {
   CHECK(load_labelled(config).fingerprint() != data.fingerprint());
 }
 
+TEST_CASE("folds hold out every example once, and have equal shares of every class") {
+  const TemporaryFolder folder;
+  std::string content;
+  for (int i = 0; i < 103; ++i) content += (i % 10 == 0 ? "rare\t" : "often\t") + std::to_string(i) + "\n";
+  content += "single\tone\n";
+  LabelledSourceConfig config = config_of({folder.write("train.tsv", content)});
+  config.folds = 5;
+  std::multiset<std::string> held;
+  for (config.fold = 0; config.fold < config.folds; ++config.fold) {
+    const ClassificationData data = load_labelled(config);
+    CHECK(data.train.size() + data.valid.size() == 104);
+    CHECK(data.classes.size() == 3);
+    const std::vector<int64_t> counts = data.valid.class_counts(3);
+    CHECK((counts[0] == 18 || counts[0] == 19));  // of 92
+    CHECK((counts[1] == 2 || counts[1] == 3));    // of 11
+    for (int64_t i = 0; i < data.valid.size(); ++i) held.insert(text_of(data, data.valid, i));
+  }
+  std::multiset<std::string> all{"one"};
+  for (int i = 0; i < 103; ++i) all.insert(std::to_string(i));
+  CHECK(held == all);
+  config.fold = 5;
+  CHECK(problems_of(config) == "fold;");
+  config.fold = 0;
+  config.folds = 1;
+  CHECK(problems_of(config) == "folds;");
+  config.folds = 1000;
+  CHECK_THROWS_WITH_AS(load_labelled(config), "data.folds: 104 examples are too few for 1000 folds", ConfigError);
+}
+
 TEST_CASE("the vocabulary comes from training texts alone, or from an earlier run") {
   const TemporaryFolder folder;
   LabelledSourceConfig config = config_of({folder.write("train.tsv", "a\tred green\nb\tred\n")});
