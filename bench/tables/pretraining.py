@@ -136,7 +136,7 @@ def table(results):
         gain = lambda start, other: (f"{100 * (statistics.mean(means[start]) - statistics.mean(means[other])):+.1f}"
                                      if start in means and other in means else "")
         count = next(iter(next(iter(starts.values())).values()))[0]["train"]
-        print(f"| {name} {settings} | {count} | " + " | ".join(shown) +
+        print(f"| {f'{name} {settings}'.strip()} | {count} | " + " | ".join(shown) +
               f" | {gain('masked', 'scratch')} | {gain('causal', 'causal, scratch')} |")
 
 
