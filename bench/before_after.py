@@ -83,7 +83,7 @@ def measure(case, options):
             order = list(found)[turn % 3:] + list(found)[:turn % 3]
             for name in order:
                 worker = found[name][0]
-                if case.work == "step":
+                if case.work == "step" and turn in (0, options.rounds - 1):
                     rates[name].append(worker.ask("sgemm")["flops_per_second"])
                 seconds[name].append(worker.ask("round", options.units)["seconds"])
                 if disturbance:
@@ -94,8 +94,8 @@ def measure(case, options):
         line = (f"| {case.system} | {1e3 * statistics.median(seconds['after']):.1f} | {ratio('after', 'before')} | "
                 f"{min(seconds['after']) / min(min(seconds['before']), min(seconds['again'])):.3f} | {ratio('again', 'before')} |")
         if case.work == "step":
-            share = lambda name: statistics.median([found[name][3]["unit_flops"] * options.units / s / r
-                                                    for s, r in zip(seconds[name], rates[name])])
+            share = lambda name: (found[name][3]["unit_flops"] * options.units / statistics.median(seconds[name])
+                                  / statistics.mean(rates[name]))
             line += (f" {share('before'):.2f}, {share('after'):.2f} | {found['before'][2] / 1e6:.0f}, {found['after'][2] / 1e6:.0f} |")
         if disturbance:
             slower = lambda name: quartiles([b / a for a, b in zip(seconds[name], disturbed[name])])
