@@ -33,12 +33,13 @@ def parse():
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--units", type=int, default=1, help="steps or tokens per round")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--lanes", type=int, default=None, help="train.lanes of AFTER")
     parser.add_argument("--disturb", type=int, default=None, metavar="CORE")
     return parser.parse_args()
 
 
-def start(program, case, options, stack):
-    command = [program, "serve", *case_arguments(case, options.threads)]
+def start(program, case, options, stack, *more):
+    command = [program, *more, "serve", *case_arguments(case, options.threads)]
     worker = stack.enter_context(Worker(str(program), command, environment(options.threads)))
     outcome = worker.ask("check") if case.work == "step" else {}
     worker.ask("memory")
@@ -72,8 +73,9 @@ class Disturbance:
 def measure(case, options):
     with ExitStack() as stack:
         # Two of the first: their ratio is the noise.
-        found = {name: start(program, case, options, stack)
-                 for name, program in (("before", options.before), ("again", options.before), ("after", options.after))}
+        lanes = ["--lanes", options.lanes] if options.lanes is not None else []
+        found = {"before": start(options.before, case, options, stack), "again": start(options.before, case, options, stack),
+                 "after": start(options.after, case, options, stack, *lanes)}
         for key, value in found["before"][1].items():
             if not abs(found["after"][1][key] - value) <= TOLERANCE * abs(value):
                 raise WorkerFailed(f"{case.system}: {key} is {value} before and {found['after'][1][key]} after")
@@ -112,7 +114,8 @@ def main():
         heads += ["disturbed/undisturbed before", "after"] if options.disturb is not None else []
         print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
         for system in options.systems:
-            measure(Case(system, options.work, *SIZES[size], options.batch, options.length, size=size), options)
+            longest = options.length + (options.rounds + 1) * options.units + WARM_UP_UNITS if options.work == "decode" else 0
+            measure(Case(system, options.work, *SIZES[size], options.batch, options.length, longest, size=size), options)
 
 
 main()

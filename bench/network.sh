@@ -39,6 +39,8 @@ cat >agent <<END
 #!/bin/bash
 host=\$1
 shift
+export TMPDIR=$work/\$host  # daemons of one machine would share their folder
+mkdir -p \$TMPDIR
 exec ip netns exec "$tag-\${host##*.}" /bin/bash -c "\$*"
 END
 chmod +x agent
