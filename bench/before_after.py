@@ -115,7 +115,10 @@ def main():
         print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
         for system in options.systems:
             longest = options.length + (options.rounds + 1) * options.units + WARM_UP_UNITS if options.work == "decode" else 0
-            measure(Case(system, options.work, *SIZES[size], options.batch, options.length, longest, size=size), options)
+            try:
+                measure(Case(system, options.work, *SIZES[size], options.batch, options.length, longest, size=size), options)
+            except WorkerFailed as error:
+                sys.exit(f"{system}, {size}: {error}")
 
 
 main()

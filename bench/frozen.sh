@@ -1,27 +1,16 @@
 #!/bin/bash
-# Peak memory of the same training run with all parameters trained, and with some of them frozen (train.freeze). The model is large
-# and the batch small, so that weights, gradients and moments make up the memory.
+# Peak memory of the same training run (large.yaml) with all parameters trained, and with some of them frozen (train.freeze).
 #   bench/frozen.sh [CAPSTAN]
 set -euo pipefail
 capstan=$(realpath "${1:-$(dirname "$0")/../build/release/capstan}")
+config=$(realpath "$(dirname "$0")/large.yaml")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 seq 1 20000 >text.txt
-cat >run.yaml <<'END'
-name: all
-data: {type: text, train: [text.txt], sequence_length: 64, tokenizer: byte}
-model:
-  type: language-model
-  width: 1024
-  max_length: 64
-  layers:
-    - {mixer: {type: aft-simple}, feed_forward: {type: gelu, expansion: 4}, repeat: 6}
-train: {steps: 3, batch_size: 1, lanes: 1, valid_every: 0, save_every: 0, log_every: 1, progress: none}
-END
 printf '%-36s %12s %12s %14s %16s\n' 'train.freeze' 'parameters' 'frozen' 'peak RSS (MB)' 'moments (MB)'
 run() { # NAME PATTERNS
-  "$capstan" train --config run.yaml --set "name=$1" "train.freeze=[$2]" >"$1.log" 2>&1 || { cat "$1.log" >&2; exit 1; }
+  "$capstan" train --config "$config" --set train.batch_size=1 train.lanes=1 "name=$1" "train.freeze=[$2]" >"$1.log" 2>&1 || { cat "$1.log" >&2; exit 1; }
   # Elements of the weights, and of those that the optimizer has moments of.
   local weights moments rss frozen
   weights=$(stat -c %s "runs/$1/checkpoints/last/model.safetensors")

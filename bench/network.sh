@@ -4,6 +4,10 @@
 #   bench/network.sh [CAPSTAN] [RATES in Mbit/s, such as "1000 100"] [STEPS]
 # Needs root, iproute2 and Open MPI. Namespaces and the bridge between them are removed at the end.
 set -euo pipefail
+for program in mpirun ip tc; do
+  command -v $program >/dev/null || { echo "skipped: there is no $program (packages openmpi-bin, iproute2)"; exit 0; }
+done
+[ "$(id -u)" = 0 ] || { echo "skipped: only root can make network namespaces"; exit 0; }
 capstan=$(realpath "${1:-$(dirname "$0")/../build/release/capstan}")
 rates=${2:-1000 100}
 steps=${3:-12}

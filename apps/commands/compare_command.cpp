@@ -37,9 +37,8 @@ void add_compare_command(CommandParser& cli, const Choose& choose) {
   command->footer(
       "Runs are sorted by validation loss, or by accuracy if all of them have train.monitor: accuracy. Loss, accuracy\n"
       "and \"at step\" are from the best evaluation of a run. Runs that are still training are shown with their\n"
-      "results so far. For runs that differ only in their seed or in data.fold, a second table shows mean and standard "
-      "deviation\n"
-      "(text only).\n"
+      "results so far. For runs that differ only in their seed or in data.fold, a second table shows mean and\n"
+      "standard deviation (text only).\n"
       "For example:  capstan compare runs/*\n"
       "              capstan compare runs/listops/* --format csv > listops.csv");
   command->callback([options, choose] { choose([options] { return compare(*options); }); });

@@ -197,7 +197,7 @@ std::vector<Source> hold_out(std::vector<Source>& train, int64_t classes, const 
   std::vector<Source> kept, valid;
   for (size_t i = 0; i < train.size(); ++i) (held[i] ? valid : kept).push_back(std::move(train[i]));
   if (config.folds > 0 && (kept.empty() || valid.empty()))
-    throw ConfigError(fmt::format("data.folds: {} examples are too few for {} folds", train.size(), config.folds));
+    throw ConfigError(fmt::format("data.folds: {} examples are too few for {} folds; lower it", train.size(), config.folds));
   train = std::move(kept);
   return valid;
 }

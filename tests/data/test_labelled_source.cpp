@@ -266,7 +266,7 @@ TEST_CASE("folds hold out every example once, and have equal shares of every cla
   config.folds = 1;
   CHECK(problems_of(config) == "folds;");
   config.folds = 1000;
-  CHECK_THROWS_WITH_AS(load_labelled(config), "data.folds: 104 examples are too few for 1000 folds", ConfigError);
+  CHECK_THROWS_WITH_AS(load_labelled(config), "data.folds: 104 examples are too few for 1000 folds; lower it", ConfigError);
 }
 
 TEST_CASE("the vocabulary comes from training texts alone, or from an earlier run") {
