@@ -96,7 +96,10 @@ class AftTiles {
     real* dqkv;
   };
   void backward_run(const Run& run, const Gradients& g);
-  void backward_unit(const Unit& unit, const Work& work, const Gradients& g, real* exact_dlogits);
+  /// Adds to the work's gradient of w for the heads that have begun, and overwrites that of the others.
+  void backward_unit(const Unit& unit, const Work& work, const Gradients& g, real* exact_dlogits,
+                     std::vector<bool>& begun);
+  void clear_dlogits(const AftTile& tile, const Work& work, int64_t head) const;
   void exact_rows_backward(const Unit& unit, const Gradients& g, real* exact_dlogits) const;
   void keep_carry_gradient(const Unit& unit, const Work& work, bool prefix);
   /// Hands the gradient of the run's weights to the bias.

@@ -52,7 +52,7 @@ void AftTiles::backward_run(const Run& run, const Gradients& g) {
   std::vector<Array> exact(static_cast<size_t>(count));
   parallel_units(count, [&](int64_t part) {
     const Work mine = work(part);
-    kernels::fill(mine.dlogits, dlogit_count, real{0});
+    std::vector<bool> begun(static_cast<size_t>(bias_.heads()), false);
     Array& exact_dlogits = exact[static_cast<size_t>(part)];
     // Neighbouring tiles share sources, so one thread takes all tiles of a unit.
     for (int64_t index = unit_count() * part / count; index < unit_count() * (part + 1) / count; ++index) {
@@ -64,14 +64,22 @@ void AftTiles::backward_run(const Run& run, const Gradients& g) {
           for (int64_t key = 0; key < unit.group->shape.keys(); ++key)
             inexact = inexact || !(d[t * layout_.keys() + key] > 0);
         if (inexact && exact_dlogits.empty()) exact_dlogits = Array::zeros(Shape{dlogit_count});
-        backward_unit(unit, mine, g, inexact ? exact_dlogits.mutable_data() : nullptr);
+        backward_unit(unit, mine, g, inexact ? exact_dlogits.mutable_data() : nullptr, begun);
       }
     }
+    for (int64_t head = 0; head < bias_.heads(); ++head)
+      if (!begun[static_cast<size_t>(head)]) clear_dlogits(tiles_[static_cast<size_t>(run.begin)], mine, head);
   });
   finish_run(tiles_[static_cast<size_t>(run.begin)], exact);
 }
 
-void AftTiles::backward_unit(const Unit& unit, const Work& work, const Gradients& g, real* exact_dlogits) {
+void AftTiles::clear_dlogits(const AftTile& tile, const Work& work, int64_t head) const {
+  for (int64_t row = 0; row < tile.targets(); ++row)
+    std::fill_n(work.dlogits + (head * layout_.tile + row) * weight_stride_ + 1, tile.sources(), real{0});
+}
+
+void AftTiles::backward_unit(const Unit& unit, const Work& work, const Gradients& g, real* exact_dlogits,
+                             std::vector<bool>& begun) {
   const kernels::AftGroup& group = unit.group->shape;
   const int64_t columns = group.columns(), first = unit.first_column(), t0 = unit.tile->t0, token = unit.row + t0;
   const int64_t at = token * layout_.width + unit.group->channel;
@@ -86,9 +94,14 @@ void AftTiles::backward_unit(const Unit& unit, const Work& work, const Gradients
   if (unit.prefix) keep_carry_gradient(unit, work, true);
   if (unit.suffix) keep_carry_gradient(unit, work, false);
   // d(log weight) / weight; the weight itself is multiplied in once per tile. Carries have no w.
-  real* const dlogits = work.dlogits + (bias_.heads() > 1 ? unit.group->head : 0) * layout_.tile * weight_stride_;
+  const int64_t head = bias_.heads() > 1 ? unit.group->head : 0;
+  // The first product of the part overwrites the sum if it covers the tile: a tile of a long text is larger than a cache.
+  const bool whole = unit.targets == unit.tile->targets() && unit.sources == unit.tile->sources();
+  const bool add = begun[static_cast<size_t>(head)] || !whole;
+  if (!begun[static_cast<size_t>(head)] && !whole) clear_dlogits(*unit.tile, work, head);
+  begun[static_cast<size_t>(head)] = true;
   gemm(unit.targets, unit.sources, columns, {work.rows, columns}, {work.exp_rows + columns, columns, Transpose::yes},
-       dlogits + 1, weight_stride_, 1, 1);
+       work.dlogits + head * layout_.tile * weight_stride_ + 1, weight_stride_, 1, add ? 1 : 0);
   if (exact_dlogits != nullptr) exact_rows_backward(unit, g, exact_dlogits);
 }
 
@@ -140,21 +153,22 @@ void AftTiles::keep_carry_gradient(const Unit& unit, const Work& work, bool is_p
 }
 
 void AftTiles::finish_run(const AftTile& tile, const std::vector<Array>& exact) {
-  const int64_t count = static_cast<int64_t>(exact.size());
+  const int64_t count = static_cast<int64_t>(exact.size()), sources = tile.sources();
   for (int64_t head = 0; head < bias_.heads(); ++head) {
     real* const total = work(0).dlogits + head * layout_.tile * weight_stride_;
-    for (int64_t row = 0; row < tile.targets(); ++row) {
-      const int64_t offset = (head * layout_.tile + row) * weight_stride_ + 1;
-      real* const dlogit = total + row * weight_stride_ + 1;
-      for (int64_t part = 1; part < count; ++part)
-        for (int64_t s = 0; s < tile.sources(); ++s) dlogit[s] += work(part).dlogits[offset + s];
-      for (int64_t s = 0; s < tile.sources(); ++s) dlogit[s] *= weights_[offset + s];
-      for (const Array& part : exact)
-        for (int64_t s = 0; !part.empty() && s < tile.sources(); ++s) dlogit[s] += part[offset + s];
-      if (layout_.window > 0)
-        for (int64_t s = 0; s < tile.sources(); ++s)
-          if (std::abs(tile.t0 + row - tile.s0 - s) >= layout_.window) dlogit[s] = 0;
-    }
+    parallel_for(tile.targets(), 1 + 8192 / sources, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t offset = (head * layout_.tile + row) * weight_stride_ + 1;
+        real* const dlogit = total + row * weight_stride_ + 1;
+        for (int64_t part = 1; part < count; ++part) kernels::add_into(dlogit, work(part).dlogits + offset, sources);
+        for (int64_t s = 0; s < sources; ++s) dlogit[s] *= weights_[offset + s];
+        for (const Array& part : exact)
+          if (!part.empty()) kernels::add_into(dlogit, part.data() + offset, sources);
+        if (layout_.window > 0)
+          for (int64_t s = 0; s < sources; ++s)
+            if (std::abs(tile.t0 + row - tile.s0 - s) >= layout_.window) dlogit[s] = 0;
+      }
+    });
     bias_.add_gradient(tile, head, total + 1, weight_stride_);
   }
 }
