@@ -149,7 +149,7 @@ class Laboratory:
             if limited:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
                 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        environment = dict(os.environ, OMP_NUM_THREADS="2", ASAN_OPTIONS=f"hard_rss_limit_mb={MEMORY_MB}:max_allocation_size_mb={MEMORY_MB}")
+        environment = dict(os.environ, OMP_NUM_THREADS="2", ASAN_OPTIONS=f"hard_rss_limit_mb={MEMORY_MB}:max_allocation_size_mb={MEMORY_MB}:allocator_may_return_null=1")
         process = subprocess.Popen(command, cwd=self.tree, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=limits)
         try:

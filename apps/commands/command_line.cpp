@@ -22,6 +22,7 @@ int run_command_line(int argc, char** argv) {
   const Choose choose = [&chosen](Command command) { chosen = std::move(command); };
   add_train_command(cli, choose);
   add_sweep_command(cli, choose);
+  add_autotune_command(cli, choose);
   add_eval_command(cli, choose);
   add_predict_command(cli, choose);
   add_score_command(cli, choose);

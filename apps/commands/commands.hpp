@@ -9,6 +9,7 @@ class CommandParser;
 
 void add_train_command(CommandParser& cli, const Choose& choose);
 void add_sweep_command(CommandParser& cli, const Choose& choose);
+void add_autotune_command(CommandParser& cli, const Choose& choose);
 void add_eval_command(CommandParser& cli, const Choose& choose);
 void add_predict_command(CommandParser& cli, const Choose& choose);
 void add_score_command(CommandParser& cli, const Choose& choose);

@@ -4,11 +4,11 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/commands/sweep.hpp"
-#include "apps/commands/train_run.hpp"
 #include "apps/runs/data_report.hpp"
 #include "apps/runs/run_data.hpp"
 #include "apps/runs/run_memory.hpp"
+#include "apps/training/sweep.hpp"
+#include "apps/training/train_run.hpp"
 #include "core/base/error.hpp"
 
 namespace capstan {

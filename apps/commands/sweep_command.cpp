@@ -1,12 +1,5 @@
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -18,12 +11,12 @@
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/commands/sweep.hpp"
-#include "apps/commands/train_run.hpp"
 #include "apps/runs/log.hpp"
 #include "apps/runs/run_table.hpp"
+#include "apps/training/child_run.hpp"
+#include "apps/training/sweep.hpp"
+#include "apps/training/train_run.hpp"
 #include "core/base/error.hpp"
-#include "core/io/file.hpp"
 #include "train/loop/signals.hpp"
 
 namespace capstan {
@@ -35,71 +28,6 @@ struct SweepOptions {
   ConfigOptions config;
   TrainRunOptions run;
 };
-
-/// Blocks the signals during its lifetime.
-class SignalsHeld {
- public:
-  SignalsHeld() {
-    sigset_t watched;
-    sigemptyset(&watched);
-    for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&watched, number);
-    sigprocmask(SIG_BLOCK, &watched, &before_);
-  }
-  ~SignalsHeld() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsHeld(const SignalsHeld&) = delete;
-  SignalsHeld& operator=(const SignalsHeld&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-/// How the process of a run ended.
-struct Ending {
-  int code = -1;  // -1: ended by `signal`
-  int signal = 0;
-};
-
-/// The process of a run; it saves and stops when this process ends.
-[[noreturn]] void be_the_run(const RunConfig& config, const TrainRunOptions& options, pid_t parent) {
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) ::signal(number, SIG_DFL);
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) ::_exit(exit_interrupted);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  Communicator alone;
-  const int code = run_command([&] { return train_run(config, options, alone); });
-  std::_Exit(code);  // without closing what the parent has opened
-}
-
-/// Trains every run in a separate process: its memory is released when it ends, its peak memory is its own, and a crash
-/// leaves the other runs alone. A plain fork is enough, because this process has started no thread and holds no data.
-/// `stop` is asked again and again whether the run should save and end.
-Ending run_in_child(const RunConfig& config, const TrainRunOptions& options, const std::function<bool()>& stop) {
-  const pid_t parent = getpid();
-  pid_t child = -1;
-  {
-    const SignalsHeld held;
-    child = ::fork();
-    if (child == 0) be_the_run(config, options, parent);
-  }
-  if (child < 0) throw_file_error("start a process for", (fs::path(config.folder) / config.name).string(), errno);
-  int status = 0;
-  for (bool asked = false; ::waitpid(child, &status, WNOHANG) == 0;) {
-    // Ctrl-C reaches both processes. A second SIGINT would end the run immediately; SIGTERM always lets it save.
-    if (stop() && !asked) asked = ::kill(child, SIGTERM) == 0;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  if (WIFSIGNALED(status)) return {-1, WTERMSIG(status)};
-  return {WEXITSTATUS(status), 0};
-}
-
-std::string describe_ending(const Ending& ending) {
-  if (ending.signal == 0) return fmt::format("exit code {}", ending.code);
-  const char* const name = sigabbrev_np(ending.signal);
-  return fmt::format("ended by SIG{}{}", name != nullptr ? name : "?",
-                     ending.signal == SIGKILL ? " (possibly out of memory)" : "");
-}
 
 void check_folder(const Sweep& sweep) {
   if (fs::exists(sweep.folder / "config.yaml"))

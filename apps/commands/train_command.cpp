@@ -4,8 +4,8 @@
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/commands/sweep.hpp"
-#include "apps/commands/train_run.hpp"
+#include "apps/training/sweep.hpp"
+#include "apps/training/train_run.hpp"
 #include "core/base/error.hpp"
 
 namespace capstan {

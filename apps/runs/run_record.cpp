@@ -64,10 +64,16 @@ void sum_up(RunRecord& run) {
 
 using Leaves = std::vector<std::pair<std::string, std::string>>;
 
+bool is_list_of_values(const ConfigNode& node) {
+  return node.kind == NodeKind::list &&
+         std::all_of(node.children.begin(), node.children.end(),
+                     [](const ConfigNode& child) { return child.kind == NodeKind::scalar; });
+}
+
 void add_leaves(const ConfigNode& node, const std::string& path, Leaves& out) {
   if (node.kind == NodeKind::map) {
     for (const ConfigNode& child : node.children) add_leaves(child, join_path(path, child.key), out);
-  } else if (node.kind == NodeKind::list) {
+  } else if (node.kind == NodeKind::list && !is_list_of_values(node)) {
     out.emplace_back(path, fmt::format("{} {}", node.children.size(), node.children.size() == 1 ? "entry" : "entries"));
     for (size_t i = 0; i < node.children.size(); ++i)
       add_leaves(node.children[i], join_path(path, std::to_string(i)), out);
@@ -90,7 +96,20 @@ Monitor common_monitor(const std::vector<RunRecord>& runs) {
   return Monitor::loss;
 }
 
-double measure(const ValidPoint& point, Monitor monitor) {
+/// The best run has the smallest rank; what cannot be compared comes last.
+double rank(const RunRecord& run, Monitor monitor) {
+  const double value = run.best ? cost_of(*run.best, monitor) : run.train_loss;
+  return std::isnan(value) ? INFINITY : value;
+}
+
+/// Whether `name` is a suffix of `path` that begins at the path's beginning or after a dot.
+bool ends_with_name(const std::string& path, const std::string& name) {
+  return path == name || ends_with(path, "." + name);
+}
+
+}  // namespace
+
+double cost_of(const ValidPoint& point, Monitor monitor) {
   switch (monitor) {
     case Monitor::loss:
       return point.loss;
@@ -103,19 +122,6 @@ double measure(const ValidPoint& point, Monitor monitor) {
   }
   return NAN;
 }
-
-/// The best run has the smallest rank; what cannot be compared comes last.
-double rank(const RunRecord& run, Monitor monitor) {
-  const double value = run.best ? measure(*run.best, monitor) : run.train_loss;
-  return std::isnan(value) ? INFINITY : value;
-}
-
-/// Whether `name` is a suffix of `path` that begins at the path's beginning or after a dot.
-bool ends_with_name(const std::string& path, const std::string& name) {
-  return path == name || ends_with(path, "." + name);
-}
-
-}  // namespace
 
 RunRecord read_record(const std::filesystem::path& folder) {
   const auto config = folder / "config.yaml", metrics = folder / "metrics.jsonl";

@@ -40,6 +40,9 @@ struct RunRecord {
   std::optional<ValidPoint> best;  // by train.monitor
 };
 
+/// The value of one measure; the smaller, the better: accuracy and F1 are negative. NAN if the run has no such value.
+double cost_of(const ValidPoint& point, Monitor monitor);
+
 /// Throws Error when the folder is not that of a run, or when its metrics have no step yet.
 RunRecord read_record(const std::filesystem::path& folder);
 /// Records of several folders, the best first: by the measure that train.monitor names, by validation loss if the runs

@@ -30,6 +30,7 @@ struct LabelledSourceConfig {
   int64_t first_label = 0;
   double valid_fraction = 0.1;
   int64_t folds = 0, fold = 0;
+  double train_fraction = 1;
   int64_t split_seed = 0;
   int64_t max_length = 512;
   Truncate truncate = Truncate::head;
@@ -75,6 +76,8 @@ void describe(Fields& f, LabelledSourceConfig& c) {
     "for cross-validation: the training examples are divided into so many folds, each with the same share of every "
     "class, and those of `fold` are held out for validation instead of valid_fraction; 0 = no folds");
   f("fold", c.fold, between(0, 999), "the fold held out for validation, counted from 0");
+  f("train_fraction", c.train_fraction, greater_up_to(0, 1),
+    "share of the training examples that is used, the same of every class; for learning curves and short trials");
   f("split_seed", c.split_seed, at_least(0), "seed that determines which examples are held out");
   f("max_length", c.max_length, length_from(0), "largest number of tokens per text; 0 = no limit");
   f("truncate", c.truncate, any(), "what to do with longer texts: keep the head, keep the tail, or stop with an error");

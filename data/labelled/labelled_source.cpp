@@ -181,12 +181,38 @@ std::pair<size_t, size_t> held_positions(size_t c, size_t count, const LabelledS
   return {0, std::clamp<size_t>(share, 1, count - 1)};
 }
 
+/// Positions of the examples of each class, multi-label of all.
+std::vector<std::vector<size_t>> positions_by_class(const std::vector<Source>& sources, int64_t classes,
+                                                    const LabelledSourceConfig& config) {
+  std::vector<std::vector<size_t>> by_class(static_cast<size_t>(config.multi_label ? 1 : classes));
+  for (size_t i = 0; i < sources.size(); ++i)
+    by_class[config.multi_label ? 0 : static_cast<size_t>(sources[i].label_set)].push_back(i);
+  return by_class;
+}
+
+/// Keeps a share of every class, multi-label of all examples, and at least one; their order stays. What a smaller share
+/// keeps, a larger one keeps, too.
+void thin_out(std::vector<Source>& train, int64_t classes, const LabelledSourceConfig& config) {
+  if (config.train_fraction == 1) return;
+  const auto by_class = positions_by_class(train, classes, config);
+  std::vector<bool> kept(train.size(), false);
+  for (size_t c = 0; c < by_class.size(); ++c) {
+    const size_t count = by_class[c].size();
+    const auto share = static_cast<size_t>(std::ceil(static_cast<double>(count) * config.train_fraction));
+    const RandomKey key =
+        random_key(static_cast<uint64_t>(config.split_seed), fmt::format("examples of class {} that are used", c));
+    for (size_t i = 0; i < std::min(share, count); ++i) kept[by_class[c][permuted(i, count, key, 0)]] = true;
+  }
+  std::vector<Source> some;
+  for (size_t i = 0; i < train.size(); ++i)
+    if (kept[i]) some.push_back(std::move(train[i]));
+  train = std::move(some);
+}
+
 /// Moves a share or a fold of every class, multi-label of all examples, from train to the result; both keep their order.
 std::vector<Source> hold_out(std::vector<Source>& train, int64_t classes, const LabelledSourceConfig& config) {
   const auto seed = static_cast<uint64_t>(config.split_seed);
-  std::vector<std::vector<size_t>> by_class(static_cast<size_t>(classes));
-  for (size_t i = 0; i < train.size(); ++i)
-    by_class[config.multi_label ? 0 : static_cast<size_t>(train[i].label_set)].push_back(i);
+  const auto by_class = positions_by_class(train, classes, config);
   std::vector<bool> held(train.size(), false);
   for (size_t c = 0; c < by_class.size(); ++c) {
     const size_t count = by_class[c].size();
@@ -197,7 +223,8 @@ std::vector<Source> hold_out(std::vector<Source>& train, int64_t classes, const 
   std::vector<Source> kept, valid;
   for (size_t i = 0; i < train.size(); ++i) (held[i] ? valid : kept).push_back(std::move(train[i]));
   if (config.folds > 0 && (kept.empty() || valid.empty()))
-    throw ConfigError(fmt::format("data.folds: {} examples are too few for {} folds; lower it", train.size(), config.folds));
+    throw ConfigError(
+        fmt::format("data.folds: {} examples are too few for {} folds; lower it", train.size(), config.folds));
   train = std::move(kept);
   return valid;
 }
@@ -247,6 +274,7 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   const auto class_count = static_cast<int64_t>(classes.names().size());
   if (config.folds > 0 || (config.valid.empty() && config.valid_fraction > 0))
     valid = hold_out(train, class_count, config);
+  thin_out(train, class_count, config);
 
   ClassificationData data;
   data.classes = classes.names();

@@ -1,5 +1,5 @@
 // `sweep:` in a configuration: its combinations, their names, and what is refused before anything runs.
-#include "apps/commands/sweep.hpp"
+#include "apps/training/sweep.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "apps/commands/train_run.hpp"
+#include "apps/training/train_run.hpp"
 #include "core/base/error.hpp"
 
 using namespace capstan;

@@ -30,11 +30,11 @@ TEST_CASE("help is there for every command, and says what a newcomer wants to kn
   const Workplace place;
   const std::string help = succeed(place, {"--help"}).out;
   for (const char* const word :
-       {"train", "sweep", "eval", "predict", "score", "embed", "generate", "inspect", "import", "compare", "metrics",
-        "report", "data", "config", "capstan train --config", "75 interrupted"})
+       {"train", "sweep", "autotune", "eval", "predict", "score", "embed", "generate", "inspect", "import", "compare",
+        "metrics", "report", "data", "config", "capstan train --config", "75 interrupted"})
     CHECK(help.find(word) != std::string::npos);
-  for (const char* const command : {"train", "sweep", "eval", "predict", "score", "embed", "generate", "inspect",
-                                    "import", "compare", "metrics", "report", "data", "config"}) {
+  for (const char* const command : {"train", "sweep", "autotune", "eval", "predict", "score", "embed", "generate",
+                                    "inspect", "import", "compare", "metrics", "report", "data", "config"}) {
     const Outcome outcome = succeed(place, {command, "--help"});
     CHECK(outcome.out.find("For example:  capstan " + std::string(command)) != std::string::npos);
     CHECK(outcome.err == "");

@@ -50,7 +50,7 @@ size_t described_fields() {
 
 TEST_CASE("every field is described once, with help and a default inside its limits") {
   CHECK(described_fields<TextSourceConfig>() == 18);
-  CHECK(described_fields<LabelledSourceConfig>() == 23);
+  CHECK(described_fields<LabelledSourceConfig>() == 24);
   CHECK(described_fields<ListOpsConfig>() == 9);
   CHECK(described_fields<AssociativeRecallConfig>() == 10);
   CHECK(described_fields<BatchConfig>() == 2);
@@ -83,6 +83,13 @@ TEST_CASE("rules that span several fields name the field") {
   labelled.classes = {"a", "b"};
   labelled.classes_file = "classes.txt";
   CHECK(problems_of(labelled) == "classes_file;");
+  labelled = LabelledSourceConfig();
+  labelled.folds = 5;
+  labelled.fold = 5;
+  CHECK(problems_of(labelled) == "fold;");
+  labelled.folds = 1;
+  labelled.fold = 0;
+  CHECK(problems_of(labelled) == "folds;");
   ListOpsConfig listops;
   CHECK(problems_of(listops) == "");
   listops.min_length = listops.max_length - 1;

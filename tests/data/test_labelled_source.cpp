@@ -260,13 +260,36 @@ TEST_CASE("folds hold out every example once, and have equal shares of every cla
   std::multiset<std::string> all{"one"};
   for (int i = 0; i < 103; ++i) all.insert(std::to_string(i));
   CHECK(held == all);
-  config.fold = 5;
-  CHECK(problems_of(config) == "fold;");
   config.fold = 0;
-  config.folds = 1;
-  CHECK(problems_of(config) == "folds;");
   config.folds = 1000;
-  CHECK_THROWS_WITH_AS(load_labelled(config), "data.folds: 104 examples are too few for 1000 folds; lower it", ConfigError);
+  CHECK_THROWS_WITH_AS(load_labelled(config), "data.folds: 104 examples are too few for 1000 folds; lower it",
+                       ConfigError);
+}
+
+TEST_CASE("a share of the training examples has the classes' shares, and lies within larger shares") {
+  const TemporaryFolder folder;
+  std::string rows;
+  for (int i = 0; i < 100; ++i) rows += (i % 4 == 0 ? "rare\t" : "usual\t") + std::to_string(i) + "\n";
+  LabelledSourceConfig config = config_of({folder.write("train.tsv", rows + "once\tone\n")});
+  const auto texts = [&](double fraction) {
+    config.train_fraction = fraction;
+    const ClassificationData data = load_labelled(config);
+    std::vector<std::string> all;
+    for (int64_t i = 0; i < data.train.size(); ++i) all.push_back(text_of(data, data.train, i));
+    return std::pair(all, data.train.class_counts(3));
+  };
+  const auto [tenth, tenth_counts] = texts(0.1);
+  CHECK(tenth_counts == std::vector<int64_t>{1, 3, 8});
+  const auto [half, half_counts] = texts(0.5);
+  CHECK(half_counts == std::vector<int64_t>{1, 13, 38});
+  const auto in_half = [&half = half](const std::string& text) {
+    return std::count(half.begin(), half.end(), text) == 1;
+  };
+  CHECK(std::all_of(tenth.begin(), tenth.end(), in_half));
+  CHECK(texts(1).first.size() == 101);
+  config.folds = 4;
+  CHECK(texts(0.1).second == std::vector<int64_t>{1, 2, 6});
+  CHECK(load_labelled(config).valid.size() == 25);  // held out before
 }
 
 TEST_CASE("the vocabulary comes from training texts alone, or from an earlier run") {

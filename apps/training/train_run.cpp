@@ -1,9 +1,9 @@
-#include "apps/commands/train_run.hpp"
+#include "apps/training/train_run.hpp"
 
 #include <iostream>
 
 #include "apps/command_line/options.hpp"
-#include "apps/commands/commands.hpp"
+#include "apps/command_line/command.hpp"
 #include "apps/config/config.hpp"
 #include "apps/runs/output.hpp"
 #include "apps/runs/rank_agreement.hpp"

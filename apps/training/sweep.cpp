@@ -1,4 +1,4 @@
-#include "apps/commands/sweep.hpp"
+#include "apps/training/sweep.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -221,6 +221,13 @@ Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check) {
   } while (advance(choice, axes));
   wrong.throw_if_any(count);
   return sweep;
+}
+
+RunConfig load_without_sweep(const ConfigOptions& options, const ConfigCheck& check) {
+  ProblemList problems;
+  ConfigNode tree = load(options, problems);
+  take_sweep(tree);
+  return read_run(tree, std::move(problems), check);
 }
 
 RunConfig load_run(const ConfigOptions& options, const ConfigCheck& check) {

@@ -29,6 +29,9 @@ bool has_sweep(const ConfigOptions& options);
 /// Throws one ConfigError with all problems of all runs, each problem once; it names the run unless all have it.
 Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check = {});
 
+/// The configuration without its key `sweep`, if it has one.
+RunConfig load_without_sweep(const ConfigOptions& options, const ConfigCheck& check = {});
+
 /// The configuration of a single run. Throws ConfigError also when it has a key `sweep`.
 RunConfig load_run(const ConfigOptions& options, const ConfigCheck& check = {});
 

@@ -1,0 +1,49 @@
+// Successive halving: which of many configurations is the best, in a given time (Jamieson & Talwalkar 2016; every rung
+// keeps a third, as in Li et al. 2018). All are tried with a small share of the training, the best third of them with
+// three times as much, and so on up to the whole.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace capstan {
+
+/// A candidate trained with 1 / divisor of the steps or examples.
+struct Trial {
+  size_t candidate = 0;
+  int64_t divisor = 1;
+};
+
+struct TrialOutcome {
+  double cost = 0;  // what is compared: the smaller, the better; NAN is the worst
+  double seconds = 0;
+};
+
+/// How the search begins: so many candidates, drawn at random if they are not all, with 1 / divisor of the training.
+struct HalvingPlan {
+  size_t candidates = 0;
+  int64_t divisor = 1;
+};
+
+/// The least division with which all candidates fit into the time: 1, 3, 9 or 27. If none is enough, 9, and as many
+/// candidates as then fit. full_seconds: of one trial with the whole training.
+HalvingPlan plan_halving(size_t candidates, double full_seconds, double seconds);
+
+/// Nothing if the trial ended without a result: it failed, or it was stopped since the time (seconds left) was over.
+using TryOut = std::function<std::optional<TrialOutcome>(const Trial& trial, double seconds_left)>;
+
+struct HalvingEvents {
+  std::function<bool()> stop;                                      // asked before every trial
+  std::function<void(const HalvingPlan& rung)> on_rung = nullptr;  // before the trials of a rung
+};
+
+/// Candidate 0 is tried as a whole before all others: it is the result if nothing better is found in time. `seconds` is
+/// the time for all trials, as their outcomes give it; a trial that is expected to take longer than is left is not
+/// begun. Candidates are drawn by `seed`. Returns the candidate with the smallest cost of those that were tried as a
+/// whole, the earliest of several; nothing if candidate 0 has no result, or when `stop` returned true.
+std::optional<size_t> search_by_halving(size_t candidates, double seconds, uint64_t seed, const TryOut& try_out,
+                                        const HalvingEvents& events);
+
+}  // namespace capstan

@@ -1,0 +1,50 @@
+#include "apps/training/search_space.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "apps/runs/run_linear.hpp"
+
+namespace capstan {
+namespace {
+
+LabelledSourceConfig* labelled(RunConfig& config) { return std::get_if<LabelledSourceConfig>(&config.data); }
+const LabelledSourceConfig* labelled(const RunConfig& config) {
+  return std::get_if<LabelledSourceConfig>(&config.data);
+}
+
+bool holds_out(const LabelledSourceConfig& data) {
+  return !data.valid.empty() || data.valid_fraction > 0 || data.folds > 0;
+}
+
+}  // namespace
+
+std::vector<std::string> usual_search_space(const RunConfig& config) {
+  if (is_linear(config))
+    return {"sweep.model.linear.words=[[1, 2], [1], [1, 2, 3]]",
+            "sweep.model.linear.characters=[[2, 3, 4, 5], [], [3, 4, 5, 6], [1, 2, 3, 4, 5, 6]]",
+            "sweep.model.linear.min_texts=[0, 2]"};
+  const double rate = config.train.lr;
+  return {fmt::format("sweep.train.lr=[{:g}, {:g}, {:g}, {:g}, {:g}]", rate, rate / 2, rate * 2, rate / 4, rate * 4),
+          "sweep.model.dropout=[0, 0.1, 0.3]"};
+}
+
+RunConfig shortened(RunConfig config, int64_t divisor) {
+  if (config.train.steps > 0) {
+    config.train.steps = std::max<int64_t>(1, config.train.steps / divisor);
+    config.train.schedule.warmup_steps /= divisor;
+  } else if (LabelledSourceConfig* const data = labelled(config)) {
+    data->train_fraction /= static_cast<double>(divisor);
+  }
+  return config;
+}
+
+void check_tunable(const RunConfig& config, Problems& problems) {
+  if (config.train.steps == 0 && labelled(config) == nullptr)
+    problems.add("train.steps", "autotune tries short runs first: set the number of steps of a whole run");
+  if (const auto* const data = labelled(config); data != nullptr && !is_linear(config) && !holds_out(*data))
+    problems.add("data.valid_fraction", "autotune compares runs by their validation: hold some examples out");
+}
+
+}  // namespace capstan

@@ -1,0 +1,21 @@
+// What `capstan autotune` tries.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/runs/run_config.hpp"
+
+namespace capstan {
+
+/// Overrides with the values of a sweep, such as "sweep.train.lr=[5e-4, 1e-3, 2e-3]", for a configuration that has no
+/// key `sweep`: of a linear classifier its n-grams; else rates and dropout around those of the configuration.
+std::vector<std::string> usual_search_space(const RunConfig& config);
+
+/// The configuration with 1 / divisor of its steps or, if it has none, of its labelled examples.
+RunConfig shortened(RunConfig config, int64_t divisor);
+
+/// Adds a problem if trials cannot be shortened, or would have no validation to be compared by.
+void check_tunable(const RunConfig& config, Problems& problems);
+
+}  // namespace capstan

@@ -1,0 +1,90 @@
+// `capstan autotune`: a search by short runs, gone on with after an interruption.
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include "tests/cli/interruption.hpp"
+
+namespace capstan::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> search(const std::string& minutes, std::vector<std::string> more = {}) {
+  std::vector<std::string> all{"autotune", "--config", "lm.yaml",     "--minutes",
+                               minutes,    "--set",    "name=search", "sweep.train.lr=[1e-5, 3e-3, 1e-2]"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+TEST_CASE("a search trains the configuration as it is and others, and points at the best") {
+  const Workplace place;
+  write_samples(place);
+  const Outcome first = succeed(place, search("5"));
+  INFO(first.err);
+  CHECK(contains(first.err, "candidates: 3, each with 1/1 of the training"));
+  CHECK(contains(first.out, "runs/search/default"));
+  CHECK(contains(first.out, "runs/search/lr=1e-5"));
+  CHECK_FALSE(contains(first.out, "best: runs/search/best (lr=1e-5)"));
+  CHECK(contains(first.out, "best: runs/search/best ("));
+  // The link is a run like any other, and the configuration as it is gives the bits of train.
+  succeed(place, {"eval", "runs/search/best"});
+  succeed(place, {"train", "--config", "lm.yaml", "--set", "name=single"});
+  const bool same = place.read("runs/single/checkpoints/last/model.safetensors") ==
+                    place.read("runs/search/default/checkpoints/last/model.safetensors");
+  CHECK(same);
+  const auto before = place.content("runs/search");
+  const Outcome second = succeed(place, search("5"));
+  CHECK(second.out == first.out);
+  CHECK_FALSE(contains(second.err, "trial: "));
+  const bool untouched = place.content("runs/search") == before;
+  CHECK(untouched);
+}
+
+TEST_CASE("without time only the configuration as it is is trained; without values the usual ones are tried") {
+  const Workplace place;
+  write_samples(place);
+  const Outcome short_of_time = succeed(place, search("1e-5"));
+  CHECK(contains(short_of_time.out, "best: runs/search/best (default)"));
+  CHECK(fs::exists(place / "runs/search/default"));
+  CHECK_FALSE(fs::exists(place / "runs/search/lr=1e-2"));
+  const Outcome usual = succeed(place, {"autotune", "--config", "lm.yaml", "--minutes", "1e-5"});
+  CHECK(contains(usual.err, "and for 14 others"));
+}
+
+TEST_CASE("an interrupted search goes on where it was") {
+  const Workplace place;
+  write_samples(place);
+  const std::vector<std::string> longer = search("5", {"train.steps=400", "train.save_every=1"});
+  Process process(place, longer);
+  REQUIRE(wait_for_step(process, place, "search/default", 3));
+  process.send(SIGTERM);
+  const Outcome stopped = process.wait();
+  INFO(stopped.err);
+  CHECK(stopped.code == 75);
+  CHECK(contains(stopped.err, "the same command resumes it"));
+  CHECK_FALSE(fs::exists(place / "runs/search/best"));
+  const Outcome done = succeed(place, longer);
+  CHECK(contains(done.err, "resumed from"));
+  CHECK(contains(done.out, "best: runs/search/best ("));
+}
+
+TEST_CASE("a search is refused where runs cannot be shortened or compared") {
+  const Workplace place;
+  write_samples(place);
+  const std::vector<std::string> base{"autotune", "--config", "lm.yaml", "--set", "name=search"};
+  const auto refused = [&](std::vector<std::string> more) {
+    std::vector<std::string> all = base;
+    all.insert(all.end(), more.begin(), more.end());
+    const Outcome outcome = run(place, all);
+    CHECK(outcome.code == 2);
+    CHECK_FALSE(fs::exists(place / "runs"));
+    return outcome.err;
+  };
+  CHECK(contains(refused({"train.steps=0", "train.epochs=1"}), "train.steps=0: autotune tries short runs first"));
+  CHECK(contains(refused({"sweep.name=[a, b]"}), "sweep.name"));
+  CHECK(contains(refused({"--minutes", "0"}), "--minutes"));
+  CHECK(contains(refused({"train.lr=-1"}), "train.lr"));
+}
+
+}  // namespace
+}  // namespace capstan::testing
