@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Changes one token of the program at random, builds it with AddressSanitizer and runs the tests; lists what no test notices.
 
-  scripts/mutate.py FOLDER [--count 300] [--seed 1] [--rooms core,nn,models,data,train] [--most-objects 40] [--own]
+  scripts/mutate.py FOLDER [--count 300] [--seed 1] [--rooms core,nn,models,data,train] [--most-objects 40] [--quick]
   scripts/mutate.py FOLDER --report          the survivors so far, as Markdown
   scripts/mutate.py FOLDER --try FILE:LINE:KIND:COLUMN    one mutant again, against the tests of FOLDER's tree
 
@@ -9,8 +9,8 @@ FOLDER, outside of the repository, holds a clone of the committed sources (tree/
 mutant; the same command goes on where it stopped. The n-th mutant depends on the seed, n and the sources alone. A mutant is
 killed by the first test program that fails, crashes or hangs; the programs of its own room run first, the quickest first, then
 those of the rooms above, then the command line's; of each program, the tests in files of a similar name run before all. With
---own only the programs of its own room run, which takes a fraction of the time; what survives them is then tried with --try
-against all. Needs GCC, Ninja and Python's standard library; mold or gold link faster.
+--quick only the own programs' tests in files of a similar name or in the same folder run, which takes a fraction of the time;
+what survives them is then tried with --try against all. Needs GCC, Ninja and Python's standard library; mold or gold link faster.
 Run it at low priority: nice -n 19 scripts/mutate.py ...
 """
 import argparse
@@ -86,8 +86,14 @@ def sites_in(file, text):
             yield Site(file, number, "statement", start, code[start:], "static_cast<void>(0);")
 
 
-def programs_of(room, own):
-    return PROGRAMS[room][:OWN[room]] if own else (*PROGRAMS[room], *LAST)
+def programs_of(room, quick):
+    return PROGRAMS[room][:OWN[room]] if quick else (*PROGRAMS[room], *LAST)
+
+
+def nearest_tests(file, quick):
+    """Options for doctest that choose tests, the nearest to a file first."""
+    chosen = [[f"--source-file=*{Path(file).stem}*"]]
+    return chosen + [[f"--source-file=*/{Path(file).parent}/*"]] if quick else chosen + [[]]
 
 
 def place(site):
@@ -163,11 +169,11 @@ class Laboratory:
                 pass
             process.wait()
 
-    def time_tests(self, rooms, own):
+    def time_tests(self, rooms, quick):
         """Seconds of every test program that passes without a mutant."""
         path = self.folder / "times.json"
         times = json.loads(path.read_text()) if path.exists() else {}
-        names = [*dict.fromkeys(name for room in rooms for name in programs_of(room, own))]
+        names = [*dict.fromkeys(name for room in rooms for name in programs_of(room, quick))]
         names = [name for name in names if name not in times]
         if not names:
             return times
@@ -191,7 +197,7 @@ class Laboratory:
         original = path.read_text()
         room = site.file.split("/")[0]
         programs = sorted(PROGRAMS[room][:OWN[room]], key=lambda name: times.get(name, 0))
-        programs += programs_of(room, options.own)[len(programs):]
+        programs += programs_of(room, options.quick)[len(programs):]
         programs = [name for name in programs if name in times]
         start = time.time()
         record = dict(site._asdict())
@@ -205,9 +211,9 @@ class Laboratory:
                 if code != 0:
                     return dict(record, outcome="uncompilable", by=program, seconds=round(time.time() - start))
                 limit = 30 + 8 * times[program]
-                code = self.test(program, limit, f"--source-file=*{Path(site.file).stem}*")
-                if code == 0:
-                    code = self.test(program, limit)
+                code = 0
+                for chosen in nearest_tests(site.file, options.quick):
+                    code = code or self.test(program, limit, *chosen)
                 if code != 0:
                     return dict(record, outcome="killed", by=program, how="hang" if code is None else f"exit {code}",
                                 seconds=round(time.time() - start))
@@ -244,7 +250,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rooms", default=",".join(ROOMS))
     parser.add_argument("--most-objects", type=int, default=40)
-    parser.add_argument("--own", action="store_true")
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--try", dest="single")
     options = parser.parse_args()
@@ -253,7 +259,7 @@ def main():
         return report(read_records(laboratory.records))
     laboratory.set_up()
     rooms = options.rooms.split(",")
-    times = laboratory.time_tests(rooms, options.own)
+    times = laboratory.time_tests(rooms, options.quick)
     found = laboratory.sites(rooms)
     if options.single:
         chosen = [site for sites in found.values() for site in sites
