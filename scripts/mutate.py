@@ -93,7 +93,12 @@ def programs_of(room, quick):
 def nearest_tests(file, quick):
     """Options for doctest that choose tests, the nearest to a file first."""
     chosen = [[f"--source-file=*{Path(file).stem}*"]]
-    return chosen + [[f"--source-file=*/{Path(file).parent}/*"]] if quick else chosen + [[]]
+    folder = str(Path(file).parent)
+    if not quick:
+        chosen.append([])
+    elif "/" in folder:
+        chosen.append([f"--source-file=*/{folder}/*"])
+    return chosen
 
 
 def place(site):
@@ -213,7 +218,8 @@ class Laboratory:
                 limit = 30 + 8 * times[program]
                 code = 0
                 for chosen in nearest_tests(site.file, options.quick):
-                    code = code or self.test(program, limit, *chosen)
+                    if code == 0:
+                        code = self.test(program, limit, *chosen)
                 if code != 0:
                     return dict(record, outcome="killed", by=program, how="hang" if code is None else f"exit {code}",
                                 seconds=round(time.time() - start))
