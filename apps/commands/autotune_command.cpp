@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -37,7 +38,7 @@ struct AutotuneOptions {
   TrainRunOptions run;
 };
 
-/// Seconds that finished trials took, by the name of their run: a search that goes on counts them.
+/// Seconds that trials have taken so far, by the name of their run: a search that goes on counts them.
 class TrialTimes {
  public:
   explicit TrialTimes(const fs::path& folder) : path_((folder / times_file).string()) {
@@ -47,12 +48,13 @@ class TrialTimes {
     for (const auto& [run, seconds] : saved.items())
       if (seconds.is_number()) seconds_[run] = seconds.get<double>();
   }
-  std::optional<double> of(const std::string& run) const {
+  double of(const std::string& run) const {
     const auto found = seconds_.find(run);
-    return found != seconds_.end() ? std::optional<double>(found->second) : std::nullopt;
+    return found != seconds_.end() ? found->second : 0;
   }
-  void set(const std::string& run, double seconds) {
-    seconds_[run] = seconds;
+  void add(const std::string& run, double seconds) {
+    seconds_[run] += seconds;
+    make_folders(fs::path(path_).parent_path().string());
     replace_file(path_, json_text(nlohmann::json(seconds_), 1) + "\n");
   }
 
@@ -60,6 +62,14 @@ class TrialTimes {
   std::string path_;
   std::map<std::string, double> seconds_;
 };
+
+void check_folder(const fs::path& folder) {
+  if (fs::exists(folder / "config.yaml"))
+    throw Error(fmt::format("{} is the folder of a single run: give the search another name", folder.string()));
+  const fs::path best = folder / best_link;
+  if (fs::exists(fs::symlink_status(best)) && !fs::is_symlink(best))
+    throw Error(fmt::format("{} is not the link of a search: give the search another name", best.string()));
+}
 
 /// The configuration as it is, and every other one of the sweep.
 std::vector<RunConfig> candidates_of(const AutotuneOptions& options, fs::path& folder) {
@@ -73,14 +83,14 @@ std::vector<RunConfig> candidates_of(const AutotuneOptions& options, fs::path& f
     for (std::string& values : usual_search_space(given)) config.overrides.push_back(std::move(values));
   const Sweep sweep = load_sweep(config, check);
   folder = sweep.folder;
-  if (fs::exists(folder / "config.yaml"))
-    throw Error(fmt::format("{} is the folder of a single run: give the search another name", folder.string()));
   given.folder = folder.string();
   given.name = given_run;
   std::vector<RunConfig> candidates{given};
   for (const RunConfig& run : sweep.runs) {
     RunConfig renamed = run;
     renamed.name = given_run;
+    if (const std::string key = incomparable_key(given, renamed); !key.empty())
+      throw ConfigError(fmt::format("sweep.{}: runs that differ in it cannot be compared; use capstan sweep", key));
     if (!diff_configs(given, renamed).empty()) candidates.push_back(run);
   }
   return candidates;
@@ -89,76 +99,102 @@ std::vector<RunConfig> candidates_of(const AutotuneOptions& options, fs::path& f
 class Autotune {
  public:
   explicit Autotune(const AutotuneOptions& options)
-      : options_(options), candidates_(candidates_of(options, folder_)), times_(folder_) {}
+      : options_(options), candidates_(candidates_of(options, folder_)), times_(folder_) {
+    check_folder(folder_);
+  }
 
   int run() {
     const StopSignals signals;
-    const auto stop = [this] { return interrupted_ || StopSignals::received() != 0; };
-    log_info(fmt::format("{:g} minutes for the configuration as it is, and for {} others", options_.minutes,
-                         candidates_.size() - 1));
-    const auto best = search_by_halving(
+    log_info(fmt::format("searching in {}: the configuration as it is and {} more, for {:g} min", folder_.string(),
+                         candidates_.size() - 1, options_.minutes));
+    const SearchEnd end = search_by_halving(
         candidates_.size(), options_.minutes * 60, static_cast<uint64_t>(candidates_[0].seed),
         [this](const Trial& trial, double left) { return attempt(trial, left); },
-        {stop, [](const HalvingPlan& rung) {
-           log_info(fmt::format("candidates: {}, each with 1/{} of the training", rung.candidates, rung.divisor));
+        {[] { return StopSignals::received() != 0; },
+         [this](const HalvingPlan& rung) {
+           log_info(fmt::format("{} of {} with {}", rung.candidates, candidates_.size() - 1,
+                                rung.divisor == 1 ? std::string("the whole training")
+                                                  : fmt::format("1/{} of the training", rung.divisor)));
          }});
-    if (stop()) {
+    if (end == SearchEnd::stopped) {
       log_info("search interrupted; the same command resumes it");
       return exit_interrupted;
     }
-    if (!best) return exit_failed;  // why is in the log
-    report(candidates_[*best].name);
-    return exit_done;
+    if (end == SearchEnd::failed) return exit_failed;  // why is in the log
+    report();
+    log_info(end == SearchEnd::time ? "the time is over; with more --minutes the search continues"
+                                    : "the search is complete; more --minutes would change nothing");
+    for (const std::string& failure : failed_) log_error(fmt::format("failed: {}", failure));
+    return failed_.empty() ? exit_done : exit_failed;
   }
 
  private:
-  std::optional<TrialOutcome> attempt(const Trial& trial, double left) {
+  TrialOutcome attempt(const Trial& trial, double left) {
     RunConfig config = shortened(candidates_[trial.candidate], trial.divisor);
     if (trial.divisor > 1) config.name = fmt::format("short-{}/{}", trial.divisor, config.name);
-    const std::optional<double> before = times_.of(config.name);
-    if (before && is_finished(config)) return outcome(config, *before);
-    log_info(fmt::format("trial: {}", (folder_ / config.name).string()));
-    const auto begin = Clock::now();
-    const auto seconds = [begin] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
-    bool late = false;
-    const bool whole_default = trial.candidate == 0;
-    const Ending ending = run_in_child(config, options_.run, [&] {
-      late = late || (!whole_default && seconds() > left);
-      return late || StopSignals::received() != 0;
-    });
-    if (ending.code == exit_interrupted) {
-      interrupted_ = interrupted_ || !late;
-      return std::nullopt;
+    const double before = times_.of(config.name);
+    const bool first = trial.candidate == 0;  // the result if nothing else is: never cut short
+    const bool known = before > 0 && is_finished(config);
+    if (!known) {
+      if (!first && before >= left) return {false, NAN, before};
+      if (!train(config, first, left - before)) return {false, NAN, times_.of(config.name)};
     }
-    if (ending.code != exit_done) {
-      log_error(fmt::format("{}: {}", (folder_ / config.name).string(), describe_ending(ending)));
-      return std::nullopt;
-    }
-    times_.set(config.name, seconds());
-    return outcome(config, seconds());
+    const TrialOutcome outcome{true, cost_of_run(config), times_.of(config.name)};
+    if (!known)
+      log_info(fmt::format("{}: {} {:.4f} after {:.1f} s; {:.0f} s are left", config.name,
+                           enum_name(config.train.monitor), std::abs(outcome.cost), outcome.seconds,
+                           std::max(0.0, left - outcome.seconds)));
+    return outcome;
   }
 
-  TrialOutcome outcome(const RunConfig& config, double seconds) const {
+  /// Trains or resumes a run. False: it failed, or was stopped.
+  bool train(const RunConfig& config, bool first, double seconds) {
+    const auto begin = Clock::now();
+    const auto taken = [begin] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+    bool late = false;
+    TrainRunOptions options = options_.run;
+    options.quiet = !first;
+    const Ending ending = run_in_child(config, options, [&] {
+      late = late || (!first && taken() > seconds);
+      return late || StopSignals::received() != 0;
+    });
+    times_.add(config.name, taken());
+    if (ending.code == exit_done) return true;
+    if (ending.code != exit_interrupted) {
+      failed_.push_back(fmt::format("{}: {}", (folder_ / config.name).string(), describe_ending(ending)));
+      log_error(failed_.back());
+    } else if (late) {
+      log_info(fmt::format("{}: stopped, the time is over", config.name));
+    }
+    return false;
+  }
+
+  double cost_of_run(const RunConfig& config) const {
     const RunRecord record = read_record(folder_ / config.name);
     if (!record.best)
       throw Error(fmt::format("{}: the run has no validation to compare it by", (folder_ / config.name).string()));
-    return {cost_of(*record.best, config.train.monitor), seconds};
+    return cost_of(*record.best, config.train.monitor);
   }
 
-  void report(const std::string& best) const {
+  /// The table of the whole runs, those of earlier searches in the folder included, and the link to the best.
+  void report() const {
     std::vector<std::string> whole;
-    for (const RunConfig& candidate : candidates_)
-      if (is_finished(candidate)) whole.push_back((folder_ / candidate.name).string());
+    const RunConfig* best = nullptr;
+    for (const RunConfig& candidate : candidates_) {
+      if (!is_finished(candidate)) continue;
+      whole.push_back((folder_ / candidate.name).string());
+      if (best == nullptr || cost_of_run(candidate) < cost_of_run(*best)) best = &candidate;
+    }
     print_comparison(read_records(whole), std::cout);
-    replace_link((folder_ / best_link).string(), best);
-    std::cout << fmt::format("\nbest: {} ({})\n", (folder_ / best_link).string(), best);
+    replace_link((folder_ / best_link).string(), best->name);
+    std::cout << fmt::format("\nbest: {} ({})\n", (folder_ / best_link).string(), best->name);
   }
 
   const AutotuneOptions& options_;
   fs::path folder_;
   std::vector<RunConfig> candidates_;
   TrialTimes times_;
-  bool interrupted_ = false;
+  std::vector<std::string> failed_;
 };
 
 }  // namespace
@@ -167,19 +203,25 @@ void add_autotune_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const command = cli.add_subcommand("autotune", "Search for a better configuration in a given time");
   const auto options = std::make_shared<AutotuneOptions>();
   add_config_options(*command, options->config)->required();
-  command->add_option("--minutes", options->minutes, "Time for the whole search; the first run is not cut short")
-      ->check(number_check(greater_up_to(0, 100000)));
+  command
+      ->add_option("--minutes", options->minutes,
+                   "time for the whole search, earlier calls included; the first run is never cut short")
+      ->check(number_check(greater_up_to(0, 100000)))
+      ->capture_default_str();
   add_force_flag(*command, options->run.force);
   command->footer(
-      "The configuration is trained as it is. Then others are tried: every combination of the values under the key\n"
-      "sweep, as capstan sweep would train them, or, without that key, the n-grams of a linear classifier, and "
+      "The configuration is trained as it is, then others. Those are the combinations of the values under the key "
+      "sweep,\n"
+      "as for capstan sweep. Without that key they are other n-grams for a linear classifier (model.linear), and "
       "learning\n"
-      "rates and dropout of other models. All begin with a share of the steps or examples, the best third goes on "
-      "with\n"
-      "three times as much (successive halving). Runs are compared by train.monitor on the validation data, a linear\n"
-      "classifier by its cross-validation. <folder>/<name>/best is the best whole run. Repeating the command resumes "
-      "the\n"
-      "search; with more --minutes it goes further.\n"
+      "rates and dropout for other models. Candidates are first trained with a share of the steps or examples; the "
+      "best\n"
+      "third is then trained with three times as much, and so on (successive halving). Runs are compared by "
+      "train.monitor:\n"
+      "on the validation data, or by the cross-validation of a linear classifier that has none. <folder>/<name>/best "
+      "is\n"
+      "a link to the best whole run. Repeating the command resumes an interrupted search; with more --minutes it\n"
+      "continues. If a candidate fails, the others are still tried and the exit code is 1.\n"
       "For example:  capstan autotune --config configs/classify.yaml --set data.train=[train.tsv] --minutes 5\n"
       "              capstan predict runs/classify/best");
   command->callback([options, choose] { choose([options] { return Autotune(*options).run(); }); });

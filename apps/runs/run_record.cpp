@@ -107,6 +107,24 @@ bool ends_with_name(const std::string& path, const std::string& name) {
   return path == name || ends_with(path, "." + name);
 }
 
+/// Whether it is the folder of a sweep, or of the short runs of a search: no run, but its children are.
+bool holds_runs(const std::filesystem::path& folder) {
+  std::error_code unknown;
+  if (!std::filesystem::is_directory(folder, unknown) || std::filesystem::exists(folder / "config.yaml")) return false;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, unknown))
+    if (std::filesystem::exists(entry.path() / "config.yaml", unknown)) return true;
+  return false;
+}
+
+/// Whether it is a link, such as that of a search to its best run, to a folder that is listed, too.
+bool leads_to_another(const std::string& folder, const std::vector<std::string>& folders) {
+  std::error_code unknown;
+  if (!std::filesystem::is_symlink(folder, unknown)) return false;
+  return std::any_of(folders.begin(), folders.end(), [&](const std::string& other) {
+    return !std::filesystem::is_symlink(other, unknown) && std::filesystem::equivalent(folder, other, unknown);
+  });
+}
+
 }  // namespace
 
 double cost_of(const ValidPoint& point, Monitor monitor) {
@@ -146,7 +164,8 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
   std::vector<RunRecord> runs;
   for (const std::string& folder : folders) {
     std::error_code unknown;
-    if (folders.size() > 1 && std::filesystem::is_regular_file(folder, unknown)) continue;
+    if (folders.size() > 1 && (std::filesystem::is_regular_file(folder, unknown) || holds_runs(folder))) continue;
+    if (leads_to_another(folder, folders)) continue;
     try {
       runs.push_back(read_record(folder));
     } catch (const Error& error) {

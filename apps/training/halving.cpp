@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <vector>
 
 #include "core/base/random.hpp"
 
@@ -42,35 +43,42 @@ class Search {
   Search(double seconds, const TryOut& try_out, const HalvingEvents& events)
       : left_(seconds), try_out_(try_out), events_(events) {}
 
-  /// The outcomes of those that could be tried, the best first.
-  std::vector<Tried> rung(const std::vector<size_t>& candidates, int64_t divisor, double expected) {
+  /// Those that could be tried, the best first.
+  std::vector<size_t> rung(const std::vector<size_t>& candidates, int64_t divisor, double expected) {
     if (events_.on_rung) events_.on_rung({candidates.size(), divisor});
     std::vector<Tried> tried;
     double took = 0;
     for (const size_t candidate : candidates) {
       const double next = tried.empty() ? expected : took / static_cast<double>(tried.size());
-      if (stopped() || next > left_) break;
-      if (const auto outcome = attempt({candidate, divisor})) {
-        tried.push_back({candidate, *outcome});
-        took += outcome->seconds;
-      }
+      if (stopped()) break;
+      short_of_time_ = short_of_time_ || next > left_;
+      if (next > left_) break;
+      const TrialOutcome outcome = attempt({candidate, divisor});
+      if (!outcome.done) continue;
+      tried.push_back({candidate, outcome});
+      took += outcome.seconds;
     }
     std::stable_sort(tried.begin(), tried.end(),
                      [](const Tried& a, const Tried& b) { return better(a.outcome, b.outcome); });
-    return tried;
+    std::vector<size_t> order;
+    for (const Tried& one : tried) order.push_back(one.candidate);
+    return order;
   }
 
-  std::optional<TrialOutcome> attempt(const Trial& trial) {
-    const auto outcome = try_out_(trial, left_);
-    if (outcome) left_ -= outcome->seconds;
+  TrialOutcome attempt(const Trial& trial) {
+    const TrialOutcome outcome = try_out_(trial, left_);
+    left_ -= outcome.seconds;
+    short_of_time_ = short_of_time_ || left_ < 0;
     return outcome;
   }
 
+  bool short_of_time() const { return short_of_time_; }
   bool stopped() const { return events_.stop && events_.stop(); }
   double left() const { return left_; }
 
  private:
   double left_;
+  bool short_of_time_ = false;
   const TryOut& try_out_;
   const HalvingEvents& events_;
 };
@@ -89,24 +97,22 @@ HalvingPlan plan_halving(size_t candidates, double full_seconds, double seconds)
   return {static_cast<size_t>(std::clamp(some, 0.0, static_cast<double>(candidates))), divisor};
 }
 
-std::optional<size_t> search_by_halving(size_t candidates, double seconds, uint64_t seed, const TryOut& try_out,
-                                        const HalvingEvents& events) {
+SearchEnd search_by_halving(size_t candidates, double seconds, uint64_t seed, const TryOut& try_out,
+                            const HalvingEvents& events) {
   Search search(seconds, try_out, events);
-  if (candidates == 0 || search.stopped()) return std::nullopt;
-  const auto first = search.attempt({0, 1});
-  if (!first || search.stopped()) return std::nullopt;
-  const HalvingPlan plan = plan_halving(candidates - 1, first->seconds, search.left());
+  if (candidates == 0) return SearchEnd::failed;
+  if (search.stopped()) return SearchEnd::stopped;
+  const TrialOutcome first = search.attempt({0, 1});
+  if (search.stopped()) return SearchEnd::stopped;
+  if (!first.done) return SearchEnd::failed;
+  const HalvingPlan plan = plan_halving(candidates - 1, first.seconds, search.left());
   std::vector<size_t> going = drawn(candidates - 1, plan.candidates, seed);
-  Tried best{0, *first};
   for (int64_t divisor = plan.divisor; divisor >= 1 && !going.empty(); divisor /= static_cast<int64_t>(kept)) {
-    const std::vector<Tried> tried = search.rung(going, divisor, first->seconds / static_cast<double>(divisor));
-    if (search.stopped()) return std::nullopt;
-    going.clear();
-    const size_t next = (tried.size() + kept - 1) / kept;
-    for (size_t i = 0; i < next; ++i) going.push_back(tried[i].candidate);
-    if (divisor == 1 && !tried.empty() && better(tried.front().outcome, best.outcome)) best = tried.front();
+    going = search.rung(going, divisor, first.seconds / static_cast<double>(divisor));
+    if (search.stopped()) return SearchEnd::stopped;
+    going.resize((going.size() + kept - 1) / kept);
   }
-  return best.candidate;
+  return search.short_of_time() || plan.candidates + 1 < candidates ? SearchEnd::time : SearchEnd::complete;
 }
 
 }  // namespace capstan

@@ -5,8 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
-#include <vector>
 
 namespace capstan {
 
@@ -17,7 +15,8 @@ struct Trial {
 };
 
 struct TrialOutcome {
-  double cost = 0;  // what is compared: the smaller, the better; NAN is the worst
+  bool done = true;  // false: it failed, or was stopped since the time was over
+  double cost = 0;   // what is compared: the smaller, the better; NAN is the worst
   double seconds = 0;
 };
 
@@ -31,19 +30,23 @@ struct HalvingPlan {
 /// candidates as then fit. full_seconds: of one trial with the whole training.
 HalvingPlan plan_halving(size_t candidates, double full_seconds, double seconds);
 
-/// Nothing if the trial ended without a result: it failed, or it was stopped since the time (seconds left) was over.
-using TryOut = std::function<std::optional<TrialOutcome>(const Trial& trial, double seconds_left)>;
+using TryOut = std::function<TrialOutcome(const Trial& trial, double seconds_left)>;
 
 struct HalvingEvents {
-  std::function<bool()> stop;                                      // asked before every trial
-  std::function<void(const HalvingPlan& rung)> on_rung = nullptr;  // before the trials of a rung
+  std::function<bool()> stop;                            // asked before every trial
+  std::function<void(const HalvingPlan& rung)> on_rung;  // before the trials of a rung
 };
 
-/// Candidate 0 is tried as a whole before all others: it is the result if nothing better is found in time. `seconds` is
-/// the time for all trials, as their outcomes give it; a trial that is expected to take longer than is left is not
-/// begun. Candidates are drawn by `seed`. Returns the candidate with the smallest cost of those that were tried as a
-/// whole, the earliest of several; nothing if candidate 0 has no result, or when `stop` returned true.
-std::optional<size_t> search_by_halving(size_t candidates, double seconds, uint64_t seed, const TryOut& try_out,
-                                        const HalvingEvents& events);
+enum class SearchEnd {
+  complete,  // every candidate was tried
+  time,      // some were not, or not as far as they could have come, for lack of time
+  stopped,   // `stop` returned true
+  failed     // candidate 0 has no result
+};
+
+/// Candidate 0 is tried as a whole before all others. `seconds` is the time for all trials, as their outcomes give it; a
+/// trial that is expected to take longer than is left is not begun. Candidates are drawn by `seed`.
+SearchEnd search_by_halving(size_t candidates, double seconds, uint64_t seed, const TryOut& try_out,
+                            const HalvingEvents& events);
 
 }  // namespace capstan

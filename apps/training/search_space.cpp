@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "apps/config/config_diff.hpp"
 #include "apps/runs/run_linear.hpp"
+#include "core/text/affixes.hpp"
 
 namespace capstan {
 namespace {
@@ -26,8 +28,12 @@ std::vector<std::string> usual_search_space(const RunConfig& config) {
             "sweep.model.linear.characters=[[2, 3, 4, 5], [], [3, 4, 5, 6], [1, 2, 3, 4, 5, 6]]",
             "sweep.model.linear.min_texts=[0, 2]"};
   const double rate = config.train.lr;
+  const double dropout = std::visit([](const auto& model) { return model.dropout; }, config.model);
+  std::string dropouts = fmt::format("{:g}", dropout);
+  for (const double other : {0.0, 0.1, 0.3})
+    if (other != dropout) dropouts += fmt::format(", {:g}", other);
   return {fmt::format("sweep.train.lr=[{:g}, {:g}, {:g}, {:g}, {:g}]", rate, rate / 2, rate * 2, rate / 4, rate * 4),
-          "sweep.model.dropout=[0, 0.1, 0.3]"};
+          fmt::format("sweep.model.dropout=[{}]", dropouts)};
 }
 
 RunConfig shortened(RunConfig config, int64_t divisor) {
@@ -42,9 +48,20 @@ RunConfig shortened(RunConfig config, int64_t divisor) {
 
 void check_tunable(const RunConfig& config, Problems& problems) {
   if (config.train.steps == 0 && labelled(config) == nullptr)
-    problems.add("train.steps", "autotune tries short runs first: set the number of steps of a whole run");
+    problems.add("train.steps", "autotune tries short runs first: set train.steps (instead of train.epochs)");
   if (const auto* const data = labelled(config); data != nullptr && !is_linear(config) && !holds_out(*data))
     problems.add("data.valid_fraction", "autotune compares runs by their validation: hold some examples out");
+}
+
+std::string incomparable_key(const RunConfig& a, const RunConfig& b) {
+  static const std::vector<std::string> keys{
+      "seed",      "data.type",       "data.train",          "data.valid",
+      "data.test", "data.split",      "data.valid_fraction", "data.test_fraction",
+      "data.fold", "data.split_seed", "data.folds",          "train.monitor"};
+  for (const ConfigDifference& difference : diff_configs(a, b))
+    for (const std::string& key : keys)
+      if (difference.path == key || starts_with(difference.path, key + ".")) return key;
+  return "";
 }
 
 }  // namespace capstan

@@ -18,4 +18,8 @@ RunConfig shortened(RunConfig config, int64_t divisor);
 /// Adds a problem if trials cannot be shortened, or would have no validation to be compared by.
 void check_tunable(const RunConfig& config, Problems& problems);
 
+/// A key in which the configurations differ although their validation results then cannot be compared, or differ by
+/// chance alone: the data, the seed. Empty if there is none.
+std::string incomparable_key(const RunConfig& a, const RunConfig& b);
+
 }  // namespace capstan

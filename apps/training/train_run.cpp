@@ -2,8 +2,8 @@
 
 #include <iostream>
 
-#include "apps/command_line/options.hpp"
 #include "apps/command_line/command.hpp"
+#include "apps/command_line/options.hpp"
 #include "apps/config/config.hpp"
 #include "apps/runs/output.hpp"
 #include "apps/runs/rank_agreement.hpp"
@@ -120,7 +120,7 @@ int train_run(const RunConfig& given, const TrainRunOptions& options, Communicat
   require_same_data(ranks, inputs.identity);
   inputs.ranks = &ranks;
   inputs.preamble = preamble(config, data, model);
-  inputs.warnings = warnings(config, data);
+  if (!options.quiet) inputs.warnings = warnings(config, data);
   // What an earlier version saved lacks the keys that were added since: they have their defaults.
   inputs.renewed = [&](const std::string& name, const std::string& saved) {
     if (name == "model") return to_yaml(load_config_text<TaskConfig>(saved, "the model of the checkpoint"));
@@ -142,7 +142,9 @@ int train_run(const RunConfig& given, const TrainRunOptions& options, Communicat
   const bool profiled = options.profile_steps > 0 && ranks.first();
   if (profiled) inputs.profiler = &profiler;
   const MemoryFor purpose("training");
-  const TrainResult result = train(inputs, config.train);
+  TrainConfig shown = config.train;
+  if (options.quiet) shown.progress = ProgressMode::none;
+  const TrainResult result = train(inputs, shown);
   if (profiled) profiler.finish();
   return result.interrupted ? exit_interrupted : exit_done;
 }

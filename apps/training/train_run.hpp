@@ -11,6 +11,7 @@ namespace capstan {
 struct TrainRunOptions {
   std::string resume_from;    // a checkpoint's folder instead of the last one
   int64_t profile_steps = 0;  // 0: no profile
+  bool quiet = false;         // only errors on the console, for one of many runs
   bool force = false;         // train even if the memory cannot be enough
   RankOptions ranks = {};
   bool mixed_kernels = false;  // train even if ranks round differently

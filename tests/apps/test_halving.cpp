@@ -12,7 +12,7 @@ using namespace capstan;
 
 namespace {
 
-/// Candidates that take ten seconds as a whole, and cost what `cost` says.
+/// Candidates that take ten seconds as a whole, and cost what `cost` says; INFINITY: they fail.
 class Candidates {
  public:
   std::function<double(const Trial&)> cost = [](const Trial& trial) { return static_cast<double>(trial.candidate); };
@@ -21,18 +21,18 @@ class Candidates {
   double left = 0;
   size_t stop_after = 1000;
 
-  std::optional<size_t> search(size_t count, double seconds, uint64_t seed = 1) {
-    return search_by_halving(count, seconds, seed,
-                             [this](const Trial& trial, double seconds_left) -> std::optional<TrialOutcome> {
-                               tried.push_back(trial);
-                               left = seconds_left;
-                               if (std::isinf(cost(trial))) return std::nullopt;
-                               return TrialOutcome{cost(trial), 10.0 / static_cast<double>(trial.divisor)};
-                             },
-                             {[this] { return tried.size() >= stop_after; },
-                              [this](const HalvingPlan& rung) {
-                                rungs.push_back(std::to_string(rung.candidates) + "/" + std::to_string(rung.divisor));
-                              }});
+  SearchEnd search(size_t count, double seconds, uint64_t seed = 1) {
+    return search_by_halving(
+        count, seconds, seed,
+        [this](const Trial& trial, double seconds_left) {
+          tried.push_back(trial);
+          left = seconds_left;
+          return TrialOutcome{!std::isinf(cost(trial)), cost(trial), 10.0 / static_cast<double>(trial.divisor)};
+        },
+        {[this] { return tried.size() >= stop_after; },
+         [this](const HalvingPlan& rung) {
+           rungs.push_back(std::to_string(rung.candidates) + "/" + std::to_string(rung.divisor));
+         }});
   }
 };
 
@@ -57,51 +57,55 @@ TEST_CASE("the plan shortens trials as much as the time demands, and then draws 
 
 TEST_CASE("every rung keeps the best third") {
   Candidates candidates;
-  candidates.cost = [](const Trial& trial) { return trial.candidate == 0 ? 50.0 : 10.0 - double(trial.candidate); };
-  CHECK(candidates.search(10, 40) == size_t{9});
+  candidates.cost = [](const Trial& trial) { return trial.candidate == 5 ? NAN : 10.0 - double(trial.candidate); };
+  CHECK(candidates.search(10, 40) == SearchEnd::complete);
   CHECK(candidates.rungs == Rungs{"9/9", "3/3", "1/1"});
   REQUIRE(candidates.tried.size() == 1 + 9 + 3 + 1);
-  CHECK(candidates.tried.front().divisor == 1);  // the given configuration, as a whole
+  CHECK(candidates.tried.front().candidate == 0);  // the given configuration, as a whole
+  CHECK(candidates.tried.front().divisor == 1);
   CHECK(candidates.tried[10].candidate == 9);
   CHECK(candidates.tried[12].candidate == 7);
+  CHECK(candidates.tried[13].candidate == 9);
   CHECK(candidates.left == doctest::Approx(40 - 10 - 10 - 10));
 }
 
-TEST_CASE("what is not better than the given configuration does not replace it") {
+TEST_CASE("NAN is worse than any number, and of equals the earlier goes on") {
   Candidates candidates;
-  candidates.cost = [](const Trial&) { return 1.0; };
-  CHECK(candidates.search(4, 1000) == size_t{0});
-  CHECK(candidates.rungs == Rungs{"3/1"});
-  candidates.cost = [](const Trial& trial) { return trial.candidate == 0 ? NAN : trial.candidate == 1 ? NAN : 3.0; };
-  CHECK(candidates.search(4, 1000) == size_t{2});  // NAN is worse than any number, the earlier of equals counts
+  candidates.cost = [](const Trial& trial) { return trial.candidate == 1 ? NAN : 3.0; };
+  CHECK(candidates.search(7, 50) == SearchEnd::complete);
+  CHECK(candidates.rungs == Rungs{"6/3", "2/1"});
+  CHECK(candidates.tried[7].candidate == 2);
+  CHECK(candidates.tried[8].candidate == 3);
 }
 
-TEST_CASE("failed trials are left out, without the given configuration there is no result") {
+TEST_CASE("failed trials are left out; without the given configuration the search has failed") {
   Candidates candidates;
-  candidates.cost = [](const Trial& trial) { return trial.candidate == 1 ? INFINITY : 9.0 - double(trial.candidate); };
-  CHECK(candidates.search(4, 1000) == size_t{3});
+  candidates.cost = [](const Trial& trial) { return trial.candidate == 2 ? INFINITY : 9.0 - double(trial.candidate); };
+  CHECK(candidates.search(4, 35) == SearchEnd::complete);
+  CHECK(candidates.rungs == Rungs{"3/3", "1/1"});
+  CHECK(candidates.tried.back().candidate == 3);
   candidates.cost = [](const Trial&) { return INFINITY; };
-  CHECK(candidates.search(4, 1000) == std::nullopt);
-  CHECK(candidates.search(0, 1000) == std::nullopt);
+  CHECK(candidates.search(4, 1000) == SearchEnd::failed);
+  CHECK(candidates.search(0, 1000) == SearchEnd::failed);
 }
 
-TEST_CASE("no trial begins that would not end in time, and a stop ends the search without a result") {
+TEST_CASE("no trial begins that would not end in time, and a stop ends the search") {
   Candidates candidates;
-  CHECK(candidates.search(4, 10) == size_t{0});
+  CHECK(candidates.search(4, 10) == SearchEnd::time);
   CHECK(candidates.tried.size() == 1);
   Candidates slow;  // short trials take as long as whole ones
   size_t count = 0;
-  const auto best = search_by_halving(10, 60, 1,
-                                      [&](const Trial&, double) {
-                                        ++count;
-                                        return std::optional<TrialOutcome>(TrialOutcome{1, 10});
-                                      },
-                                      {});
-  CHECK(best == size_t{0});
+  const SearchEnd end = search_by_halving(10, 60, 1,
+                                          [&](const Trial&, double) {
+                                            ++count;
+                                            return TrialOutcome{true, 1, 10};
+                                          },
+                                          {});
+  CHECK(end == SearchEnd::time);
   CHECK(count == 6);
   Candidates stopped;
   stopped.stop_after = 3;
-  CHECK(stopped.search(10, 1000) == std::nullopt);
+  CHECK(stopped.search(10, 1000) == SearchEnd::stopped);
   CHECK(stopped.tried.size() == 3);
 }
 
@@ -152,4 +156,35 @@ TEST_CASE("the usual search has the given values and others, and refuses what ca
   config.data = TextSourceConfig{};
   check_tunable(config, text);
   CHECK(text.text().rfind("config.train.steps: ", 0) == 0);
+}
+
+TEST_CASE("the configured dropout is among the usual values, once") {
+  RunConfig config;
+  LanguageModelConfig model;
+  model.dropout = 0.7;
+  config.model = model;
+  CHECK(usual_search_space(config)[1] == "sweep.model.dropout=[0.7, 0, 0.1, 0.3]");
+  model.dropout = 0.1;
+  config.model = model;
+  CHECK(usual_search_space(config)[1] == "sweep.model.dropout=[0.1, 0, 0.3]");
+}
+
+TEST_CASE("runs with other data or seeds are not compared") {
+  RunConfig a, b;
+  CHECK(incomparable_key(a, b) == "");
+  b.train.lr = 1;
+  CHECK(incomparable_key(a, b) == "");
+  b.seed = 2;
+  CHECK(incomparable_key(a, b) == "seed");
+  LabelledSourceConfig labelled;
+  labelled.folds = 5;
+  a.data = labelled;
+  labelled.fold = 1;
+  b = a;
+  b.data = labelled;
+  CHECK(incomparable_key(a, b) == "data.fold");
+  labelled = std::get<LabelledSourceConfig>(a.data);
+  labelled.train = {"other.tsv"};
+  b.data = labelled;
+  CHECK(incomparable_key(a, b) == "data.train");
 }

@@ -21,7 +21,7 @@ TEST_CASE("a search trains the configuration as it is and others, and points at 
   write_samples(place);
   const Outcome first = succeed(place, search("5"));
   INFO(first.err);
-  CHECK(contains(first.err, "candidates: 3, each with 1/1 of the training"));
+  CHECK(contains(first.err, "3 of 3 with the whole training"));
   CHECK(contains(first.out, "runs/search/default"));
   CHECK(contains(first.out, "runs/search/lr=1e-5"));
   CHECK_FALSE(contains(first.out, "best: runs/search/best (lr=1e-5)"));
@@ -35,7 +35,8 @@ TEST_CASE("a search trains the configuration as it is and others, and points at 
   const auto before = place.content("runs/search");
   const Outcome second = succeed(place, search("5"));
   CHECK(second.out == first.out);
-  CHECK_FALSE(contains(second.err, "trial: "));
+  CHECK_FALSE(contains(second.err, "are left"));
+  CHECK(contains(second.err, "the search is complete"));
   const bool untouched = place.content("runs/search") == before;
   CHECK(untouched);
 }
@@ -48,7 +49,29 @@ TEST_CASE("without time only the configuration as it is is trained; without valu
   CHECK(fs::exists(place / "runs/search/default"));
   CHECK_FALSE(fs::exists(place / "runs/search/lr=1e-2"));
   const Outcome usual = succeed(place, {"autotune", "--config", "lm.yaml", "--minutes", "1e-5"});
-  CHECK(contains(usual.err, "and for 14 others"));
+  CHECK(contains(usual.err, "and 14 more"));
+}
+
+TEST_CASE("less time does not make the result of earlier searches worse; comparisons count the best run once") {
+  const Workplace place;
+  write_samples(place);
+  succeed(place, search("5", {"sweep.train.lr=[1e-2, 2e-2]", "train.lr=1e-6"}));
+  const Outcome again = succeed(place, search("1e-5", {"sweep.train.lr=[1e-2, 2e-2]", "train.lr=1e-6"}));
+  CHECK(contains(again.err, "the time is over"));
+  CHECK_FALSE(contains(again.out, "(default)"));
+  place.write("runs/search/short-3/lr=1/config.yaml", "");
+  const Outcome compared = run_shell(place, "$capstan compare runs/search/*");
+  CHECK(lines_of(compared.out).size() == 4);  // header and three runs
+  CHECK(compared.err == "");
+}
+
+TEST_CASE("a candidate that fails does not end the search") {
+  const Workplace place;
+  write_samples(place);
+  const Outcome outcome = run(place, search("5", {"sweep.train.lr=[1e9, 1e-2]", "train.grad_clip=0"}));
+  CHECK(outcome.code == 1);
+  CHECK(contains(outcome.err, "failed: runs/search/lr=1e9: exit code 1"));
+  CHECK(contains(outcome.out, "best: runs/search/best ("));
 }
 
 TEST_CASE("an interrupted search goes on where it was") {
@@ -82,6 +105,7 @@ TEST_CASE("a search is refused where runs cannot be shortened or compared") {
   };
   CHECK(contains(refused({"train.steps=0", "train.epochs=1"}), "train.steps=0: autotune tries short runs first"));
   CHECK(contains(refused({"sweep.name=[a, b]"}), "sweep.name"));
+  CHECK(contains(refused({"sweep.seed=[1, 2]"}), "sweep.seed: runs that differ in it cannot be compared"));
   CHECK(contains(refused({"--minutes", "0"}), "--minutes"));
   CHECK(contains(refused({"train.lr=-1"}), "train.lr"));
 }

@@ -53,14 +53,14 @@ TEST_CASE("two sources: the log says what is drawn from each, and a run goes on 
                           {},
                           train_mixture("whole", with(other, {"train.steps=8"})),
                           1,
-                          {"another data", "weights.0: 3"}});
+                          {"other data", "weights.0: 3"}});
   // The same row of tokens, but one of them belongs to the other source.
   const Words all = with(mixed, {"data.valid_fraction=0"});
   succeed(place, train_mixture("boundaries", with(all, {"train.steps=4"})));
   const std::string a = place.read("text/a.txt");
   place.write("text/b.txt", place.read("text/b.txt") + a.substr(0, 1));
   place.write("text/a.txt", a.substr(1));
-  check_refused(place, {"other boundaries", {}, train_mixture("boundaries", all), 1, {"another data", "source 0: "}});
+  check_refused(place, {"other boundaries", {}, train_mixture("boundaries", all), 1, {"other data", "source 0: "}});
 }
 
 TEST_CASE("weights that do not fit are named before anything is read") {
@@ -121,7 +121,7 @@ TEST_CASE("documents: training, evaluation, generation, report") {
                         {"trained without data.documents", "leave these keys unchanged"}});
   check_refused(
       place,
-      {"other documents", {}, train_mixture("plain", {"data.documents=line", "train.steps=8"}), 1, {"another data"}});
+      {"other documents", {}, train_mixture("plain", {"data.documents=line", "train.steps=8"}), 1, {"other data"}});
 }
 
 TEST_CASE("the loss of held-out documents does not depend on how they are packed") {

@@ -268,7 +268,7 @@ TEST_CASE("multi-label: wrong uses are refused with a remedy") {
        {},
        {"train", "--config", "topics.yaml", "--set", "data.multi_label=false", "train.monitor=loss"},
        1,
-       {"holds a run with another"}},
+       {"holds a run with other"}},
       {"a beam where nothing is written",
        {},
        {"eval", "runs/topics", "--beam", "4"},

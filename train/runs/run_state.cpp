@@ -95,7 +95,8 @@ std::string first_difference(const std::string& saved, const std::string& now) {
 void check_identity(const Identity& saved, const Identity& now, const std::string& folder) {
   std::string differences;
   const auto note = [&](const std::string& name, const std::string& what) {
-    differences += fmt::format("{}another {}: {}", differences.empty() ? "" : "; and with ", name, what);
+    const char* const other = name == "classes" || name == "data" ? "other" : "another";
+    differences += fmt::format("{}{} {}: {}", differences.empty() ? "" : "; and with ", other, name, what);
   };
   for (const auto& [name, text] : saved) {
     const auto found = now.find(name);
