@@ -123,7 +123,7 @@ class Autotune {
     if (end == SearchEnd::failed) return exit_failed;  // why is in the log
     report();
     log_info(end == SearchEnd::time ? "the time is over; with more --minutes the search continues"
-                                    : "the search is complete; more --minutes would change nothing");
+                                    : "the search is complete");
     for (const std::string& failure : failed_) log_error(fmt::format("failed: {}", failure));
     return failed_.empty() ? exit_done : exit_failed;
   }
