@@ -24,7 +24,7 @@ class NgramLinear {
   void add_logits(std::string_view text, real* out) const;
 
   const NgramLinearConfig& config() const { return config_; }
-  NgramOrders orders() const { return {config_.words, config_.characters}; }
+  NgramOrders orders() const { return {config_.words, config_.characters, config_.text_ends}; }
   int64_t buckets() const { return scale_.size(); }
   int64_t classes() const { return bias_.size(); }
 

@@ -11,6 +11,7 @@ namespace capstan {
 /// Of NgramLinear, nn/layers/ngram_linear.hpp, and of how it is solved, train/linear/fit_linear.hpp.
 struct NgramLinearConfig {
   std::vector<int64_t> words, characters;  // lengths of n-grams; none of both: no such classifier
+  bool text_ends = false;
   int64_t min_texts = 0;
   int64_t buckets = 0;
   int64_t folds = 5;
@@ -24,6 +25,9 @@ void describe(Fields& f, NgramLinearConfig& c) {
   f("characters", c.characters, any(),
     "lengths of the n-grams of characters within words, such as [2, 3, 4, 5]; the start and the end of a word count as "
     "characters");
+  f("text_ends", c.text_ends, any(),
+    "count the start and the end of a text as words in n-grams of two or more words, so that its first and last words "
+    "are told from others");
   f("min_texts", c.min_texts, between(0, 1000000),
     "leave out n-grams that occur in fewer training texts than this; 0 = 1 if the training texts have fewer than 4 "
     "million n-grams in all, otherwise 2. The number chosen is written to config.yaml");

@@ -76,13 +76,19 @@ TextNgrams count_ngrams(std::string_view text, const NgramOrders& orders, int bi
     if (!orders.words.empty()) hashes.push_back(hash_path(word));
     if (!orders.characters.empty()) add_characters(word, orders.characters, starts, marked, characters);
   }
-  for (const int64_t order : orders.words)
-    for (size_t begin = 0; begin + static_cast<size_t>(order) <= hashes.size(); ++begin) {
+  const bool ends = orders.text_ends && !hashes.empty();
+  if (ends) {
+    hashes.insert(hashes.begin(), hash_path("\x02"));  // no word has these characters
+    hashes.push_back(hash_path("\x03"));
+  }
+  for (const int64_t order : orders.words) {
+    const size_t length = static_cast<size_t>(order), skipped = ends && length == 1 ? 1 : 0;
+    for (size_t begin = skipped; begin + length + skipped <= hashes.size(); ++begin) {
       uint64_t h = mixed_bits(static_cast<uint64_t>(order));
-      for (size_t i = begin; i < begin + static_cast<size_t>(order); ++i)
-        h = mixed_bits(h * 0x9e3779b97f4a7c15u + hashes[i]);
+      for (size_t i = begin; i < begin + length; ++i) h = mixed_bits(h * 0x9e3779b97f4a7c15u + hashes[i]);
       words.add(h);
     }
+  }
   return {counted(words.found), counted(characters.found)};
 }
 

@@ -29,6 +29,7 @@ struct TextNgrams {
 /// Which n-grams are counted.
 struct NgramOrders {
   std::vector<int64_t> words, characters;
+  bool text_ends = false;  // the start and the end of the text count as words in n-grams of two words or more
 };
 
 /// Counts the n-grams of a text in 2^bits buckets, bits <= most_bucket_bits. A run of ASCII letters, digits and bytes

@@ -53,7 +53,7 @@ bool NgramRows::read(const BatchSource& source, const TokensToText& to_text, int
     int64_t tokens = 0;
   };
   const int64_t batches = source.batches_per_epoch(0), rows = source.examples_per_epoch();
-  const NgramOrders orders{config_.words, config_.characters};
+  const NgramOrders orders{config_.words, config_.characters, config_.text_ends};
   labels_.assign(static_cast<size_t>(rows), 0);
   places_.assign(static_cast<size_t>(rows), 0);
   entries_.clear();

@@ -59,7 +59,9 @@ std::vector<double> expected(const BuiltLinear& built, const std::string& text) 
 }
 
 TEST_CASE("linear n-grams: logits follow the definition") {
-  for (const auto& config : {config_of({1, 2}, {2, 3}), config_of({1}, {}), config_of({}, {3})}) {
+  NgramLinearConfig with_ends = config_of({1, 2}, {2});
+  with_ends.text_ends = true;
+  for (const auto& config : {config_of({1, 2}, {2, 3}), config_of({1}, {}), config_of({}, {3}), with_ends}) {
     const BuiltLinear built(config);
     for (const char* const text : {"a fine film, a fine end", "one", "", "?", "\xff"}) {
       INFO(text);

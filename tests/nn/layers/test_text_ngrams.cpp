@@ -1,8 +1,11 @@
 // The n-grams of a text, counted by bucket.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
+#include <string>
 
 #include "nn/layers/text_ngrams.hpp"
 
@@ -55,6 +58,28 @@ TEST_CASE("n-grams of a text: what does not matter, and what does") {
   CHECK_FALSE(same(usual.words, of("a film fine, a fine end").words));  // other pairs
   CHECK_FALSE(same(of("ab c").words, of("a bc").words));
   CHECK_FALSE(same(of("ab c").characters, of("a bc").characters));
+}
+
+TEST_CASE("n-grams of a text: its ends count as words in n-grams of two words or more, if that is wished") {
+  const auto buckets = [](const std::string& text, const NgramOrders& orders) {
+    std::vector<uint32_t> all;
+    for (const NgramCount& entry : count_ngrams(text, orders, most_bucket_bits).words) all.push_back(entry.bucket());
+    return all;
+  };
+  const auto shared = [](const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
+    std::vector<uint32_t> both;
+    std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+    return both.size();
+  };
+  CHECK(buckets("a b", {{1}, {}, true}) == buckets("a b", {{1}, {}, false}));
+  CHECK(buckets("a b", {{2}, {}, false}).size() == 1);
+  CHECK(buckets("a b", {{2}, {}, true}).size() == 3);  // ^ a, a b, b $
+  CHECK(shared(buckets("a b", {{2}, {}, true}), buckets("a b", {{2}, {}, false})) == 1);
+  CHECK(shared(buckets("a b", {{2}, {}, true}), buckets("a c", {{2}, {}, true})) == 1);
+  CHECK(shared(buckets("a b", {{2}, {}, true}), buckets("c b", {{2}, {}, true})) == 1);
+  CHECK(shared(buckets("a a", {{2}, {}, true}), buckets("b a a b", {{2}, {}, true})) == 1);
+  CHECK(buckets("a", {{3}, {}, true}).size() == 1);
+  CHECK(buckets(" ", {{2}, {}, true}).empty());
 }
 
 TEST_CASE("n-grams of a text: any bytes, and any length") {
