@@ -43,9 +43,9 @@ TEST_CASE("values of expressions") {
     const char* text;
     int32_t value;
   };
-  for (const Row& row :
-       {Row{"7", 7}, Row{"[MAX 2 9 [MIN 4 7 ] 0 ]", 9}, Row{"[MED 1 4 ]", 2}, Row{"[MED 9 1 5 ]", 5},
-        Row{"[MED 3 8 1 4 ]", 3}, Row{"[SM 9 9 9 ]", 7}, Row{"[MIN 3 X", 3}, Row{"( ( ( ( [MAX 2 ) 9 ) 4 ) ] )", 9}})
+  for (const Row& row : {Row{"7", 7}, Row{"[MAX 2 9 [MIN 4 7 ] 0 ]", 9}, Row{"[MIN 4 7 2 ]", 2}, Row{"[MED 1 4 ]", 2},
+                         Row{"[MED 9 1 5 ]", 5}, Row{"[MED 3 8 1 4 ]", 3}, Row{"[SM 9 9 9 ]", 7}, Row{"[MIN 3 X", 3},
+                         Row{"( ( ( ( [MAX 2 ) 9 ) 4 ) ] )", 9}})
     CHECK_MESSAGE(listops_value(row.text) == row.value, row.text);
   for (const char* text : {"", "( )", "[MAX 1", "]", "[MAX ]", "1 2", "[SM 1 ] ]"})
     CHECK_THROWS_AS(listops_value(text), Error);

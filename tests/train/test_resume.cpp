@@ -94,8 +94,7 @@ TEST_CASE("what must not change within a run is named") {
   for (const Case& c : {
            Case{[](TrainInputs&in, TrainConfig&) { in.identity["model"] = "lookup\nwidth: 12"; },
                 {"another model", "was \"width: 11\", is now \"width: 12\"", "another run folder"}},
-           Case{[](TrainInputs&in, TrainConfig&) { in.identity["data"] = "other"; },
-                {"other data", "drawn", "other"}},
+           Case{[](TrainInputs&in, TrainConfig&) { in.identity["data"] = "other"; }, {"other data", "drawn", "other"}},
            Case{[](TrainInputs&in, TrainConfig&) { in.identity.erase("data"); }, {"other data", "not given"}},
            Case{[](TrainInputs&in, TrainConfig&) { in.identity["tokenizer"] = "x"; },
                 {"another tokenizer", "it had none"}},
