@@ -194,7 +194,10 @@ TEST_CASE("batches of sequences: every one once per epoch, in an order of its ow
     CHECK(std::set(epochs[1].begin(), epochs[1].end()) == std::set(epochs[0].begin(), epochs[0].end()));
     CHECK(std::set(epochs[2].begin(), epochs[2].end()) == std::set(epochs[0].begin(), epochs[0].end()));
     CHECK(training.batch(1, 2).tokens.to_vector() == training.batch(1, 2).tokens.to_vector());
-    CHECK_THROWS_AS(training.batch(0, training.batches_per_epoch(0)), std::invalid_argument);
+    for (const int64_t index : {int64_t{-1}, training.batches_per_epoch(0)})
+      for (const RecallBatches* const source : {&training, &ordered})
+        CHECK_THROWS_WITH_AS(source->batch(0, index), doctest::Contains("is outside an epoch of"),
+                             std::invalid_argument);
   }
 }
 

@@ -136,6 +136,12 @@ TEST_CASE("checks: truncated texts, with the max_length that would do") {
   CHECK(contains(message, "set data.max_length=204"));
   config.max_length = 204;
   CHECK(load_labelled(config).warnings.empty());
+  std::string few;  // not more than 5 %
+  for (int i = 0; i < 100; ++i)
+    few += (i % 2 == 0 ? "a\t" : "b\t") + std::to_string(i) + std::string(i < 95 ? 10 : 200, 'x') + " y\n";
+  config.train = {folder.write("b.tsv", few)};
+  config.max_length = 100;
+  CHECK(load_labelled(config).warnings.empty());
 }
 
 TEST_CASE("checks: texts that train shares with valid and test, and copies with other labels") {
@@ -184,6 +190,8 @@ TEST_CASE("checks: the report of labelled text counts what is there") {
   CHECK(cell(report, "classes", 0, "train") == "3");
   CHECK(contains(cell(report, "files", 0, "remarks"),
                  "byte order mark, 1 byte not UTF-8, mixed line ends (5 LF, 1 CRLF), 1 wrongly converted character"));
+  CHECK(cell(report, "files", 0, "split") == "train");
+  CHECK(cell(report, "files", 1, "split") == "test");
   CHECK(contains(cell(report, "label_noise", 0, "text"), "train.tsv:1"));
   CHECK(contains(cell(report, "label_noise", 0, "copy"), "train.tsv:2"));
   REQUIRE(report.errors.size() == 3);  // as training would say

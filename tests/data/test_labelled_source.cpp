@@ -399,6 +399,13 @@ TEST_CASE("one folder per class: every file is a text of its folder's class") {
   CHECK(text_of(two, two.train, 2) == "good\nfilm");
   CHECK(two.train.label(2) == 0);
   CHECK(two.test.class_counts(2) == std::vector<int64_t>{0, 1});
+
+  config.tokenizer = CharTokenizerConfig{};
+  CHECK(load_labelled(config).train.size() == 3);
+  folder.write("train/pos/4_9.txt", "bad \xff");
+  CHECK(contains(message_of<Error>([&] { load_labelled(config); }), "train/pos/4_9.txt:1:5: byte 0xff"));
+  config.on_error = OnError::skip;
+  CHECK(load_labelled(config).train.size() == 3);
 }
 
 TEST_CASE("one folder per class: what does not fit is named") {

@@ -211,4 +211,8 @@ TEST_CASE("pairs: the report of data check") {
   CHECK(report.errors[0].find("a.tsv:3") != std::string::npos);
   REQUIRE(report.warnings.size() == 1);
   CHECK(report.warnings[0].check == "truncated");
+  std::string rows = "three\tfour\n";
+  for (int i = 0; i < 19; ++i) rows += "one\ttwo\n";
+  config.train = {folder.write("c.tsv", rows)};  // one of twenty is cut: not more than 5 %
+  CHECK(check_source(config, {}).warnings.empty());
 }

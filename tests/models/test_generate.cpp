@@ -78,6 +78,21 @@ TEST_CASE("tokens seen are made less likely, whatever the sign of their logit") 
   CHECK(draws(config, {5, 2, 1}, 1, {0}) == std::vector<int>{1, 0, 0});
 }
 
+TEST_CASE("draws are a function of the seed and the stream, which is 0 where none is given") {
+  const auto drawn = [](Sampler sampler) {
+    std::vector<int32_t> tokens;
+    for (int i = 0; i < 50; ++i) tokens.push_back(sampler.choose(Array(Shape{4}, real{0})));
+    return tokens;
+  };
+  const SamplingConfig config;
+  SamplingConfig other;
+  other.seed = 2;
+  const std::vector<int32_t> first = drawn(Sampler(config, 4));
+  CHECK(drawn(Sampler(config, 4, {}, 0)) == first);
+  CHECK(drawn(Sampler(config, 4, {}, 1)) != first);
+  CHECK(drawn(Sampler(other, 4)) != first);
+}
+
 TEST_CASE("bad logits and settings are refused") {
   SamplingConfig config;
   CHECK_THROWS_AS(draws(config, {0, real(NAN)}, 1), Error);

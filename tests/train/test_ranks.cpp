@@ -1,6 +1,9 @@
 // Training by several ranks gives the bits of one: files of checkpoints, losses, evaluations.
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "core/machine/parallel.hpp"
 #include "tests/models/systems.hpp"
 #include "train/loop/lane_tree.hpp"
@@ -220,6 +223,24 @@ TEST_CASE("more ranks than lanes are refused; batches of fewer lanes than ranks 
   check_same_files({{1, 1}, {3, 1}}, make, data, held_out, config);
   config.lanes = 8;
   check_same_files({{1, 1}, {5, 1}}, make, data, held_out, config);
+}
+
+TEST_CASE("a rank whose step takes long is waited for as its earlier steps suggest, whatever the time-out") {
+  const TemporaryFolder folder;
+  const auto body = [&](Communicator& ranks) {
+    Setup setup(folder / "run");
+    setup.inputs.ranks = &ranks;
+    setup.task.before_loss = [&](const Context& context) {
+      if (!context.training) return;
+      const bool slow = context.step == 1 && ranks.rank() == 1;
+      std::this_thread::sleep_for(std::chrono::milliseconds(slow ? 1600 : 300));
+    };
+    TrainConfig config = quiet_config();
+    config.steps = 2;
+    config.lanes = 2;
+    train(setup.inputs, config);
+  };
+  CHECK(message_of([&] { run_ranks(2, body, 1); }) == "");
 }
 
 TEST_CASE("a rank sends at most 2 P (R - 1) / R numbers in a step, and what is left of the tree") {

@@ -83,6 +83,46 @@ TEST_CASE("a finished run goes on when its limit is raised") {
   CHECK(setup.weights() == unbroken.weights());
 }
 
+TEST_CASE("a run that goes on does not write the checkpoint again that it goes on from") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  TrainConfig config = config_of(4);  // a multiple of save_every
+  train(setup.inputs, config);
+  config.steps = 6;
+  std::vector<std::string> published;
+  set_file_hook([&](const std::string& call, const std::string& path) {
+    const std::string name = fs::path(path).filename().string();
+    if (call == "rename" && name.rfind("step-", 0) == 0) published.push_back(name);
+  });
+  train(setup.inputs, config);
+  set_file_hook({});
+  CHECK(published == std::vector<std::string>{"step-6"});
+}
+
+TEST_CASE("a run that goes on with other kernels says so once, and its checkpoints name them") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  TrainConfig config = config_of(4);
+  train(setup.inputs, config);
+  const fs::path last = folder / "run/checkpoints/last";
+  RunState elsewhere = read_state(last);
+  const std::string here = elsewhere.machine.at("SIMD");
+  elsewhere.machine["SIMD"] = "abacus";
+  write_text(last / "state.json", to_json(elsewhere));
+  const auto lines = [&] {
+    const std::string log = read_text(folder / "run/train.log"), said = "SIMD was abacus, is now " + here;
+    size_t count = 0;
+    for (size_t at = log.find(said); at != std::string::npos; at = log.find(said, at + 1)) ++count;
+    return count;
+  };
+  for (const int64_t steps : {6, 8}) {
+    config.steps = steps;
+    train(setup.inputs, config);
+    CHECK(lines() == 1);
+    CHECK(read_state(last).machine.at("SIMD") == here);
+  }
+}
+
 TEST_CASE("what must not change within a run is named") {
   const TemporaryFolder folder;
   Setup setup(folder / "run");

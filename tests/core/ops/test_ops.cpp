@@ -165,6 +165,13 @@ TEST_CASE("the gradient of a maximum goes to the first of equals") {
   CHECK(z.grad().to_vector() == std::vector<real>{0, 0});
 }
 
+TEST_CASE("relu has the slope 0 where its input is 0") {
+  const Var x = Var::leaf(Array(Shape{3}, {-1, 0, 2}));
+  TapeScope scope;
+  scope.backward(sum(relu(x)));
+  CHECK(x.grad().to_vector() == std::vector<real>{0, 0, 1});
+}
+
 TEST_CASE("softmax at its limits") {
   const Array x(Shape{4, 3}, {1e4, 1e4, -1e4, -infinity, -infinity, -infinity, 5, -infinity, not_a_number, 1, 2, 3});
   const Array mask(Shape{4, 3}, {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0});

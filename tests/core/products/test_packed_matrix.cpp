@@ -63,7 +63,7 @@ real through_bf16(real weight) {
 
 TEST_CASE("packed products agree with three loops: storages, ragged sizes, rows, bias, one and two threads") {
   for (const auto& storage : enum_names(DecodeWeights{})) {
-    for (const int64_t out : {1, 16, 31, 32, 33, 100, 517}) {
+    for (const int64_t out : {1, 16, 31, 32, 33, 63, 100, 517}) {
       for (const int64_t in : {1, 3, 8, 65, 300}) {
         const Array weight = normal_array({out, in}, 1), bias = normal_array({out}, 2);
         const Array used = stored(weight, storage.value);
