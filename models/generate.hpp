@@ -6,32 +6,19 @@
 #include <vector>
 
 #include "core/base/random.hpp"
-#include "core/config/schema.hpp"
 #include "models/language_model.hpp"
 
 namespace capstan {
 
 /// How a token is chosen from its logits.
 struct SamplingConfig {
-  double temperature = 1;  // 0: the likeliest token
-  int64_t top_k = 0;
-  double top_p = 1;
-  double repetition_penalty = 1;
-  int64_t seed = 1;
-  double min_p = 0;
+  double temperature = 1;         // divides the logits, from 0; 0 = always the likeliest token
+  int64_t top_k = 0;              // sample from this many of the likeliest tokens; 0 = all
+  double top_p = 1;               // sample from the likeliest tokens that together have this probability; 1 = all
+  double repetition_penalty = 1;  // above 0: makes tokens that have already occurred less likely; 1 = off
+  int64_t seed = 1;               // the same seed gives the same text
+  double min_p = 0;               // only tokens with at least this share of the likeliest one's probability; 0 = all
 };
-
-template <class Fields>
-void describe(Fields& f, SamplingConfig& c) {
-  f("temperature", c.temperature, at_least(0), "divides the logits; 0 = always the likeliest token");
-  f("top_k", c.top_k, size_from(0), "sample from this many of the likeliest tokens; 0 = all");
-  f("top_p", c.top_p, between(0, 1), "sample from the likeliest tokens that together have this probability; 1 = all");
-  f("repetition_penalty", c.repetition_penalty, greater(0),
-    "makes tokens that have already occurred less likely; 1 = off");
-  f("seed", c.seed, at_least(0), "the same seed gives the same text");
-  f("min_p", c.min_p, between(0, 1),
-    "sample from the tokens whose probability is at least this share of the likeliest one's; 0 = all");
-}
 
 }  // namespace capstan
 

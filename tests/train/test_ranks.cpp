@@ -233,14 +233,14 @@ TEST_CASE("a rank whose step takes long is waited for as its earlier steps sugge
     setup.task.before_loss = [&](const Context& context) {
       if (!context.training) return;
       const bool slow = context.step == 1 && ranks.rank() == 1;
-      std::this_thread::sleep_for(std::chrono::milliseconds(slow ? 1600 : 300));
+      std::this_thread::sleep_for(std::chrono::milliseconds(slow ? 4500 : 600));
     };
     TrainConfig config = quiet_config();
     config.steps = 2;
     config.lanes = 2;
     train(setup.inputs, config);
   };
-  CHECK(message_of([&] { run_ranks(2, body, 1); }) == "");
+  CHECK(message_of([&] { run_ranks(2, body, 3); }) == "");
 }
 
 TEST_CASE("a rank sends at most 2 P (R - 1) / R numbers in a step, and what is left of the tree") {
