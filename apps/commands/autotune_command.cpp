@@ -169,11 +169,13 @@ class Autotune {
     return false;
   }
 
+  /// INFINITY for a run that has no such value, such as one that diverged.
   double cost_of_run(const RunConfig& config) const {
     const RunRecord record = read_record(folder_ / config.name);
     if (!record.best)
       throw Error(fmt::format("{}: the run has no validation to compare it by", (folder_ / config.name).string()));
-    return cost_of(*record.best, config.train.monitor);
+    const double cost = cost_of(*record.best, config.train.monitor);
+    return std::isnan(cost) ? INFINITY : cost;
   }
 
   /// The table of the whole runs, those of earlier searches in the folder included, and the link to the best.

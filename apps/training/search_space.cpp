@@ -58,9 +58,16 @@ std::string incomparable_key(const RunConfig& a, const RunConfig& b) {
       "seed",      "data.type",       "data.train",          "data.valid",
       "data.test", "data.split",      "data.valid_fraction", "data.test_fraction",
       "data.fold", "data.split_seed", "data.folds",          "train.monitor"};
-  for (const ConfigDifference& difference : diff_configs(a, b))
+  static const std::string tokenizer = "data.tokenizer";
+  const auto within = [](const std::string& path, const std::string& key) {
+    return path == key || starts_with(path, key + ".");
+  };
+  for (const ConfigDifference& difference : diff_configs(a, b)) {
     for (const std::string& key : keys)
-      if (difference.path == key || starts_with(difference.path, key + ".")) return key;
+      if (within(difference.path, key)) return key;
+    // The loss of a language model is one per token.
+    if (labelled(a) == nullptr && within(difference.path, tokenizer)) return tokenizer;
+  }
   return "";
 }
 

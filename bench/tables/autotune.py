@@ -14,11 +14,10 @@ import os
 import random
 import re
 import subprocess
-import sys
 import tempfile
 import time
 
-from labelled_sets import SETS, split, write
+from labelled_sets import SETS, add_result, fasttext_accuracy, read_results, split, write, write_fasttext
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.path.join(ROOT, "build/release/capstan")
@@ -56,16 +55,11 @@ def capstan(train, test, options, folder):
 
 def fasttext(train, test, options, folder):
     import fasttext as library
-    tokens = lambda text: " ".join(re.findall(r"[a-z0-9\x80-\U0010ffff]+|[^\sa-z0-9]", text.lower()))
-
-    def write_texts(name, pairs):
-        with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
-            file.writelines(f"__label__{label} {tokens(text)}\n" for label, text in pairs)
-        return f"{folder}/{name}"
-
     shuffled = random.Random(options.seed).sample(train, len(train))
     fifth = len(train) // 5
-    valid, rest, everything = write_texts("valid", shuffled[:fifth]), write_texts("rest", shuffled[fifth:]), write_texts("all", train)
+    valid = write_fasttext(f"{folder}/valid.txt", shuffled[:fifth])
+    rest = write_fasttext(f"{folder}/rest.txt", shuffled[fifth:])
+    everything = write_fasttext(f"{folder}/all.txt", train)
     before = time.monotonic()
     tuned = library.train_supervised(rest, autotuneValidationFile=valid, autotuneDuration=int(options.minutes * 60),
                                      thread=options.threads, verbose=0, seed=options.seed)
@@ -74,12 +68,9 @@ def fasttext(train, test, options, folder):
     found = tuned.f.getArgs()
     chosen = {"lr": found.lr, "dim": found.dim, "epoch": found.epoch, "wordNgrams": found.wordNgrams, "minn": found.minn,
               "maxn": found.maxn, "bucket": found.bucket, "minCount": found.minCount}
-    model = library.train_supervised(everything, thread=options.threads, verbose=0, seed=options.seed, loss=str(found.loss).split(".")[-1],
-                                     **chosen)
-    # Not model.predict(): it does not work with NumPy 2.
-    said = [model.f.predict(tokens(text) + "\n", 1, 0.0, "strict")[0][1] for _, text in test]
-    right = sum(a == "__label__" + b for a, (b, _) in zip(said, test))
-    return {"accuracy": right / len(test), "held_out": held_out, "chosen": chosen, "seconds": seconds}
+    loss = str(found.loss).split(".")[-1]
+    model = library.train_supervised(everything, thread=options.threads, verbose=0, seed=options.seed, loss=loss, **chosen)
+    return {"accuracy": fasttext_accuracy(model, test), "held_out": held_out, "chosen": chosen, "seconds": seconds}
 
 
 METHODS = {"autotune": capstan, "fastText -autotune": fasttext}
@@ -106,7 +97,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    results = [json.loads(line) for line in open(options.out)] if os.path.exists(options.out) else []
+    results = read_results(options.out)
     done = {(r["set"], r["method"], r["minutes"], r["seed"]) for r in results}
     for name in options.sets.split(","):
         for method, search in METHODS.items():
@@ -116,10 +107,7 @@ def main():
             with tempfile.TemporaryDirectory() as folder:
                 result = search(train, test, options, folder)
             result.update({"set": name, "method": method, "minutes": options.minutes, "seed": options.seed})
-            results.append(result)
-            with open(options.out, "a") as file:
-                file.write(json.dumps(result) + "\n")
-            print(json.dumps(result), file=sys.stderr)
+            add_result(options.out, results, result)
     table(results)
 
 

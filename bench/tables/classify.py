@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from labelled_sets import SETS, split, write
+from labelled_sets import SETS, add_result, fasttext_accuracy, read_results, split, write, write_fasttext
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -63,16 +63,11 @@ def logistic_regression(train, test, seed, folder):
 def fasttext(train, test, seed, folder):
     """Words and pairs of words, 10 epochs, learning rate 0.5, width 100; punctuation apart, in lower case."""
     import fasttext as library
-    tokens = lambda text: " ".join(re.findall(r"[a-z0-9\x80-\U0010ffff]+|[^\sa-z0-9]", text.lower()))
-    with open(f"{folder}/train.txt", "w", encoding="utf-8") as file:
-        file.writelines(f"__label__{label} {tokens(text)}\n" for label, text in train)
+    texts = write_fasttext(f"{folder}/train.txt", train)
     before = time.process_time()
-    model = library.train_supervised(f"{folder}/train.txt", lr=0.5, epoch=10, wordNgrams=2, dim=100, thread=1, verbose=0,
+    model = library.train_supervised(texts, lr=0.5, epoch=10, wordNgrams=2, dim=100, thread=1, verbose=0,
                                      seed=seed)
-    # Not model.predict(): it does not work with NumPy 2.
-    found = [model.f.predict(tokens(text) + "\n", 1, 0.0, "strict")[0][1] for _, text in test]
-    right = sum(a == "__label__" + b for a, (b, _) in zip(found, test))
-    return {"accuracy": right / len(test), "cpu_seconds": time.process_time() - before}
+    return {"accuracy": fasttext_accuracy(model, test), "cpu_seconds": time.process_time() - before}
 
 
 def methods():
@@ -124,7 +119,7 @@ def main():
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--folds", type=int, default=10, help="of the sets that have folds, the first ones")
     options = parser.parse_args()
-    results = [json.loads(line) for line in open(options.out)] if os.path.exists(options.out) else []
+    results = read_results(options.out)
     done = {(r["set"], str(r["size"]), r["method"], r["seed"], r["fold"]) for r in results}
     for size in options.sizes.split(","):
         for name in options.sets.split(","):
@@ -142,10 +137,7 @@ def main():
                             result = run(chosen, test, seed, folder)
                         result.update({"set": name, "size": size, "method": method, "seed": seed, "fold": fold,
                                        "train": len(chosen), "test": len(test)})
-                        results.append(result)
-                        with open(options.out, "a") as file:
-                            file.write(json.dumps(result) + "\n")
-                        print(json.dumps(result), file=sys.stderr)
+                        add_result(options.out, results, result)
     table(results)
 
 

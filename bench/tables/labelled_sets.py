@@ -1,6 +1,9 @@
 """The labelled data sets of ../shared/data, for the scripts of this folder."""
 import gzip
+import json
 import os
+import re
+import sys
 
 # name: (training files, test file), or one file whose second column is the fold
 SETS = {
@@ -32,6 +35,35 @@ def split(data, name, fold):
         return (pairs(r for r in all_rows if int(r[1]) != fold), pairs(r for r in all_rows if int(r[1]) == fold))
     train, test = SETS[name]
     return pairs(r for part in train for r in rows(os.path.join(data, part))), pairs(rows(os.path.join(data, test)))
+
+
+def read_results(path):
+    return [json.loads(line) for line in open(path)] if os.path.exists(path) else []
+
+
+def add_result(path, results, result):
+    """Appends a result to the list and, as a line of JSON, to the file."""
+    results.append(result)
+    with open(path, "a") as file:
+        file.write(json.dumps(result) + "\n")
+    print(json.dumps(result), file=sys.stderr)
+
+
+def fasttext_tokens(text):
+    """Punctuation apart, in lower case, as in fastText's own examples."""
+    return " ".join(re.findall(r"[a-z0-9\x80-\U0010ffff]+|[^\sa-z0-9]", text.lower()))
+
+
+def fasttext_accuracy(model, test):
+    # Not model.predict(): it does not work with NumPy 2.
+    found = [model.f.predict(fasttext_tokens(text) + "\n", 1, 0.0, "strict")[0][1] for _, text in test]
+    return sum(a == "__label__" + b for a, (b, _) in zip(found, test)) / len(test)
+
+
+def write_fasttext(path, pairs):
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(f"__label__{label} {fasttext_tokens(text)}\n" for label, text in pairs)
+    return path
 
 
 def write(path, pairs):
