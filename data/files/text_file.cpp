@@ -72,10 +72,10 @@ void read_zstd(RegularFile& file, size_t block, const Take& take) {
   ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax, zstd_window_log);
   std::string packed(buffer_size(file), '\0'), text(block, '\0');
   ZSTD_inBuffer in{packed.data(), 0, 0};
-  size_t missing = 0;                       // bytes that the frame still needs; 0 between frames
-  bool was_full = false, had_text = false;  // full: the stream may hold more of the frame than there was room for
+  size_t missing = 0;  // bytes that the frame still needs; 0 between frames
+  bool had_text = false;
   while (true) {
-    if (in.pos == in.size && (missing == 0 || !was_full)) {
+    if (in.pos == in.size) {  // zstd takes the last byte of a frame only when all of its text is out
       in = {packed.data(), file.read(packed.data(), packed.size()), 0};
       if (in.size == 0 && missing > 0)
         throw Error(fmt::format("{}: the zstd file is truncated; copy or compress it again", path));
@@ -83,7 +83,6 @@ void read_zstd(RegularFile& file, size_t block, const Take& take) {
     }
     ZSTD_outBuffer out{text.data(), block, 0};
     missing = ZSTD_decompressStream(stream.get(), &out, &in);
-    was_full = out.pos == block;
     if (ZSTD_isError(missing) && ZSTD_getErrorCode(missing) == ZSTD_error_prefix_unknown && !had_text)
       throw Error(fmt::format("{}: is not a zstd file; remove .zst from its name if it is plain text", path));
     if (ZSTD_isError(missing) && ZSTD_getErrorCode(missing) == ZSTD_error_frameParameter_windowTooLarge)

@@ -36,6 +36,13 @@ TEST_CASE("plain, gzip and zstd files give the same text") {
   CHECK(read_text_file(folder.write("two.zst", frame + frame)) == text + text);
   for (const size_t size : {size_t{1}, size_t{1} << 18, (size_t{1} << 18) + 1, size_t{1} << 20})  // blocks of 256 KiB
     CHECK(read_text_file(folder.write_zstd("b.zst", std::string(size, 'x'))).size() == size);
+  std::string read;  // blocks that are smaller than those of the frame
+  read_blocks(folder.path("b.zst"), 5000, [&](std::string_view part) {
+    CHECK(part.size() <= 5000);
+    read += part;
+    return true;
+  });
+  CHECK(read == std::string(size_t{1} << 20, 'x'));
   CHECK(looks_binary(folder.write_zstd("zero.zst", std::string(1 << 20, '\0'))));
   CHECK_FALSE(looks_binary(folder.path("a.txt.zst")));
 }
@@ -65,6 +72,7 @@ TEST_CASE("files that cannot be read are named with what is wrong") {
         Row{folder.write("flipped.gz", flipped), "damaged gzip file"},
         Row{folder.write_zstd("empty.zst", ""), "is empty"}, Row{folder.write("none.zst", ""), "is empty"},
         Row{folder.write("plain.zst", "plain text"), "is not a zstd file"},
+        Row{folder.write("tail.zst", front_of_file(zstd, zstd_size) + "plain text"), "damaged zstd file"},
         Row{folder.write("cut.zst", front_of_file(zstd, zstd_size / 2)), "is truncated"},
         Row{folder.write("cut1.zst", front_of_file(zstd, zstd_size - 1)), "is truncated"},
         Row{folder.write("flipped.zst", flipped_zstd), "damaged zstd file"}}) {
