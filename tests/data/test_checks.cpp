@@ -169,6 +169,14 @@ TEST_CASE("checks: a column of text that holds numbers or labels") {
   CHECK(contains(warning_of(first, "text-column"), "are numbers; set data.text_columns=[\"2\"]"));
   const auto second = load_labelled(config_of({folder.write("b.tsv", words)})).warnings;
   CHECK(contains(warning_of(second, "text-column"), "look like labels"));
+  for (const int of_forty : {38, 37}) {  // 95 % and less
+    std::string most;
+    for (int i = 0; i < 40; ++i)
+      most += (i % 2 == 0 ? "a\tthis is the text " : "b\tthis is a text ") + std::to_string(i) +
+              (i < of_forty ? "\t" : "\tno") + std::to_string(i * 7) + "\n";
+    const auto found = load_labelled(config_of({folder.write("c.tsv", most)})).warnings;
+    CHECK(contains(warning_of(found, "text-column"), of_forty == 38 ? "are numbers" : "are single words"));
+  }
 }
 
 TEST_CASE("checks: the report of labelled text counts what is there") {
@@ -248,6 +256,34 @@ TEST_CASE("checks: the report of text is the same from memory and from files") {
   CHECK(cell(check_source(config, {}), "splits", 0, "documents") == "200");
   config.sequence_length = 100000;
   CHECK(contains(check_source(config, {}).errors.at(0), "data.sequence_length"));
+}
+
+TEST_CASE("checks: of more than 20 files only those with unusual bytes are listed, and five of them are named") {
+  const TemporaryFolder folder;
+  TextSourceConfig config;
+  config.tokenizer = ByteTokenizerConfig{};
+  config.sequence_length = 16;
+  config.cache = folder.path("cache");
+  config.valid = {folder.write("valid.txt", "a line\n")};
+  for (int i = 0; i < 19; ++i)
+    config.train.push_back(folder.write("text/" + std::to_string(10 + i), i % 3 == 0 ? "a line\r\nb\n" : "a line\n"));
+  const auto table = [&] {
+    const DataReport report = check_source(config, {});
+    for (const DataTable& one : report.tables)
+      if (one.name == "files") return one;
+    return DataTable();
+  };
+  CHECK(table().title == "Files");
+  CHECK(table().rows.size() == 20);
+  config.train.push_back(folder.write("text/29", "a line\n"));
+  CHECK(table().title == "Files with unusual bytes");
+  const DataReport report = check_source(config, {});
+  for (size_t row = 0; row < 7; ++row) CHECK(cell(report, "files", row, "file") == config.train[3 * row]);
+  CHECK(cell(report, "files", 7, "file") == "absent");
+  const std::string warning = warning_of(report.warnings, "encoding");
+  CHECK(contains(warning, config.train[12]));
+  CHECK_FALSE(contains(warning, config.train[15]));
+  CHECK(contains(warning, "; ...;"));
 }
 
 TEST_CASE("checks: the report of packed validation text, and data.max_file_mb") {
@@ -336,6 +372,14 @@ TEST_CASE("checks: a table of numbers has no header, one of names has") {
   CHECK_FALSE(ColumnSample({{"1", "2"}, {"3", "4"}}, false).begins_with_names());
   CHECK(ColumnSample({{"Class Index", "Title"}, {"3", "Some title"}}, false).begins_with_names());
   CHECK(ColumnSample({{"q", "grade"}, {"some words", "4"}, {"some words", "5"}}, false).begins_with_names());
+  const auto grades = [](size_t numbers) {
+    std::vector<std::vector<std::string>> rows(21, {"some words", "none"});
+    rows[0] = {"q", "grade"};
+    for (size_t i = 1; i <= numbers; ++i) rows[i][1] = "4";
+    return rows;
+  };
+  CHECK(ColumnSample(grades(19), false).begins_with_names());  // 95 % of the rows below
+  CHECK_FALSE(ColumnSample(grades(18), false).begins_with_names());
   CHECK_FALSE(ColumnSample({{"text", "text"}, {"a", "b"}}, false).begins_with_names());
   CHECK_FALSE(ColumnSample({{"positive", "A fine film, which I liked!"}}, false).begins_with_names());
   CHECK_FALSE(ColumnSample().begins_with_names());

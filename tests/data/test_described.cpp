@@ -92,6 +92,8 @@ TEST_CASE("rules that span several fields name the field") {
   CHECK(problems_of(labelled) == "folds;");
   ListOpsConfig listops;
   CHECK(problems_of(listops) == "");
+  listops.min_length = listops.max_length - 2;
+  CHECK(problems_of(listops) == "");
   listops.min_length = listops.max_length - 1;
   CHECK(problems_of(listops) == "max_length;");
   AssociativeRecallConfig recall;

@@ -49,6 +49,7 @@ TEST_CASE("values of expressions") {
     CHECK_MESSAGE(listops_value(row.text) == row.value, row.text);
   for (const char* text : {"", "( )", "[MAX 1", "]", "[MAX ]", "1 2", "[SM 1 ] ]"})
     CHECK_THROWS_AS(listops_value(text), Error);
+  CHECK(contains(message_of<Error>([] { listops_value("]"); }), "listops: token 1 is ']' without an operator"));
   CHECK(contains(message_of<Error>([] { listops_value("[MAX 1\n 2 ten ]"); }), "text:2:4: 'ten' is not a token"));
   std::string deep;  // no recursion
   for (int i = 0; i < 200000; ++i) deep += "[MAX ";

@@ -145,6 +145,17 @@ TEST_CASE("shares cover every parameter once, and cut no matrix where an optimiz
     }
 }
 
+TEST_CASE("shares: a part may be a single element") {
+  ParamOptions rows;
+  rows.by_rows = true;
+  ParamStore params;
+  params.add("table", Array(Shape{1, 1}, real{1}), rows);
+  params.finalize();
+  const std::vector<Elements> parts = Shares(params).parts(0);
+  REQUIRE(parts.size() == 1);
+  CHECK(parts[0].size() == 1);
+}
+
 TEST_CASE("a rank that takes a fifth longer than the median is named") {
   CHECK_FALSE(slow_rank({}).has_value());
   CHECK_FALSE(slow_rank({1, 1.1, 1, 0.9}).has_value());

@@ -147,6 +147,7 @@ TEST_CASE("a validation at the step where a session began stays") {
     file.sync();
   }
   const std::string content = read_text(event_files(run).at(0));
+  CHECK(hex(content.substr(12, 1) + content.substr(21, 15)) == "091a0d" + hex("brain.Event:2"));  // wall_time, version
   const EventsKept kept = events_until(content, 4);
   CHECK(contains(content.substr(0, kept.bytes), "valid/loss"));
   CHECK_FALSE(contains(content.substr(0, kept.bytes), "train/loss"));

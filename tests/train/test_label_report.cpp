@@ -9,6 +9,8 @@
 #include "core/io/file.hpp"
 #include "core/ops/loss.hpp"
 #include "tests/support/source_dir.hpp"
+#include "tests/train/rank_threads.hpp"
+#include "train/loop/evaluate.hpp"
 
 namespace capstan {
 namespace {
@@ -84,6 +86,60 @@ TEST_CASE("label report: parts add up, in any order") {
   CHECK(sum.bytes() == whole.bytes());
   CHECK(sum.texts() == 60);
   CHECK_THROWS_AS(sum.add(LabelReport(2).bytes()), std::invalid_argument);
+}
+
+/// Has the labels of Example, and its probabilities.
+class ExampleTask final : public Task {
+ public:
+  explicit ExampleTask(const Example& example) : example_(example) {}
+  TaskLoss loss(const Batch& batch, const Context&) const override {
+    TaskLoss loss;
+    loss.targets = batch.tokens.dim(0);
+    loss.sum = Var(Array::scalar(static_cast<real>(loss.targets)));
+    loss.probabilities = Array(Shape{loss.targets, example_.labels});
+    for (int64_t row = 0; row < loss.targets; ++row)
+      std::copy_n(example_.probabilities[static_cast<size_t>(batch.examples[row])].begin(), example_.labels,
+                  loss.probabilities.mutable_data() + row * example_.labels);
+    return loss;
+  }
+  int64_t label_columns() const override { return example_.labels; }
+
+ private:
+  const Example& example_;
+};
+
+class ExampleBatches final : public BatchSource {
+ public:
+  explicit ExampleBatches(const Example& example) : example_(example) {
+    drawn_.rows = 6;
+    drawn_.count = 10;
+  }
+  int64_t examples_per_epoch() const override { return drawn_.examples_per_epoch(); }
+  int64_t batches_per_epoch(int64_t epoch) const override { return drawn_.batches_per_epoch(epoch); }
+  Batch batch(int64_t epoch, int64_t index) const override {
+    Batch batch = drawn_.batch(epoch, index);
+    batch.labels = Ids(Shape{drawn_.rows, example_.labels});
+    for (int64_t row = 0; row < drawn_.rows; ++row)
+      std::copy_n(example_.truth[static_cast<size_t>(batch.examples[row])].begin(), example_.labels,
+                  batch.labels.mutable_data() + row * example_.labels);
+    return batch;
+  }
+
+ private:
+  const Example& example_;
+  testing::DrawnBatches drawn_;
+};
+
+TEST_CASE("label report: every rank gets the decisions of all") {
+  const Example example;
+  const std::string whole = example.report(0, example.truth.size()).bytes();
+  for (const int count : {1, 2, 3})
+    testing::run_ranks(count, [&](Communicator& ranks) {
+      LabelReport report(example.labels);
+      const auto total = evaluate(ExampleTask(example), ExampleBatches(example), 0, {}, &ranks, &report);
+      const bool right = total && total->targets == 60 && report.bytes() == whole;
+      if (!right) throw std::runtime_error("rank " + std::to_string(ranks.rank()) + " of " + std::to_string(count));
+    });
 }
 
 TEST_CASE("label report: of equally good thresholds the nearest to 0.5") {

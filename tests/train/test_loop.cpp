@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <nlohmann/json.hpp>
 
@@ -13,8 +14,6 @@
 #include "core/machine/pool.hpp"
 #include "train/loop/evaluate.hpp"
 #include "train/loop/micro_batches.hpp"
-#include "train/loop/pace.hpp"
-#include "train/records/reporter.hpp"
 #include "train/runs/checkpoint.hpp"
 #include "train/support.hpp"
 
@@ -68,6 +67,7 @@ TEST_CASE("training learns, and says why it ended") {
   CHECK(evaluate(setup.task, setup.held_out)->loss() < 0.1 * before);
   CHECK(contains(read_text(folder / "run/train.log"), "finished at step 200: all 200 steps are done"));
   CHECK(contains(read_text(folder / "run/train.log"), "new best"));
+  CHECK(contains(read_text(folder / "run/train.log"), "schedule: cosine from learning rate 0.05\n"));
   CHECK(contains(read_text(folder / "run/train.log"), "schedule: end reached"));
 }
 
@@ -109,22 +109,6 @@ TEST_CASE("rows are split evenly and completely") {
   }
 }
 
-TEST_CASE("evaluation does not depend on its batches") {
-  ParamStore params;
-  const LookupTask task(params, 11, false);
-  DrawnBatches small, large;
-  small.rows = 3;
-  small.count = 8;
-  large.rows = 12;
-  large.count = 2;
-  const auto a = evaluate(task, small), b = evaluate(task, large), c = evaluate(task, large, 10);
-  CHECK(a->targets == b->targets);
-  CHECK(a->correct == b->correct);
-  CHECK(a->loss() == doctest::Approx(b->loss()).epsilon(1e-6));
-  CHECK(c->loss() == doctest::Approx(b->loss()).epsilon(1e-6));
-  CHECK_FALSE(evaluate(task, small, 0, [] { return true; }));
-}
-
 TEST_CASE("early stopping counts evaluations without a new best") {
   const TemporaryFolder folder;
   Setup setup(folder / "run");
@@ -147,6 +131,24 @@ TEST_CASE("early stopping counts evaluations without a new best") {
   CHECK(contains(read_text(folder / "run/train.log"), "nothing to do: this run is finished at step 4"));
   config.patience = 5;
   CHECK(train(setup.inputs, config).state.step == 6);
+}
+
+TEST_CASE("early stopping counts from the last new best") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  setup.task.dropout = false;
+  std::atomic<int64_t> batches{0};  // two of an evaluation
+  setup.task.damage = [&](const Context& context) {
+    const int64_t evaluation = context.training ? 0 : batches++ / 2;
+    return evaluation == 0 ? 1 : evaluation == 2 ? 1e-3 : 1e3;
+  };
+  TrainConfig config = quiet_config();
+  config.steps = 1000;
+  config.valid_every = 1;
+  config.patience = 3;
+  const TrainResult result = train(setup.inputs, config);
+  CHECK(result.state.best_step == 3);
+  CHECK(result.state.step == 6);
 }
 
 TEST_CASE("the best checkpoint is that of the best loss or of the best accuracy, as asked") {
@@ -313,44 +315,6 @@ TEST_CASE("a time limit ends the run") {
   CHECK(train(setup.inputs, config).state.step == result.state.step);
 }
 
-TEST_CASE("the time left and the share done follow the limit that comes first") {
-  Pace pace({100, 0, 0, 60});
-  CHECK(pace.time_left(0, 20) == 40);
-  pace.step_took(1, 1);
-  CHECK(pace.time_left(40, 20) == 40);
-  CHECK(pace.time_left(90, 20) == 10);
-  CHECK(pace.share_done(90, 20) == 0.9);
-  CHECK(pace.share_done(10, 30) == 0.5);
-  CHECK(pace.share_done(100, 90) == 1);
-  CHECK(Pace({}).share_done(3, 9) == 0);
-}
-
-TEST_CASE("a pause of the process is forgotten after 400 steps") {
-  Pace pace({1000, 0, 0});
-  pace.step_took(3600, 1);  // stopped by Ctrl-Z
-  for (int i = 0; i < 400; ++i) pace.step_took(1, 1);
-  CHECK(pace.time_left(500, 0) < 500 * 8);
-  for (int i = 0; i < 1000; ++i) pace.step_took(1, 1);
-  CHECK(pace.time_left(500, 0) < 505);
-}
-
-TEST_CASE("the time left counts evaluations and checkpoints") {
-  Pace pace({100, 10, 50});
-  CHECK(pace.time_left(0, 0) < 0);
-  pace.step_took(2, 30);
-  pace.step_took(4, 30);
-  CHECK(pace.tokens_per_second() == 10);
-  CHECK(pace.time_left(40, 0) == 60 * 3);
-  pace.evaluation_took(7);
-  pace.save_took(11);
-  CHECK(pace.time_left(40, 0) == 60 * 3 + 6 * 7 + 2 * 11);
-  CHECK(Pace({}).time_left(3, 0) < 0);
-  CHECK(pace.share_done(25, 0) == 0.25);
-  CHECK(short_time(130) == "2m10s");
-  CHECK(short_time(11041) == "3h04m");
-  CHECK(short_count(12345) == "12.3k");
-}
-
 TEST_CASE("a run folder belongs to one process") {
   const TemporaryFolder folder;
   Setup setup(folder / "run");
@@ -378,18 +342,39 @@ TEST_CASE("no data, or no validation data for early stopping, is refused") {
   CHECK(contains(message_of([&] { train(setup.inputs, config); }), "train.patience"));
 }
 
+TEST_CASE("weights that are solved for: one step that is all epochs") {
+  for (const int64_t epochs : {0, 1, 3}) {
+    INFO(epochs, " epochs");
+    const TemporaryFolder folder;
+    Setup setup(folder / "run");
+    setup.inputs.valid = nullptr;
+    setup.inputs.solve = [] { return Solved{30, {}, {"linear: solved"}}; };
+    TrainConfig config = quiet_config();
+    config.epochs = epochs;
+    config.schedule.shape = ScheduleShape::constant;
+    if (epochs == 0) config.max_minutes = 1;
+    const TrainResult result = train(setup.inputs, config);
+    CHECK(result.state.epoch == std::max<int64_t>(epochs, 1));
+    CHECK(result.state.tokens == 30);
+    CHECK(contains(read_text(folder / "run/train.log"), "linear: solved"));
+  }
+}
+
 TEST_CASE("after the first steps and the first evaluation the pool misses nothing, in later evaluations neither") {
   set_threads(1);  // how many blocks of a size two lanes hold at a time depends on when they meet
   const TemporaryFolder folder;
   Setup setup(folder / "run");
   TrainConfig config = quiet_config();
-  config.steps = 30;
+  config.steps = 410;
   config.valid_every = 10;
+  config.save_every = 0;
   std::vector<uint64_t> misses;
   setup.task.before_loss = [&](const Context& context) {
     if (context.training) misses.push_back(pool::stats().misses);
   };
   train(setup.inputs, config);
   set_threads(0);
-  CHECK(misses.back() == misses.at(10));  // two more evaluations and twenty steps
+  // A miss per evaluation would be 39 more. Batches that are prepared in advance may take some, if that thread was late
+  // at first.
+  CHECK(misses.back() < misses.at(10) + 39);
 }

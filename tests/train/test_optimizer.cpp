@@ -103,6 +103,13 @@ TEST_CASE("Lion follows its equations") {
     s.w -= lr * ((direction > 0) - (direction < 0) + decay * s.w);
     s.m = 0.99 * s.m + 0.01 * g;
   });
+  // Without a gradient nothing moves.
+  ParamStore store;
+  store.add("w", Array(Shape{3}, real{2}), {false});
+  store.finalize();
+  Optimizer optimizer(LionConfig{}, store);
+  optimizer.step(store, 1, 0.01);
+  CHECK(store.find("w").var.value().to_vector() == std::vector<real>{2, 2, 2});
 }
 
 namespace {

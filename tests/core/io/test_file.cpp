@@ -114,6 +114,21 @@ TEST_CASE("a failed replacement leaves nothing behind, a killed one is cleared a
   CHECK(names() == std::vector<std::string>{"7.tmp", "mine.tmp", "notes"});
 }
 
+TEST_CASE("a mapped file, empty or not, keeps no descriptor") {
+  const FileFolder folder;
+  const auto open_descriptors = [] {
+    const std::filesystem::directory_iterator descriptors("/proc/self/fd");
+    return std::distance(begin(descriptors), end(descriptors));
+  };
+  for (const char* const text : {"", "text"}) {
+    write_file(folder / "text", text);
+    const auto before = open_descriptors();
+    const MappedFile file(folder / "text");
+    CHECK(file.size() == std::string(text).size());
+    CHECK(open_descriptors() == before);
+  }
+}
+
 TEST_CASE("a mapped file that another process shortens ends the process with its name, not by SIGBUS") {
   const FileFolder folder;
   const std::string path = folder / "text";

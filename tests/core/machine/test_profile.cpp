@@ -129,6 +129,12 @@ TEST_CASE("traffic is that of operands, results and gradients, or what an op dec
     INFO(std::get<0>(row));
     CHECK(row_of(profile, name, pass).bytes == numbers * number);
   }
+  {
+    const ProfiledStep step(&profile);  // without a span of its own
+    make_var("bare", x.value().clone(), {x}, [](const Array& dy, const Needs&) -> Grads { return {dy}; });
+  }
+  CHECK(row_of(profile, "bare", Pass::forward).calls == 1);
+  CHECK(row_of(profile, "bare", Pass::forward).bytes == 2 * n * number);
   // The one result of two adds is a number; y is added to itself, and its two gradients are added up.
   CHECK(row_of(profile, "add", Pass::forward).bytes == (3 * n + 3) * number);
   CHECK(row_of(profile, "add", Pass::backward).bytes == 0);

@@ -43,6 +43,11 @@ TEST_CASE("embedding_bag equals rows taken one by one and summed") {
   }
 }
 
+TEST_CASE("embedding_bag of a table without columns") {
+  const Bags bags = some_bags(3, 2);
+  CHECK(embedding_bag(Var(Array(Shape{2, 0})), bags).shape() == Shape{3, 0});
+}
+
 TEST_CASE("the gradient of embedding_bag is that of the rows it reads: no memory depends on the size of the table") {
   const int64_t rows = 1000, width = 6;
   const real unread = std::numeric_limits<real>::quiet_NaN();

@@ -193,6 +193,17 @@ TEST_CASE("softmax at its limits") {
   CHECK_THROWS_AS(softmax(v, Array(Shape{2, 4, 3})), std::invalid_argument);
 }
 
+TEST_CASE("a piece of split that is not used has the gradient 0, whatever was in the memory before") {
+  const Var x = Var::leaf(random_array({16, 96}));
+  {
+    std::vector<Array> blocks;  // the pool hands them out again
+    for (int i = 0; i < 8; ++i) blocks.emplace_back(x.shape(), std::numeric_limits<real>::quiet_NaN());
+  }
+  TapeScope scope;
+  scope.backward(sum(split(x, 1, {32, 64})[1]));
+  for (int64_t i = 0; i < x.value().size(); ++i) REQUIRE(x.grad()[i] == (i % 96 < 32 ? 0 : 1));
+}
+
 TEST_CASE("ops on shapes move elements to their places") {
   Array x(Shape{2, 3, 4});
   for (int64_t i = 0; i < 24; ++i) x.mutable_data()[i] = static_cast<real>(i);

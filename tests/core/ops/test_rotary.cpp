@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "core/ops/index.hpp"
 #include "core/ops/math.hpp"
 #include "core/ops/rotary.hpp"
@@ -81,6 +83,14 @@ TEST_CASE("rotary leaves position 0 and the features beyond dims alone") {
   CHECK(y[6] != x[6]);
   CHECK(y[10] == x[10]);
   CHECK(y[11] == x[11]);
+}
+
+TEST_CASE("rotary, if nothing else is asked for, turns neighbouring features by p * 10000^(-2i/n)") {
+  const Array x(Shape{1, 2, 4}, std::vector<real>{1, 0, 1, 0, 1, 0, 1, 0});
+  const Array y = rotary(Var(x), consecutive(1, 2)).value();
+  const double expected[] = {std::cos(1), std::sin(1), std::cos(0.01), std::sin(0.01)};
+  for (int64_t i = 0; i < 4; ++i)
+    CHECK(static_cast<double>(y[4 + i]) == doctest::Approx(expected[i]).scale(0).epsilon(1e-6));
 }
 
 TEST_CASE("rotary of the first heads leaves the others alone") {

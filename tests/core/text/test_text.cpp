@@ -68,6 +68,8 @@ TEST_CASE("the nearest word") {
                                              {"witdh", "width"},
                                              {"Width", "width"},
                                              {"warmup", "warmup_steps"},
+                                             {"war", "warmup_steps"},
+                                             {"wa", ""},
                                              {"step", "steps"},
                                              {"l", "lr"},
                                              {"rl", "lr"},

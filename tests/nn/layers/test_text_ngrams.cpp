@@ -113,6 +113,7 @@ TEST_CASE("n-grams of a text: fewer bits join neighbouring buckets") {
     CHECK(same(direct.words, joined.words));
     CHECK(same(direct.characters, joined.characters));
   }
+  for (const int bits : {0, 25}) CHECK_THROWS_AS(count_ngrams(text, all_orders, bits), std::invalid_argument);
 }
 
 TEST_CASE("n-grams of a text: the weight of a count, and the bits of a number of buckets") {

@@ -242,6 +242,25 @@ TEST_CASE("linear classifiers: what they learn, and that their cross-validation 
   }
 }
 
+TEST_CASE("linear classifiers: the factor of the logits gives the lowest cross entropy") {
+  // Two texts, each with the wrong label in one of so many cases: no probabilities are better than these shares. Every
+  // fold has the same texts.
+  for (const int one_in : {5, 8, 10, 15}) {
+    INFO("one in ", one_in);
+    std::vector<Text> texts;
+    for (int i = 0; i < 20 * one_in; ++i) {
+      const int text = i / 5 % 2;
+      const bool wrong = i / 10 % one_in == 0;
+      texts.push_back({text == 0 ? "goal" : "bank", wrong ? 1 - text : text});
+    }
+    const ExampleSet examples = examples_of(texts);
+    const Solution solution({OrderedBatches(examples, {7, 0}), as_text, config_of(), 2}, 1);
+    REQUIRE(solution.fit);
+    const double p = 1.0 / one_in, entropy = -p * std::log(p) - (1 - p) * std::log(1 - p);
+    CHECK(solution.fit->held_out.loss() == doctest::Approx(entropy).epsilon(1e-4));
+  }
+}
+
 TEST_CASE("linear classifiers: the same bits on any number of threads, others with another seed") {
   const NgramRows rows = rows_of(sample_texts(300, 3), 3, config_of());
   const int before = threads();

@@ -1,0 +1,60 @@
+// Loss and accuracy over a split: what they do not depend on, and how many batches run at once.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "core/machine/parallel.hpp"
+#include "train/loop/evaluate.hpp"
+#include "train/support.hpp"
+
+using namespace capstan;
+using namespace capstan::testing;
+
+TEST_CASE("evaluation does not depend on its batches") {
+  ParamStore params;
+  const LookupTask task(params, 11, false);
+  DrawnBatches small, large;
+  small.rows = 3;
+  small.count = 8;
+  large.rows = 12;
+  large.count = 2;
+  const auto a = evaluate(task, small), b = evaluate(task, large), c = evaluate(task, large, 10);
+  CHECK(a->targets == b->targets);
+  CHECK(a->correct == b->correct);
+  CHECK(a->loss() == doctest::Approx(b->loss()).epsilon(1e-6));
+  CHECK(c->loss() == doctest::Approx(b->loss()).epsilon(1e-6));
+  CHECK_FALSE(evaluate(task, small, 0, [] { return true; }));
+}
+
+TEST_CASE("evaluation: batches at once have 131,072 tokens, and one batch more") {
+  struct OneByOne final : BatchSource {
+    int64_t examples_per_epoch() const override { return 3; }
+    int64_t batches_per_epoch(int64_t) const override { return 3; }
+    Batch batch(int64_t, int64_t index) const override {
+      const Shape shape{1, index == 1 ? int64_t{1} << 17 : 1};
+      return {Ids(shape, 0), Ids(shape, 1), Ids(shape, 0), Ids({1}, static_cast<int32_t>(index))};
+    }
+  };
+  struct LateTask final : Task {
+    mutable std::atomic<bool> large_done{false}, last_was_early{false};
+    TaskLoss loss(const Batch& batch, const Context&) const override {
+      if (batch.examples[0] == 1) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        large_done = true;
+      } else if (batch.examples[0] == 2) {
+        last_was_early = !large_done;
+      }
+      TaskLoss loss;
+      loss.sum = Var(Array::scalar(1));
+      loss.targets = 1;
+      return loss;
+    }
+  };
+  set_threads(3);
+  const LateTask task;
+  CHECK(evaluate(task, OneByOne())->targets == 3);
+  set_threads(0);
+  CHECK_FALSE(task.last_was_early);
+}
