@@ -31,6 +31,13 @@ TEST_CASE("a summary counts what was made") {
   CHECK(part(summary, "output").flops == 2.0 * vocabulary * width);
   CHECK(part(summary, "blocks.0").state_bytes == 3 * width * static_cast<int64_t>(sizeof(real)));
   CHECK(summary.training_flops() == 3 * summary.flops());
+  ModelSummary twice = summary;  // embedding and head are not recomputed
+  twice.recompute = true;
+  double blocks = 0;
+  for (const LayerSummary& layer : summary.layers)
+    if (layer.name.rfind("blocks.", 0) == 0) blocks += layer.flops;
+  CHECK(blocks > 0);
+  CHECK(twice.training_flops() == doctest::Approx(3 * summary.flops() + blocks));
   CHECK(summary.decode_flops() == summary.flops());  // aft-simple mixes in O(D)
   const std::string text = to_text(summary);
   CHECK(text.find("aft-simple") != std::string::npos);

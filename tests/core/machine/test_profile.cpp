@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/machine/parallel.hpp"
+#include "core/ops/bag.hpp"
 #include "core/ops/linear.hpp"
 #include "core/ops/ops.hpp"
 #include "core/products/gemm.hpp"
@@ -133,6 +134,14 @@ TEST_CASE("traffic is that of operands, results and gradients, or what an op dec
     const ProfiledStep step(&profile);  // without a span of its own
     make_var("bare", x.value().clone(), {x}, [](const Array& dy, const Needs&) -> Grads { return {dy}; });
   }
+  {
+    const ProfiledStep step(&profile);
+    Bags bags;
+    bags.ids = {1, 2, 2};
+    for (int bag = 0; bag < 2; ++bag) bags.close(1);  // the second is empty
+    embedding_bag(table, std::move(bags));
+  }
+  CHECK(row_of(profile, "embedding_bag", Pass::forward).bytes == (3 * 4 + 2 * 4) * number);
   CHECK(row_of(profile, "bare", Pass::forward).calls == 1);
   CHECK(row_of(profile, "bare", Pass::forward).bytes == 2 * n * number);
   // The one result of two adds is a number; y is added to itself, and its two gradients are added up.
