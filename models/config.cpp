@@ -22,6 +22,15 @@ class ProblemsOfPart final : public Problems {
 
 }  // namespace
 
+std::vector<std::string> open_keys(const ModelConfig& config) {
+  std::vector<std::string> keys;
+  if (config.width == 0) keys.push_back("width");
+  if (!config.dropout) keys.push_back("dropout");
+  if (!config.ngram_embedding.orders.empty() && config.ngram_embedding.buckets == 0)
+    keys.push_back("ngram_embedding.buckets");
+  return keys;
+}
+
 void validate(const ModelConfig& config, Problems& problems) {
   if (config.layers.empty()) problems.add("layers", "a model needs at least one layer");
   for (size_t i = 0; i < config.layers.size(); ++i) {

@@ -30,7 +30,7 @@ struct ModelConfig {
   std::vector<LayerConfig> layers;
   Positions positions = Positions::none;
   NgramEmbeddingConfig ngram_embedding;
-  double dropout = 0;
+  std::optional<double> dropout = 0;
   NormConfig final_norm;
   bool norm_after_post = false;
   bool embedding_norm = false;
@@ -41,7 +41,9 @@ struct ModelConfig {
 
 template <class Fields>
 void describe_model(Fields& f, ModelConfig& c) {
-  f("width", c.width, between(1, 65536), "number of features per token between the blocks (D)");
+  f("width", c.width, between(0, 65536),
+    "number of features per token between the blocks (D); 0 = chosen for train.minutes and the amount of text, when a "
+    "language model's training begins");
   f("max_length", c.max_length, between(1, 16777216),
     "largest number of tokens in a document; also the size of position tables");
   f("layers", c.layers, any(), "the blocks, from first to last; [] only for a text-classifier with `linear`");
@@ -53,7 +55,8 @@ void describe_model(Fields& f, ModelConfig& c) {
     "hashed n-grams that end at a token, added to its embedding: a cheap way to learn which tokens often occur "
     "together");
   f("dropout", c.dropout, between_below(0, 1),
-    "share of elements that are set to zero in training, after the embedding and in every residual branch");
+    "share of elements that are set to zero in training, after the embedding and in every residual branch; null = "
+    "chosen together with the width, the larger the more often the text is read");
   f("final_norm", c.final_norm, any(), "normalisation after the last block (left out if that block is post-norm)");
   f("norm_after_post", c.norm_after_post, any(),
     "use final_norm after a last block that is post-norm, too, as torch.nn.TransformerEncoder with a norm does");
@@ -67,6 +70,9 @@ void describe_model(Fields& f, ModelConfig& c) {
   f("recompute", c.recompute, any(),
     "save memory by keeping only the input of each block and computing the block again in the backward pass");
 }
+
+/// The keys whose values are left to train.minutes: "width", "dropout", "ngram_embedding.buckets".
+std::vector<std::string> open_keys(const ModelConfig& config);
 
 /// Rules that join several fields: heads that do not divide the width, ...
 void validate(const ModelConfig& config, Problems& problems);

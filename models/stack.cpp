@@ -30,6 +30,8 @@ namespace {
 /// The configuration, after checking it.
 const ModelConfig& checked(const ModelConfig& config, const StackShape& shape) {
   check_config(config);
+  if (const std::vector<std::string> open = open_keys(config); !open.empty())
+    throw ConfigError(fmt::format("model.{}: is left open; only capstan train chooses it, for train.minutes", open.front()));
   check(config.width > 0 && config.max_length > 0 && shape.vocabulary > 0,
         "model: width {}, max_length {} and vocabulary {} must be positive", config.width, config.max_length,
         shape.vocabulary);
@@ -46,7 +48,7 @@ Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& sh
     : config_(checked(config, shape)),
       shape_(shape),
       embed_(model_scope(outer, config) / "embed", {shape.vocabulary, config.width}),
-      dropout_(outer / "embed_dropout", config.dropout) {
+      dropout_(outer / "embed_dropout", config.dropout.value()) {
   const Scope scope = model_scope(outer, config);
   const int64_t longest = config.max_length + shape.extra_length;
   // Without init_stddev: how fast the table learns depends on the weights that follow it.
@@ -68,7 +70,7 @@ Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& sh
     Scope place = scope / "blocks" / static_cast<int64_t>(blocks_.size());
     if (config.share_layers && !blocks_.empty()) place = place.sharing(scope / "blocks" / 0);
     blocks_.emplace_back(place, MixerShape{config.width, longest, shape.causal, gain, shape.prefix}, layer,
-                         config.dropout);
+                         config.dropout.value());
   }
   if (layers.back().norm_placement == NormPlacement::pre || config.norm_after_post)
     final_norm_ = std::make_unique<Norm>(scope / "final_norm", config.final_norm, config.width);

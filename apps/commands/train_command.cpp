@@ -13,6 +13,7 @@ namespace {
 
 struct TrainOptions {
   ConfigOptions config;
+  double minutes = 0;
   TrainRunOptions run;
 };
 
@@ -22,6 +23,10 @@ void add_train_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const command = cli.add_subcommand("train", "Train a model, or resume a run that was stopped");
   const auto options = std::make_shared<TrainOptions>();
   add_config_options(*command, options->config)->required();
+  command
+      ->add_option("--minutes", options->minutes,
+                   "time for the training: short for --set train.minutes=MINUTES, which chooses the number of steps")
+      ->check(number_check(greater(0)));
   command
       ->add_option("--resume-from", options->run.resume_from,
                    "checkpoint folder to continue from, instead of the last one")
@@ -44,9 +49,11 @@ void add_train_command(CommandParser& cli, const Choose& choose) {
   command->footer(
       "A run writes its files to <folder>/<name>: config.yaml, metrics.jsonl, train.log, checkpoints/.\n"
       "With several processes, which get the same results as one: mpirun -n 4 capstan train ... (Slurm: srun)\n"
-      "For example:  capstan train --config configs/quickstart-lm.yaml --set name=mine train.steps=500");
+      "For example:  capstan train --config configs/quickstart-lm.yaml --set name=mine train.steps=500\n"
+      "              capstan train --config configs/lm.yaml --set data.train=[book.txt] --minutes 30");
   command->callback([options, choose] {
     choose([options] {
+      if (options->minutes > 0) options->config.overrides.push_back(fmt::format("train.minutes={:g}", options->minutes));
       return run_on_ranks(options->run.ranks, [&](Communicator& ranks) {
         const ConfigCheck check = [&](const RunConfig& config, Problems& problems) {
           options->run.force ? check_forced(config, problems) : check_trainable_on(ranks, config, problems);

@@ -10,6 +10,10 @@ namespace {
 bool is_language_model(const RunConfig& config) { return std::holds_alternative<LanguageModelConfig>(config.model); }
 bool is_text_classifier(const RunConfig& config) { return std::holds_alternative<TextClassifierConfig>(config.model); }
 
+const ModelConfig& model_of(const RunConfig& config) {
+  return std::visit([](const auto& model) -> const ModelConfig& { return model; }, config.model);
+}
+
 /// What has no meaning for weights that are solved for in one go.
 void check_linear(const RunConfig& config, Problems& problems) {
   const auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
@@ -19,6 +23,18 @@ void check_linear(const RunConfig& config, Problems& problems) {
   if (facts_of(config.data).multi_label())
     problems.add("model.linear", "predicts one class per text: with data.multi_label, use a recipe with blocks");
   if (!config.train.freeze.empty()) problems.add("train.freeze", "nothing of a linear classifier is trained in steps");
+  if (config.train.minutes > 0) problems.add("train.minutes", "a linear classifier is solved for, in no number of steps");
+}
+
+/// Sizes that are left open are for a plan to choose.
+void check_open(const RunConfig& config, Problems& problems) {
+  const std::vector<std::string> open = open_keys(model_of(config));
+  const bool planned = config.train.minutes > 0 && config.train.steps == 0;
+  for (const std::string& key : open)
+    if (is_text_classifier(config))
+      problems.add("model." + key, "only that of a language model can be left open");
+    else if (!planned)
+      problems.add("model." + key, "is left open, which is for train.minutes to choose: set it, without train.steps");
 }
 
 /// Why a name does not lead to a folder below that of all runs; empty if it does.
@@ -35,10 +51,6 @@ std::string name_problem(const std::string& name) {
     at = end + 1;
   }
   return "";
-}
-
-const ModelConfig& model_of(const RunConfig& config) {
-  return std::visit([](const auto& model) -> const ModelConfig& { return model; }, config.model);
 }
 
 }  // namespace
@@ -58,6 +70,7 @@ void validate(const RunConfig& config, Problems& problems) {
   if (const std::string problem = name_problem(config.name); !config.name.empty() && !problem.empty())
     problems.add("name", problem);
   check_linear(config, problems);
+  check_open(config, problems);
   const SourceFacts data = facts_of(config.data);
   if (!data.has_labels && is_text_classifier(config))
     problems.add("data.type", fmt::format("{} has no labels: a text-classifier needs data of type {}",

@@ -12,6 +12,7 @@
 #include "apps/runs/run_memory.hpp"
 #include "apps/runs/run_model.hpp"
 #include "apps/runs/warm_start.hpp"
+#include "apps/training/plan.hpp"
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/machine/parallel.hpp"
@@ -19,6 +20,7 @@
 #include "core/products/machine_rates.hpp"
 #include "data/files/file_list.hpp"
 #include "train/linear/fit_linear.hpp"
+#include "train/loop/pace.hpp"
 #include "train/loop/signals.hpp"
 #include "train/loop/trainer.hpp"
 #include "train/records/profile_table.hpp"
@@ -61,6 +63,26 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
   return memory_problem(config, data, memory_limit(), ranks.size(), ranks.sharing_memory());
 }
 
+/// The configuration with what train.minutes leaves open: as this run was begun, or chosen now. `since`: when the command
+/// began. The lines of the report are added to `lines`.
+RunConfig planned(const RunConfig& config, const DataSource& data, const TrainRunOptions& options, Communicator& ranks,
+                  const Stopwatch& since, std::vector<std::string>& lines) {
+  const std::filesystem::path saved = std::filesystem::path(config.folder) / config.name / "config.yaml";
+  RunConfig known = std::filesystem::exists(saved)
+                        ? with_plan_of(load_config<RunConfig>({saved.string()}), config)
+                        : config;
+  if (!has_plan_to_make(known)) return known;
+  if (ranks.size() > 1)
+    throw ConfigError("train.minutes: one process plans a run; with several, give train.steps and the sizes of the model");
+  const Fits fits = [&](const RunConfig& sized) {
+    return options.force || !memory_problem(sized, extent_of(sized, data), ranks);
+  };
+  const auto pilot = [&](const RunConfig& sized) { return time_pilot(sized, data); };
+  RunPlan made = plan(known, data, 60 * known.train.minutes - since.seconds(), pilot, fits);
+  lines = std::move(made.report);
+  return made.config;
+}
+
 }  // namespace
 
 void check_data_files(const RunConfig& config, Problems& problems) {
@@ -83,11 +105,13 @@ void check_trainable(const RunConfig& config, Problems& problems) {
 
 void check_trainable_on(const Communicator& ranks, const RunConfig& config, Problems& problems) {
   check_forced(config, problems);
+  if (has_plan_to_make(config)) return;  // the plan sees to the memory
   if (const auto memory = memory_problem(config, least_extent(config), ranks))
     problems.add(memory->key, memory->message);
 }
 
 int train_run(const RunConfig& given, const TrainRunOptions& options, Communicator& ranks) {
+  const Stopwatch since;
   RunConfig config = given;
   if (is_linear(config) && ranks.size() > 1)
     throw ConfigError("model.linear: such a classifier is solved for by one process; start one rank");
@@ -96,6 +120,11 @@ int train_run(const RunConfig& given, const TrainRunOptions& options, Communicat
   const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
   const std::unique_ptr<DataSource> source = open_data_in_turn(ranks, config);
   const DataSource& data = *source;
+  std::vector<std::string> plan_report;
+  if (has_plan_to_make(config)) {
+    reserve_product_memory();
+    config = planned(config, data, options, ranks, since, plan_report);
+  }
   if (!options.force)
     if (const auto memory = memory_problem(config, extent_of(config, data), ranks))
       throw ConfigError(memory->key + ": " + memory->message);
@@ -120,6 +149,7 @@ int train_run(const RunConfig& given, const TrainRunOptions& options, Communicat
   require_same_data(ranks, inputs.identity);
   inputs.ranks = &ranks;
   inputs.preamble = preamble(config, data, model);
+  inputs.preamble.insert(inputs.preamble.end(), plan_report.begin(), plan_report.end());
   if (!options.quiet) inputs.warnings = warnings(config, data);
   // What an earlier version saved lacks the keys that were added since: they have their defaults.
   inputs.renewed = [&](const std::string& name, const std::string& saved) {
@@ -153,7 +183,7 @@ bool is_finished(const RunConfig& config) {
   const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
   try {
     const auto saved = load_config<RunConfig>({(folder / "config.yaml").string()});
-    if (!diff_configs(saved, with_choices_of(saved, config)).empty()) return false;
+    if (!diff_configs(saved, with_choices_of(saved, with_plan_of(saved, config))).empty()) return false;
     const auto last = Checkpoints(folder / "checkpoints").last();
     if (!last) return false;
     const RunState state = read_state(*last);

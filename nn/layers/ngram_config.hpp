@@ -18,8 +18,6 @@ struct NgramTableConfig {
 
 template <class Fields>
 void describe_ngram_table(Fields& f, NgramTableConfig& c) {
-  f("buckets", c.buckets, between(1, 2147483647),
-    "number of rows in the table of n-grams; each n-gram is hashed to one of them");
   f("width", c.width, between(1, 65536), "number of elements per row");
   f("scale", c.scale, greater(0),
     "factor applied to the sum of the rows, after division by the square root of their number; the larger it is, the "
@@ -43,6 +41,8 @@ void describe(Fields& f, NgramConfig& c) {
   f("orders", c.orders, any(),
     "lengths of the n-grams, such as [1, 2] for single tokens and pairs; their embeddings are summed over the text and "
     "added to the logits; [] = no n-grams");
+  f("buckets", c.buckets, between(1, 2147483647),
+    "number of rows in the table of n-grams; each n-gram is hashed to one of them");
   describe_ngram_table(f, c);
 }
 
@@ -56,6 +56,8 @@ void describe(Fields& f, NgramEmbeddingConfig& c) {
   f("orders", c.orders, any(),
     "lengths of the n-grams, such as [2, 3, 4, 5, 6] for bytes; the embeddings of the n-grams that end at a token are "
     "added to the token's own; [] = no n-grams");
+  f("buckets", c.buckets, between(0, 2147483647),
+    "number of rows in the table of n-grams; each n-gram is hashed to one of them; 0 = chosen together with the width");
   describe_ngram_table(f, c);
   f("fresh_each_epoch", c.fresh_each_epoch, any(),
     "empty the table at the end of every epoch, so that n-grams memorised in one epoch have no effect in "

@@ -29,12 +29,13 @@ void check_init(const TrainConfig& config, Problems& problems) {
 }  // namespace
 
 void validate(const TrainConfig& config, Problems& problems) {
-  if (config.steps == 0 && config.epochs == 0 && config.max_minutes == 0 && config.patience == 0)
-    problems.add("", "training would never end: set train.steps, train.epochs, train.max_minutes or train.patience");
+  if (config.steps == 0 && config.epochs == 0 && config.minutes == 0 && config.max_minutes == 0 && config.patience == 0)
+    problems.add(
+        "", "training would never end: set train.steps, train.epochs, train.minutes, train.max_minutes or train.patience");
   if (config.patience > 0 && config.valid_every == 0)
     problems.add("patience", "needs evaluations: set train.valid_every");
   check_init(config, problems);
-  const std::string schedule = schedule_problem(config.schedule, config.steps + config.epochs > 0);
+  const std::string schedule = schedule_problem(config.schedule, config.steps + config.epochs > 0 || config.minutes > 0);
   if (!schedule.empty()) problems.add("schedule", schedule);
 }
 
@@ -51,6 +52,8 @@ std::string precision_obstacle(const TrainConfig& config) {
 void check_config(const TrainConfig& config) {
   ProblemText problems("train");
   validate(config, problems);
+  if (config.minutes > 0 && config.steps == 0)
+    problems.add("minutes", "the number of steps has not been chosen yet: set train.steps");
   if (const std::string obstacle = precision_obstacle(config); !obstacle.empty()) problems.add("precision", obstacle);
   if (!problems.text().empty()) throw ConfigError(problems.text());
 }

@@ -46,7 +46,7 @@ void describe(Fields& f, RateRule& c) {
 
 struct TrainConfig {
   int64_t steps = 0, epochs = 0;
-  double max_minutes = 0;
+  double minutes = 0, max_minutes = 0;
   int64_t batch_size = 32, batch_tokens = 0, lanes = 0, micro_batch_tokens = 0, accumulate = 1;
   std::string init_from;
   TextMap init_map;
@@ -89,6 +89,9 @@ template <class Fields>
 void describe(Fields& f, TrainConfig& c) {
   f("steps", c.steps, count_from(0), "training ends after this many updates of the weights; 0 = no limit");
   f("epochs", c.epochs, count_from(0), "training ends after this many passes over the training data; 0 = no limit");
+  f("minutes", c.minutes, between(0, 1e6),
+    "the time that training may take: with steps: 0, their number is chosen when the run begins, from a few steps on "
+    "trial, and stands in its config.yaml; sizes of the model that are left open are chosen with it; 0 = not used");
   f("max_minutes", c.max_minutes, between(0, 1e9),
     "training ends after this many minutes, summed over all sessions; 0 = no limit");
   f("batch_size", c.batch_size, size_from(1), "number of examples per batch (for language models: windows of text)");

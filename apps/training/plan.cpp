@@ -1,0 +1,208 @@
+#include "apps/training/plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <stdexcept>
+
+#include "apps/runs/run_model.hpp"
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+/// Tokens read in training for each parameter that a token is multiplied by. The recipes for enwiki_xml and for
+/// tinyshakespeare, whose sizes were tried by hand, have 3.2 and 2.4; without n-grams Hoffmann et al. 2022 have 20.
+constexpr double tokens_per_parameter = 3;
+constexpr double most_passes = 10, most_parameters_per_token = 4;
+constexpr int64_t width_step = 32, least_width = 64, most_width = 2048, first_width = 192;
+constexpr int64_t least_buckets = 1 << 14, most_buckets = 1 << 21;
+constexpr double buckets_per_token = 0.4;
+
+ModelConfig& model_of(RunConfig& config) {
+  return std::visit([](auto& model) -> ModelConfig& { return model; }, config.model);
+}
+const ModelConfig& model_of(const RunConfig& config) {
+  return std::visit([](const auto& model) -> const ModelConfig& { return model; }, config.model);
+}
+
+bool has_fresh_tables(const RunConfig& config) {
+  const NgramEmbeddingConfig& ngrams = model_of(config).ngram_embedding;
+  return !ngrams.orders.empty() && ngrams.fresh_each_epoch;
+}
+
+/// The power of two that is nearest to a share of the tokens of the text.
+int64_t buckets_for(double tokens) {
+  const double power = std::round(std::log2(std::max(tokens * buckets_per_token, 1.0)));
+  return std::clamp(static_cast<int64_t>(std::exp2(std::min(power, 40.0))), least_buckets, most_buckets);
+}
+
+/// None for one pass, 0.08 for three, 0.15 for eight.
+double dropout_for(double passes) {
+  return std::round(100 * std::clamp(0.05 * std::log2(std::max(passes, 1.0)), 0.0, 0.3)) / 100;
+}
+
+class Planner {
+ public:
+  Planner(const RunConfig& config, const DataSource& data, double seconds, const Pilot& pilot, const Fits& fits)
+      : open_(config), data_(data), seconds_(seconds), pilot_(pilot), fits_(fits) {
+    const BatchSource& training = data.training();
+    const int64_t batches = training.batches_per_epoch(0);
+    const BatchExtent batch = batches > 0 ? training.extent(0, 0) : BatchExtent{1, 1};
+    steps_per_epoch_ = std::max<int64_t>(1, (batches + config.train.accumulate - 1) / config.train.accumulate);
+    text_ = static_cast<double>(training.examples_per_epoch()) * static_cast<double>(batch.columns);
+    columns_ = batch.columns;
+  }
+
+  RunPlan make() {
+    const bool open_width = model_of(open_).width == 0;
+    RunConfig config = with_sizes(open_width ? first_width : model_of(open_).width, 1);
+    PilotTimes times = time(config);
+    // A wider model uses the machine better than the first one, so that the choice may change with the next trial.
+    for (int trial = 0; trial < 3 && open_width; ++trial) {
+      const int64_t width = choose_width(times, flops(config));
+      if (width == model_of(config).width) break;
+      config = with_sizes(width, 1);
+      times = time(config);
+    }
+    config.train.steps = steps(config, times);
+    const double passes = passes_of(config.train.steps);
+    config = with_sizes(model_of(config).width, passes, config.train.steps);
+    return {config, report(config, times, passes)};
+  }
+
+ private:
+  PilotTimes time(const RunConfig& config) {
+    const Stopwatch watch;
+    const PilotTimes times = pilot_(config);
+    seconds_ -= watch.seconds();
+    return times;
+  }
+
+  /// The configuration with what it leaves open, for so many passes over the text.
+  RunConfig with_sizes(int64_t width, double passes, int64_t steps = 1) const {
+    RunConfig config = open_;
+    config.train.steps = steps;
+    ModelConfig& model = model_of(config);
+    if (model.width == 0) model.width = width;
+    if (!model.dropout) model.dropout = dropout_for(passes);
+    if (model.ngram_embedding.buckets == 0) {
+      model.ngram_embedding.buckets = buckets_for(text_);
+      while (model.ngram_embedding.buckets > least_buckets && !fits_(config)) model.ngram_embedding.buckets /= 2;
+    }
+    return config;
+  }
+
+  /// Of training, per token.
+  double flops(const RunConfig& config) const {
+    const RunModel model(config, model_vocabulary(config, data_.tokenizer()), 1, ParamMemory::none);
+    return model.summary(columns_).training_flops();
+  }
+
+  double passes_of(int64_t steps) const { return static_cast<double>(steps) / static_cast<double>(steps_per_epoch_); }
+
+  /// Steps that fit into the time, of a length in seconds each.
+  int64_t steps_in_time(double step, double evaluation) const {
+    const double every = static_cast<double>(open_.train.valid_every);
+    const double each = step + (every > 0 ? evaluation / every : 0);
+    return static_cast<int64_t>(std::clamp((seconds_ - evaluation) / each, 1.0, 1e15));
+  }
+
+  /// Steps of a run that is as long as the time and the text allow.
+  int64_t steps(const RunConfig& config, const PilotTimes& times) const {
+    int64_t steps = steps_in_time(times.step, times.evaluation);
+    if (model_of(open_).width == 0)
+      steps = std::min(steps, static_cast<int64_t>(most_passes) * steps_per_epoch_);
+    return has_fresh_tables(config) ? filled(steps) : steps;
+  }
+
+  /// At most so many steps, so that the last epoch is the first one, or at least half of one.
+  int64_t filled(int64_t steps) const {
+    const int64_t rest = steps % steps_per_epoch_;
+    return steps > steps_per_epoch_ && 2 * rest <= steps_per_epoch_ ? steps - rest : steps;
+  }
+
+  /// The width whose training would be nearest to tokens_per_parameter, if operations take as long as they did in
+  /// a pilot whose model needed so many per token.
+  int64_t choose_width(const PilotTimes& times, double pilot_flops) const {
+    std::optional<int64_t> best;
+    double best_score = 0;
+    for (int64_t width = least_width; width <= most_width; width += width_step) {
+      const RunConfig config = with_sizes(width, 1);
+      double needed = 0;
+      try {
+        needed = flops(config);
+      } catch (const Error&) {  // a width that other settings do not allow, such as the number of heads
+        continue;
+      } catch (const std::invalid_argument&) {
+        continue;
+      }
+      const double parameters = needed / 6;
+      if (best && (parameters > most_parameters_per_token * text_ || !fits_(config))) break;
+      const double slower = needed / pilot_flops;
+      const int64_t all = steps_in_time(times.step * slower, times.evaluation * slower);
+      const int64_t used = steps(config, {times.step * slower, times.evaluation * slower});
+      const double tokens = passes_of(used) * text_;
+      // Time that would be left over because of the end of an epoch is lost.
+      const double lost = std::log(static_cast<double>(std::min(all, static_cast<int64_t>(most_passes) * steps_per_epoch_)) /
+                                   static_cast<double>(used));
+      const double score = std::abs(std::log(tokens / (tokens_per_parameter * parameters))) + 2 * lost;
+      if (!best || score < best_score) {
+        best = width;
+        best_score = score;
+      }
+    }
+    if (!best) throw ConfigError("model.width: there is no width from 64 to 2048 with which the model can be made");
+    return *best;
+  }
+
+  std::vector<std::string> report(const RunConfig& config, const PilotTimes& times, double passes) const {
+    const ModelConfig& model = model_of(config);
+    std::string sizes;
+    if (model_of(open_).width == 0) sizes += fmt::format("width {}, ", model.width);
+    if (!model_of(open_).dropout) sizes += fmt::format("dropout {:g}, ", *model.dropout);
+    if (model_of(open_).ngram_embedding.buckets == 0 && !model.ngram_embedding.orders.empty())
+      sizes += fmt::format("{} buckets of n-grams, ", model.ngram_embedding.buckets);
+    const auto steps = static_cast<double>(config.train.steps);
+    const double every = static_cast<double>(config.train.valid_every);
+    const double seconds =
+        steps * times.step + times.evaluation * (1 + (every > 0 ? std::floor(steps / every) : 0));
+    std::vector<std::string> lines{
+        fmt::format("plan for {:g} min: {}{} steps, {:.3g} passes over {:.0f} tokens, in about {:.0f} min", config.train.minutes,
+                    sizes, config.train.steps, passes, text_, seconds / 60)};
+    if (seconds < 0.75 * seconds_)
+      lines.push_back("the plan is shorter than the time: more passes over so little text would do harm; give more text");
+    return lines;
+  }
+
+  const RunConfig& open_;
+  const DataSource& data_;
+  double seconds_;
+  const Pilot& pilot_;
+  const Fits& fits_;
+  int64_t steps_per_epoch_ = 1, columns_ = 1;
+  double text_ = 0;  // tokens of an epoch
+};
+
+}  // namespace
+
+bool has_plan_to_make(const RunConfig& config) { return config.train.minutes > 0 && config.train.steps == 0; }
+
+RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
+  if (!has_plan_to_make(config) || saved.train.minutes <= 0 || saved.train.steps == 0) return config;
+  const double share = config.train.minutes / saved.train.minutes;
+  config.train.steps = static_cast<int64_t>(
+      std::clamp(std::round(share * static_cast<double>(saved.train.steps)), 1.0, 1e12));
+  ModelConfig& open = model_of(config);
+  const ModelConfig& chosen = model_of(saved);
+  if (open.width == 0) open.width = chosen.width;
+  if (!open.dropout) open.dropout = chosen.dropout;
+  if (open.ngram_embedding.buckets == 0) open.ngram_embedding.buckets = chosen.ngram_embedding.buckets;
+  return config;
+}
+
+RunPlan plan(const RunConfig& config, const DataSource& data, double seconds, const Pilot& pilot, const Fits& fits) {
+  return Planner(config, data, seconds, pilot, fits).make();
+}
+
+}  // namespace capstan

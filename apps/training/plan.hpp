@@ -1,0 +1,39 @@
+// What train.minutes leaves open: the number of steps, and with it the size of a language model.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "apps/runs/run_config.hpp"
+#include "apps/training/pilot.hpp"
+#include "data/batches/data_source.hpp"
+
+namespace capstan {
+
+/// Is there something that plan() has to choose?
+bool has_plan_to_make(const RunConfig& config);
+
+/// `config` with what it leaves open as in `saved`, the configuration of the same run folder, whose plan is made. With
+/// other minutes than then, the number of steps is in proportion.
+RunConfig with_plan_of(const RunConfig& saved, RunConfig config);
+
+/// How long the steps and the evaluation of a run take.
+using Pilot = std::function<PilotTimes(const RunConfig&)>;
+/// Is the memory enough for a run?
+using Fits = std::function<bool(const RunConfig&)>;
+
+/// A run that takes the time that is left of train.minutes.
+struct RunPlan {
+  RunConfig config;  // nothing is left open
+  std::vector<std::string> report;
+};
+
+/// Chooses for a run of `seconds` seconds. Steps: as many as fit, with their evaluations. Width (a multiple of 32): so that
+/// training reads three tokens for each parameter that a token is multiplied by, at most ten passes over the text, and with
+/// no more such parameters than four for each token of the text. Dropout: from the number of passes. Buckets of the
+/// n-gram embedding: from the tokens of the text. Tables that are emptied at every epoch are filled again at the end: a run
+/// does not end in the first half of an epoch. Throws ConfigError when not even the smallest model fits into the memory.
+RunPlan plan(const RunConfig& config, const DataSource& data, double seconds, const Pilot& pilot, const Fits& fits);
+
+}  // namespace capstan
