@@ -31,7 +31,8 @@ namespace {
 const ModelConfig& checked(const ModelConfig& config, const StackShape& shape) {
   check_config(config);
   if (const std::vector<std::string> open = open_keys(config); !open.empty())
-    throw ConfigError(fmt::format("model.{}: is left open; only capstan train chooses it, for train.minutes", open.front()));
+    throw ConfigError(
+        fmt::format("model.{}: is left open; only capstan train chooses it, for train.minutes", open.front()));
   check(config.width > 0 && config.max_length > 0 && shape.vocabulary > 0,
         "model: width {}, max_length {} and vocabulary {} must be positive", config.width, config.max_length,
         shape.vocabulary);

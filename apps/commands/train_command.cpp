@@ -53,7 +53,8 @@ void add_train_command(CommandParser& cli, const Choose& choose) {
       "              capstan train --config configs/lm.yaml --set data.train=[book.txt] --minutes 30");
   command->callback([options, choose] {
     choose([options] {
-      if (options->minutes > 0) options->config.overrides.push_back(fmt::format("train.minutes={:g}", options->minutes));
+      if (options->minutes > 0)
+        options->config.overrides.push_back(fmt::format("train.minutes={:g}", options->minutes));
       return run_on_ranks(options->run.ranks, [&](Communicator& ranks) {
         const ConfigCheck check = [&](const RunConfig& config, Problems& problems) {
           options->run.force ? check_forced(config, problems) : check_trainable_on(ranks, config, problems);

@@ -23,7 +23,8 @@ void check_linear(const RunConfig& config, Problems& problems) {
   if (facts_of(config.data).multi_label())
     problems.add("model.linear", "predicts one class per text: with data.multi_label, use a recipe with blocks");
   if (!config.train.freeze.empty()) problems.add("train.freeze", "nothing of a linear classifier is trained in steps");
-  if (config.train.minutes > 0) problems.add("train.minutes", "a linear classifier is solved for, in no number of steps");
+  if (config.train.minutes > 0)
+    problems.add("train.minutes", "a linear classifier is solved for, in no number of steps");
 }
 
 /// Sizes that are left open are for a plan to choose.

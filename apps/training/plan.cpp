@@ -15,7 +15,7 @@ namespace {
 /// tinyshakespeare, whose sizes were tried by hand, have 3.2 and 2.4; without n-grams Hoffmann et al. 2022 have 20.
 constexpr double tokens_per_parameter = 3;
 constexpr double most_passes = 10, most_parameters_per_token = 4;
-constexpr int64_t width_step = 32, least_width = 64, most_width = 2048, first_width = 192;
+constexpr int64_t width_step = 16, least_width = 64, most_width = 2048, first_width = 192;
 constexpr int64_t least_buckets = 1 << 14, most_buckets = 1 << 21;
 constexpr double buckets_per_token = 0.4;
 
@@ -111,8 +111,7 @@ class Planner {
   /// Steps of a run that is as long as the time and the text allow.
   int64_t steps(const RunConfig& config, const PilotTimes& times) const {
     int64_t steps = steps_in_time(times.step, times.evaluation);
-    if (model_of(open_).width == 0)
-      steps = std::min(steps, static_cast<int64_t>(most_passes) * steps_per_epoch_);
+    if (model_of(open_).width == 0) steps = std::min(steps, static_cast<int64_t>(most_passes) * steps_per_epoch_);
     return has_fresh_tables(config) ? filled(steps) : steps;
   }
 
@@ -144,8 +143,9 @@ class Planner {
       const int64_t used = steps(config, {times.step * slower, times.evaluation * slower});
       const double tokens = passes_of(used) * text_;
       // Time that would be left over because of the end of an epoch is lost.
-      const double lost = std::log(static_cast<double>(std::min(all, static_cast<int64_t>(most_passes) * steps_per_epoch_)) /
-                                   static_cast<double>(used));
+      const double lost =
+          std::log(static_cast<double>(std::min(all, static_cast<int64_t>(most_passes) * steps_per_epoch_)) /
+                   static_cast<double>(used));
       const double score = std::abs(std::log(tokens / (tokens_per_parameter * parameters))) + 2 * lost;
       if (!best || score < best_score) {
         best = width;
@@ -165,13 +165,13 @@ class Planner {
       sizes += fmt::format("{} buckets of n-grams, ", model.ngram_embedding.buckets);
     const auto steps = static_cast<double>(config.train.steps);
     const double every = static_cast<double>(config.train.valid_every);
-    const double seconds =
-        steps * times.step + times.evaluation * (1 + (every > 0 ? std::floor(steps / every) : 0));
+    const double seconds = steps * times.step + times.evaluation * (1 + (every > 0 ? std::floor(steps / every) : 0));
     std::vector<std::string> lines{
-        fmt::format("plan for {:g} min: {}{} steps, {:.3g} passes over {:.0f} tokens, in about {:.0f} min", config.train.minutes,
-                    sizes, config.train.steps, passes, text_, seconds / 60)};
+        fmt::format("plan for {:g} min: {}{} steps, {:.3g} passes over {:.0f} tokens, in about {:.0f} min",
+                    config.train.minutes, sizes, config.train.steps, passes, text_, seconds / 60)};
     if (seconds < 0.75 * seconds_)
-      lines.push_back("the plan is shorter than the time: more passes over so little text would do harm; give more text");
+      lines.push_back(
+          "the plan is shorter than the time: more passes over so little text would do harm; give more text");
     return lines;
   }
 
@@ -191,8 +191,8 @@ bool has_plan_to_make(const RunConfig& config) { return config.train.minutes > 0
 RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
   if (!has_plan_to_make(config) || saved.train.minutes <= 0 || saved.train.steps == 0) return config;
   const double share = config.train.minutes / saved.train.minutes;
-  config.train.steps = static_cast<int64_t>(
-      std::clamp(std::round(share * static_cast<double>(saved.train.steps)), 1.0, 1e12));
+  config.train.steps =
+      static_cast<int64_t>(std::clamp(std::round(share * static_cast<double>(saved.train.steps)), 1.0, 1e12));
   ModelConfig& open = model_of(config);
   const ModelConfig& chosen = model_of(saved);
   if (open.width == 0) open.width = chosen.width;

@@ -29,7 +29,7 @@ struct RunPlan {
   std::vector<std::string> report;
 };
 
-/// Chooses for a run of `seconds` seconds. Steps: as many as fit, with their evaluations. Width (a multiple of 32): so that
+/// Chooses for a run of `seconds` seconds. Steps: as many as fit, with their evaluations. Width (a multiple of 16): so that
 /// training reads three tokens for each parameter that a token is multiplied by, at most ten passes over the text, and with
 /// no more such parameters than four for each token of the text. Dropout: from the number of passes. Buckets of the
 /// n-gram embedding: from the tokens of the text. Tables that are emptied at every epoch are filled again at the end: a run

@@ -68,12 +68,12 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
 RunConfig planned(const RunConfig& config, const DataSource& data, const TrainRunOptions& options, Communicator& ranks,
                   const Stopwatch& since, std::vector<std::string>& lines) {
   const std::filesystem::path saved = std::filesystem::path(config.folder) / config.name / "config.yaml";
-  RunConfig known = std::filesystem::exists(saved)
-                        ? with_plan_of(load_config<RunConfig>({saved.string()}), config)
-                        : config;
+  RunConfig known =
+      std::filesystem::exists(saved) ? with_plan_of(load_config<RunConfig>({saved.string()}), config) : config;
   if (!has_plan_to_make(known)) return known;
   if (ranks.size() > 1)
-    throw ConfigError("train.minutes: one process plans a run; with several, give train.steps and the sizes of the model");
+    throw ConfigError(
+        "train.minutes: one process plans a run; with several, give train.steps and the sizes of the model");
   const Fits fits = [&](const RunConfig& sized) {
     return options.force || !memory_problem(sized, extent_of(sized, data), ranks);
   };

@@ -31,11 +31,13 @@ void check_init(const TrainConfig& config, Problems& problems) {
 void validate(const TrainConfig& config, Problems& problems) {
   if (config.steps == 0 && config.epochs == 0 && config.minutes == 0 && config.max_minutes == 0 && config.patience == 0)
     problems.add(
-        "", "training would never end: set train.steps, train.epochs, train.minutes, train.max_minutes or train.patience");
+        "",
+        "training would never end: set train.steps, train.epochs, train.minutes, train.max_minutes or train.patience");
   if (config.patience > 0 && config.valid_every == 0)
     problems.add("patience", "needs evaluations: set train.valid_every");
   check_init(config, problems);
-  const std::string schedule = schedule_problem(config.schedule, config.steps + config.epochs > 0 || config.minutes > 0);
+  const std::string schedule =
+      schedule_problem(config.schedule, config.steps + config.epochs > 0 || config.minutes > 0);
   if (!schedule.empty()) problems.add("schedule", schedule);
 }
 
