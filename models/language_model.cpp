@@ -4,6 +4,7 @@
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
+#include "core/ops/index.hpp"
 #include "core/ops/linear.hpp"
 #include "core/ops/loss.hpp"
 #include "core/ops/shape.hpp"
@@ -33,6 +34,18 @@ Segments prefixes_of(const Segments& segments, const Ids& labels) {
   return Segments(ids);
 }
 
+namespace {
+
+/// The flat places of the tokens that have a label.
+std::vector<int32_t> labelled_places(const Ids& labels) {
+  std::vector<int32_t> places;
+  for (int64_t i = 0; i < labels.size(); ++i)
+    if (labels[i] != ignored_target) places.push_back(static_cast<int32_t>(i));
+  return places;
+}
+
+}  // namespace
+
 Var LanguageModel::logits(const Ids& tokens, const Context& context) const {
   return linear(stack_.forward(tokens, context), output_.weight(), output_.bias());
 }
@@ -45,8 +58,17 @@ TaskLoss LanguageModel::loss(const Batch& batch, const Context& context) const {
   options.count_correct = !context.training;
   Context reading = context;
   if (prefix_) reading.prefixes = prefixes_of(context.segments, batch.labels);
-  const CrossEntropy loss = linear_cross_entropy(stack_.forward(batch.tokens, reading), output_.weight(),
-                                                 output_.bias(), batch.labels, options);
+  Var states = stack_.forward(batch.tokens, reading);
+  Ids labels = batch.labels;
+  // Sources of pairs and sequences to be recalled have few labels; the others need no logits.
+  const std::vector<int32_t> places = labelled_places(labels);
+  const auto count = static_cast<int64_t>(places.size());
+  if (count > 0 && 2 * count < labels.size()) {
+    labels = Ids(Shape{count});
+    for (int64_t i = 0; i < count; ++i) labels.mutable_data()[i] = batch.labels[places[static_cast<size_t>(i)]];
+    states = gather(reshape(states, {batch.labels.size(), states.dim(2)}), Ids(Shape{count}, places));
+  }
+  const CrossEntropy loss = linear_cross_entropy(states, output_.weight(), output_.bias(), labels, options);
   return {loss.sum, loss.targets, loss.correct};
 }
 

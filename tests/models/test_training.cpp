@@ -2,6 +2,7 @@
 // ignore padding, take no fresh memory, recompute exactly.
 #include "core/base/error.hpp"
 #include "core/machine/pool.hpp"
+#include "core/ops/loss.hpp"
 #include "tests/models/systems.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -42,6 +43,50 @@ TEST_CASE("after the first step at a fixed shape a training step takes no memory
     const uint64_t misses = pool::stats().misses;
     for (int step = 0; step < 3; ++step) descend(*c.task, *c.store, c.batch, 0.01);
     CHECK(pool::stats().misses == misses);
+  }
+}
+
+TEST_CASE("where few tokens have a label, loss and gradients are those of all logits") {
+  for (const bool tied : {true, false}) {
+    auto config = small<LanguageModelConfig>(AttentionConfig{});
+    config.tied_output = tied;
+    const auto built = language_model(config);
+    built.store->finalize();
+    Batch batch = next_token_batch(ragged(16), 6);
+    // Of 48 places 2, then none in a row of its own.
+    for (int64_t i = 0; i < batch.labels.size(); ++i)
+      if (i != 3 && i != 36) batch.labels.mutable_data()[i] = ignored_target;
+    REQUIRE(batch.labels[3] != ignored_target);
+    REQUIRE(batch.labels[36] != ignored_target);
+    const auto run = [&](const auto& loss_of) {
+      built.store->clear_grads();
+      TapeScope scope;
+      scope.backward(loss_of());
+      return gradients_of(*built.store);
+    };
+    const Context context = context_of(batch, true);
+    real few = 0, all = 0;
+    const std::vector<real> gradients = run([&] {
+      const TaskLoss loss = built.model->loss(batch, context);
+      CHECK(loss.targets == 2);
+      few = loss.sum.value().item();
+      return loss.sum;
+    });
+    const std::vector<real> expected = run([&] {
+      CrossEntropyOptions options;
+      options.ignored = ignored_target;
+      const Var sum = softmax_cross_entropy(built.model->logits(batch.tokens, context), batch.labels, options).sum;
+      all = sum.value().item();
+      return sum;
+    });
+    CHECK(few == doctest::Approx(all).epsilon(1e-6));
+    double worst = 0;
+    for (size_t i = 0; i < expected.size(); ++i)
+      worst = std::max(worst, std::abs(static_cast<double>(gradients[i]) - static_cast<double>(expected[i])));
+    CHECK(worst < 1e-5);
+    Batch none = batch;
+    none.labels = Ids(batch.labels.shape(), ignored_target);
+    CHECK(built.model->loss(none, context).targets == 0);
   }
 }
 
