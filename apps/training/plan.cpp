@@ -112,6 +112,8 @@ class Planner {
   int64_t steps(const RunConfig& config, const PilotTimes& times) const {
     int64_t steps = steps_in_time(times.step, times.evaluation);
     if (model_of(open_).width == 0) steps = std::min(steps, static_cast<int64_t>(most_passes) * steps_per_epoch_);
+    if (open_.train.epochs > 0 && steps / steps_per_epoch_ >= open_.train.epochs)
+      steps = open_.train.epochs * steps_per_epoch_;
     return has_fresh_tables(config) ? filled(steps) : steps;
   }
 
@@ -169,7 +171,7 @@ class Planner {
     std::vector<std::string> lines{
         fmt::format("plan for {:g} min: {}{} steps, {:.3g} passes over {:.0f} tokens, in about {:.0f} min",
                     config.train.minutes, sizes, config.train.steps, passes, text_, seconds / 60)};
-    if (seconds < 0.75 * seconds_)
+    if (seconds < 0.75 * seconds_ && open_.train.epochs == 0)
       lines.push_back(
           "the plan is shorter than the time: more passes over so little text would do harm; give more text");
     return lines;

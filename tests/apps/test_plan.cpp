@@ -140,6 +140,9 @@ TEST_CASE("plan: tables that are emptied at every epoch are filled again at the 
   CHECK(steps_for(1.4) == epoch);
   CHECK(steps_for(1.75) == static_cast<int64_t>(1.75 * double(epoch) + 0.5));
   CHECK(steps_for(2.3) == 2 * epoch);
+  RunConfig two = config;
+  two.train.epochs = 2;
+  CHECK(plan_for(two, 1e9, [](const RunConfig&) { return PilotTimes{1, 0}; }).config.train.steps == 2 * epoch);
   // The nearest power of two to 0.4 for each token.
   const RunPlan made = plan_for(config, 100, [](const RunConfig&) { return PilotTimes{1, 0}; });
   CHECK(std::get<LanguageModelConfig>(made.config.model).ngram_embedding.buckets == 131072);

@@ -9,6 +9,14 @@ case_every_config_is_right() {
   done
 }
 
+case_every_ablation_is_right() {
+  cd "$source"
+  for sweep in configs/ablations/*.yaml; do
+    [ "$sweep" = configs/ablations/base.yaml ] && continue
+    "$capstan" config check --config configs/ablations/base.yaml "$sweep"
+  done
+}
+
 case_the_table_of_keys_is_current() {
   "$capstan" config table >table
   sed -n '/^| Key /,$p' "$source/docs/configuration.md" | diff - table ||

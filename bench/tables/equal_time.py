@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Every system as a language model for the same time on one core, with the best of some learning rates.
+
+  bench/tables/equal_time.py DATA [--sets enwiki,wikitext-2,tinyshakespeare] [--scale 1] [--out equal_time.jsonl] [--work runs/tables]
+
+Ten minutes for enwiki_xml (bytes, with hashed n-grams) and WikiText-2 (pieces of words), five for tinyshakespeare (characters). Models are those
+of configs/compare, about 1 M parameters besides the embedding. The learning rate of each system is the best on validation of
+1e-3, 2e-3 and 4e-3 in runs of a fifth of the time. Two runs at a time, one on each core, so that all are disturbed alike. --scale
+shortens all runs, to try the script.
+"""
+import argparse
+import gzip
+import os
+import shutil
+
+from runs import SYSTEMS, Grid, add_grid_options, config, print_table
+
+RATES = ["1e-3", "2e-3", "4e-3"]
+SETS = {"enwiki": (10, "bits_per_byte"), "wikitext-2": (10, "word_perplexity"), "tinyshakespeare": (5, "loss")}
+
+
+def text_settings(data, name, work):
+    if name == "enwiki":
+        return [f"data.train=[{data}/enwiki_xml/enwiki_head_2016.xml.gz]"]
+    if name == "tinyshakespeare":
+        return [f"data.train=[{data}/tinyshakespeare/input.txt]"]
+    train = f"{work}/wiki.train.tokens"
+    if not os.path.exists(train):
+        with gzip.open(f"{data}/wikitext-2/wiki.train.tokens.gz") as packed, open(train + ".part", "wb") as file:
+            shutil.copyfileobj(packed, file)
+        os.rename(train + ".part", train)
+    return [f"data.train=[{train}]", *(f"data.{split}=[{data}/wikitext-2/wiki.{split}.tokens]" for split in ("valid", "test"))]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data")
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--systems", default=",".join(SYSTEMS))
+    parser.add_argument("--scale", type=float, default=1)
+    add_grid_options(parser, "equal_time.jsonl")
+    options = parser.parse_args()
+    grid = Grid(options.out, options.work, options.jobs)
+    data = os.path.abspath(options.data)
+
+    def run(name, system, lr, minutes):
+        case = {"table": "equal time", "set": name, "system": system, "lr": lr, "minutes": round(minutes * options.scale, 4)}
+        settings = text_settings(data, name, grid.work) + [
+            f"train.lr={lr}", "train.steps=0", "train.epochs=0", f"train.minutes={case['minutes']}", "train.valid_every=0"]
+        splits = ("valid",) if minutes < SETS[name][0] or name == "tinyshakespeare" else ("valid", "test")
+        return grid.run(case, [config(f"compare/{name}.yaml"), config(f"compare/tiny-{system}.yaml")], settings, splits=splits)
+
+    def measured(cell):
+        name, system = cell
+        minutes = SETS[name][0]
+        trials = [run(name, system, lr, minutes / 5) for lr in RATES]
+        best = min(trials, key=lambda result: result["valid"]["loss"])
+        return run(name, system, best["lr"], minutes), best["lr"]
+
+    for name in options.sets.split(","):
+        minutes, measure = SETS[name]
+        systems = options.systems.split(",")
+        found = grid.each(measured, [(name, system) for system in systems])
+        print(f"\n{name}, {minutes * options.scale:g} minutes\n")
+        split = "valid" if name == "tinyshakespeare" else "test"
+        rows = sorted(zip(systems, found), key=lambda row: row[1][0][split][measure])
+        print_table(["system", "lr", "validation loss", f"{split}, {measure.replace('_', ' ')}", "steps", "seconds", "MB"],
+                    [[system, lr, f"{result['valid']['loss']:.4f}", f"{result[split][measure]:.4g}", result["steps"],
+                      f"{result['seconds']:.0f}", f"{result['rss_mb']:.0f}"] for system, (result, lr) in rows])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Training runs for the scripts of this folder: several at a time, each on one thread; the same command goes on."""
+import concurrent.futures
+import json
+import os
+import shutil
+import subprocess
+import threading
+import time
+
+from labelled_sets import add_result, read_results
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROGRAM = os.path.join(ROOT, "build/release/capstan")
+SYSTEMS = ["aft-simple", "aft-local", "aft-full", "aft-conv", "fastformer", "attention", "gau", "flash"]
+
+
+def config(name):
+    return os.path.join(ROOT, "configs", name)
+
+
+def figures(folder, split):
+    said = subprocess.run([PROGRAM, "eval", folder, "--split", split, "--format", "json"], check=True, capture_output=True)
+    return json.loads(said.stdout)
+
+
+def train(files, settings, folder, splits=("valid", "test"), keep=False):
+    """Trains a run in `folder`, which is removed afterwards unless `keep`. Returns its figures per split, seconds and memory."""
+    shutil.rmtree(folder, ignore_errors=True)
+    command = [PROGRAM, "train", "--config", *files, "--set", f"folder={os.path.dirname(folder)}",
+               f"name={os.path.basename(folder)}", "threads=1", "train.save_every=0", *settings]
+    before = time.monotonic()
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}\n{done.stderr[-2000:]}")
+    result = {"seconds": time.monotonic() - before}
+    with open(f"{folder}/metrics.jsonl") as metrics:
+        lines = [json.loads(line) for line in metrics]
+    result["rss_mb"] = max(line.get("peak_rss_bytes", 0) for line in lines) / 1e6
+    result["steps"] = max(line.get("step", 0) for line in lines)
+    for split in splits:
+        result[split] = figures(folder, split)
+    if not keep:
+        shutil.rmtree(folder)
+    return result
+
+
+class Grid:
+    """Cases are dictionaries; what is in the file of results is not run again."""
+
+    def __init__(self, out, work, jobs):
+        self.out, self.work, self.jobs = os.path.abspath(out), os.path.abspath(work), jobs
+        self.results = read_results(self.out)
+        self.lock = threading.Lock()
+        os.makedirs(self.work, exist_ok=True)
+
+    def find(self, case):
+        """The result of a case, or None."""
+        for result in self.results:
+            if all(result.get(name) == value for name, value in case.items()):
+                return result
+        return None
+
+    def run(self, case, files, settings, **options):
+        """Runs a case unless it has a result, which is returned in any case."""
+        found = self.find(case)
+        if found is None:
+            folder = os.path.join(self.work, "-".join(str(value).replace("/", "_") for value in case.values()))
+            found = {**case, **train(files, settings, folder, **options)}
+            with self.lock:
+                add_result(self.out, self.results, found)
+        return found
+
+    def each(self, function, items):
+        """function(item) for all items, `jobs` at a time; the first error ends it."""
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            return list(pool.map(function, items))
+
+
+def add_grid_options(parser, out):
+    parser.add_argument("--out", default=out, help="file of results, a line of JSON each")
+    parser.add_argument("--work", default="runs/tables", help="folder for the runs")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time, each with one thread")
+
+
+def print_table(head, rows):
+    print("| " + " | ".join(head) + " |")
+    print("|---" * len(head) + "|")
+    for row in rows:
+        print("| " + " | ".join(str(cell) for cell in row) + " |")
