@@ -27,15 +27,15 @@ usage() {
     enwik8) echo "capstan train --config configs/enwik8.yaml --set data.train=[$folder/enwik8/enwik8]" ;;
     text8) echo "capstan train --config configs/enwik8.yaml --set name=text8 data.train=[$folder/text8/text8]" ;;
     ag_news)
-      echo "capstan train --config configs/ag-news.yaml --set data.train=[$folder/ag_news/train.csv]" \
+      echo "capstan train --config configs/classify.yaml --set name=ag_news data.train=[$folder/ag_news/train.csv]" \
         "data.test=[$folder/ag_news/test.csv] 'data.text_columns=[\"2\", \"3\"]'"
       ;;
     imdb)
-      echo "capstan train --config configs/imdb.yaml --set data.format=folders data.train=[$folder/imdb/train]" \
+      echo "capstan train --config configs/classify.yaml --set name=imdb data.format=folders data.train=[$folder/imdb/train]" \
         "data.test=[$folder/imdb/test] data.classes=[neg,pos]"
       ;;
     wikitext-2)
-      echo "capstan train --config configs/wikitext-2.yaml --set data.train=[$folder/wikitext-2/wiki.train.tokens]" \
+      echo "capstan train --config configs/lm-words.yaml --set name=wikitext-2 data.train=[$folder/wikitext-2/wiki.train.tokens]" \
         "data.valid=[$folder/wikitext-2/wiki.valid.tokens] data.test=[$folder/wikitext-2/wiki.test.tokens]"
       ;;
     listops)

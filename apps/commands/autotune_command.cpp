@@ -30,7 +30,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* given_run = "default";  // the configuration as it is
 constexpr const char* best_link = "best";
-constexpr const char* times_file = "autotune.json";
 
 struct AutotuneOptions {
   ConfigOptions config;
@@ -41,7 +40,7 @@ struct AutotuneOptions {
 /// Seconds that trials have taken so far, by the name of their run: a search that goes on counts them.
 class TrialTimes {
  public:
-  explicit TrialTimes(const fs::path& folder) : path_((folder / times_file).string()) {
+  explicit TrialTimes(const fs::path& folder) : path_((folder / search_file).string()) {
     if (!fs::exists(path_)) return;
     const nlohmann::json saved = try_parse_json(read_file(path_));
     if (!saved.is_object()) return;

@@ -1,9 +1,11 @@
+#include <filesystem>
 #include <memory>
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
+#include "apps/training/search_space.hpp"
 #include "apps/training/sweep.hpp"
 #include "apps/training/train_run.hpp"
 #include "core/base/error.hpp"
@@ -57,6 +59,10 @@ void add_train_command(CommandParser& cli, const Choose& choose) {
         options->config.overrides.push_back(fmt::format("train.minutes={:g}", options->minutes));
       return run_on_ranks(options->run.ranks, [&](Communicator& ranks) {
         const ConfigCheck check = [&](const RunConfig& config, Problems& problems) {
+          const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
+          if (std::filesystem::exists(folder / search_file))
+            problems.add("name", fmt::format("{} is the folder of a search by capstan autotune: choose another name",
+                                             folder.string()));
           options->run.force ? check_forced(config, problems) : check_trainable_on(ranks, config, problems);
         };
         return train_run(load_run(options->config, check), options->run, ranks);

@@ -157,8 +157,9 @@ fs::path run_folder_of(const fs::path& where) {
   if (fs::exists(where / "config.yaml")) return where;
   for (fs::path folder = fs::absolute(where); folder.has_relative_path(); folder = folder.parent_path())
     if (fs::exists(folder / "config.yaml") && fs::exists(folder / "checkpoints")) return folder;
-  throw Error(
-      fmt::format("{}: there is no config.yaml here: give the folder of a run, such as runs/NAME", where.string()));
+  const fs::path best = where / "best";  // of a search
+  throw Error(fmt::format("{}: there is no config.yaml here: give the folder of a run, such as {}", where.string(),
+                          fs::exists(best / "config.yaml") ? best.string() : "runs/NAME"));
 }
 
 /// Throws Error if the checkpoint was trained with another tokenizer or other classes than those of the run folder.

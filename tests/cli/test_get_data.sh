@@ -47,7 +47,7 @@ case_files_from_a_folder() {
   prepare
   exits 0 scripts/get-data.sh ag_news
   complete
-  says "capstan train --config configs/ag-news.yaml" out
+  says "capstan train --config configs/classify.yaml" out
   exits 0 scripts/get-data.sh ag_news
   says "exists already" out
   exits 0 scripts/get-data.sh ag_news elsewhere
