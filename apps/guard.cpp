@@ -14,9 +14,15 @@
 #include "core/base/out_of_memory.hpp"
 #include "core/products/blas_info.hpp"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)  // clang's way to say it
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define CAPSTAN_SANITIZED 1
-#else
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // GCC's
+#define CAPSTAN_SANITIZED 1
+#endif
+#ifndef CAPSTAN_SANITIZED
 #define CAPSTAN_SANITIZED 0
 #endif
 
