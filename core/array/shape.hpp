@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -61,7 +62,9 @@ template <>
 struct formatter<capstan::Shape> {
   constexpr auto parse(format_parse_context& context) { return context.begin(); }
   auto format(const capstan::Shape& shape, format_context& context) const {
-    return fmt::format_to(context.out(), "{}", capstan::to_string(shape));
+    // Not fmt::format_to(): with fmt/core.h alone, clang finds no definition of what it calls in the library.
+    const std::string text = capstan::to_string(shape);
+    return std::copy(text.begin(), text.end(), context.out());
   }
 };
 }  // namespace fmt

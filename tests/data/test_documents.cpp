@@ -121,8 +121,9 @@ TEST_CASE("documents do not depend on the pieces that the text comes in, nor do 
     std::vector<size_t> cuts;
     for (uint64_t i = random.below(6); i > 0; --i) cuts.push_back(random.below(text.size() + 1));
     std::sort(cuts.begin(), cuts.end());
-    for (const auto& [name, config] : kinds) {
-      INFO(name, ": ", text);
+    for (const auto& kind : kinds) {
+      const DocumentsConfig& config = kind.second;
+      INFO(kind.first, ": ", text);
       const Documents whole = documents_of(config, text);
       REQUIRE(documents_of(config, text, cuts) == whole);
       for (const auto& tokenizer : {normalised, words}) {
@@ -289,8 +290,9 @@ TEST_CASE("numbering leaves padding alone") {
 }
 
 TEST_CASE("blanks without end, in small pieces, take a time that grows with their number, not with its square") {
-  for (const auto& [name, config] : kinds) {
-    CAPTURE(name);
+  for (const auto& kind : kinds) {
+    const DocumentsConfig& config = kind.second;
+    CAPTURE(kind.first);
     std::vector<std::string> documents(1);
     const auto visit = [&](std::string_view part, bool last) {
       documents.back() += part;
