@@ -58,7 +58,7 @@ TEST_CASE("a wrong configuration is refused") {
        config("model: {width: -16}\n"),
        {"train", "--config", "lm.yaml", "mine.yaml"},
        2,
-       {"mine.yaml:1:16", "model.width", "from 1 to 65536", "-16"}},
+       {"mine.yaml:1:16", "model.width", "from 0 to 65536", "-16"}},
       {"two errors at once",
        config("train: {lr: fast, steps: many}\n"),
        {"train", "--config", "lm.yaml", "mine.yaml"},
