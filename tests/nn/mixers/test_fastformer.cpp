@@ -52,6 +52,9 @@ TEST_CASE("a width that the heads do not divide is refused") {
   ParamStore store;
   CHECK_THROWS_WITH_AS(make_mixer(Scope(store, 1), {width, 8, true, 1}, FastformerConfig{}),
                        "fastformer: width 35 is not a multiple of 4 heads", std::invalid_argument);
+  FastformerConfig none;
+  none.heads = 0;
+  CHECK_THROWS_AS(make_mixer(Scope(store, 2), {width, 8, true, 1}, none), std::invalid_argument);
 }
 
 /// Without output projection and biases, so that outputs can be written down.
