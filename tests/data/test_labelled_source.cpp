@@ -214,6 +214,8 @@ TEST_CASE("text pairs: a separator needs columns and room") {
   CHECK(problems_of(config) == "data.separator: needs at least two text_columns to separate");
   config.text_columns = {"2", "3"};
   CHECK(problems_of(config) == "");
+  config.max_length = 3;
+  CHECK(problems_of(config) == "");
   config.max_length = 2;
   CHECK(problems_of(config) == "data.max_length: 2 columns and their separators need 3 tokens or more");
 }

@@ -91,5 +91,26 @@ TEST_CASE("the table: longest first, what is outside last, and the step is the s
   // Each row is rounded to a thousandth.
   CHECK(std::abs(sum - rows.back().second) <= 0.0005 * static_cast<double>(rows.size()));
   CHECK(contains(table, "profile of 5 steps; this machine: triad 50.0 GB/s, sgemm 300 GFLOP/s"));
+  // The column GB/s, where there are bytes.
+  const Profile profile = run(8, 5).reports.at(0);
+  std::istringstream lines(to_text(profile, {50e9, 300e9}));
+  std::string line;
+  int rates = 0;
+  while (std::getline(lines, line))
+    for (const ProfileRow& row : profile.rows())
+      if (line.rfind(fmt::format("{:<24}{:<9}", row.name,
+                                 row.pass == Pass::none      ? ""
+                                 : row.pass == Pass::forward ? "forward"
+                                                             : "backward"),
+                     0) == 0) {
+        const std::string rate = line.substr(24 + 9 + 7 + 9 + 8 + 9 + 9, 7);
+        const std::string expected =
+            row.bytes == 0 || row.nanoseconds == 0
+                ? ""
+                : fmt::format("{:.1f}", static_cast<double>(row.bytes) / static_cast<double>(row.nanoseconds));
+        CHECK(rate == fmt::format("{:>7}", expected));
+        rates += expected.empty() ? 0 : 1;
+      }
+  CHECK(rates > 0);
   CHECK(contains(to_text(Profile(), {1, 1}), "ended before a step could be profiled"));
 }

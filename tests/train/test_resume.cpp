@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <atomic>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 
 #include "core/base/error.hpp"
@@ -54,9 +56,9 @@ TEST_CASE("a signal during evaluation: the evaluation is made up for, patience c
   config.min_delta = 1e9;
   Setup setup(folder / "run");
   for (int session = 0; session < 4; ++session) {
-    bool done = false;
+    std::atomic<bool> done{false};  // batches are evaluated by several threads
     setup.task.before_loss = [&](const Context& context) {
-      if (!context.training && !std::exchange(done, session > 0 && !done)) send_signal(SIGUSR1);
+      if (!context.training && !done.exchange(session > 0)) send_signal(SIGUSR1);
     };
     if (session == 3) setup.task.before_loss = nullptr;
     const TrainResult result = train(setup.inputs, config);
