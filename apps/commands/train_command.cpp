@@ -27,7 +27,8 @@ void add_train_command(CommandParser& cli, const Choose& choose) {
   add_config_options(*command, options->config)->required();
   command
       ->add_option("--minutes", options->minutes,
-                   "time for the training: short for --set train.minutes=MINUTES, which chooses the number of steps")
+                   "time for the training, which chooses the number of steps: short for --set train.minutes=MINUTES "
+                   "train.steps=0")
       ->check(number_check(greater(0)));
   command
       ->add_option("--resume-from", options->run.resume_from,
@@ -55,10 +56,13 @@ void add_train_command(CommandParser& cli, const Choose& choose) {
       "              capstan train --config configs/lm.yaml --set data.train=[book.txt] --minutes 30");
   command->callback([options, choose] {
     choose([options] {
-      if (options->minutes > 0)
-        options->config.overrides.push_back(fmt::format("train.minutes={:g}", options->minutes));
+      std::vector<std::string>& overrides = options->config.overrides;
+      if (options->minutes > 0)  // in front: what is given with --set wins
+        overrides.insert(overrides.begin(), {"train.steps=0", fmt::format("train.minutes={:g}", options->minutes)});
       return run_on_ranks(options->run.ranks, [&](Communicator& ranks) {
         const ConfigCheck check = [&](const RunConfig& config, Problems& problems) {
+          if (options->minutes > 0 && config.train.steps > 0)
+            problems.add("train.steps", "--minutes chooses the number of steps: give one of the two");
           const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
           if (std::filesystem::exists(folder / search_file))
             problems.add("name", fmt::format("{} is the folder of a search by capstan autotune: choose another name",

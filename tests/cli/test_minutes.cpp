@@ -46,6 +46,13 @@ TEST_CASE("a run is planned for its minutes, and its configuration repeats it") 
   CHECK(setting(place, "steps") == 2 * steps);
 }
 
+TEST_CASE("--minutes replaces the steps of a configuration") {
+  const Workplace place;
+  write_samples(place);
+  const Outcome outcome = succeed(place, {"train", "--config", "lm.yaml", "--minutes", "0.01"});
+  CHECK(contains(outcome.err, "plan for 0.01 min: "));
+}
+
 TEST_CASE("what is left open needs a time") {
   const Workplace place;
   write_samples(place);
@@ -54,8 +61,13 @@ TEST_CASE("what is left open needs a time") {
   without.push_back("train.epochs=1");
   check_refused(place, {"no minutes", {}, without, 2, {"model.width", "train.minutes"}});
   check_refused(place, {"minutes of nothing", {}, train_for("0"), 2, {"--minutes", "greater than 0"}});
-  std::vector<std::string> both{"train", "--config", "lm.yaml", "--minutes", "1", "--set", "model.width=0"};
+  std::vector<std::string> both{"train", "--config", "lm.yaml", "--set", "train.minutes=1", "model.width=0"};
   check_refused(place, {"steps and an open width", {}, both, 2, {"model.width", "without train.steps"}});
+  check_refused(place, {"minutes and steps",
+                        {},
+                        {"train", "--config", "lm.yaml", "--minutes", "1", "--set", "train.steps=5"},
+                        2,
+                        {"train.steps", "give one of the two"}});
 }
 
 }  // namespace
