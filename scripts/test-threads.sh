@@ -19,7 +19,7 @@ if [ ! -e "$archer" ]; then
 fi
 export OMP_TOOL_LIBRARIES=$archer OMP_NUM_THREADS=2
 # OpenBLAS and the other libraries are not compiled with ThreadSanitizer: what happens within them is not seen.
-export TSAN_OPTIONS="ignore_noninstrumented_modules=1 suppressions=$PWD/tests/tsan.supp allocator_may_return_null=1 die_after_fork=0 exitcode=66 halt_on_error=0 second_deadlock_stack=1"
+export TSAN_OPTIONS="ignore_noninstrumented_modules=1 suppressions=$PWD/tests/tsan.supp allocator_may_return_null=1 exitcode=66 halt_on_error=0 second_deadlock_stack=1"
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
