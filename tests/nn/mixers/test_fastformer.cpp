@@ -54,7 +54,8 @@ TEST_CASE("a width that the heads do not divide is refused") {
                        "fastformer: width 35 is not a multiple of 4 heads", std::invalid_argument);
   FastformerConfig none;
   none.heads = 0;
-  CHECK_THROWS_AS(make_mixer(Scope(store, 2), {width, 8, true, 1}, none), std::invalid_argument);
+  ParamStore other;
+  CHECK_THROWS_AS(make_mixer(Scope(other, 1), {width, 8, true, 1}, none), std::invalid_argument);
 }
 
 /// Without output projection and biases, so that outputs can be written down.
