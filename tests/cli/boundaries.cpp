@@ -177,7 +177,10 @@ void check_boundary(const Workplace& place, const Boundary& boundary, BoundaryCo
     const Outcome outcome =
         run_shell(place, std::string("rm -rf runs/boundary; ") + address_limit +
                              "exec timeout --preserve-status -s TERM -k 25 5 \"$capstan\" " + (command + settings));
-    counts.slowest = std::max(counts.slowest, seconds_since(start));
+    if (const double seconds = seconds_since(start); seconds > counts.slowest) {
+      counts.slowest = seconds;
+      counts.slowest_name = boundary.name();
+    }
     CHECK_MESSAGE(indecency(outcome) == "", outcome.err);
     const bool ended_by_term = outcome.code == 128 + 15;  // before training began, when SIGTERM has its usual effect
     const bool known = outcome.code == 0 || outcome.code == 1 || outcome.code == 2 || outcome.code == 75;

@@ -23,6 +23,7 @@ std::vector<Boundary> boundaries(const Workplace& place);
 struct BoundaryCounts {
   int cases = 0, refused = 0, failed = 0, trained = 0, interrupted = 0;
   double slowest = 0;
+  std::string slowest_name;
 };
 
 /// `config check` and, where it accepts the value, a training of one step in an address space of 4 GB; a run that goes on

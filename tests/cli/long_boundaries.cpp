@@ -12,7 +12,7 @@ TEST_CASE("numbers at and beyond the limits of their keys: an error or a run, ne
   for (const Boundary& boundary : boundaries(place)) check_boundary(place, boundary, counts);
   MESSAGE(counts.cases, " cases: ", counts.refused, " refused as configuration, ", counts.failed,
           " errors of the run, ", counts.trained, " trained, ", counts.interrupted,
-          " ended by SIGTERM after 5 s; the slowest took ", counts.slowest, " s");
+          " ended by SIGTERM after 5 s; the slowest, ", counts.slowest_name, ", took ", counts.slowest, " s");
 }
 
 }  // namespace
