@@ -36,12 +36,16 @@ Segments prefixes_of(const Segments& segments, const Ids& labels) {
 
 namespace {
 
-/// The flat places of the tokens that have a label.
-std::vector<int32_t> labelled_places(const Ids& labels) {
-  std::vector<int32_t> places;
-  for (int64_t i = 0; i < labels.size(); ++i)
-    if (labels[i] != ignored_target) places.push_back(static_cast<int32_t>(i));
-  return places;
+/// Only the tokens with labels: states (B, T, D) becomes (N, D), labels (B, T) becomes (N). N > 0.
+void keep_labelled(Var& states, Ids& labels, int64_t count) {
+  Ids kept(Shape{count}), places(Shape{count});
+  for (int64_t i = 0, next = 0; i < labels.size(); ++i) {
+    if (labels[i] == ignored_target) continue;
+    kept.mutable_data()[next] = labels[i];
+    places.mutable_data()[next++] = static_cast<int32_t>(i);
+  }
+  states = gather(reshape(states, {labels.size(), states.dim(2)}), places);
+  labels = kept;
 }
 
 }  // namespace
@@ -60,14 +64,10 @@ TaskLoss LanguageModel::loss(const Batch& batch, const Context& context) const {
   if (prefix_) reading.prefixes = prefixes_of(context.segments, batch.labels);
   Var states = stack_.forward(batch.tokens, reading);
   Ids labels = batch.labels;
-  // Sources of pairs and sequences to be recalled have few labels; the others need no logits.
-  const std::vector<int32_t> places = labelled_places(labels);
-  const auto count = static_cast<int64_t>(places.size());
-  if (count > 0 && 2 * count < labels.size()) {
-    labels = Ids(Shape{count});
-    for (int64_t i = 0; i < count; ++i) labels.mutable_data()[i] = batch.labels[places[static_cast<size_t>(i)]];
-    states = gather(reshape(states, {batch.labels.size(), states.dim(2)}), Ids(Shape{count}, places));
-  }
+  // Pairs and sequences to be recalled have few labels; the other tokens need no logits.
+  const auto count =
+      labels.size() - std::count(labels.data(), labels.data() + labels.size(), int32_t{ignored_target});
+  if (count > 0 && 2 * count < labels.size()) keep_labelled(states, labels, count);
   const CrossEntropy loss = linear_cross_entropy(states, output_.weight(), output_.bias(), labels, options);
   return {loss.sum, loss.targets, loss.correct};
 }

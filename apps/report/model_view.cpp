@@ -11,10 +11,6 @@ namespace {
 constexpr size_t most_tokens = 128, most_layers = 8, most_heads = 4;
 constexpr int64_t most_positions = 512;
 
-const ModelConfig& model_of(const RunConfig& config) {
-  return std::visit([](const auto& model) -> const ModelConfig& { return model; }, config.model);
-}
-
 /// values: (heads, T, T).
 std::vector<HeatMap> maps_of(const Array& values, bool causal) {
   const auto heads = static_cast<size_t>(values.dim(0)), length = static_cast<size_t>(values.dim(1));

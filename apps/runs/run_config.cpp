@@ -10,10 +10,6 @@ namespace {
 bool is_language_model(const RunConfig& config) { return std::holds_alternative<LanguageModelConfig>(config.model); }
 bool is_text_classifier(const RunConfig& config) { return std::holds_alternative<TextClassifierConfig>(config.model); }
 
-const ModelConfig& model_of(const RunConfig& config) {
-  return std::visit([](const auto& model) -> const ModelConfig& { return model; }, config.model);
-}
-
 /// What has no meaning for weights that are solved for in one go.
 void check_linear(const RunConfig& config, Problems& problems) {
   const auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
@@ -58,6 +54,13 @@ std::string name_problem(const std::string& name) {
 
 const char* type_of(const TaskConfig& config) {
   return std::visit([](const auto& model) { return std::decay_t<decltype(model)>::type_name; }, config);
+}
+
+ModelConfig& model_of(RunConfig& config) {
+  return std::visit([](auto& model) -> ModelConfig& { return model; }, config.model);
+}
+const ModelConfig& model_of(const RunConfig& config) {
+  return std::visit([](const auto& model) -> const ModelConfig& { return model; }, config.model);
 }
 
 RunConfig::RunConfig() = default;

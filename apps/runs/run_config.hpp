@@ -47,6 +47,10 @@ void describe(Fields& f, RunConfig& c) {
   f("train", c.train, any(), "settings of training");
 }
 
+/// What all types of models have in common.
+ModelConfig& model_of(RunConfig& config);
+const ModelConfig& model_of(const RunConfig& config);
+
 /// Rules that span data, model and training.
 void validate(const RunConfig& config, Problems& problems);
 

@@ -13,7 +13,7 @@
 namespace capstan {
 namespace {
 
-constexpr int warm_up = 2, least_steps = 5, most_steps = 200;
+constexpr int warm_up = 2, least_steps = 1, most_steps = 200;
 constexpr double enough_seconds = 3;
 
 /// The median of some steps after the first ones, which touch the memory.

@@ -15,16 +15,9 @@ namespace {
 /// tinyshakespeare, whose sizes were tried by hand, have 3.2 and 2.4; without n-grams Hoffmann et al. 2022 have 20.
 constexpr double tokens_per_parameter = 3;
 constexpr double most_passes = 10, most_parameters_per_token = 4;
-constexpr int64_t width_step = 16, least_width = 64, most_width = 2048, first_width = 192;
+constexpr int64_t width_step = 16, least_width = 64, most_width = 2048, usual_width = 192;
 constexpr int64_t least_buckets = 1 << 14, most_buckets = 1 << 21;
 constexpr double buckets_per_token = 0.4;
-
-ModelConfig& model_of(RunConfig& config) {
-  return std::visit([](auto& model) -> ModelConfig& { return model; }, config.model);
-}
-const ModelConfig& model_of(const RunConfig& config) {
-  return std::visit([](const auto& model) -> const ModelConfig& { return model; }, config.model);
-}
 
 bool has_fresh_tables(const RunConfig& config) {
   const NgramEmbeddingConfig& ngrams = model_of(config).ngram_embedding;
@@ -56,11 +49,12 @@ class Planner {
 
   RunPlan make() {
     const bool open_width = model_of(open_).width == 0;
-    RunConfig config = with_sizes(open_width ? first_width : model_of(open_).width, 1);
+    RunConfig config = with_sizes(open_width ? first_width() : model_of(open_).width, 1);
+    if (!fits_(config)) return {config, {}};
     PilotTimes times = time(config);
     // A wider model uses the machine better than the first one, so that the choice may change with the next trial.
     for (int trial = 0; trial < 3 && open_width; ++trial) {
-      const int64_t width = choose_width(times, flops(config));
+      const int64_t width = choose_width(times, *flops(config));
       if (width == model_of(config).width) break;
       config = with_sizes(width, 1);
       times = time(config);
@@ -93,10 +87,32 @@ class Planner {
     return config;
   }
 
-  /// Of training, per token.
-  double flops(const RunConfig& config) const {
-    const RunModel model(config, model_vocabulary(config, data_.tokenizer()), 1, ParamMemory::none);
-    return model.summary(columns_).training_flops();
+  /// Of training, per token. None for a width that other settings do not allow, such as the number of heads.
+  std::optional<double> flops(const RunConfig& config) const {
+    try {
+      const RunModel model(config, model_vocabulary(config, data_.tokenizer()), 1, ParamMemory::none);
+      return model.summary(columns_).training_flops();
+    } catch (const Error&) {
+      return std::nullopt;
+    } catch (const std::invalid_argument&) {
+      return std::nullopt;
+    }
+  }
+
+  /// The widest model up to usual_width that can be made and fits; where there is none, the narrowest that can be made.
+  int64_t first_width() const {
+    std::optional<int64_t> found;
+    for (int64_t width = least_width; width <= most_width; width += width_step) {
+      const RunConfig config = with_sizes(width, 1);
+      if (!flops(config)) continue;
+      if (found && (width > usual_width || !fits_(config))) break;
+      found = width;
+    }
+    if (!found)
+      throw ConfigError(fmt::format("model.width: no width from {} to {} in steps of {} goes with the other settings of "
+                                    "the model; give one",
+                                    least_width, most_width, width_step));
+    return *found;
   }
 
   double passes_of(int64_t steps) const { return static_cast<double>(steps) / static_cast<double>(steps_per_epoch_); }
@@ -130,17 +146,11 @@ class Planner {
     double best_score = 0;
     for (int64_t width = least_width; width <= most_width; width += width_step) {
       const RunConfig config = with_sizes(width, 1);
-      double needed = 0;
-      try {
-        needed = flops(config);
-      } catch (const Error&) {  // a width that other settings do not allow, such as the number of heads
-        continue;
-      } catch (const std::invalid_argument&) {
-        continue;
-      }
-      const double parameters = needed / 6;
+      const std::optional<double> needed = flops(config);
+      if (!needed) continue;
+      const double parameters = *needed / 6;
       if (best && (parameters > most_parameters_per_token * text_ || !fits_(config))) break;
-      const double slower = needed / pilot_flops;
+      const double slower = *needed / pilot_flops;
       const int64_t all = steps_in_time(times.step * slower, times.evaluation * slower);
       const int64_t used = steps(config, {times.step * slower, times.evaluation * slower});
       const double tokens = passes_of(used) * text_;
@@ -154,8 +164,7 @@ class Planner {
         best_score = score;
       }
     }
-    if (!best) throw ConfigError("model.width: there is no width from 64 to 2048 with which the model can be made");
-    return *best;
+    return best.value();  // there is one: the pilot's
   }
 
   std::vector<std::string> report(const RunConfig& config, const PilotTimes& times, double passes) const {

@@ -28,7 +28,7 @@ std::vector<std::string> usual_search_space(const RunConfig& config) {
             "sweep.model.linear.characters=[[2, 3, 4, 5], [], [3, 4, 5, 6], [1, 2, 3, 4, 5, 6]]",
             "sweep.model.linear.min_texts=[0, 2]"};
   const double rate = config.train.lr;
-  const double dropout = std::visit([](const auto& model) { return model.dropout.value_or(0); }, config.model);
+  const double dropout = model_of(config).dropout.value_or(0);
   std::string dropouts = fmt::format("{:g}", dropout);
   for (const double other : {0.0, 0.1, 0.3})
     if (other != dropout) dropouts += fmt::format(", {:g}", other);

@@ -9,6 +9,7 @@ would not do. Needs the built program and fasttext in the Python that runs this.
 of JSON; what is there already is not run again. The table is printed at the end.
 """
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -53,6 +54,19 @@ def capstan(train, test, options, folder):
             "chosen": os.readlink(f"{search}/best"), "seconds": seconds}
 
 
+@contextlib.contextmanager
+def silence():
+    """Without what the process writes to stderr: the progress of fastText's search, which verbose=0 does not suppress."""
+    before, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    try:
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
+        os.close(nothing)
+
+
 def fasttext(train, test, options, folder):
     import fasttext as library
     shuffled = random.Random(options.seed).sample(train, len(train))
@@ -61,8 +75,9 @@ def fasttext(train, test, options, folder):
     rest = write_fasttext(f"{folder}/rest.txt", shuffled[fifth:])
     everything = write_fasttext(f"{folder}/all.txt", train)
     before = time.monotonic()
-    tuned = library.train_supervised(rest, autotuneValidationFile=valid, autotuneDuration=int(options.minutes * 60),
-                                     thread=options.threads, verbose=0, seed=options.seed)
+    with silence():
+        tuned = library.train_supervised(rest, autotuneValidationFile=valid, autotuneDuration=int(options.minutes * 60),
+                                         thread=options.threads, verbose=0, seed=options.seed)
     seconds = time.monotonic() - before
     held_out = tuned.test(valid)[1]
     found = tuned.f.getArgs()

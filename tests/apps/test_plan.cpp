@@ -160,6 +160,37 @@ TEST_CASE("plan: sizes fit into the memory") {
   CHECK(std::get<LanguageModelConfig>(made.config.model).ngram_embedding.buckets == 32768);
 }
 
+TEST_CASE("plan: only what fits and can be made is timed") {
+  const Text text(3000000);
+  std::vector<int64_t> timed;
+  const Pilot noting = [&](const RunConfig& config) {
+    timed.push_back(width_of(config));
+    return at_a_known_rate(config);
+  };
+  const auto up_to = [](int64_t width) -> Fits {
+    return [width](const RunConfig& config) { return width_of(config) <= width; };
+  };
+  CHECK(width_of(plan_for(text.config(), 6000, noting, up_to(112)).config) == 112);
+  CHECK(timed == std::vector<int64_t>{112});
+  // Heads that do not divide the usual first width: multiples of 80 and of 16 remain.
+  timed.clear();
+  const std::string five = "model.layers=[{mixer: {type: attention, heads: 5}}]";
+  CHECK(width_of(plan_for(text.config({five}), 60, noting).config) % 80 == 0);
+  REQUIRE_FALSE(timed.empty());
+  CHECK(timed[0] == 160);
+  timed.clear();
+  // The caller's check of the memory says why a model does not fit.
+  const RunPlan none = plan_for(text.config(), 6000, noting, up_to(0));
+  CHECK(width_of(none.config) == 64);
+  CHECK(none.config.train.steps == 1);
+  CHECK(none.report.empty());
+  CHECK(plan_for(text.config({"model.width=96"}), 6000, noting, up_to(0)).config.train.steps == 1);
+  const std::string many = "model.layers=[{mixer: {type: attention, heads: 3001}}]";
+  CHECK_THROWS_WITH_AS(plan_for(text.config({many}), 60, noting), doctest::Contains("model.width: no width from 64"),
+                       ConfigError);
+  CHECK(timed.empty());
+}
+
 TEST_CASE("plan: a run that was begun keeps its plan; with other minutes its steps are in proportion") {
   const Text text(40000);
   const RunConfig open = text.config({"model.ngram_embedding={orders: [2], buckets: 0}"});

@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <atomic>
 
 #include <algorithm>
 #include <atomic>

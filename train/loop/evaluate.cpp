@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <mutex>
 #include <numeric>
 
@@ -45,6 +46,14 @@ Evaluation sums_of(const Task& task, const Batch& batch, int64_t micro_batch_tok
     decisions.add(loss.probabilities, piece.labels);
   }
   return sums;
+}
+
+bool is_best(const Validation& found, const TrainConfig& config, const RunState& state) {
+  if (!std::isfinite(found.total.loss())) return false;
+  const double value = found.measure(config.monitor);
+  const std::optional<double> best = best_measure(state, config.monitor);
+  if (config.monitor == Monitor::loss) return !best || value < *best - config.min_delta;
+  return !best || value > *best + config.min_delta;
 }
 
 }  // namespace
@@ -144,6 +153,24 @@ std::optional<Validation> validate(const Task& task, const BatchSource& split, i
     result.total.correct = result.labels->exact;
   }
   return result;
+}
+
+bool note_validation(const Validation& found, const TrainConfig& config, RunState& state) {
+  state.validated_step = state.step;
+  if (found.labels) state.threshold = found.labels->threshold;
+  if (!is_best(found, config, state)) {
+    ++state.stalled;
+    return false;
+  }
+  state.best_loss = found.total.loss();
+  state.best_accuracy = found.total.accuracy();
+  if (found.labels) {
+    state.best_micro_f1 = found.labels->all.f1();
+    state.best_macro_f1 = found.labels->macro_f1();
+  }
+  state.best_step = state.step;
+  state.stalled = 0;
+  return true;
 }
 
 }  // namespace capstan

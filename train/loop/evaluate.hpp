@@ -11,6 +11,7 @@
 #include "train/loop/label_report.hpp"
 #include "train/ranks/communicator.hpp"
 #include "train/runs/config.hpp"
+#include "train/runs/run_state.hpp"
 
 namespace capstan {
 
@@ -44,6 +45,10 @@ struct Validation {
 /// evaluate(), with the threshold of a multi-label task chosen on this split.
 std::optional<Validation> validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
                                    const std::function<bool()>& stop = {}, Communicator* ranks = nullptr);
+
+/// Notes a validation of the present step in the state of a run: as the best so far, which is returned, or as one more that
+/// is no better. One without a finite loss is never the best.
+bool note_validation(const Validation& found, const TrainConfig& config, RunState& state);
 
 /// Some batches of a source, as an epoch 0 of their own.
 class SomeBatches final : public BatchSource {

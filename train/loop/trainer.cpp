@@ -43,8 +43,7 @@ class Loop {
   void warn_of_slow_rank();
 
   bool validate();  // false: a signal came
-  bool note_validation(const Validation& result);
-  bool is_best(const Validation& result) const;
+  bool note(const Validation& result);  // returns whether it is the best so far
   void save();
   TrainResult finish();
   TrainResult interrupt();
@@ -266,7 +265,7 @@ void Loop::solve() {
   progress_.all_done();
   if (in_.valid != nullptr || solved->held_out.targets == 0) return;
   const Validation held_out{solved->held_out, std::nullopt};
-  progress_.validated(held_out, note_validation(held_out), watch.seconds());
+  progress_.validated(held_out, note(held_out), watch.seconds());
 }
 
 void Loop::warn_of_slow_rank() {
@@ -321,37 +320,15 @@ bool Loop::validate() {
     return false;
   }
   progress_.pace().evaluation_took(watch.seconds());
-  progress_.validated(*result, note_validation(*result), watch.seconds());
+  progress_.validated(*result, note(*result), watch.seconds());
   return true;
 }
 
-bool Loop::is_best(const Validation& result) const {
-  const double value = result.measure(config_.monitor);
-  const std::optional<double> best = best_measure(state_, config_.monitor);
-  if (config_.monitor == Monitor::loss) return !best || value < *best - config_.min_delta;
-  return !best || value > *best + config_.min_delta;
-}
-
-/// Returns whether the evaluation is the best so far.
-bool Loop::note_validation(const Validation& result) {
-  state_.validated_step = state_.step;
+bool Loop::note(const Validation& result) {
   unsaved_ = true;
-  if (result.labels) state_.threshold = result.labels->threshold;
-  const bool best = std::isfinite(result.total.loss()) && is_best(result);
-  if (!best) {
-    ++state_.stalled;
-    return false;
-  }
-  state_.best_loss = result.total.loss();
-  state_.best_accuracy = result.total.accuracy();
-  if (result.labels) {
-    state_.best_micro_f1 = result.labels->all.f1();
-    state_.best_macro_f1 = result.labels->macro_f1();
-  }
-  state_.best_step = state_.step;
-  state_.stalled = 0;
-  best_unsaved_ = true;
-  return true;
+  const bool best = note_validation(result, config_, state_);
+  if (best) best_unsaved_ = true;
+  return best;
 }
 
 void Loop::save() {
