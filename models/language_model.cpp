@@ -65,8 +65,7 @@ TaskLoss LanguageModel::loss(const Batch& batch, const Context& context) const {
   Var states = stack_.forward(batch.tokens, reading);
   Ids labels = batch.labels;
   // Pairs and sequences to be recalled have few labels; the other tokens need no logits.
-  const auto count =
-      labels.size() - std::count(labels.data(), labels.data() + labels.size(), int32_t{ignored_target});
+  const auto count = labels.size() - std::count(labels.data(), labels.data() + labels.size(), int32_t{ignored_target});
   if (count > 0 && 2 * count < labels.size()) keep_labelled(states, labels, count);
   const CrossEntropy loss = linear_cross_entropy(states, output_.weight(), output_.bias(), labels, options);
   return {loss.sum, loss.targets, loss.correct};

@@ -45,6 +45,7 @@ class Planner {
     steps_per_epoch_ = std::max<int64_t>(1, (batches + config.train.accumulate - 1) / config.train.accumulate);
     text_ = static_cast<double>(training.examples_per_epoch()) * static_cast<double>(batch.columns);
     columns_ = batch.columns;
+    valid_every_ = evaluation_interval();
   }
 
   RunPlan make() {
@@ -66,6 +67,16 @@ class Planner {
   }
 
  private:
+  /// An evaluation says little when the tables were emptied shortly before: those of tables that are emptied at every epoch
+  /// fall on the ends of epochs and, at even distances, between them.
+  int64_t evaluation_interval() const {
+    const int64_t every = open_.train.valid_every;
+    if (every <= 0 || !has_fresh_tables(open_)) return every;
+    if (every >= steps_per_epoch_) return every - every % steps_per_epoch_;
+    const double parts = static_cast<double>(steps_per_epoch_) / static_cast<double>(every);
+    return steps_per_epoch_ / static_cast<int64_t>(std::round(parts));
+  }
+
   PilotTimes time(const RunConfig& config) {
     const Stopwatch watch;
     const PilotTimes times = pilot_(config);
@@ -77,6 +88,7 @@ class Planner {
   RunConfig with_sizes(int64_t width, double passes, int64_t steps = 1) const {
     RunConfig config = open_;
     config.train.steps = steps;
+    config.train.valid_every = valid_every_;
     ModelConfig& model = model_of(config);
     if (model.width == 0) model.width = width;
     if (!model.dropout) model.dropout = dropout_for(passes);
@@ -109,9 +121,10 @@ class Planner {
       found = width;
     }
     if (!found)
-      throw ConfigError(fmt::format("model.width: no width from {} to {} in steps of {} goes with the other settings of "
-                                    "the model; give one",
-                                    least_width, most_width, width_step));
+      throw ConfigError(
+          fmt::format("model.width: no width from {} to {} in steps of {} goes with the other settings of "
+                      "the model; give one",
+                      least_width, most_width, width_step));
     return *found;
   }
 
@@ -119,7 +132,7 @@ class Planner {
 
   /// Steps that fit into the time, of a length in seconds each.
   int64_t steps_in_time(double step, double evaluation) const {
-    const double every = static_cast<double>(open_.train.valid_every);
+    const double every = static_cast<double>(valid_every_);
     const double each = step + (every > 0 ? evaluation / every : 0);
     return static_cast<int64_t>(std::clamp((seconds_ - evaluation) / each, 1.0, 1e15));
   }
@@ -191,7 +204,7 @@ class Planner {
   double seconds_;
   const Pilot& pilot_;
   const Fits& fits_;
-  int64_t steps_per_epoch_ = 1, columns_ = 1;
+  int64_t steps_per_epoch_ = 1, columns_ = 1, valid_every_ = 0;
   double text_ = 0;  // tokens of an epoch
 };
 
@@ -204,6 +217,7 @@ RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
   const double share = config.train.minutes / saved.train.minutes;
   config.train.steps =
       static_cast<int64_t>(std::clamp(std::round(share * static_cast<double>(saved.train.steps)), 1.0, 1e12));
+  if (has_fresh_tables(saved)) config.train.valid_every = saved.train.valid_every;
   ModelConfig& open = model_of(config);
   const ModelConfig& chosen = model_of(saved);
   if (open.width == 0) open.width = chosen.width;

@@ -140,6 +140,17 @@ TEST_CASE("plan: tables that are emptied at every epoch are filled again at the 
   CHECK(steps_for(1.4) == epoch);
   CHECK(steps_for(1.75) == static_cast<int64_t>(1.75 * double(epoch) + 0.5));
   CHECK(steps_for(2.3) == 2 * epoch);
+  // Evaluations are at the ends of epochs, where the tables are full, and evenly between.
+  const auto interval_for = [&](int64_t every) {
+    RunConfig evaluated = config;
+    evaluated.train.valid_every = every;
+    return plan_for(evaluated, 100, [](const RunConfig&) { return PilotTimes{1, 0}; }).config.train.valid_every;
+  };
+  CHECK(interval_for(0) == 0);
+  CHECK(interval_for(epoch / 3 + 1) == epoch / 3);
+  CHECK(interval_for(epoch - 1) == epoch);
+  CHECK(interval_for(epoch * 2 + 5) == epoch * 2);
+  CHECK(interval_for(int64_t{1} << 40) % epoch == 0);
   RunConfig two = config;
   two.train.epochs = 2;
   CHECK(plan_for(two, 1e9, [](const RunConfig&) { return PilotTimes{1, 0}; }).config.train.steps == 2 * epoch);

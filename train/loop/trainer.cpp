@@ -42,7 +42,7 @@ class Loop {
   void refuse_update(const std::string& what, double loss, double norm);
   void warn_of_slow_rank();
 
-  bool validate();  // false: a signal came
+  bool validate();                      // false: a signal came
   bool note(const Validation& result);  // returns whether it is the best so far
   void save();
   TrainResult finish();
