@@ -170,11 +170,14 @@ class Autotune {
 
   /// INFINITY for a run that has no such value, such as one that diverged.
   double cost_of_run(const RunConfig& config) const {
+    const double cost = cost_of(validation_of(config), config.train.monitor);
+    return std::isnan(cost) ? INFINITY : cost;
+  }
+  ValidPoint validation_of(const RunConfig& config) const {
     const RunRecord record = read_record(folder_ / config.name);
     if (!record.best)
       throw Error(fmt::format("{}: the run has no validation to compare it by", (folder_ / config.name).string()));
-    const double cost = cost_of(*record.best, config.train.monitor);
-    return std::isnan(cost) ? INFINITY : cost;
+    return *record.best;
   }
 
   /// The table of the whole runs, those of earlier searches in the folder included, and the link to the best.
@@ -187,6 +190,13 @@ class Autotune {
       if (best == nullptr || cost_of_run(candidate) < cost_of_run(*best)) best = &candidate;
     }
     print_comparison(read_records(whole), std::cout);
+    // The best of many candidates is in part the luckiest.
+    const RunConfig& given = candidates_[0];
+    if (best != &given && !clearly_better(validation_of(*best), validation_of(given), given.train.monitor)) {
+      log_info(fmt::format("{} is better than {} by less than a standard error: {} stays the best", best->name,
+                           given_run, given_run));
+      best = &given;
+    }
     replace_link((folder_ / best_link).string(), best->name);
     std::cout << fmt::format("\nbest: {} ({})\n", (folder_ / best_link).string(), best->name);
   }

@@ -46,7 +46,8 @@ void add_event(const nlohmann::json& event, RunRecord& run) {
                          whole(event, "peak_rss_bytes")});
   } else if (*kind == "valid") {
     run.valid.push_back({whole(event, "step"), number(event, "seconds"), number(event, "loss"), number(event, "bits"),
-                         number(event, "accuracy"), number(event, "micro_f1"), number(event, "macro_f1")});
+                         number(event, "accuracy"), number(event, "micro_f1"), number(event, "macro_f1"),
+                         whole(event, "targets")});
     if (const auto best = event.find("best"); best != event.end() && *best == true) run.best = run.valid.back();
   }
 }
@@ -139,6 +140,15 @@ double cost_of(const ValidPoint& point, Monitor monitor) {
       return -point.macro_f1;
   }
   return NAN;
+}
+
+bool clearly_better(const ValidPoint& a, const ValidPoint& b, Monitor monitor) {
+  const double gain = cost_of(b, monitor) - cost_of(a, monitor);
+  if (std::isnan(gain)) return std::isnan(cost_of(b, monitor)) && !std::isnan(cost_of(a, monitor));
+  double noise = 0;
+  if (monitor == Monitor::accuracy && b.targets > 0)
+    noise = std::sqrt(b.accuracy * (1 - b.accuracy) / static_cast<double>(b.targets));
+  return gain > noise;
 }
 
 RunRecord read_record(const std::filesystem::path& folder) {

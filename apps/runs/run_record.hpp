@@ -24,6 +24,7 @@ struct ValidPoint {
   int64_t step = 0;
   double seconds = 0, loss = 0, bits = 0, accuracy = 0;
   double micro_f1 = NAN, macro_f1 = NAN;  // NAN unless multi-label
+  int64_t targets = 0;
 };
 
 struct RunRecord {
@@ -42,6 +43,9 @@ struct RunRecord {
 
 /// The value of one measure; the smaller, the better: accuracy and F1 are negative. NAN if the run has no such value.
 double cost_of(const ValidPoint& point, Monitor monitor);
+/// Is `a` better than `b` by more than chance explains? For accuracies: by more than the standard error of b's. For other
+/// measures, whose error is not known: at all.
+bool clearly_better(const ValidPoint& a, const ValidPoint& b, Monitor monitor);
 
 /// Throws Error when the folder is not that of a run, or when its metrics have no step yet.
 RunRecord read_record(const std::filesystem::path& folder);

@@ -74,7 +74,7 @@ TEST_CASE("a record is read past numbers that are null and a last line that is h
       << R"({"event":"train","step":1,"epoch":1,"loss":2.5,"lr":0.1,"seconds":1,"tokens_per_second":10}
 {"event":"train","step":2,"epoch":1,"loss":null,"lr":0.1,"seconds":2,"tokens_per_second":30,"peak_rss_bytes":7}
 {"event":"valid","step":2,"loss":null,"accuracy":0,"best":false,"seconds":2}
-{"event":"valid","step":3,"loss":1.5,"accuracy":0.5,"best":true,"seconds":3}
+{"event":"valid","step":3,"loss":1.5,"accuracy":0.5,"best":true,"seconds":3,"targets":40}
 {"event":"valid","step":4,"loss":1.4,"accuracy":0.4,"best":false,"seconds":4}
 {"step":4}
 [1]
@@ -89,6 +89,7 @@ TEST_CASE("a record is read past numbers that are null and a last line that is h
   CHECK(std::isnan(run.train[1].loss));
   REQUIRE(run.best.has_value());
   CHECK(run.best->step == 3);  // as train.monitor judged it
+  CHECK(run.best->targets == 40);
   const Table curve = curve_table(run, TableStyle::programs);
   REQUIRE(curve.size() == 5);
   CHECK(curve[2][0] == "2");
@@ -96,6 +97,25 @@ TEST_CASE("a record is read past numbers that are null and a last line that is h
   CHECK(curve[3][9] == "1.5");
   CHECK(curve_table(run, TableStyle::people)[3][4] == "-");
   CHECK_THROWS_WITH_AS(read_record(folder), doctest::Contains("no config.yaml"), Error);
+}
+
+TEST_CASE("an accuracy is clearly better only when it is so by more than a standard error; other measures always") {
+  const auto of = [](double accuracy, double loss, int64_t targets) {
+    ValidPoint point;
+    point.accuracy = accuracy;
+    point.loss = loss;
+    point.targets = targets;
+    return point;
+  };
+  const ValidPoint given = of(0.8, 0.5, 400);  // a standard error of 0.02
+  CHECK(clearly_better(of(0.821, 1, 400), given, Monitor::accuracy));
+  CHECK_FALSE(clearly_better(of(0.819, 0.1, 400), given, Monitor::accuracy));
+  CHECK_FALSE(clearly_better(given, given, Monitor::accuracy));
+  CHECK(clearly_better(of(0.8, 0.499, 400), given, Monitor::loss));
+  CHECK_FALSE(clearly_better(given, given, Monitor::loss));
+  CHECK(clearly_better(of(0.801, 1, 0), of(0.8, 1, 0), Monitor::accuracy));  // not known of how many
+  CHECK(clearly_better(given, of(0.8, NAN, 400), Monitor::loss));
+  CHECK_FALSE(clearly_better(of(0.8, NAN, 400), given, Monitor::loss));
 }
 
 }  // namespace
