@@ -146,10 +146,11 @@ class Planner {
     return has_fresh_tables(config) ? filled(steps) : steps;
   }
 
-  /// At most so many steps, so that the last epoch is the first one, or at least half of one.
+  /// At most so many steps, so that the tables are full at the end: more than half a second epoch is worth more than
+  /// the difference, but less than a whole third one is not (docs/notes/ngrams.md).
   int64_t filled(int64_t steps) const {
-    const int64_t rest = steps % steps_per_epoch_;
-    return steps > steps_per_epoch_ && 2 * rest <= steps_per_epoch_ ? steps - rest : steps;
+    const int64_t epochs = steps / steps_per_epoch_, rest = steps % steps_per_epoch_;
+    return epochs > 1 || (epochs == 1 && 2 * rest <= steps_per_epoch_) ? steps - rest : steps;
   }
 
   /// The width whose training would be nearest to tokens_per_parameter, if operations take as long as they did in

@@ -140,6 +140,8 @@ TEST_CASE("plan: tables that are emptied at every epoch are filled again at the 
   CHECK(steps_for(1.4) == epoch);
   CHECK(steps_for(1.75) == static_cast<int64_t>(1.75 * double(epoch) + 0.5));
   CHECK(steps_for(2.3) == 2 * epoch);
+  CHECK(steps_for(2.9) == 2 * epoch);
+  CHECK(steps_for(3.1) == 3 * epoch);
   // Evaluations are at the ends of epochs, where the tables are full, and evenly between.
   const auto interval_for = [&](int64_t every) {
     RunConfig evaluated = config;

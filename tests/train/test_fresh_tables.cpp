@@ -72,8 +72,9 @@ TEST_CASE("a run that ends early in an epoch is told so where it has a table tha
   CHECK(warning(0, 3) == "");
   CHECK(warning(14, 0) == "");
   CHECK(warning(5, 0) == "");   // within the first epoch the table is as any other
-  CHECK(warning(18, 0) == "");  // more than half of the third
+  CHECK(warning(12, 0) == "");  // more than half of the second
   CHECK(warning(0, 0) == "");   // the end is not known
+  CHECK(contains(warning(18, 0), "the last epoch has only 4 of its 7 steps"));
   CHECK(contains(warning(17, 0), "the last epoch has only 3 of its 7 steps"));
   CHECK(contains(warning(17, 9), "with train.epochs: 2 and train.steps: 0, or with train.steps: 14"));
   CHECK(contains(warning(9, 0, 2), "the last epoch has only 1 of its 4 steps"));

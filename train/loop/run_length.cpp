@@ -51,11 +51,13 @@ std::optional<std::string> fresh_tables_warning(const BatchSource& source, const
   const int64_t total = total_steps(source, config);
   if (total == 0) return {};
   const auto [epoch, before, of_this] = find_epoch(source, config.accumulate, total - 1, endless);
-  if (epoch == 0 || total - before > of_this / 2) return {};
+  const int64_t last = total - before;
+  // More than half a second epoch is worth more than a full table, but less than a whole third one is not.
+  if (epoch == 0 || last == of_this || (epoch == 1 && last > of_this / 2)) return {};
   return fmt::format(
       "model.ngram_embedding.fresh_each_epoch: the last epoch has only {} of its {} steps, too few to refill an "
       "n-gram table: end the run with an epoch, with train.epochs: {} and train.steps: 0, or with train.steps: {}",
-      total - before, of_this, epoch, before);
+      last, of_this, epoch, before);
 }
 
 }  // namespace capstan
