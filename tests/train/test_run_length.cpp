@@ -52,13 +52,17 @@ TEST_CASE("run length: any number of epochs and steps takes a bounded time") {
   CHECK(epochs.asked < 2000);
 }
 
-TEST_CASE("run length: a run that ends early in an epoch is warned about with the epoch before") {
+TEST_CASE("run length: a run that ends within an epoch after the second, or early in that, is warned about") {
   const Epochs epochs;
   const auto warning = fresh_tables_warning(epochs, config_of(0, 23));
   REQUIRE(warning);
   CHECK(warning->find("train.epochs: 2") != std::string::npos);
   CHECK(warning->find("only 2 of its 12 steps") != std::string::npos);
-  CHECK_FALSE(fresh_tables_warning(epochs, config_of(0, 28)));
+  const auto later = fresh_tables_warning(epochs, config_of(0, 28));
+  REQUIRE(later);
+  CHECK(later->find("only 7 of its 12 steps") != std::string::npos);
+  CHECK(fresh_tables_warning(epochs, config_of(0, 15)));
+  CHECK_FALSE(fresh_tables_warning(epochs, config_of(0, 17)));
   CHECK_FALSE(fresh_tables_warning(epochs, config_of(0, 5)));
   CHECK_FALSE(fresh_tables_warning(epochs, config_of(2, 0)));
 }
