@@ -231,7 +231,9 @@ void add_autotune_command(CommandParser& cli, const Choose& choose) {
       "train.monitor:\n"
       "on the validation data, or by the cross-validation of a linear classifier that has none. <folder>/<name>/best "
       "is\n"
-      "a link to the best whole run. Repeating the command resumes an interrupted search; with more --minutes it\n"
+      "a link to the best whole run: by accuracy the configuration as it is, unless another is better by more than a "
+      "standard\n"
+      "error. Repeating the command resumes an interrupted search; with more --minutes it\n"
       "continues. If a candidate fails, the others are still tried and the exit code is 1.\n"
       "For example:  capstan autotune --config configs/classify.yaml --set data.train=[train.tsv] --minutes 5\n"
       "              capstan predict runs/classify/best");

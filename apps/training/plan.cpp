@@ -7,6 +7,7 @@
 
 #include "apps/runs/run_model.hpp"
 #include "core/base/error.hpp"
+#include "train/loop/run_length.hpp"
 
 namespace capstan {
 namespace {
@@ -24,6 +25,27 @@ bool has_fresh_tables(const RunConfig& config) {
   return !ngrams.orders.empty() && ngrams.fresh_each_epoch;
 }
 
+int64_t steps_of_epoch(const RunConfig& config, const DataSource& data) {
+  const int64_t batches = data.training().batches_per_epoch(0), each = config.train.accumulate;
+  return std::max<int64_t>(1, batches / each + (batches % each != 0 ? 1 : 0));
+}
+
+/// An evaluation says little when the tables were emptied shortly before: those of tables that are emptied at every epoch
+/// fall on the ends of epochs and, at even distances, between them.
+int64_t evaluation_interval(const RunConfig& config, int64_t steps_per_epoch) {
+  const int64_t every = config.train.valid_every;
+  if (every <= 0 || !has_fresh_tables(config)) return every;
+  if (every >= steps_per_epoch) return every - every % steps_per_epoch;
+  const double parts = static_cast<double>(steps_per_epoch) / static_cast<double>(every);
+  return steps_per_epoch / static_cast<int64_t>(std::round(parts));
+}
+
+/// At most so many steps: without an epoch at the end that is not worth beginning where its tables start again.
+int64_t worthwhile(const RunConfig& config, int64_t steps, int64_t steps_per_epoch) {
+  const int64_t epoch = steps / steps_per_epoch, rest = steps % steps_per_epoch;
+  return !has_fresh_tables(config) || worth_beginning(epoch, rest, steps_per_epoch) ? steps : steps - rest;
+}
+
 /// The power of two that is nearest to a share of the tokens of the text.
 int64_t buckets_for(double tokens) {
   const double power = std::round(std::log2(std::max(tokens * buckets_per_token, 1.0)));
@@ -38,14 +60,17 @@ double dropout_for(double passes) {
 class Planner {
  public:
   Planner(const RunConfig& config, const DataSource& data, double seconds, const Pilot& pilot, const Fits& fits)
-      : open_(config), data_(data), seconds_(seconds), pilot_(pilot), fits_(fits) {
+      : open_(config),
+        data_(data),
+        seconds_(seconds),
+        pilot_(pilot),
+        fits_(fits),
+        steps_per_epoch_(steps_of_epoch(config, data)),
+        valid_every_(evaluation_interval(config, steps_per_epoch_)) {
     const BatchSource& training = data.training();
-    const int64_t batches = training.batches_per_epoch(0);
-    const BatchExtent batch = batches > 0 ? training.extent(0, 0) : BatchExtent{1, 1};
-    steps_per_epoch_ = std::max<int64_t>(1, (batches + config.train.accumulate - 1) / config.train.accumulate);
+    const BatchExtent batch = training.batches_per_epoch(0) > 0 ? training.extent(0, 0) : BatchExtent{1, 1};
     text_ = static_cast<double>(training.examples_per_epoch()) * static_cast<double>(batch.columns);
     columns_ = batch.columns;
-    valid_every_ = evaluation_interval();
   }
 
   RunPlan make() {
@@ -67,16 +92,6 @@ class Planner {
   }
 
  private:
-  /// An evaluation says little when the tables were emptied shortly before: those of tables that are emptied at every epoch
-  /// fall on the ends of epochs and, at even distances, between them.
-  int64_t evaluation_interval() const {
-    const int64_t every = open_.train.valid_every;
-    if (every <= 0 || !has_fresh_tables(open_)) return every;
-    if (every >= steps_per_epoch_) return every - every % steps_per_epoch_;
-    const double parts = static_cast<double>(steps_per_epoch_) / static_cast<double>(every);
-    return steps_per_epoch_ / static_cast<int64_t>(std::round(parts));
-  }
-
   PilotTimes time(const RunConfig& config) {
     const Stopwatch watch;
     const PilotTimes times = pilot_(config);
@@ -143,14 +158,7 @@ class Planner {
     if (model_of(open_).width == 0) steps = std::min(steps, static_cast<int64_t>(most_passes) * steps_per_epoch_);
     if (open_.train.epochs > 0 && steps / steps_per_epoch_ >= open_.train.epochs)
       steps = open_.train.epochs * steps_per_epoch_;
-    return has_fresh_tables(config) ? filled(steps) : steps;
-  }
-
-  /// At most so many steps, so that the tables are full at the end: more than half a second epoch is worth more than
-  /// the difference, but less than a whole third one is not (docs/notes/ngrams.md).
-  int64_t filled(int64_t steps) const {
-    const int64_t epochs = steps / steps_per_epoch_, rest = steps % steps_per_epoch_;
-    return epochs > 1 || (epochs == 1 && 2 * rest <= steps_per_epoch_) ? steps - rest : steps;
+    return worthwhile(config, steps, steps_per_epoch_);
   }
 
   /// The width whose training would be nearest to tokens_per_parameter, if operations take as long as they did in
@@ -205,7 +213,8 @@ class Planner {
   double seconds_;
   const Pilot& pilot_;
   const Fits& fits_;
-  int64_t steps_per_epoch_ = 1, columns_ = 1, valid_every_ = 0;
+  const int64_t steps_per_epoch_, valid_every_;
+  int64_t columns_ = 1;
   double text_ = 0;  // tokens of an epoch
 };
 
@@ -224,6 +233,13 @@ RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
   if (open.width == 0) open.width = chosen.width;
   if (!open.dropout) open.dropout = chosen.dropout;
   if (open.ngram_embedding.buckets == 0) open.ngram_embedding.buckets = chosen.ngram_embedding.buckets;
+  return config;
+}
+
+RunConfig with_whole_epochs(RunConfig config, const DataSource& data) {
+  const int64_t epoch = steps_of_epoch(config, data);
+  config.train.steps = worthwhile(config, config.train.steps, epoch);
+  config.train.valid_every = evaluation_interval(config, epoch);
   return config;
 }
 

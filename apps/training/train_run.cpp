@@ -70,7 +70,10 @@ RunConfig planned(const RunConfig& config, const DataSource& data, const TrainRu
   const std::filesystem::path saved = std::filesystem::path(config.folder) / config.name / "config.yaml";
   RunConfig known =
       std::filesystem::exists(saved) ? with_plan_of(load_config<RunConfig>({saved.string()}), config) : config;
-  if (!has_plan_to_make(known)) return known;
+  if (!has_plan_to_make(known)) {
+    known.train.valid_every = config.train.valid_every;
+    return with_whole_epochs(known, data);
+  }
   if (ranks.size() > 1)
     throw ConfigError(
         "train.minutes: one process plans a run; with several, give train.steps and the sizes of the model");

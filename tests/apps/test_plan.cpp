@@ -207,6 +207,7 @@ TEST_CASE("plan: only what fits and can be made is timed") {
 TEST_CASE("plan: a run that was begun keeps its plan; with other minutes its steps are in proportion") {
   const Text text(40000);
   const RunConfig open = text.config({"model.ngram_embedding={orders: [2], buckets: 0}"});
+  const std::unique_ptr<DataSource> data = open_data(open);
   RunConfig begun = plan_for(open, 10).config;
   CHECK(has_plan_to_make(open));
   CHECK_FALSE(has_plan_to_make(begun));
@@ -221,6 +222,21 @@ TEST_CASE("plan: a run that was begun keeps its plan; with other minutes its ste
   CHECK(with_plan_of(begun, text.config({"train.steps=7", "model.width=64", "model.dropout=0"})).train.steps == 7);
   begun.train.minutes = 0;
   CHECK(has_plan_to_make(with_plan_of(begun, open)));
+  // Whether such a run is finished is asked without its data; continued with other minutes, it is rounded again.
+  const std::string fresh = "model.ngram_embedding={orders: [2], buckets: 0, fresh_each_epoch: true}";
+  const int64_t epoch = data->training().batches_per_epoch(0);
+  RunConfig thrice = plan_for(text.config({fresh}), 10).config;
+  CHECK(thrice.train.valid_every % epoch == 0);
+  CHECK(with_plan_of(thrice, text.config({fresh})).train.valid_every == thrice.train.valid_every);
+  thrice.train.steps = 3 * epoch;
+  RunConfig other = with_plan_of(thrice, text.config({fresh, "train.minutes=50"}));
+  CHECK(other.train.steps > 2 * epoch);
+  other.train.valid_every = epoch + 1;
+  const RunConfig rounded = with_whole_epochs(other, *data);
+  CHECK(rounded.train.steps == 2 * epoch);
+  CHECK(rounded.train.valid_every == epoch);
+  CHECK(with_whole_epochs(rounded, *data).train.steps == 2 * epoch);
+  CHECK(diff_configs(with_whole_epochs(begun, *data), begun).empty());
 }
 
 TEST_CASE("plan: what is left open needs minutes, and a language model") {

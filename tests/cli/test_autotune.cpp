@@ -1,5 +1,6 @@
 // `capstan autotune`: a search by short runs, gone on with after an interruption.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <signal.h>
 
 #include "tests/cli/interruption.hpp"
@@ -56,6 +57,29 @@ TEST_CASE("without time only the configuration as it is is trained; without valu
   CHECK_FALSE(fs::exists(place / "runs/search/lr=1e-2"));
   const Outcome usual = succeed(place, {"autotune", "--config", "lm.yaml", "--minutes", "1e-5"});
   CHECK(contains(usual.err, "and 14 more"));
+}
+
+TEST_CASE("by accuracy, the configuration as it is stays the best unless another is better by a standard error") {
+  const Workplace place;
+  place.write("linear.yaml",
+              "{name: search, threads: 2, data: {type: labelled, train: [train.tsv], valid_fraction: 0, max_length: 0, "
+              "tokenizer: {type: byte}}, model: {type: text-classifier, layers: [], linear: {words: [1]}}, "
+              "train: {epochs: 1, monitor: accuracy}, sweep: {model.linear.words: [[1, 2]]}}\n");
+  // 40 texts that a word tells, 40 that nothing does, and some that only a pair of words tells.
+  const auto best_with = [&](int pairs) {
+    std::string rows;
+    for (int i = 0; i < 40; ++i) rows += fmt::format("{0}\t{0}ish thing{1}\n", i % 2 == 0 ? "no" : "yes", i);
+    for (int i = 0; i < 40; ++i) rows += fmt::format("{}\todd{} word{}\n", i * 7 % 5 < 2 ? "yes" : "no", i, i);
+    for (int i = 0; i < pairs; ++i) rows += i % 2 == 0 ? "no\tright left\n" : "yes\tleft right\n";
+    place.write("train.tsv", rows);
+    fs::remove_all(place / "runs");
+    return succeed(place, {"autotune", "--config", "linear.yaml", "--minutes", "5"});
+  };
+  const Outcome noise = best_with(6), gain = best_with(12);
+  CHECK(contains(noise.err, "words=1-2 is better than default by less than a standard error"));
+  CHECK(contains(noise.out, "best: runs/search/best (default)"));
+  CHECK(contains(gain.out, "best: runs/search/best (words=1-2)"));
+  CHECK(fs::read_symlink(place / "runs/search/best") == "words=1-2");
 }
 
 TEST_CASE("less time does not make the result of earlier searches worse; comparisons count the best run once") {

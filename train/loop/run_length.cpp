@@ -47,13 +47,16 @@ int64_t total_steps(const BatchSource& source, const TrainConfig& config) {
   return end.epoch == config.epochs ? end.before : limit;
 }
 
+bool worth_beginning(int64_t epoch, int64_t steps, int64_t all) {
+  return epoch == 0 || steps == all || (epoch == 1 && steps > all / 2);
+}
+
 std::optional<std::string> fresh_tables_warning(const BatchSource& source, const TrainConfig& config) {
   const int64_t total = total_steps(source, config);
   if (total == 0) return {};
   const auto [epoch, before, of_this] = find_epoch(source, config.accumulate, total - 1, endless);
   const int64_t last = total - before;
-  // More than half a second epoch is worth more than a full table, but less than a whole third one is not.
-  if (epoch == 0 || last == of_this || (epoch == 1 && last > of_this / 2)) return {};
+  if (worth_beginning(epoch, last, of_this)) return {};
   return fmt::format(
       "model.ngram_embedding.fresh_each_epoch: the last epoch has only {} of its {} steps, too few to refill an "
       "n-gram table: end the run with an epoch, with train.epochs: {} and train.steps: 0, or with train.steps: {}",

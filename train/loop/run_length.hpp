@@ -13,9 +13,12 @@ namespace capstan {
 /// Steps after which the run ends; 0 = not known.
 int64_t total_steps(const BatchSource& source, const TrainConfig& config);
 
-/// A warning for a run with tables that are emptied at every epoch (train/optimizers/fresh_tables.hpp) and that ends within
-/// an epoch after the second, or in the first half of that, when the tables have seen little. Nothing for a run that ends
-/// in the first epoch, or whose end is not known.
+/// Tables that are emptied at every epoch (train/optimizers/fresh_tables.hpp): is it worth while to begin epoch `epoch` (from
+/// 0) and end after `steps` of its `all` steps, rather than to end with full tables before it? Always in the first one; in
+/// the second with more than half of it; later only with all of it (docs/notes/ngrams.md).
+bool worth_beginning(int64_t epoch, int64_t steps, int64_t all);
+
+/// A warning for a run with such tables whose last epoch was not worth beginning. Nothing when the end is not known.
 std::optional<std::string> fresh_tables_warning(const BatchSource& source, const TrainConfig& config);
 
 }  // namespace capstan
