@@ -4,6 +4,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include "apps/runs/log.hpp"
 #include "apps/runs/output.hpp"
@@ -20,6 +21,14 @@ std::string describe(const std::filesystem::filesystem_error& error) {
   } catch (const Error& described) {
     return described.what();
   }
+}
+
+/// Of the standard library, from its threads.
+std::string describe(const std::system_error& error) {
+  if (error.code() != std::errc::resource_unavailable_try_again) return error.what();
+  return "no further thread could be started: raise ulimit -v (memory) or ulimit -u (processes and threads), or lower "
+         "the "
+         "key threads";
 }
 
 }  // namespace
@@ -46,6 +55,8 @@ int run_command(const Command& command, const std::function<void()>& before_mess
   } catch (const std::length_error&) {  // a size that no memory has
     return out_of_memory(std::bad_alloc());
   } catch (const std::filesystem::filesystem_error& error) {
+    return failed(describe(error), exit_failed);
+  } catch (const std::system_error& error) {
     return failed(describe(error), exit_failed);
   } catch (const std::exception& error) {
     return failed(error.what(), exit_failed);
