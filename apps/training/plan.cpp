@@ -17,8 +17,8 @@ namespace {
 constexpr double tokens_per_parameter = 3;
 constexpr double most_passes = 10, most_parameters_per_token = 4;
 constexpr int64_t width_step = 16, least_width = 64, most_width = 2048, usual_width = 192;
-constexpr int64_t least_buckets = 1 << 14, most_buckets = 1 << 21;
-constexpr double buckets_per_token = 0.4;
+constexpr int64_t least_buckets = 1 << 14, most_buckets = 1 << 22;
+constexpr double buckets_per_token = 0.8;
 
 bool has_fresh_tables(const RunConfig& config) {
   const NgramEmbeddingConfig& ngrams = model_of(config).ngram_embedding;
