@@ -11,11 +11,20 @@ from labelled_sets import add_result, read_results
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.path.join(ROOT, "build/release/capstan")
+RECORDS = os.path.join(ROOT, "bench/tables/records")  # the results that docs/results.md shows
 SYSTEMS = ["aft-simple", "aft-local", "aft-full", "aft-conv", "fastformer", "attention", "gau", "flash"]
 
 
 def config(name):
     return os.path.join(ROOT, "configs", name)
+
+
+def origin():
+    """What a result is measured with: the commit, and the name of the CPU."""
+    said = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    with open("/proc/cpuinfo") as file:
+        names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
+    return {"commit": said.stdout.strip(), "cpu": names[0] if names else ""}
 
 
 def figures(folder, split):
@@ -65,7 +74,7 @@ class Grid:
         found = self.find(case)
         if found is None:
             folder = os.path.join(self.work, "-".join(str(value).replace("/", "_") for value in case.values()))
-            found = {**case, **train(files, settings, folder, **options)}
+            found = {**case, **train(files, settings, folder, **options), **origin()}
             with self.lock:
                 add_result(self.out, self.results, found)
         return found
@@ -77,7 +86,8 @@ class Grid:
 
 
 def add_grid_options(parser, out):
-    parser.add_argument("--out", default=out, help="file of results, a line of JSON each")
+    parser.add_argument("--out", default=os.path.join(RECORDS, out),
+                        help="file of results, a line of JSON each; a new file measures anew")
     parser.add_argument("--work", default="runs/tables", help="folder for the runs")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time, each with one thread")
 

@@ -156,9 +156,9 @@ TEST_CASE("plan: tables that are emptied at every epoch are filled again at the 
   RunConfig two = config;
   two.train.epochs = 2;
   CHECK(plan_for(two, 1e9, [](const RunConfig&) { return PilotTimes{1, 0}; }).config.train.steps == 2 * epoch);
-  // The nearest power of two to 0.4 for each token.
+  // The nearest power of two to 0.8 for each token.
   const RunPlan made = plan_for(config, 100, [](const RunConfig&) { return PilotTimes{1, 0}; });
-  CHECK(std::get<LanguageModelConfig>(made.config.model).ngram_embedding.buckets == 131072);
+  CHECK(std::get<LanguageModelConfig>(made.config.model).ngram_embedding.buckets == 262144);
 }
 
 TEST_CASE("plan: sizes fit into the memory") {
