@@ -4,7 +4,7 @@
 #include "data/tokenizers/listops_tokenizer.hpp"
 #include "data/tokenizers/number_tokenizer.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
-#include "support.hpp"
+#include "tests/data/support.hpp"
 
 using namespace capstan;
 

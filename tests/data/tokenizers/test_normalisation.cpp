@@ -2,7 +2,7 @@
 #include "core/text/utf8.hpp"
 #include "data/tokenizers/normalisation.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
-#include "support.hpp"
+#include "tests/data/support.hpp"
 
 using namespace capstan;
 
