@@ -1,15 +1,20 @@
 #!/bin/bash
-# configs/lm.yaml and configs/lm-words.yaml, each for an hour (tinyshakespeare: half an hour) on all cores; the same command goes on.
-#   bench/tables/language_models.sh DATA [--only NAME] [KEY=VALUE ...]     runs/tables/NAME; a table at the end
+# configs/lm.yaml and configs/lm-words.yaml, each for an hour (tinyshakespeare: half an hour) or M minutes, on all cores; the same command goes on.
+#   bench/tables/language_models.sh DATA [--only NAME] [--minutes M] [KEY=VALUE ...]     runs/tables/NAME; a table at the end
 # NAME: enwiki, tinyshakespeare, wikitext-2 or ptb-size. KEY=VALUE: as --set, such as train.precision=bf16.
 # ptb-size is WikiText-2 cut to the sizes of the Penn Treebank (929,589, 73,760 and 82,430 words and line ends), in lower case, with
 # the 10,000 most frequent words of the training part, without empty lines.
 set -euo pipefail
-data=$(realpath "${1:?usage: bench/tables/language_models.sh DATA [--only NAME] [KEY=VALUE ...]}")
+data=$(realpath "${1:?usage: bench/tables/language_models.sh DATA [--only NAME] [--minutes M] [KEY=VALUE ...]}")
 shift
 only=
 if [ "${1:-}" = --only ]; then
   only=$2
+  shift 2
+fi
+given_minutes=
+if [ "${1:-}" = --minutes ]; then
+  given_minutes=$2
   shift 2
 fi
 cd "$(dirname "$0")/../.."
@@ -31,7 +36,7 @@ whole "$work/texts/test.txt" first_words 82430 "$data/wikitext-2/wiki.test.token
 
 # run NAME SPLIT RECIPE MINUTES KEY=VALUE...
 run() {
-  local name=$1 split=$2 recipe=$3 minutes=$4
+  local name=$1 split=$2 recipe=$3 minutes=${given_minutes:-$4}
   shift 4
   if [ -n "$only" ] && [ "$only" != "$name" ]; then return; fi
   env -u OPENBLAS_CORETYPE build/release/capstan train --config "configs/$recipe.yaml" --minutes "$minutes" \
