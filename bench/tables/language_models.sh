@@ -7,16 +7,15 @@
 set -euo pipefail
 data=$(realpath "${1:?usage: bench/tables/language_models.sh DATA [--only NAME] [--minutes M] [KEY=VALUE ...]}")
 shift
-only=
-if [ "${1:-}" = --only ]; then
-  only=$2
+only= given_minutes=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --only) only=${2:?--only needs a name} ;;
+    --minutes) given_minutes=${2:?--minutes needs a number} ;;
+    *) break ;;
+  esac
   shift 2
-fi
-given_minutes=
-if [ "${1:-}" = --minutes ]; then
-  given_minutes=$2
-  shift 2
-fi
+done
 cd "$(dirname "$0")/../.."
 work=runs/tables
 mkdir -p "$work/texts"
