@@ -27,8 +27,7 @@ std::string describe(const std::filesystem::filesystem_error& error) {
 std::string describe(const std::system_error& error) {
   if (error.code() != std::errc::resource_unavailable_try_again) return error.what();
   return "no further thread could be started: raise ulimit -v (memory) or ulimit -u (processes and threads), or lower "
-         "the "
-         "key threads";
+         "the key threads";
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "apps/runs/run_model.hpp"
 #include "core/base/error.hpp"
 #include "train/loop/run_length.hpp"
+#include "train/records/reporter.hpp"
 
 namespace capstan {
 namespace {
@@ -200,8 +201,8 @@ class Planner {
     const double every = static_cast<double>(config.train.valid_every);
     const double seconds = steps * times.step + times.evaluation * (1 + (every > 0 ? std::floor(steps / every) : 0));
     std::vector<std::string> lines{
-        fmt::format("plan for {:g} min: {}{} steps, {:.3g} passes over {:.0f} tokens, in about {:.0f} min",
-                    config.train.minutes, sizes, config.train.steps, passes, text_, seconds / 60)};
+        fmt::format("plan for {:g} min: {}{} steps, {:.3g} passes over {:.0f} tokens, in about {}",
+                    config.train.minutes, sizes, config.train.steps, passes, text_, short_time(seconds))};
     if (seconds < 0.75 * seconds_ && open_.train.epochs == 0)
       lines.push_back(
           "the plan is shorter than the time: more passes over so little text would do harm; give more text");

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 
 import checks
-import make_fixtures as tools
 import reference as ref
+import tools
 
 WIDTH, HEADS, LENGTH = 12, 3, 13
 KERNELS = ("softmax", "squared-relu", "laplace")

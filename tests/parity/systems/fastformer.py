@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 
 import checks
-import make_fixtures as tools
 import reference as ref
+import tools
 
 
 @dataclass

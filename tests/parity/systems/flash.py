@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 import torch
 
 import checks
-import make_fixtures as tools
 import reference as ref
+import tools
 from systems.gau import T5_BUCKETS, kernel_weights, t5_bucket, turned
 
 WIDTH, LENGTH, CHUNK = 9, 19, 5

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 import torch
 
 import checks
-import make_fixtures as tools
 import reference as ref
+import tools
 
 WIDTH, LENGTH, MAX_LENGTH = 9, 13, 15
 T5_BUCKETS, T5_LONGEST = 32, 128

@@ -5,8 +5,8 @@ import math
 import torch
 
 import checks
-import make_fixtures as tools
 import reference as ref
+import tools
 from systems.gau import T5_BUCKETS, t5_bucket
 
 WIDTH, KEY_DIM, EXPANSION, LENGTH, GROUP, ROTARY_DIMS = 16, 8, 2.0, 24, 8, 4

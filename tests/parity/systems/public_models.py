@@ -5,7 +5,7 @@ import math
 import torch
 
 import checks
-import make_fixtures as tools
+import tools
 from systems.fastformer import FastSelfAttention
 from systems.public_gated import ROTARY_DIMS, WIDTH, Flash
 

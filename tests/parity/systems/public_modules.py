@@ -2,7 +2,7 @@
 
 import torch
 
-import make_fixtures as tools
+import tools
 
 WIDTH, HIDDEN, HEADS, LENGTH, WINDOW, FEED_FORWARD = 12, 20, 3, 17, 4, 30
 
