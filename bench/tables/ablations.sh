@@ -22,5 +22,5 @@ export data
 printf '%s\n' depth chunk seeds parts kernel | xargs -P 2 -I '{}' bash -c 'run_sweep "$@"' run_sweep '{}' "$@"
 for name in depth parts chunk kernel seeds; do
   echo "== $name"
-  build/release/capstan compare "runs/ablation/$name"/*
+  bench/tables/ablation_table.py "$name"
 done
