@@ -3,9 +3,9 @@
 
   bench/tables/ablation_table.py depth
 """
+import argparse
 import csv
 import os
-import sys
 
 from runs import RECORDS, print_table
 
@@ -15,7 +15,9 @@ SWEEPS = {  # the keys that are columns; the others follow from them
 
 
 def main():
-    name = sys.argv[1]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sweep", choices=SWEEPS)
+    name = parser.parse_args().sweep
     with open(os.path.join(RECORDS, f"ablation-{name}.csv")) as file:
         runs = sorted(csv.DictReader(file), key=lambda run: float(run["valid_loss"]))
     keys = [key if key == "seed" else f"model.layers.0.{key}" for key in SWEEPS[name]]

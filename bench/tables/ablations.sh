@@ -9,11 +9,12 @@ cd "$(dirname "$0")/../.."
 mkdir -p runs/ablation
 
 run_sweep() {
-  local name=$1
+  local name=$1 record=bench/tables/records/ablation-$1.csv
   shift
   env -u OPENBLAS_CORETYPE build/release/capstan sweep --config configs/ablations/base.yaml "configs/ablations/$name.yaml" \
-    --set "data.train=[$data/enwiki_xml/enwiki_head_2016.xml.gz]" "$@" > "runs/ablation/$name.log" 2>&1
-  build/release/capstan compare "runs/ablation/$name"/* --format csv > "bench/tables/records/ablation-$name.csv"
+    --set "data.train=[$data/enwiki_xml/enwiki_head_2016.xml.gz]" "$@" > "runs/ablation/$name.log" 2>&1 ||
+    { tail -20 "runs/ablation/$name.log" >&2; return 1; }
+  build/release/capstan compare "runs/ablation/$name"/* --format csv > "$record.part" && mv "$record.part" "$record"
 }
 
 export -f run_sweep

@@ -65,7 +65,7 @@ def main():
         split = "valid" if name == "tinyshakespeare" else "test"
         rows = sorted(zip(systems, found), key=lambda row: row[1][0][split][measure])
         print_table(["system", "lr", "validation loss", f"{split}, {measure.replace('_', ' ')}", "steps", "seconds", "MB"],
-                    [[system, lr, f"{result['valid']['loss']:.4f}", f"{result[split][measure]:.4g}", result["steps"],
+                    [[system, lr, f"{result['valid']['loss']:.4f}", f"{result[split][measure]:#.4g}", result["steps"],
                       f"{result['seconds']:.0f}", f"{result['rss_mb']:.0f}"] for system, (result, lr) in rows])
 
 
