@@ -14,8 +14,10 @@ bool is_text_classifier(const RunConfig& config) { return std::holds_alternative
 void check_linear(const RunConfig& config, Problems& problems) {
   const auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
   if (classifier == nullptr || !classifier->linear.used()) return;
-  if (!config.train.init_from.empty())
-    problems.add("train.init_from", "a linear classifier (model.linear) is solved for from its data alone");
+  if (!config.train.init_map.entries.empty())
+    problems.add("train.init_map", "a linear classifier (model.linear) takes the whole of train.init_from");
+  if (config.train.init_optimizer)
+    problems.add("train.init_optimizer", "a linear classifier (model.linear) is solved for without an optimizer");
   if (facts_of(config.data).multi_label())
     problems.add("model.linear", "predicts one class per text: with data.multi_label, use a recipe with blocks");
   if (!config.train.freeze.empty()) problems.add("train.freeze", "nothing of a linear classifier is trained in steps");

@@ -1,7 +1,18 @@
 #include "apps/runs/run_linear.hpp"
 
+#include <cmath>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "apps/config/config.hpp"
 #include "apps/runs/run_model.hpp"
+#include "apps/runs/weights_origin.hpp"
+#include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
+#include "core/base/sizes.hpp"
+#include "train/runs/checkpoint.hpp"
 
 namespace capstan {
 namespace {
@@ -9,6 +20,57 @@ namespace {
 NgramLinearConfig* linear_of(RunConfig& config) {
   auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
   return classifier != nullptr && classifier->linear.used() ? &classifier->linear : nullptr;
+}
+
+/// Throws unless n-grams have the same buckets in both.
+void check_same_ngrams(const NgramLinearConfig& theirs, const NgramLinearConfig& ours, const std::string& file) {
+  const auto check_equal = [&](const char* key, const auto& base, const auto& here) {
+    if (base != here)
+      throw Error(
+          fmt::format("train.init_from: model.linear.{} is {} in the run of {}, and {} here; give it the same value",
+                      key, base, file, here));
+  };
+  check_equal("words", theirs.words, ours.words);
+  check_equal("characters", theirs.characters, ours.characters);
+  check_equal("text_ends", theirs.text_ends, ours.text_ends);
+  if (ours.buckets != 0) check_equal("buckets", theirs.buckets, ours.buckets);
+}
+
+std::vector<float> values_of(const WeightsOrigin& origin, const char* name, int64_t count) {
+  const FileTensor* const tensor = origin.tensors->find(name);
+  if (tensor == nullptr || tensor->size != count)
+    throw Error(fmt::format("train.init_from: {} has no tensor {} of {} numbers", origin.file, name, count));
+  std::vector<float> values = tensor->to_floats();
+  for (const float value : values)
+    if (!std::isfinite(value))
+      throw Error(fmt::format("train.init_from: {}: tensor {} has a value that is not finite", origin.file, name));
+  return values;
+}
+
+std::shared_ptr<const BaseClassifier> read_base(const RunConfig& config) {
+  const WeightsOrigin origin = open_weights(config.train.init_from);
+  const auto* const classifier = origin.config ? std::get_if<TextClassifierConfig>(&origin.config->model) : nullptr;
+  if (classifier == nullptr || !classifier->linear.used())
+    throw Error(
+        fmt::format("train.init_from: {} does not belong to the run of a linear classifier (model.linear), from "
+                    "which alone a linear classifier can start",
+                    origin.file));
+  auto base = std::make_shared<BaseClassifier>();
+  base->config = classifier->linear;
+  check_same_ngrams(base->config, std::get<TextClassifierConfig>(config.model).linear, origin.file);
+  const int64_t buckets = base->config.buckets;
+  const auto classes = static_cast<int64_t>(origin.classes.size());
+  base->scale = values_of(origin, "linear.scale", buckets);
+  base->weight = values_of(origin, "linear.weight", checked_product("linear.weight", {buckets, classes}));
+  base->bias = values_of(origin, "linear.bias", classes);
+  base->columns = classes;
+  if (classes == 2) {  // the first class has the second one's weights times -1
+    for (size_t f = 0; f < base->scale.size(); ++f) base->weight[f] = base->weight[2 * f + 1];
+    base->weight.resize(base->scale.size());
+    base->bias.erase(base->bias.begin());
+    base->columns = 1;
+  }
+  return base;
 }
 
 }  // namespace
@@ -20,8 +82,17 @@ bool is_linear(const RunConfig& config) {
 
 NgramRows read_ngrams(RunConfig& config, const DataSource& data) {
   const MemoryFor purpose("the n-grams of the training texts");
+  const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name,
+                              saved = folder / "config.yaml";
+  std::shared_ptr<const BaseClassifier> base;
+  // Of a run that is solved, what it started from may be gone.
+  const bool solved = std::filesystem::exists(saved) && Checkpoints(folder / "checkpoints").last();
+  if (solved && !config.train.init_from.empty())
+    config = with_choices_of(load_config<RunConfig>({saved.string()}), config);
+  else if (!config.train.init_from.empty())
+    base = read_base(config);
   NgramLinearConfig& linear = *linear_of(config);
-  NgramRows rows(data.training(), to_text(data.tokenizer()), linear, static_cast<int64_t>(data.classes().size()));
+  NgramRows rows(data.training(), to_text(data.tokenizer()), linear, static_cast<int64_t>(data.classes().size()), base);
   linear = rows.config();
   return rows;
 }

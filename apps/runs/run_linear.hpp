@@ -13,7 +13,8 @@ namespace capstan {
 /// Is the model of the run a linear classifier?
 bool is_linear(const RunConfig& config);
 
-/// The n-grams of the training data. What model.linear leaves open is set in `config`.
+/// The n-grams of the training data, and what the classifier of train.init_from makes of them. What model.linear leaves
+/// open is set in `config`. Throws Error unless train.init_from is a run whose model.linear has the same n-grams.
 NgramRows read_ngrams(RunConfig& config, const DataSource& data);
 
 /// `config` with what model.linear leaves open taken from `saved`, the configuration of the same run folder.

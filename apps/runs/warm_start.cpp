@@ -7,6 +7,7 @@
 
 #include "apps/config/config_diff.hpp"
 #include "apps/runs/imported_config.hpp"
+#include "apps/runs/run_linear.hpp"
 #include "apps/runs/weights_origin.hpp"
 #include "core/base/error.hpp"
 #include "core/text/affixes.hpp"
@@ -352,6 +353,7 @@ WarmStart warm_start(const RunConfig& config, const RowNames& rows, const RunPar
   constexpr size_t longest = 100;
   result.ancestry.resize(std::min(result.ancestry.size(), longest));
   result.report.push_back("starts from " + to_text(result.ancestry.front()));
+  if (is_linear(config)) return result;  // its base classifier was read with the n-grams
   Filling filling(config, rows, origin, parts.params);
   filling.fill(rename_tensors(origin, config.train.init_map), config.train.init_strict);
   for (const std::string& line : filling.table()) result.report.push_back(line);

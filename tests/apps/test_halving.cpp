@@ -150,6 +150,11 @@ TEST_CASE("the usual search has the given values and others, and refuses what ca
   ProblemText linear("config"), stack("config"), text("config");
   check_tunable(config, linear);  // cross-validation
   CHECK(linear.text() == "");
+  config.train.init_from = "runs/reviews";
+  ProblemText fixed("config");
+  check_tunable(config, fixed);
+  CHECK(fixed.text().find("train.init_from") != std::string::npos);
+  config.train.init_from.clear();
   config.model = TextClassifierConfig{};
   check_tunable(config, stack);
   CHECK(stack.text().rfind("config.data.valid_fraction: ", 0) == 0);

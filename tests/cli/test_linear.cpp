@@ -130,6 +130,32 @@ TEST_CASE("a linear classifier: a validation file is evaluated and not learnt fr
   }
 }
 
+TEST_CASE("a linear classifier starts from another one: what few texts lack, and the same weights after a kill") {
+  const Workplace place;
+  write_rows(place);
+  succeed(place, command());
+  // Two texts, with words of one kind each; the classes have other names.
+  place.write("few.tsv", "a\tgoal and goal\na\tgoal of goal\nb\tstock and stock\nb\tstock of stock\n");
+  place.write("others.tsv", "a\tteam match\na\tthe match\nb\tbank market\nb\tthe market\n");
+  const auto few = [&](const std::string& name, std::vector<std::string> more) {
+    more.insert(more.end(), {"data.train=[few.tsv]", "data.test=[others.tsv]"});
+    return succeed(place, command(more, name));
+  };
+  few("alone", {});
+  const Outcome trained = few("from", {"train.init_from=runs/classify"});
+  CHECK(contains(trained.err + trained.out, "starts from"));
+  CHECK(number_of(succeed(place, {"eval", "runs/alone", "--split", "test"}).out, "accuracy") < 0.8);
+  CHECK(number_of(succeed(place, {"eval", "runs/from", "--split", "test"}).out, "accuracy") == 1);
+  CHECK(contains(succeed(place, {"inspect", "runs/from"}).out, "runs/classify"));
+  const std::string whole = weights_of(place, "from");
+  few("two", {"train.init_from=runs/classify", "threads=2"});
+  CHECK(weights_of(place, "two") == whole);
+  // The run says all that is needed: what it started from may go.
+  std::filesystem::remove_all(place / "runs/classify");
+  CHECK(number_of(succeed(place, {"eval", "runs/from", "--split", "test"}).out, "accuracy") == 1);
+  CHECK(contains(few("from", {"train.init_from=runs/classify"}).err, "nothing to do"));
+}
+
 TEST_CASE("a linear classifier: texts that nothing is known of, and what is refused") {
   const Workplace place;
   write_rows(place);
@@ -145,7 +171,15 @@ TEST_CASE("a linear classifier: texts that nothing is known of, and what is refu
   refused("nothing", {"model.linear.words=[]", "model.linear.characters=[]"}, "model.layers");
   refused("weights", {"model.class_weights={type: balanced}"}, "model.class_weights");
   refused("pooling", {"model.pooling=cls"}, "model.pooling");
-  refused("warm start", {"train.init_from=runs/classify"}, "train.init_from");
+  refused("names", {"train.init_from=runs/classify", "train.init_map={a: b}"}, "train.init_map");
+  refused("nowhere", {"train.init_from=runs/nowhere"}, "no such file");
+  const auto fails = [&](const std::string& name, const std::vector<std::string>& more, const std::string& says) {
+    check_refused(place, {name, {}, command(more, "refused"), 1, {"train.init_from", says}});
+  };
+  fails("other words", {"train.init_from=runs/classify", "model.linear.words=[1]"}, "model.linear.words is [1, 2]");
+  fails("other buckets", {"train.init_from=runs/classify", "model.linear.buckets=16"}, "model.linear.buckets");
+  std::filesystem::copy(place / "runs/classify/checkpoints/last/model.safetensors", place / "alone.safetensors");
+  fails("no run", {"train.init_from=alone.safetensors"}, "does not belong to the run");
   check_refused(place, {"vectors", {}, {"embed", "runs/classify"}, 1, {"linear"}, "a text\n"});
 }
 

@@ -63,6 +63,7 @@ class Solver {
       const std::vector<float> ratios = log_count_ratios(rows, problem);
       for (size_t f = 0; f < weights_.size(); ++f) weights_[f].square *= ratios[f] * ratios[f];
     }
+    base_weights_.assign(rows.base_factor().size(), 0);
     const size_t count = problem.rows.size();
     alpha_.assign(count, 0);
     active_.resize(count);
@@ -72,6 +73,8 @@ class Solver {
       double squares = 1 + ridge();  // of the bias
       for_entries(rows, problem.rows[i],
                   [&](uint32_t bucket, float x) { squares += static_cast<double>(x * x * weights_[bucket].square); });
+      const float* const scores = rows.base_scores(problem.rows[i]);
+      for (size_t k = 0; k < base_weights_.size(); ++k) squares += static_cast<double>(scores[k] * scores[k]);
       diagonal_[i] = squares;
     }
   }
@@ -105,6 +108,7 @@ class Solver {
     SvmSolution result;
     for (const Weight& weight : weights_) result.weights.push_back(weight.value);
     result.bias = static_cast<float>(bias_);
+    result.base_weights = base_weights_;
     return result;
   }
 
@@ -116,9 +120,11 @@ class Solver {
     return rows_.label(problem_.rows[static_cast<size_t>(i)]) == problem_.positive ? 1 : -1;
   }
   double gradient_of(int64_t i) const {
+    const int64_t row = problem_.rows[static_cast<size_t>(i)];
     float sum = 0;
-    for_entries(rows_, problem_.rows[static_cast<size_t>(i)],
-                [&](uint32_t bucket, float x) { sum += x * weights_[bucket].value; });
+    for_entries(rows_, row, [&](uint32_t bucket, float x) { sum += x * weights_[bucket].value; });
+    const float* const scores = rows_.base_scores(row);
+    for (size_t k = 0; k < base_weights_.size(); ++k) sum += scores[k] * base_weights_[k];
     return sign(i) * (static_cast<double>(sum) + bias_) - 1 + ridge() * alpha_[static_cast<size_t>(i)];
   }
   void move(int64_t i, double gradient) {
@@ -127,9 +133,12 @@ class Solver {
     alpha = std::max(alpha - gradient / diagonal_[static_cast<size_t>(i)], 0.0);
     const double change = (alpha - before) * sign(i);
     if (change == 0) return;
+    const int64_t row = problem_.rows[static_cast<size_t>(i)];
     const auto step = static_cast<float>(change);
-    for_entries(rows_, problem_.rows[static_cast<size_t>(i)],
+    for_entries(rows_, row,
                 [&](uint32_t bucket, float x) { weights_[bucket].value += step * x * weights_[bucket].square; });
+    const float* const scores = rows_.base_scores(row);
+    for (size_t k = 0; k < base_weights_.size(); ++k) base_weights_[k] += step * scores[k];
     bias_ += change;
   }
   void reset_active() {
@@ -142,6 +151,7 @@ class Solver {
   const SvmProblem& problem_;
   RandomStream random_;
   std::vector<Weight> weights_;
+  std::vector<float> base_weights_;
   std::vector<double> alpha_, diagonal_;
   std::vector<int64_t> active_;
   double bias_ = 0, bound_ = infinity;  // bound_: a row without influence whose gradient is above it is left out
@@ -152,6 +162,8 @@ class Solver {
 float SvmSolution::score(const NgramRows& rows, int64_t row) const {
   float sum = bias;
   for_entries(rows, row, [&](uint32_t bucket, float x) { sum += x * weights[bucket]; });
+  const float* const scores = rows.base_scores(row);
+  for (size_t k = 0; k < base_weights.size(); ++k) sum += scores[k] * base_weights[k];
   return sum;
 }
 

@@ -203,6 +203,14 @@ bool solve_all(const NgramRows& rows, const Mix& mix, uint64_t seed, ParamStore&
         weight[f * classes + column] +=
             static_cast<real>(factor * static_cast<double>(solution.weights[static_cast<size_t>(f)] / scale));
     bias[column] += static_cast<real>(factor * static_cast<double>(solution.bias));
+    for (size_t k = 0; k < solution.base_weights.size(); ++k) {
+      const BaseClassifier& base = *rows.base();
+      const double share_of_base = factor * static_cast<double>(solution.base_weights[k] * rows.base_factor()[k]);
+      for (int64_t f = 0; f < buckets; ++f)
+        weight[f * classes + column] += static_cast<real>(
+            share_of_base * static_cast<double>(base.weight[static_cast<size_t>(f * base.columns) + k]));
+      bias[column] += static_cast<real>(share_of_base * static_cast<double>(base.bias[k]));
+    }
   };
   std::fill_n(weight, buckets * classes, real{0});
   std::fill_n(bias, classes, real{0});
@@ -215,7 +223,7 @@ bool solve_all(const NgramRows& rows, const Mix& mix, uint64_t seed, ParamStore&
     const int64_t problem = unit / 2;
     const bool ratios = unit % 2 == 1;
     const double share = ratios ? mix.ratios_share : mix.plain_share;
-    std::optional<SvmSolution> solved = SvmSolution{std::vector<float>(static_cast<size_t>(buckets), 0.0F), 0};
+    std::optional<SvmSolution> solved = SvmSolution{std::vector<float>(static_cast<size_t>(buckets), 0.0F), 0, {}};
     if (share != 0)
       solved = solve_svm(rows,
                          {all, positive_class(classes, problem), kinds[ratios ? mix.ratios : mix.plain].cost, ratios,
@@ -265,6 +273,10 @@ std::optional<LinearFit> fit_linear(const NgramRows& rows, ParamStore& params, u
       fmt::format("linear: {} texts, {} buckets of n-grams, {} n-grams a text", rows.rows(),
                   std::count_if(rows.scale().begin(), rows.scale().end(), [](float scale) { return scale != 0; }),
                   rows.entries() / std::max<int64_t>(rows.rows(), 1)));
+  if (const BaseClassifier* const base = rows.base(); base != nullptr)
+    fit.report.push_back(fmt::format(
+        "linear: the classifier that it starts from has {} buckets of n-grams; its scores are features, too",
+        std::count_if(base->scale.begin(), base->scale.end(), [](float scale) { return scale != 0; })));
   fit.report.push_back(
       fmt::format("linear: {} of {} folds held out: accuracy {}; weights {:g} x TF-IDF (C {:g}) + {:g} x "
                   "log-count ratios (C {:g}), logits x {:.2f}",

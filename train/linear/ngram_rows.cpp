@@ -29,8 +29,9 @@ std::vector<int32_t> tokens_of_row(const Batch& batch, int64_t row) {
 }  // namespace
 
 NgramRows::NgramRows(const BatchSource& source, const TokensToText& to_text, const NgramLinearConfig& config,
-                     int64_t classes, int64_t most_bytes)
-    : config_(config), classes_(classes) {
+                     int64_t classes, std::shared_ptr<const BaseClassifier> base, int64_t most_bytes)
+    : config_(config), classes_(classes), base_(std::move(base)) {
+  if (base_ != nullptr) config_.buckets = base_->config.buckets;
   const int64_t most_entries = most_bytes / static_cast<int64_t>(sizeof(NgramCount));
   if (!read(source, to_text, most_entries)) {
     const bool words_alone = !config_.characters.empty() && !config_.words.empty();
@@ -43,6 +44,7 @@ NgramRows::NgramRows(const BatchSource& source, const TokensToText& to_text, con
   }
   choose_buckets();
   weigh();
+  if (base_ != nullptr) score_with_base();
 }
 
 /// Returns false when there are too many entries.
@@ -125,7 +127,9 @@ void NgramRows::weigh() {
   for (const NgramCount& entry : entries_) ++texts[entry.bucket()];
   scale_.assign(texts.size(), 0);
   for (size_t f = 0; f < texts.size(); ++f)
-    if (texts[f] >= config_.min_texts)
+    if (base_ != nullptr && base_->scale[f] != 0)
+      scale_[f] = base_->scale[f];
+    else if (texts[f] >= config_.min_texts)
       scale_[f] = static_cast<float>(std::log(static_cast<double>(1 + rows()) / (1 + texts[f])) + 1);
   shorten_blocks([&](std::vector<NgramCount>& block) {
     block.erase(
@@ -141,6 +145,34 @@ void NgramRows::weigh() {
       squares += x * x;
     }
     norms_[i] = squares > 0 ? static_cast<float>(1 / std::sqrt(squares)) : 0;
+  }
+}
+
+void NgramRows::score_with_base() {
+  const auto columns = static_cast<size_t>(base_->columns);
+  base_scores_.resize(static_cast<size_t>(rows()) * columns);
+  parallel_units(rows(), [&](int64_t row) {
+    std::vector<double> sums(base_->bias.begin(), base_->bias.end());
+    for (const int which : {0, 1}) {
+      const NgramBlock found = block(row, which);
+      for (const NgramCount* entry = found.begin; entry != found.end; ++entry) {
+        const auto x = static_cast<double>(found.norm * count_weight(entry->count()) * scale_[entry->bucket()]);
+        for (size_t k = 0; k < columns; ++k)
+          sums[k] += x * static_cast<double>(base_->weight[entry->bucket() * columns + k]);
+      }
+    }
+    std::copy(sums.begin(), sums.end(), base_scores_.begin() + row * base_->columns);
+  });
+  for (size_t k = 0; k < columns; ++k) {
+    double sum = 0, squares = 0;
+    for (size_t i = k; i < base_scores_.size(); i += columns) sum += static_cast<double>(base_scores_[i]);
+    const double mean = sum / static_cast<double>(rows());
+    for (size_t i = k; i < base_scores_.size(); i += columns)
+      squares += (static_cast<double>(base_scores_[i]) - mean) * (static_cast<double>(base_scores_[i]) - mean);
+    const double deviation = std::sqrt(squares / static_cast<double>(rows()));
+    const float factor = deviation > 0 ? static_cast<float>(base_deviation / deviation) : 0;
+    base_factor_.push_back(factor);
+    for (size_t i = k; i < base_scores_.size(); i += columns) base_scores_[i] *= factor;
   }
 }
 

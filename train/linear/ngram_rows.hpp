@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "data/batches/batcher.hpp"
 #include "models/text_classifier.hpp"
+#include "train/linear/base_classifier.hpp"
 
 namespace capstan {
 
@@ -16,13 +18,18 @@ struct NgramBlock {
 };
 
 /// A row is a text and its class; its entries are what NgramLinear computes from the text. scale = IDF,
-/// ln((1 + rows) / (1 + rows with f)) + 1, and 0 for n-grams that are in fewer texts than config().min_texts.
+/// ln((1 + rows) / (1 + rows with f)) + 1, and 0 for n-grams that are in fewer texts than config().min_texts. With a base
+/// classifier, n-grams that it knows keep its scale, and its scores are features of a row, too.
 class NgramRows {
  public:
+  /// n-grams have unit norm: larger scores would make the solver slow, and weights are not much the better for them.
+  static constexpr double base_deviation = 0.3;
+
   /// Epoch 0 of `source`, in the order of Batch::examples: how it is cut into batches makes no difference. If all
   /// entries would take more than `most_bytes`, those of characters are left out. Throws Error when those of words do.
+  /// `base`: of the same n-grams and buckets (config.buckets may be 0), or null.
   NgramRows(const BatchSource& source, const TokensToText& to_text, const NgramLinearConfig& config, int64_t classes,
-            int64_t most_bytes = int64_t{400} << 20);
+            std::shared_ptr<const BaseClassifier> base = nullptr, int64_t most_bytes = int64_t{400} << 20);
 
   int64_t rows() const { return static_cast<int64_t>(labels_.size()); }
   int64_t classes() const { return classes_; }
@@ -32,6 +39,13 @@ class NgramRows {
   /// 0: words, 1: characters.
   NgramBlock block(int64_t row, int which) const;
   const std::vector<float>& scale() const { return scale_; }  // by bucket
+  const BaseClassifier* base() const { return base_.get(); }
+  /// The base classifier's scores of a row, (base()->columns), each times base_factor().
+  const float* base_scores(int64_t row) const {
+    return base_scores_.data() + row * static_cast<int64_t>(base_factor_.size());
+  }
+  /// By column: what gives the scores of all rows a standard deviation of base_deviation; empty without a base classifier.
+  const std::vector<float>& base_factor() const { return base_factor_; }
   /// The configuration with the choices that were made: min_texts and buckets, and characters if these were left out.
   const NgramLinearConfig& config() const { return config_; }
 
@@ -41,6 +55,7 @@ class NgramRows {
   void shorten_blocks(const Change& change);
   void choose_buckets();
   void weigh();
+  void score_with_base();
 
   NgramLinearConfig config_;
   int64_t classes_, tokens_ = 0;
@@ -49,6 +64,8 @@ class NgramRows {
   std::vector<int64_t> places_;  // by row
   std::vector<int32_t> labels_;
   std::vector<float> norms_, scale_;
+  std::shared_ptr<const BaseClassifier> base_;
+  std::vector<float> base_scores_, base_factor_;
 };
 
 }  // namespace capstan

@@ -73,7 +73,8 @@ template <class Fields>
 void describe_start(Fields& f, TrainConfig& c) {
   f("init_from", c.init_from, any(),
     "start from these weights instead of random ones: a run folder, the folder of a checkpoint, or a safetensors file; "
-    "what it has no value for starts as usual. Rows of embeddings and output follow their token or class");
+    "what it has no value for starts as usual. Rows of embeddings and output follow their token or class. A linear "
+    "classifier starts from the run of another one with the same n-grams");
   f("init_map", c.init_map, any(),
     "new names for the tensors of init_from, the first pattern that matches counts: {\"encoder.*\": \"blocks.*\"}; an "
     "empty name leaves a tensor out");

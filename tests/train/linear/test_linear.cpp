@@ -56,9 +56,9 @@ NgramLinearConfig config_of(int64_t buckets = 1024) {
 }
 
 NgramRows rows_of(const std::vector<Text>& texts, int64_t classes, const NgramLinearConfig& config,
-                  int64_t batch_size = 7) {
+                  int64_t batch_size = 7, std::shared_ptr<const BaseClassifier> base = nullptr) {
   const ExampleSet examples = examples_of(texts);
-  return {BucketedBatches(examples, {batch_size, 0}, 1), as_text, config, classes};
+  return {BucketedBatches(examples, {batch_size, 0}, 1), as_text, config, classes, std::move(base)};
 }
 
 /// A model's parameters, as TextClassifier makes them.
@@ -83,6 +83,14 @@ struct Solution {
     return correct / static_cast<double>(texts.size());
   }
   std::vector<real> values() const { return {store.values(), store.values() + store.flat_size()}; }
+  std::vector<float> values(const std::string& name) const {
+    const Param& param = store.find(name);
+    return {store.values() + param.offset, store.values() + param.offset + param.var.value().size()};
+  }
+  std::shared_ptr<const BaseClassifier> as_base() const {
+    return std::make_shared<BaseClassifier>(BaseClassifier{linear->config(), linear->classes(), values("linear.scale"),
+                                                           values("linear.weight"), values("linear.bias")});
+  }
 };
 
 std::vector<int64_t> all_rows(const NgramRows& rows) {
@@ -139,11 +147,11 @@ TEST_CASE("rows of n-grams: those of characters are left out where memory is sho
   NgramLinearConfig config = config_of(), words = config_of();
   words.characters.clear();
   REQUIRE(bytes(words) < bytes(config));
-  const NgramRows rows(batches, as_text, config, 2, (bytes(words) + bytes(config)) / 2);
+  const NgramRows rows(batches, as_text, config, 2, nullptr, (bytes(words) + bytes(config)) / 2);
   CHECK(rows.config().characters.empty());
   CHECK(rows.config().words == config.words);
   try {
-    NgramRows(batches, as_text, config, 2, 100);
+    NgramRows(batches, as_text, config, 2, nullptr, 100);
     FAIL("too little memory was accepted");
   } catch (const std::exception& error) {
     CHECK(std::string(error.what()).find("model.linear") != std::string::npos);
@@ -168,6 +176,15 @@ double primal_gradient(const NgramRows& rows, const SvmProblem& problem, const S
     }
   }
   double worst = std::abs(static_cast<double>(solution.bias) - sums.back()), largest = std::abs(sums.back());
+  for (size_t k = 0; k < solution.base_weights.size(); ++k) {
+    double sum = 0;
+    for (const int64_t row : problem.rows) {
+      const double y = rows.label(row) == problem.positive ? 1 : -1;
+      const double slack = std::max(0.0, 1 - y * static_cast<double>(solution.score(rows, row)));
+      sum += 2 * problem.cost * slack * y * static_cast<double>(rows.base_scores(row)[k]);
+    }
+    worst = std::max(worst, std::abs(static_cast<double>(solution.base_weights[k]) - sum));
+  }
   for (size_t f = 0; f + 1 < sums.size(); ++f) {
     const double factor = static_cast<double>(rows.scale()[f] * ratios[f]);
     if (factor == 0) continue;
@@ -181,6 +198,7 @@ double primal_gradient(const NgramRows& rows, const SvmProblem& problem, const S
 double primal(const NgramRows& rows, const SvmProblem& problem, const SvmSolution& solution,
               const std::vector<float>& ratios) {
   double sum = std::pow(static_cast<double>(solution.bias), 2) / 2;
+  for (const float weight : solution.base_weights) sum += std::pow(static_cast<double>(weight), 2) / 2;
   for (size_t f = 0; f < ratios.size(); ++f)
     if (const auto factor = static_cast<double>(rows.scale()[f] * ratios[f]); factor != 0)
       sum += std::pow(static_cast<double>(solution.weights[f]) / factor, 2) / 2;
@@ -191,9 +209,8 @@ double primal(const NgramRows& rows, const SvmProblem& problem, const SvmSolutio
   return sum;
 }
 
-TEST_CASE("dual coordinate descent: the gradient of the primal is zero at the solution") {
-  const std::vector<Text> texts = sample_texts(300);
-  const NgramRows rows = rows_of(texts, 2, config_of());
+void check_solutions(const std::vector<Text>& texts, const std::shared_ptr<const BaseClassifier>& base) {
+  const NgramRows rows = rows_of(texts, 2, config_of(), 7, base);
   // Log-count ratios, from their definition.
   std::vector<float> ones(rows.scale().size(), 1), ratios = ones;
   std::vector<double> p(ratios.size(), 1), q = p;
@@ -223,7 +240,17 @@ TEST_CASE("dual coordinate descent: the gradient of the primal is zero at the so
       const double usual = primal(rows, problem, *solve_svm(rows, problem), with_ratios ? ratios : ones);
       CHECK(usual >= least * (1 - 1e-5));
       CHECK(usual < least * 1.005);
+      CHECK(solution->base_weights.size() == (base == nullptr ? 0 : 3));
     }
+}
+
+TEST_CASE("dual coordinate descent: the gradient of the primal is zero at the solution") {
+  check_solutions(sample_texts(300), nullptr);
+}
+
+TEST_CASE("dual coordinate descent: the same with the scores of a base classifier") {
+  const Solution base(rows_of(sample_texts(200, 3), 3, config_of()), 1);
+  check_solutions(sample_texts(300), base.as_base());
 }
 
 TEST_CASE("linear classifiers: what they learn, and that their cross-validation tells how well") {
@@ -240,6 +267,61 @@ TEST_CASE("linear classifiers: what they learn, and that their cross-validation 
     CHECK(std::abs(accuracy - solution.fit->held_out.accuracy()) < 0.06);
     CHECK(solution.fit->held_out.loss() < 0.5);
   }
+}
+
+TEST_CASE("a base classifier: its n-grams keep their scale, its scores have one deviation and are those of its model") {
+  const Solution base(rows_of(sample_texts(200, 3), 3, config_of()), 1);
+  std::vector<Text> texts = sample_texts(100);
+  for (Text& text : texts) text.text += " novel novelty";
+  const ExampleSet examples = examples_of(texts);
+  const NgramRows rows(OrderedBatches(examples, {7, 0}), as_text, config_of(), 2, base.as_base()),
+      alone = rows_of(texts, 2, config_of());
+  const std::vector<float> known = base.values("linear.scale");
+  for (size_t f = 0; f < known.size(); ++f) CHECK(rows.scale()[f] == (known[f] != 0 ? known[f] : alone.scale()[f]));
+  CHECK(rows.base_factor().size() == 3);
+  // A model of the base's weights and of the rows' scale.
+  ParamStore store;
+  const NgramLinear joined(Scope(store, 1) / "linear", rows.config(), 3);
+  store.finalize();
+  const auto copy = [&](const std::string& name, const std::vector<float>& values) {
+    std::copy(values.begin(), values.end(), store.values() + store.find(name).offset);
+  };
+  copy("linear.scale", rows.scale());
+  copy("linear.weight", base.values("linear.weight"));
+  copy("linear.bias", base.values("linear.bias"));
+  double sum = 0, squares = 0;
+  for (int64_t row = 0; row < rows.rows(); ++row) {
+    real logits[3] = {};
+    joined.add_logits(texts[static_cast<size_t>(row)].text, logits);
+    for (size_t k = 0; k < 3; ++k)
+      CHECK(rows.base_scores(row)[k] ==
+            doctest::Approx(static_cast<double>(logits[k] * rows.base_factor()[k])).epsilon(1e-4));
+    sum += static_cast<double>(rows.base_scores(row)[0]);
+    squares += std::pow(static_cast<double>(rows.base_scores(row)[0]), 2);
+  }
+  const auto count = static_cast<double>(rows.rows());
+  CHECK(std::sqrt(squares / count - std::pow(sum / count, 2)) ==
+        doctest::Approx(NgramRows::base_deviation).epsilon(1e-3));
+}
+
+TEST_CASE(
+    "a base classifier: words that the new texts do not have keep their meaning, whatever the classes are called") {
+  const Solution base(rows_of(sample_texts(600, 3), 3, config_of()), 1);
+  // The last topic or another one, from texts without two words of each topic.
+  const auto is_known = [](const Text& text) {
+    for (const char* const word : {"goal", "team", "stock", "bank", "planet", "star"})
+      if (text.text.find(word) != std::string::npos) return false;
+    return true;
+  };
+  std::vector<Text> train, unseen;
+  const std::vector<Text> texts = sample_texts(2600, 3);
+  for (size_t i = 600; i < texts.size(); ++i)
+    (is_known(texts[i]) ? train : unseen).push_back({texts[i].text, texts[i].label == 2 ? 0 : 1});
+  REQUIRE(train.size() > 100);
+  const Solution alone(rows_of(train, 2, config_of()), 1), from(rows_of(train, 2, config_of(), 7, base.as_base()), 1);
+  CHECK(from.accuracy(unseen) > 0.85);
+  CHECK(from.accuracy(unseen) > alone.accuracy(unseen) + 0.02);
+  CHECK(from.accuracy(train) > 0.85);
 }
 
 TEST_CASE("linear classifiers: the factor of the logits gives the lowest cross entropy") {
