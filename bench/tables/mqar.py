@@ -5,9 +5,10 @@
 
 As there: (length, pairs) of (64, 4), (128, 8), (256, 16), (512, 64); vocabulary 8192, 100,000 training and 3,000 test sequences, two
 layers without feed-forward networks, one head, dropout 0.1 after the embedding, AdamW with weight decay 0.1, a filler of random tokens.
-Other than there: --steps updates of 64 sequences instead of 64 epochs, and the upper three of the learning rates 1e-4, 4.6e-4, 2.2e-3 and
-1e-2 (--rates), of which the best on validation counts. Each system is run with and without a short convolution in front of the mixer (short_conv: 4). A system
-that answers 99 % at one rate is not tried with further ones.
+Other than there: --steps updates of 64 sequences instead of 64 epochs, and the upper two of the learning rates 1e-4, 4.6e-4, 2.2e-3 and
+1e-2 (--rates), of which the best on validation counts; with 2,000 steps, 4.6e-4 was the worst of the upper three in 15 cells of (64, 4)
+and width 64, and the best in none. Each system is run with and without a short convolution in front of the mixer (short_conv: 4). A
+system that answers 99 % at one rate is not tried with further ones.
 """
 import argparse
 
@@ -34,7 +35,7 @@ def main():
     parser.add_argument("--widths", default="64,128")
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     parser.add_argument("--steps", type=int, default=2000)
-    parser.add_argument("--rates", default="2.2e-3,4.6e-4,1e-2", help="learning rates, in the order in which they are tried")
+    parser.add_argument("--rates", default="2.2e-3,1e-2", help="learning rates, in the order in which they are tried")
     add_grid_options(parser, "mqar.jsonl")
     options = parser.parse_args()
     grid = Grid(options.out, options.work, options.jobs)
