@@ -128,11 +128,11 @@ int train_run(const RunConfig& given, const TrainRunOptions& options, Communicat
     reserve_product_memory();
     config = planned(config, data, options, ranks, since, plan_report);
   }
+  std::optional<NgramRows> ngrams;
+  if (is_linear(config)) ngrams.emplace(read_ngrams(config, data));  // its number of buckets may be another run's
   if (!options.force)
     if (const auto memory = memory_problem(config, extent_of(config, data), ranks))
       throw ConfigError(memory->key + ": " + memory->message);
-  std::optional<NgramRows> ngrams;
-  if (is_linear(config)) ngrams.emplace(read_ngrams(config, data));
   reserve_product_memory();
   RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
   model.prepare(data.tokenizer(), data.class_counts(), data.training().examples_per_epoch());

@@ -42,6 +42,11 @@ NgramRows::NgramRows(const BatchSource& source, const TokensToText& to_text, con
           "fewer lengths in model.linear.words, or train on fewer texts",
           most_bytes >> 20));
   }
+  if (base_ != nullptr && rows() > most_bytes / static_cast<int64_t>(sizeof(float)) / base_->columns)
+    throw Error(
+        fmt::format("train.init_from: {} scores for each of {} texts take more than {} MB; start from a classifier of "
+                    "fewer classes, or train on fewer texts",
+                    base_->columns, rows(), most_bytes >> 20));
   choose_buckets();
   weigh();
   if (base_ != nullptr) score_with_base();

@@ -5,99 +5,11 @@
 #include <cstring>
 
 #include "core/machine/parallel.hpp"
-#include "data/tokenizers/byte_tokenizer.hpp"
+#include "tests/train/linear/linear_samples.hpp"
 #include "train/linear/dual_svm.hpp"
-#include "train/linear/fit_linear.hpp"
 
 namespace capstan::testing {
 namespace {
-
-struct Text {
-  std::string text;
-  int32_t label;
-};
-
-/// About two topics; some texts have words of both, and a few labels are wrong.
-std::vector<Text> sample_texts(int count, int32_t classes = 2) {
-  const std::vector<std::vector<std::string>> words{
-      {"goal", "team", "match", "league"}, {"stock", "bank", "market", "shares"}, {"planet", "star", "orbit", "comet"}};
-  const std::vector<std::string> common{"the", "of", "a", "today", "said"};
-  RandomStream random(random_key(5, "sample texts"));
-  std::vector<Text> texts;
-  for (int i = 0; i < count; ++i) {
-    const auto label = static_cast<int32_t>(random.below(static_cast<uint64_t>(classes)));
-    std::string text;
-    for (uint64_t w = 0; w < 4 + random.below(6); ++w) {
-      const auto& pool = random.uniform() < 0.5   ? common
-                         : random.uniform() < 0.2 ? words[random.below(static_cast<uint64_t>(classes))]
-                                                  : words[static_cast<size_t>(label)];
-      text += (text.empty() ? "" : " ") + pool[random.below(pool.size())];
-    }
-    texts.push_back({text, random.uniform() < 0.05 ? (label + 1) % classes : label});
-  }
-  return texts;
-}
-
-ExampleSet examples_of(const std::vector<Text>& texts) {
-  ExampleSet examples;
-  for (const Text& text : texts) examples.add(ByteTokenizer().encode(text.text), text.label);
-  return examples;
-}
-
-std::string as_text(const std::vector<int32_t>& tokens) { return {tokens.begin(), tokens.end()}; }
-
-NgramLinearConfig config_of(int64_t buckets = 1024) {
-  NgramLinearConfig config;
-  config.words = {1, 2};
-  config.characters = {3};
-  config.buckets = buckets;
-  config.min_texts = 2;
-  return config;
-}
-
-NgramRows rows_of(const std::vector<Text>& texts, int64_t classes, const NgramLinearConfig& config,
-                  int64_t batch_size = 7, std::shared_ptr<const BaseClassifier> base = nullptr) {
-  const ExampleSet examples = examples_of(texts);
-  return {BucketedBatches(examples, {batch_size, 0}, 1), as_text, config, classes, std::move(base)};
-}
-
-/// A model's parameters, as TextClassifier makes them.
-struct Solution {
-  ParamStore store;
-  std::unique_ptr<NgramLinear> linear;
-  std::optional<LinearFit> fit;
-
-  Solution(const NgramRows& rows, uint64_t seed) {
-    linear = std::make_unique<NgramLinear>(Scope(store, seed) / "linear", rows.config(), rows.classes());
-    store.finalize();
-    fit = fit_linear(rows, store, seed);
-  }
-  int32_t predict(const std::string& text) const {
-    std::vector<real> logits(static_cast<size_t>(linear->classes()), 0);
-    linear->add_logits(text, logits.data());
-    return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-  }
-  double accuracy(const std::vector<Text>& texts) const {
-    double correct = 0;
-    for (const Text& text : texts) correct += predict(text.text) == text.label ? 1 : 0;
-    return correct / static_cast<double>(texts.size());
-  }
-  std::vector<real> values() const { return {store.values(), store.values() + store.flat_size()}; }
-  std::vector<float> values(const std::string& name) const {
-    const Param& param = store.find(name);
-    return {store.values() + param.offset, store.values() + param.offset + param.var.value().size()};
-  }
-  std::shared_ptr<const BaseClassifier> as_base() const {
-    return std::make_shared<BaseClassifier>(BaseClassifier{linear->config(), linear->classes(), values("linear.scale"),
-                                                           values("linear.weight"), values("linear.bias")});
-  }
-};
-
-std::vector<int64_t> all_rows(const NgramRows& rows) {
-  std::vector<int64_t> all;
-  for (int64_t row = 0; row < rows.rows(); ++row) all.push_back(row);
-  return all;
-}
 
 TEST_CASE("rows of n-grams: inverse document frequencies, unit norms, rare n-grams left out") {
   std::vector<Text> texts = sample_texts(150);
@@ -267,61 +179,6 @@ TEST_CASE("linear classifiers: what they learn, and that their cross-validation 
     CHECK(std::abs(accuracy - solution.fit->held_out.accuracy()) < 0.06);
     CHECK(solution.fit->held_out.loss() < 0.5);
   }
-}
-
-TEST_CASE("a base classifier: its n-grams keep their scale, its scores have one deviation and are those of its model") {
-  const Solution base(rows_of(sample_texts(200, 3), 3, config_of()), 1);
-  std::vector<Text> texts = sample_texts(100);
-  for (Text& text : texts) text.text += " novel novelty";
-  const ExampleSet examples = examples_of(texts);
-  const NgramRows rows(OrderedBatches(examples, {7, 0}), as_text, config_of(), 2, base.as_base()),
-      alone = rows_of(texts, 2, config_of());
-  const std::vector<float> known = base.values("linear.scale");
-  for (size_t f = 0; f < known.size(); ++f) CHECK(rows.scale()[f] == (known[f] != 0 ? known[f] : alone.scale()[f]));
-  CHECK(rows.base_factor().size() == 3);
-  // A model of the base's weights and of the rows' scale.
-  ParamStore store;
-  const NgramLinear joined(Scope(store, 1) / "linear", rows.config(), 3);
-  store.finalize();
-  const auto copy = [&](const std::string& name, const std::vector<float>& values) {
-    std::copy(values.begin(), values.end(), store.values() + store.find(name).offset);
-  };
-  copy("linear.scale", rows.scale());
-  copy("linear.weight", base.values("linear.weight"));
-  copy("linear.bias", base.values("linear.bias"));
-  double sum = 0, squares = 0;
-  for (int64_t row = 0; row < rows.rows(); ++row) {
-    real logits[3] = {};
-    joined.add_logits(texts[static_cast<size_t>(row)].text, logits);
-    for (size_t k = 0; k < 3; ++k)
-      CHECK(rows.base_scores(row)[k] ==
-            doctest::Approx(static_cast<double>(logits[k] * rows.base_factor()[k])).epsilon(1e-4));
-    sum += static_cast<double>(rows.base_scores(row)[0]);
-    squares += std::pow(static_cast<double>(rows.base_scores(row)[0]), 2);
-  }
-  const auto count = static_cast<double>(rows.rows());
-  CHECK(std::sqrt(squares / count - std::pow(sum / count, 2)) ==
-        doctest::Approx(NgramRows::base_deviation).epsilon(1e-3));
-}
-
-TEST_CASE(
-    "a base classifier: words that the new texts do not have keep their meaning, whatever the classes are called") {
-  const Solution base(rows_of(sample_texts(600, 3), 3, config_of()), 1);
-  // The last topic or another one, from texts without two words of each topic.
-  const auto is_known = [](const Text& text) {
-    for (const char* const word : {"goal", "team", "stock", "bank", "planet", "star"})
-      if (text.text.find(word) != std::string::npos) return false;
-    return true;
-  };
-  std::vector<Text> train, unseen;
-  const std::vector<Text> texts = sample_texts(2600, 3);
-  for (size_t i = 600; i < texts.size(); ++i)
-    (is_known(texts[i]) ? train : unseen).push_back({texts[i].text, texts[i].label == 2 ? 0 : 1});
-  REQUIRE(train.size() > 100);
-  const Solution alone(rows_of(train, 2, config_of()), 1), from(rows_of(train, 2, config_of(), 7, base.as_base()), 1);
-  CHECK(from.accuracy(unseen) > 0.85);
-  CHECK(from.accuracy(unseen) > alone.accuracy(unseen) + 0.02);
-  CHECK(from.accuracy(train) > 0.85);
 }
 
 TEST_CASE("linear classifiers: the factor of the logits gives the lowest cross entropy") {

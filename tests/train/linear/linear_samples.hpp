@@ -1,0 +1,102 @@
+// Texts about topics, and linear classifiers of them.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/tokenizers/byte_tokenizer.hpp"
+#include "train/linear/fit_linear.hpp"
+
+namespace capstan::testing {
+
+struct Text {
+  std::string text;
+  int32_t label;
+};
+
+/// About two topics; some texts have words of both, and a few labels are wrong.
+inline std::vector<Text> sample_texts(int count, int32_t classes = 2) {
+  const std::vector<std::vector<std::string>> words{
+      {"goal", "team", "match", "league"}, {"stock", "bank", "market", "shares"}, {"planet", "star", "orbit", "comet"}};
+  const std::vector<std::string> common{"the", "of", "a", "today", "said"};
+  RandomStream random(random_key(5, "sample texts"));
+  std::vector<Text> texts;
+  for (int i = 0; i < count; ++i) {
+    const auto label = static_cast<int32_t>(random.below(static_cast<uint64_t>(classes)));
+    std::string text;
+    for (uint64_t w = 0; w < 4 + random.below(6); ++w) {
+      const auto& pool = random.uniform() < 0.5   ? common
+                         : random.uniform() < 0.2 ? words[random.below(static_cast<uint64_t>(classes))]
+                                                  : words[static_cast<size_t>(label)];
+      text += (text.empty() ? "" : " ") + pool[random.below(pool.size())];
+    }
+    texts.push_back({text, random.uniform() < 0.05 ? (label + 1) % classes : label});
+  }
+  return texts;
+}
+
+inline ExampleSet examples_of(const std::vector<Text>& texts) {
+  ExampleSet examples;
+  for (const Text& text : texts) examples.add(ByteTokenizer().encode(text.text), text.label);
+  return examples;
+}
+
+inline std::string as_text(const std::vector<int32_t>& tokens) { return {tokens.begin(), tokens.end()}; }
+
+inline NgramLinearConfig config_of(int64_t buckets = 1024) {
+  NgramLinearConfig config;
+  config.words = {1, 2};
+  config.characters = {3};
+  config.buckets = buckets;
+  config.min_texts = 2;
+  return config;
+}
+
+inline NgramRows rows_of(const std::vector<Text>& texts, int64_t classes, const NgramLinearConfig& config,
+                         int64_t batch_size = 7, std::shared_ptr<const BaseClassifier> base = nullptr) {
+  const ExampleSet examples = examples_of(texts);
+  return {BucketedBatches(examples, {batch_size, 0}, 1), as_text, config, classes, std::move(base)};
+}
+
+/// A model's parameters, as TextClassifier makes them.
+struct Solution {
+  ParamStore store;
+  std::unique_ptr<NgramLinear> linear;
+  std::optional<LinearFit> fit;
+
+  Solution(const NgramRows& rows, uint64_t seed) {
+    linear = std::make_unique<NgramLinear>(Scope(store, seed) / "linear", rows.config(), rows.classes());
+    store.finalize();
+    fit = fit_linear(rows, store, seed);
+  }
+  int32_t predict(const std::string& text) const {
+    std::vector<real> logits(static_cast<size_t>(linear->classes()), 0);
+    linear->add_logits(text, logits.data());
+    return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  }
+  double accuracy(const std::vector<Text>& texts) const {
+    double correct = 0;
+    for (const Text& text : texts) correct += predict(text.text) == text.label ? 1 : 0;
+    return correct / static_cast<double>(texts.size());
+  }
+  std::vector<real> values() const { return {store.values(), store.values() + store.flat_size()}; }
+  std::vector<float> values(const std::string& name) const {
+    const Param& param = store.find(name);
+    return {store.values() + param.offset, store.values() + param.offset + param.var.value().size()};
+  }
+  std::shared_ptr<const BaseClassifier> as_base() const {
+    return std::make_shared<BaseClassifier>(BaseClassifier{linear->config(), linear->classes(), values("linear.scale"),
+                                                           values("linear.weight"), values("linear.bias")});
+  }
+};
+
+inline std::vector<int64_t> all_rows(const NgramRows& rows) {
+  std::vector<int64_t> all;
+  for (int64_t row = 0; row < rows.rows(); ++row) all.push_back(row);
+  return all;
+}
+
+}  // namespace capstan::testing

@@ -1,0 +1,81 @@
+// Linear classifiers that start from others.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/base/error.hpp"
+#include "tests/train/linear/linear_samples.hpp"
+
+namespace capstan::testing {
+namespace {
+
+TEST_CASE("a base classifier: its n-grams keep their scale, its scores have one deviation and are those of its model") {
+  const Solution base(rows_of(sample_texts(200, 3), 3, config_of()), 1);
+  std::vector<Text> texts = sample_texts(100);
+  for (Text& text : texts) text.text += " novel novelty";
+  const ExampleSet examples = examples_of(texts);
+  const NgramRows rows(OrderedBatches(examples, {7, 0}), as_text, config_of(), 2, base.as_base()),
+      alone = rows_of(texts, 2, config_of());
+  const std::vector<float> known = base.values("linear.scale");
+  for (size_t f = 0; f < known.size(); ++f) CHECK(rows.scale()[f] == (known[f] != 0 ? known[f] : alone.scale()[f]));
+  CHECK(rows.base_factor().size() == 3);
+  // A model of the base's weights and of the rows' scale.
+  ParamStore store;
+  const NgramLinear joined(Scope(store, 1) / "linear", rows.config(), 3);
+  store.finalize();
+  const auto copy = [&](const std::string& name, const std::vector<float>& values) {
+    std::copy(values.begin(), values.end(), store.values() + store.find(name).offset);
+  };
+  copy("linear.scale", rows.scale());
+  copy("linear.weight", base.values("linear.weight"));
+  copy("linear.bias", base.values("linear.bias"));
+  double sum = 0, squares = 0;
+  for (int64_t row = 0; row < rows.rows(); ++row) {
+    real logits[3] = {};
+    joined.add_logits(texts[static_cast<size_t>(row)].text, logits);
+    for (size_t k = 0; k < 3; ++k)
+      CHECK(rows.base_scores(row)[k] ==
+            doctest::Approx(static_cast<double>(logits[k] * rows.base_factor()[k])).epsilon(1e-4));
+    sum += static_cast<double>(rows.base_scores(row)[0]);
+    squares += std::pow(static_cast<double>(rows.base_scores(row)[0]), 2);
+  }
+  const auto count = static_cast<double>(rows.rows());
+  CHECK(std::sqrt(squares / count - std::pow(sum / count, 2)) ==
+        doctest::Approx(NgramRows::base_deviation).epsilon(1e-3));
+}
+
+TEST_CASE("a base classifier: more scores than memory is given for are refused") {
+  const BaseClassifier base{config_of(16), 1000, std::vector<float>(16, 1), std::vector<float>(16000),
+                            std::vector<float>(1000)};
+  const ExampleSet examples = examples_of(std::vector<Text>(200, Text{"goal", 0}));
+  try {
+    NgramRows(OrderedBatches(examples, {7, 0}), as_text, config_of(16), 2, std::make_shared<BaseClassifier>(base),
+              100'000);
+    FAIL("too little memory was accepted");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()).find("1000 scores for each of 200 texts") != std::string::npos);
+  }
+}
+
+TEST_CASE(
+    "a base classifier: words that the new texts do not have keep their meaning, whatever the classes are called") {
+  const Solution base(rows_of(sample_texts(600, 3), 3, config_of()), 1);
+  // The last topic or another one, from texts without two words of each topic.
+  const auto is_known = [](const Text& text) {
+    for (const char* const word : {"goal", "team", "stock", "bank", "planet", "star"})
+      if (text.text.find(word) != std::string::npos) return false;
+    return true;
+  };
+  std::vector<Text> train, unseen;
+  const std::vector<Text> texts = sample_texts(2600, 3);
+  for (size_t i = 600; i < texts.size(); ++i)
+    (is_known(texts[i]) ? train : unseen).push_back({texts[i].text, texts[i].label == 2 ? 0 : 1});
+  REQUIRE(train.size() > 100);
+  const Solution alone(rows_of(train, 2, config_of()), 1), from(rows_of(train, 2, config_of(), 7, base.as_base()), 1);
+  CHECK(from.accuracy(unseen) > 0.85);
+  CHECK(from.accuracy(unseen) > alone.accuracy(unseen) + 0.02);
+  CHECK(from.accuracy(train) > 0.85);
+}
+
+}  // namespace
+}  // namespace capstan::testing
