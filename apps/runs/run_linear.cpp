@@ -23,12 +23,11 @@ NgramLinearConfig* linear_of(RunConfig& config) {
 }
 
 /// Throws unless n-grams have the same buckets in both.
-void check_same_ngrams(const NgramLinearConfig& theirs, const NgramLinearConfig& ours, const std::string& file) {
+void check_same_ngrams(const NgramLinearConfig& theirs, const NgramLinearConfig& ours, const std::string& run) {
   const auto check_equal = [&](const char* key, const auto& base, const auto& here) {
     if (base != here)
-      throw Error(
-          fmt::format("train.init_from: model.linear.{} is {} in the run of {}, and {} here; give it the same value",
-                      key, base, file, here));
+      throw Error(fmt::format("train.init_from: model.linear.{0} is {1} in {2}, and {3} here; set model.linear.{0}={1}",
+                              key, base, run, here));
   };
   check_equal("words", theirs.words, ours.words);
   check_equal("characters", theirs.characters, ours.characters);
@@ -49,15 +48,21 @@ std::vector<float> values_of(const WeightsOrigin& origin, const char* name, int6
 
 std::shared_ptr<const BaseClassifier> read_base(const RunConfig& config) {
   const WeightsOrigin origin = open_weights(config.train.init_from);
-  const auto* const classifier = origin.config ? std::get_if<TextClassifierConfig>(&origin.config->model) : nullptr;
+  if (!origin.config)
+    throw Error(
+        fmt::format("train.init_from: {} is not in a run folder, which says what n-grams its weights are for; give the "
+                    "folder of the "
+                    "run",
+                    origin.file));
+  const auto* const classifier = std::get_if<TextClassifierConfig>(&origin.config->model);
   if (classifier == nullptr || !classifier->linear.used())
     throw Error(
-        fmt::format("train.init_from: {} does not belong to the run of a linear classifier (model.linear), from "
-                    "which alone a linear classifier can start",
-                    origin.file));
+        fmt::format("train.init_from: {} is not a linear classifier (model.linear); a linear classifier only starts "
+                    "from another one",
+                    config.train.init_from));
   auto base = std::make_shared<BaseClassifier>();
   base->config = classifier->linear;
-  check_same_ngrams(base->config, std::get<TextClassifierConfig>(config.model).linear, origin.file);
+  check_same_ngrams(base->config, std::get<TextClassifierConfig>(config.model).linear, config.train.init_from);
   const int64_t buckets = base->config.buckets;
   const auto classes = static_cast<int64_t>(origin.classes.size());
   base->scale = values_of(origin, "linear.scale", buckets);
@@ -85,10 +90,8 @@ NgramRows read_ngrams(RunConfig& config, const DataSource& data) {
   const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name,
                               saved = folder / "config.yaml";
   std::shared_ptr<const BaseClassifier> base;
-  // Of a run that is solved, what it started from may be gone.
-  const bool solved = std::filesystem::exists(saved) && Checkpoints(folder / "checkpoints").last();
-  if (solved && !config.train.init_from.empty())
-    config = with_choices_of(load_config<RunConfig>({saved.string()}), config);
+  if (std::filesystem::exists(saved) && Checkpoints(folder / "checkpoints").last())
+    config = with_choices_of(load_config<RunConfig>({saved.string()}), config);  // what it started from may be gone
   else if (!config.train.init_from.empty())
     base = read_base(config);
   NgramLinearConfig& linear = *linear_of(config);

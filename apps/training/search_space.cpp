@@ -49,8 +49,10 @@ RunConfig shortened(RunConfig config, int64_t divisor) {
 
 void check_tunable(const RunConfig& config, Problems& problems) {
   if (is_linear(config) && !config.train.init_from.empty())
-    problems.add("train.init_from",
-                 "fixes the n-grams of a linear classifier, which autotune would search over: leave it out");
+    problems.add(
+        "train.init_from",
+        "a linear classifier has the n-grams of the one that it starts from, but autotune searches over n-grams: leave "
+        "it out");
   if (config.train.steps == 0 && labelled(config) == nullptr)
     problems.add("train.steps", "autotune tries short runs first: set train.steps (instead of train.epochs)");
   if (const auto* const data = labelled(config); data != nullptr && !is_linear(config) && !holds_out(*data))

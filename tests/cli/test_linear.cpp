@@ -154,6 +154,7 @@ TEST_CASE("a linear classifier starts from another one: what few texts lack, and
   std::filesystem::remove_all(place / "runs/classify");
   CHECK(number_of(succeed(place, {"eval", "runs/from", "--split", "test"}).out, "accuracy") == 1);
   CHECK(contains(few("from", {"train.init_from=runs/classify"}).err, "nothing to do"));
+  CHECK(contains(few("from", {}).err, "nothing to do"));
 }
 
 TEST_CASE("a linear classifier: texts that nothing is known of, and what is refused") {
@@ -179,7 +180,7 @@ TEST_CASE("a linear classifier: texts that nothing is known of, and what is refu
   fails("other words", {"train.init_from=runs/classify", "model.linear.words=[1]"}, "model.linear.words is [1, 2]");
   fails("other buckets", {"train.init_from=runs/classify", "model.linear.buckets=16"}, "model.linear.buckets");
   std::filesystem::copy(place / "runs/classify/checkpoints/last/model.safetensors", place / "alone.safetensors");
-  fails("no run", {"train.init_from=alone.safetensors"}, "does not belong to the run");
+  fails("no run", {"train.init_from=alone.safetensors"}, "is not in a run folder");
   check_refused(place, {"vectors", {}, {"embed", "runs/classify"}, 1, {"linear"}, "a text\n"});
 }
 
