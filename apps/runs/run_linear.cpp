@@ -38,7 +38,8 @@ void check_same_ngrams(const NgramLinearConfig& theirs, const NgramLinearConfig&
 std::vector<float> values_of(const WeightsOrigin& origin, const char* name, int64_t count) {
   const FileTensor* const tensor = origin.tensors->find(name);
   if (tensor == nullptr || tensor->size != count)
-    throw Error(fmt::format("train.init_from: {} has no tensor {} of {} numbers", origin.file, name, count));
+    throw Error(fmt::format("train.init_from: {} has no tensor {} of {} numbers; check its run with capstan verify",
+                            origin.file, name, count));
   std::vector<float> values = tensor->to_floats();
   for (const float value : values)
     if (!std::isfinite(value))
@@ -50,9 +51,8 @@ std::shared_ptr<const BaseClassifier> read_base(const RunConfig& config) {
   const WeightsOrigin origin = open_weights(config.train.init_from);
   if (!origin.config)
     throw Error(
-        fmt::format("train.init_from: {} is not in a run folder, which says what n-grams its weights are for; give the "
-                    "folder of the "
-                    "run",
+        fmt::format("train.init_from: {} is not in a run folder, which says what n-grams its weights are for; "
+                    "give the folder of the run",
                     origin.file));
   const auto* const classifier = std::get_if<TextClassifierConfig>(&origin.config->model);
   if (classifier == nullptr || !classifier->linear.used())
@@ -89,12 +89,16 @@ NgramRows read_ngrams(RunConfig& config, const DataSource& data) {
   const MemoryFor purpose("the n-grams of the training texts");
   const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name,
                               saved = folder / "config.yaml";
-  std::shared_ptr<const BaseClassifier> base;
-  if (std::filesystem::exists(saved) && Checkpoints(folder / "checkpoints").last())
-    config = with_choices_of(load_config<RunConfig>({saved.string()}), config);  // what it started from may be gone
-  else if (!config.train.init_from.empty())
-    base = read_base(config);
   NgramLinearConfig& linear = *linear_of(config);
+  std::shared_ptr<const BaseClassifier> base;
+  if (std::filesystem::exists(saved) && Checkpoints(folder / "checkpoints").last()) {
+    // It is solved: all that the run it started from would tell is the number of buckets, and that run may be gone.
+    auto then = load_config<RunConfig>({saved.string()});
+    if (const auto* const chosen = linear_of(then); chosen != nullptr && linear.buckets == 0)
+      linear.buckets = chosen->buckets;
+  } else if (!config.train.init_from.empty()) {
+    base = read_base(config);
+  }
   NgramRows rows(data.training(), to_text(data.tokenizer()), linear, static_cast<int64_t>(data.classes().size()), base);
   linear = rows.config();
   return rows;

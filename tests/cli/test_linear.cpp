@@ -155,6 +155,17 @@ TEST_CASE("a linear classifier starts from another one: what few texts lack, and
   CHECK(number_of(succeed(place, {"eval", "runs/from", "--split", "test"}).out, "accuracy") == 1);
   CHECK(contains(few("from", {"train.init_from=runs/classify"}).err, "nothing to do"));
   CHECK(contains(few("from", {}).err, "nothing to do"));
+  check_refused(place, {"other n-grams",
+                        {},
+                        command({"data.train=[few.tsv]", "data.test=[others.tsv]", "model.linear.words=[1]"}, "from"),
+                        1,
+                        {"another model"}});
+  few("words", {"model.linear.characters=[]"});
+  check_refused(place, {"characters, too",
+                        {},
+                        command({"data.train=[few.tsv]", "data.test=[others.tsv]"}, "words"),
+                        1,
+                        {"another model"}});
 }
 
 TEST_CASE("a linear classifier: texts that nothing is known of, and what is refused") {

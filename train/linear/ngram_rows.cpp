@@ -34,7 +34,7 @@ NgramRows::NgramRows(const BatchSource& source, const TokensToText& to_text, con
   if (base_ != nullptr) config_.buckets = base_->config.buckets;
   const int64_t most_entries = most_bytes / static_cast<int64_t>(sizeof(NgramCount));
   if (!read(source, to_text, most_entries)) {
-    const bool words_alone = !config_.characters.empty() && !config_.words.empty();
+    const bool words_alone = base_ == nullptr && !config_.characters.empty() && !config_.words.empty();
     if (words_alone) config_.characters.clear();
     if (!words_alone || !read(source, to_text, most_entries))
       throw Error(fmt::format(

@@ -75,6 +75,11 @@ TEST_CASE(
   CHECK(from.accuracy(unseen) > 0.85);
   CHECK(from.accuracy(unseen) > alone.accuracy(unseen) + 0.02);
   CHECK(from.accuracy(train) > 0.85);
+  // What all scores of the base have in common makes no difference.
+  BaseClassifier shifted = *base.as_base();
+  for (float& bias : shifted.bias) bias += 3;
+  CHECK(Solution(rows_of(train, 2, config_of(), 7, std::make_shared<BaseClassifier>(shifted)), 1).accuracy(train) >
+        0.85);
 }
 
 }  // namespace
