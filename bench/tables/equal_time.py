@@ -43,24 +43,25 @@ def main():
     grid = Grid(options.out, options.work, options.jobs)
     data = os.path.abspath(options.data)
 
-    def run(name, system, lr, minutes):
+    def run(name, text, system, lr, minutes):
         case = {"table": "equal time", "set": name, "system": system, "lr": lr, "minutes": round(minutes * options.scale, 4)}
-        settings = text_settings(data, name, grid.work) + [
+        settings = text + [
             f"train.lr={lr}", "train.steps=0", "train.epochs=0", f"train.minutes={case['minutes']}", "train.valid_every=0"]
         splits = ("valid",) if minutes < SETS[name][0] or name == "tinyshakespeare" else ("valid", "test")
         return grid.run(case, [config(f"compare/{name}.yaml"), config(f"compare/tiny-{system}.yaml")], settings, splits=splits)
 
     def measured(cell):
-        name, system = cell
+        name, text, system = cell
         minutes = SETS[name][0]
-        trials = [run(name, system, lr, minutes / 5) for lr in RATES]
+        trials = [run(name, text, system, lr, minutes / 5) for lr in RATES]
         best = min(trials, key=lambda result: result["valid"]["loss"])
-        return run(name, system, best["lr"], minutes), best["lr"]
+        return run(name, text, system, best["lr"], minutes), best["lr"]
 
     for name in options.sets.split(","):
         minutes, measure = SETS[name]
         systems = options.systems.split(",")
-        found = grid.each(measured, [(name, system) for system in systems])
+        text = text_settings(data, name, grid.work)  # unpacked once, before runs that share it
+        found = grid.each(measured, [(name, text, system) for system in systems])
         print(f"\n{name}, {minutes * options.scale:g} minutes\n")
         split = "valid" if name == "tinyshakespeare" else "test"
         rows = sorted(zip(systems, found), key=lambda row: row[1][0][split][measure])
