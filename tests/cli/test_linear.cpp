@@ -86,7 +86,9 @@ TEST_CASE("classify.yaml: train, eval and predict agree; the report of the folds
   CHECK(loss / 60 == doctest::Approx(number_of(evaluated, "loss")).epsilon(1e-2));
 
   const std::string before = weights_of(place, "classify");
-  CHECK(contains(succeed(place, command()).err, "nothing to do"));
+  const std::string again = succeed(place, command()).err;
+  CHECK(contains(again, "nothing to do"));
+  CHECK(contains(again, "another name starts a new one"));
   CHECK(weights_of(place, "classify") == before);
 }
 

@@ -358,8 +358,8 @@ TrainResult Loop::finish() {
   progress_.log().info(
       went_on ? fmt::format("finished at step {}: {}; {} of training{}", state_.step, reason,
                             short_time(progress_.seconds()), best)
-              : fmt::format("nothing to do: this run is finished at step {}: {}{}; raise the limit to continue",
-                            state_.step, reason, best));
+              : fmt::format("nothing to do: this run is finished at step {}: {}{}; {}", state_.step, reason, best,
+                            in_.solve ? "another name starts a new one" : "raise the limit to continue"));
   return {false, reason, state_};
 }
 
