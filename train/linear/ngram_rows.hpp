@@ -22,13 +22,14 @@ struct NgramBlock {
 /// classifier, n-grams that it knows keep its scale, and its scores are features of a row, too.
 class NgramRows {
  public:
-  /// Standard deviation of a base classifier's scores as features, beside n-grams of unit norm. Larger ones are no better,
-  /// and make the solver slow.
+  /// Standard deviation of a base classifier's scores as features, beside n-grams of unit norm. Larger ones are no
+  /// better, and make the solver slow.
   static constexpr double base_deviation = 0.3;
 
   /// Epoch 0 of `source`, in the order of Batch::examples: how it is cut into batches makes no difference. If all
   /// entries would take more than `most_bytes`, those of characters are left out, except with a base. Throws Error when
-  /// what is left, or the scores of the base, do. `base`: of the same n-grams and buckets (config.buckets may be 0), or null.
+  /// what is left, or the scores of the base, do.
+  /// `base`: of the same n-grams and buckets (config.buckets may be 0), or null.
   NgramRows(const BatchSource& source, const TokensToText& to_text, const NgramLinearConfig& config, int64_t classes,
             std::shared_ptr<const BaseClassifier> base = nullptr, int64_t most_bytes = int64_t{400} << 20);
 
