@@ -381,7 +381,10 @@ void check_init_from(const RunConfig& config, Problems& problems) {
   std::error_code error;
   if (from.empty() || Checkpoints(folder / "checkpoints").last()) return;
   if (!fs::exists(from, error))
-    problems.add("train.init_from", fmt::format("{}: there is no such file or folder", from));
+    problems.add("train.init_from",
+                 fmt::format("{}: there is no such file or folder; give a run folder, the folder of a checkpoint or a "
+                             "safetensors file",
+                             from));
   else if (fs::equivalent(from, folder, error))
     problems.add("train.init_from", fmt::format("{} is the folder of this run: give another name or folder", from));
 }

@@ -69,7 +69,11 @@ TEST_CASE("wrong uses of init_from, freeze and lr_scale are refused with a remed
                                                           {"final_norm.gain", DType::f32, {}, values.data()}});
   };
   const std::vector<Refusal> rows = {
-      {"nothing there", {}, lm({"train.init_from=runs/nowhere"}), 2, {"runs/nowhere: there is no such file or folder"}},
+      {"nothing there",
+       {},
+       lm({"train.init_from=runs/nowhere"}),
+       2,
+       {"runs/nowhere: there is no such file or folder", "give a run folder"}},
       {"a folder without a model",
        {},
        lm({"train.init_from=text"}),

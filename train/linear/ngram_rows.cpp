@@ -38,9 +38,10 @@ NgramRows::NgramRows(const BatchSource& source, const TokensToText& to_text, con
     if (words_alone) config_.characters.clear();
     if (!words_alone || !read(source, to_text, most_entries))
       throw Error(fmt::format(
-          "model.linear: the n-grams of the training texts take more than {} MB; lower data.max_length, list "
-          "fewer lengths in model.linear.words, or train on fewer texts",
-          most_bytes >> 20));
+          "model.linear: the n-grams of the training texts take more than {} MB; {} or train on fewer texts",
+          most_bytes >> 20,
+          base_ == nullptr ? "lower data.max_length, list fewer lengths in model.linear.words,"
+                           : "lower data.max_length"));
   }
   if (base_ != nullptr && rows() > most_bytes / static_cast<int64_t>(sizeof(float)) / base_->columns)
     throw Error(

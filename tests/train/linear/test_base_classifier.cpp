@@ -45,17 +45,22 @@ TEST_CASE("a base classifier: its n-grams keep their scale, its scores have one 
         doctest::Approx(NgramRows::base_deviation).epsilon(1e-3));
 }
 
-TEST_CASE("a base classifier: more scores than memory is given for are refused") {
-  const BaseClassifier base{config_of(16), 1000, std::vector<float>(16, 1), std::vector<float>(16000),
-                            std::vector<float>(1000)};
+TEST_CASE("a base classifier: what memory does not suffice for is refused, with remedies that keep the base's keys") {
+  const auto base = std::make_shared<BaseClassifier>(BaseClassifier{
+      config_of(16), 1000, std::vector<float>(16, 1), std::vector<float>(16000), std::vector<float>(1000)});
   const ExampleSet examples = examples_of(std::vector<Text>(200, Text{"goal", 0}));
-  try {
-    NgramRows(OrderedBatches(examples, {7, 0}), as_text, config_of(16), 2, std::make_shared<BaseClassifier>(base),
-              100'000);
-    FAIL("too little memory was accepted");
-  } catch (const Error& error) {
-    CHECK(std::string(error.what()).find("1000 scores for each of 200 texts") != std::string::npos);
-  }
+  const auto refusal = [&](int64_t most_bytes) -> std::string {
+    try {
+      NgramRows(OrderedBatches(examples, {7, 0}), as_text, config_of(16), 2, base, most_bytes);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(refusal(100'000).find("1000 scores for each of 200 texts") != std::string::npos);
+  const std::string ngrams = refusal(100);
+  CHECK(ngrams.find("n-grams of the training texts") != std::string::npos);
+  CHECK(ngrams.find("lower data.max_length or train on fewer texts") != std::string::npos);
 }
 
 TEST_CASE(
