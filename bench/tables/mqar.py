@@ -42,8 +42,8 @@ def main():
     sizes = [(int(length), int(width)) for length in options.lengths.split(",") for width in options.widths.split(",")]
     systems = options.systems.split(",")
 
-    def best(cell):
-        """Over the learning rates, by validation."""
+    def results(cell):
+        """Of all learning rates that were tried."""
         system, short_conv, (length, width) = cell
         found = []
         for lr in options.rates.split(","):
@@ -52,15 +52,20 @@ def main():
             found.append(grid.run(case, [config("mqar.yaml")], settings(case, options.steps)))
             if found[-1]["valid"]["accuracy"] > 0.99:
                 break
-        return max(found, key=lambda result: result["valid"]["accuracy"])
+        return found
 
     cells = [(system, short_conv, size) for size in sizes for system in systems for short_conv in (0, 4)]
-    chosen = dict(zip(cells, grid.each(best, cells)))
-    head = ["system", "short_conv"] + [f"({length}, {PAIRS[length]}), width {width}" for length, width in sizes] + ["longest run, s"]
-    print_table(head, [
-        [system, short_conv or "", *(f"{chosen[system, short_conv, size]['test']['accuracy']:.3f} (lr {chosen[system, short_conv, size]['lr']})" for size in sizes),
-         f"{max(chosen[system, short_conv, size]['seconds'] for size in sizes):.0f}"]
-        for system in systems for short_conv in (0, 4)])
+    found = dict(zip(cells, grid.each(results, cells)))
+
+    def row(system, short_conv):
+        of_sizes = [found[system, short_conv, size] for size in sizes]
+        best = [max(results, key=lambda result: result["valid"]["accuracy"]) for results in of_sizes]
+        runs = sum(of_sizes, [])
+        return [system, short_conv or "", *(f"{result['test']['accuracy']:.3f} ({result['lr']})" for result in best),
+                f"{max(run['seconds'] for run in runs):.0f}", f"{max(run['rss_mb'] for run in runs):.0f}"]
+
+    head = ["system", "short_conv"] + [f"({length}, {PAIRS[length]}), width {width}" for length, width in sizes]
+    print_table(head + ["longest run, s", "MB"], [row(system, short_conv) for system in systems for short_conv in (0, 4)])
 
 
 if __name__ == "__main__":
