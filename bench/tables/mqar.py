@@ -34,6 +34,7 @@ def main():
     parser.add_argument("--lengths", default="64,128")
     parser.add_argument("--widths", default="64,128")
     parser.add_argument("--systems", default=",".join(SYSTEMS))
+    parser.add_argument("--short-conv", default="0,4", help="widths of the convolution in front of the mixer; 0 is none")
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--rates", default="2.2e-3,1e-2", help="learning rates, in the order in which they are tried")
     add_grid_options(parser, "mqar.jsonl")
@@ -54,7 +55,8 @@ def main():
                 break
         return found
 
-    cells = [(system, short_conv, size) for size in sizes for system in systems for short_conv in (0, 4)]
+    short_convs = [int(width) for width in options.short_conv.split(",")]
+    cells = [(system, short_conv, size) for size in sizes for system in systems for short_conv in short_convs]
     found = dict(zip(cells, grid.each(results, cells)))
 
     def row(system, short_conv):
@@ -65,7 +67,8 @@ def main():
                 f"{max(run['seconds'] for run in runs):.0f}", f"{max(run['rss_mb'] for run in runs):.0f}"]
 
     head = ["system", "short_conv"] + [f"({length}, {PAIRS[length]}), width {width}" for length, width in sizes]
-    print_table(head + ["longest run, s", "MB"], [row(system, short_conv) for system in systems for short_conv in (0, 4)])
+    print_table(head + ["longest run, s", "MB"],
+                [row(system, short_conv) for system in systems for short_conv in short_convs])
 
 
 if __name__ == "__main__":
