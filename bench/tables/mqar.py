@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Multi-query associative recall on a part of Zoology's grid (Arora et al. 2023, arXiv 2312.04927, figure 2), for all systems.
 
-  bench/tables/mqar.py [--lengths 64,128] [--widths 64,128] [--steps 2000] [--out mqar.jsonl] [--work runs/tables] [--jobs 2]
+  bench/tables/mqar.py [--lengths 64,128] [--widths 64,128] [--short-conv 0,4] [--steps 2000] [--out mqar.jsonl] [--work runs/tables] [--jobs 2]
 
 As there: (length, pairs) of (64, 4), (128, 8), (256, 16), (512, 64); vocabulary 8192, 100,000 training and 3,000 test sequences, two
 layers without feed-forward networks, one head, dropout 0.1 after the embedding, AdamW with weight decay 0.1, a filler of random tokens.
