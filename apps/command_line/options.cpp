@@ -5,11 +5,11 @@
 #include <filesystem>
 
 #include "apps/command_line/command_parser.hpp"
-#include "apps/config/config_reader.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/kernel_levels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
+#include "runs/yaml/config_reader.hpp"
 
 namespace capstan {
 

@@ -10,9 +10,6 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/config/config_diff.hpp"
-#include "apps/runs/log.hpp"
-#include "apps/runs/run_table.hpp"
 #include "apps/training/child_run.hpp"
 #include "apps/training/halving.hpp"
 #include "apps/training/search_space.hpp"
@@ -20,6 +17,9 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
+#include "runs/setup/log.hpp"
+#include "runs/summaries/run_table.hpp"
+#include "runs/yaml/config_diff.hpp"
 #include "train/loop/signals.hpp"
 
 namespace capstan {

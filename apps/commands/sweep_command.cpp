@@ -11,12 +11,12 @@
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/runs/log.hpp"
-#include "apps/runs/run_table.hpp"
 #include "apps/training/child_run.hpp"
 #include "apps/training/sweep.hpp"
 #include "apps/training/train_run.hpp"
 #include "core/base/error.hpp"
+#include "runs/setup/log.hpp"
+#include "runs/summaries/run_table.hpp"
 #include "train/loop/signals.hpp"
 
 namespace capstan {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "apps/runs/run_model.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/pool.hpp"
+#include "runs/setup/run_model.hpp"
 #include "train/loop/evaluate.hpp"
 #include "train/loop/pace.hpp"
 #include "train/loop/training_step.hpp"

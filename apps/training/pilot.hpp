@@ -1,8 +1,8 @@
 // A few steps on trial, to know how long a training would take.
 #pragma once
 
-#include "apps/runs/run_config.hpp"
 #include "data/batches/data_source.hpp"
+#include "runs/setup/run_config.hpp"
 
 namespace capstan {
 

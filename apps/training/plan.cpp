@@ -5,8 +5,8 @@
 #include <optional>
 #include <stdexcept>
 
-#include "apps/runs/run_model.hpp"
 #include "core/base/error.hpp"
+#include "runs/setup/run_model.hpp"
 #include "train/loop/run_length.hpp"
 #include "train/records/reporter.hpp"
 

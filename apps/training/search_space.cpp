@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "apps/config/config_diff.hpp"
-#include "apps/runs/run_linear.hpp"
 #include "core/text/affixes.hpp"
+#include "runs/setup/run_linear.hpp"
+#include "runs/yaml/config_diff.hpp"
 
 namespace capstan {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/runs/run_config.hpp"
+#include "runs/setup/run_config.hpp"
 
 namespace capstan {
 

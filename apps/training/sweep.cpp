@@ -7,9 +7,9 @@
 #include <set>
 #include <sstream>
 
-#include "apps/config/config.hpp"
-#include "apps/runs/run_record.hpp"
 #include "core/base/error.hpp"
+#include "runs/summaries/run_record.hpp"
+#include "runs/yaml/config.hpp"
 
 namespace capstan {
 namespace {

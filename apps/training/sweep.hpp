@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "apps/command_line/options.hpp"
-#include "apps/runs/run_config.hpp"
+#include "runs/setup/run_config.hpp"
 
 namespace capstan {
 

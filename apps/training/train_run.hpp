@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "apps/runs/run_config.hpp"
+#include "runs/setup/run_config.hpp"
 #include "train/ranks/launch.hpp"
 
 namespace capstan {

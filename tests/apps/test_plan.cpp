@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "apps/config/config.hpp"
-#include "apps/runs/run_data.hpp"
-#include "apps/runs/run_model.hpp"
 #include "core/base/error.hpp"
+#include "runs/setup/run_data.hpp"
+#include "runs/setup/run_model.hpp"
+#include "runs/yaml/config.hpp"
 
 namespace capstan {
 namespace {
