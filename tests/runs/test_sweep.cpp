@@ -1,5 +1,5 @@
 // `sweep:` in a configuration: its combinations, their names, and what is refused before anything runs.
-#include "apps/training/sweep.hpp"
+#include "runs/training/sweep.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "apps/training/train_run.hpp"
 #include "core/base/error.hpp"
+#include "runs/training/train_run.hpp"
 
 using namespace capstan;
 

@@ -1,22 +1,18 @@
-#include "apps/training/train_run.hpp"
+#include "runs/training/train_run.hpp"
 
-#include <iostream>
-
-#include "apps/command_line/command.hpp"
-#include "apps/command_line/options.hpp"
-#include "apps/training/plan.hpp"
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
+#include "core/machine/kernel_levels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/products/machine_rates.hpp"
 #include "data/files/file_list.hpp"
-#include "runs/setup/output.hpp"
 #include "runs/setup/rank_agreement.hpp"
 #include "runs/setup/run_data.hpp"
 #include "runs/setup/run_linear.hpp"
 #include "runs/setup/run_memory.hpp"
 #include "runs/setup/run_model.hpp"
+#include "runs/training/plan.hpp"
 #include "runs/warm_start/warm_start.hpp"
 #include "runs/yaml/config.hpp"
 #include "train/linear/fit_linear.hpp"
@@ -30,12 +26,26 @@
 namespace capstan {
 namespace {
 
-void print_profile(const Profile& profile) {
+/// One line about this process, its threads, instruction set and BLAS, and a warning if the CPU supports faster kernels than
+/// those that BLAS uses.
+std::vector<std::string> machine_lines() {
+  const BlasInfo blas = blas_info();
+  std::vector<std::string> lines{
+      fmt::format("machine: {} threads, SIMD {}, {} ({} kernels, {} threading), float products by {}", threads(),
+                  kernel_level(), blas.version, blas.core, blas.threading, blas.float_products)};
+  if (const std::string better = better_blas_core(); !better.empty())
+    lines.push_back(
+        fmt::format("warning: OpenBLAS uses its {} kernels although this CPU supports {}, which may be several "
+                    "times faster; if OPENBLAS_CORETYPE is set, unset it",
+                    blas.core, better));
+  return lines;
+}
+
+void print_profile(const Profile& profile, std::ostream& out) {
   ProductRate product;
   product.measure();  // warm-up: the first product touches the memory
   const MachineRates machine{triad_rate(16 << 20), product.measure()};
-  std::cout << to_text(profile, machine);
-  flush_output();
+  out << to_text(profile, machine) << std::flush;
 }
 
 /// `config` says whether a warning has been heeded.
@@ -113,7 +123,7 @@ void check_trainable_on(const Communicator& ranks, const RunConfig& config, Prob
     problems.add(memory->key, memory->message);
 }
 
-int train_run(const RunConfig& given, const TrainRunOptions& options, Communicator& ranks) {
+TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Communicator& ranks) {
   const Stopwatch since;
   RunConfig config = given;
   if (is_linear(config) && ranks.size() > 1)
@@ -171,15 +181,16 @@ int train_run(const RunConfig& given, const TrainRunOptions& options, Communicat
       return Solved{ngrams->tokens(), fit->held_out, std::move(fit->report)};
     };
   inputs.on_ready = [&] { write_run_files(folder, config, data.tokenizer(), data.classes()); };
-  StepProfiler profiler(profile_warmup, options.profile_steps, print_profile);
-  const bool profiled = options.profile_steps > 0 && ranks.first();
+  const bool profiled = options.profile_steps > 0 && options.profile != nullptr && ranks.first();
+  StepProfiler profiler(profile_warmup, options.profile_steps,
+                        [&](const Profile& profile) { print_profile(profile, *options.profile); });
   if (profiled) inputs.profiler = &profiler;
   const MemoryFor purpose("training");
   TrainConfig shown = config.train;
   if (options.quiet) shown.progress = ProgressMode::none;
-  const TrainResult result = train(inputs, shown);
+  TrainResult result = train(inputs, shown);
   if (profiled) profiler.finish();
-  return result.interrupted ? exit_interrupted : exit_done;
+  return result;
 }
 
 bool is_finished(const RunConfig& config) {

@@ -1,4 +1,4 @@
-#include "apps/training/sweep.hpp"
+#include "runs/training/sweep.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -1,4 +1,4 @@
-#include "apps/training/search_space.hpp"
+#include "runs/training/search_space.hpp"
 
 #include <algorithm>
 

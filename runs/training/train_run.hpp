@@ -1,18 +1,21 @@
 // One training run, for `capstan train` and `capstan sweep`.
 #pragma once
 
+#include <ostream>
 #include <string>
 
 #include "runs/setup/run_config.hpp"
+#include "train/loop/trainer.hpp"
 #include "train/ranks/launch.hpp"
 
 namespace capstan {
 
 struct TrainRunOptions {
-  std::string resume_from;    // a checkpoint's folder instead of the last one
-  int64_t profile_steps = 0;  // 0: no profile
-  bool quiet = false;         // only errors on the console, for one of many runs
-  bool force = false;         // train even if the memory cannot be enough
+  std::string resume_from;          // a checkpoint's folder instead of the last one
+  int64_t profile_steps = 0;        // 0: no profile
+  std::ostream* profile = nullptr;  // takes the profile
+  bool quiet = false;               // only errors on the console, for one of many runs
+  bool force = false;               // train even if the memory cannot be enough
   RankOptions ranks = {};
   bool mixed_kernels = false;  // train even if ranks round differently
 };
@@ -30,8 +33,8 @@ void check_trainable_on(const Communicator& ranks, const RunConfig& config, Prob
 /// The same without memory, for --force.
 void check_forced(const RunConfig& config, Problems& problems);
 
-/// Reads the data, makes the model and trains it in `<folder>/<name>`, together with all ranks. Returns an exit code.
-int train_run(const RunConfig& config, const TrainRunOptions& options, Communicator& ranks);
+/// Reads the data, makes the model and trains it in `<folder>/<name>`, together with all ranks.
+TrainResult train_run(const RunConfig& config, const TrainRunOptions& options, Communicator& ranks);
 
 /// Whether the run in `<folder>/<name>` has this configuration and has reached one of its limits, the last validation
 /// included. A run that cannot be read is not finished: training will report why.

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/training/pilot.hpp"
 #include "data/batches/data_source.hpp"
 #include "runs/setup/run_config.hpp"
+#include "runs/training/pilot.hpp"
 
 namespace capstan {
 

@@ -1,4 +1,4 @@
-#include "apps/training/pilot.hpp"
+#include "runs/training/pilot.hpp"
 
 #include <algorithm>
 #include <vector>

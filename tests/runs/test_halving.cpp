@@ -1,12 +1,12 @@
 // Successive halving against candidates whose cost and time are known.
-#include "apps/training/halving.hpp"
+#include "runs/training/halving.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <string>
 
-#include "apps/training/search_space.hpp"
+#include "runs/training/search_space.hpp"
 
 using namespace capstan;
 

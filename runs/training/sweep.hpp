@@ -8,10 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "apps/command_line/options.hpp"
 #include "runs/setup/run_config.hpp"
 
 namespace capstan {
+
+/// The files that --config names, and the values of --set.
+struct ConfigOptions {
+  std::vector<std::string> files, overrides;
+};
 
 /// Adds what is wrong with a configuration for one command only.
 using ConfigCheck = std::function<void(const RunConfig&, Problems&)>;

@@ -1,4 +1,4 @@
-#include "apps/training/plan.hpp"
+#include "runs/training/plan.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "apps/training/child_run.hpp"
+#include "runs/training/child_run.hpp"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -8,17 +8,13 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <thread>
 
-#include "apps/command_line/command.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 
 namespace capstan {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Blocks the signals during its lifetime.
 class SignalsHeld {
@@ -37,30 +33,27 @@ class SignalsHeld {
   sigset_t before_;
 };
 
-/// The process of a run; it saves and stops when this process ends.
-[[noreturn]] void be_the_run(const RunConfig& config, const TrainRunOptions& options, pid_t parent) {
+[[noreturn]] void be_the_child(const std::function<int()>& body, pid_t parent) {
   for (const int number : {SIGINT, SIGTERM, SIGUSR1}) ::signal(number, SIG_DFL);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) ::_exit(exit_interrupted);
+  if (getppid() != parent) ::_exit(1);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  Communicator alone;
-  const int code = run_command([&] { return train_run(config, options, alone); });
-  std::_Exit(code);  // without closing what the parent has opened
+  std::_Exit(body());  // without closing what the parent has opened
 }
 
 }  // namespace
 
-Ending run_in_child(const RunConfig& config, const TrainRunOptions& options, const std::function<bool()>& stop) {
+Ending run_in_child(const std::function<int()>& body, const std::string& what, const std::function<bool()>& stop) {
   const pid_t parent = getpid();
   pid_t child = -1;
   {
     const SignalsHeld held;
     child = ::fork();
-    if (child == 0) be_the_run(config, options, parent);
+    if (child == 0) be_the_child(body, parent);
   }
-  if (child < 0) throw_file_error("start a process for", (fs::path(config.folder) / config.name).string(), errno);
+  if (child < 0) throw_file_error("start a process for", what, errno);
   int status = 0;
   for (bool asked = false; ::waitpid(child, &status, WNOHANG) == 0;) {
     // Ctrl-C reaches both processes. A second SIGINT would end the run immediately; SIGTERM always lets it save.

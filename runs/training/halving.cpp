@@ -1,4 +1,4 @@
-#include "apps/training/halving.hpp"
+#include "runs/training/halving.hpp"
 
 #include <algorithm>
 #include <cmath>

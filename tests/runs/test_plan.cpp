@@ -1,5 +1,5 @@
 // What train.minutes leaves open, planned with a pilot whose machine is known.
-#include "apps/training/plan.hpp"
+#include "runs/training/plan.hpp"
 
 #include <doctest/doctest.h>
 
