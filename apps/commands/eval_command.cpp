@@ -13,13 +13,13 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/text/affixes.hpp"
-#include "runs/predictions/eval_report.hpp"
-#include "runs/predictions/gzip_baseline.hpp"
-#include "runs/setup/log.hpp"
-#include "runs/setup/rank_agreement.hpp"
-#include "runs/setup/run_data.hpp"
-#include "runs/setup/run_model.hpp"
-#include "runs/yaml/config.hpp"
+#include "run/predictions/eval_report.hpp"
+#include "run/predictions/gzip_baseline.hpp"
+#include "run/setup/log.hpp"
+#include "run/setup/rank_agreement.hpp"
+#include "run/setup/run_data.hpp"
+#include "run/setup/run_model.hpp"
+#include "run/yaml/config.hpp"
 
 namespace capstan {
 namespace {

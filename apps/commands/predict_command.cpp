@@ -12,10 +12,10 @@
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
-#include "runs/predictions/predictor.hpp"
-#include "runs/setup/log.hpp"
-#include "runs/setup/output.hpp"
-#include "runs/setup/rank_agreement.hpp"
+#include "run/predictions/predictor.hpp"
+#include "run/setup/log.hpp"
+#include "run/setup/output.hpp"
+#include "run/setup/rank_agreement.hpp"
 
 namespace capstan {
 namespace {

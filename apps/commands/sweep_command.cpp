@@ -13,10 +13,10 @@
 #include "apps/commands/commands.hpp"
 #include "apps/commands/train_child.hpp"
 #include "core/base/error.hpp"
-#include "runs/setup/log.hpp"
-#include "runs/summaries/run_table.hpp"
-#include "runs/training/sweep.hpp"
-#include "runs/training/train_run.hpp"
+#include "run/setup/log.hpp"
+#include "run/summaries/run_table.hpp"
+#include "run/training/sweep.hpp"
+#include "run/training/train_run.hpp"
 #include "train/loop/signals.hpp"
 
 namespace capstan {
