@@ -124,22 +124,22 @@ void print_most_frequent_confusions(const EvalReport& report, std::ostream& out)
 }  // namespace
 
 EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
-                          const CompletionOptions& completions, Communicator* ranks) {
+                          const CompletionOptions& completions) {
   EvalReport report;
   report.split = to_string(split);
   report.classes = run.classes;
   const auto source = data.evaluation(split);
   if (!run.model->is<TextClassifier>()) {
     report.predicts_tokens = true;
-    report.total = *evaluate(run.model->task(), *source, 0, {}, ranks);
+    report.total = *evaluate(run.model->task(), *source, 0);
   } else if (run.model->text_classifier().multi_label()) {
     LabelReport labels(run.model->text_classifier().label_columns());
-    report.total = *evaluate(run.model->task(), *source, 0, {}, ranks, &labels);
+    report.total = *evaluate(run.model->task(), *source, 0, {}, nullptr, &labels);
     report.labels = labels.at(run.threshold);
     report.total.correct = report.labels->exact;
   } else {
     ClassifierEvaluation result =
-        evaluate_classifier(run.model->text_classifier(), static_cast<int64_t>(run.classes.size()), *source, ranks);
+        evaluate_classifier(run.model->text_classifier(), static_cast<int64_t>(run.classes.size()), *source);
     report.total = result.total;
     report.classification = std::move(result.report);
   }

@@ -26,10 +26,9 @@ struct EvalReport {
   std::optional<PairReport> pairs;     // of data of type pairs
 };
 
-/// `completions`: how the completions of pairs are written. All ranks call it and share out the batches; each completes all
-/// pairs.
+/// `completions`: how the completions of pairs are written.
 EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
-                          const CompletionOptions& completions = {}, Communicator* ranks = nullptr);
+                          const CompletionOptions& completions = {});
 
 void print_text(const EvalReport& report, std::ostream& out);
 /// One object on one line: the figures by the names of print_text, the classes, and "confusion" (rows: true class).
