@@ -3,11 +3,11 @@
 
 #include "core/autograd/tape.hpp"
 #include "core/kernels/bf16.hpp"
-#include "core/mixing/fastformer.hpp"
 #include "core/ops/feed_forward.hpp"
-#include "core/ops/gated_linear.hpp"
 #include "core/ops/linear.hpp"
 #include "core/ops/loss.hpp"
+#include "nn/systems/fastformer/op.hpp"
+#include "nn/systems/gated/gated_linear.hpp"
 #include "support/compare.hpp"
 
 using namespace capstan;

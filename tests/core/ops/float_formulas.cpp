@@ -6,11 +6,11 @@
 #include <xtensor-blas/xlinalg.hpp>
 
 #include "core/array/array_xt.hpp"
-#include "core/mixing/aft.hpp"
-#include "core/mixing/attention.hpp"
 #include "core/ops/loss.hpp"
 #include "core/ops/norm.hpp"
 #include "core/ops/ops.hpp"
+#include "nn/systems/aft/op.hpp"
+#include "nn/systems/quadratic/op.hpp"
 #include "support/arrays.hpp"
 
 using namespace capstan;
