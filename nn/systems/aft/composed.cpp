@@ -8,6 +8,7 @@
 #include "core/ops/reduce.hpp"
 #include "core/ops/shape.hpp"
 #include "core/ops/softmax.hpp"
+#include "core/ops/visibility.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -49,17 +50,6 @@ Var mix_packed(const Var& qkv, const Var& w, const Segments& segments, bool caus
 }
 
 }  // namespace
-
-Array visibility(const Segments& segments, bool causal) {
-  const int64_t batch = segments.batch(), length = segments.length();
-  Array mask = Array::zeros(Shape{batch, length, length});
-  real* const visible = mask.mutable_data();
-  for (const Segments::Span& span : segments.spans())
-    for (int64_t t = span.begin; t < span.end; ++t)
-      for (int64_t s = span.begin; s < (causal ? t + 1 : span.end); ++s)
-        visible[(span.row * length + t) * length + s] = 1;
-  return mask;
-}
 
 Var aft_simple_composed(const Var& qkv, const Segments& segments, bool causal) {
   const int64_t length = qkv.dim(1);

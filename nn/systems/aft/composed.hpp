@@ -7,9 +7,6 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// 1 where the query (row) sees the key (column), else 0: (B, T, T).
-Array visibility(const Segments& segments, bool causal);
-
 /// w_ts of every pair of tokens, 0 outside the window: (B, T, T); of the taps (B, H, T, T), a matrix for every head.
 Var aft_factorised_bias(const Var& u, const Var& v, const Segments& segments, int64_t window);
 Var aft_dense_bias(const Var& w, const Segments& segments, int64_t window);

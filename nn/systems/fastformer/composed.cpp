@@ -7,7 +7,7 @@
 #include "core/ops/matmul.hpp"
 #include "core/ops/shape.hpp"
 #include "core/ops/softmax.hpp"
-#include "nn/systems/aft/composed.hpp"
+#include "core/ops/visibility.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "nn/systems/aft/kernels/recurrence.hpp"
+#include "core/kernels/gate_recurrence.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {
