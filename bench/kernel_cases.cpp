@@ -6,12 +6,12 @@
 #include "core/kernels/activation.hpp"
 #include "core/kernels/cross_entropy.hpp"
 #include "core/kernels/elementwise.hpp"
-#include "core/kernels/mixing/aft_scan.hpp"
 #include "core/kernels/norm.hpp"
 #include "core/kernels/optimizer.hpp"
 #include "core/kernels/reduce.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
+#include "nn/systems/aft/kernels/scan.hpp"
 
 namespace capstan::bench {
 namespace {

@@ -1,15 +1,15 @@
-# A portable build holds core/kernels once for each level of x86-64; the program takes the best its CPU has (docs/design.md,
-# Portable builds). The sources know nothing of it.
+# A portable build holds the folders kernels/ once for each level of x86-64; the program takes the best its CPU has
+# (docs/design.md, Portable builds). The sources know nothing of it.
 set(CAPSTAN_LEVELS x86-64-v2 x86-64-v3 x86-64-v4)
 
-# capstan_static_library(target SOURCES...): of a portable build, kernels/*.cpp among the sources for every level.
+# capstan_static_library(target SOURCES...): of a portable build, the sources in folders kernels/ for every level.
 function(capstan_static_library target)
   set(sources ${ARGN})
   set(kernels)
   if(NOT CAPSTAN_NATIVE)
     set(kernels ${ARGN})
-    list(FILTER kernels INCLUDE REGEX "^kernels/")
-    list(FILTER sources EXCLUDE REGEX "^kernels/")
+    list(FILTER kernels INCLUDE REGEX "(^|/)kernels/")
+    list(FILTER sources EXCLUDE REGEX "(^|/)kernels/")
   endif()
   capstan_batches(sources ${target} ${sources})
   add_library(${target} STATIC ${sources})

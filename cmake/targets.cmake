@@ -61,6 +61,11 @@ function(capstan_library room)
       list(APPEND shared ${source})
     endif()
   endforeach()
+  set(kernels ${all})
+  list(FILTER kernels INCLUDE REGEX "(^|/)kernels/")
+  set_source_files_properties(${kernels} PROPERTIES
+    SKIP_UNITY_BUILD_INCLUSION ON  # their code must not depend on what is compiled with them
+    SKIP_PRECOMPILE_HEADERS ON)    # they know no xtensor
   capstan_static_library(capstan_${room}_shared ${shared})
   target_link_libraries(capstan_${room}_shared PUBLIC capstan_flags)
   foreach(suffix "" "_f64")
@@ -73,7 +78,7 @@ function(capstan_library room)
   target_compile_definitions(capstan_${room}_f64 PUBLIC CAPSTAN_DOUBLE)
   # Double is for gradient checks, whose tensors are small: less time to compile counts for more than speed.
   capstan_optimise(capstan_${room}_f64 1)
-  if(NOT room STREQUAL core)  # what computes is in core
+  if(NOT room MATCHES "^(core|nn)$")  # what computes is in these
     capstan_optimise(capstan_${room} 2)
     capstan_optimise(capstan_${room}_shared 2)
   endif()

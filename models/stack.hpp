@@ -52,7 +52,7 @@ class Stack {
   /// than the number of positions of the model.
   Var forward(const Ids& tokens, const Context& context) const;
 
-  /// The mixing weights of every block (nn/mixers/mixer.hpp). No gradients.
+  /// The mixing weights of every block (nn/mixer/mixer.hpp). No gradients.
   std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const;
 
   DecodeState make_state(int64_t batch, DecodeWeights weights = DecodeWeights::float32) const;

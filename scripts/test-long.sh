@@ -19,7 +19,7 @@ cmake --build --preset release --target docs || status=1
 cmake --preset asan
 cmake --build --preset asan
 # Without detect_stack_use_after_return: the stack that GCC 12 puts in its place is aligned to 32 bytes, and 512-bit registers that are
-# spilled to it end the program (seen in transpose_block of core/kernels/mixing/attention_tile.cpp).
+# spilled to it end the program (seen in transpose_block of nn/systems/quadratic/kernels/tile.cpp).
 # allocator_may_return_null: tests ask for memory that no system has.
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:check_initialization_order=1:allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1

@@ -1,4 +1,4 @@
-// Which kernels run. A portable build (CAPSTAN_NATIVE=OFF) holds core/kernels once for each of x86-64-v2, -v3 and -v4;
+// Which kernels run. A portable build (CAPSTAN_NATIVE=OFF) holds the folders kernels/ once for each of x86-64-v2, -v3 and -v4;
 // before main the best level that the CPU has is chosen, or the one that the environment names in CAPSTAN_CPU. A native
 // build has one set. BLAS and oneDNN choose for themselves.
 #pragma once
@@ -23,7 +23,7 @@ void set_kernel_level(const std::string& level);
 /// Throws ConfigError when CAPSTAN_CPU names what set_kernel_level would refuse; the best level runs in that case.
 void check_kernel_choice();
 
-/// For the sources made by cmake/dispatch_kernels.sh alone: the kernels of one precision are called through
+/// For the sources made by cmake/dispatch_kernels.sh alone: the kernels of one library are called through
 /// `slots`, which start as those of the lowest level.
 using KernelAddress = void (*)();
 class KernelTable {

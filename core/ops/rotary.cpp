@@ -1,7 +1,7 @@
 #include "core/ops/rotary.hpp"
 
 #include "core/base/error.hpp"
-#include "core/kernels/mixing/rotary.hpp"
+#include "core/kernels/rotary.hpp"
 #include "core/machine/profile.hpp"
 #include "core/ops/linear_products.hpp"
 #include "core/ops/rotary_tables.hpp"

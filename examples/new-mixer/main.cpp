@@ -1,7 +1,7 @@
 // `capstan` with one more mixer: train, eval, generate and all other commands, from the same configurations.
 #include "apps/commands/commands.hpp"
 #include "core/products/blas_info.hpp"
-#include "nn/mixers/custom_mixer.hpp"
+#include "nn/mixer/custom_mixer.hpp"
 #include "running_mean.hpp"
 
 int main(int argc, char** argv) {

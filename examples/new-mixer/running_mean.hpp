@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "core/config/schema.hpp"
-#include "nn/mixers/mixer.hpp"
+#include "nn/mixer/mixer.hpp"
 #include "nn/params/scope.hpp"
 
 namespace capstan {

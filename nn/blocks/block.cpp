@@ -1,8 +1,8 @@
 #include "nn/blocks/block.hpp"
 
 #include "core/ops/math.hpp"
-#include "nn/mixers/make_mixer.hpp"
-#include "nn/mixers/short_conv.hpp"
+#include "nn/blocks/short_conv.hpp"
+#include "nn/systems/make_mixer.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 

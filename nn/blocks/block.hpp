@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "nn/layers/layers.hpp"
-#include "nn/mixers/mixer.hpp"
-#include "nn/mixers/mixer_config.hpp"
+#include "nn/mixer/mixer.hpp"
+#include "nn/systems/mixer_config.hpp"
 
 namespace capstan {
 
@@ -45,7 +45,7 @@ namespace capstan::CAPSTAN_PRECISION {
 
 /// (B, T, D) -> (B, T, D).  pre: x + drop(mixer(norm(x))), then x + drop(feed_forward(norm(x))); post: the norm is
 /// taken of the sum instead. Parameters mixer_norm, mixer, feed_forward_norm, feed_forward, and with short_conv those of
-/// nn/mixers/short_conv.hpp.
+/// nn/blocks/short_conv.hpp.
 class Block {
  public:
   Block(const Scope& scope, const MixerShape& shape, const LayerConfig& config, double dropout);

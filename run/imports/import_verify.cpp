@@ -6,7 +6,7 @@
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/io/safetensors.hpp"
-#include "nn/mixers/make_mixer.hpp"
+#include "nn/systems/make_mixer.hpp"
 
 namespace capstan {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/config/schema.hpp"
-#include "nn/mixers/mixer_config.hpp"
+#include "nn/systems/mixer_config.hpp"
 
 namespace capstan {
 

@@ -32,6 +32,7 @@ apply() {
       test ! -e "$tree/$path" || { echo "$path is not new"; return 1; }
       how=${head#*(copy of } how=${how%)}
       if [ "$how" != "$head" ] && [ -e "$tree/$how" ]; then sed "s|^#include \"\([a-z_]*\.hpp\)\"|#include \"${path%/*}/\1\"|" "$tree/$how" >text; fi
+      mkdir -p "$tree/${path%/*}"
       cp text "$tree/$path"
       echo "new" >>cost
       return

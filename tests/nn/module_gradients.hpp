@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/autograd/gradcheck.hpp"
-#include "tests/nn/mixers/mixer_suite.hpp"
+#include "tests/nn/mixer/mixer_suite.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {

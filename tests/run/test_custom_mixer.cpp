@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "core/base/error.hpp"
-#include "nn/mixers/custom_mixer.hpp"
+#include "nn/mixer/custom_mixer.hpp"
 #include "run/setup/run_config.hpp"
 #include "run/yaml/config.hpp"
 
@@ -119,7 +119,7 @@ TEST_CASE("what is wrong with the options of a custom mixer is said with its pla
   // Of a mixer that is not registered only the name is wrong.
   CHECK_THROWS_WITH_AS(load("{type: custom, name: test-nobody, heads: 8}"),
                        "a.yaml:8:35: model.layers.1.mixer.name: this program registers no mixer \"test-nobody\" "
-                       "(nn/mixers/custom_mixer.hpp)",
+                       "(nn/mixer/custom_mixer.hpp)",
                        ConfigError);
 }
 

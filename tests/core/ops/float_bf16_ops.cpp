@@ -1,14 +1,10 @@
 // Ops whose weights have bf16 copies: values and gradients near those without, and equal where nothing is rounded.
 #include <doctest/doctest.h>
 
-#include "core/autograd/tape.hpp"
-#include "core/kernels/bf16.hpp"
-#include "core/mixing/fastformer.hpp"
 #include "core/ops/feed_forward.hpp"
-#include "core/ops/gated_linear.hpp"
 #include "core/ops/linear.hpp"
 #include "core/ops/loss.hpp"
-#include "support/compare.hpp"
+#include "tests/support/bf16_cases.hpp"
 
 using namespace capstan;
 using namespace capstan::testing;
@@ -18,40 +14,19 @@ namespace {
 constexpr int64_t batch = 3, length = 40, in = 70, out = 52;
 const Shape x_shape{batch, length, in};
 
-Bf16Array rounded(const Array& x) {
-  Bf16Array result(x.shape());
-  kernels::round_to_bf16(result.mutable_data(), x.data(), x.size());
-  return result;
-}
-
-/// x as bf16 holds it.
-Array representable(const Array& x) {
-  const Bf16Array bf16 = rounded(x);
-  Array result(x.shape());
-  kernels::widen_bf16(result.mutable_data(), bf16.data(), bf16.size());
-  return result;
-}
-
 Ids targets() {
   Ids ids(Shape{batch, length});
   for (int64_t i = 0; i < ids.size(); ++i) ids.mutable_data()[i] = static_cast<int32_t>(i * 7 % out);
   return ids;
 }
 
-struct OpCase {
-  std::string name;
-  std::vector<Shape> inputs;    // those of weights are the matrices that products are made with
-  std::vector<size_t> weights;  // which of them
-  std::function<Var(const std::vector<Var>&)> op;
-};
-
-std::vector<OpCase> op_cases() {
+std::vector<Bf16Case> op_cases() {
   const auto forward = [](Activation activation, bool gated) {
     return [=](const std::vector<Var>& v) {
       return (gated ? gated_feed_forward : feed_forward)(v[0], v[1], v[2], v[3], v[4], activation, {});
     };
   };
-  std::vector<OpCase> cases = {
+  return {
       {"linear", {x_shape, {out, in}, {out}}, {1}, [](auto& v) { return linear(v[0], v[1], v[2]); }},
       {"linear without bias", {x_shape, {out, in}}, {1}, [](auto& v) { return linear(v[0], v[1]); }},
       {"linear, gelu",
@@ -63,10 +38,6 @@ std::vector<OpCase> op_cases() {
        {x_shape, {2 * out, in}, {2 * out}, {in, out}, {in}},
        {1, 3},
        forward(Activation::silu, true)},
-      {"gated_linear",
-       {x_shape, x_shape, {out, in}, {out}},
-       {2},
-       [](auto& v) { return gated_linear(v[0], v[1], v[2], v[3]); }},
       {"linear_cross_entropy",
        {x_shape, {out, in}},
        {1},
@@ -76,47 +47,17 @@ std::vector<OpCase> op_cases() {
          return linear_cross_entropy(v[0], v[1], Var(), targets(), options).sum;
        }},
   };
-  cases.push_back(
-      {"fastformer", {{batch, length, 2 * in}, {5, in}, {5, in}, {in, in}, {in}}, {3}, [](auto& v) {
-         return fastformer(v[0], {v[1], v[2], Var(), Var(), v[3], v[4]}, Segments::full(batch, length), true);
-       }});
-  return cases;
 }
-
-/// The value, then the gradient of every input.
-std::vector<Array> results(const OpCase& c, bool bf16, Array (*prepare)(const Array&)) {
-  std::vector<Var> inputs;
-  for (size_t i = 0; i < c.inputs.size(); ++i) inputs.push_back(Var::leaf(prepare(normal_array(c.inputs[i], 10 + i))));
-  if (bf16)
-    for (const size_t i : c.weights) inputs[i].set_bf16(rounded(inputs[i].value()));
-  TapeScope tape;
-  const Var y = c.op(inputs);
-  std::vector<Array> all{y.value()};
-  tape.tape().backward({y}, {prepare(normal_array(y.shape(), 5))});
-  for (const Var& input : inputs) all.push_back(input.grad());
-  return all;
-}
-
-Array as_it_is(const Array& x) { return x; }
 
 }  // namespace
 
 TEST_CASE("in bf16 values and gradients stay within 1 % of the largest entry, and are not those of float32") {
-  for (const OpCase& c : op_cases()) {
-    const auto expected = results(c, false, as_it_is), got = results(c, true, as_it_is);
-    double largest = 0;
-    for (size_t i = 0; i < expected.size(); ++i) {
-      const double error = relative_error(got[i], expected[i]);
-      CHECK_MESSAGE(error < 0.01, c.name << (i == 0 ? ": value" : ": gradient ") << i << ": " << error);
-      largest = std::max(largest, error);
-    }
-    CHECK_MESSAGE(largest > 1e-4, c.name << " was not done in bf16");
-  }
+  for (const Bf16Case& c : op_cases()) check_bf16(c);
 }
 
 TEST_CASE("numbers that bf16 holds are multiplied without any loss") {
-  const std::vector<OpCase> cases = op_cases();
-  for (const OpCase& c : {cases[0], cases[1]}) {
+  const std::vector<Bf16Case> cases = op_cases();
+  for (const Bf16Case& c : {cases[0], cases[1]}) {
     const auto expected = results(c, false, representable), got = results(c, true, representable);
     for (size_t i = 0; i < expected.size(); ++i)
       CHECK_MESSAGE(relative_error(got[i], expected[i]) < 2e-6, c.name << " " << i);

@@ -1,50 +1,14 @@
 // Values of ops against the formulas that define them, written with xtensor and xtensor-blas as the papers have them,
-// in double. In float builds only: this file takes 14 s of CPU to compile, and fused == composed is tested in both.
+// in double.
 #include <doctest/doctest.h>
 
-#include <cmath>
-#include <xtensor-blas/xlinalg.hpp>
-
-#include "core/array/array_xt.hpp"
-#include "core/mixing/aft.hpp"
-#include "core/mixing/attention.hpp"
 #include "core/ops/loss.hpp"
 #include "core/ops/norm.hpp"
 #include "core/ops/ops.hpp"
-#include "support/arrays.hpp"
+#include "tests/support/formulas_xt.hpp"
 
 using namespace capstan;
-
-namespace {
-
-using Matrix = xt::xtensor<double, 2>;
-using Vector = xt::xtensor<double, 1>;
-
-constexpr double formula_tolerance = 3e-6;
-constexpr auto now = xt::evaluation_strategy::immediate;
-
-Matrix matrix(const Array& x) { return as_xtensor<2>(x); }
-/// (rows) -> (rows, 1), to broadcast over columns.
-Matrix column(const Vector& x) { return xt::view(x, xt::all(), xt::newaxis()); }
-
-/// softmax(x)_ij = e^x_ij / sum_k e^x_ik
-Matrix softmax_of(const Matrix& x) {
-  const Matrix e = xt::exp(x);
-  const Vector sums = xt::sum(e, {1}, now);
-  return e / column(sums);
-}
-
-/// 0 where the key is not later than the query, else -infinity.
-Matrix causal_mask(size_t length) {
-  Matrix mask = xt::zeros<double>({length, length});
-  for (size_t i = 0; i < length; ++i)
-    for (size_t j = i + 1; j < length; ++j) mask(i, j) = -INFINITY;
-  return mask;
-}
-
-Matrix sigmoid_of(const Matrix& x) { return 1 / (1 + xt::exp(-x)); }
-
-}  // namespace
+using namespace capstan::testing;
 
 TEST_CASE("matmul is the product of xtensor-blas, in every batch and for every transposition") {
   const auto no = Transpose::no, yes = Transpose::yes;
@@ -113,43 +77,4 @@ TEST_CASE("cross-entropy: -log of the probability of the target, summed") {
   CHECK(difference(linear_cross_entropy(Var(x), Var(weight), Var(bias), targets).sum.value(), expected) <
         formula_tolerance);
   CHECK(difference(softmax_cross_entropy(Var(make_array(logits)), targets).sum.value(), expected) < formula_tolerance);
-}
-
-// Vaswani et al. 2017, arXiv 1706.03762, equation 1: softmax(Q K^T / sqrt(d)) V.
-TEST_CASE("attention of one head") {
-  const int64_t length = 19, width = 6;
-  const Array q = random_array({length, width}, 1, 1), k = random_array({length, width}, 2, 1),
-              v = random_array({length, width}, 3, 1);
-  for (const bool causal : {true, false}) {
-    Matrix logits = xt::linalg::dot(matrix(q), xt::transpose(matrix(k))) / std::sqrt(static_cast<double>(width));
-    if (causal) logits += causal_mask(static_cast<size_t>(length));
-    AttentionOptions options;
-    options.causal = causal;
-    options.scale = 1 / std::sqrt(static_cast<double>(width));
-    const auto one = [&](const Array& x) { return Var(x.reshape({1, length, width})); };
-    const Array y = attention(one(q), one(k), one(v), Var(), Segments::full(1, length), options).value();
-    CHECK(difference(y.reshape({length, width}), make_array(xt::linalg::dot(softmax_of(logits), matrix(v)))) <
-          formula_tolerance);
-  }
-}
-
-// Zhai et al. 2021, arXiv 2105.14103, equation 2: Y = sigmoid(Q) (e^w (e^K V)) / (e^w e^K).
-TEST_CASE("AFT-full with a dense bias") {
-  const int64_t length = 19, width = 6;
-  const Array qkv = random_array({length, 3 * width}, 1, 1), w = random_array({length, length}, 2, 1);
-  const Matrix packed = matrix(qkv);
-  const auto part = [&](size_t index) {
-    const auto columns = static_cast<size_t>(width);
-    return Matrix(xt::view(packed, xt::all(), xt::range(index * columns, (index + 1) * columns)));
-  };
-  const Matrix q = part(0), e = xt::exp(part(1)), ev = e * part(2);
-  for (const bool causal : {true, false}) {
-    Matrix bias = matrix(w);
-    if (causal) bias += causal_mask(static_cast<size_t>(length));
-    const Matrix weights = xt::exp(bias);
-    const Matrix y = sigmoid_of(q) * xt::linalg::dot(weights, ev) / xt::linalg::dot(weights, e);
-    const Array fused =
-        aft_dense(Var(qkv.reshape({1, length, 3 * width})), Var(w), Segments::full(1, length), causal, 0).value();
-    CHECK(difference(fused.reshape({length, width}), make_array(y)) < formula_tolerance);
-  }
 }

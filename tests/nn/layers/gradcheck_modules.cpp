@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include "core/ops/math.hpp"
-#include "nn/mixers/make_mixer.hpp"
+#include "nn/systems/make_mixer.hpp"
 #include "tests/nn/module_gradients.hpp"
-#include "tests/nn/samples.hpp"
+#include "tests/nn/systems/aft/cases.hpp"
 #include "tests/support/agreement.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -1,0 +1,121 @@
+#include "nn/blocks/short_conv.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/array/select.hpp"
+#include "core/base/error.hpp"
+#include "core/ops/conv.hpp"
+#include "core/ops/math.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace {
+
+struct ShortConvState final : MixerState {
+  ShortConvState(int64_t batch, int64_t taps, int64_t width, std::unique_ptr<MixerState> of_mixer)
+      : before(Array::zeros(Shape{batch, taps - 1, width})), mixer(std::move(of_mixer)) {}
+
+  void reset() override {
+    std::fill_n(before.mutable_data(), before.size(), real{0});
+    mixer->reset();
+  }
+  void select(const std::vector<int64_t>& rows) override {
+    const Shape shape{static_cast<int64_t>(rows.size()), before.dim(1), before.dim(2)};
+    before = before.size() > 0 ? select_rows(before, rows) : Array::zeros(shape);  // one tap: nothing to remember
+    mixer->select(rows);
+  }
+  int64_t elements(int64_t position) const override {
+    return before.dim(1) * before.dim(2) + mixer->elements(position);
+  }
+  void share(std::shared_ptr<DecodeContext> decode) override {
+    mixer->share(decode);
+    MixerState::share(std::move(decode));
+  }
+
+  /// The last rows of x (B, T, D) become those that the next token sees.
+  void remember(const Array& x) {
+    const int64_t kept = before.dim(1), width = before.dim(2), length = x.dim(1);
+    const int64_t fresh = std::min(kept, length);
+    for (int64_t sequence = 0; sequence < before.dim(0); ++sequence) {
+      real* const rows = before.mutable_data() + sequence * kept * width;
+      std::copy(rows + fresh * width, rows + kept * width, rows);
+      std::copy_n(x.data() + ((sequence + 1) * length - fresh) * width, fresh * width, rows + (kept - fresh) * width);
+    }
+  }
+
+  Array before;  // (B, taps - 1, D): the last tokens, 0 before the first
+  std::unique_ptr<MixerState> mixer;
+};
+
+/// Of a call with x: (B, T, D) or, for `rank` 2, (B, D). Throws std::invalid_argument for a state that some other mixer
+/// made, or for other sizes.
+ShortConvState& state_of(MixerState& state, const Var& x, int64_t rank, const Var& kernel) {
+  auto* const own = dynamic_cast<ShortConvState*>(&state);
+  check(own != nullptr && own->before.dim(1) == kernel.dim(1) - 1 && own->before.dim(2) == kernel.dim(0),
+        "short_conv: this decode state belongs to another mixer");
+  check(x.rank() == rank && x.dim(0) == own->before.dim(0) && x.dim(rank - 1) == kernel.dim(0),
+        "short_conv: x of shape {} does not fit a state of {} sequences of width {}", x.shape(), own->before.dim(0),
+        kernel.dim(0));
+  return *own;
+}
+
+}  // namespace
+
+ShortConv::ShortConv(const Scope& scope, int64_t width, int64_t taps, std::unique_ptr<Mixer> mixer)
+    : mixer_(std::move(mixer)) {
+  check(taps >= 1, "short_conv: {} taps", taps);
+  const double limit = 1 / std::sqrt(static_cast<double>(taps));
+  kernel_ = (scope / "short_conv").param("kernel", {width, taps}, init::uniform(-limit, limit), {/*decay=*/false});
+}
+
+Var ShortConv::convolved(const Var& x, const Segments& segments) const {
+  return x + depthwise_causal_conv(x, kernel_, segments);
+}
+
+Var ShortConv::forward(const Var& x, const Context& context) const {
+  return mixer_->forward(convolved(x, context.segments), context);
+}
+
+std::vector<MixingWeights> ShortConv::mixing_weights(const Var& x, const Context& context) const {
+  return mixer_->mixing_weights(convolved(x, context.segments), context);
+}
+
+std::unique_ptr<MixerState> ShortConv::make_state(int64_t batch) const {
+  return std::make_unique<ShortConvState>(batch, kernel_.dim(1), kernel_.dim(0), mixer_->make_state(batch));
+}
+
+Var ShortConv::prefill(const Var& x, MixerState& state) const {
+  ShortConvState& own = state_of(state, x, 3, kernel_);
+  const Var y = mixer_->prefill(convolved(x, Segments::full(x.dim(0), x.dim(1))), *own.mixer);
+  own.remember(x.value());  // a prefill that is refused leaves the state as it was
+  return y;
+}
+
+Var ShortConv::step(const Var& x, MixerState& state) const {
+  ShortConvState& own = state_of(state, x, 2, kernel_);
+  const int64_t batch = x.dim(0), width = x.dim(1), taps = kernel_.dim(1);
+  Array y = x.value().clone();
+  const real* const kernel = kernel_.value().data();
+  for (int64_t sequence = 0; sequence < batch; ++sequence) {
+    real* const sum = y.mutable_data() + sequence * width;
+    for (int64_t k = 0; k < taps; ++k) {
+      const real* const in =
+          k + 1 < taps ? own.before.data() + (sequence * (taps - 1) + k) * width : x.value().data() + sequence * width;
+      for (int64_t d = 0; d < width; ++d) sum[d] += kernel[d * taps + k] * in[d];
+    }
+  }
+  const Var out = mixer_->step(Var(y), *own.mixer);
+  own.remember(x.value().reshape({batch, 1, width}));
+  return out;
+}
+
+MixerCost ShortConv::cost(int64_t length) const {
+  MixerCost cost = mixer_->cost(length);
+  const double products = 2.0 * static_cast<double>(kernel_.value().size());
+  cost.mixing_flops += products;
+  cost.decode_flops += products;
+  cost.saved_elements += static_cast<double>(kernel_.dim(0));  // its sum with x, which the mixer's projections read
+  return cost;
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

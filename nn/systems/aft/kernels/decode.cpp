@@ -1,0 +1,65 @@
+#include "nn/systems/aft/kernels/decode.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/kernels/simd.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace kernels {
+namespace {
+
+using simd::Batch;
+
+/// Every channel has its key.
+void decode_channels(const AftCache& cache, int64_t t, int64_t count, int64_t channels, const real* bias,
+                     const AftState& prefix, const real* q, real* y) {
+  simd::sweep(channels, [&](auto at) {
+    const auto key = [&](int64_t lag) { return at.load(cache.keys + (t - lag) % cache.capacity * cache.key_stride); };
+    const Batch prefix_maximum = at.load(prefix.maximum);
+    Batch reference = prefix_maximum;
+    for (int64_t lag = 0; lag < count; ++lag) reference = xsimd::max(reference, key(lag));
+    // The largest logit, formed as (K - m) + w: (K + w) - m would lose w beside a large key.
+    Batch maximum = prefix_maximum - reference;
+    for (int64_t lag = 0; lag < count; ++lag) maximum = xsimd::max(maximum, key(lag) - reference + Batch(bias[lag]));
+    Batch weight = at.load(prefix.weight) * xsimd::exp(prefix_maximum - reference - maximum);
+    Batch sum = weight * at.load(prefix.average);
+    for (int64_t lag = 0; lag < count; ++lag) {
+      const Batch e = xsimd::exp(key(lag) - reference + Batch(bias[lag]) - maximum);
+      weight = weight + e;
+      sum = sum + e * at.load(cache.values + (t - lag) % cache.capacity * cache.value_stride);
+    }
+    at.store(y, simd::sigmoid(at.load(q)) * sum / weight);
+  });
+}
+
+/// All channels share one key.
+void decode_shared(const AftCache& cache, int64_t t, int64_t count, const AftGroup& group, const real* bias,
+                   const AftState& prefix, const real* q, real* y) {
+  const auto row = [&](int64_t lag) { return (t - lag) % cache.capacity; };
+  real reference = *prefix.maximum;
+  for (int64_t lag = 0; lag < count; ++lag) reference = std::max(reference, cache.keys[row(lag) * cache.key_stride]);
+  real maximum = *prefix.maximum - reference;
+  for (int64_t lag = 0; lag < count; ++lag)
+    maximum = std::max(maximum, cache.keys[row(lag) * cache.key_stride] - reference + bias[lag]);
+  real weight = *prefix.weight * std::exp(*prefix.maximum - reference - maximum);
+  for (int64_t c = 0; c < group.channels; ++c) y[c] = weight * prefix.average[c];
+  for (int64_t lag = 0; lag < count; ++lag) {
+    const real e = std::exp(cache.keys[row(lag) * cache.key_stride] - reference + bias[lag] - maximum);
+    const real* const v = cache.values + row(lag) * cache.value_stride;
+    weight += e;
+    for (int64_t c = 0; c < group.channels; ++c) y[c] += e * v[c];
+  }
+  for (int64_t c = 0; c < group.channels; ++c) y[c] = y[c] / weight / (1 + std::exp(-q[c]));
+}
+
+}  // namespace
+
+void aft_decode(const AftCache& cache, int64_t t, int64_t count, const AftGroup& group, const real* bias,
+                const AftState& prefix, const real* q, real* y) {
+  if (group.shared_key) return decode_shared(cache, t, count, group, bias, prefix, q, y);
+  decode_channels(cache, t, count, group.channels, bias, prefix, q, y);
+}
+
+}  // namespace kernels
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,101 @@
+#include "nn/systems/aft/kernels/scan.hpp"
+
+#include <limits>
+
+#include "nn/systems/aft/kernels/recurrence.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace kernels {
+namespace {
+
+using simd::Batch;
+
+}  // namespace
+
+void aft_scan(const AftInput& in, int64_t length, int64_t channels, const AftState& state, real* y, int64_t y_stride,
+              real* gate, real* average) {
+  simd::sweep_groups<aft_group_size>(channels, [&](auto group) {
+    AftRecurrence<decltype(group)> recurrence(group, state);
+    for (int64_t t = 0; t < length; ++t) {
+      const int64_t row = t * in.stride, y_row = t * y_stride;
+      for (int i = 0; i < group.size; ++i) {
+        const auto& at = group.places[i];
+        const Batch g = recurrence.advance(i, at.load(in.k + row), at.load(in.v + row));
+        at.store(y + y_row, simd::sigmoid(at.load(in.q + row)) * recurrence.average(i));
+        if (gate == nullptr) continue;
+        at.store(gate + y_row, g);
+        at.store(average + y_row, recurrence.average(i));
+      }
+    }
+    recurrence.store();
+  });
+}
+
+void aft_scan_backward(const AftInput& in, int64_t length, int64_t channels, const real* dy, const real* gate,
+                       const real* average, int64_t y_stride, const AftGradient& out) {
+  simd::sweep_groups<aft_group_size>(channels, [&](auto group) {
+    constexpr int size = decltype(group)::size;
+    const Batch one(1);
+    Batch b[size], c[size];  // (1 - g) B and (1 - g) C of the token after
+    for (int i = 0; i < size; ++i) b[i] = c[i] = Batch(0);
+    for (int64_t t = length - 1; t >= 0; --t) {
+      const int64_t row = t * in.stride, y_row = t * y_stride, out_row = t * out.stride;
+      for (int i = 0; i < size; ++i) {
+        const auto& at = group.places[i];
+        const Batch g = at.load(gate + y_row), r = at.load(average + y_row);
+        const Batch open = simd::sigmoid(at.load(in.q + row)), h = at.load(dy + y_row) * open;
+        at.store(out.q + out_row, h * r * (one - open));
+        b[i] = h + b[i];
+        c[i] = h * r + c[i];
+        at.store(out.v + out_row, g * b[i]);
+        at.store(out.k + out_row, g * (at.load(in.v + row) * b[i] - c[i]));
+        b[i] = (one - g) * b[i];
+        c[i] = (one - g) * c[i];
+      }
+    }
+  });
+}
+
+void aft_pool(const AftInput& in, int64_t length, int64_t channels, real* logsum, real* average) {
+  simd::sweep(channels, [&](auto at) {
+    Batch m(std::numeric_limits<real>::lowest());
+    for (int64_t t = 0; t < length; ++t) m = xsimd::max(m, at.load(in.k + t * in.stride));
+    Batch weight(0), sum(0);
+    for (int64_t t = 0; t < length; ++t) {
+      const Batch e = xsimd::exp(at.load(in.k + t * in.stride) - m);
+      weight = weight + e;
+      sum = sum + e * at.load(in.v + t * in.stride);
+    }
+    at.store(logsum, m + xsimd::log(weight));
+    at.store(average, sum / weight);
+  });
+}
+
+void aft_pool_apply(const AftInput& in, int64_t length, int64_t channels, const real* average, real* y,
+                    int64_t y_stride) {
+  for (int64_t t = 0; t < length; ++t)
+    simd::sweep(channels, [&](auto at) {
+      at.store(y + t * y_stride, simd::sigmoid(at.load(in.q + t * in.stride)) * at.load(average));
+    });
+}
+
+void aft_pool_backward(const AftInput& in, int64_t length, int64_t channels, const real* dy, int64_t y_stride,
+                       const real* logsum, const real* average, const AftGradient& out) {
+  simd::sweep(channels, [&](auto at) {
+    const Batch r = at.load(average), lse = at.load(logsum), one(1);
+    Batch total(0);
+    for (int64_t t = 0; t < length; ++t) {
+      const Batch open = simd::sigmoid(at.load(in.q + t * in.stride)), h = at.load(dy + t * y_stride) * open;
+      at.store(out.q + t * out.stride, h * r * (one - open));
+      total = total + h;
+    }
+    for (int64_t t = 0; t < length; ++t) {
+      const Batch p = xsimd::exp(at.load(in.k + t * in.stride) - lse) * total;
+      at.store(out.v + t * out.stride, p);
+      at.store(out.k + t * out.stride, p * (at.load(in.v + t * in.stride) - r));
+    }
+  });
+}
+
+}  // namespace kernels
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,174 @@
+// The mixers of the Attention Free Transformer. Zhai et al. 2021, arXiv 2105.14103.
+#pragma once
+
+#include "core/config/schema.hpp"
+#include "nn/layers/layers.hpp"
+#include "nn/mixer/mixer.hpp"
+#include "nn/mixer/mixer_rules.hpp"
+
+namespace capstan {
+
+enum class PositionBias { factorised, dense };
+
+inline std::vector<EnumName<PositionBias>> enum_names(PositionBias) {
+  return {{PositionBias::factorised, "factorised"}, {PositionBias::dense, "dense"}};
+}
+
+/// What the four variants share.
+struct AftProjections {
+  bool bias = false;      // biases of query and value (and of the output projection)
+  bool key_bias = false;  // a gauge parameter: it cancels in the quotient. For published weights
+  bool output_projection = true;
+  int64_t inner = 0;
+};
+
+template <class Fields>
+void describe_projections(Fields& f, AftProjections& c) {
+  f("bias", c.bias, any(), "biases of query, value and output projection");
+  f("key_bias", c.key_bias, any(),
+    "bias of the key; it has no effect, because it cancels; only for loading published weights");
+  f("output_projection", c.output_projection, any(), "a linear map after the mixer");
+  f("inner", c.inner, width_from(0), "width of queries, keys and values; 0 = that of the model");
+}
+/// Serves all four.
+inline void validate(const AftProjections& c, const ModelShape& model, Problems& problems) {
+  if (c.inner != 0 && c.inner != model.width && !c.output_projection)
+    problems.add("inner", "without output_projection, only the model's width is possible");
+}
+
+/// w = 0: every key counts by its content alone. O(T D) time, O(D) decode state.
+struct AftSimpleConfig : AftProjections {
+  static constexpr const char* type_name = "aft-simple";
+  bool has_position_limit() const { return false; }
+};
+
+template <class Fields>
+void describe(Fields& f, AftSimpleConfig& c) {
+  describe_projections(f, c);
+}
+
+/// A learned w_ts for every pair of positions. O(T^2 D) time, O(T^2 + T D) memory.
+struct AftFullConfig : AftProjections {
+  static constexpr const char* type_name = "aft-full";
+  PositionBias position_bias = PositionBias::factorised;
+  int64_t rank = 64;
+  double position_stddev = 0.1;
+
+  bool has_position_limit() const { return true; }
+};
+
+template <class Fields>
+void describe_positions(Fields& f, PositionBias& bias, int64_t& rank, double& stddev) {
+  f("position_bias", bias, any(), "how the position bias w is stored: factorised (w = u v^T) or dense (w itself)");
+  f("rank", rank, width_from(1), "inner size of the factorised position bias (d' in the paper)");
+  f("position_stddev", stddev, at_least(0), "standard deviation of the initial parameters of the position bias");
+}
+
+template <class Fields>
+void describe(Fields& f, AftFullConfig& c) {
+  describe_positions(f, c.position_bias, c.rank, c.position_stddev);
+  describe_projections(f, c);
+}
+
+/// The same inside a window, w = 0 outside it, where tokens still see each other. O(T s D) time.
+struct AftLocalConfig : AftProjections {
+  static constexpr const char* type_name = "aft-local";
+  int64_t window = 32;
+  PositionBias position_bias = PositionBias::factorised;
+  int64_t rank = 64;
+  double position_stddev = 0.1;
+
+  bool has_position_limit() const { return true; }
+};
+
+template <class Fields>
+void describe(Fields& f, AftLocalConfig& c) {
+  f("window", c.window, length_from(1),
+    "w_ts is learned for |t - s| < window and is 0 elsewhere; called s in the paper");
+  describe_positions(f, c.position_bias, c.rank, c.position_stddev);
+  describe_projections(f, c);
+}
+
+/// w depends on t - s and the head only, so that any length works. O(T s D) time.
+struct AftConvConfig : AftProjections {
+  static constexpr const char* type_name = "aft-conv";
+  int64_t window = 32;
+  int64_t heads = 4;
+  double kernel_eps = 1e-5;
+
+  bool has_position_limit() const { return false; }
+};
+
+template <class Fields>
+void describe(Fields& f, AftConvConfig& c) {
+  f("window", c.window, length_from(2),
+    "number of taps per head, one for each distance below the window (in both directions if bidirectional)");
+  f("heads", c.heads, width_from(1),
+    "number of keys per token, each shared by width / heads channels; must divide the width");
+  f("kernel_eps", c.kernel_eps, at_least(0),
+    "added to the variance by which a head's taps are normalised, so that equal taps give 0; 0 as in the paper");
+  describe_projections(f, c);
+}
+inline void validate(const AftConvConfig& c, const ModelShape& model, Problems& problems) {
+  validate(static_cast<const AftProjections&>(c), model, problems);
+  check_heads(c.heads, {c.inner > 0 ? c.inner : model.width, model.max_length}, problems);
+}
+
+}  // namespace capstan
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// One of the four variants, of inner width I (D unless configured).  Parameters to_qkv.weight (I + K + I, D), query_bias, key_bias, value_bias, to_out;
+/// position_u and position_v (max_length, rank) or position_bias (max_length, max_length); for aft-conv kernel,
+/// kernel_gain and kernel_bias: w = gain (kernel - mean) / std + bias per head, gain and bias starting at 0,
+/// so that it starts as aft-simple.
+class Aft final : public Mixer {
+ public:
+  Aft(const Scope& scope, const MixerShape& shape, const AftSimpleConfig& config);
+  Aft(const Scope& scope, const MixerShape& shape, const AftFullConfig& config);
+  Aft(const Scope& scope, const MixerShape& shape, const AftLocalConfig& config);
+  Aft(const Scope& scope, const MixerShape& shape, const AftConvConfig& config);
+
+  Var forward(const Var& x, const Context& context) const override;
+  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
+  Var prefill(const Var& x, MixerState& state) const override;
+  Var step(const Var& x, MixerState& state) const override;
+  MixerCost cost(int64_t length) const override;
+  Array position_bias(int64_t longest) const override;
+
+ private:
+  enum class Bias { none, factorised, dense, taps };
+
+  Aft(const Scope& scope, const MixerShape& shape, const AftProjections& projections, Bias bias, int64_t window,
+      int64_t heads);
+  void make_positions(const Scope& scope, int64_t rank, double stddev);
+  int64_t stride() const { return 2 * inner_ + keys_; }
+  /// Of q|k|v; undefined where there is none.
+  Var packed_bias() const;
+  Var project(const Var& x) const { return linear(x, qkv_weight_, packed_bias()); }
+  Var mix(const Var& qkv, const Segments& segments, bool causal) const;
+  Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
+  /// Positions that show the whole bias: what is outside a window is 0.
+  int64_t shown_positions(int64_t longest) const;
+  /// (heads, taps), reparametrised.
+  Var taps() const;
+  /// Tokens whose keys and values a decode state holds.
+  int64_t cached_tokens() const;
+  /// w of target `t` against sources t, t - 1, ..., t - count + 1, for every head: (heads, count).
+  Array bias_row(int64_t t, int64_t count) const;
+
+  MixerShape shape_;
+  Bias bias_;
+  int64_t inner_, window_, heads_, keys_;  // heads_ 0: one key per channel
+  double kernel_eps_ = 0;
+  Var qkv_weight_, query_bias_, key_bias_, value_bias_;
+  Var position_u_, position_v_, position_bias_, kernel_, kernel_gain_, kernel_bias_;
+  std::unique_ptr<Linear> to_out_;
+};
+
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AftSimpleConfig& config);
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AftFullConfig& config);
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AftLocalConfig& config);
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AftConvConfig& config);
+
+}  // namespace capstan::CAPSTAN_PRECISION

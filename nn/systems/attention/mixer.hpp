@@ -1,0 +1,80 @@
+// Multi-head attention, the Transformer's mixer. Vaswani et al. 2017, arXiv 1706.03762.
+#pragma once
+
+#include "core/config/schema.hpp"
+#include "nn/layers/layers.hpp"
+#include "nn/layers/rotary_config.hpp"
+#include "nn/mixer/mixer.hpp"
+#include "nn/mixer/mixer_rules.hpp"
+#include "nn/systems/quadratic/op.hpp"
+
+namespace capstan {
+
+/// Each token gets the mean of the values it may see, weighted by how well its query matches their keys.
+/// O(T^2 D) time, O(T D) memory and decode state.
+struct AttentionConfig {
+  static constexpr const char* type_name = "attention";
+  int64_t heads = 4;
+  RotaryConfig rotary = {/*enabled=*/false};
+  bool bias = false;      // biases of query, value and output projection
+  bool key_bias = false;  // without rotary positions a gauge parameter: it cancels in the softmax
+  bool output_projection = true;
+  double attention_dropout = 0;
+
+  bool has_position_limit() const { return false; }
+};
+
+template <class Fields>
+void describe(Fields& f, AttentionConfig& c) {
+  f("heads", c.heads, width_from(1),
+    "number of attention heads, each with width / heads features; must divide the width");
+  describe_rotary(f, c.rotary);
+  f("bias", c.bias, any(), "biases of query, value and output projection");
+  f("key_bias", c.key_bias, any(),
+    "bias of the key; without rotary it has no effect, because it cancels; only for loading published weights");
+  f("output_projection", c.output_projection, any(), "a linear map after the mixer");
+  f("attention_dropout", c.attention_dropout, between_below(0, 1),
+    "share of the attention weights that are set to zero in training");
+}
+inline void validate(const AttentionConfig& c, const ModelShape& model, Problems& problems) {
+  check_heads(c.heads, model, problems);
+  if (c.heads >= 1 && model.width % c.heads == 0) check_rotary(c.rotary, model.width / c.heads, problems);
+}
+
+}  // namespace capstan
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// Softmax attention with scale 1 / sqrt(D / H).  Parameters to_qkv.weight (3D, D),
+/// query_bias, key_bias, value_bias (D), to_out.
+class MultiHeadAttention final : public Mixer {
+ public:
+  MultiHeadAttention(const Scope& scope, const MixerShape& shape, const AttentionConfig& config);
+
+  Var forward(const Var& x, const Context& context) const override;
+  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
+  Var prefill(const Var& x, MixerState& state) const override;
+  Var step(const Var& x, MixerState& state) const override;
+  MixerCost cost(int64_t length) const override;
+  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override;
+
+ private:
+  AttentionOptions options() const;
+  /// Of q|k|v; undefined where there is none.
+  Var packed_bias() const;
+  /// x: (B, T, D) -> q|k|v (B, T, 3D), queries and keys turned by `positions`.
+  Var project(const Var& x, const Ids& positions) const;
+  /// `segments`: the context's, or those of its prefixes.
+  Var mix(const Var& qkv, const Segments& segments, const Context& context, bool causal) const;
+  Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
+
+  MixerShape shape_;
+  AttentionConfig config_;
+  Var qkv_weight_, query_bias_, key_bias_, value_bias_;
+  std::unique_ptr<Linear> to_out_;
+  Dropout weight_dropout_;
+};
+
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AttentionConfig& config);
+
+}  // namespace capstan::CAPSTAN_PRECISION

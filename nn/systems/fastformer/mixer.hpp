@@ -1,0 +1,94 @@
+// Fastformer's mixer. Wu et al. 2021, arXiv 2108.09084.
+#pragma once
+
+#include "core/config/schema.hpp"
+#include "nn/layers/layers.hpp"
+#include "nn/mixer/mixer.hpp"
+#include "nn/mixer/mixer_rules.hpp"
+#include "nn/systems/fastformer/op.hpp"
+
+namespace capstan {
+
+/// What a head's logits read: every feature of the token (the authors' code), or the head's own (the paper).
+enum class FastformerLogits { all_features, per_head };
+
+inline std::vector<EnumName<FastformerLogits>> enum_names(FastformerLogits) {
+  return {{FastformerLogits::all_features, "all-features"}, {FastformerLogits::per_head, "per-head"}};
+}
+
+/// The values that the pooled key is multiplied by: the queries (the authors' code), or a projection of their own (the
+/// paper's equation 6).
+enum class FastformerValue { shared, own };
+
+inline std::vector<EnumName<FastformerValue>> enum_names(FastformerValue) {
+  return {{FastformerValue::shared, "shared"}, {FastformerValue::own, "own"}};
+}
+
+/// Additive attention: tokens are pooled into one query, and its products with the keys into one key.
+/// O(T D) time, O(D) decode state.
+struct FastformerConfig {
+  static constexpr const char* type_name = "fastformer";
+  int64_t heads = 4;
+  FastformerLogits logits = FastformerLogits::all_features;
+  bool bias = false;
+  bool logit_bias = false;  // gauge parameters: they cancel in the softmax. For published weights
+  bool output_projection = true;
+  FastformerValue value = FastformerValue::shared;
+
+  bool has_position_limit() const { return false; }
+};
+
+template <class Fields>
+void describe(Fields& f, FastformerConfig& c) {
+  f("heads", c.heads, width_from(1), "number of pools, each with its own weights; must divide the width");
+  f("logits", c.logits, any(),
+    "what the logits of a head read: all-features (as in the authors' code) or per-head (only the features of the "
+    "head, as in the paper)");
+  f("value", c.value, any(),
+    "the values: shared = the queries (as in the authors' code), own = a projection of their own (as in the paper)");
+  f("bias", c.bias, any(), "biases of query, key, value, to_r and output projection");
+  f("logit_bias", c.logit_bias, any(),
+    "biases of the logits; they have no effect, because they cancel; only for loading published weights");
+  f("output_projection", c.output_projection, any(), "a linear map after the mixer");
+}
+inline void validate(const FastformerConfig& c, const ModelShape& model, Problems& problems) {
+  check_heads(c.heads, model, problems);
+}
+
+}  // namespace capstan
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// y = W_o (W_r u + b_r + q) + b_o with u of nn/systems/fastformer/op.hpp.  Parameters to_qk.weight (2D, D) and bias (2D)
+/// or, with values of its own, to_qkv.weight (3D, D) and bias (3D); query_logits and key_logits .weight (H, D) or, per head, (H, D/H) and .bias (H),
+/// to_r.weight (D, D) and bias, to_out.
+class Fastformer final : public Mixer {
+ public:
+  Fastformer(const Scope& scope, const MixerShape& shape, const FastformerConfig& config);
+
+  Var forward(const Var& x, const Context& context) const override;
+  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
+  Var prefill(const Var& x, MixerState& state) const override;
+  Var step(const Var& x, MixerState& state) const override;
+  MixerCost cost(int64_t length) const override;
+  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override;
+
+ private:
+  FastformerWeights weights() const;
+  Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
+  /// Weight and bias of one kind of logits, whose bias is undefined where there is none.
+  struct Logits {
+    Logits(const Scope& scope, const MixerShape& shape, const FastformerConfig& config);
+    Var weight, bias;
+  };
+
+  MixerShape shape_;
+  FastformerConfig config_;
+  Linear packed_, to_r_;  // packed: q|k or q|k|v
+  Logits query_logits_, key_logits_;
+  std::unique_ptr<Linear> to_out_;
+};
+
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const FastformerConfig& config);
+
+}  // namespace capstan::CAPSTAN_PRECISION

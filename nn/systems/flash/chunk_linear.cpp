@@ -1,0 +1,203 @@
+#include "nn/systems/flash/chunk_linear.hpp"
+
+#include <algorithm>
+
+#include "core/array/segments_fill.hpp"
+#include "core/base/error.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/machine/profile.hpp"
+#include "core/products/gemm.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace {
+
+/// Tokens of one chunk: `rows` of them from row `first` of the (B T, ...) matrices on; `scale` = 1 / n of its queries.
+struct Chunk {
+  int64_t first, rows;
+  real scale;
+};
+
+/// The chunks of a document, in order. A bidirectional one is a single chunk, which sees itself.
+std::vector<Chunk> chunks_of(const Segments::Span& span, int64_t length, const ChunkLinearOptions& options) {
+  const int64_t first = span.row * length + span.begin, tokens = span.length();
+  if (!options.causal) return {{first, tokens, chunk_linear_scale(options, 0, tokens)}};
+  std::vector<Chunk> chunks;
+  for (int64_t begin = 0; begin < tokens; begin += options.chunk)
+    chunks.push_back({first + begin, std::min(options.chunk, tokens - begin),
+                      chunk_linear_scale(options, begin / options.chunk, tokens)});
+  return chunks;
+}
+
+/// read(chunk, state) for every chunk, `state` = sum of what add(chunk, beta) has added for the chunks before it: add
+/// computes product + beta * state. A chunk that nothing comes before goes to `empty` instead.
+template <class Iterator, class Add, class Read, class Empty>
+void for_each_state(Iterator begin, Iterator end, bool causal, const Add& add, const Read& read, const Empty& empty) {
+  if (!causal) {
+    add(*begin, real{0});
+    return read(*begin);
+  }
+  empty(*begin);
+  for (Iterator chunk = begin; std::next(chunk) != end; ++chunk) {
+    add(*chunk, chunk == begin ? real{0} : real{1});
+    read(*std::next(chunk));
+  }
+}
+
+/// body(chunks, state) for every document; `state` is work space of `size` elements. Documents go one to a
+/// thread; where one of them is longer than the others together they follow each other, and the threads share every
+/// product.
+template <class Body>
+void for_each_document(const Segments& segments, const ChunkLinearOptions& options, int64_t size, const Body& body) {
+  const std::vector<Segments::Span>& spans = segments.spans();
+  const bool alone = in_parallel() || segments.valid() < 2 * segments.longest();
+  Array work(Shape{alone ? 1 : team_size(), size});
+  real* const states = work.mutable_data();
+  const auto one = [&](const Segments::Span& span, real* state) {
+    body(chunks_of(span, segments.length(), options), state);
+  };
+  if (alone) {
+    for (const Segments::Span& span : spans) one(span, states);
+  } else {
+    parallel_units(static_cast<int64_t>(spans.size()),
+                   [&](int64_t index) { one(spans[static_cast<size_t>(index)], states + thread_index() * size); });
+  }
+}
+
+/// Matrices (rows, width) of which chunks are taken.
+struct Rows {
+  const real* data;
+  int64_t width;
+  MatrixView at(const Chunk& chunk, Transpose transpose = Transpose::no) const {
+    return {data + chunk.first * width, width, transpose};
+  }
+};
+struct MutableRows {
+  real* data;
+  int64_t width;
+  real* at(const Chunk& chunk) const { return data + chunk.first * width; }
+  void clear(const Chunk& chunk) const { std::fill_n(at(chunk), chunk.rows * width, real{0}); }
+};
+
+Rows rows_of(const Array& array) { return {array.data(), array.dim(2)}; }
+/// For a new array: the rows of padding are 0.
+MutableRows mutable_rows(Array& array, const Segments& segments) {
+  fill_padding(array.mutable_data(), array.dim(2), segments, 0);
+  return {array.mutable_data(), array.dim(2)};
+}
+
+void check_inputs(const Var& q, const Var& k, const Var& v, const Segments& segments,
+                  const ChunkLinearOptions& options) {
+  check(q.rank() == 3 && v.rank() == 3 && k.shape() == q.shape() && q.dim(0) == segments.batch() &&
+            q.dim(1) == segments.length() && v.dim(0) == q.dim(0) && v.dim(1) == q.dim(1),
+        "chunk_linear_attention: q {}, k {} and v {} are not (B, T, Z), (B, T, Z) and (B, T, E) with the (B, T) of "
+        "segments {}",
+        q.shape(), k.shape(), v.shape(), segments.ids().shape());
+  check(options.chunk >= 1, "chunk_linear_attention: chunk must be at least 1, got {}", options.chunk);
+  check(options.normaliser != ChunkNormaliser::constant || options.constant > 0,
+        "chunk_linear_attention: the constant normaliser must be positive, got {}", options.constant);
+}
+
+struct Operands {
+  Array q, k, v;
+  Segments segments;
+  ChunkLinearOptions options;
+};
+
+/// M runs forward: O = Q M / n.
+Array forward(const Operands& in) {
+  const Rows q = rows_of(in.q), k = rows_of(in.k), v = rows_of(in.v);
+  const int64_t keys = q.width, values = v.width;
+  Array y(in.v.shape());
+  const MutableRows o = mutable_rows(y, in.segments);
+  for_each_document(in.segments, in.options, keys * values, [&](const std::vector<Chunk>& chunks, real* m) {
+    for_each_state(
+        chunks.begin(), chunks.end(), in.options.causal,
+        [&](const Chunk& c, real beta) {
+          gemm(keys, values, c.rows, k.at(c, Transpose::yes), v.at(c), m, values, 1, beta);
+        },
+        [&](const Chunk& c) {
+          gemm(c.rows, values, keys, q.at(c), {m, values}, o.at(c), values, c.scale);
+        },
+        [&](const Chunk& c) { o.clear(c); });
+  });
+  return y;
+}
+
+/// M runs forward again: dQ = dO M^T / n.
+Array query_gradient(const Operands& in, const Array& dy) {
+  const Rows d = rows_of(dy), k = rows_of(in.k), v = rows_of(in.v);
+  const int64_t keys = k.width, values = v.width;
+  Array gradient(in.q.shape());
+  const MutableRows dq = mutable_rows(gradient, in.segments);
+  for_each_document(in.segments, in.options, keys * values, [&](const std::vector<Chunk>& chunks, real* m) {
+    for_each_state(
+        chunks.begin(), chunks.end(), in.options.causal,
+        [&](const Chunk& c, real beta) {
+          gemm(keys, values, c.rows, k.at(c, Transpose::yes), v.at(c), m, values, 1, beta);
+        },
+        [&](const Chunk& c) {
+          gemm(c.rows, keys, values, d.at(c), {m, values, Transpose::yes}, dq.at(c), keys, c.scale);
+        },
+        [&](const Chunk& c) { dq.clear(c); });
+  });
+  return gradient;
+}
+
+/// N = sum of Q^T dO / n runs backward: dK = V N^T, dV = K N.
+std::pair<Array, Array> key_value_gradients(const Operands& in, const Array& dy) {
+  const Rows d = rows_of(dy), q = rows_of(in.q), k = rows_of(in.k), v = rows_of(in.v);
+  const int64_t keys = k.width, values = v.width;
+  std::pair<Array, Array> gradients{Array(in.k.shape()), Array(in.v.shape())};
+  const MutableRows dk = mutable_rows(gradients.first, in.segments), dv = mutable_rows(gradients.second, in.segments);
+  for_each_document(in.segments, in.options, keys * values, [&](const std::vector<Chunk>& chunks, real* n) {
+    for_each_state(
+        chunks.rbegin(), chunks.rend(), in.options.causal,
+        [&](const Chunk& c, real beta) {
+          gemm(keys, values, c.rows, q.at(c, Transpose::yes), d.at(c), n, values, c.scale, beta);
+        },
+        [&](const Chunk& c) {
+          gemm(c.rows, keys, values, v.at(c), {n, values, Transpose::yes}, dk.at(c), keys);
+          gemm(c.rows, values, keys, k.at(c), {n, values}, dv.at(c), values);
+        },
+        [&](const Chunk& c) {
+          dk.clear(c);
+          dv.clear(c);
+        });
+  });
+  return gradients;
+}
+
+}  // namespace
+
+real chunk_linear_scale(const ChunkLinearOptions& options, int64_t index, int64_t length) {
+  const int64_t chunks = options.causal ? index : (length + options.chunk - 1) / options.chunk;
+  if (chunks == 0) return 0;
+  switch (options.normaliser) {
+    case ChunkNormaliser::counted:  // a chunk that is followed by another one is full
+      return real{1} / static_cast<real>(options.causal ? index * options.chunk : length);
+    case ChunkNormaliser::chunks:
+      return real{1} / static_cast<real>(chunks * options.chunk);
+    case ChunkNormaliser::constant:
+      return static_cast<real>(1 / options.constant);
+  }
+  throw std::logic_error("chunk_linear_attention: unknown normaliser");
+}
+
+Var chunk_linear_attention(const Var& q, const Var& k, const Var& v, const Segments& segments,
+                           const ChunkLinearOptions& options) {
+  const ProfileSpan span;
+  check_inputs(q, k, v, segments, options);
+  const Operands in{q.value(), k.value(), v.value(), segments, options};
+  return make_var("chunk_linear_attention", forward(in), {q, k, v}, [in](const Array& dy, const Needs& needs) -> Grads {
+    Grads grads(3);
+    if (needs[0]) grads[0] = query_gradient(in, dy);
+    if (needs[1] || needs[2]) {
+      auto [dk, dv] = key_value_gradients(in, dy);
+      if (needs[1]) grads[1] = std::move(dk);
+      if (needs[2]) grads[2] = std::move(dv);
+    }
+    return grads;
+  });
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

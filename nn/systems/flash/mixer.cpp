@@ -1,0 +1,115 @@
+#include "nn/systems/flash/mixer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.hpp"
+#include "core/ops/math.hpp"
+#include "nn/mixer/prefix.hpp"
+#include "nn/systems/flash/shift.hpp"
+#include "nn/systems/quadratic/composed.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace {
+
+GatedUnitConfig unit_config(const FlashConfig& config) {
+  check(config.local || config.global, "flash: neither the local nor the global part is on");
+  check(config.chunk >= 1, "flash: chunk must be at least 1, got {}", config.chunk);
+  GatedUnitConfig unit = config;
+  if (!config.local) unit.position_bias = RelativeBiasKind::none;  // belongs to the local part
+  return unit;
+}
+
+GatedUnitShape unit_shape(const FlashConfig& config, bool causal) {
+  // The global part has no kernel that would make weak agreement small: where tokens are alike, gains of 1 would give
+  // the mean of all values at several times the size of the input, which hides the rest (docs/systems.md). With these, q k
+  // starts as the mean of the features' products.
+  const double global_gain = 1 / std::sqrt(static_cast<double>(config.key_dim));
+  std::vector<double> gains;
+  if (config.local) gains.insert(gains.end(), 2, 1);
+  if (config.global) gains.insert(gains.end(), 2, global_gain);
+  return {gains, {config.key_dim, causal, config.chunk, config.chunk}, config.chunk};
+}
+
+ChunkNormaliser chunk_normaliser(const FlashConfig& config, bool causal) {
+  if (config.normaliser == Normaliser::paper) return ChunkNormaliser::chunks;
+  return config.normaliser == Normaliser::chunk && causal ? ChunkNormaliser::constant : ChunkNormaliser::counted;
+}
+
+}  // namespace
+
+Flash::Flash(const Scope& scope, const MixerShape& shape, const FlashConfig& config)
+    : shape_(shape),
+      config_(config),
+      linear_{config.chunk, shape.causal, chunk_normaliser(config, shape.causal), static_cast<double>(config.chunk)},
+      unit_(scope, shape, unit_config(config), unit_shape(config, shape.causal)) {}
+
+Flash::Parts Flash::project(const Var& x, const Segments& segments) const {
+  const GatedUnit::Parts unit =
+      unit_.project(config_.shift_tokens ? shift_tokens(x, segments) : x, segments.positions());
+  Parts parts;
+  parts.gate = unit.gate;
+  parts.value = unit.value;
+  auto view = unit.views.begin();
+  if (config_.local) {
+    parts.quad_q = *view++;
+    parts.quad_k = *view++;
+  }
+  if (config_.global) {
+    parts.lin_q = *view++;
+    parts.lin_k = *view++;
+  }
+  return parts;
+}
+
+Var Flash::mix(const Parts& parts, const Segments& segments, const Context& context, bool causal) const {
+  Var local, global;
+  if (config_.local)
+    local = attention(parts.quad_q, parts.quad_k, parts.value, local_bias(segments), segments,
+                      unit_.attention_options(segments, context, causal));
+  ChunkLinearOptions linear = linear_;
+  linear.causal = causal;
+  if (config_.global) global = chunk_linear_attention(parts.lin_q, parts.lin_k, parts.value, segments, linear);
+  return local && global ? local + global : local ? local : global;
+}
+
+Var Flash::forward(const Var& x, const Context& context) const {
+  const Parts parts = project(x, context.segments);
+  if (!shape_.causal) return unit_.output(parts.gate, mix(parts, context.segments, context, false));
+  return unit_.output(parts.gate, mix_with_prefix(context, [&](const Segments& segments, bool causal) {
+                        return mix(parts, segments, context, causal);
+                      }));
+}
+
+std::vector<MixingWeights> Flash::mixing_weights(const Var& x, const Context& context) const {
+  if (!config_.local) return {};
+  const Segments& segments = context.segments;
+  const Parts parts = project(x, segments);
+  return {{"attention in chunks", attention_weights(parts.quad_q, parts.quad_k, local_bias(segments), segments,
+                                                    unit_.attention_options(segments, context, shape_.causal))
+                                      .value()}};
+}
+
+MixerCost Flash::cost(int64_t length) const {
+  const double key = static_cast<double>(config_.key_dim), hidden = static_cast<double>(unit_.hidden()),
+               seen = static_cast<double>(std::min(config_.chunk, length));
+  // The packed projection; u, v and the sum of both parts; z and its views.
+  MixerCost cost{0, 0, 5 * hidden + 2 * key};
+  if (config_.local) {
+    cost.mixing_flops += 2 * (key + hidden) * (shape_.causal ? seen / 2 : seen);
+    cost.decode_flops += 2 * (key + hidden) * seen;
+    cost.saved_elements += 2 * key;
+  }
+  if (config_.global && (!shape_.causal || length > config_.chunk)) {
+    cost.mixing_flops += 4 * key * hidden;  // into the state and out of it
+    cost.decode_flops += 4 * key * hidden;
+  }
+  if (config_.global) cost.saved_elements += 2 * key;
+  return cost;
+}
+
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const FlashConfig& config) {
+  return std::make_unique<Flash>(scope, shape, config);
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

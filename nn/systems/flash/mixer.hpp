@@ -1,0 +1,82 @@
+// FLASH's mixed chunk attention: a gated attention unit that is quadratic inside chunks and linear across them.
+// Hua et al. 2022, arXiv 2202.10447.
+#pragma once
+
+#include <algorithm>
+
+#include "nn/systems/flash/chunk_linear.hpp"
+#include "nn/systems/gated/unit.hpp"
+
+namespace capstan {
+
+/// O(T (C (Z + E) + Z E)) time, O(Z E + C (2Z + E)) decode state. `normaliser` holds for both parts: counted, the
+/// visible tokens of the chunk and of the other chunks; paper, the chunk's length, times the number of visible chunks
+/// for the global part; chunk, the chunk's length, for the bidirectional global part the number of tokens.
+struct FlashConfig : GatedUnitConfig {
+  static constexpr const char* type_name = "flash";
+  FlashConfig() { position_bias = RelativeBiasKind::toeplitz; }
+  int64_t chunk = 256;
+  bool local = true;
+  bool global = true;
+  bool shift_tokens = false;
+
+  bool has_position_limit() const { return false; }  // a Toeplitz bias knows the positions of a chunk
+};
+
+template <class Fields>
+void describe(Fields& f, FlashConfig& c) {
+  f("chunk", c.chunk, between(1, 65536),
+    "number of tokens in a chunk (C), counted from the first token of the document; 256 in the paper");
+  f("local", c.local, any(), "use the quadratic part within chunks; false only for ablation");
+  f("global", c.global, any(), "use the linear part across chunks; false only for ablation");
+  describe_unit(f, c);
+  f("shift_tokens", c.shift_tokens, any(),
+    "the first half of a token's features, as the mixer reads them, are those of the token before it (FLASH-pytorch)");
+}
+inline void validate(const FlashConfig& c, const ModelShape& model, Problems& problems) {
+  validate(static_cast<const GatedUnitConfig&>(c), model, problems);
+  if (c.chunk < 1) problems.add("chunk", "a chunk needs at least one token");
+  if (!c.local && !c.global)
+    problems.add("local", "neither the local nor the global part is on: nothing would be mixed");
+}
+
+}  // namespace capstan
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// (u * (V_quad + V_lin)) W_o: V_quad is attention() among the tokens of a chunk, V_lin chunk_linear_attention() over
+/// the preceding chunks (bidirectional: over the whole document). Parameters as GatedUnit names them; rows of gain and offset:
+/// quad_q, quad_k, lin_q, lin_k, without those of a part that is off. Documents may have any length. With shift_tokens
+/// it reads shift_tokens(x) (nn/systems/flash/shift.hpp).
+class Flash final : public Mixer {
+ public:
+  /// Throws std::invalid_argument when both parts are off.
+  Flash(const Scope& scope, const MixerShape& shape, const FlashConfig& config);
+
+  Var forward(const Var& x, const Context& context) const override;
+  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
+  Var prefill(const Var& x, MixerState& state) const override;
+  Var step(const Var& x, MixerState& state) const override;
+  MixerCost cost(int64_t length) const override;
+  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override;
+
+ private:
+  struct Parts {
+    Var gate, value;                        // (B, T, E)
+    Var quad_q, quad_k, lin_q, lin_k = {};  // (B, T, Z); undefined for a part that is off
+  };
+  Parts project(const Var& x, const Segments& segments) const;
+  /// b of the quadratic part.
+  Var local_bias(const Segments& segments) const { return unit_.bias(std::min(config_.chunk, segments.longest())); }
+  /// V_quad + V_lin
+  Var mix(const Parts& parts, const Segments& segments, const Context& context, bool causal) const;
+
+  MixerShape shape_;
+  FlashConfig config_;
+  ChunkLinearOptions linear_;
+  GatedUnit unit_;
+};
+
+std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const FlashConfig& config);
+
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,59 @@
+#include "nn/systems/gated/weighting.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace {
+
+// GAU-alpha: with as many keys softmax has its usual scale.
+constexpr double log_length_usual = 512;
+
+}  // namespace
+
+KernelScales kernel_scales(const GatedKernelConfig& config, const GatedKernelShape& shape, double count) {
+  const char* const problem = kernel_problem(config);
+  check(problem == nullptr, "gated kernel: {}", problem == nullptr ? "" : problem);
+  const double n = config.normaliser != Normaliser::counted ? static_cast<double>(shape.paper_length) : count;
+  const double usual = 1 / std::sqrt(static_cast<double>(shape.key_dim));
+  switch (config.logits) {
+    case LogitForm::key_dim:
+      return {usual, 1, config.kernel == AttentionKernel::softmax ? 1 : 1 / n};
+    case LogitForm::length:
+      return {1 / n, 1, 1};
+    case LogitForm::whole_length:
+      if (config.kernel == AttentionKernel::squared_relu) return {1, 1, 1 / (n * n)};
+      return {1 / n, 1 / n, 1};
+    case LogitForm::log_length:
+      return {usual * std::log(std::max(n, static_cast<double>(config.least_length))) / std::log(log_length_usual), 1,
+              1};
+  }
+  throw std::logic_error("gated kernel: unknown form of logits");
+}
+
+AttentionOptions gated_attention_options(const GatedKernelConfig& config, const GatedKernelShape& shape,
+                                         const Segments& segments) {
+  AttentionOptions options;
+  options.kernel = config.kernel;
+  options.causal = shape.causal;
+  options.chunk = shape.chunk;
+  const Array counts = visible_counts(segments, shape.causal, shape.chunk);
+  const auto per_query = [&](double KernelScales::*factor) {
+    Array factors(counts.shape());
+    real* const out = factors.mutable_data();
+    for (int64_t i = 0; i < counts.size(); ++i)
+      out[i] = static_cast<real>(kernel_scales(config, shape, std::max(static_cast<double>(counts[i]), 1.0)).*factor);
+    return factors;
+  };
+  const KernelScales few = kernel_scales(config, shape, 1), many = kernel_scales(config, shape, 1000);
+  if (few.logit == many.logit)
+    options.scale = few.logit;
+  else
+    options.row_scale = per_query(&KernelScales::logit);
+  if (few.output != 1 || many.output != 1) options.output_scale = per_query(&KernelScales::output);
+  return options;
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,91 @@
+// How gated attention turns products of queries and keys into weights: kernel, form of the logits, normaliser. A
+// checkpoint needs the form it was trained with.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/config/schema.hpp"
+#include "nn/systems/quadratic/op.hpp"
+
+namespace capstan {
+
+/// What the kernel f is applied to; n is set by the normaliser, Z the width of a key, b the position bias.
+enum class LogitForm { key_dim, length, whole_length, log_length };
+
+inline std::vector<EnumName<LogitForm>> enum_names(LogitForm) {
+  return {{LogitForm::key_dim, "key-dim"},
+          {LogitForm::length, "length"},
+          {LogitForm::whole_length, "whole-length"},
+          {LogitForm::log_length, "log-length"}};
+}
+
+enum class Normaliser { counted, paper, chunk };
+
+inline std::vector<EnumName<Normaliser>> enum_names(Normaliser) {
+  return {{Normaliser::counted, "counted"}, {Normaliser::paper, "paper"}, {Normaliser::chunk, "chunk"}};
+}
+
+struct GatedKernelConfig {
+  AttentionKernel kernel = AttentionKernel::squared_relu;
+  LogitForm logits = LogitForm::key_dim;
+  Normaliser normaliser = Normaliser::counted;
+  int64_t least_length = 16;
+};
+
+template <class Fields>
+void describe_kernel(Fields& f, GatedKernelConfig& c) {
+  f("kernel", c.kernel, any(),
+    "the function f: squared-relu (as in the paper), laplace (bounded; as in Mega) or softmax");
+  f("logits", c.logits, any(),
+    "how the weight of a key is computed: key-dim = f(qk/sqrt(key_dim) + b)/n (bert4keras; the main text of the "
+    "paper), length = f(qk/n + b) (the paper's appendix; Mega), whole-length = f((qk + b)/n) (FLASH-pytorch's GAU); "
+    "with kernel: softmax, key-dim = softmax(qk/sqrt(key_dim) + b), log-length = softmax(qk log(n)/(log(512) "
+    "sqrt(key_dim)) + b) with n >= least_length (GAU-alpha)");
+  f("normaliser", c.normaliser, any(),
+    "what n is: counted (the number of valid keys that a token sees), paper (a constant; for the global part of flash, "
+    "times the number of visible chunks) or, for flash, chunk (its chunk's length; causally also for the global part, "
+    "which then grows with the number of chunks, as in FLASH-pytorch)");
+  f("least_length", c.least_length, length_from(1),
+    "for logits log-length: n is at least this; 16 in bert4keras, 1 in ports of GAU-alpha");
+}
+
+/// What is wrong with the combination; null when it is defined.
+inline const char* kernel_problem(const GatedKernelConfig& c) {
+  const bool softmax = c.kernel == AttentionKernel::softmax;
+  if (softmax && (c.logits == LogitForm::length || c.logits == LogitForm::whole_length))
+    return "the softmax kernel takes logits key-dim or log-length";
+  if (!softmax && c.logits == LogitForm::log_length) return "logits log-length are for the softmax kernel";
+  // With n in front of b, the bias would differ from query to query; squared-relu takes n out of the kernel.
+  if (c.kernel == AttentionKernel::laplace && c.logits == LogitForm::whole_length &&
+      c.normaliser == Normaliser::counted)
+    return "the laplace kernel takes logits whole-length with the normaliser paper only";
+  return nullptr;
+}
+
+}  // namespace capstan
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// A key's weight is output * f(logit * (q . k) + bias * b).
+struct KernelScales {
+  double logit, bias, output;
+};
+
+/// The sizes that the scales of a gated kernel depend on.
+struct GatedKernelShape {
+  int64_t key_dim;
+  bool causal;
+  int64_t paper_length;  // n of the normalisers `paper` and `chunk`
+  int64_t chunk = 0;     // as in AttentionOptions
+};
+
+/// For a query that sees `count` keys, at least 1. `bias` is the same for every query.
+/// Throws std::invalid_argument for an undefined combination.
+KernelScales kernel_scales(const GatedKernelConfig& config, const GatedKernelShape& shape, double count);
+
+/// Options of attention() with the scales of every query but `bias`, which is for the table of b.
+AttentionOptions gated_attention_options(const GatedKernelConfig& config, const GatedKernelShape& shape,
+                                         const Segments& segments);
+
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,13 @@
+// A mixer from its configuration.
+#pragma once
+
+#include <memory>
+
+#include "nn/systems/mixer_config.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// By the config's own make(). Throws std::invalid_argument for a configuration that validate_mixer() refuses.
+std::unique_ptr<Mixer> make_mixer(const Scope& scope, const MixerShape& shape, const MixerConfig& config);
+
+}  // namespace capstan::CAPSTAN_PRECISION

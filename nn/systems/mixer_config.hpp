@@ -1,0 +1,42 @@
+// The mixers there are: a new one is an include and an entry in MixerConfig (docs/adding.md).
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "nn/mixer/custom_mixer.hpp"
+#include "nn/mixer/mixer_interface.hpp"
+#include "nn/systems/aft/mixer.hpp"
+#include "nn/systems/attention/mixer.hpp"
+#include "nn/systems/fastformer/mixer.hpp"
+#include "nn/systems/flash/mixer.hpp"
+#include "nn/systems/gau/mixer.hpp"
+
+namespace capstan {
+
+/// The configuration of any mixer.
+using MixerConfig = std::variant<AftLocalConfig, AftSimpleConfig, AftFullConfig, AftConvConfig, GauConfig,
+                                 FastformerConfig, AttentionConfig, FlashConfig, CustomMixerConfig>;
+
+/// The YAML name of a mixer's type; of a custom one the name it was registered under. Valid as long as `config`.
+const char* mixer_name(const MixerConfig& config);
+/// The name, and for a custom mixer its options: "running-mean (expansion 2)".
+std::string mixer_label(const MixerConfig& config);
+/// Adds what is wrong with the mixer in such a model, with paths relative to the mixer.
+void validate_mixer(const MixerConfig& config, const ModelShape& model, Problems& problems);
+/// Why a causal model with this mixer cannot read the beginning of a document as a whole (nn/mixer/prefix.hpp); empty if it can.
+std::string prefix_obstacle(const MixerConfig& config);
+/// Whether the mixer has parameters for every position, and so a longest document.
+bool has_position_limit(const MixerConfig& config);
+
+}  // namespace capstan
+
+namespace capstan::CAPSTAN_PRECISION {
+
+template <class... Configs>
+constexpr bool are_mixer_configs(const std::variant<Configs...>*) {
+  return (is_mixer_config<Configs>() && ...);
+}
+static_assert(are_mixer_configs(static_cast<const MixerConfig*>(nullptr)));
+
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,150 @@
+// The engine of attention. Internal to the attention ops.
+//
+// What sees each other - a document, or one chunk of it - is a piece. Its queries are cut into tiles, and each tile
+// meets the keys it may see in blocks: the block's logits are one small matrix product, become weights, and meet the
+// values in another. Blocks above the diagonal are never formed, and those on it are half as long. Everything local to
+// a tile is stored transposed, a query per column: then the strided rows of keys and values are the left operand of
+// every product, which needs no packing, and the values of a query fill one lane of a register.
+#pragma once
+
+#include <vector>
+
+#include "core/array/segments.hpp"
+#include "nn/systems/quadratic/kernels/tile.hpp"
+#include "nn/systems/quadratic/options.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// Rows of tokens inside a wider array: token n of the B T at data + n * stride, heads one after another.
+template <class Number>
+struct TokenRows {
+  Number* data;
+  int64_t stride;
+};
+
+struct AttentionLayout {
+  Segments segments;
+  AttentionOptions options;
+  int64_t key_width, value_width;  // of one head: Z, E
+  int64_t tile;                    // queries of a tile, keys of a block
+};
+
+struct AttentionInputs {
+  TokenRows<const real> q, k, v;
+  Array bias;  // (H, 2N - 1); empty: none
+};
+
+/// What the pullback needs besides the inputs. statistics: largest logit and 1 / sum of the weights relative to it, (2,
+/// H, B T). Both null but for softmax.
+struct AttentionResults {
+  const real *output, *statistics, *doutput;
+};
+
+struct AttentionGradients {
+  TokenRows<real> dq, dk, dv;  // written for every token but those of padding
+  real* dbias;                 // (H, 2N - 1), added to; null: not wanted
+};
+
+class AttentionTiles {
+ public:
+  AttentionTiles(const AttentionLayout& layout, const AttentionInputs& inputs);
+
+  /// Writes the rows of `output` (B, T, H E) but those of padding, and the statistics unless they are null.
+  void forward(real* output, real* statistics);
+  void backward(const AttentionResults& results, const AttentionGradients& gradients);
+
+ private:
+  /// Tokens that see each other.
+  struct Piece {
+    int64_t token, length;  // the first of the B T, and how many
+  };
+  /// A tile of queries of one piece and head. Positions count from the piece's start.
+  struct Queries {
+    const Piece* piece;
+    int64_t head, begin, count, columns;
+    int64_t token() const { return piece->token + begin; }
+  };
+  /// Keys processed together for the columns of a tile of queries, starting at `column`.
+  struct Block {
+    int64_t begin, count, column;
+    bool first;  // of its tile
+  };
+  /// Work memory of one thread. Everything in columns has the same stride; the last line is for the pullback only.
+  struct Work {
+    real *scale, *logit_scale, *output_scale, *maximum, *total, *decay, *shift;  // a value per query
+    real *q_columns, *logits, *sums;                     // (Z, columns), (keys, columns), (Z or E, columns)
+    real *q_rows, *dout_rows, *dout_columns, *dweights;  // (queries, Z), (queries, E), (E, columns), (keys, columns)
+  };
+  /// Every `parts`-th tile of queries of one piece and head, and where its share of the gradients goes.
+  struct BackwardUnit {
+    const Piece* piece;
+    int64_t head, part, parts;
+    TokenRows<real> dq, dk, dv;
+    real* dbias;  // of lag 0; null: not wanted
+  };
+
+  bool softmax() const { return layout_.options.kernel == AttentionKernel::softmax; }
+  int64_t heads() const { return layout_.options.heads; }
+  int64_t tokens() const { return layout_.segments.ids().size(); }
+  int64_t tiles(const Piece& piece) const { return (piece.length + layout_.tile - 1) / layout_.tile; }
+  void cut_pieces();
+  void prepare_bias();
+  void allocate_work(bool backward);
+  Work carve(real* memory, bool backward, int64_t& size) const;
+  Work work(bool backward);
+
+  Queries queries(const Piece& piece, int64_t head, int64_t tile) const;
+  /// body(block) for all keys that the queries see, in order.
+  template <class Body>
+  void for_each_block(const Queries& queries, const Body& body) const;
+  kernels::AttentionTile tile_of(const Queries& queries, const Block& block, const Work& work) const;
+  const real* keys(const Queries& queries, const Block& block) const;
+  const real* values(const Queries& queries, const Block& block) const;
+  void prepare(const Queries& queries, const Work& work) const;
+  /// Lays the mask of the dropout, if there is one, over (keys, columns) values of the block.
+  void drop(const Queries& queries, const Block& block, real* values) const;
+  void form_logits(const Queries& queries, const Block& block, const Work& work) const;
+  void forward_tile(const Queries& queries, const Work& work, real* output, real* statistics) const;
+
+  int64_t parts_per_unit() const;
+  void prepare_backward(const Queries& queries, const Work& work, const AttentionResults& results) const;
+  /// `beta`: 0 where dk and dv of the block's keys hold nothing yet, else 1.
+  void backward_block(const Queries& queries, const Block& block, const Work& work, const BackwardUnit& unit,
+                      real beta) const;
+  void backward_unit(const BackwardUnit& unit, const Work& work, const AttentionResults& results) const;
+  void add_parts(const Array& partial, const AttentionGradients& gradients) const;
+  /// Room for every unit's gradient of the bias.
+  Array give_bias_gradients(std::vector<BackwardUnit>& units) const;
+  void add_bias_gradients(const std::vector<BackwardUnit>& units, real* dbias) const;
+
+  AttentionLayout layout_;
+  AttentionInputs inputs_;
+  std::vector<Piece> pieces_;
+  int64_t longest_ = 0;        // piece
+  int64_t column_stride_ = 0;  // of everything in columns
+  Array bias_;                 // (H, lags): of lag 1 - longest and on, in the base of the logits
+  Array work_;                 // (threads, elements)
+};
+
+/// Products are cut along a head's width into slices of this: small ones run fastest.
+constexpr int64_t attention_slice = 128;
+
+template <class Body>
+void for_each_slice(int64_t width, const Body& body) {
+  for (int64_t begin = 0; begin < width; begin += attention_slice)
+    body(begin, begin + attention_slice < width ? attention_slice : width - begin);
+}
+
+template <class Body>
+void AttentionTiles::for_each_block(const Queries& queries, const Body& body) const {
+  const int64_t tile = layout_.tile, end = layout_.options.causal ? queries.begin : queries.piece->length;
+  for (int64_t begin = 0; begin < end; begin += tile)
+    body(Block{begin, begin + tile < end ? tile : end - begin, 0, begin == 0});
+  if (!layout_.options.causal) return;
+  const int64_t step = (tile + 1) / 2, granule = kernels::attention_column_granule();
+  for (int64_t key = 0; key < queries.count; key += step)
+    body(Block{queries.begin + key, key + step < queries.count ? step : queries.count - key, key / granule * granule,
+               queries.begin + key == 0});
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,298 @@
+#include "tests/nn/mixer/mixer_suite.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "nn/blocks/short_conv.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace testing {
+namespace {
+
+constexpr int64_t length = 150;  // over two tiles of 64, one of 128, and a ragged tail
+constexpr int64_t batch = 3;     // of the decoding checks
+
+/// The bias of the projection after the mixer's core; undefined where there is none.
+Var output_bias(const ParamStore& store) {
+  for (const Param& param : store.params())
+    if (param.name == "to_out.bias") return param.var;
+  return Var();
+}
+
+/// Largest magnitude in the rows of padding, less `expected` (one row) unless that is undefined.
+double in_padding(const Array& rows, const Segments& segments, const Var& expected) {
+  double worst = 0;
+  for (int64_t i = 0; i < rows.size(); ++i) {
+    if (segments.ids()[i / width] != 0) continue;
+    const double wanted = expected ? static_cast<double>(expected.value()[i % width]) : 0;
+    const double error = std::abs(static_cast<double>(rows[i]) - wanted);
+    worst = error > worst || std::isnan(error) ? error : worst;
+  }
+  return worst;
+}
+
+bool finite(const Array& array) {
+  for (int64_t i = 0; i < array.size(); ++i)
+    if (!std::isfinite(array[i])) return false;
+  return true;
+}
+
+Var zeros(const Shape& shape) { return Var(Array::zeros(shape)); }
+
+/// Where a prefill ends: at the beginning, at the end, around the first boundaries.
+std::set<int64_t> splits(int64_t boundary, int64_t end) {
+  std::set<int64_t> result{0, 1, end - 1, end};
+  for (const int64_t shift : {-1, 0, 1})
+    for (int64_t times = 1; boundary > 0 && times <= 3; ++times)
+      if (times * boundary + shift < end) result.insert(times * boundary + shift);
+  return result;
+}
+
+void check_decode_equals_forward(const MixerCase& c) {
+  const int64_t end = c.boundary > 0 ? std::min(length, 3 * c.boundary + 5) : 61;
+  const auto built = built_mixer(c, /*causal=*/true, c.any_length ? 11 : end);
+  const Array x = normal_array({batch, end, width}, 8);
+  const Array y = forward(*built.module, x, Segments::full(batch, end));
+  const auto state = built.module->make_state(batch);
+  for (const int64_t prefilled : splits(c.boundary, end)) {
+    state->reset();
+    const double error = relative_error(decoded(*built.module, x, prefilled, *state), y, 1);
+    CHECK_MESSAGE(error <= layer_tolerance, c.name, ", prefill of ", prefilled, ": ", error);
+  }
+}
+
+void check_states(const MixerCase& c) {
+  const auto built = built_mixer(c, true, 45);
+  const Array x = normal_array({batch, 45, width}, 9);
+  Array changed = normal_array(x.shape(), 10, 3);
+  std::copy_n(x.data() + 45 * width, 45 * width, changed.mutable_data() + 45 * width);  // only row 1 is the same
+  const auto state = built.module->make_state(batch), used = built.module->make_state(batch);
+  for (const int64_t prefilled : {0, 11}) {
+    state->reset();
+    used->reset();
+    const Array y = decoded(*built.module, x, prefilled, *state), z = decoded(*built.module, changed, prefilled, *used);
+    CHECK(relative_error(z.rows(1, 2), y.rows(1, 2), 1) <= layer_tolerance);
+    CHECK(relative_error(z.rows(0, 1), y.rows(0, 1), 1) > 0.01);
+    used->reset();
+    CHECK(identical(decoded(*built.module, x, prefilled, *used), y));
+  }
+}
+
+void check_decode_refusals(const MixerCase& c) {
+  const auto bidirectional = built_mixer(c, /*causal=*/false, 8);
+  CHECK_THROWS_AS(bidirectional.module->make_state(1), std::logic_error);
+  const auto built = built_mixer(c, true, 8);
+  const auto state = built.module->make_state(2);
+  CHECK_THROWS_AS(built.module->prefill(zeros({3, 4, width}), *state), std::invalid_argument);
+  CHECK_THROWS_AS(built.module->prefill(zeros({2, width}), *state), std::invalid_argument);
+  CHECK_THROWS_AS(built.module->step(zeros({3, width}), *state), std::invalid_argument);
+  CHECK_THROWS_AS(built.module->step(zeros({2, 1, width}), *state), std::invalid_argument);
+  CHECK_THROWS_AS(built.module->step(zeros({2, width + 1}), *state), std::invalid_argument);
+  const auto other = make_mixer(Scope(*built.store, 1) / "other", {width - 1, 8, true, 1}, AftSimpleConfig{});
+  CHECK_THROWS_AS(built.module->step(zeros({2, width}), *other->make_state(2)), std::invalid_argument);
+  CHECK_NOTHROW(built.module->step(zeros({2, width}), *state));
+  CHECK_THROWS_AS(built.module->prefill(zeros({2, 4, width}), *state), std::invalid_argument);
+}
+
+/// A mixer that knows its longest length refuses more, and keeps its state when it does.
+void check_limit(const MixerCase& c) {
+  const int64_t longest = 9;
+  const Array x = normal_array({batch, longest + 1, width}, 13);
+  const auto built = built_mixer(c, true, longest);
+  const auto state = built.module->make_state(batch);
+  CHECK_THROWS_AS(built.module->prefill(Var(x), *state), std::invalid_argument);
+  CHECK_THROWS_AS(forward(*built.module, x, Segments::full(batch, longest + 1)), std::invalid_argument);
+  const Array known = tokens(x, 0, longest), y = decoded(*built.module, known, longest - 1, *state);
+  CHECK(relative_error(y, forward(*built.module, known, Segments::full(batch, longest)), 1) <= layer_tolerance);
+  const Var next(tokens(x, longest, longest + 1).reshape({batch, width}));
+  CHECK_THROWS_AS(built.module->step(next, *state), std::invalid_argument);
+}
+
+}  // namespace
+
+Built<Mixer> built_mixer(const MixerConfig& config, bool causal, int64_t max_length) {
+  return built_mixer(MixerCase{"", config}, causal, max_length);
+}
+
+Built<Mixer> built_mixer(const MixerCase& c, bool causal, int64_t max_length) {
+  Built<Mixer> built;
+  const Scope scope(*built.store, 1);
+  built.module = make_mixer(scope, {width, max_length, causal, 1}, c.config);
+  if (c.short_conv > 0) built.module = std::make_unique<ShortConv>(scope, width, c.short_conv, std::move(built.module));
+  redraw(*built.store);
+  return built;
+}
+
+Array forward(const Mixer& mixer, const Array& x, const Segments& segments) {
+  return mixer.forward(Var(x), {segments}).value();
+}
+
+Array decoded(const Mixer& mixer, const Array& x, int64_t prefilled, MixerState& state) {
+  const int64_t rows = x.dim(0), end = x.dim(1);
+  Array all(x.shape());
+  const auto put = [&](const Array& part, int64_t begin) {
+    const int64_t numbers = part.size() / rows;
+    for (int64_t row = 0; row < rows; ++row)
+      std::copy_n(part.data() + row * numbers, numbers, all.mutable_data() + (row * end + begin) * width);
+  };
+  put(mixer.prefill(Var(tokens(x, 0, prefilled)), state).value(), 0);
+  for (int64_t t = prefilled; t < end; ++t)
+    put(mixer.step(Var(tokens(x, t, t + 1).reshape({rows, width})), state).value(), t);
+  return all;
+}
+
+Array tokens(const Array& x, int64_t begin, int64_t end) {
+  const int64_t rows = x.dim(0), row_length = x.dim(1), channels = x.dim(2);
+  Array part(Shape{rows, end - begin, channels});
+  for (int64_t row = 0; row < rows; ++row)
+    std::copy_n(x.data() + (row * row_length + begin) * channels, (end - begin) * channels,
+                part.mutable_data() + row * (end - begin) * channels);
+  return part;
+}
+
+void check_causality(const MixerCase& c) {
+  const Array x = normal_array({1, length, width}, 3);
+  const Segments all = Segments::full(1, length);
+  const auto built = built_mixer(c, true, length);
+  for (const int count : {1, 2}) {
+    const Threads threads_used(count);
+    const Array y = forward(*built.module, x, all);
+    for (const int64_t cut : {1, 63, 64, 65, 100, 149}) {
+      for (const double factor : {1, 30, 3000}) {
+        INFO(c.name << ", cut " << cut << ", factor " << factor << ", threads " << count);
+        Array changed = normal_array(x.shape(), 77 + static_cast<uint64_t>(cut), factor);
+        std::copy_n(x.data(), cut * width, changed.mutable_data());
+        const Array z = forward(*built.module, changed, all);
+        if (c.exact_causality) CHECK(identical(tokens(z, 0, cut), tokens(y, 0, cut)));
+        CHECK(relative_error(tokens(z, 0, cut), tokens(y, 0, cut)) <= (sizeof(real) == 4 ? 1e-6 : 1e-12));
+        CHECK(relative_error(tokens(z, cut, length), tokens(y, cut, length), 1) > 0.01);
+      }
+    }
+  }
+}
+
+void check_padding(const MixerCase& c) {
+  const int64_t valid = 90;
+  const Array alone = normal_array({1, valid, width}, 4);
+  for (const bool causal : {true, false}) {
+    const auto built = built_mixer(c, causal, length);
+    for (const int count : {1, 2}) {
+      const Threads threads_used(count);
+      const Array y = forward(*built.module, alone, Segments::full(1, valid));
+      for (const int64_t left : {0, 17}) {
+        Array rows = normal_array({3, length, width}, 5, 30);  // wild numbers everywhere else
+        std::copy_n(alone.data(), alone.size(), rows.mutable_data() + (length + left) * width);
+        Ids ids(Shape{3, length}, 0);
+        std::fill_n(ids.mutable_data(), 130, 1);
+        std::fill_n(ids.mutable_data() + length + left, valid, 3);
+        std::fill_n(ids.mutable_data() + length + left + valid, 20, 4);
+        const Array padded = forward(*built.module, rows, Segments(ids));
+        const double error = relative_error(tokens(padded.rows(1, 2), left, left + valid), y, 1);
+        CHECK_MESSAGE(error <= layer_tolerance, c.name, ", causal ", causal, ", left ", left, ": ", error);
+      }
+    }
+  }
+}
+
+void check_extreme_inputs(const MixerCase& c) {
+  const Segments segments = ragged_segments(70);
+  for (const bool causal : {true, false}) {
+    for (const double factor : {30, 3000}) {
+      INFO(c.name << ", causal " << causal << ", factor " << factor);
+      const auto built = built_mixer(c, causal, 70);
+      const Var x = Var::leaf(normal_array({4, 70, width}, 8, factor));
+      TapeScope scope;
+      const Var y = built.module->forward(x, {segments});
+      CHECK(finite(y.value()));
+      scope.tape().backward(std::vector<Var>{y}, {normal_array(y.shape(), 9)});
+      CHECK(finite(x.grad()));
+      for (const Param& param : built.store->params()) CHECK_MESSAGE(finite(param.var.grad()), param.name);
+    }
+  }
+}
+
+void check_lengths(const MixerCase& c) {
+  const int64_t longest = 40;
+  const Array x = normal_array({3, longest, width}, 7);
+  Ids ids(Shape{1, 3 * longest});
+  for (int64_t t = 0; t < ids.size(); ++t) ids.mutable_data()[t] = static_cast<int32_t>(1 + t / longest);
+  for (const bool causal : {true, false}) {
+    INFO(c.name << ", causal " << causal);
+    const auto built = built_mixer(c, causal, longest);
+    const Array y = forward(*built.module, x, Segments::full(3, longest));
+    if (c.any_length) {
+      const auto trained_short = built_mixer(c, causal, 16);
+      CHECK(identical(forward(*trained_short.module, x, Segments::full(3, longest)), y));
+    }
+    // Documents in one row of three times the length give what each gives alone.
+    const Array packed = forward(*built.module, x.reshape({1, 3 * longest, width}), Segments(ids));
+    CHECK(relative_error(packed.reshape(y.shape()), y, 1) <= layer_tolerance);
+    if (!causal) continue;
+    const Array shorter = forward(*built.module, tokens(x, 0, 11), Segments::full(3, 11));
+    CHECK(relative_error(shorter, tokens(y, 0, 11), 1) <= layer_tolerance);
+  }
+  if (!c.any_length) check_limit(c);
+}
+
+void check_blind_tokens(const MixerCase& c) {
+  const Segments some = ragged_segments(70), nothing{Ids(Shape{4, 70}, 0)};  // one row of `some` is padding alone
+  for (const bool causal : {true, false}) {
+    for (const Segments& segments : {some, nothing}) {
+      INFO(c.name << ", causal " << causal << ", visible tokens " << segments.valid());
+      const auto built = built_mixer(c, causal, 70);
+      const Var x = Var::leaf(normal_array({4, 70, width}, 8, 3));
+      TapeScope scope({/*checked=*/true});
+      const Var y = built.module->forward(x, {segments});
+      CHECK(in_padding(y.value(), segments, output_bias(*built.store)) == 0);
+      scope.tape().backward(std::vector<Var>{y}, {normal_array(y.shape(), 9)});
+      CHECK(in_padding(x.grad(), segments, Var()) == 0);
+      if (segments.valid() > 0) {
+        CHECK(relative_error(x.grad(), Array::zeros(x.shape()), 1) > 0);
+        continue;
+      }
+      for (const Param& param : built.store->params())
+        if (param.name != "to_out.bias" && param.var.has_grad())
+          CHECK_MESSAGE(relative_error(param.var.grad(), Array::zeros(param.var.shape()), 1) == 0, param.name);
+    }
+  }
+}
+
+void check_shapes(const MixerCase& c) {
+  for (const bool causal : {true, false}) {
+    INFO(c.name << ", causal " << causal);
+    const auto built = built_mixer(c, causal, 8);
+    for (const auto& [rows, tokens_each] : {std::pair<int64_t, int64_t>{0, 5}, {2, 0}}) {
+      const Var x = Var::leaf(Array(Shape{rows, tokens_each, width}));
+      TapeScope scope;
+      const Var y = built.module->forward(x, Context::evaluation(rows, tokens_each));
+      CHECK(y.shape() == x.shape());
+      scope.tape().backward(std::vector<Var>{y}, {Array(y.shape())});
+    }
+    for (const Var& x : {zeros({2, 4, width}), zeros({3, 5, width}), zeros({2, 5, width + 1}), zeros({10, width})})
+      CHECK_THROWS_AS(built.module->forward(x, Context::evaluation(2, 5)), std::invalid_argument);
+  }
+}
+
+void check_decode(const MixerCase& c) {
+  INFO(c.name);
+  for (const int count : {1, 2}) {
+    const Threads threads_used(count);
+    check_decode_equals_forward(c);
+  }
+  check_states(c);
+  check_decode_refusals(c);
+}
+
+void check_mixer(const MixerCase& c) {
+  check_causality(c);
+  check_padding(c);
+  check_extreme_inputs(c);
+  check_lengths(c);
+  check_blind_tokens(c);
+  check_shapes(c);
+  check_decode(c);
+}
+
+}  // namespace testing
+}  // namespace capstan::CAPSTAN_PRECISION

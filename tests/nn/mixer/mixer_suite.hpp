@@ -1,0 +1,74 @@
+// What every mixer must do (the five invariants, docs/adding.md), whatever its system:
+// the checks that the tests of each system run on their own cases.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/autograd/tape.hpp"
+#include "nn/blocks/block.hpp"
+#include "nn/systems/make_mixer.hpp"
+#include "tests/support/agreement.hpp"
+#include "tests/support/arrays.hpp"
+#include "tests/support/ragged.hpp"
+#include "tests/support/weights.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace testing {
+
+/// Past two SIMD registers of floats, and no multiple of one; 35 = 5 heads of 7 channels.
+constexpr int64_t width = 35;
+
+/// Of a fused layer against the composed one, relative to max(1, max |y|).
+constexpr double layer_tolerance = sizeof(real) == 4 ? 1e-5 : 1e-12;
+
+struct MixerCase {
+  std::string name;
+  MixerConfig config;
+  int64_t boundary = 0;  // window or chunk: prefills end at its multiples and one token to both sides; 0: it has none
+  bool any_length = true;
+  bool exact_causality = true;  // earlier outputs keep every bit when later tokens change
+  int64_t short_conv = 0;       // taps of a convolution in front; 0: none
+};
+
+/// A module with the store it lives in.
+template <class Module>
+struct Built {
+  std::unique_ptr<ParamStore> store = std::make_unique<ParamStore>();
+  std::unique_ptr<Module> module;
+};
+
+/// With weights of sigma 0.5.
+Built<Mixer> built_mixer(const MixerConfig& config, bool causal, int64_t max_length);
+Built<Mixer> built_mixer(const MixerCase& c, bool causal, int64_t max_length);
+
+Array forward(const Mixer& mixer, const Array& x, const Segments& segments);
+
+/// Prefill with the first `prefilled` tokens, then step by step to the end: (B, T, D), put together again.
+Array decoded(const Mixer& mixer, const Array& x, int64_t prefilled, MixerState& state);
+
+/// Tokens [begin, end) of every sequence: (B, T, D) -> (B, end - begin, D).
+Array tokens(const Array& x, int64_t begin, int64_t end);
+
+/// Later tokens, up to 3000 times as large, do not reach earlier outputs; on one thread and on two.
+void check_causality(const MixerCase& c);
+/// Padding, its side, batch mates and documents packed beside change no valid output.
+void check_padding(const MixerCase& c);
+/// Inputs that make keys of 10^4 give finite outputs and gradients.
+void check_extreme_inputs(const MixerCase& c);
+/// Lengths never seen, packed documents; a limit, where there is one, is refused beyond.
+void check_lengths(const MixerCase& c);
+/// Rows of padding give 0 from the mixer's core, exactly, and no gradient, neither to inputs nor to parameters.
+void check_blind_tokens(const MixerCase& c);
+/// Batches without sequences or tokens pass through; inputs that do not fit are refused.
+void check_shapes(const MixerCase& c);
+/// Decoding gives what forward gives for any prefill; keeps sequences apart; reset forgets; misuse is refused.
+void check_decode(const MixerCase& c);
+
+/// All of the above.
+void check_mixer(const MixerCase& c);
+
+}  // namespace testing
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,54 @@
+// Configurations of multi-head attention for the tests of nn/.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/nn/mixer/mixer_suite.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace testing {
+
+/// All combinations of projections, from one head to many; without rotary positions and with both kinds of pairs.
+inline std::vector<MixerCase> attention_cases() {
+  struct Biases {
+    const char* name;
+    bool bias, key_bias, output_projection;
+  };
+  std::vector<MixerCase> cases;
+  for (const Biases& biases : {Biases{"plain", false, false, true}, Biases{"biases", true, false, true},
+                               Biases{"all biases", true, true, false}, Biases{"bare", false, false, false}}) {
+    for (const int64_t heads : {1, 5, 35}) {
+      AttentionConfig config;
+      config.heads = heads;
+      config.bias = biases.bias;
+      config.key_bias = biases.key_bias;
+      config.output_projection = biases.output_projection;
+      const std::string name = "attention, " + std::to_string(heads) + " heads, " + biases.name;
+      cases.push_back({name, config});
+      if (heads == 35) continue;  // of one feature each
+      config.rotary.enabled = true;
+      config.rotary.dims = heads == 5 ? 6 : 20;  // heads of the tests' odd width cannot turn as a whole
+      config.rotary.pairs = cases.size() % 4 < 2 ? RotaryPairs::halves : RotaryPairs::interleaved;
+      config.rotary.base = 100;
+      cases.push_back({name + ", rotary " + enum_name(config.rotary.pairs), config});
+    }
+  }
+  return cases;
+}
+
+/// Mixers that drop attention weights.
+inline std::vector<MixerCase> dropout_cases() {
+  AttentionConfig attention;
+  attention.heads = 5;
+  GauConfig gau;
+  gau.key_dim = 10;
+  FlashConfig flash;
+  flash.key_dim = 10;
+  flash.chunk = 4;
+  attention.attention_dropout = gau.attention_dropout = flash.attention_dropout = 0.4;
+  return {{"attention with dropout", attention}, {"gau with dropout", gau}, {"flash with dropout", flash, 4}};
+}
+
+}  // namespace testing
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,180 @@
+// Multi-head attention: what every mixer must do, and what is special to it.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/ops/linear.hpp"
+#include "core/ops/rotary.hpp"
+#include "core/ops/shape.hpp"
+#include "nn/systems/attention/mixer.hpp"
+#include "nn/systems/quadratic/composed.hpp"
+#include "nn/systems/quadratic/key_value_cache.hpp"
+#include "tests/nn/systems/attention/cases.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace testing {
+namespace {
+
+TEST_CASE("attention does what every mixer must do, with all options") {
+  for (const MixerCase& c : attention_cases()) check_mixer(c);
+}
+
+/// The mixer from primitives, one head after the other.
+Var composed_mixer(const ParamStore& store, const AttentionConfig& config, bool causal, const Var& x,
+                   const Segments& segments) {
+  const int64_t head = width / config.heads;
+  const auto parameter = [&](const std::string& name) { return store.find(name).var; };
+  const std::vector<Var> weights = split(parameter("to_qkv.weight"), 0, {width, width, width});
+  const auto heads_of = [&](size_t part, const std::string& bias, bool given) {
+    const Var all = linear(x, weights[part], given ? parameter(bias) : Var());
+    return split(all, 2, std::vector<int64_t>(static_cast<size_t>(config.heads), head));
+  };
+  const auto q = heads_of(0, "query_bias", config.bias), k = heads_of(1, "key_bias", config.key_bias),
+             v = heads_of(2, "value_bias", config.bias);
+  const auto turned = [&](const Var& part) {
+    return config.rotary.enabled ? rotary(part, segments.positions(), config.rotary.options()) : part;
+  };
+  AttentionOptions options;
+  options.causal = causal;
+  options.scale = 1 / std::sqrt(static_cast<double>(head));
+  std::vector<Var> outputs;
+  for (size_t h = 0; h < q.size(); ++h)
+    outputs.push_back(attention_composed(turned(q[h]), turned(k[h]), v[h], Var(), segments, options));
+  const Var y = concatenate(outputs, 2);
+  return config.output_projection
+             ? linear(y, parameter("to_out.weight"), config.bias ? parameter("to_out.bias") : Var())
+             : y;
+}
+
+TEST_CASE("the attention mixer equals its composition head by head, in value and every gradient") {
+  const Segments segments = ragged_segments(40);
+  for (const MixerCase& c : attention_cases()) {
+    const AttentionConfig& config = std::get<AttentionConfig>(c.config);
+    for (const bool causal : {true, false}) {
+      INFO(c.name << ", causal " << causal);
+      const auto built = built_mixer(config, causal, 40);
+      const Array x = normal_array({4, 40, width}, 3), dy = normal_array({4, 40, width}, 4);
+      const auto run_one = [&](bool fused) {
+        for (const Param& param : built.store->params()) param.var.clear_grad();
+        const Var input = Var::leaf(x);
+        TapeScope scope;
+        const Var y = fused ? built.module->forward(input, {segments})
+                            : composed_mixer(*built.store, config, causal, input, segments);
+        scope.tape().backward(std::vector<Var>{y}, {dy});
+        Run result{y.value(), {input.grad()}};
+        for (const Param& param : built.store->params())
+          if (!param.options.gauge) result.grads.push_back(param.var.grad().clone());
+        return result;
+      };
+      const Run fused = run_one(true), composed = run_one(false);
+      CHECK(relative_error(fused.value, composed.value) <= fused_tolerance);
+      for (size_t i = 0; i < fused.grads.size(); ++i)
+        CHECK(relative_error(fused.grads[i], composed.grads[i]) <= fused_tolerance);
+    }
+  }
+}
+
+TEST_CASE("a key bias is a gauge parameter exactly when positions do not turn the keys") {
+  for (const bool turned : {false, true}) {
+    AttentionConfig config;
+    config.heads = 5;
+    config.key_bias = true;
+    config.rotary.enabled = turned;
+    config.rotary.dims = 6;
+    const auto built = built_mixer(config, true, 10);
+    const Param& bias = built.store->find("key_bias");
+    CHECK(bias.options.gauge == !turned);
+    TapeScope scope;
+    const Var y = built.module->forward(Var(normal_array({2, 10, width}, 3)), Context::evaluation(2, 10));
+    scope.tape().backward(std::vector<Var>{y}, {normal_array(y.shape(), 4)});
+    const double size = relative_error(bias.var.grad(), Array::zeros({width}), 1);
+    if (turned)
+      CHECK(size > 1e-3);
+    else
+      CHECK(size < (sizeof(real) == 4 ? 1e-5 : 1e-13));
+  }
+}
+
+TEST_CASE("heads and turned features must fit the width") {
+  ParamStore store;
+  const auto make = [&](int64_t heads, bool turned, int64_t dims) {
+    AttentionConfig config;
+    config.heads = heads;
+    config.rotary.enabled = turned;
+    config.rotary.dims = dims;
+    return MultiHeadAttention(Scope(store, 1) / "mixer", {width, 8, true, 1}, config);
+  };
+  CHECK_THROWS_AS(make(4, false, 0), std::invalid_argument);
+  CHECK_THROWS_AS(make(5, true, 0), std::invalid_argument);  // 7 features
+  CHECK_THROWS_AS(make(5, true, 8), std::invalid_argument);  // of 7
+  CHECK_THROWS_AS(make(5, true, 3), std::invalid_argument);
+}
+
+TEST_CASE("what attention costs and holds") {
+  AttentionConfig config;
+  config.heads = 5;
+  const auto built = built_mixer(config, true, 8);
+  const MixerCost cost = built.module->cost(100);
+  CHECK(cost.mixing_flops == 100 * 2 * width);  // 2 products of 2 flops over half the tokens
+  CHECK(cost.decode_flops == 100 * 4 * width);
+  CHECK(cost.saved_elements == 4 * width + 2 * 5);
+  CHECK(built.module->make_state(3)->elements(100) == 200 * width);
+}
+
+TEST_CASE("a cache of keys and values keeps what it holds while it grows, and starts anew when cleared") {
+  KeyValueCache cache(2, 3, 2);
+  std::vector<real> keys, values;  // of row 0, token by token
+  for (int64_t t = 0; t < 70; ++t) {
+    const Array k = normal_array({2, 5}, static_cast<uint64_t>(t)),
+                v = normal_array({2, 2}, 100 + static_cast<uint64_t>(t));
+    cache.append(k.data() + 1, 5, v.data(), 2, 1);  // keys are part of wider rows
+    keys.insert(keys.end(), k.data() + 1, k.data() + 4);
+    values.insert(values.end(), v.data(), v.data() + 2);
+    CHECK(cache.count() == t + 1);
+    if (t % 23 != 0) continue;
+    const Array q = normal_array({2, 3}, 7);
+    real y[4], expected[2];
+    cache.attend({}, q.data(), 3, y);
+    kernels::attention_decode({keys.data(), values.data(), 3, 2, t + 1, 3, 2}, AttentionKernel::softmax, 1, nullptr, 1,
+                              q.data(), expected);
+    CHECK(y[0] == expected[0]);
+    CHECK(y[1] == expected[1]);
+  }
+  cache.clear();
+  CHECK(cache.count() == 0);
+  const real one[] = {1, 2, 3, 4, 5, 6}, two[] = {7, 8, 9, 10};
+  cache.append(one, 3, two, 2, 1);
+  real y[4];
+  cache.attend({}, one, 3, y);
+  for (int i = 0; i < 4; ++i) CHECK(y[i] == doctest::Approx(two[i]));
+}
+
+TEST_CASE("dropout of attention weights: in training only; padding and batch mates change no mask") {
+  for (const MixerCase& c : dropout_cases()) {
+    INFO(c.name);
+    for (const bool causal : {true, false}) {
+      const auto built = built_mixer(c.config, causal, 13);
+      const Array x = normal_array({2, 13, width}, 4);
+      const auto trained = [&](const Array& input, const std::vector<int64_t>& lengths,
+                               const std::vector<int32_t>& examples) {
+        Context context{Segments::from_lengths(lengths, input.dim(1)), /*training=*/true, /*step=*/3,
+                        Ids(Shape{input.dim(0)}, examples)};
+        return built.module->forward(Var(input), context).value();
+      };
+      const Array y = trained(x, {13, 9}, {8, 5});
+      CHECK(!identical(y, forward(*built.module, x, Segments::from_lengths({13, 9}, 13))));
+      CHECK(identical(y, trained(x, {13, 9}, {8, 5})));
+      CHECK(!identical(y, trained(x, {13, 9}, {8, 6})));
+      Array alone(Shape{1, 9, width});  // the second text without its padding and its batch mate
+      std::copy_n(x.data() + 13 * width, 9 * width, alone.mutable_data());
+      const Array z = trained(alone, {9}, {5});
+      Array wanted(z.shape());
+      std::copy_n(y.data() + 13 * width, 9 * width, wanted.mutable_data());
+      CHECK(relative_error(z, wanted, 1) <= layer_tolerance);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace capstan::CAPSTAN_PRECISION
