@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/io/hash.hpp"
+#include "core/io/json.hpp"
 #include "tests/cli/samples.hpp"
 #include "tests/support/source_dir.hpp"
 
@@ -142,6 +144,32 @@ TEST_CASE("runs of earlier versions go on to the losses that they would have rea
         if (!linear || !contains(name, "train")) CHECK(value == doctest::Approx(expected.at(name)).epsilon(1e-4));
     }
   }
+}
+
+TEST_CASE("a run of a newer version is refused by every command, and nothing of it is changed") {
+  const Workplace place;
+  copy_version(versions().front(), place);
+  const std::string name = "runs/masked/checkpoints/step-6/state.json";
+  nlohmann::json state = nlohmann::json::parse(place.read(name));
+  state["state"]["format"] = 1000;
+  state["xxh3_128"] = hash_hex(json_text(state["state"]));
+  place.write(name, state.dump());
+  for (const char* const key : {"", "new_key: 1\n"}) {  // whether or not its configuration can be read
+    place.write("runs/masked/config.yaml", key + place.read("runs/masked/config.yaml"));
+    const auto before = place.content("runs/masked");
+    for (const Words& command :
+         {Words{"eval", "runs/masked"}, Words{"predict", "runs/masked"}, Words{"inspect", "runs/masked"},
+          Words{"train", "--config", "runs/classifier/config.yaml", "--set", "name=new",
+                "train.init_from=runs/masked"}})
+      check_refused(place, {key, {}, command, 1, {"state.json", "a newer version of Capstan", "1000", "use that version"}});
+    CHECK(contains(run(place, {"verify", "runs/masked"}).out, "a newer version of Capstan"));
+    CHECK(place.content("runs/masked") == before);
+  }
+  place.write("runs/masked/config.yaml",
+              place.read("runs/masked/config.yaml").substr(std::string("new_key: 1\n").size()));
+  const auto before = place.content("runs/masked/checkpoints");
+  check_refused(place, {"train", {}, {"train", "--config", "runs/masked/config.yaml"}, 1, {"a newer version"}});
+  CHECK(place.content("runs/masked/checkpoints") == before);
 }
 
 TEST_CASE("runs of this version start from the weights of earlier versions") {
