@@ -14,9 +14,9 @@
 #include "models/language_model.hpp"
 #include "models/summary.hpp"
 #include "nn/params/bf16_weights.hpp"
-#include "train/loop/lanes.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 #include "train/optimizers/optimizer.hpp"
-#include "train/runs/checkpoint.hpp"
+#include "train/steps/lanes.hpp"
 
 namespace capstan::bench {
 namespace {

@@ -17,7 +17,7 @@
 #include "run/imports/import_model.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/yaml/config.hpp"
-#include "train/runs/checkpoint.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;

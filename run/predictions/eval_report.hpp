@@ -9,8 +9,8 @@
 #include "run/predictions/pair_report.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
-#include "train/loop/classification_report.hpp"
-#include "train/loop/evaluate.hpp"
+#include "train/evaluation/classification_report.hpp"
+#include "train/evaluation/evaluate.hpp"
 
 namespace capstan {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "run/predictions/completions.hpp"
-#include "train/loop/rouge.hpp"
+#include "train/evaluation/rouge.hpp"
 
 namespace capstan {
 

@@ -4,7 +4,7 @@
 #include "data/batches/data_source.hpp"
 #include "run/setup/run_config.hpp"
 #include "train/ranks/communicator.hpp"
-#include "train/runs/run_state.hpp"
+#include "train/checkpoints/run_state.hpp"
 
 namespace capstan {
 

@@ -8,7 +8,7 @@
 #include "data/sources/data_config.hpp"
 #include "models/config.hpp"
 #include "run/yaml/config.hpp"
-#include "train/runs/config.hpp"
+#include "train/checkpoints/config.hpp"
 
 namespace capstan {
 

@@ -7,7 +7,7 @@
 #include "core/text/join.hpp"
 #include "run/setup/log.hpp"
 #include "run/setup/run_model.hpp"
-#include "train/runs/checkpoint.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
 namespace {

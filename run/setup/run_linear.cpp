@@ -12,7 +12,7 @@
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/setup/weights_origin.hpp"
-#include "train/runs/checkpoint.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
 namespace {

@@ -11,8 +11,8 @@
 #include "core/text/join.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/yaml/number_keys.hpp"
-#include "train/loop/lane_tree.hpp"
-#include "train/loop/lanes.hpp"
+#include "train/steps/lane_tree.hpp"
+#include "train/steps/lanes.hpp"
 
 namespace capstan {
 namespace {

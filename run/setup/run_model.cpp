@@ -11,7 +11,7 @@
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/yaml/config.hpp"
-#include "train/runs/checkpoint.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;

@@ -11,7 +11,7 @@
 #include "models/summary.hpp"
 #include "models/text_classifier.hpp"
 #include "run/setup/run_config.hpp"
-#include "train/loop/label_report.hpp"
+#include "train/evaluation/label_report.hpp"
 
 namespace capstan {
 

@@ -5,7 +5,7 @@
 #include "run/setup/log.hpp"
 #include "run/yaml/config.hpp"
 #include "run/yaml/yaml_parse.hpp"
-#include "train/runs/checkpoint.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
 namespace {

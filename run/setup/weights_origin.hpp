@@ -10,7 +10,7 @@
 
 #include "core/io/safetensors.hpp"
 #include "run/setup/run_model.hpp"
-#include "train/runs/run_state.hpp"
+#include "train/checkpoints/run_state.hpp"
 
 namespace capstan {
 

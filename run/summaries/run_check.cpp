@@ -14,7 +14,7 @@
 #include "run/setup/saved_config.hpp"
 #include "train/records/event_file.hpp"
 #include "train/records/metrics.hpp"
-#include "train/runs/checkpoint.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
 namespace {

@@ -6,8 +6,8 @@
 #include "core/machine/parallel.hpp"
 #include "core/machine/pool.hpp"
 #include "run/setup/run_model.hpp"
-#include "train/loop/evaluate.hpp"
-#include "train/loop/pace.hpp"
+#include "train/evaluation/evaluate.hpp"
+#include "train/records/pace.hpp"
 #include "train/loop/training_step.hpp"
 
 namespace capstan {

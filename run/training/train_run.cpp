@@ -17,12 +17,12 @@
 #include "run/warm_start/warm_start.hpp"
 #include "run/yaml/config.hpp"
 #include "train/linear/fit_linear.hpp"
-#include "train/loop/pace.hpp"
+#include "train/records/pace.hpp"
 #include "train/loop/signals.hpp"
 #include "train/loop/trainer.hpp"
 #include "train/records/profile_table.hpp"
 #include "train/records/step_profiler.hpp"
-#include "train/runs/checkpoint.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
 namespace {

@@ -14,7 +14,7 @@
 #include "run/setup/run_linear.hpp"
 #include "run/setup/weights_origin.hpp"
 #include "run/yaml/config_diff.hpp"
-#include "train/runs/checkpoint.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;

@@ -19,7 +19,7 @@
 #include "run/yaml/config.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/source_dir.hpp"
-#include "train/runs/checkpoint.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan::testing {
 

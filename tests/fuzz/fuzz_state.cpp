@@ -4,7 +4,7 @@
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
 #include "tests/fuzz/target.hpp"
-#include "train/runs/run_state.hpp"
+#include "train/checkpoints/run_state.hpp"
 
 namespace capstan::fuzz {
 namespace {

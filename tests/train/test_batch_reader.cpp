@@ -1,4 +1,4 @@
-#include "train/loop/batch_reader.hpp"
+#include "train/steps/batch_reader.hpp"
 
 #include <doctest/doctest.h>
 

@@ -11,7 +11,7 @@
 #include "core/products/gemm_backend.hpp"
 #include "nn/params/bf16_weights.hpp"
 #include "tests/models/systems.hpp"
-#include "train/loop/evaluate.hpp"
+#include "train/evaluation/evaluate.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;

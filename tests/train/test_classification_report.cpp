@@ -1,7 +1,7 @@
 // The classification report: against counts done by hand, and one pass with the loss of evaluate().
 #include <doctest/doctest.h>
 
-#include "train/loop/classification_report.hpp"
+#include "train/evaluation/classification_report.hpp"
 
 namespace capstan {
 namespace {

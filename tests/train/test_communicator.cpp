@@ -5,11 +5,11 @@
 
 #include <numeric>
 
-#include "train/loop/lane_tree.hpp"
-#include "train/loop/rank_gradients.hpp"
 #include "train/optimizers/optimizer.hpp"
+#include "train/rank_steps/rank_gradients.hpp"
 #include "train/rank_threads.hpp"
 #include "train/ranks/agreement.hpp"
+#include "train/steps/lane_tree.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;

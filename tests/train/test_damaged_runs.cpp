@@ -6,7 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "train/checkpointed_runs.hpp"
-#include "train/runs/checkpoint.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 
 using namespace capstan;
 using namespace capstan::testing;

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "core/machine/parallel.hpp"
-#include "train/loop/evaluate.hpp"
+#include "train/evaluation/evaluate.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;

@@ -1,5 +1,5 @@
 // Multi-label figures: against scikit-learn (tests/parity/make_label_metrics.py), and by hand.
-#include "train/loop/label_report.hpp"
+#include "train/evaluation/label_report.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 #include "core/ops/loss.hpp"
 #include "tests/support/source_dir.hpp"
 #include "tests/train/rank_threads.hpp"
-#include "train/loop/evaluate.hpp"
+#include "train/evaluation/evaluate.hpp"
 
 namespace capstan {
 namespace {

@@ -1,12 +1,12 @@
 // Lanes: the cut of a batch, the order in which gradients are added, and the same bits on any number of threads.
-#include "train/loop/lanes.hpp"
+#include "train/steps/lanes.hpp"
 
 #include <doctest/doctest.h>
 
 #include "core/machine/parallel.hpp"
+#include "data/batches/micro_batches.hpp"
 #include "tests/models/systems.hpp"
-#include "train/loop/evaluate.hpp"
-#include "train/loop/micro_batches.hpp"
+#include "train/evaluation/evaluate.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;

@@ -12,9 +12,9 @@
 #include "core/io/json.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/pool.hpp"
-#include "train/loop/evaluate.hpp"
-#include "train/loop/micro_batches.hpp"
-#include "train/runs/checkpoint.hpp"
+#include "data/batches/micro_batches.hpp"
+#include "train/checkpoints/checkpoint.hpp"
+#include "train/evaluation/evaluate.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;

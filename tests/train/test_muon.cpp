@@ -8,8 +8,8 @@
 #include "core/base/random.hpp"
 #include "core/io/safetensors.hpp"
 #include "core/machine/parallel.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 #include "train/optimizers/optimizer.hpp"
-#include "train/runs/checkpoint.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;

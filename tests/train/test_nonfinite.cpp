@@ -1,7 +1,7 @@
 // Losses and gradients that are not finite.
 #include <doctest/doctest.h>
 
-#include "train/runs/checkpoint.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;

@@ -1,5 +1,5 @@
 // How fast a run is, and the time that is left.
-#include "train/loop/pace.hpp"
+#include "train/records/pace.hpp"
 
 #include <doctest/doctest.h>
 

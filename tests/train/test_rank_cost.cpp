@@ -1,5 +1,5 @@
 // What several ranks cost, counted by hand.
-#include "train/loop/rank_cost.hpp"
+#include "train/rank_steps/rank_cost.hpp"
 
 #include <doctest/doctest.h>
 

@@ -6,8 +6,8 @@
 
 #include "core/machine/parallel.hpp"
 #include "tests/models/systems.hpp"
-#include "train/loop/lane_tree.hpp"
 #include "train/rank_threads.hpp"
+#include "train/steps/lane_tree.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;

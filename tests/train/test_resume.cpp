@@ -10,7 +10,7 @@
 #include "core/io/file.hpp"
 #include "core/machine/parallel.hpp"
 #include "train/checkpointed_runs.hpp"
-#include "train/runs/checkpoint.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 
 using namespace capstan;
 using namespace capstan::testing;

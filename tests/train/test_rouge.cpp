@@ -1,5 +1,5 @@
 // ROUGE against the Python package rouge-score (tests/parity/make_rouge.py), and by hand.
-#include "train/loop/rouge.hpp"
+#include "train/evaluation/rouge.hpp"
 
 #include <doctest/doctest.h>
 

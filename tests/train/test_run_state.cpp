@@ -6,7 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
-#include "train/runs/run_state.hpp"
+#include "train/checkpoints/run_state.hpp"
 
 using namespace capstan;
 

@@ -6,7 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/config/settings.hpp"
-#include "train/runs/config.hpp"
+#include "train/checkpoints/config.hpp"
 
 using namespace capstan;
 

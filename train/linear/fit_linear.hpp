@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "nn/params/param_store.hpp"
+#include "train/evaluation/evaluate.hpp"
 #include "train/linear/ngram_rows.hpp"
-#include "train/loop/evaluate.hpp"
 
 namespace capstan {
 

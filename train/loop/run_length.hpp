@@ -6,7 +6,7 @@
 #include <string>
 
 #include "data/batches/batcher.hpp"
-#include "train/runs/config.hpp"
+#include "train/checkpoints/config.hpp"
 
 namespace capstan {
 

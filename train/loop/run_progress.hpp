@@ -5,12 +5,12 @@
 #include <memory>
 #include <string>
 
-#include "train/loop/evaluate.hpp"
-#include "train/loop/pace.hpp"
+#include "train/checkpoints/config.hpp"
+#include "train/checkpoints/run_state.hpp"
+#include "train/evaluation/evaluate.hpp"
+#include "train/records/pace.hpp"
 #include "train/records/reporter.hpp"
 #include "train/records/run_records.hpp"
-#include "train/runs/config.hpp"
-#include "train/runs/run_state.hpp"
 
 namespace capstan {
 

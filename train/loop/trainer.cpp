@@ -7,13 +7,13 @@
 
 #include "core/products/gemm_backend.hpp"
 #include "core/text/utf8.hpp"
-#include "train/loop/evaluate.hpp"
+#include "train/checkpoints/run_folder.hpp"
+#include "train/evaluation/evaluate.hpp"
 #include "train/loop/run_length.hpp"
 #include "train/loop/run_progress.hpp"
 #include "train/loop/signals.hpp"
 #include "train/loop/training_step.hpp"
 #include "train/optimizers/fresh_tables.hpp"
-#include "train/runs/run_folder.hpp"
 
 namespace capstan {
 namespace {

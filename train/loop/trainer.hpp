@@ -10,12 +10,12 @@
 #include "data/batches/batcher.hpp"
 #include "models/task.hpp"
 #include "nn/params/param_store.hpp"
-#include "train/loop/evaluate.hpp"
+#include "train/checkpoints/checkpoint_files.hpp"
+#include "train/checkpoints/config.hpp"
+#include "train/checkpoints/run_state.hpp"
+#include "train/evaluation/evaluate.hpp"
 #include "train/ranks/communicator.hpp"
 #include "train/records/step_profiler.hpp"
-#include "train/runs/checkpoint_files.hpp"
-#include "train/runs/config.hpp"
-#include "train/runs/run_state.hpp"
 
 namespace capstan {
 

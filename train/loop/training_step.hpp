@@ -8,16 +8,16 @@
 
 #include "models/task.hpp"
 #include "nn/params/param_store.hpp"
-#include "train/loop/batch_reader.hpp"
-#include "train/loop/lanes.hpp"
-#include "train/loop/rank_batches.hpp"
-#include "train/loop/rank_gradients.hpp"
+#include "train/checkpoints/checkpoint.hpp"
+#include "train/checkpoints/config.hpp"
+#include "train/checkpoints/run_state.hpp"
 #include "train/optimizers/optimizer.hpp"
 #include "train/optimizers/shares.hpp"
+#include "train/rank_steps/rank_batches.hpp"
+#include "train/rank_steps/rank_gradients.hpp"
 #include "train/ranks/communicator.hpp"
-#include "train/runs/checkpoint.hpp"
-#include "train/runs/config.hpp"
-#include "train/runs/run_state.hpp"
+#include "train/steps/batch_reader.hpp"
+#include "train/steps/lanes.hpp"
 
 namespace capstan {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "train/runs/config.hpp"
+#include "train/checkpoints/config.hpp"
 
 namespace capstan {
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "sample_config.hpp"
-#include "train/runs/config.hpp"
+#include "train/checkpoints/config.hpp"
 
 using namespace capstan;
 using namespace capstan::sample;

@@ -1,4 +1,4 @@
-#include "train/loop/rouge.hpp"
+#include "train/evaluation/rouge.hpp"
 
 #include <algorithm>
 #include <unordered_map>

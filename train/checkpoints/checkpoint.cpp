@@ -1,4 +1,4 @@
-#include "train/runs/checkpoint.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "train/loop/lanes.hpp"
+#include "train/steps/lanes.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -7,7 +7,7 @@
 
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
-#include "train/loop/micro_batches.hpp"
+#include "data/batches/micro_batches.hpp"
 
 namespace capstan {
 namespace {

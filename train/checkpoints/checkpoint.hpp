@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "train/runs/checkpoint_files.hpp"
+#include "train/checkpoints/checkpoint_files.hpp"
 
 namespace capstan {
 

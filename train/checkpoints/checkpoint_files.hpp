@@ -6,9 +6,9 @@
 #include <string>
 
 #include "nn/params/param_store.hpp"
+#include "train/checkpoints/run_state.hpp"
 #include "train/optimizers/optimizer.hpp"
 #include "train/ranks/communicator.hpp"
-#include "train/runs/run_state.hpp"
 
 namespace capstan {
 

@@ -7,7 +7,7 @@
 
 #include "data/batches/batcher.hpp"
 #include "models/text_classifier.hpp"
-#include "train/loop/evaluate.hpp"
+#include "train/evaluation/evaluate.hpp"
 
 namespace capstan {
 

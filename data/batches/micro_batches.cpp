@@ -1,4 +1,4 @@
-#include "train/loop/micro_batches.hpp"
+#include "data/batches/micro_batches.hpp"
 
 #include <algorithm>
 

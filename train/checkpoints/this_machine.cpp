@@ -1,7 +1,7 @@
 // What of this process the bits of a run depend on.
 #include "core/machine/kernel_levels.hpp"
 #include "core/products/blas_info.hpp"
-#include "train/runs/run_state.hpp"
+#include "train/checkpoints/run_state.hpp"
 
 namespace capstan {
 

@@ -1,4 +1,4 @@
-#include "train/loop/evaluate.hpp"
+#include "train/evaluation/evaluate.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -10,8 +10,8 @@
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/machine/parallel.hpp"
+#include "data/batches/micro_batches.hpp"
 #include "data/batches/prefetch.hpp"
-#include "train/loop/micro_batches.hpp"
 
 namespace capstan {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/runs/config.hpp"
+#include "train/checkpoints/config.hpp"
 
 #include <cstdlib>
 #include <cstring>

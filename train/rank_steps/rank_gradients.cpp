@@ -1,4 +1,4 @@
-#include "train/loop/rank_gradients.hpp"
+#include "train/rank_steps/rank_gradients.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,7 @@
 
 #include "core/kernels/elementwise.hpp"
 #include "core/machine/profile.hpp"
-#include "train/loop/pace.hpp"
+#include "train/records/pace.hpp"
 
 namespace capstan {
 namespace {

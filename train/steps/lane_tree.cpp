@@ -1,4 +1,4 @@
-#include "train/loop/lane_tree.hpp"
+#include "train/steps/lane_tree.hpp"
 
 namespace capstan {
 

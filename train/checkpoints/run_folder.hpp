@@ -6,8 +6,8 @@
 #include <string>
 
 #include "core/io/file.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 #include "train/ranks/communicator.hpp"
-#include "train/runs/checkpoint.hpp"
 
 namespace capstan {
 

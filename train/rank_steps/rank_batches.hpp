@@ -2,7 +2,7 @@
 #pragma once
 
 #include "data/batches/batcher.hpp"
-#include "train/loop/lane_tree.hpp"
+#include "train/steps/lane_tree.hpp"
 
 namespace capstan {
 

@@ -8,10 +8,10 @@
 #include <optional>
 #include <vector>
 
-#include "train/loop/lanes.hpp"
-#include "train/loop/rank_batches.hpp"
 #include "train/optimizers/optimizer.hpp"
+#include "train/rank_steps/rank_batches.hpp"
 #include "train/ranks/communicator.hpp"
+#include "train/steps/lanes.hpp"
 
 namespace capstan {
 

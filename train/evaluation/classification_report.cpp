@@ -1,4 +1,4 @@
-#include "train/loop/classification_report.hpp"
+#include "train/evaluation/classification_report.hpp"
 
 #include <algorithm>
 #include <cmath>

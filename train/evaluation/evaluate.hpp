@@ -8,10 +8,10 @@
 
 #include "data/batches/batcher.hpp"
 #include "models/task.hpp"
-#include "train/loop/label_report.hpp"
+#include "train/checkpoints/config.hpp"
+#include "train/checkpoints/run_state.hpp"
+#include "train/evaluation/label_report.hpp"
 #include "train/ranks/communicator.hpp"
-#include "train/runs/config.hpp"
-#include "train/runs/run_state.hpp"
 
 namespace capstan {
 

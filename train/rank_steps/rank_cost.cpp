@@ -1,9 +1,9 @@
-#include "train/loop/rank_cost.hpp"
+#include "train/rank_steps/rank_cost.hpp"
 
 #include <algorithm>
 
 #include "core/base/real.hpp"
-#include "train/loop/lane_tree.hpp"
+#include "train/steps/lane_tree.hpp"
 
 namespace capstan {
 

@@ -1,4 +1,4 @@
-#include "train/runs/run_state.hpp"
+#include "train/checkpoints/run_state.hpp"
 
 #include <nlohmann/json.hpp>
 #include <sstream>

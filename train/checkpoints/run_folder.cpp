@@ -1,4 +1,4 @@
-#include "train/runs/run_folder.hpp"
+#include "train/checkpoints/run_folder.hpp"
 
 #include <chrono>
 #include <thread>

@@ -1,4 +1,4 @@
-#include "train/runs/checkpoint_files.hpp"
+#include "train/checkpoints/checkpoint_files.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,6 +1,6 @@
-#include "train/loop/rank_batches.hpp"
+#include "train/rank_steps/rank_batches.hpp"
 
-#include "train/loop/lanes.hpp"
+#include "train/steps/lanes.hpp"
 
 namespace capstan {
 

@@ -1,4 +1,4 @@
-#include "train/loop/pace.hpp"
+#include "train/records/pace.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include "core/kernels/elementwise.hpp"
 #include "core/machine/profile.hpp"
-#include "train/loop/rank_gradients.hpp"
+#include "train/rank_steps/rank_gradients.hpp"
 
 namespace capstan {
 namespace {

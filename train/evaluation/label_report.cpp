@@ -1,4 +1,4 @@
-#include "train/loop/label_report.hpp"
+#include "train/evaluation/label_report.hpp"
 
 #include <algorithm>
 #include <array>
