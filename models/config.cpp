@@ -1,5 +1,6 @@
 #include "models/config.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "core/base/error.hpp"
@@ -45,17 +46,24 @@ void validate(const TextClassifierConfig& config, Problems& problems) {
   if (config.causal && config.pooling == Pooling::cls)
     problems.add("pooling",
                  "cls is the first token, which sees no other in a causal model; use mean, last or attention");
-  if (!config.linear.used()) return validate(static_cast<const ModelConfig&>(config), problems);
-  if (!config.layers.empty())
-    problems.add(
-        "layers",
-        "a classifier with model.linear has no blocks: set layers: [], or linear without words and characters");
-  if (config.pooling != Pooling::mean) problems.add("pooling", "has no effect with model.linear: leave it out");
-  if (config.causal) problems.add("causal", "model.linear reads n-grams in any order: leave it out");
-  if (!config.ngrams.orders.empty()) problems.add("ngrams", "model.linear replaces them: leave them out");
-  if (!std::holds_alternative<EqualClasses>(config.class_weights))
-    problems.add("class_weights", "are not available with model.linear");
-  if (config.label_smoothing != 0) problems.add("label_smoothing", "is not available with model.linear");
+  validate(static_cast<const ModelConfig&>(config), problems);
+}
+
+void validate(const LinearClassifierConfig& config, Problems& problems) {
+  const auto check_orders = [&](const char* key, const std::vector<int64_t>& orders) {
+    for (size_t i = 0; i < orders.size(); ++i) {
+      if (orders[i] < 1 || orders[i] > 16)
+        problems.add(fmt::format("{}.{}", key, i), fmt::format("an n-gram has a length of 1 to 16, not {}", orders[i]));
+      if (std::count(orders.begin(), orders.end(), orders[i]) > 1)
+        problems.add(fmt::format("{}.{}", key, i), fmt::format("{} is listed twice", orders[i]));
+    }
+  };
+  check_orders("words", config.words);
+  check_orders("characters", config.characters);
+  if (config.words.empty() && config.characters.empty())
+    problems.add("words", "a linear-classifier needs n-grams: give lengths of words, of characters, or of both");
+  if (config.buckets != 0 && (config.buckets < 16 || (config.buckets & (config.buckets - 1)) != 0))
+    problems.add("buckets", fmt::format("expected 0 or a power of two from 16, got {}", config.buckets));
 }
 
 void validate(const LanguageModelConfig& config, Problems& problems) {

@@ -10,7 +10,6 @@
 #include "core/config/schema.hpp"
 #include "nn/blocks/block.hpp"
 #include "nn/layers/ngram_config.hpp"
-#include "nn/layers/ngram_linear_config.hpp"
 
 namespace capstan {
 
@@ -46,7 +45,7 @@ void describe_model(Fields& f, ModelConfig& c) {
     "language model's training begins");
   f("max_length", c.max_length, between(1, 16777216),
     "largest number of tokens in a document; also the size of position tables");
-  f("layers", c.layers, any(), "the blocks, from first to last; [] only for a text-classifier with `linear`");
+  f("layers", c.layers, any(), "the blocks, from first to last");
   f("positions", c.positions, any(),
     "position vectors added to the embeddings: none, learned, or, without a maximum length, sinusoidal (the embeddings "
     "are multiplied by sqrt(width)) or scaled-sinusoidal (the position vectors, all sines before all cosines, are "
@@ -187,7 +186,6 @@ struct TextClassifierConfig : ModelConfig {
   bool causal = false;
   Pooling pooling = Pooling::mean;
   NgramConfig ngrams;
-  NgramLinearConfig linear;
   ClassWeights class_weights;
   double label_smoothing = 0;
 };
@@ -202,9 +200,6 @@ void describe(Fields& f, TextClassifierConfig& c) {
     "or "
     "attention (learned weights)");
   f("ngrams", c.ngrams, any(), "hashed n-grams of the text as features in addition to the blocks");
-  f("linear", c.linear, any(),
-    "instead of blocks, with layers: []: a linear classifier over TF-IDF weighted n-grams, solved for in one go rather "
-    "than trained in steps");
   f("class_weights", c.class_weights, any(),
     "factor applied to the loss of an example in training: equal (always 1), balanced (inversely proportional to the "
     "number of training examples of its class) or listed. Evaluation reports the loss without weights");
@@ -213,5 +208,37 @@ void describe(Fields& f, TextClassifierConfig& c) {
 }
 
 void validate(const TextClassifierConfig& config, Problems& problems);
+
+/// Of LinearClassifier (models/linear_classifier.hpp) and of how it is solved for (train/linear/fit_linear.hpp).
+struct LinearClassifierConfig {
+  static constexpr const char* type_name = "linear-classifier";
+  std::vector<int64_t> words, characters;  // lengths of n-grams
+  bool text_ends = false;
+  int64_t min_texts = 0;
+  int64_t buckets = 0;
+  int64_t folds = 5;
+};
+
+template <class Fields>
+void describe(Fields& f, LinearClassifierConfig& c) {
+  f("words", c.words, any(), "lengths of the n-grams of words, such as [1, 2] for words and pairs of words");
+  f("characters", c.characters, any(),
+    "lengths of the n-grams of characters within words, such as [2, 3, 4, 5]; the start and the end of a word count as "
+    "characters");
+  f("text_ends", c.text_ends, any(),
+    "count the start and the end of a text as words in n-grams of two or more words, so that its first and last words "
+    "are told from others");
+  f("min_texts", c.min_texts, between(0, 1000000),
+    "leave out n-grams that occur in fewer training texts than this; 0 = 1 if the training texts have fewer than 4 "
+    "million n-grams in all, otherwise 2. The number chosen is written to config.yaml");
+  f("buckets", c.buckets, between(0, 1 << 24),
+    "number of rows in the table of n-grams, a power of two; 0 = four or more per n-gram of the training texts, within "
+    "256 MB for all classes. The number chosen is written to config.yaml");
+  f("folds", c.folds, between(2, 100),
+    "parts of the training data for the cross-validation that chooses strength and weighting of the n-grams; with much "
+    "data, only the first parts are held out in turn");
+}
+
+void validate(const LinearClassifierConfig& config, Problems& problems);
 
 }  // namespace capstan

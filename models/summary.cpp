@@ -146,23 +146,8 @@ ModelSummary summarize_model(const MaskedLanguageModel& model, const ParamStore&
   return summary;
 }
 
-/// A row of weights per n-gram, of which a token has about one for each length.
-ModelSummary summarize_linear(const NgramLinear& linear, const ParamStore& store, int64_t length) {
-  ModelSummary summary;
-  summary.length = length;
-  for (const Param& param : store.params()) summary.frozen += param.frozen ? param.var.size() : 0;
-  LayerSummary layer;
-  layer.name = "linear";
-  layer.parameters = store.count();
-  const size_t lengths = linear.config().words.size() + linear.config().characters.size();
-  layer.flops = 2 * static_cast<double>(lengths) * static_cast<double>(linear.classes());
-  summary.layers.push_back(layer);
-  return summary;
-}
-
 /// It writes no text, even if it is causal.
 ModelSummary summarize_model(const TextClassifier& model, const ParamStore& store, int64_t length) {
-  if (model.linear() != nullptr) return summarize_linear(*model.linear(), store, length);
   ModelSummary summary = summarize_stack(model.stack(), store, length, States::left_out);
   summary.decodes = false;
   row(summary, "head").flops /= static_cast<double>(length);  // one product per text
@@ -188,6 +173,19 @@ ModelSummary summarize(const MaskedLanguageModel& model, const ParamStore& store
 ModelSummary summarize(const TextClassifier& model, const ParamStore& store, int64_t length) {
   return summarize_model(model, store, length);
 }
+/// A row of weights per n-gram, of which a token has about one for each length.
+ModelSummary summarize(const LinearClassifier& model, const ParamStore& store, int64_t length) {
+  ModelSummary summary;
+  summary.length = length;
+  for (const Param& param : store.params()) summary.frozen += param.frozen ? param.var.size() : 0;
+  LayerSummary layer;
+  layer.name = "linear";
+  layer.parameters = store.count();
+  const size_t lengths = model.config().words.size() + model.config().characters.size();
+  layer.flops = 2 * static_cast<double>(lengths) * static_cast<double>(model.classes());
+  summary.layers.push_back(layer);
+  return summary;
+}
 double kept_bytes(const LanguageModel& model, const ParamStore& store, int64_t length) {
   return summarize_model(model, store, length, States::left_out).activation_bytes();
 }
@@ -197,6 +195,8 @@ double kept_bytes(const MaskedLanguageModel& model, const ParamStore& store, int
 double kept_bytes(const TextClassifier& model, const ParamStore& store, int64_t length) {
   return summarize_model(model, store, length).activation_bytes();
 }
+
+double kept_bytes(const LinearClassifier&, const ParamStore&, int64_t) { return 0; }
 
 namespace {
 

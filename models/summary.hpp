@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/language_model.hpp"
+#include "models/linear_classifier.hpp"
 #include "models/masked_language_model.hpp"
 #include "models/text_classifier.hpp"
 
@@ -43,12 +44,14 @@ struct ModelSummary {
 ModelSummary summarize(const LanguageModel& model, const ParamStore& store, int64_t length);
 ModelSummary summarize(const MaskedLanguageModel& model, const ParamStore& store, int64_t length);
 ModelSummary summarize(const TextClassifier& model, const ParamStore& store, int64_t length);
+ModelSummary summarize(const LinearClassifier& model, const ParamStore& store, int64_t length);
 
 /// Bytes per token of documents of `length` tokens that the forward pass keeps for the backward pass: the sum of
 /// activation_bytes. The store needs no memory (ParamMemory::none).
 double kept_bytes(const LanguageModel& model, const ParamStore& store, int64_t length);
 double kept_bytes(const MaskedLanguageModel& model, const ParamStore& store, int64_t length);
 double kept_bytes(const TextClassifier& model, const ParamStore& store, int64_t length);
+double kept_bytes(const LinearClassifier& model, const ParamStore& store, int64_t length);
 
 /// A table with a line per part and one of totals.
 std::string to_text(const ModelSummary& summary);

@@ -73,15 +73,11 @@ TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& c
       ngram_config_(config.ngrams),
       vocabulary_(vocabulary),
       classes_(classes),
+      stack_(scope, config, stack_shape(config, vocabulary)),
       multi_label_(multi_label),
       balanced_(std::holds_alternative<BalancedClasses>(config.class_weights)),
       label_smoothing_(config.label_smoothing) {
   check(classes > 0, "text_classifier: {} classes", classes);
-  if (config.linear.used()) {
-    linear_ = std::make_unique<NgramLinear>(scope / "linear", config.linear, classes);
-    return;
-  }
-  stack_ = std::make_unique<Stack>(scope, config, stack_shape(config, vocabulary));
   head_ = std::make_unique<Linear>(model_scope(scope, config) / "head",
                                    LinearConfig{config.width, classes, /*bias=*/true, 1, /*output=*/true});
   // Without init_stddev: how fast the table learns depends on the weights that follow it.
@@ -116,15 +112,6 @@ void TextClassifier::balance(const std::vector<int64_t>& class_counts, int64_t e
     else
       weight = count == 0 ? 0 : static_cast<real>(examples) / static_cast<real>(occurring * count);
   }
-}
-
-std::optional<int64_t> TextClassifier::position_limit() const {
-  return stack_ ? capstan::position_limit(stack_->config()) : std::nullopt;
-}
-
-const Stack& TextClassifier::stack() const {
-  if (stack_) return *stack_;
-  throw Error("this classifier is linear (model.linear): it has no blocks, and no vectors of texts");
 }
 
 Var TextClassifier::pooling_weights(const Var& x, const Segments& segments) const {
@@ -164,17 +151,16 @@ TextClassifier::Input TextClassifier::stack_input(const Ids& tokens, const Conte
 std::vector<std::vector<MixingWeights>> TextClassifier::mixing_weights(const Ids& tokens,
                                                                        const Context& context) const {
   const Input input = stack_input(tokens, context);
-  return stack().mixing_weights(input.tokens, input.context);
+  return stack_.mixing_weights(input.tokens, input.context);
 }
 
 Var TextClassifier::pooled(const Ids& tokens, const Context& context) const {
   const Input input = stack_input(tokens, context);
-  const Var x = stack().forward(input.tokens, input.context);
+  const Var x = stack_.forward(input.tokens, input.context);
   return reshape(matmul(pooling_weights(x, input.context.segments), x), {x.dim(0), x.dim(2)});
 }
 
 Var TextClassifier::logits(const Ids& tokens, const Context& context) const {
-  if (linear_) return linear_logits(tokens, context);
   const Var logits = (*head_)(pooled(tokens, context));
   return ngrams_ ? logits + (*ngrams_)(tokens, context) : logits;
 }
@@ -198,26 +184,6 @@ TaskLoss TextClassifier::label_set_loss(const Batch& batch, const Context& conte
   loss.targets = texts;
   if (!context.training) loss.probabilities = probabilities(logits);
   return loss;
-}
-
-Var TextClassifier::linear_logits(const Ids& tokens, const Context& context) const {
-  check(tokens.shape() == context.segments.ids().shape(),
-        "text_classifier: tokens {} and segment ids {} differ in shape", tokens.shape(),
-        context.segments.ids().shape());
-  check(to_text_ != nullptr, "text_classifier: model.linear needs set_text() to be called before");
-  check_one_document(context.segments);
-  std::vector<std::string> texts(static_cast<size_t>(tokens.dim(0)));
-  for (const auto& span : context.segments.spans()) {
-    const int32_t* const begin = tokens.data() + span.row * tokens.dim(1) + span.begin;
-    texts[static_cast<size_t>(span.row)] = to_text_({begin, begin + span.length()});
-  }
-  Array logits = Array::zeros(Shape{tokens.dim(0), classes_});
-  real* out = logits.mutable_data();
-  for (const std::string& text : texts) {
-    linear_->add_logits(text, out);
-    out += classes_;
-  }
-  return Var(logits);
 }
 
 TaskLoss TextClassifier::loss(const Batch& batch, const Context& context) const {

@@ -1,21 +1,13 @@
 // Text classifier: one label per text, or any number of labels.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <string>
+#include <optional>
+#include <vector>
 
 #include "models/stack.hpp"
 #include "models/task.hpp"
 #include "nn/layers/ngram_features.hpp"
-#include "nn/layers/ngram_linear.hpp"
-
-namespace capstan {
-
-/// The text that tokens stand for.
-using TokensToText = std::function<std::string(const std::vector<int32_t>&)>;
-
-}  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -25,8 +17,6 @@ namespace capstan::CAPSTAN_PRECISION {
 /// a valid token has p = 0, or the state of the cls token alone. With n-grams configured, their logits are added.
 /// Parameters of the stack, head.weight (C, D), head.bias, for attention pooling.hidden.weight (D, D),
 /// pooling.hidden.bias, pooling.score.weight (1, D), and those of ngrams (nn/layers/ngram_features.hpp).
-/// With `linear` configured there is no stack: logits are those of linear (nn/layers/ngram_linear.hpp) for the text that
-/// the tokens of a row stand for.
 class TextClassifier final : public Task {
  public:
   /// Make it, then finalize() the store of `scope`. multi_label: a text has any number of the classes.
@@ -51,21 +41,15 @@ class TextClassifier final : public Task {
   /// Of every block; with pooling cls each text has one more token, its first.
   std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const;
 
-  /// With `linear`, call it before logits are computed.
-  void set_text(TokensToText to_text) { to_text_ = std::move(to_text); }
-
   int64_t vocabulary() const { return vocabulary_; }
   int64_t classes() const { return classes_; }
   bool multi_label() const { return multi_label_; }
   int64_t label_columns() const override { return multi_label_ ? classes() : 0; }
   Pooling pooling() const { return pooling_; }
   const NgramConfig& ngrams() const { return ngram_config_; }
-  /// Null without `linear`.
-  const NgramLinear* linear() const { return linear_.get(); }
-  /// Throws Error when the model has none, because it is linear.
-  const Stack& stack() const;
+  const Stack& stack() const { return stack_; }
   /// The longest text the model can read, if there is a limit.
-  std::optional<int64_t> position_limit() const;
+  std::optional<int64_t> position_limit() const { return stack_.position_limit(); }
 
  private:
   struct Input {
@@ -75,19 +59,16 @@ class TextClassifier final : public Task {
   TaskLoss label_set_loss(const Batch& batch, const Context& context) const;
   /// What the stack reads.
   Input stack_input(const Ids& tokens, const Context& context) const;
-  Var linear_logits(const Ids& tokens, const Context& context) const;
   /// a: (B, 1, T) of the states x: (B, T, D).
   Var pooling_weights(const Var& x, const Segments& segments) const;
 
   Pooling pooling_;
   NgramConfig ngram_config_;
   int64_t vocabulary_, classes_;
-  std::unique_ptr<Stack> stack_;  // null: linear
+  Stack stack_;
   std::unique_ptr<Linear> pooling_hidden_, pooling_score_;
   std::unique_ptr<Linear> head_;
   std::unique_ptr<NgramFeatures> ngrams_;
-  std::unique_ptr<NgramLinear> linear_;
-  TokensToText to_text_;
   bool multi_label_, balanced_;
   Array class_weights_;  // (C); empty: 1
   double label_smoothing_;

@@ -223,7 +223,7 @@ void add_autotune_command(CommandParser& cli, const Choose& choose) {
   command->footer(
       "The configuration is trained as it is, then others. Those are the combinations of the values under the key "
       "sweep,\n"
-      "as for capstan sweep. Without that key they are other n-grams for a linear classifier (model.linear), and "
+      "as for capstan sweep. Without that key they are other n-grams for a linear-classifier, and "
       "learning\n"
       "rates and dropout for other models. Candidates are first trained with a share of the steps or examples; the "
       "best\n"

@@ -98,7 +98,7 @@ int evaluate_run(const EvalOptions& options) {
     throw ConfigError(
         "--set: the model was trained without data.documents or data.separator and lacks the token that they "
         "add; leave these keys unchanged, or train a model with them");
-  if (run.model->is<TextClassifier>() && facts_of(run.config.data).multi_label() != multi_label)
+  if (is_classifier(run.config.model) && facts_of(run.config.data).multi_label() != multi_label)
     throw ConfigError(fmt::format("--set: the model was trained with data.multi_label: {}; leave this key unchanged",
                                   multi_label ? "true" : "false"));
   set_threads(static_cast<int>(run.config.threads));

@@ -58,11 +58,11 @@ RunConfig base_config(const ImportedModel& model, const fs::path& folder, const 
   const fs::path whole = folder.has_filename() ? folder : folder.parent_path();
   config.name = whole.filename().string();
   config.folder = whole.has_parent_path() ? whole.parent_path().string() : ".";
-  config.model = model.config;
+  config.model = std::visit([](const auto& task) -> TaskConfig { return task; }, model.config);
   config.train.steps = 1000;  // a run must end
-  std::visit([](auto& task) { task.layers = joined_layers(task.layers); }, config.model);
+  model_of(config).layers = joined_layers(model_of(config).layers);
   const SavedTokenizerConfig tokenizer{(whole / "tokenizer.json").string()};
-  const auto limit = std::visit([](const auto& task) { return position_limit(task); }, config.model);
+  const auto limit = position_limit(model_of(config));
   if (model.classes > 0) {
     LabelledSourceConfig data;
     data.train = {"train.tsv"};

@@ -52,13 +52,13 @@ void add_model_view(const ReportOptions& options, Split split, ReportedRun& repo
     std::vector<int32_t> tokens;
     if (!options.text.empty()) tokens = example_tokens(*run.tokenizer, options.text);
     try {
-      if (options.text.empty() || run.model->is<TextClassifier>()) {
+      if (options.text.empty() || is_classifier(run.config.model)) {
         const auto data = open_saved_data(run);
         if (options.text.empty()) tokens = example_tokens(*data, split);
-        if (run.model->is<TextClassifier>()) reported.evaluation = evaluate_split(run, *data, split);
+        if (is_classifier(run.config.model)) reported.evaluation = evaluate_split(run, *data, split);
       }
     } catch (const std::exception& error) {
-      note(run.model->is<TextClassifier>() ? "no confusion matrix" : "no example text", error);
+      note(is_classifier(run.config.model) ? "no confusion matrix" : "no example text", error);
     }
     reported.model = view_of(run, tokens);
   } catch (const std::exception& error) {

@@ -19,6 +19,8 @@ const char* to_string(Split split) {
   return "?";
 }
 
+LabelledTexts DataSource::texts(Split) const { throw Error("data: only labelled examples are texts with classes"); }
+
 std::vector<EvaluationPair> DataSource::evaluation_pairs(Split) const {
   throw Error("data: only data of type pairs have targets");
 }

@@ -14,6 +14,7 @@
 
 #include "core/config/settings.hpp"
 #include "data/batches/batcher.hpp"
+#include "data/batches/labelled_texts.hpp"
 #include "data/batches/text_example.hpp"
 #include "data/checks/report.hpp"
 #include "data/files/progress.hpp"
@@ -101,6 +102,9 @@ class DataSource {
   virtual const BatchSource& training() const = 0;
   /// Every example of a split once. Throws Error when there is no such split.
   virtual std::unique_ptr<BatchSource> evaluation(Split split) const = 0;
+  /// The texts of a split with their classes, those of training in the order of its first epoch. Throws Error unless the
+  /// examples are texts of one class each.
+  virtual LabelledTexts texts(Split split) const;
   /// Throws Error unless the split consists of files whose text is kept.
   virtual FileEvaluation evaluation_per_file(Split split) const;
   /// In the order of the data. Throws Error unless the data are pairs.

@@ -26,6 +26,16 @@ std::unique_ptr<BatchSource> ExampleSource::evaluation(Split split) const {
   return std::make_unique<OrderedBatches>(examples(split), batches_);
 }
 
+LabelledTexts ExampleSource::texts(Split split) const {
+  check_has(split);
+  std::vector<int64_t> order(static_cast<size_t>(examples(split).size()));
+  for (size_t i = 0; i < order.size(); ++i) {
+    const auto place = static_cast<int64_t>(i);
+    order[i] = split == Split::train ? training_.example(0, place) : place;
+  }
+  return {examples(split), *data_.tokenizer, std::move(order)};
+}
+
 std::vector<std::string> ExampleSource::describe_split(Split split) const {
   const ExampleSet& set = examples(split);
   const std::string labels =

@@ -24,6 +24,7 @@ class ExampleSource final : public DataSource {
   bool has(Split split) const override { return examples(split).size() > 0; }
   const BatchSource& training() const override { return training_; }
   std::unique_ptr<BatchSource> evaluation(Split split) const override;
+  LabelledTexts texts(Split split) const override;
   std::vector<std::string> left_out() const override { return data_.left_out; }
   std::vector<DataWarning> warnings() const override { return data_.warnings; }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text/printable.hpp"
+#include "train/linear/evaluate_texts.hpp"
 
 namespace capstan {
 namespace {
@@ -129,7 +130,11 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
   report.split = to_string(split);
   report.classes = run.classes;
   const auto source = data.evaluation(split);
-  if (!run.model->is<TextClassifier>()) {
+  if (run.model->is<LinearClassifier>()) {
+    ClassifierEvaluation result = *evaluate_texts(run.model->linear_classifier(), data.texts(split));
+    report.total = result.total;
+    report.classification = std::move(result.report);
+  } else if (!run.model->is<TextClassifier>()) {
     report.predicts_tokens = true;
     report.total = *evaluate(run.model->task(), *source, 0);
   } else if (run.model->text_classifier().multi_label()) {

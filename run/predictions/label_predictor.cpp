@@ -6,7 +6,6 @@
 
 #include "core/base/error.hpp"
 #include "core/text/join.hpp"
-#include "data/batches/batcher.hpp"
 #include "data/labelled/class_names.hpp"
 #include "run/predictions/predictor.hpp"
 #include "run/setup/output.hpp"
@@ -17,10 +16,10 @@ namespace {
 class LabelPredictor final : public Predictor {
  public:
   LabelPredictor(const SavedRun& run, const PredictOptions& options)
-      : run_(run), classifier_(run.model->text_classifier()), options_(options), rule_(facts_of(run.config.data).text) {
+      : run_(run), classifier_(*run.model), options_(options), rule_(facts_of(run.config.data).text) {
     if (const auto limit = classifier_.position_limit())
       rule_.max_length = rule_.max_length > 0 ? std::min(rule_.max_length, *limit) : *limit;
-    multi_label_ = classifier_.multi_label();
+    multi_label_ = facts_of(run.config.data).multi_label();
     threshold_ = options.threshold > 0 ? options.threshold : run.threshold;
     separator_ = facts_of(run.config.data).label_separator;
     if (!options.errors) return;
@@ -43,7 +42,8 @@ class LabelPredictor final : public Predictor {
 
   void add(InputText text) override {
     try {
-      rows_.push_back(encode_text({text.columns.begin(), text.columns.end()}, *run_.tokenizer, rule_, text.place));
+      rows_.push_back(
+          classifier_.classifier_input({text.columns.begin(), text.columns.end()}, *run_.tokenizer, rule_, text.place));
       truths_.push_back(true_labels(text));
     } catch (const Error&) {
       rows_.resize(texts_.size());
@@ -56,10 +56,7 @@ class LabelPredictor final : public Predictor {
 
   void flush() override {
     if (rows_.empty()) return;
-    const Batch batch = pad_rows(rows_);
-    Context context;
-    context.segments = Segments(batch.segment_ids);
-    const Array probabilities = classifier_.probabilities(classifier_.logits(batch.tokens, context));
+    const Array probabilities = classifier_.class_probabilities(rows_);
     for (size_t row = 0; row < rows_.size(); ++row)
       write(row, probabilities.data() + static_cast<int64_t>(row) * classes());
     flush_output();
@@ -167,11 +164,11 @@ class LabelPredictor final : public Predictor {
   }
 
   const SavedRun& run_;
-  const TextClassifier& classifier_;
+  const RunModel& classifier_;
   const PredictOptions& options_;
   TextRule rule_;  // how a text was cut in training
   std::optional<ClassNames> classes_;
-  std::vector<std::vector<int32_t>> rows_;
+  std::vector<RunModel::ClassifierInput> rows_;
   std::vector<InputText> texts_;
   std::vector<LabelSet> truths_;
   bool multi_label_ = false;

@@ -10,10 +10,11 @@ std::unique_ptr<Predictor> make_predictor(const SavedRun& run, const PredictOpti
   if (options.format != "tsv" && options.format != "jsonl")
     throw ConfigError(fmt::format("--format: {} is not one of tsv, jsonl", options.format));
   refuse_options_without_pairs(run, options.completions);
-  if (options.threshold > 0 && !(run.model->is<TextClassifier>() && run.model->text_classifier().multi_label()))
+  if (options.threshold > 0 && !(is_classifier(run.config.model) && facts_of(run.config.data).multi_label()))
     throw ConfigError("--threshold: only runs with data.multi_label: true have one");
   if (run.model->is<MaskedLanguageModel>()) return make_blank_predictor(run, options);
   if (run.model->is<LanguageModel>() && facts_of(run.config.data).has_pairs) return make_pair_predictor(run, options);
+  if (!is_classifier(run.config.model)) run.model->text_classifier();  // an error that says what is needed
   return make_label_predictor(run, options);
 }
 

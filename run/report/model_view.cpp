@@ -116,7 +116,7 @@ Words words_of(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens) {
 
 ModelView view_of(const SavedRun& run, std::vector<int32_t> tokens) {
   const RunModel& model = *run.model;
-  if (model_of(run.config).layers.empty()) return {};  // a linear classifier
+  if (find_model(run.config.model) == nullptr) return {};
   const ModelConfig& config = model_of(run.config);
   const auto limit = static_cast<size_t>(model.position_limit().value_or(most_tokens));
   tokens.resize(std::min({tokens.size(), most_tokens, limit}));

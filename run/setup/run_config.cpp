@@ -8,29 +8,29 @@ namespace capstan {
 namespace {
 
 bool is_language_model(const RunConfig& config) { return std::holds_alternative<LanguageModelConfig>(config.model); }
-bool is_text_classifier(const RunConfig& config) { return std::holds_alternative<TextClassifierConfig>(config.model); }
 
 /// What has no meaning for weights that are solved for in one go.
 void check_linear(const RunConfig& config, Problems& problems) {
-  const auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
-  if (classifier == nullptr || !classifier->linear.used()) return;
+  if (!std::holds_alternative<LinearClassifierConfig>(config.model)) return;
   if (!config.train.init_map.entries.empty())
-    problems.add("train.init_map", "a linear classifier (model.linear) takes the whole of train.init_from");
+    problems.add("train.init_map", "a linear-classifier takes the whole of train.init_from");
   if (config.train.init_optimizer)
-    problems.add("train.init_optimizer", "a linear classifier (model.linear) is solved for without an optimizer");
+    problems.add("train.init_optimizer", "a linear-classifier is solved for without an optimizer");
   if (facts_of(config.data).multi_label())
-    problems.add("model.linear", "predicts one class per text: with data.multi_label, use a recipe with blocks");
-  if (!config.train.freeze.empty()) problems.add("train.freeze", "nothing of a linear classifier is trained in steps");
+    problems.add("data.multi_label", "a linear-classifier predicts one class per text; use a recipe with blocks");
+  if (!config.train.freeze.empty()) problems.add("train.freeze", "nothing of a linear-classifier is trained in steps");
   if (config.train.minutes > 0)
-    problems.add("train.minutes", "a linear classifier is solved for, in no number of steps");
+    problems.add("train.minutes", "a linear-classifier is solved for, in no number of steps");
 }
 
 /// Sizes that are left open are for a plan to choose.
 void check_open(const RunConfig& config, Problems& problems) {
-  const std::vector<std::string> open = open_keys(model_of(config));
+  const ModelConfig* const model = find_model(config.model);
+  if (model == nullptr) return;
+  const std::vector<std::string> open = open_keys(*model);
   const bool planned = config.train.minutes > 0 && config.train.steps == 0;
   for (const std::string& key : open)
-    if (is_text_classifier(config))
+    if (is_classifier(config.model))
       problems.add("model." + key, "only that of a language model can be left open");
     else if (!planned)
       problems.add("model." + key, "is left open, which is for train.minutes to choose: set it, without train.steps");
@@ -58,11 +58,24 @@ const char* type_of(const TaskConfig& config) {
   return std::visit([](const auto& model) { return std::decay_t<decltype(model)>::type_name; }, config);
 }
 
-ModelConfig& model_of(RunConfig& config) {
-  return std::visit([](auto& model) -> ModelConfig& { return model; }, config.model);
+bool is_classifier(const TaskConfig& config) {
+  return std::holds_alternative<TextClassifierConfig>(config) || std::holds_alternative<LinearClassifierConfig>(config);
+}
+
+const ModelConfig* find_model(const TaskConfig& config) {
+  return std::visit(
+      [](const auto& model) -> const ModelConfig* {
+        if constexpr (std::is_base_of_v<ModelConfig, std::decay_t<decltype(model)>>) return &model;
+        return nullptr;
+      },
+      config);
 }
 const ModelConfig& model_of(const RunConfig& config) {
-  return std::visit([](const auto& model) -> const ModelConfig& { return model; }, config.model);
+  if (const ModelConfig* const model = find_model(config.model)) return *model;
+  throw Error(fmt::format("a {} has no blocks", type_of(config.model)));
+}
+ModelConfig& model_of(RunConfig& config) {
+  return const_cast<ModelConfig&>(model_of(static_cast<const RunConfig&>(config)));
 }
 
 RunConfig::RunConfig() = default;
@@ -78,22 +91,23 @@ void validate(const RunConfig& config, Problems& problems) {
   check_linear(config, problems);
   check_open(config, problems);
   const SourceFacts data = facts_of(config.data);
-  if (!data.has_labels && is_text_classifier(config))
-    problems.add("data.type", fmt::format("{} has no labels: a text-classifier needs data of type {}",
-                                          type_of(config.data), source_types(true)));
-  if (data.has_pairs && !is_language_model(config) && !is_text_classifier(config))
+  if (!data.has_labels && is_classifier(config.model))
+    problems.add("data.type", fmt::format("{} has no labels: a {} needs data of type {}", type_of(config.data),
+                                          type_of(config.model), source_types(true)));
+  if (data.has_pairs && !is_language_model(config) && !is_classifier(config.model))
     problems.add("data.type", fmt::format("{} are for a language-model", type_of(config.data)));
   const auto* const causal = std::get_if<LanguageModelConfig>(&config.model);
   if (causal != nullptr && causal->prefix != PrefixRule::causal && !data.has_pairs)
     problems.add("model.prefix", "only data of type pairs have sources to be read as a whole");
-  const bool label_sets = data.multi_label() && is_text_classifier(config);
+  const bool label_sets = data.multi_label() && is_classifier(config.model);
   if ((config.train.monitor == Monitor::micro_f1 || config.train.monitor == Monitor::macro_f1) && !label_sets)
     problems.add("train.monitor",
                  fmt::format("{} is for a text-classifier with data.multi_label: true; choose loss or accuracy",
                              enum_name(config.train.monitor)));
   if (data.has_labels && is_language_model(config))
     problems.add("data.type", fmt::format("a language-model needs data of type {}", source_types(false)));
-  if (const auto limit = position_limit(model_of(config))) {
+  const ModelConfig* const model = find_model(config.model);
+  if (const auto limit = model != nullptr ? position_limit(*model) : std::nullopt) {
     const std::string key = fmt::format("data.{}", data.longest_key);
     if (data.longest == 0) problems.add(key, fmt::format("must be limited: the model has {} positions", *limit));
     if (data.longest > *limit)

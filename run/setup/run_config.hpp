@@ -13,10 +13,13 @@
 namespace capstan {
 
 /// YAML: model: {type: language-model, ...}.
-using TaskConfig = std::variant<LanguageModelConfig, TextClassifierConfig, MaskedLanguageModelConfig>;
+using TaskConfig =
+    std::variant<LanguageModelConfig, TextClassifierConfig, MaskedLanguageModelConfig, LinearClassifierConfig>;
 
 /// The name of the model's type in YAML.
 const char* type_of(const TaskConfig& config);
+/// Does the model predict the class of a text?
+bool is_classifier(const TaskConfig& config);
 
 struct RunConfig {
   RunConfig();
@@ -47,7 +50,9 @@ void describe(Fields& f, RunConfig& c) {
   f("train", c.train, any(), "settings of training");
 }
 
-/// What all types of models have in common.
+/// What all models with blocks have in common; null: this one has none.
+const ModelConfig* find_model(const TaskConfig& config);
+/// The same. Throws Error when there is none.
 ModelConfig& model_of(RunConfig& config);
 const ModelConfig& model_of(const RunConfig& config);
 

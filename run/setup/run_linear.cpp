@@ -17,17 +17,13 @@
 namespace capstan {
 namespace {
 
-NgramLinearConfig* linear_of(RunConfig& config) {
-  auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
-  return classifier != nullptr && classifier->linear.used() ? &classifier->linear : nullptr;
-}
-
 /// Throws unless n-grams have the same buckets in both.
-void check_same_ngrams(const NgramLinearConfig& theirs, const NgramLinearConfig& ours, const std::string& run) {
+void check_same_ngrams(const LinearClassifierConfig& theirs, const LinearClassifierConfig& ours,
+                       const std::string& run) {
   const auto check_equal = [&](const char* key, const auto& base, const auto& here) {
     if (base != here)
-      throw Error(fmt::format("train.init_from: model.linear.{0} is {1} in {2}, and {3} here; set model.linear.{0}={1}",
-                              key, base, run, here));
+      throw Error(fmt::format("train.init_from: model.{0} is {1} in {2}, and {3} here; set model.{0}={1}", key, base,
+                              run, here));
   };
   check_equal("words", theirs.words, ours.words);
   check_equal("characters", theirs.characters, ours.characters);
@@ -54,15 +50,13 @@ std::shared_ptr<const BaseClassifier> read_base(const RunConfig& config) {
         fmt::format("train.init_from: {} is not in a run folder, which says what n-grams its weights are for; "
                     "give the folder of the run",
                     origin.file));
-  const auto* const classifier = std::get_if<TextClassifierConfig>(&origin.config->model);
-  if (classifier == nullptr || !classifier->linear.used())
-    throw Error(
-        fmt::format("train.init_from: {} is not a linear classifier (model.linear); a linear classifier only starts "
-                    "from another one",
-                    config.train.init_from));
+  const auto* const classifier = std::get_if<LinearClassifierConfig>(&origin.config->model);
+  if (classifier == nullptr)
+    throw Error(fmt::format("train.init_from: {} is a {}; a linear-classifier only starts from another one",
+                            config.train.init_from, type_of(origin.config->model)));
   auto base = std::make_shared<BaseClassifier>();
-  base->config = classifier->linear;
-  check_same_ngrams(base->config, std::get<TextClassifierConfig>(config.model).linear, config.train.init_from);
+  base->config = *classifier;
+  check_same_ngrams(base->config, std::get<LinearClassifierConfig>(config.model), config.train.init_from);
   const int64_t buckets = base->config.buckets;
   const auto classes = static_cast<int64_t>(origin.classes.size());
   base->scale = values_of(origin, "linear.scale", buckets);
@@ -80,33 +74,32 @@ std::shared_ptr<const BaseClassifier> read_base(const RunConfig& config) {
 
 }  // namespace
 
-bool is_linear(const RunConfig& config) {
-  const auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
-  return classifier != nullptr && classifier->linear.used();
-}
+bool is_linear(const RunConfig& config) { return std::holds_alternative<LinearClassifierConfig>(config.model); }
 
 NgramRows read_ngrams(RunConfig& config, const DataSource& data) {
   const MemoryFor purpose("the n-grams of the training texts");
   const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name,
                               saved = folder / "config.yaml";
-  NgramLinearConfig& linear = *linear_of(config);
+  auto& linear = std::get<LinearClassifierConfig>(config.model);
   std::shared_ptr<const BaseClassifier> base;
-  if (std::filesystem::exists(saved) && Checkpoints(folder / "checkpoints").last()) {
+  const auto last = Checkpoints(folder / "checkpoints").last();
+  if (std::filesystem::exists(saved) && last && read_state(*last).step > 0) {
     // It is solved: all that the run it started from would tell is the number of buckets, and that run may be gone.
     auto then = load_run_config(folder);
-    if (const auto* const chosen = linear_of(then); chosen != nullptr && linear.buckets == 0)
+    if (const auto* const chosen = std::get_if<LinearClassifierConfig>(&then.model);
+        chosen != nullptr && linear.buckets == 0)
       linear.buckets = chosen->buckets;
   } else if (!config.train.init_from.empty()) {
     base = read_base(config);
   }
-  NgramRows rows(data.training(), to_text(data.tokenizer()), linear, static_cast<int64_t>(data.classes().size()), base);
+  NgramRows rows(data.texts(Split::train), linear, static_cast<int64_t>(data.classes().size()), base);
   linear = rows.config();
   return rows;
 }
 
 RunConfig with_choices_of(const RunConfig& saved, RunConfig config) {
-  RunConfig then = saved;
-  NgramLinearConfig *const open = linear_of(config), *const chosen = linear_of(then);
+  auto* const open = std::get_if<LinearClassifierConfig>(&config.model);
+  const auto* const chosen = std::get_if<LinearClassifierConfig>(&saved.model);
   if (open == nullptr || chosen == nullptr) return config;
   if (open->min_texts == 0) open->min_texts = chosen->min_texts;
   if (open->buckets == 0) open->buckets = chosen->buckets;

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "data/batches/text_example.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 #include "models/language_model.hpp"
+#include "models/linear_classifier.hpp"
 #include "models/summary.hpp"
 #include "models/text_classifier.hpp"
 #include "run/setup/run_config.hpp"
@@ -23,19 +25,29 @@ class RunModel {
 
   ParamStore& params() { return params_; }
   const ParamStore& params() const { return params_; }
+  /// Throws Error for a model that is not trained in steps.
   const Task& task() const;
   /// Throws Error naming the kind that is needed when the model is of the other kind.
   const LanguageModel& language_model() const;
   const MaskedLanguageModel& masked_language_model() const;
   const TextClassifier& text_classifier() const;
+  const LinearClassifier& linear_classifier() const;
   /// Tells the model what it has to know of the data before its loss is computed: the training examples of each class and
-  /// of all for balanced class weights (none: they are not balanced), the words for a masking of whole words, the
-  /// texts of the tokens for a linear classifier. The tokenizer must outlive the model.
+  /// of all for balanced class weights (none: they are not balanced), the words for a masking of whole words.
   void prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts = {}, int64_t examples = 0);
   template <class Model>
   bool is() const {
     return std::holds_alternative<std::unique_ptr<Model>>(model_);
   }
+  /// What a classifier reads of a text: tokens or, if it is linear, the text itself.
+  struct ClassifierInput {
+    std::vector<int32_t> tokens;
+    std::string text;
+  };
+  ClassifierInput classifier_input(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer,
+                                   const TextRule& rule, const std::string& place) const;
+  /// (N, C), of a classifier.
+  Array class_probabilities(const std::vector<ClassifierInput>& texts) const;
   std::optional<int64_t> position_limit() const;
   ModelSummary summary(int64_t length) const;
   /// Per token of texts of this length, as kept_bytes() in models/summary.hpp.
@@ -49,13 +61,12 @@ class RunModel {
   const Model& get(const char* needed) const;
 
   ParamStore params_;
-  std::string name_;  // the run's
-  std::variant<std::unique_ptr<LanguageModel>, std::unique_ptr<TextClassifier>, std::unique_ptr<MaskedLanguageModel>>
+  std::string name_;       // the run's
+  const char* type_ = "";  // the model's
+  std::variant<std::unique_ptr<LanguageModel>, std::unique_ptr<TextClassifier>, std::unique_ptr<MaskedLanguageModel>,
+               std::unique_ptr<LinearClassifier>>
       model_;
 };
-
-/// The text of tokens; a token between the texts of a pair is the end of a line. The tokenizer must outlive the result.
-TokensToText to_text(const Tokenizer& tokenizer);
 
 /// Where words begin and end in the tokens of a vocabulary.
 WordEdges word_edges(const Tokenizer& tokenizer);

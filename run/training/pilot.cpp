@@ -8,7 +8,7 @@
 #include "run/setup/run_model.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/records/pace.hpp"
-#include "train/loop/training_step.hpp"
+#include "train/steps/training_step.hpp"
 
 namespace capstan {
 namespace {
@@ -18,14 +18,13 @@ constexpr double enough_seconds = 3;
 
 /// The median of some steps after the first ones, which touch the memory.
 double step_seconds(const RunModel& model, ParamStore& params, const DataSource& data, const TrainConfig& config) {
-  Communicator alone;
-  TrainingStep step(model.task(), params, data.training(), config, alone);
+  LocalStep step(model.task(), params, data.training(), config);
   RunState state;
   std::vector<double> seconds;
   const Stopwatch all;
   for (int i = 0; i < most_steps && (i < warm_up + least_steps || all.seconds() < enough_seconds); ++i) {
     const Stopwatch watch;
-    step.run(state, config.lr * 1e-3, 0);
+    step.run(state, config.lr * 1e-3, {});
     if (i >= warm_up) seconds.push_back(watch.seconds());
   }
   const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);

@@ -25,9 +25,9 @@ bool holds_out(const LabelledSourceConfig& data) {
 std::vector<std::string> usual_search_space(const RunConfig& config) {
   // Not min_texts: n-grams are counted in all texts, those that cross-validation holds out included.
   if (is_linear(config))
-    return {"sweep.model.linear.words=[[1, 2], [1], [1, 2, 3]]",
-            "sweep.model.linear.characters=[[2, 3, 4, 5], [], [3, 4, 5, 6], [1, 2, 3, 4, 5, 6]]",
-            "sweep.model.linear.text_ends=[true, false]"};
+    return {"sweep.model.words=[[1, 2], [1], [1, 2, 3]]",
+            "sweep.model.characters=[[2, 3, 4, 5], [], [3, 4, 5, 6], [1, 2, 3, 4, 5, 6]]",
+            "sweep.model.text_ends=[true, false]"};
   const double rate = config.train.lr;
   const double dropout = model_of(config).dropout.value_or(0);
   std::string dropouts = fmt::format("{:g}", dropout);

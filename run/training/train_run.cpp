@@ -16,13 +16,14 @@
 #include "run/training/plan.hpp"
 #include "run/warm_start/warm_start.hpp"
 #include "run/yaml/config.hpp"
-#include "train/linear/fit_linear.hpp"
-#include "train/records/pace.hpp"
-#include "train/loop/signals.hpp"
+#include "train/checkpoints/checkpoint.hpp"
+#include "train/linear/train_linear.hpp"
+#include "train/loop/run_length.hpp"
 #include "train/loop/trainer.hpp"
+#include "train/rank_steps/rank_step.hpp"
+#include "train/records/pace.hpp"
 #include "train/records/profile_table.hpp"
 #include "train/records/step_profiler.hpp"
-#include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
 namespace {
@@ -124,14 +125,94 @@ void check_trainable_on(const Communicator& ranks, const RunConfig& config, Prob
     problems.add(memory->key, memory->message);
 }
 
+namespace {
+
+/// What a run is made of before its folder is opened.
+struct Prepared {
+  RunConfig config;  // with all that was left open
+  const TrainRunOptions& options;
+  const DataSource& data;
+  RunModel& model;
+  std::vector<std::string> plan;  // lines of its report
+};
+
+Session::Options session_options(const Prepared& run, int64_t steps) {
+  const DataSource& data = run.data;
+  Session::Options session{std::filesystem::path(run.config.folder) / run.config.name,
+                           {{"model", to_yaml(run.config.model)},
+                            {"data", data.identity()},
+                            {"tokenizer", identity_of(data.tokenizer())},
+                            {"classes", identity_of(data.classes())}},
+                           static_cast<uint64_t>(run.config.seed)};
+  if (!run.options.resume_from.empty()) session.resume_from = run.options.resume_from;
+  session.total_steps = steps;
+  session.validates = data.has(Split::valid);
+  return session;
+}
+
+/// The session goes on from the folder's checkpoint, or begins. Afterwards the folder has all files but those of training.
+void begin(Session& session, const Prepared& run, const RunParts& parts) {
+  const auto& [config, options, data, model, plan] = run;
+  for (const std::string& line : preamble(config, data, model)) session.log().info(line);
+  for (const std::string& line : plan) session.log().info(line);
+  if (!options.quiet)
+    for (const std::string& line : warnings(config, data)) session.log().warn(line);
+  // What an earlier version saved lacks the keys that were added since: they have their defaults.
+  const RenewIdentity renewed = [&, config = &run.config, data = &run.data](const std::string& name,
+                                                                            const std::string& saved) {
+    if (name == "model") return to_yaml(saved_model(saved));
+    return name == "data" ? renewed_identity(config->data, saved, data->identity()) : saved;
+  };
+  if (!session.resume(parts, renewed) && !config.train.init_from.empty())
+    session.start_from(warm_start(config, row_names(config, data.tokenizer(), data.classes()), parts),
+                       parts.optimizer.steps());
+  if (session.ranks().first()) write_run_files(session.options().folder, config, data.tokenizer(), data.classes());
+  session.record();
+}
+
+TrainConfig shown(const Prepared& run) {
+  TrainConfig config = run.config.train;
+  if (run.options.quiet) config.progress = ProgressMode::none;
+  return config;
+}
+
+/// A model that is trained in steps.
+TrainResult train_in_steps(const Prepared& run, Communicator& ranks) {
+  const auto& [config, options, data, model, plan] = run;
+  const std::unique_ptr<BatchSource> valid = data.has(Split::valid) ? data.evaluation(Split::valid) : nullptr;
+  Session session(session_options(run, total_steps(data.training(), config.train)), shown(run), ranks);
+  const auto step = make_step(model.task(), model.params(), data.training(), session.config(), ranks);
+  begin(session, run, step->parts(session.state()));
+  if (options.profile_steps <= 0 || options.profile == nullptr || !ranks.first())
+    return train(session, *step, {model.task(), data.training(), valid.get()});
+  StepProfiler profiler(profile_warmup, options.profile_steps,
+                        [&](const Profile& profile) { print_profile(profile, *run.options.profile); });
+  TrainResult result = train(session, *step, {model.task(), data.training(), valid.get(), &profiler});
+  profiler.finish();
+  return result;
+}
+
+/// A linear classifier.
+TrainResult solve(const Prepared& run, const NgramRows& ngrams, Communicator& ranks) {
+  Session session(session_options(run, 1), shown(run), ranks);
+  ParamStore& params = run.model.params();
+  Optimizer none(session.config().optimizer, params, {{0, params.flat_size()}});  // its file belongs to a checkpoint
+  const RunParts parts{params, none, nullptr, session.state()};
+  begin(session, run, parts);
+  std::optional<LabelledTexts> valid;
+  if (run.data.has(Split::valid)) valid.emplace(run.data.texts(Split::valid));
+  return train_linear(session, run.model.linear_classifier(), ngrams, valid ? &*valid : nullptr, parts);
+}
+
+}  // namespace
+
 TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Communicator& ranks) {
   const Stopwatch since;
   RunConfig config = given;
   if (is_linear(config) && ranks.size() > 1)
-    throw ConfigError("model.linear: such a classifier is solved for by one process; start one rank");
+    throw ConfigError("model.type: a linear-classifier is solved for by one process; start one rank");
   set_threads(threads_of_rank(ranks, config.threads));
   require_same_program(ranks, config, options.mixed_kernels);
-  const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
   const std::unique_ptr<DataSource> source = open_data_in_turn(ranks, config);
   const DataSource& data = *source;
   std::vector<std::string> plan_report;
@@ -147,51 +228,10 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
   reserve_product_memory();
   RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
   model.prepare(data.tokenizer(), data.class_counts(), data.training().examples_per_epoch());
-
-  const std::unique_ptr<BatchSource> valid = data.has(Split::valid) ? data.evaluation(Split::valid) : nullptr;
-  TrainInputs inputs{model.task(),
-                     model.params(),
-                     data.training(),
-                     valid.get(),
-                     folder,
-                     {{"model", to_yaml(config.model)},
-                      {"data", data.identity()},
-                      {"tokenizer", identity_of(data.tokenizer())},
-                      {"classes", identity_of(data.classes())}},
-                     static_cast<uint64_t>(config.seed)};
-  if (!options.resume_from.empty()) inputs.resume_from = options.resume_from;
-  require_same_data(ranks, inputs.identity);
-  inputs.ranks = &ranks;
-  inputs.preamble = preamble(config, data, model);
-  inputs.preamble.insert(inputs.preamble.end(), plan_report.begin(), plan_report.end());
-  if (!options.quiet) inputs.warnings = warnings(config, data);
-  // What an earlier version saved lacks the keys that were added since: they have their defaults.
-  inputs.renewed = [&](const std::string& name, const std::string& saved) {
-    if (name == "model") return to_yaml(saved_model(saved));
-    return name == "data" ? renewed_identity(config.data, saved, data.identity()) : saved;
-  };
-  if (!config.train.init_from.empty())
-    inputs.warm_start = [&](const RunParts& parts) {
-      return warm_start(config, row_names(config, data.tokenizer(), data.classes()), parts);
-    };
-  if (ngrams)
-    inputs.solve = [&]() -> std::optional<Solved> {
-      const auto stop = [] { return StopSignals::received() != 0; };
-      auto fit = fit_linear(*ngrams, model.params(), static_cast<uint64_t>(config.seed), stop);
-      if (!fit) return std::nullopt;
-      return Solved{ngrams->tokens(), fit->held_out, std::move(fit->report)};
-    };
-  inputs.on_ready = [&] { write_run_files(folder, config, data.tokenizer(), data.classes()); };
-  const bool profiled = options.profile_steps > 0 && options.profile != nullptr && ranks.first();
-  StepProfiler profiler(profile_warmup, options.profile_steps,
-                        [&](const Profile& profile) { print_profile(profile, *options.profile); });
-  if (profiled) inputs.profiler = &profiler;
+  const Prepared run{config, options, data, model, plan_report};
+  require_same_data(ranks, session_options(run, 0).identity);
   const MemoryFor purpose("training");
-  TrainConfig shown = config.train;
-  if (options.quiet) shown.progress = ProgressMode::none;
-  TrainResult result = train(inputs, shown);
-  if (profiled) profiler.finish();
-  return result;
+  return ngrams ? solve(run, *ngrams, ranks) : train_in_steps(run, ranks);
 }
 
 bool is_finished(const RunConfig& config) {

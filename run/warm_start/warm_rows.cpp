@@ -35,7 +35,8 @@ const NgramTableConfig* ngrams_of(const RunConfig& config, const std::string& ta
     const auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
     return classifier != nullptr ? &classifier->ngrams : nullptr;
   }
-  return std::visit([](const auto& model) -> const NgramTableConfig* { return &model.ngram_embedding; }, config.model);
+  const ModelConfig* const model = find_model(config.model);
+  return model != nullptr ? &model->ngram_embedding : nullptr;
 }
 
 }  // namespace

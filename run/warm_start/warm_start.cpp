@@ -285,8 +285,8 @@ void check_imported_mixer(const RunConfig& config, const WeightsOrigin& origin) 
   const auto mixer = metadata.find("mixer"), into = metadata.find("into");
   if (mixer == metadata.end() || into == metadata.end()) return;
   const int64_t block = block_of(into->second);
-  const std::vector<LayerConfig> layers =
-      std::visit([](const auto& model) { return expanded_layers(model); }, config.model);
+  const ModelConfig* const model = find_model(config.model);
+  const std::vector<LayerConfig> layers = model != nullptr ? expanded_layers(*model) : std::vector<LayerConfig>{};
   if (block < 0 || block >= static_cast<int64_t>(layers.size())) return;
   const LayerConfig& layer = layers[static_cast<size_t>(block)];
   const auto whole = metadata.find("layer");

@@ -63,8 +63,8 @@ TEST_CASE("by accuracy, the configuration as it is stays the best unless another
   const Workplace place;
   place.write("linear.yaml",
               "{name: search, threads: 2, data: {type: labelled, train: [train.tsv], valid_fraction: 0, max_length: 0, "
-              "tokenizer: {type: byte}}, model: {type: text-classifier, layers: [], linear: {words: [1]}}, "
-              "train: {epochs: 1, monitor: accuracy}, sweep: {model.linear.words: [[1, 2]]}}\n");
+              "tokenizer: {type: byte}}, model: {type: linear-classifier, words: [1]}, "
+              "train: {epochs: 1, monitor: accuracy}, sweep: {model.words: [[1, 2]]}}\n");
   // 40 texts that a word tells, 40 that nothing does, and some that only a pair of words tells.
   const auto best_with = [&](int pairs) {
     std::string rows;

@@ -55,7 +55,7 @@ TEST_CASE("classify.yaml: train, eval and predict agree; the report of the folds
   INFO(trained.err);
   CHECK(contains(trained.err + trained.out, "5 of 5 folds held out: accuracy"));
   CHECK(contains(place.read("runs/classify/config.yaml"), "buckets: "));
-  CHECK_FALSE(contains(place.read("runs/classify/config.yaml"), "buckets: 0\n    folds"));
+  CHECK_FALSE(contains(place.read("runs/classify/config.yaml"), "buckets: 0\n  folds"));
 
   const std::string evaluated = succeed(place, {"eval", "runs/classify", "--split", "test"}).out;
   CHECK(number_of(evaluated, "accuracy") > 0.9);
@@ -159,10 +159,10 @@ TEST_CASE("a linear classifier starts from another one: what few texts lack, and
   CHECK(contains(few("from", {}).err, "nothing to do"));
   check_refused(place, {"other n-grams",
                         {},
-                        command({"data.train=[few.tsv]", "data.test=[others.tsv]", "model.linear.words=[1]"}, "from"),
+                        command({"data.train=[few.tsv]", "data.test=[others.tsv]", "model.words=[1]"}, "from"),
                         1,
                         {"another model"}});
-  few("words", {"model.linear.characters=[]"});
+  few("words", {"model.characters=[]"});
   check_refused(place, {"characters, too",
                         {},
                         command({"data.train=[few.tsv]", "data.test=[others.tsv]"}, "words"),
@@ -180,9 +180,9 @@ TEST_CASE("a linear classifier: texts that nothing is known of, and what is refu
     check_refused(place, {name, {}, command(more, "refused"), 2, {says}});
   };
   refused("blocks", {"model.layers=[{mixer: {type: aft-simple}}]"}, "model.layers");
-  refused("buckets", {"model.linear.buckets=1000"}, "power of two");
-  refused("lengths", {"model.linear.words=[0]"}, "model.linear.words.0");
-  refused("nothing", {"model.linear.words=[]", "model.linear.characters=[]"}, "model.layers");
+  refused("buckets", {"model.buckets=1000"}, "power of two");
+  refused("lengths", {"model.words=[0]"}, "model.words.0");
+  refused("nothing", {"model.words=[]", "model.characters=[]"}, "needs n-grams");
   refused("weights", {"model.class_weights={type: balanced}"}, "model.class_weights");
   refused("pooling", {"model.pooling=cls"}, "model.pooling");
   refused("names", {"train.init_from=runs/classify", "train.init_map={a: b}"}, "train.init_map");
@@ -190,8 +190,8 @@ TEST_CASE("a linear classifier: texts that nothing is known of, and what is refu
   const auto fails = [&](const std::string& name, const std::vector<std::string>& more, const std::string& says) {
     check_refused(place, {name, {}, command(more, "refused"), 1, {"train.init_from", says}});
   };
-  fails("other words", {"train.init_from=runs/classify", "model.linear.words=[1]"}, "model.linear.words is [1, 2]");
-  fails("other buckets", {"train.init_from=runs/classify", "model.linear.buckets=16"}, "model.linear.buckets");
+  fails("other words", {"train.init_from=runs/classify", "model.words=[1]"}, "model.words is [1, 2]");
+  fails("other buckets", {"train.init_from=runs/classify", "model.buckets=16"}, "model.buckets");
   std::filesystem::copy(place / "runs/classify/checkpoints/last/model.safetensors", place / "alone.safetensors");
   fails("no run", {"train.init_from=alone.safetensors"}, "is not in a run folder");
   check_refused(place, {"vectors", {}, {"embed", "runs/classify"}, 1, {"linear"}, "a text\n"});

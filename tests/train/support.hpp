@@ -190,7 +190,7 @@ struct Setup {
   ParamStore params;
   LookupTask task;
   DrawnBatches data, held_out;
-  TrainInputs inputs;
+  RunInputs inputs;
 
   explicit Setup(const std::filesystem::path& folder, int64_t tokens = 11, bool fresh_each_epoch = false)
       : task(params, tokens, fresh_each_epoch), inputs{task,   params,

@@ -342,24 +342,6 @@ TEST_CASE("no data, or no validation data for early stopping, is refused") {
   CHECK(contains(message_of([&] { train(setup.inputs, config); }), "train.patience"));
 }
 
-TEST_CASE("weights that are solved for: one step that is all epochs") {
-  for (const int64_t epochs : {0, 1, 3}) {
-    INFO(epochs, " epochs");
-    const TemporaryFolder folder;
-    Setup setup(folder / "run");
-    setup.inputs.valid = nullptr;
-    setup.inputs.solve = [] { return Solved{30, {}, {"linear: solved"}}; };
-    TrainConfig config = quiet_config();
-    config.epochs = epochs;
-    config.schedule.shape = ScheduleShape::constant;
-    if (epochs == 0) config.max_minutes = 1;
-    const TrainResult result = train(setup.inputs, config);
-    CHECK(result.state.epoch == std::max<int64_t>(epochs, 1));
-    CHECK(result.state.tokens == 30);
-    CHECK(contains(read_text(folder / "run/train.log"), "linear: solved"));
-  }
-}
-
 TEST_CASE("after the first steps and the first evaluation the pool misses nothing, in later evaluations neither") {
   set_threads(1);  // how many blocks of a size two lanes hold at a time depends on when they meet
   const TemporaryFolder folder;

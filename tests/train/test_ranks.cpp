@@ -48,7 +48,7 @@ void train_in(const std::filesystem::path& folder, int ranks, int threads, const
   set_threads(threads);
   const auto body = [&](Communicator& communicator) {
     const auto model = make();
-    TrainInputs inputs{*model.model, *model.store, data, &held_out, folder, {{"model", "m"}}, 1};
+    RunInputs inputs{*model.model, *model.store, data, &held_out, folder, {{"model", "m"}}, 1};
     inputs.ranks = &communicator;
     train(inputs, config);
   };
@@ -267,7 +267,7 @@ TEST_CASE("a rank sends at most 2 P (R - 1) / R numbers in a step, and what is l
       const TemporaryFolder folder;
       run_ranks(count, [&](Communicator& ranks) {
         const auto model = make();
-        TrainInputs inputs{*model.model, *model.store, data, nullptr, folder / "run", {{"model", "m"}}, 1};
+        RunInputs inputs{*model.model, *model.store, data, nullptr, folder / "run", {{"model", "m"}}, 1};
         inputs.ranks = &ranks;
         train(inputs, config);
         sent[longer][static_cast<size_t>(ranks.rank())] = ranks.traffic().bytes;

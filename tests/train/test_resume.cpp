@@ -129,25 +129,24 @@ TEST_CASE("what must not change within a run is named") {
   Setup setup(folder / "run");
   train(setup.inputs, config_of(4));
   struct Case {
-    std::function<void(TrainInputs&, TrainConfig&)> change;
+    std::function<void(RunInputs&, TrainConfig&)> change;
     std::vector<const char*> expected;
   };
   for (const Case& c : {
-           Case{[](TrainInputs&in, TrainConfig&) { in.identity["model"] = "lookup\nwidth: 12"; },
+           Case{[](RunInputs&in, TrainConfig&) { in.identity["model"] = "lookup\nwidth: 12"; },
                 {"another model", "was \"width: 11\", is now \"width: 12\"", "another run folder"}},
-           Case{[](TrainInputs&in, TrainConfig&) { in.identity["data"] = "other"; }, {"other data", "drawn", "other"}},
-           Case{[](TrainInputs&in, TrainConfig&) { in.identity.erase("data"); }, {"other data", "not given"}},
-           Case{[](TrainInputs&in, TrainConfig&) { in.identity["tokenizer"] = "x"; },
+           Case{[](RunInputs&in, TrainConfig&) { in.identity["data"] = "other"; }, {"other data", "drawn", "other"}},
+           Case{[](RunInputs&in, TrainConfig&) { in.identity.erase("data"); }, {"other data", "not given"}},
+           Case{[](RunInputs&in, TrainConfig&) { in.identity["tokenizer"] = "x"; },
                 {"another tokenizer", "it had none"}},
-           Case{[](TrainInputs&in, TrainConfig&) { in.seed = 2; }, {"another seed: was 1, is now 2"}},
-           Case{[](TrainInputs&, TrainConfig&config) { config.batch_size = 7; },
+           Case{[](RunInputs&in, TrainConfig&) { in.seed = 2; }, {"another seed: was 1, is now 2"}},
+           Case{[](RunInputs&, TrainConfig&config) { config.batch_size = 7; },
                 {"another train.batch_size: was 32, is now 7"}},
-           Case{[](TrainInputs&, TrainConfig&config) { config.optimizer = LionConfig{}; },
+           Case{[](RunInputs&, TrainConfig&config) { config.optimizer = LionConfig{}; },
                 {"train.optimizer: was adamw, is now lion"}},
-           Case{[](TrainInputs&, TrainConfig&config) { config.ema_decay = 0; },
-                {"train.ema_decay: was on, is now off"}},
+           Case{[](RunInputs&, TrainConfig&config) { config.ema_decay = 0; }, {"train.ema_decay: was on, is now off"}},
        }) {
-    TrainInputs inputs = setup.inputs;
+    RunInputs inputs = setup.inputs;
     TrainConfig config = config_of(8);
     c.change(inputs, config);
     const std::string message = message_of([&] { train(inputs, config); });
@@ -167,11 +166,16 @@ TEST_CASE("an identity that an earlier version saved is brought up to date befor
   config.steps = 6;
   setup.inputs.identity = {{"model", "width: 4, depth: 1"}};
   CHECK(contains(message_of([&] { train(setup.inputs, config); }), "another model"));
-  setup.inputs.renewed = [](const std::string& name, const std::string& saved) {
-    return name == "model" ? saved + ", depth: 1" : saved;
-  };
-  CHECK(train(setup.inputs, config).state.step == 6);
-  setup.inputs.renewed = {};
+  {
+    Communicator one_process;
+    Session session({folder / "run", setup.inputs.identity, 1, {}, 6}, config, one_process);
+    LocalStep step(setup.task, setup.params, setup.data, session.config());
+    CHECK(session.resume(step.parts(session.state()), [](const std::string& name, const std::string& saved) {
+      return name == "model" ? saved + ", depth: 1" : saved;
+    }));
+    session.record();
+    CHECK(train(session, step, {setup.task, setup.data, &setup.held_out}).state.step == 6);
+  }
   config.steps = 8;
   CHECK(train(setup.inputs, config).state.step == 8);
 }
@@ -210,9 +214,15 @@ TEST_CASE("interrupted before its first step, a run that starts from another's c
   Setup first(folder / "first");
   make_two_checkpoints(first);
   Setup second(folder / "second");
-  second.inputs.resume_from = folder / "first/checkpoints/step-4";
-  second.inputs.on_ready = [] { send_signal(SIGTERM); };
-  CHECK(train(second.inputs, config_of(12)).interrupted);
+  const TrainConfig config = config_of(12);
+  Communicator one_process;
+  Session session({folder / "second", second.inputs.identity, 1, folder / "first/checkpoints/step-4", 12}, config,
+                  one_process);
+  LocalStep step(second.task, second.params, second.data, session.config());
+  REQUIRE(session.resume(step.parts(session.state())));
+  session.record();
+  send_signal(SIGTERM);
+  CHECK(train(session, step, {second.task, second.data}).interrupted);
   CHECK(fs::exists(folder / "second/checkpoints/step-4/model.safetensors"));
 }
 

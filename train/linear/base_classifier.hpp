@@ -4,17 +4,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "nn/layers/ngram_linear_config.hpp"
+#include "models/config.hpp"
 
 namespace capstan {
 
-/// The parameters of an NgramLinear (nn/layers/ngram_linear.hpp), for whose scores another classifier learns weights.
+/// The parameters of a LinearClassifier, for whose scores another classifier learns weights.
 struct BaseClassifier {
-  NgramLinearConfig config;   // of what was chosen: buckets is set
-  int64_t columns = 0;        // scores of a text: one per class, or with two classes only that of the second
-  std::vector<float> scale;   // (buckets)
-  std::vector<float> weight;  // (buckets, columns)
-  std::vector<float> bias;    // (columns)
+  LinearClassifierConfig config;  // of what was chosen: buckets is set
+  int64_t columns = 0;            // scores of a text: one per class, or with two classes only that of the second
+  std::vector<float> scale;       // (buckets)
+  std::vector<float> weight;      // (buckets, columns)
+  std::vector<float> bias;        // (columns)
 };
 
 }  // namespace capstan

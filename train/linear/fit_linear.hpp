@@ -1,4 +1,4 @@
-// Solves for the weights of a classifier's linear part (model.linear).
+// Solves for the weights of a linear classifier.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,6 @@
 
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
-#include "models/text_classifier.hpp"
 
 namespace capstan {
 namespace {
@@ -16,32 +15,23 @@ constexpr int64_t few_ngrams = 4'000'000;  // so few that those of a single text
 constexpr int64_t buckets_per_ngram = 4;   // of those that are read
 constexpr int64_t most_weights = 1 << 26;  // 256 MB
 constexpr int least_bits = 10, usual_most_bits = 22;
-constexpr int64_t batches_at_once = 64;
-
-std::vector<int32_t> tokens_of_row(const Batch& batch, int64_t row) {
-  std::vector<int32_t> tokens;
-  const int64_t length = batch.tokens.dim(1);
-  for (int64_t t = row * length; t < (row + 1) * length; ++t)
-    if (batch.segment_ids[t] != 0) tokens.push_back(batch.tokens[t]);
-  return tokens;
-}
+constexpr int64_t texts_at_once = 2048;
 
 }  // namespace
 
-NgramRows::NgramRows(const BatchSource& source, const TokensToText& to_text, const NgramLinearConfig& config,
-                     int64_t classes, std::shared_ptr<const BaseClassifier> base, int64_t most_bytes)
-    : config_(config), classes_(classes), base_(std::move(base)) {
+NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& config, int64_t classes,
+                     std::shared_ptr<const BaseClassifier> base, int64_t most_bytes)
+    : config_(config), classes_(classes), tokens_(texts.tokens()), base_(std::move(base)) {
   if (base_ != nullptr) config_.buckets = base_->config.buckets;
   const int64_t most_entries = most_bytes / static_cast<int64_t>(sizeof(NgramCount));
-  if (!read(source, to_text, most_entries)) {
+  if (!read(texts, most_entries)) {
     const bool words_alone = base_ == nullptr && !config_.characters.empty() && !config_.words.empty();
     if (words_alone) config_.characters.clear();
-    if (!words_alone || !read(source, to_text, most_entries))
+    if (!words_alone || !read(texts, most_entries))
       throw Error(fmt::format(
-          "model.linear: the n-grams of the training texts take more than {} MB; {} or train on fewer texts",
+          "linear-classifier: the n-grams of the training texts take more than {} MB; {} or train on fewer texts",
           most_bytes >> 20,
-          base_ == nullptr ? "lower data.max_length, list fewer lengths in model.linear.words,"
-                           : "lower data.max_length"));
+          base_ == nullptr ? "lower data.max_length, list fewer lengths in model.words," : "lower data.max_length"));
   }
   if (base_ != nullptr && rows() > most_bytes / static_cast<int64_t>(sizeof(float)) / base_->columns)
     throw Error(
@@ -54,45 +44,27 @@ NgramRows::NgramRows(const BatchSource& source, const TokensToText& to_text, con
 }
 
 /// Returns false when there are too many entries.
-bool NgramRows::read(const BatchSource& source, const TokensToText& to_text, int64_t most_entries) {
-  struct Read {
-    Batch batch;
-    std::vector<TextNgrams> texts;
-    int64_t tokens = 0;
-  };
-  const int64_t batches = source.batches_per_epoch(0), rows = source.examples_per_epoch();
+bool NgramRows::read(const LabelledTexts& texts, int64_t most_entries) {
   const NgramOrders orders{config_.words, config_.characters, config_.text_ends};
-  labels_.assign(static_cast<size_t>(rows), 0);
-  places_.assign(static_cast<size_t>(rows), 0);
+  const int64_t rows = texts.size();
+  labels_.clear();
   entries_.clear();
   starts_.assign(1, 0);
-  tokens_ = 0;
-  for (int64_t first = 0; first < batches; first += batches_at_once) {
-    std::vector<Read> group(static_cast<size_t>(std::min(batches_at_once, batches - first)));
+  for (int64_t first = 0; first < rows; first += texts_at_once) {
+    std::vector<TextNgrams> group(static_cast<size_t>(std::min(texts_at_once, rows - first)));
     parallel_units(static_cast<int64_t>(group.size()), [&](int64_t i) {
-      Read& read = group[static_cast<size_t>(i)];
-      read.batch = source.batch(0, first + i);
-      for (int64_t row = 0; row < read.batch.tokens.dim(0); ++row) {
-        const std::vector<int32_t> tokens = tokens_of_row(read.batch, row);
-        read.tokens += static_cast<int64_t>(tokens.size());
-        read.texts.push_back(count_ngrams(to_text(tokens), orders, most_bucket_bits));
-      }
+      group[static_cast<size_t>(i)] = count_ngrams(texts.text(first + i), orders, most_bucket_bits);
     });
-    for (const Read& read : group) {
-      tokens_ += read.tokens;
-      for (size_t row = 0; row < read.texts.size(); ++row) {
-        const auto example = static_cast<size_t>(read.batch.examples[static_cast<int64_t>(row)]);
-        labels_[example] = read.batch.labels[static_cast<int64_t>(row)];
-        places_[example] = static_cast<int64_t>(starts_.size() / 2);
-        for (const auto* const counts : {&read.texts[row].words, &read.texts[row].characters}) {
-          entries_.insert(entries_.end(), counts->begin(), counts->end());
-          starts_.push_back(static_cast<int64_t>(entries_.size()));
-        }
+    for (const TextNgrams& found : group) {
+      labels_.push_back(texts.label(static_cast<int64_t>(labels_.size())));
+      for (const auto* const counts : {&found.words, &found.characters}) {
+        entries_.insert(entries_.end(), counts->begin(), counts->end());
+        starts_.push_back(static_cast<int64_t>(entries_.size()));
       }
     }
     if (static_cast<int64_t>(entries_.size()) > most_entries) return false;
     // The texts of the first group are about as long as the others.
-    const double each = static_cast<double>(entries_.size()) / static_cast<double>(starts_.size() / 2);
+    const double each = static_cast<double>(entries_.size()) / static_cast<double>(labels_.size());
     const double expected = std::min(1.05 * each * static_cast<double>(rows), static_cast<double>(most_entries));
     if (first == 0) entries_.reserve(static_cast<size_t>(expected));
   }
@@ -183,7 +155,7 @@ void NgramRows::score_with_base() {
 }
 
 NgramBlock NgramRows::block(int64_t row, int which) const {
-  const auto i = static_cast<size_t>(2 * places_[static_cast<size_t>(row)] + which);
+  const auto i = static_cast<size_t>(2 * row + which);
   return {entries_.data() + starts_[i], entries_.data() + starts_[i + 1], norms_[i]};
 }
 

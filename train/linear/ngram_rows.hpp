@@ -5,8 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "data/batches/batcher.hpp"
-#include "models/text_classifier.hpp"
+#include "data/batches/labelled_texts.hpp"
+#include "models/config.hpp"
+#include "nn/layers/text_ngrams.hpp"
 #include "train/linear/base_classifier.hpp"
 
 namespace capstan {
@@ -17,7 +18,7 @@ struct NgramBlock {
   float norm;  // one over the norm of the block
 };
 
-/// A row is a text and its class; its entries are what NgramLinear computes from the text. scale = IDF,
+/// A row is a text and its class; its entries are what LinearClassifier computes from the text. scale = IDF,
 /// ln((1 + rows) / (1 + rows with f)) + 1, and 0 for n-grams that are in fewer texts than config().min_texts. With a base
 /// classifier, n-grams that it knows keep its scale, and its scores are features of a row, too.
 class NgramRows {
@@ -26,11 +27,10 @@ class NgramRows {
   /// better, and make the solver slow.
   static constexpr double base_deviation = 0.3;
 
-  /// Epoch 0 of `source`, in the order of Batch::examples: how it is cut into batches makes no difference. If all
-  /// entries would take more than `most_bytes`, those of characters are left out, except with a base. Throws Error when
-  /// what is left, or the scores of the base, do.
+  /// Row i is text i. If all entries would take more than `most_bytes`, those of characters are left out, except with a
+  /// base. Throws Error when what is left, or the scores of the base, do.
   /// `base`: of the same n-grams and buckets (config.buckets may be 0), or null.
-  NgramRows(const BatchSource& source, const TokensToText& to_text, const NgramLinearConfig& config, int64_t classes,
+  NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& config, int64_t classes,
             std::shared_ptr<const BaseClassifier> base = nullptr, int64_t most_bytes = int64_t{400} << 20);
 
   int64_t rows() const { return static_cast<int64_t>(labels_.size()); }
@@ -49,21 +49,20 @@ class NgramRows {
   /// By column: what gives the scores of all rows a standard deviation of base_deviation; empty without a base classifier.
   const std::vector<float>& base_factor() const { return base_factor_; }
   /// The configuration with the choices that were made: min_texts and buckets, and characters if these were left out.
-  const NgramLinearConfig& config() const { return config_; }
+  const LinearClassifierConfig& config() const { return config_; }
 
  private:
-  bool read(const BatchSource& source, const TokensToText& to_text, int64_t most_entries);
+  bool read(const LabelledTexts& texts, int64_t most_entries);
   template <class Change>
   void shorten_blocks(const Change& change);
   void choose_buckets();
   void weigh();
   void score_with_base();
 
-  NgramLinearConfig config_;
+  LinearClassifierConfig config_;
   int64_t classes_, tokens_ = 0;
   std::vector<NgramCount> entries_;
-  std::vector<int64_t> starts_;  // by 2 * place of the row in the batches + block
-  std::vector<int64_t> places_;  // by row
+  std::vector<int64_t> starts_;  // by 2 * row + block
   std::vector<int32_t> labels_;
   std::vector<float> norms_, scale_;
   std::shared_ptr<const BaseClassifier> base_;

@@ -55,7 +55,7 @@ void RankGradients::exchange_reports(const std::vector<Lanes::Node>& nodes, cons
   const size_t size = sizeof(Report) + most * sizeof(StepSums);
   std::vector<char> all(size * static_cast<size_t>(ranks_.size()));
   char* const mine = all.data() + size * static_cast<size_t>(ranks_.rank());
-  const Report report{own_signal_, problem.empty() ? 0 : 1, own_clock_, own_seconds_};
+  const Report report{own_.signal, problem.empty() ? 0 : 1, own_.clock, own_seconds_};
   std::memcpy(mine, &report, sizeof(report));
   for (size_t i = 0; i < nodes.size(); ++i)
     std::memcpy(mine + sizeof(report) + i * sizeof(StepSums), &nodes[i].sums, sizeof(StepSums));
@@ -92,10 +92,9 @@ void RankGradients::exchange_reports(const std::vector<Lanes::Node>& nodes, cons
   sums.add(of_nodes.front());
 }
 
-void RankGradients::add_gradients(const Batch& rows, const BatchShare& share, const PassOptions& options, int signal,
-                                  double clock, StepSums& sums) {
-  own_signal_ = signal;
-  own_clock_ = clock;
+void RankGradients::add_gradients(const Batch& rows, const BatchShare& share, const PassOptions& options,
+                                  const RunNews& own, StepSums& sums) {
+  own_ = own;
   std::string problem;
   std::vector<Lanes::Node> nodes = compute(rows, share, options, problem);
   std::vector<Source> sources;

@@ -12,14 +12,9 @@
 #include "train/rank_steps/rank_batches.hpp"
 #include "train/ranks/communicator.hpp"
 #include "train/steps/lanes.hpp"
+#include "train/steps/training_step.hpp"
 
 namespace capstan {
-
-/// What all ranks know after the last batch.
-struct RankNews {
-  int signal = 0;    // that a rank was sent; 0: none
-  double clock = 0;  // of rank 0: seconds of training
-};
 
 class RankGradients {
  public:
@@ -27,11 +22,12 @@ class RankGradients {
       : ranks_(ranks), params_(params), shares_(shares), lanes_(lanes) {}
 
   /// Collective. Computes this rank's part of a batch; afterwards the gradients of what it owns have the batch's added,
-  /// and `sums` the sums of the whole batch. `signal` and `clock`: what this rank tells the others. Throws
+  /// and `sums` the sums of the whole batch. `own`: what this rank tells the others. Throws
   /// std::domain_error on all ranks when the tape of one found a value that is not finite.
-  void add_gradients(const Batch& rows, const BatchShare& share, const PassOptions& options, int signal, double clock,
+  void add_gradients(const Batch& rows, const BatchShare& share, const PassOptions& options, const RunNews& own,
                      StepSums& sums);
-  const RankNews& news() const { return news_; }
+  /// After the last batch: a signal that any rank was sent, and the clock of rank 0.
+  const RunNews& news() const { return news_; }
   /// Collective, where a rank was told to stop between two batches.
   void note_signal(int signal) {
     for (const int other : ranks_.gather_values(signal))
@@ -71,9 +67,8 @@ class RankGradients {
   ParamStore& params_;
   const Shares& shares_;
   Lanes& lanes_;
-  RankNews news_;
-  int own_signal_ = 0;
-  double own_clock_ = 0, own_seconds_ = 0, longest_ = 0;
+  RunNews news_, own_;
+  double own_seconds_ = 0, longest_ = 0;
   std::vector<double> lane_seconds_, lane_counts_;  // of each rank
 };
 

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "data/tokenizers/byte_tokenizer.hpp"
+#include "models/linear_classifier.hpp"
+#include "tests/train/support.hpp"
 #include "train/linear/fit_linear.hpp"
 
 namespace capstan::testing {
@@ -38,16 +40,21 @@ inline std::vector<Text> sample_texts(int count, int32_t classes = 2) {
   return texts;
 }
 
-inline ExampleSet examples_of(const std::vector<Text>& texts) {
+struct Samples {
   ExampleSet examples;
-  for (const Text& text : texts) examples.add(ByteTokenizer().encode(text.text), text.label);
-  return examples;
-}
+  ByteTokenizer tokenizer;
+  explicit Samples(const std::vector<Text>& texts) {
+    for (const Text& text : texts) examples.add(tokenizer.encode(text.text), text.label);
+  }
+  LabelledTexts texts() const {
+    std::vector<int64_t> order;
+    for (int64_t i = 0; i < examples.size(); ++i) order.push_back(i);
+    return {examples, tokenizer, order};
+  }
+};
 
-inline std::string as_text(const std::vector<int32_t>& tokens) { return {tokens.begin(), tokens.end()}; }
-
-inline NgramLinearConfig config_of(int64_t buckets = 1024) {
-  NgramLinearConfig config;
+inline LinearClassifierConfig config_of(int64_t buckets = 1024) {
+  LinearClassifierConfig config;
   config.words = {1, 2};
   config.characters = {3};
   config.buckets = buckets;
@@ -55,27 +62,25 @@ inline NgramLinearConfig config_of(int64_t buckets = 1024) {
   return config;
 }
 
-inline NgramRows rows_of(const std::vector<Text>& texts, int64_t classes, const NgramLinearConfig& config,
-                         int64_t batch_size = 7, std::shared_ptr<const BaseClassifier> base = nullptr) {
-  const ExampleSet examples = examples_of(texts);
-  return {BucketedBatches(examples, {batch_size, 0}, 1), as_text, config, classes, std::move(base)};
+inline NgramRows rows_of(const std::vector<Text>& texts, int64_t classes, const LinearClassifierConfig& config,
+                         std::shared_ptr<const BaseClassifier> base = nullptr) {
+  return {Samples(texts).texts(), config, classes, std::move(base)};
 }
 
-/// A model's parameters, as TextClassifier makes them.
+/// A model's parameters, as LinearClassifier makes them.
 struct Solution {
   ParamStore store;
-  std::unique_ptr<NgramLinear> linear;
+  std::unique_ptr<LinearClassifier> linear;
   std::optional<LinearFit> fit;
 
   Solution(const NgramRows& rows, uint64_t seed) {
-    linear = std::make_unique<NgramLinear>(Scope(store, seed) / "linear", rows.config(), rows.classes());
+    linear = std::make_unique<LinearClassifier>(Scope(store, seed), rows.config(), rows.classes());
     store.finalize();
     fit = fit_linear(rows, store, seed);
   }
   int32_t predict(const std::string& text) const {
-    std::vector<real> logits(static_cast<size_t>(linear->classes()), 0);
-    linear->add_logits(text, logits.data());
-    return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+    const Array logits = linear->logits({text});
+    return static_cast<int32_t>(std::max_element(logits.data(), logits.data() + logits.size()) - logits.data());
   }
   double accuracy(const std::vector<Text>& texts) const {
     double correct = 0;

@@ -14,15 +14,14 @@ TEST_CASE("a base classifier: its n-grams keep their scale, its scores have one 
   const Solution base(rows_of(sample_texts(200, 3), 3, config_of()), 1);
   std::vector<Text> texts = sample_texts(100);
   for (Text& text : texts) text.text += " novel novelty";
-  const ExampleSet examples = examples_of(texts);
-  const NgramRows rows(OrderedBatches(examples, {7, 0}), as_text, config_of(), 2, base.as_base()),
-      alone = rows_of(texts, 2, config_of());
+  const Samples samples(texts);
+  const NgramRows rows(samples.texts(), config_of(), 2, base.as_base()), alone = rows_of(texts, 2, config_of());
   const std::vector<float> known = base.values("linear.scale");
   for (size_t f = 0; f < known.size(); ++f) CHECK(rows.scale()[f] == (known[f] != 0 ? known[f] : alone.scale()[f]));
   CHECK(rows.base_factor().size() == 3);
   // A model of the base's weights and of the rows' scale.
   ParamStore store;
-  const NgramLinear joined(Scope(store, 1) / "linear", rows.config(), 3);
+  const LinearClassifier joined(Scope(store, 1), rows.config(), 3);
   store.finalize();
   const auto copy = [&](const std::string& name, const std::vector<float>& values) {
     std::copy(values.begin(), values.end(), store.values() + store.find(name).offset);
@@ -32,8 +31,7 @@ TEST_CASE("a base classifier: its n-grams keep their scale, its scores have one 
   copy("linear.bias", base.values("linear.bias"));
   double sum = 0, squares = 0;
   for (int64_t row = 0; row < rows.rows(); ++row) {
-    real logits[3] = {};
-    joined.add_logits(texts[static_cast<size_t>(row)].text, logits);
+    const Array logits = joined.logits({texts[static_cast<size_t>(row)].text});
     for (size_t k = 0; k < 3; ++k)
       CHECK(rows.base_scores(row)[k] ==
             doctest::Approx(static_cast<double>(logits[k] * rows.base_factor()[k])).epsilon(1e-4));
@@ -48,10 +46,10 @@ TEST_CASE("a base classifier: its n-grams keep their scale, its scores have one 
 TEST_CASE("a base classifier: what memory does not suffice for is refused, with remedies that keep the base's keys") {
   const auto base = std::make_shared<BaseClassifier>(BaseClassifier{
       config_of(16), 1000, std::vector<float>(16, 1), std::vector<float>(16000), std::vector<float>(1000)});
-  const ExampleSet examples = examples_of(std::vector<Text>(200, Text{"goal", 0}));
+  const Samples samples(std::vector<Text>(200, Text{"goal", 0}));
   const auto refusal = [&](int64_t most_bytes) -> std::string {
     try {
-      NgramRows(OrderedBatches(examples, {7, 0}), as_text, config_of(16), 2, base, most_bytes);
+      NgramRows(samples.texts(), config_of(16), 2, base, most_bytes);
     } catch (const Error& error) {
       return error.what();
     }
@@ -77,7 +75,7 @@ TEST_CASE(
   for (size_t i = 600; i < texts.size(); ++i)
     (is_known(texts[i]) ? train : unseen).push_back({texts[i].text, texts[i].label == 2 ? 0 : 1});
   REQUIRE(train.size() > 100);
-  const Solution alone(rows_of(train, 2, config_of()), 1), from(rows_of(train, 2, config_of(), 7, base.as_base()), 1);
+  const Solution alone(rows_of(train, 2, config_of()), 1), from(rows_of(train, 2, config_of(), base.as_base()), 1);
   CHECK(from.accuracy(unseen) > 0.85);
   CHECK(from.accuracy(unseen) > alone.accuracy(unseen) + 0.02);
   CHECK(from.accuracy(train) > 0.85);
@@ -91,16 +89,14 @@ TEST_CASE("a base classifier: the joined table gives the scores of the solution"
   const BaseClassifier plain = *Solution(rows_of(sample_texts(600), 2, config_of()), 1).as_base();
   BaseClassifier base{plain.config, 1, plain.scale, {}, {plain.bias[1] + 20}};
   for (size_t f = 0; f < plain.scale.size(); ++f) base.weight.push_back(plain.weight[2 * f + 1]);
-  const ExampleSet examples = examples_of(texts);
-  const NgramRows rows(OrderedBatches(examples, {7, 0}), as_text, config_of(), 2,
-                       std::make_shared<BaseClassifier>(base));
+  const Samples samples(texts);
+  const NgramRows rows(samples.texts(), config_of(), 2, std::make_shared<BaseClassifier>(base));
   const Solution from(rows, 1);
   REQUIRE(from.fit->report.back().find("weights 1 x TF-IDF (C 0.25) + 0 x") != std::string::npos);
   const auto solved = solve_svm(rows, {all_rows(rows), 1, 0.25, false, random_key(1, "order of rows")});
   double factor = 0;
   for (int64_t row = 0; row < rows.rows(); ++row) {
-    real logits[2] = {};
-    from.linear->add_logits(texts[static_cast<size_t>(row)].text, logits);
+    const Array logits = from.linear->logits({texts[static_cast<size_t>(row)].text});
     const auto logit = static_cast<double>(logits[1]), score = static_cast<double>(solved->score(rows, row));
     if (row == 0) factor = logit / score;
     CHECK(std::abs(logit - factor * score) < 1e-3);

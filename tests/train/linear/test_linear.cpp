@@ -37,36 +37,28 @@ TEST_CASE("rows of n-grams: inverse document frequencies, unit norms, rare n-gra
     }
 }
 
-TEST_CASE("rows of n-grams: the size of batches makes no difference, and the number of buckets follows the texts") {
-  const std::vector<Text> texts = sample_texts(200);
-  const NgramRows rows = rows_of(texts, 2, config_of(0), 7), other = rows_of(texts, 2, config_of(0), 64);
-  CHECK(rows.config().buckets == other.config().buckets);
-  CHECK(rows.entries() == other.entries());
-  CHECK(rows.scale() == other.scale());
+TEST_CASE("rows of n-grams: the number of buckets follows the texts") {
+  const NgramRows rows = rows_of(sample_texts(200), 2, config_of(0));
   const int64_t ngrams = std::count_if(rows.scale().begin(), rows.scale().end(), [](float s) { return s > 0; });
   CHECK(rows.config().buckets >= 3 * ngrams);
   CHECK(rows.config().buckets <= 10 * ngrams);
-  const Solution a(rows, 1), b(other, 1);
-  CHECK(a.values() == b.values());
 }
 
 TEST_CASE("rows of n-grams: those of characters are left out where memory is short, those of words are an error") {
-  const ExampleSet examples = examples_of(sample_texts(200));
-  const BucketedBatches batches(examples, {8, 0}, 1);
-  const auto bytes = [&](const NgramLinearConfig& config) {
-    return 4 * NgramRows(batches, as_text, config, 2).entries();
-  };
-  NgramLinearConfig config = config_of(), words = config_of();
+  const Samples samples(sample_texts(200));
+  const LabelledTexts texts = samples.texts();
+  const auto bytes = [&](const LinearClassifierConfig& config) { return 4 * NgramRows(texts, config, 2).entries(); };
+  LinearClassifierConfig config = config_of(), words = config_of();
   words.characters.clear();
   REQUIRE(bytes(words) < bytes(config));
-  const NgramRows rows(batches, as_text, config, 2, nullptr, (bytes(words) + bytes(config)) / 2);
+  const NgramRows rows(texts, config, 2, nullptr, (bytes(words) + bytes(config)) / 2);
   CHECK(rows.config().characters.empty());
   CHECK(rows.config().words == config.words);
   try {
-    NgramRows(batches, as_text, config, 2, nullptr, 100);
+    NgramRows(texts, config, 2, nullptr, 100);
     FAIL("too little memory was accepted");
   } catch (const std::exception& error) {
-    CHECK(std::string(error.what()).find("model.linear") != std::string::npos);
+    CHECK(std::string(error.what()).find("model.words") != std::string::npos);
   }
 }
 
@@ -122,7 +114,7 @@ double primal(const NgramRows& rows, const SvmProblem& problem, const SvmSolutio
 }
 
 void check_solutions(const std::vector<Text>& texts, const std::shared_ptr<const BaseClassifier>& base) {
-  const NgramRows rows = rows_of(texts, 2, config_of(), 7, base);
+  const NgramRows rows = rows_of(texts, 2, config_of(), base);
   // Log-count ratios, from their definition.
   std::vector<float> ones(rows.scale().size(), 1), ratios = ones;
   std::vector<double> p(ratios.size(), 1), q = p;
@@ -192,8 +184,7 @@ TEST_CASE("linear classifiers: the factor of the logits gives the lowest cross e
       const bool wrong = i / 10 % one_in == 0;
       texts.push_back({text == 0 ? "goal" : "bank", wrong ? 1 - text : text});
     }
-    const ExampleSet examples = examples_of(texts);
-    const Solution solution({OrderedBatches(examples, {7, 0}), as_text, config_of(), 2}, 1);
+    const Solution solution(rows_of(texts, 2, config_of()), 1);
     REQUIRE(solution.fit);
     const double p = 1.0 / one_in, entropy = -p * std::log(p) - (1 - p) * std::log(1 - p);
     CHECK(solution.fit->held_out.loss() == doctest::Approx(entropy).epsilon(1e-4));
@@ -219,7 +210,7 @@ TEST_CASE("linear classifiers: few texts, a class that is alone, texts without n
       {{"good", 1}, {" ", 0}},    {{" ", 1}, {" ", 0}, {"\n", 1}},
       {{"same", 1}, {"same", 0}},
   };
-  NgramLinearConfig config = config_of(0);
+  LinearClassifierConfig config = config_of(0);
   config.min_texts = 0;
   for (const auto& texts : sets) {
     const int64_t classes = texts.size() == 3 && texts[2].label == 2 ? 3 : 2;
@@ -236,7 +227,7 @@ TEST_CASE("linear classifiers: few texts, a class that is alone, texts without n
 TEST_CASE("linear classifiers: a request to stop is met") {
   const NgramRows rows = rows_of(sample_texts(100), 2, config_of());
   ParamStore store;
-  const NgramLinear linear(Scope(store, 1) / "linear", rows.config(), 2);
+  const LinearClassifier linear(Scope(store, 1), rows.config(), 2);
   store.finalize();
   CHECK_FALSE(fit_linear(rows, store, 1, [] { return true; }));
 }

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "nn/layers/ngram_linear.hpp"
+#include "models/linear_classifier.hpp"
 #include "tests/support/weights.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -14,24 +14,23 @@ constexpr int64_t classes = 3;
 
 struct BuiltLinear {
   ParamStore store;
-  std::unique_ptr<NgramLinear> linear;
+  std::unique_ptr<LinearClassifier> linear;
 
-  explicit BuiltLinear(const NgramLinearConfig& config) {
-    linear = std::make_unique<NgramLinear>(Scope(store, 1) / "linear", config, classes);
+  explicit BuiltLinear(const LinearClassifierConfig& config) {
+    linear = std::make_unique<LinearClassifier>(Scope(store, 1), config, classes);
     store.finalize();
     RandomStream random(random_key(3, "weights of a test"));
     for (int64_t i = 0; i < store.flat_size(); ++i) store.values()[i] = static_cast<real>(random.uniform());
   }
   std::vector<double> operator()(const std::string& text) const {
-    std::vector<real> out(classes, 0);
-    linear->add_logits(text, out.data());
-    return {out.begin(), out.end()};
+    const Array logits = linear->logits({text});
+    return {logits.data(), logits.data() + classes};
   }
   Array value(const std::string& name) const { return store.find("linear." + name).var.value(); }
 };
 
-NgramLinearConfig config_of(std::vector<int64_t> words, std::vector<int64_t> characters) {
-  NgramLinearConfig config;
+LinearClassifierConfig config_of(std::vector<int64_t> words, std::vector<int64_t> characters) {
+  LinearClassifierConfig config;
   config.words = std::move(words);
   config.characters = std::move(characters);
   config.buckets = 64;
@@ -42,7 +41,8 @@ NgramLinearConfig config_of(std::vector<int64_t> words, std::vector<int64_t> cha
 std::vector<double> expected(const BuiltLinear& built, const std::string& text) {
   const Array scale = built.value("scale"), weight = built.value("weight"), bias = built.value("bias");
   std::vector<double> y(bias.data(), bias.data() + classes);
-  const TextNgrams found = count_ngrams(text, built.linear->orders(), 6);
+  const TextNgrams found = count_ngrams(
+      text, {built.linear->config().words, built.linear->config().characters, built.linear->config().text_ends}, 6);
   for (const auto* const block : {&found.words, &found.characters}) {
     const auto x = [&](const NgramCount& entry) {
       return (1 + std::log(static_cast<double>(entry.count()))) * static_cast<double>(scale[entry.bucket()]);
@@ -58,8 +58,8 @@ std::vector<double> expected(const BuiltLinear& built, const std::string& text) 
   return y;
 }
 
-TEST_CASE("linear n-grams: logits follow the definition") {
-  NgramLinearConfig with_ends = config_of({1, 2}, {2});
+TEST_CASE("linear classifier: logits follow the definition") {
+  LinearClassifierConfig with_ends = config_of({1, 2}, {2});
   with_ends.text_ends = true;
   for (const auto& config : {config_of({1, 2}, {2, 3}), config_of({1}, {}), config_of({}, {3}), with_ends}) {
     const BuiltLinear built(config);
@@ -71,7 +71,7 @@ TEST_CASE("linear n-grams: logits follow the definition") {
   }
 }
 
-TEST_CASE("linear n-grams: a text without known n-grams gets the bias") {
+TEST_CASE("linear classifier: a text without known n-grams gets the bias") {
   BuiltLinear built(config_of({1, 2}, {2}));
   const Param& scale = built.store.find("linear.scale");
   std::fill_n(built.store.values() + scale.offset, scale.var.size(), real{0});
@@ -81,7 +81,7 @@ TEST_CASE("linear n-grams: a text without known n-grams gets the bias") {
       CHECK(built(text)[c] == doctest::Approx(static_cast<double>(bias[static_cast<int64_t>(c)])));
 }
 
-TEST_CASE("linear n-grams: nothing is trained in steps") {
+TEST_CASE("linear classifier: nothing is trained in steps") {
   const BuiltLinear built(config_of({1}, {2}));
   CHECK(built.store.trainable_size() == 0);
   for (const Param& param : built.store.params()) CHECK(param.frozen);

@@ -1,0 +1,37 @@
+#include "data/batches/labelled_texts.hpp"
+
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+std::string text_of(const int32_t* tokens, int64_t count, const Tokenizer& tokenizer) {
+  std::string text;
+  int32_t previous = -1;
+  for (int64_t t = 0; t < count; ++t) {
+    const bool between_columns = tokens[t] >= tokenizer.vocabulary_size();
+    text += between_columns ? std::string("\n") : tokenizer.piece(tokens[t], previous);
+    previous = between_columns ? -1 : tokens[t];
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string example_text(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer, const TextRule& rule,
+                         const std::string& place) {
+  const std::vector<int32_t> tokens = encode_text(columns, tokenizer, rule, place);
+  return text_of(tokens.data(), static_cast<int64_t>(tokens.size()), tokenizer);
+}
+
+LabelledTexts::LabelledTexts(const ExampleSet& examples, const Tokenizer& tokenizer, std::vector<int64_t> order)
+    : examples_(examples), tokenizer_(tokenizer), order_(std::move(order)) {
+  if (examples.label_columns() > 0) throw Error("data: examples with any number of labels are not read as texts");
+}
+
+std::string LabelledTexts::text(int64_t i) const {
+  const int64_t example = order_[static_cast<size_t>(i)];
+  return text_of(examples_.tokens(example), examples_.length(example), tokenizer_);
+}
+
+}  // namespace capstan

@@ -1,0 +1,38 @@
+// The texts of labelled examples, for models that read texts rather than tokens.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/batches/example_set.hpp"
+#include "data/batches/text_example.hpp"
+#include "data/tokenizers/tokenizer.hpp"
+
+namespace capstan {
+
+/// What is left of a text in a data set: cut by the rule, normalised as the tokenizer does, with words that it does not
+/// know replaced. Columns are lines of their own. Throws Error as encode_text() does.
+std::string example_text(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer, const TextRule& rule,
+                         const std::string& place);
+
+/// Refers to the examples and the tokenizer, which must outlive it.
+class LabelledTexts {
+ public:
+  /// Text i is that of example order[i]. Throws Error for examples with any number of labels.
+  LabelledTexts(const ExampleSet& examples, const Tokenizer& tokenizer, std::vector<int64_t> order);
+
+  int64_t size() const { return static_cast<int64_t>(order_.size()); }
+  std::string text(int64_t i) const;
+  int32_t label(int64_t i) const { return examples_.label(order_[static_cast<size_t>(i)]); }
+  /// Of all texts together.
+  int64_t tokens() const { return examples_.token_count(); }
+
+ private:
+  const ExampleSet& examples_;
+  const Tokenizer& tokenizer_;
+  std::vector<int64_t> order_;
+};
+
+}  // namespace capstan

@@ -1,0 +1,169 @@
+#include "train/loop/session.hpp"
+
+#include <cstring>
+
+#include "core/text/utf8.hpp"
+#include "train/evaluation/evaluate.hpp"
+
+namespace capstan {
+namespace fs = std::filesystem;
+
+namespace {
+
+const TrainConfig& checked(const TrainConfig& config, bool validates) {
+  check_config(config);
+  if (config.patience > 0 && !validates)
+    throw ConfigError("train.patience: needs validation data; give some, or set train.patience to 0");
+  return config;
+}
+
+std::string interruption(int signal) {
+  const char* const name = sigabbrev_np(signal);
+  return fmt::format("interrupted by SIG{}", name != nullptr ? name : "?");
+}
+
+}  // namespace
+
+Session::Session(Options options, const TrainConfig& config, Communicator& ranks)
+    : options_(std::move(options)),
+      config_(checked(config, options_.validates)),
+      ranks_(ranks),
+      folder_(options_.folder, ranks),
+      progress_(config_, state_, options_.total_steps, options_.validates, ranks.first() ? folder_.log_file() : "") {
+  describe_now();
+}
+
+/// What the state says of this session rather than of the run's progress.
+void Session::describe_now() {
+  std::error_code unknown;
+  const std::string working_folder = fs::current_path(unknown).string();
+  if (is_utf8(working_folder)) state_.working_folder = working_folder;
+  state_.seed = options_.seed;
+  state_.identity = options_.identity;
+  state_.settings = settings_of(config_);
+  state_.machine = this_machine(config_.precision);
+}
+
+bool Session::resume(const RunParts& parts, const RenewIdentity& renewed) {
+  const RunState now = state_;
+  const auto from = load(now, parts, renewed);
+  if (!from) return false;
+  parts.params.clear_grads();
+  saved_step_ = state_.step;
+  unsaved_ = false;
+  progress_.resumed();
+  log().info(fmt::format("resumed from {}: step {}, epoch {}, batch {}", from->string(), state_.step, state_.epoch + 1,
+                         state_.batch));
+  for (const std::string& change : changes(state_.settings, now.settings)) log().info("resume: train." + change);
+  for (const std::string& change : changes(state_.machine, now.machine))
+    log().warn(change + ": results may differ in the last bits from those of an uninterrupted run");
+  describe_now();
+  return true;
+}
+
+/// The run becomes that of a checkpoint, whose folder is returned; nothing where there is none.
+std::optional<fs::path> Session::load(const RunState& now, const RunParts& parts, const RenewIdentity& renewed) {
+  if (!ranks_.first()) {  // rank 0 decides
+    const Communicator::Patience disk(ranks_);
+    const std::string chosen = ranks_.broadcast("");
+    if (chosen.empty()) return {};
+    read_checkpoint(chosen, parts);
+    saved_here_ = !options_.resume_from;
+    return chosen;
+  }
+  const AcceptState accept = [&](RunState saved, const fs::path& from) {
+    if (renewed)
+      for (auto& [name, text] : saved.identity) text = renewed(name, text);
+    check_resumable(saved, now, from.string());
+  };
+  if (options_.resume_from) {
+    folder_.checkpoints().load(*options_.resume_from, parts, accept);
+    ranks_.broadcast(options_.resume_from->string());
+    return options_.resume_from;
+  }
+  const auto resumed = folder_.checkpoints().load_newest(parts, accept);
+  ranks_.broadcast(resumed ? resumed->from.string() : "");
+  if (!resumed) return {};
+  for (const std::string& warning : resumed->warnings) log().warn(warning);
+  folder_.checkpoints().repair_best(state_);
+  saved_here_ = true;
+  return resumed->from;
+}
+
+void Session::start_from(const WarmStart& start, int64_t optimizer_steps) {
+  state_.ancestry = start.ancestry;
+  state_.optimizer_step = optimizer_steps;
+  for (const std::string& line : start.report) log().info(line);
+  for (const std::string& line : start.warnings) log().warn(line);
+}
+
+void Session::record() {
+  if (!ranks_.first()) return;
+  // A run that begins anew keeps no line of a killed one, not even of the evaluation before the first step.
+  const int64_t recorded = begins() ? -1 : state_.step;
+  RunRecords::Options records{folder_.metrics_file(), "", recorded, {state_.metrics_bytes, state_.metrics_checksum}};
+  records.own = !options_.resume_from;
+  records.open_window = state_.window_steps > 0;
+  if (config_.tensorboard) records.event_folder = options_.folder.string();
+  progress_.record(records);
+}
+
+bool Session::save_due() const {
+  return best_unsaved_ || (starts_warm() && begins()) ||
+         (config_.save_every > 0 && state_.step > saved_step_ && state_.step % config_.save_every == 0);
+}
+
+void Session::validated(const Validation& found, double seconds) {
+  unsaved_ = true;
+  const bool best = note_validation(found, config_, state_);
+  if (best) best_unsaved_ = true;
+  progress_.validated(found, best, seconds);
+}
+
+void Session::save(const RunParts& parts) {
+  const Stopwatch watch;
+  state_.seconds = progress_.seconds();
+  progress_.sync_records();  // before the checkpoint that refers to them
+  folder_.checkpoints().save(parts, best_unsaved_, config_.keep_last);
+  {
+    const Communicator::Patience disk(ranks_);
+    ranks_.barrier();  // no rank goes on before the checkpoint is whole
+  }
+  saved_step_ = state_.step;
+  unsaved_ = best_unsaved_ = false;
+  saved_here_ = true;
+  progress_.pace().save_took(watch.seconds());
+}
+
+TrainResult Session::finish(const std::string& reason, const RunParts& parts, const char* remedy) {
+  const bool went_on = unsaved_;
+  if (unsaved_) {
+    progress_.show_full_bar();
+    save(parts);
+    progress_.close_window();
+  }
+  const std::string best = state_.best_loss ? "; best validation " + progress_.best_so_far() : std::string();
+  log().info(went_on ? fmt::format("finished at step {}: {}; {} of training{}", state_.step, reason,
+                                   short_time(progress_.seconds()), best)
+                     : fmt::format("nothing to do: this run is finished at step {}: {}{}; {}", state_.step, reason,
+                                   best, remedy));
+  return {false, reason, state_};
+}
+
+TrainResult Session::interrupt(int signal, const RunParts& parts) {
+  const std::string reason = interruption(signal);
+  if (unsaved_ || !saved_here_) {
+    save(parts);
+    progress_.close_window();
+  }
+  log().info(fmt::format("{} at step {}: saved in {}; the same command resumes the run", reason, state_.step,
+                         folder_.checkpoints().of_step(state_.step).string()));
+  return {true, reason, state_};
+}
+
+TrainResult Session::give_up(int signal) {
+  log().info(interruption(signal) + ": there is nothing to save yet; the same command begins the run again");
+  return {true, interruption(signal), state_};
+}
+
+}  // namespace capstan

@@ -1,0 +1,104 @@
+// A run folder while this process trains in it: its lock, log, records, state and checkpoints.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/checkpoints/config.hpp"
+#include "train/checkpoints/run_folder.hpp"
+#include "train/checkpoints/run_state.hpp"
+#include "train/loop/run_progress.hpp"
+#include "train/loop/signals.hpp"
+#include "train/ranks/communicator.hpp"
+#include "train/steps/training_step.hpp"
+
+namespace capstan {
+
+/// Where the weights of a run are from that does not start from random ones.
+struct WarmStart {
+  std::vector<Ancestor> ancestry;     // at least one
+  std::vector<std::string> report;    // lines for the log
+  std::vector<std::string> warnings;  // follow them
+};
+
+struct TrainResult {
+  bool interrupted = false;  // by a signal; the run is saved and the same call continues it
+  std::string reason;        // why the run ended
+  RunState state;
+};
+
+/// A text of the identity that an earlier version may have saved, as this version would write it.
+using RenewIdentity = std::function<std::string(const std::string& name, const std::string& saved)>;
+
+/// Opened, resumed or started from given weights, then recorded, in this order; a training then goes on in it.
+class Session {
+ public:
+  struct Options {
+    std::filesystem::path folder;  // metrics.jsonl, train.log, checkpoints/
+    Identity identity;
+    uint64_t seed = 0;
+    std::optional<std::filesystem::path> resume_from = std::nullopt;  // a checkpoint's folder, instead of `last`
+    int64_t total_steps = 0;                                          // 0: not known
+    bool validates = false;
+  };
+
+  /// Creates and locks the folder, opens the log. Handles signals from here on. Of several ranks, the first one writes.
+  /// Throws Error when another process trains there, ConfigError for patience without validation.
+  Session(Options options, const TrainConfig& config, Communicator& ranks);
+
+  /// The run becomes that of its newest checkpoint, or of the one to resume from; false: there is none, and it begins.
+  /// Throws Error for a checkpoint of another run. `parts` have the state of this session.
+  bool resume(const RunParts& parts, const RenewIdentity& renewed = {});
+  /// A run that begins has its weights from elsewhere; it is then evaluated and saved before its first step.
+  void start_from(const WarmStart& start, int64_t optimizer_steps);
+  /// Opens metrics.jsonl and event files. What else belongs to the folder is written before.
+  void record();
+
+  const TrainConfig& config() const { return config_; }
+  const Options& options() const { return options_; }
+  Communicator& ranks() { return ranks_; }
+  RunState& state() { return state_; }
+  const RunState& state() const { return state_; }
+  RunProgress& progress() { return progress_; }
+  Reporter& log() { return progress_.log(); }
+
+  /// The signal that this process was sent, and its clock.
+  RunNews news() const { return {StopSignals::received(), progress_.session_seconds()}; }
+  /// Nothing has been saved.
+  bool begins() const { return saved_step_ < 0; }
+  /// The run's start from given weights, not yet saved.
+  bool starts_warm() const { return state_.step == 0 && !state_.ancestry.empty(); }
+  int64_t saved_step() const { return saved_step_; }
+  bool unsaved() const { return unsaved_; }
+  void changed() { unsaved_ = true; }
+  bool save_due() const;
+  void validated(const Validation& found, double seconds);
+
+  void save(const RunParts& parts);
+  /// Saves what is not saved. `remedy`: for a run that was finished before.
+  TrainResult finish(const std::string& reason, const RunParts& parts, const char* remedy);
+  TrainResult interrupt(int signal, const RunParts& parts);
+  /// The same where there is nothing to save yet.
+  TrainResult give_up(int signal);
+
+ private:
+  void describe_now();
+  std::optional<std::filesystem::path> load(const RunState& now, const RunParts& parts, const RenewIdentity& renewed);
+
+  const StopSignals signals_;
+  const SignalThread signal_thread_;
+  Options options_;
+  TrainConfig config_;
+  Communicator& ranks_;
+  RunFolder folder_;
+  RunState state_;
+  RunProgress progress_;
+  bool unsaved_ = true, best_unsaved_ = false;
+  bool saved_here_ = false;  // is there a checkpoint in this run's folder? Not yet after a start from another's
+  int64_t saved_step_ = -1;
+};
+
+}  // namespace capstan

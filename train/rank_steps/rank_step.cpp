@@ -1,0 +1,74 @@
+#include "train/rank_steps/rank_step.hpp"
+
+namespace capstan {
+
+RankStep::RankStep(const Task& task, ParamStore& params, const BatchSource& train, const TrainConfig& config,
+                   Communicator& ranks)
+    : RankStep(std::make_unique<Parts>(Parts{{train, config.lanes, ranks.rank(), ranks.size()},
+                                             shares_for(config.optimizer, params, ranks.size()),
+                                             {}}),
+               task, params, config, ranks) {}
+
+RankStep::RankStep(std::unique_ptr<Parts> parts, const Task& task, ParamStore& params, const TrainConfig& config,
+                   Communicator& ranks)
+    : TrainingStep(task, params, parts->batches, config, parts->owned = parts->shares.parts(ranks.rank())),
+      mine_(std::move(parts)),
+      ranks_(ranks),
+      gradients_(ranks, params, mine_->shares, lanes_) {}
+
+RunParts RankStep::parts(RunState& state) {
+  return {params_, optimizer_, average_.get(), state, &ranks_, mine_->owned};
+}
+
+void RankStep::add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const RunNews& own,
+                             StepSums& sums) {
+  const Batch batch = batches_.batch(epoch, index);
+  gradients_.add_gradients(batch, mine_->batches.share(epoch, index), options, own, sums);
+}
+
+void RankStep::swap_average() {
+  if (!average_) return;
+  average_->swap(params_);
+  gradients_.gather_values();
+}
+
+void RankStep::with_average(const std::function<void()>& evaluate) {
+  swap_average();
+  evaluate();
+  swap_average();
+}
+
+TrainingStep::Description RankStep::description() const {
+  Description found{{ranks_.description()}, ""};
+  for (int rank = 0; rank < ranks_.size(); ++rank) found.lines.push_back("  " + ranks_.name_of(rank));
+  const int64_t lanes = mine_->batches.share(0, 0).tree.lanes();
+  if (lanes < ranks_.size())
+    found.warning = fmt::format(
+        "train.lanes: the first batch has too few lanes ({}) for {} ranks, so that {} of them have nothing "
+        "to compute; set train.lanes to {} or a multiple of it, or make batches larger",
+        lanes, ranks_.size(), ranks_.size() - lanes, ranks_.size());
+  return found;
+}
+
+std::string RankStep::slow_warning() {
+  const auto slow = slow_rank(gradients_.take_lane_seconds());
+  if (!slow || slow->rank == slow_rank_) return "";
+  slow_rank_ = slow->rank;
+  return fmt::format("{} is slower than the median of the ranks by {:.0f} %, and the others wait for it",
+                     ranks_.name_of(slow->rank), 100 * (slow->factor - 1));
+}
+
+std::unique_ptr<TrainingStep> make_step(const Task& task, ParamStore& params, const BatchSource& train,
+                                        const TrainConfig& config, Communicator& ranks) {
+  if (ranks.size() == 1) return std::make_unique<LocalStep>(task, params, train, config);
+  const int64_t most = config.lanes > 0 ? config.lanes : most_lanes;
+  if (ranks.size() > most)
+    throw ConfigError(fmt::format(
+        "train.lanes: {}; {} ranks need at least as many: a rank computes whole lanes of a batch. Set train.lanes "
+        "to {} or a multiple of it (results depend on this number, not on that of the ranks), or start fewer ranks",
+        config.lanes > 0 ? std::to_string(config.lanes) : fmt::format("0 means up to {} lanes", most_lanes),
+        ranks.size(), ranks.size(), ranks.size()));
+  return std::make_unique<RankStep>(task, params, train, config, ranks);
+}
+
+}  // namespace capstan

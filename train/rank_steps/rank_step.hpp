@@ -1,0 +1,57 @@
+// One training step in several ranks, which compute the lanes of a batch and own the parameters together.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "train/optimizers/shares.hpp"
+#include "train/rank_steps/rank_batches.hpp"
+#include "train/rank_steps/rank_gradients.hpp"
+#include "train/ranks/communicator.hpp"
+#include "train/steps/training_step.hpp"
+
+namespace capstan {
+
+/// All ranks call the same methods in the same order.
+class RankStep final : public TrainingStep {
+ public:
+  RankStep(const Task& task, ParamStore& params, const BatchSource& train, const TrainConfig& config,
+           Communicator& ranks);
+
+  RunParts parts(RunState& state) override;
+  /// Where `evaluate` throws, the averaged weights stay: ranks that fail end.
+  void with_average(const std::function<void()>& evaluate) override;
+  /// As of the last batch.
+  RunNews agreed(const RunNews&) const override { return gradients_.news(); }
+  void note_signal(int signal) override { gradients_.note_signal(signal); }
+  Description description() const override;
+  std::string slow_warning() override;
+
+ private:
+  /// What the base class refers to, made before it.
+  struct Parts {
+    RankBatches batches;
+    Shares shares;
+    std::vector<Elements> owned;
+  };
+  RankStep(std::unique_ptr<Parts> parts, const Task& task, ParamStore& params, const TrainConfig& config,
+           Communicator& ranks);
+
+  void add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const RunNews& own,
+                     StepSums& sums) override;
+  double norm(double scale) override { return gradients_.norm(scale); }
+  void update(const std::function<void()>& update) override { gradients_.update(update); }
+  void swap_average();
+
+  std::unique_ptr<Parts> mine_;
+  Communicator& ranks_;
+  RankGradients gradients_;
+  int slow_rank_ = -1;  // that a warning has named last
+};
+
+/// The step of one process or of one of several ranks. All references must outlive it. Throws ConfigError for more ranks
+/// than a batch has lanes.
+std::unique_ptr<TrainingStep> make_step(const Task& task, ParamStore& params, const BatchSource& train,
+                                        const TrainConfig& config, Communicator& ranks);
+
+}  // namespace capstan

@@ -1,0 +1,108 @@
+// One training step: the gradients of its batches and the update of the weights, in one process or in several ranks.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/task.hpp"
+#include "nn/params/param_store.hpp"
+#include "train/checkpoints/checkpoint.hpp"
+#include "train/checkpoints/config.hpp"
+#include "train/checkpoints/run_state.hpp"
+#include "train/optimizers/optimizer.hpp"
+#include "train/steps/batch_reader.hpp"
+#include "train/steps/lanes.hpp"
+
+namespace capstan {
+
+/// What ends a run: all ranks must see the same.
+struct RunNews {
+  int signal = 0;    // that a process was sent; 0: none
+  double clock = 0;  // seconds of training in this session
+};
+
+class TrainingStep {
+ public:
+  struct Result {
+    std::optional<StepSums> sums;         // none: the checked tape found a value that is not finite
+    std::optional<double> gradient_norm;  // before clipping; none without targets
+    bool updated = false;
+    std::string problem = {};  // why an update that was due was refused; "" otherwise
+  };
+
+  virtual ~TrainingStep() = default;
+  TrainingStep(const TrainingStep&) = delete;
+  TrainingStep& operator=(const TrainingStep&) = delete;
+
+  /// Reads the next batches of the epoch, computes their gradients and updates the weights; moves the state's position
+  /// in the data. Where the loss or a gradient is not finite, the weights stay as they are and the gradients are
+  /// cleared. `own`: what this process tells other ranks.
+  Result run(RunState& state, double learning_rate, const RunNews& own);
+  /// At the begin of an epoch that is not the first.
+  void empty_fresh_tables();
+
+  virtual RunParts parts(RunState& state) { return {params_, optimizer_, average_.get(), state}; }
+  const Optimizer& optimizer() const { return optimizer_; }
+  const BatchReader& batches() const { return batches_; }
+
+  /// Runs `evaluate` with the averaged weights in the store, where there is an average.
+  virtual void with_average(const std::function<void()>& evaluate) = 0;
+  /// What all ranks know, given what this process knows itself.
+  virtual RunNews agreed(const RunNews& own) const = 0;
+  /// Called by all ranks where one of them was told to stop between two batches.
+  virtual void note_signal(int signal) = 0;
+  /// Lines for the log about the processes that take part, and a warning if some of them have nothing to do.
+  struct Description {
+    std::vector<std::string> lines;
+    std::string warning;
+  };
+  virtual Description description() const = 0;
+  /// A warning if one process has become slower than the others since the last call; "" otherwise.
+  virtual std::string slow_warning() = 0;
+
+ protected:
+  /// `batches`: of this process. `owned`: the elements of the parameters that it updates. All references must outlive it.
+  TrainingStep(const Task& task, ParamStore& params, const BatchSource& batches, const TrainConfig& config,
+               const std::vector<Elements>& owned);
+
+  /// Adds the gradients of a batch to those of the parameters, and the sums of the whole batch to `sums`.
+  virtual void add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const RunNews& own,
+                             StepSums& sums) = 0;
+  /// Of all gradients times `scale`.
+  virtual double norm(double scale) = 0;
+  /// Runs `update`, which changes the owned elements; afterwards every process has all new values.
+  virtual void update(const std::function<void()>& update) = 0;
+
+  ParamStore& params_;
+  const TrainConfig& config_;
+  BatchReader batches_;
+  Lanes lanes_;
+  Optimizer optimizer_;
+  std::unique_ptr<WeightAverage> average_;  // null: none
+
+ private:
+  StepSums accumulate_gradients(RunState& state, const RunNews& own);
+};
+
+/// The step of one process.
+class LocalStep final : public TrainingStep {
+ public:
+  LocalStep(const Task& task, ParamStore& params, const BatchSource& train, const TrainConfig& config);
+
+  void with_average(const std::function<void()>& evaluate) override;
+  RunNews agreed(const RunNews& own) const override { return own; }
+  void note_signal(int) override {}
+  Description description() const override { return {}; }
+  std::string slow_warning() override { return ""; }
+
+ private:
+  void add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const RunNews& own,
+                     StepSums& sums) override;
+  double norm(double scale) override { return gradient_norm(params_, scale); }
+  void update(const std::function<void()>& update) override { update(); }
+};
+
+}  // namespace capstan
