@@ -39,10 +39,36 @@ void find_all(Node& tree, std::string_view below, const MovedKey& moved, const F
   });
 }
 
+/// Takes the key out of the map, which has it.
+ConfigNode take(ConfigNode& map, std::string_view key) {
+  const auto at =
+      std::find_if(map.children.begin(), map.children.end(), [&](const ConfigNode& child) { return child.key == key; });
+  ConfigNode taken = std::move(*at);
+  map.children.erase(at);
+  return taken;
+}
+
+/// A linear classifier was a text-classifier without layers; other classifiers had the key, too, with empty lists.
+bool linear_is_type(ConfigNode& model) {
+  ConfigNode linear = take(model, "linear");
+  const auto has = [&](const char* key) {
+    const ConfigNode* const sizes = linear.find(key);
+    return sizes != nullptr && !sizes->children.empty();
+  };
+  ConfigNode* const type = model.find("type");
+  if (type == nullptr || !(has("words") || has("characters"))) return false;
+  type->text = "linear-classifier";
+  linear.children.insert(linear.children.begin(), std::move(*type));
+  model.children = std::move(linear.children);
+  return true;
+}
+
 }  // namespace
 
 const std::vector<MovedKey>& moved_keys() {
-  static const std::vector<MovedKey> table = {};
+  static const std::vector<MovedKey> table = {
+      {"0.2", "model.linear", "", "model: {type: linear-classifier, words: [1, 2], ...}", linear_is_type},
+  };
   return table;
 }
 
