@@ -6,10 +6,10 @@
 #include <string>
 #include <system_error>
 
-#include "apps/runs/log.hpp"
-#include "apps/runs/output.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
+#include "runs/setup/log.hpp"
+#include "runs/setup/output.hpp"
 
 namespace capstan {
 namespace {

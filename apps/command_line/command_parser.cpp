@@ -4,10 +4,10 @@
 #include <iostream>
 
 #include "apps/command_line/command.hpp"
-#include "apps/runs/log.hpp"
 #include "core/base/error.hpp"
 #include "core/text/affixes.hpp"
 #include "core/text/nearest.hpp"
+#include "runs/setup/log.hpp"
 
 namespace capstan {
 namespace {

@@ -5,11 +5,8 @@
 #include <filesystem>
 
 #include "apps/command_line/command_parser.hpp"
-#include "apps/config/config_reader.hpp"
 #include "core/base/error.hpp"
-#include "core/machine/kernel_levels.hpp"
-#include "core/machine/parallel.hpp"
-#include "core/products/blas_info.hpp"
+#include "runs/yaml/config_reader.hpp"
 
 namespace capstan {
 
@@ -58,19 +55,6 @@ std::function<std::string(const std::string&)> number_check(const Constraint& li
     if (whole && std::isfinite(number) && in_range(limits, number)) return std::string();
     return fmt::format("expected a number ({}), got {}", limits_text(limits), text);
   };
-}
-
-std::vector<std::string> machine_lines() {
-  const BlasInfo blas = blas_info();
-  std::vector<std::string> lines{
-      fmt::format("machine: {} threads, SIMD {}, {} ({} kernels, {} threading), float products by {}", threads(),
-                  kernel_level(), blas.version, blas.core, blas.threading, blas.float_products)};
-  if (const std::string better = better_blas_core(); !better.empty())
-    lines.push_back(
-        fmt::format("warning: OpenBLAS uses its {} kernels although this CPU supports {}, which may be several "
-                    "times faster; if OPENBLAS_CORETYPE is set, unset it",
-                    blas.core, better));
-  return lines;
 }
 
 }  // namespace capstan

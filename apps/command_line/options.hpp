@@ -6,15 +6,13 @@
 #include <vector>
 
 #include "core/config/schema.hpp"
+#include "runs/training/sweep.hpp"
 
 namespace capstan {
 
 class CommandOption;
 class CommandParser;
 
-struct ConfigOptions {
-  std::vector<std::string> files, overrides;
-};
 /// --config FILE... and --set KEY=VALUE... Returns the option --config.
 CommandOption* add_config_options(CommandParser& command, ConfigOptions& options);
 
@@ -26,9 +24,5 @@ std::string one_run(const std::string& argument);
 
 /// For CommandOption::check: what is wrong with a number, or nothing if it is within the limits.
 std::function<std::string(const std::string&)> number_check(const Constraint& limits);
-
-/// One line about this process: threads, instruction set, BLAS;
-/// and a warning if the CPU supports faster kernels than BLAS uses.
-std::vector<std::string> machine_lines();
 
 }  // namespace capstan

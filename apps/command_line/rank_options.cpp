@@ -7,8 +7,8 @@
 #include "apps/command_line/command.hpp"
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
-#include "apps/runs/log.hpp"
 #include "core/base/error.hpp"
+#include "runs/setup/log.hpp"
 
 namespace capstan {
 

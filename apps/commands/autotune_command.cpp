@@ -10,16 +10,16 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/config/config_diff.hpp"
-#include "apps/runs/log.hpp"
-#include "apps/runs/run_table.hpp"
-#include "apps/training/child_run.hpp"
-#include "apps/training/halving.hpp"
-#include "apps/training/search_space.hpp"
-#include "apps/training/sweep.hpp"
+#include "apps/commands/train_child.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
+#include "runs/setup/log.hpp"
+#include "runs/summaries/run_table.hpp"
+#include "runs/training/halving.hpp"
+#include "runs/training/search_space.hpp"
+#include "runs/training/sweep.hpp"
+#include "runs/yaml/config_diff.hpp"
 #include "train/loop/signals.hpp"
 
 namespace capstan {
@@ -153,7 +153,7 @@ class Autotune {
     bool late = false;
     TrainRunOptions options = options_.run;
     options.quiet = !first;
-    const Ending ending = run_in_child(config, options, [&] {
+    const Ending ending = train_in_child(config, options, [&] {
       late = late || (!first && taken() > seconds);
       return late || StopSignals::received() != 0;
     });

@@ -1,8 +1,8 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/runs/log.hpp"
-#include "apps/runs/output.hpp"
 #include "core/machine/kernel_levels.hpp"
+#include "runs/setup/log.hpp"
+#include "runs/setup/output.hpp"
 
 namespace capstan {
 

@@ -4,8 +4,8 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/runs/run_table.hpp"
 #include "core/base/error.hpp"
+#include "runs/summaries/run_table.hpp"
 
 namespace capstan {
 namespace {

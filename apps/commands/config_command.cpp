@@ -4,9 +4,9 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/config/config.hpp"
-#include "apps/training/sweep.hpp"
 #include "core/base/error.hpp"
+#include "runs/training/sweep.hpp"
+#include "runs/yaml/config.hpp"
 
 namespace capstan {
 

@@ -4,12 +4,12 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/runs/data_report.hpp"
-#include "apps/runs/run_data.hpp"
-#include "apps/runs/run_memory.hpp"
-#include "apps/training/sweep.hpp"
-#include "apps/training/train_run.hpp"
 #include "core/base/error.hpp"
+#include "runs/setup/run_data.hpp"
+#include "runs/setup/run_memory.hpp"
+#include "runs/summaries/data_report.hpp"
+#include "runs/training/sweep.hpp"
+#include "runs/training/train_run.hpp"
 
 namespace capstan {
 namespace {

@@ -7,14 +7,14 @@
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/text_options.hpp"
-#include "apps/predictions/text_vectors.hpp"
-#include "apps/runs/log.hpp"
-#include "apps/runs/output.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/text/affixes.hpp"
+#include "runs/predictions/text_vectors.hpp"
+#include "runs/setup/log.hpp"
+#include "runs/setup/output.hpp"
 
 namespace capstan {
 namespace {

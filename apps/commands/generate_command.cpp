@@ -7,15 +7,15 @@
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/runs/log.hpp"
-#include "apps/runs/output.hpp"
-#include "apps/runs/run_model.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/text/line.hpp"
 #include "data/files/text_file.hpp"
 #include "models/generate.hpp"
+#include "runs/setup/log.hpp"
+#include "runs/setup/output.hpp"
+#include "runs/setup/run_model.hpp"
 
 namespace capstan {
 namespace {

@@ -6,13 +6,13 @@
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/import_run.hpp"
-#include "apps/config/config.hpp"
-#include "apps/imports/import_module.hpp"
-#include "apps/imports/import_verify.hpp"
-#include "apps/runs/imported_config.hpp"
 #include "core/io/file.hpp"
 #include "core/text/affixes.hpp"
 #include "core/text/join.hpp"
+#include "runs/imports/import_module.hpp"
+#include "runs/imports/import_verify.hpp"
+#include "runs/imports/imported_config.hpp"
+#include "runs/yaml/config.hpp"
 
 namespace capstan {
 namespace {

@@ -6,9 +6,6 @@
 #include <iostream>
 #include <limits>
 
-#include "apps/config/config.hpp"
-#include "apps/imports/import_model.hpp"
-#include "apps/runs/run_model.hpp"
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
@@ -17,6 +14,9 @@
 #include "core/text/join.hpp"
 #include "core/text/printable.hpp"
 #include "data/tokenizers/number_tokenizer.hpp"
+#include "runs/imports/import_model.hpp"
+#include "runs/setup/run_model.hpp"
+#include "runs/yaml/config.hpp"
 #include "train/runs/checkpoint.hpp"
 
 namespace capstan {

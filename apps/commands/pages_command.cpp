@@ -6,9 +6,9 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/command_text.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/config/config.hpp"
-#include "apps/runs/run_config.hpp"
 #include "core/base/error.hpp"
+#include "runs/setup/run_config.hpp"
+#include "runs/yaml/config.hpp"
 
 namespace capstan {
 namespace {

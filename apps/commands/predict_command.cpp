@@ -9,13 +9,13 @@
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/text_options.hpp"
-#include "apps/predictions/predictor.hpp"
-#include "apps/runs/log.hpp"
-#include "apps/runs/output.hpp"
-#include "apps/runs/rank_agreement.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
+#include "runs/predictions/predictor.hpp"
+#include "runs/setup/log.hpp"
+#include "runs/setup/output.hpp"
+#include "runs/setup/rank_agreement.hpp"
 
 namespace capstan {
 namespace {

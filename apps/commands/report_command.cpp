@@ -3,12 +3,12 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/report/page.hpp"
-#include "apps/runs/log.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
+#include "runs/report/page.hpp"
+#include "runs/setup/log.hpp"
 
 namespace capstan {
 namespace {

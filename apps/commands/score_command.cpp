@@ -8,12 +8,12 @@
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/text_options.hpp"
-#include "apps/predictions/scores.hpp"
-#include "apps/runs/log.hpp"
-#include "apps/runs/output.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
+#include "runs/predictions/scores.hpp"
+#include "runs/setup/log.hpp"
+#include "runs/setup/output.hpp"
 
 namespace capstan {
 namespace {

@@ -11,12 +11,12 @@
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/runs/log.hpp"
-#include "apps/runs/run_table.hpp"
-#include "apps/training/child_run.hpp"
-#include "apps/training/sweep.hpp"
-#include "apps/training/train_run.hpp"
+#include "apps/commands/train_child.hpp"
 #include "core/base/error.hpp"
+#include "runs/setup/log.hpp"
+#include "runs/summaries/run_table.hpp"
+#include "runs/training/sweep.hpp"
+#include "runs/training/train_run.hpp"
 #include "train/loop/signals.hpp"
 
 namespace capstan {
@@ -185,7 +185,7 @@ int train_what_is_given(const Sweep& sweep, const TrainRunOptions& options, Comm
     while (run == stop_now) run = inbox.wait();  // between two runs there is nothing to stop
     if (run == no_more_runs) return interrupted ? exit_interrupted : exit_done;
     bool stopped = false;
-    const Ending ending = run_in_child(sweep.runs[static_cast<size_t>(run)], options, [&] {
+    const Ending ending = train_in_child(sweep.runs[static_cast<size_t>(run)], options, [&] {
       stopped = stopped || inbox.poll().has_value();  // a run is not given before the report of this one
       return stopped || StopSignals::received() != 0;
     });
@@ -202,7 +202,7 @@ int run_sweep(const SweepOptions& options, Communicator& ranks) {
   Progress progress(sweep);
   RunGiver giver(ranks, progress);
   while (const std::optional<int64_t> run = progress.next()) {
-    const Ending ending = run_in_child(sweep.runs[static_cast<size_t>(*run)], options.run, [&] {
+    const Ending ending = train_in_child(sweep.runs[static_cast<size_t>(*run)], options.run, [&] {
       giver.answer();
       if (StopSignals::received() != 0) progress.interrupt();
       return progress.interrupted();

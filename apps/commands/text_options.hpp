@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "apps/predictions/text_input.hpp"
+#include "runs/predictions/text_input.hpp"
 
 namespace capstan {
 

@@ -1,14 +1,16 @@
 #include <filesystem>
+#include <iostream>
 #include <memory>
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/training/search_space.hpp"
-#include "apps/training/sweep.hpp"
-#include "apps/training/train_run.hpp"
+#include "apps/commands/train_child.hpp"
 #include "core/base/error.hpp"
+#include "runs/training/search_space.hpp"
+#include "runs/training/sweep.hpp"
+#include "runs/training/train_run.hpp"
 
 namespace capstan {
 namespace {
@@ -69,7 +71,8 @@ void add_train_command(CommandParser& cli, const Choose& choose) {
                                              folder.string()));
           options->run.force ? check_forced(config, problems) : check_trainable_on(ranks, config, problems);
         };
-        return train_run(load_run(options->config, check), options->run, ranks);
+        options->run.profile = &std::cout;
+        return exit_code_of(train_run(load_run(options->config, check), options->run, ranks));
       });
     });
   });

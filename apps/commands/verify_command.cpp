@@ -3,9 +3,9 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/runs/log.hpp"
-#include "apps/runs/run_check.hpp"
 #include "core/base/error.hpp"
+#include "runs/setup/log.hpp"
+#include "runs/summaries/run_check.hpp"
 
 namespace capstan {
 namespace {

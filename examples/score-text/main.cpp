@@ -7,10 +7,10 @@
 #include <iostream>
 #include <string>
 
-#include "apps/runs/run_model.hpp"
 #include "core/ops/softmax.hpp"
 #include "core/products/blas_info.hpp"
 #include "data/batches/batcher.hpp"
+#include "runs/setup/run_model.hpp"
 
 namespace {
 

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "apps/commands/commands.hpp"
-#include "apps/config/config.hpp"
-#include "apps/imports/import_module.hpp"
-#include "apps/runs/imported_config.hpp"
 #include "core/array/array_xt.hpp"
 #include "nn/params/scope.hpp"
+#include "runs/imports/import_module.hpp"
+#include "runs/imports/imported_config.hpp"
+#include "runs/yaml/config.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/source_dir.hpp"
 #include "train/runs/checkpoint.hpp"

@@ -3,12 +3,12 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "apps/imports/import_model.hpp"
-#include "apps/runs/run_model.hpp"
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/ops/loss.hpp"
 #include "core/ops/math.hpp"
+#include "runs/imports/import_model.hpp"
+#include "runs/setup/run_model.hpp"
 #include "tests/apps/import_support.hpp"
 
 namespace capstan::testing {

@@ -2,8 +2,8 @@
 // --verify, and what is written is what train.init_from takes.
 #include <functional>
 
-#include "apps/imports/import_verify.hpp"
 #include "core/base/error.hpp"
+#include "runs/imports/import_verify.hpp"
 #include "tests/apps/import_support.hpp"
 
 namespace capstan::testing {

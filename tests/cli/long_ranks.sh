@@ -12,7 +12,7 @@ case_open_mpi() {
 case_mpich() {
   command -v mpicxx.mpich >compiler && command -v mpirun.mpich >mpirun || skip "there is no MPICH (packages mpich, libmpich-dev)"
   mpicxx.mpich -std=c++17 -O2 -Wall -Wextra -Werror -DMPICH_SKIP_MPICXX -fPIC -shared -fvisibility=hidden -I"$source" \
-    "$source/mpi/mpi_transport.cpp" -o libcapstan_mpi.so
+    "$source/train/ranks/mpi/mpi_transport.cpp" -o libcapstan_mpi.so
   CAPSTAN_PROGRAM=$capstan CAPSTAN_MPIRUN=$(<mpirun) CAPSTAN_MPI_PLUGIN=$PWD/libcapstan_mpi.so \
     "$source/scripts/attack_ranks.sh" "$signals" 4
 }

@@ -1,5 +1,5 @@
 // Weights of published modules.
-#include "apps/imports/import_module.hpp"
+#include "runs/imports/import_module.hpp"
 #include "tests/fuzz/tensor_files.hpp"
 
 namespace capstan::fuzz {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "apps/report/chart.hpp"
+#include "runs/report/chart.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace capstan::fuzz {

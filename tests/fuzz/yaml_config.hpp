@@ -1,8 +1,8 @@
 // A configuration with every kind of field, for the targets that read YAML.
 #pragma once
 
-#include "apps/config/config.hpp"
 #include "data/text/text_config.hpp"
+#include "runs/yaml/config.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace capstan::fuzz {
