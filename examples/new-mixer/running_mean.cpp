@@ -8,6 +8,7 @@
 #include "core/ops/reduce.hpp"
 #include "core/ops/shape.hpp"
 #include "nn/layers/layers.hpp"
+#include "nn/mixer/prefix.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -71,7 +72,10 @@ RunningMean::RunningMean(const Scope& scope, const MixerShape& shape, const Runn
 // Written with the library's operations, which have their gradients.
 Var RunningMean::forward(const Var& x, const Context& context) const {
   const std::vector<Var> vg = split(to_vg_(x), -1, {hidden_, hidden_});
-  const Var mean = matmul(Var(averaging_weights(context.segments, shape_.causal)), vg[0]);
+  const auto average = [&](const Segments& segments, bool causal) {
+    return matmul(Var(averaging_weights(segments, causal)), vg[0]);
+  };
+  const Var mean = shape_.causal ? mix_with_prefix(context, average) : average(context.segments, false);
   return to_out_(sigmoid(vg[1]) * mean);
 }
 
@@ -87,7 +91,9 @@ Var RunningMean::prefill(const Var& x, MixerState& mixer_state) const {
   if (length == 0) return x;
   state.seen = length;
   state.sum = sum(slice(to_vg_(x), -1, 0, hidden_), {1}).value();
-  return forward(x, Context::evaluation(batch, length));
+  Context context = Context::evaluation(batch, length);
+  if (shape_.prefix) context.prefixes = context.segments;
+  return forward(x, context);
 }
 
 Var RunningMean::step(const Var& x, MixerState& mixer_state) const {
