@@ -8,8 +8,8 @@
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
-#include "runs/setup/log.hpp"
-#include "runs/setup/output.hpp"
+#include "run/setup/log.hpp"
+#include "run/setup/output.hpp"
 
 namespace capstan {
 namespace {

@@ -7,7 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/text/affixes.hpp"
 #include "core/text/nearest.hpp"
-#include "runs/setup/log.hpp"
+#include "run/setup/log.hpp"
 
 namespace capstan {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "core/base/error.hpp"
-#include "runs/yaml/config_reader.hpp"
+#include "run/yaml/config_reader.hpp"
 
 namespace capstan {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/config/schema.hpp"
-#include "runs/training/sweep.hpp"
+#include "run/training/sweep.hpp"
 
 namespace capstan {
 

@@ -8,7 +8,7 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
 #include "core/base/error.hpp"
-#include "runs/setup/log.hpp"
+#include "run/setup/log.hpp"
 
 namespace capstan {
 

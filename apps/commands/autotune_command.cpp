@@ -14,12 +14,12 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
-#include "runs/setup/log.hpp"
-#include "runs/summaries/run_table.hpp"
-#include "runs/training/halving.hpp"
-#include "runs/training/search_space.hpp"
-#include "runs/training/sweep.hpp"
-#include "runs/yaml/config_diff.hpp"
+#include "run/setup/log.hpp"
+#include "run/summaries/run_table.hpp"
+#include "run/training/halving.hpp"
+#include "run/training/search_space.hpp"
+#include "run/training/sweep.hpp"
+#include "run/yaml/config_diff.hpp"
 #include "train/loop/signals.hpp"
 
 namespace capstan {

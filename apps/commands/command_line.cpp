@@ -1,8 +1,8 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/machine/kernel_levels.hpp"
-#include "runs/setup/log.hpp"
-#include "runs/setup/output.hpp"
+#include "run/setup/log.hpp"
+#include "run/setup/output.hpp"
 
 namespace capstan {
 

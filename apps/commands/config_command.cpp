@@ -5,8 +5,8 @@
 #include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "runs/training/sweep.hpp"
-#include "runs/yaml/config.hpp"
+#include "run/training/sweep.hpp"
+#include "run/yaml/config.hpp"
 
 namespace capstan {
 

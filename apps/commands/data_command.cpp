@@ -5,11 +5,11 @@
 #include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "runs/setup/run_data.hpp"
-#include "runs/setup/run_memory.hpp"
-#include "runs/summaries/data_report.hpp"
-#include "runs/training/sweep.hpp"
-#include "runs/training/train_run.hpp"
+#include "run/setup/run_data.hpp"
+#include "run/setup/run_memory.hpp"
+#include "run/summaries/data_report.hpp"
+#include "run/training/sweep.hpp"
+#include "run/training/train_run.hpp"
 
 namespace capstan {
 namespace {

@@ -12,9 +12,9 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/text/affixes.hpp"
-#include "runs/predictions/text_vectors.hpp"
-#include "runs/setup/log.hpp"
-#include "runs/setup/output.hpp"
+#include "run/predictions/text_vectors.hpp"
+#include "run/setup/log.hpp"
+#include "run/setup/output.hpp"
 
 namespace capstan {
 namespace {

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -13,13 +12,12 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/text/affixes.hpp"
-#include "runs/predictions/eval_report.hpp"
-#include "runs/predictions/gzip_baseline.hpp"
-#include "runs/setup/log.hpp"
-#include "runs/setup/rank_agreement.hpp"
-#include "runs/setup/run_data.hpp"
-#include "runs/setup/run_model.hpp"
-#include "runs/yaml/config.hpp"
+#include "run/predictions/eval_report.hpp"
+#include "run/predictions/gzip_baseline.hpp"
+#include "run/setup/log.hpp"
+#include "run/setup/run_data.hpp"
+#include "run/setup/run_model.hpp"
+#include "run/yaml/config.hpp"
 
 namespace capstan {
 namespace {
@@ -29,41 +27,19 @@ struct EvalOptions {
   std::vector<std::string> overrides;
   bool gzip = false;
   CompletionOptions completions;
-  RankOptions ranks = {};
 };
 
-/// Loss of every file in nats; each file is a separate document. Ranks take batches in turn.
-std::vector<double> loss_per_file(const SavedRun& run, const FileEvaluation& evaluation, Communicator& ranks) {
-  struct RowLoss {
-    int64_t example;
-    double nats;
-  };
-  const int64_t batches = evaluation.batches->batches_per_epoch(0), count = ranks.size();
-  std::vector<std::vector<RowLoss>> rows(static_cast<size_t>(batches));
-  for (int64_t index = ranks.rank(); index < batches; index += count) {
+/// Loss of every file in nats; each file is a separate document.
+std::vector<double> loss_per_file(const SavedRun& run, const FileEvaluation& evaluation) {
+  std::vector<double> nats(evaluation.files.size());
+  for (int64_t index = 0; index < evaluation.batches->batches_per_epoch(0); ++index) {
     const Batch batch = evaluation.batches->batch(0, index);
     // One row at a time: the loss of a batch is one sum, and a batch may hold windows of several files.
     for (int64_t row = 0; row < batch.tokens.dim(0); ++row) {
       const Batch single = rows_of(batch, row, row + 1);
-      Context context;
-      context.segments = Segments(single.segment_ids);
-      const TaskLoss loss = run.model->task().loss(single, context);
-      rows[static_cast<size_t>(index)].push_back({batch.examples[row], static_cast<double>(loss.sum.value().item())});
+      const TaskLoss loss = run.model->task().loss(single, Context{Segments(single.segment_ids)});
+      nats[evaluation.file_of(batch.examples[row])] += static_cast<double>(loss.sum.value().item());
     }
-  }
-  const Communicator::Patience others(ranks);
-  std::vector<double> nats(evaluation.files.size());
-  for (int64_t index = 0; index < batches; ++index) {
-    // Added up in the order of the batches.
-    std::vector<RowLoss>& of_batch = rows[static_cast<size_t>(index)];
-    if (count > 1) {
-      const std::vector<std::string> all =
-          ranks.gather({reinterpret_cast<const char*>(of_batch.data()), of_batch.size() * sizeof(RowLoss)});
-      const std::string& text = all[static_cast<size_t>(index % count)];
-      of_batch.resize(text.size() / sizeof(RowLoss));
-      std::copy(text.begin(), text.end(), reinterpret_cast<char*>(of_batch.data()));
-    }
-    for (const RowLoss& row : of_batch) nats[evaluation.file_of(row.example)] += row.nats;
   }
   return nats;
 }
@@ -88,10 +64,9 @@ void print_tally(const char* name, const Tally& tally) {
                            tally.nats / bytes / std::log(2.0), 8 * static_cast<double>(tally.gzip_bytes) / bytes);
 }
 
-void compare_with_gzip(const SavedRun& run, const DataSource& data, Split split, Communicator& ranks) {
+void compare_with_gzip(const SavedRun& run, const DataSource& data, Split split) {
   const FileEvaluation evaluation = data.evaluation_per_file(split);
-  const std::vector<double> nats = loss_per_file(run, evaluation, ranks);
-  if (!ranks.first()) return;
+  const std::vector<double> nats = loss_per_file(run, evaluation);
   const std::vector<HeldOutFile>& files = evaluation.files;
   Tally code, prose, all;
   for (size_t i = 0; i < files.size(); ++i) {
@@ -110,7 +85,8 @@ void compare_with_gzip(const SavedRun& run, const DataSource& data, Split split,
   print_tally("all", all);
 }
 
-int evaluate_run(const EvalOptions& options, Communicator& ranks) {
+int evaluate_run(const EvalOptions& options) {
+  refuse_ranks("capstan eval");
   if (options.format != "text" && options.format != "json")
     throw ConfigError(fmt::format("--format: {} is not one of text, json", options.format));
   SavedRun run = open_run(options.run);
@@ -126,19 +102,17 @@ int evaluate_run(const EvalOptions& options, Communicator& ranks) {
   if (run.model->is<TextClassifier>() && facts_of(run.config.data).multi_label() != multi_label)
     throw ConfigError(fmt::format("--set: the model was trained with data.multi_label: {}; leave this key unchanged",
                                   multi_label ? "true" : "false"));
-  set_threads(threads_of_rank(ranks, run.config.threads));
+  set_threads(static_cast<int>(run.config.threads));
   reserve_product_memory();
   const Split split = split_named(options.split);
   const std::unique_ptr<DataSource> data = open_saved_data(run);
   for (const std::string& line : data->left_out()) log_info(line);
   if (options.gzip) {
     run.model->language_model();
-    compare_with_gzip(run, *data, split, ranks);
+    compare_with_gzip(run, *data, split);
     return exit_done;
   }
-  require_same_data(ranks, {{"weights", run.weights}, {"data", data->identity()}});
-  const EvalReport report = evaluate_split(run, *data, split, options.completions, &ranks);
-  if (!ranks.first()) return exit_done;
+  const EvalReport report = evaluate_split(run, *data, split, options.completions);
   if (options.format == "json")
     print_json(report, std::cout);
   else
@@ -170,14 +144,9 @@ void add_eval_command(CommandParser& cli, const Choose& choose) {
                    "for beam search: texts of n tokens are compared by ln p / n^PENALTY")
       ->capture_default_str()
       ->check(number_check(between(-10, 10)));
-  add_rank_options(*command, options->ranks);
   command->on_stray_argument(one_run);
   command->footer("For example:  capstan eval runs/quickstart-classifier --split test");
-  command->callback([options, choose] {
-    choose([options] {
-      return run_on_ranks(options->ranks, [&](Communicator& ranks) { return evaluate_run(*options, ranks); });
-    });
-  });
+  command->callback([options, choose] { choose([options] { return evaluate_run(*options); }); });
 }
 
 }  // namespace capstan

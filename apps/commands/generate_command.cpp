@@ -13,9 +13,9 @@
 #include "core/text/line.hpp"
 #include "data/files/text_file.hpp"
 #include "models/generate.hpp"
-#include "runs/setup/log.hpp"
-#include "runs/setup/output.hpp"
-#include "runs/setup/run_model.hpp"
+#include "run/setup/log.hpp"
+#include "run/setup/output.hpp"
+#include "run/setup/run_model.hpp"
 
 namespace capstan {
 namespace {

@@ -9,10 +9,10 @@
 #include "core/io/file.hpp"
 #include "core/text/affixes.hpp"
 #include "core/text/join.hpp"
-#include "runs/imports/import_module.hpp"
-#include "runs/imports/import_verify.hpp"
-#include "runs/imports/imported_config.hpp"
-#include "runs/yaml/config.hpp"
+#include "run/imports/import_module.hpp"
+#include "run/imports/import_verify.hpp"
+#include "run/imports/imported_config.hpp"
+#include "run/yaml/config.hpp"
 
 namespace capstan {
 namespace {

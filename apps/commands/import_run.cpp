@@ -14,9 +14,9 @@
 #include "core/text/join.hpp"
 #include "core/text/printable.hpp"
 #include "data/tokenizers/number_tokenizer.hpp"
-#include "runs/imports/import_model.hpp"
-#include "runs/setup/run_model.hpp"
-#include "runs/yaml/config.hpp"
+#include "run/imports/import_model.hpp"
+#include "run/setup/run_model.hpp"
+#include "run/yaml/config.hpp"
 #include "train/runs/checkpoint.hpp"
 
 namespace capstan {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "apps/command_line/options.hpp"
-#include "runs/imports/imported_module.hpp"
+#include "run/imports/imported_module.hpp"
 
 namespace capstan {
 

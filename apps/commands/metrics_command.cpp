@@ -5,7 +5,7 @@
 #include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "runs/summaries/run_table.hpp"
+#include "run/summaries/run_table.hpp"
 
 namespace capstan {
 namespace {

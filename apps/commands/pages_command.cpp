@@ -7,8 +7,8 @@
 #include "apps/command_line/command_text.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "runs/setup/run_config.hpp"
-#include "runs/yaml/config.hpp"
+#include "run/setup/run_config.hpp"
+#include "run/yaml/config.hpp"
 
 namespace capstan {
 namespace {

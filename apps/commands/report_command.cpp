@@ -7,8 +7,8 @@
 #include "core/io/file.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
-#include "runs/report/page.hpp"
-#include "runs/setup/log.hpp"
+#include "run/report/page.hpp"
+#include "run/setup/log.hpp"
 
 namespace capstan {
 namespace {

@@ -11,9 +11,9 @@
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
-#include "runs/predictions/scores.hpp"
-#include "runs/setup/log.hpp"
-#include "runs/setup/output.hpp"
+#include "run/predictions/scores.hpp"
+#include "run/setup/log.hpp"
+#include "run/setup/output.hpp"
 
 namespace capstan {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "runs/predictions/text_input.hpp"
+#include "run/predictions/text_input.hpp"
 
 namespace capstan {
 

@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "runs/training/child_run.hpp"
-#include "runs/training/train_run.hpp"
+#include "run/training/child_run.hpp"
+#include "run/training/train_run.hpp"
 
 namespace capstan {
 

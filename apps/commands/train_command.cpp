@@ -8,9 +8,9 @@
 #include "apps/commands/commands.hpp"
 #include "apps/commands/train_child.hpp"
 #include "core/base/error.hpp"
-#include "runs/training/search_space.hpp"
-#include "runs/training/sweep.hpp"
-#include "runs/training/train_run.hpp"
+#include "run/training/search_space.hpp"
+#include "run/training/sweep.hpp"
+#include "run/training/train_run.hpp"
 
 namespace capstan {
 namespace {

@@ -7,7 +7,7 @@
 //     f("momentum", c.momentum, between(0, 1), "weight of the previous step");
 //   }
 //
-// Visitors over describe() read YAML, apply overrides, print, and document (runs/yaml). A field may be bool, int64_t,
+// Visitors over describe() read YAML, apply overrides, print, and document (run/yaml). A field may be bool, int64_t,
 // double, std::string, an enum with enum_names(), std::optional or std::vector of those, another described struct, a
 // vector of described structs, or a std::variant of described structs, each with a static constexpr const char*
 // `type_name` (YAML: {type: NAME, ...}, or just NAME for the defaults). An alternative that stands for several types has a

@@ -10,7 +10,7 @@
 #include "core/ops/softmax.hpp"
 #include "core/products/blas_info.hpp"
 #include "data/batches/batcher.hpp"
-#include "runs/setup/run_model.hpp"
+#include "run/setup/run_model.hpp"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include "core/base/error.hpp"
 #include "core/ops/loss.hpp"
 #include "core/ops/math.hpp"
-#include "runs/imports/import_model.hpp"
-#include "runs/setup/run_model.hpp"
+#include "run/imports/import_model.hpp"
+#include "run/setup/run_model.hpp"
 #include "tests/apps/import_support.hpp"
 
 namespace capstan::testing {

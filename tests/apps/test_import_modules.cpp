@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "core/base/error.hpp"
-#include "runs/imports/import_verify.hpp"
+#include "run/imports/import_verify.hpp"
 #include "tests/apps/import_support.hpp"
 
 namespace capstan::testing {

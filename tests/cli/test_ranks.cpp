@@ -163,50 +163,19 @@ TEST_CASE("ranks that do not fit together are refused, both by name") {
   CHECK(outcome.err.find("warning") != std::string::npos);
 }
 
-TEST_CASE("eval and predict share out their batches; the output is that of one process") {
-  if (unavailable()) return;
+TEST_CASE("commands that do not share out their work refuse to run as several processes") {
   const Workplace place;
-  write_trained_samples(place);
-  std::string texts;
-  for (int i = 0; i < 300; ++i) texts += "a day of " + std::string(static_cast<size_t>(i % 7), 'x') + "\n";
-  place.write("texts", texts);
-  const std::vector<std::vector<std::string>> commands{{"eval", "runs/lm", "--format", "json"},
-                                                       {"eval", "runs/lm", "--compare-gzip"},
-                                                       {"eval", "runs/classifier", "--format", "json"},
-                                                       {"predict", "runs/classifier", "texts", "--batch-size", "7"},
-                                                       {"predict", "runs/classifier", "--format", "jsonl"}};
+  setenv("PMI_SIZE", "3", 1);
+  const std::vector<std::vector<std::string>> commands{
+      {"eval", "runs/lm"},  {"predict", "runs/lm"},  {"sweep", "--config", "lm.yaml"},
+      {"score", "runs/lm"}, {"generate", "runs/lm"}, {"embed", "runs/lm"}};
   for (const std::vector<std::string>& command : commands) {
-    INFO(command[0], " ", command[1]);
-    const Outcome one = run(place, command, texts), three = run(place, mpirun(3, command), texts);
-    INFO(three.err);
-    CHECK(one.code == 0);
-    CHECK(three.code == 0);
-    CHECK(one.out.size() > 20);
-    CHECK(three.out == one.out);
+    const Outcome outcome = run(place, command);
+    INFO(command[0], ": ", outcome.err);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.err.find("start it once, not as 3 processes") != std::string::npos);
   }
-  place.write("bad", "one\ntwo\nthree \xff\nfour\n");
-  const Outcome one = run(place, {"predict", "runs/classifier", "bad"}),
-                two = run(place, mpirun(2, {"predict", "runs/classifier", "bad"}));
-  CHECK(two.code == one.code);
-  CHECK(two.out == one.out);  // the labels in front of the bad line
-  CHECK(two.err.find("bad:3") != std::string::npos);
-}
-
-TEST_CASE("a sweep gives its runs to the ranks") {
-  if (unavailable()) return;
-  const Workplace place;
-  write_samples(place);
-  const std::vector<std::string> sweep{"sweep",    "--config", "lm.yaml", "--set", "name=sweep", "sweep.seed=[1,2,3,4]",
-                                       "threads=1"};
-  const Outcome outcome = run(place, mpirun(3, sweep));
-  INFO(outcome.err);
-  CHECK(outcome.code == 0);
-  CHECK(outcome.out.find("runs/sweep/seed=4") != std::string::npos);
-  REQUIRE(run(place, {"train", "--config", "lm.yaml", "--set", "name=alone", "seed=3", "threads=2"}).code == 0);
-  check_same_weights(place, "sweep/seed=3", "alone");
-  const Outcome again = run(place, sweep);
-  CHECK(again.code == 0);
-  CHECK(again.err.find("run 4 of 4: runs/sweep/seed=4 is finished") != std::string::npos);
+  unsetenv("PMI_SIZE");
 }
 
 TEST_CASE("inspect predicts what ranks send and keep") {

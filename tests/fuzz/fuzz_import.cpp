@@ -1,5 +1,5 @@
 // Weights of published modules.
-#include "runs/imports/import_module.hpp"
+#include "run/imports/import_module.hpp"
 #include "tests/fuzz/tensor_files.hpp"
 
 namespace capstan::fuzz {

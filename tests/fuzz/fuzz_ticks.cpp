@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "runs/report/chart.hpp"
+#include "run/report/chart.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace capstan::fuzz {

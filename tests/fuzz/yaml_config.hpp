@@ -2,7 +2,7 @@
 #pragma once
 
 #include "data/text/text_config.hpp"
-#include "runs/yaml/config.hpp"
+#include "run/yaml/config.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace capstan::fuzz {

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <string>
-#include <string_view>
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/ops/loss.hpp"
 #include "core/ops/softmax.hpp"
-#include "data/batches/prefetch.hpp"
 
 namespace capstan {
 namespace {
@@ -25,20 +21,15 @@ ClassificationReport::ClassificationReport(int64_t classes)
 }
 
 void ClassificationReport::add(const float* probabilities, int64_t truth) {
+  check(truth >= 0 && truth < classes_, "classification report: class {} is outside [0, {})", truth, classes_);
   const int64_t predicted = std::max_element(probabilities, probabilities + classes_) - probabilities;
-  add({static_cast<int32_t>(predicted), static_cast<int32_t>(truth), probabilities[predicted]});
-}
-
-void ClassificationReport::add(const Answer& answer) {
-  check(answer.truth >= 0 && answer.truth < classes_, "classification report: class {} is outside [0, {})",
-        answer.truth, classes_);
-  const double confidence = answer.confidence;
+  const auto confidence = static_cast<double>(probabilities[predicted]);
   ++examples_;
-  ++counts_[static_cast<size_t>(answer.truth * classes_ + answer.predicted)];
+  ++counts_[static_cast<size_t>(truth * classes_ + predicted)];
   const auto bin = std::clamp<int64_t>(static_cast<int64_t>(confidence * bin_count), 0, bin_count - 1);
   Bin& entry = bins_[static_cast<size_t>(bin)];
   ++entry.examples;
-  entry.correct += answer.predicted == answer.truth ? 1 : 0;
+  entry.correct += predicted == truth ? 1 : 0;
   entry.confidence += confidence;
 }
 
@@ -98,84 +89,21 @@ std::vector<Confusion> most_frequent_confusions(const ClassificationReport& repo
   return all;
 }
 
-namespace {
-
-/// Of one batch.
-struct Answers {
-  Evaluation sums;
-  std::vector<ClassificationReport::Answer> rows;
-};
-
-Answers answers_to(const TextClassifier& classifier, int64_t classes, const Batch& batch) {
+ClassifierEvaluation evaluate_classifier(const TextClassifier& classifier, int64_t classes, const BatchSource& split) {
+  const TapePause no_tape;
   CrossEntropyOptions options;
   options.ignored = ignored_target;
   options.count_correct = true;
-  const Var logits = classifier.logits(batch.tokens, Context{Segments(batch.segment_ids)});
-  const CrossEntropy loss = softmax_cross_entropy(logits, batch.labels, options);
-  Answers answers{{static_cast<double>(loss.sum.value().item()), loss.targets, loss.correct}, {}};
-  const Array probabilities = softmax(logits).value();
-  for (int64_t row = 0; row < batch.labels.size(); ++row) {
-    if (batch.labels[row] == ignored_target) continue;
-    const float* const of_row = probabilities.data() + row * classes;
-    const int64_t predicted = std::max_element(of_row, of_row + classes) - of_row;
-    answers.rows.push_back({static_cast<int32_t>(predicted), batch.labels[row], of_row[predicted]});
-  }
-  return answers;
-}
-
-template <class T>
-void append_bytes_of(std::string& text, const T& value) {
-  text.append(reinterpret_cast<const char*>(&value), sizeof(value));
-}
-
-template <class T>
-T take_bytes_of(std::string_view& text) {
-  T value;
-  std::memcpy(&value, text.data(), sizeof(value));
-  text.remove_prefix(sizeof(value));
-  return value;
-}
-
-std::string text_of(const Answers& answers) {
-  std::string text;
-  append_bytes_of(text, answers.sums);
-  append_bytes_of(text, static_cast<uint64_t>(answers.rows.size()));
-  for (const ClassificationReport::Answer& row : answers.rows) append_bytes_of(text, row);
-  return text;
-}
-
-Answers take_answers(std::string_view& text) {
-  Answers answers{take_bytes_of<Evaluation>(text), {}};
-  answers.rows.resize(take_bytes_of<uint64_t>(text));
-  for (ClassificationReport::Answer& row : answers.rows) row = take_bytes_of<ClassificationReport::Answer>(text);
-  return answers;
-}
-
-}  // namespace
-
-ClassifierEvaluation evaluate_classifier(const TextClassifier& classifier, int64_t classes, const BatchSource& split,
-                                         Communicator* ranks) {
-  const TapePause no_tape;
-  Communicator one_process;
-  if (ranks == nullptr) ranks = &one_process;
-  // Ranks take batches in turn; all of them add up what all have found, in the order of the batches.
-  const SomeBatches own(split, std::vector<int64_t>(static_cast<size_t>(ranks->size()), 1),
-                        static_cast<size_t>(ranks->rank()));
-  std::string found;
-  if (own.batches_per_epoch(0) > 0) {
-    Prefetcher::Options one_epoch;
-    one_epoch.end_epoch = 1;
-    Prefetcher batches(own, one_epoch);
-    while (const auto prepared = batches.next()) found += text_of(answers_to(classifier, classes, prepared->batch));
-  }
-  const Communicator::Patience others(*ranks);
-  const std::vector<std::string> all = ranks->gather(found);
-  std::vector<std::string_view> rest(all.begin(), all.end());
   ClassifierEvaluation result{{}, ClassificationReport(classes)};
   for (int64_t index = 0; index < split.batches_per_epoch(0); ++index) {
-    const Answers answers = take_answers(rest[static_cast<size_t>(index) % rest.size()]);
-    result.total.add(answers.sums);
-    for (const ClassificationReport::Answer& row : answers.rows) result.report.add(row);
+    const Batch batch = split.batch(0, index);
+    const Var logits = classifier.logits(batch.tokens, Context{Segments(batch.segment_ids)});
+    const CrossEntropy loss = softmax_cross_entropy(logits, batch.labels, options);
+    result.total.add({static_cast<double>(loss.sum.value().item()), loss.targets, loss.correct});
+    const Array probabilities = softmax(logits).value();
+    for (int64_t row = 0; row < batch.labels.size(); ++row)
+      if (batch.labels[row] != ignored_target)
+        result.report.add(probabilities.data() + row * classes, batch.labels[row]);
   }
   if (result.total.targets == 0) throw Error("evaluation: the split has no examples: give more data");
   return result;

@@ -19,12 +19,6 @@ class ClassificationReport {
 
   /// One example: its probabilities, one per class, and its true class.
   void add(const float* probabilities, int64_t truth);
-  /// The same from what counts of it.
-  struct Answer {
-    int32_t predicted, truth;
-    float confidence;
-  };
-  void add(const Answer& answer);
 
   int64_t classes() const { return classes_; }
   int64_t examples() const { return examples_; }
@@ -71,9 +65,7 @@ struct ClassifierEvaluation {
   ClassificationReport report;
 };
 
-/// evaluate() for a classifier of `classes` classes, with the report; all ranks call it. Throws Error when there is no
-/// example.
-ClassifierEvaluation evaluate_classifier(const TextClassifier& classifier, int64_t classes, const BatchSource& split,
-                                         Communicator* ranks = nullptr);
+/// evaluate() for a classifier of `classes` classes, with the report. Throws Error when there is no example.
+ClassifierEvaluation evaluate_classifier(const TextClassifier& classifier, int64_t classes, const BatchSource& split);
 
 }  // namespace capstan

@@ -175,20 +175,6 @@ void Communicator::wait_for(Pending one) {
   wait(all);
 }
 
-void Communicator::send_text(int to, std::string_view text) {
-  const uint64_t size = text.size();
-  std::vector<Pending> both{send(to, &size, sizeof(size)), send(to, text.data(), text.size())};
-  wait(both);
-}
-
-std::string Communicator::receive_text(int from) {
-  uint64_t size = 0;
-  wait_for(receive(from, &size, sizeof(size)));
-  std::string text(size, '\0');
-  wait_for(receive(from, text.data(), text.size()));
-  return text;
-}
-
 /// In round k, a rank that knows the blocks of 2^k ranks, itself first, gets those of the next 2^k.
 /// Bruck et al. 1997, "Efficient algorithms for all-to-all communications in multiport message-passing systems".
 void Communicator::gather_blocks(void* all, size_t block) {

@@ -72,17 +72,10 @@ class Communicator {
   /// Collective: returns when all ranks have called it.
   void barrier();
 
-  /// A text from one rank to another; returns when it is sent, or here.
-  void send_text(int to, std::string_view text);
-  std::string receive_text(int from);
-
   /// Begins to send or receive; the memory is used until wait() has returned. Messages to a rank arrive in order.
   Pending send(int to, const void* bytes, size_t count);
   Pending receive(int from, void* bytes, size_t count);
-  /// Asks once whether it is done.
-  bool test(Pending& pending);
   void wait(std::vector<Pending>& all);
-  void wait_for(Pending one);
   /// Other ranks may compute for so many seconds before they send: waiting allows ten times as long.
   void expect_pause(double seconds) { pause_ = seconds; }
   /// While it lives, waiting has no limit: for work that takes one rank much longer than another. A rank of this machine that
@@ -112,6 +105,9 @@ class Communicator {
   };
   class Watch;
 
+  /// Asks once whether it is done.
+  bool test(Pending& pending);
+  void wait_for(Pending one);
   void look_for_ended() const;
   [[noreturn]] void give_up(const std::vector<Pending>& missing, double seconds) const;
 

@@ -48,7 +48,7 @@ void describe(Fields& f, AftSimpleConfig& c) {
   describe_projections(f, c);
 }
 
-/// A learned w_ts for every pair of positions. O(T^2 D) time, O(T^2 + T D) memory.
+/// A learned w_ts for every pair of positions. O(T^2 D) time, O(T D) memory and decode state.
 struct AftFullConfig : AftProjections {
   static constexpr const char* type_name = "aft-full";
   PositionBias position_bias = PositionBias::factorised;

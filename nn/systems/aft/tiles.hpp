@@ -7,8 +7,7 @@
 // window all sources are taken one by one.
 //
 // The reference m is a maximum over the sources of the tile, later ones of a causal tile included; where that makes a
-// denominator vanish the row is computed exactly, with its own maximum (systems: Zhai et al. 2021; the dangers are
-// those of every implementation that takes one global maximum).
+// denominator vanish the row is computed exactly, with its own maximum.
 #pragma once
 
 #include <vector>

@@ -22,7 +22,7 @@ GatedUnitConfig unit_config(const FlashConfig& config) {
 
 GatedUnitShape unit_shape(const FlashConfig& config, bool causal) {
   // The global part has no kernel that would make weak agreement small: where tokens are alike, gains of 1 would give
-  // the mean of all values at several times the size of the input, which hides the rest (docs/systems.md). With these, q k
+  // the mean of all values at several times the size of the input, which hides the rest (README.md). With these, q k
   // starts as the mean of the features' products.
   const double global_gain = 1 / std::sqrt(static_cast<double>(config.key_dim));
   std::vector<double> gains;

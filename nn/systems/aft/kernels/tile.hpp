@@ -47,7 +47,7 @@ void aft_start_backward(const AftInput& in, int64_t length, const AftGroup& grou
 void aft_scatter(const AftInput& in, int64_t length, const AftGroup& group, const real* exp_rows, int64_t exp_stride,
                  const real* g, int64_t g_stride, const AftGradient& out);
 
-/// One row of weights: row[0 .. count) = e^(row - max row); returns nothing for count 0.
+/// One row of weights: row[0 .. count) = e^(row - maximum).
 void aft_softmax_weights(real* row, int64_t count, real maximum);
 
 }  // namespace kernels

@@ -1,0 +1,125 @@
+#include "run/imports/import_aft.hpp"
+
+namespace capstan {
+namespace {
+
+/// q|k|v rows in one matrix, and the three biases, from three Linear layers.
+void pack_projections(Import& import, const std::vector<std::string>& names, ImportedModule& module, int64_t inner,
+                      bool has_bias = true) {
+  const int64_t width = module.width;
+  ImportedModule::Tensor packed{{3 * inner, width}, {}};
+  const std::vector<std::string> biases = {"query_bias", "key_bias", "value_bias"};
+  for (size_t part = 0; part < names.size(); ++part) {
+    const std::vector<float> weight = import.take(names[part] + ".weight", {inner, width}).to_floats();
+    packed.values.insert(packed.values.end(), weight.begin(), weight.end());
+    module.parameters[biases[part]] = {{inner},
+                                       has_bias ? import.take(names[part] + ".bias", {inner}).to_floats()
+                                                : std::vector<float>(static_cast<size_t>(inner), 0)};
+  }
+  module.parameters["to_qkv.weight"] = std::move(packed);
+}
+
+void take_position_bias(Import& import, const std::string& name, ImportedModule& module) {
+  const FileTensor& bias = import.take(name, {-1, -1});
+  if (bias.shape[0] != bias.shape[1])
+    throw Error(fmt::format("{} has shape {}: a position bias is square", bias.name, to_string(Shape(bias.shape))));
+  module.max_length = bias.shape[0];
+  module.parameters["position_bias"] = {bias.shape, bias.to_floats()};
+}
+
+AftProjections all_projections(bool output) {
+  AftProjections projections;
+  projections.bias = projections.key_bias = true;
+  projections.output_projection = output;
+  return projections;
+}
+
+/// The window, from the first column of the mask: the number of t for which |t - 0| < window.
+int64_t window_of_mask(const std::vector<float>& mask, int64_t length) {
+  int64_t window = 0;
+  for (int64_t t = 0; t < length; ++t) window += mask[static_cast<size_t>(t * length)] != 0 ? 1 : 0;
+  return window;
+}
+
+}  // namespace
+
+ImportedModule import_aft_full(Import& import) {
+  ImportedModule module;
+  module.source = "AFT_FULL";
+  module.width = import.take("fc_q.weight", {-1, -1}).shape[0];
+  pack_projections(import, {"fc_q", "fc_k", "fc_v"}, module, module.width);
+  if (!import.has("position_biases")) {  // made with simple=True
+    AftSimpleConfig simple;
+    static_cast<AftProjections&>(simple) = all_projections(false);
+    module.layer.mixer = simple;
+    return module;
+  }
+  take_position_bias(import, "position_biases", module);
+  AftFullConfig config;
+  static_cast<AftProjections&>(config) = all_projections(false);
+  config.position_bias = PositionBias::dense;
+  module.layer.mixer = config;
+  return module;
+}
+
+ImportedModule import_aft_local(Import& import, int64_t window) {
+  ImportedModule module;
+  module.source = "AFTLocal";
+  module.time_first = true;
+  module.width = import.take("query.weight", {-1, -1}).shape[0];
+  // Made with bias=False, it still has the output's bias.
+  pack_projections(import, {"query", "key", "value"}, module, module.width, import.has("query.bias"));
+  module.parameters["to_out.weight"] = {{module.width, module.width},
+                                        import.take("output.weight", {module.width, module.width}).to_floats()};
+  module.parameters["to_out.bias"] = {{module.width}, import.take("output.bias", {module.width}).to_floats()};
+  take_position_bias(import, "pos_bias", module);
+  if (import.has("local_mask")) {
+    const FileTensor& mask = import.take("local_mask", {module.max_length, module.max_length});
+    const int64_t in_file = window_of_mask(mask.to_floats(), module.max_length);
+    if (window > 0 && window != in_file)
+      throw Error(fmt::format("--window {} contradicts {}, which has a window of {}", window, mask.name, in_file));
+    window = in_file;
+  }
+  if (window <= 0) throw Error("AFTLocal: the file does not contain the window: give it with --window");
+  AftLocalConfig config;
+  static_cast<AftProjections&>(config) = all_projections(true);
+  config.window = window;
+  config.position_bias = PositionBias::dense;
+  module.layer.mixer = config;
+  return module;
+}
+
+ImportedModule import_aft_projected(Import& import, int64_t window) {
+  ImportedModule module;
+  module.source = import.has("wbias") ? "AFTFull" : "AFTSimple";
+  const FileTensor& query = import.take("to_q.weight", {-1, -1});
+  const int64_t width = module.width = query.shape[1], inner = query.shape[0];
+  pack_projections(import, {"to_q", "to_k", "to_v"}, module, inner);
+  module.parameters["to_out.weight"] = {{width, inner}, import.take("project.weight", {width, inner}).to_floats()};
+  module.parameters["to_out.bias"] = {{width}, import.take("project.bias", {width}).to_floats()};
+  AftProjections projections = all_projections(true);
+  projections.inner = inner == width ? 0 : inner;
+  const auto set = [&](auto config) {
+    static_cast<AftProjections&>(config) = projections;
+    module.layer.mixer = config;
+  };
+  if (!import.has("wbias")) {
+    set(AftSimpleConfig{});
+    return module;
+  }
+  take_position_bias(import, "wbias", module);
+  AftFullConfig full;
+  full.position_bias = PositionBias::dense;
+  AftLocalConfig local;
+  local.position_bias = PositionBias::dense;
+  local.window = window;
+  if (window == 0) {
+    set(full);
+  } else {
+    module.source = "AFTLocal";
+    set(local);
+  }
+  return module;
+}
+
+}  // namespace capstan

@@ -1,0 +1,31 @@
+// Weights of published PyTorch modules as a Capstan mixer.
+#pragma once
+
+#include <string>
+
+#include "core/io/safetensors.hpp"
+#include "run/imports/imported_module.hpp"
+
+namespace capstan {
+
+/// Recognises, by their parameter names after `prefix`,
+/// - AFT_FULL: fc_q, fc_k, fc_v (.weight, .bias), position_biases (n, n): aft-full, dense, no output projection;
+/// - AFTLocal: query, key, value, output (.weight, .bias), pos_bias (n, n), local_mask: aft-local, dense;
+/// - FastSelfAttention: query, query_att, key, key_att, transform: fastformer without output projection;
+/// - FastAttention: the same after "self.", and output.dense: fastformer with output projection; with output.LayerNorm a
+///   post-norm block without feed-forward network;
+/// - FastformerLayer: the same after "attention.", intermediate and output: a post-norm block;
+/// - GAU (FLASH-pytorch): to_hidden.0, to_qk.0, offsetscale, to_out.0, rel_pos_bias: gau with n = hints.length (the
+///   port's n is the length of each text, padding included);
+/// - FLASH (FLASH-pytorch): the same with qk_offset_scale and rotary_pos_emb: flash with chunks of hints.chunk and
+///   normaliser chunk, causal or not. Both are pre-norm blocks without feed-forward network;
+/// - AFTFull, AFTLocal and AFTSimple of aft-pytorch: to_q, to_k, to_v, project (.weight, .bias), wbias (n, n):
+///   aft-full or, with hints.window, aft-local, or aft-simple, with an inner width;
+/// - MultiheadAttention (torch.nn): in_proj_weight, in_proj_bias, out_proj: attention of hints.heads heads;
+/// - TransformerEncoderLayer (torch.nn): self_attn, linear1, linear2, norm1, norm2: a block.
+///
+/// AFT_FULL without position_biases (simple=True) is aft-simple. The window of AFTLocal is read from local_mask, or given. A tensor that belongs to none is an error, as is a shape
+/// that does not fit. Throws Error naming file and tensor.
+ImportedModule import_module(const SafetensorsFile& file, const std::string& prefix, const ImportHints& hints);
+
+}  // namespace capstan

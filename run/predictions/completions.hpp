@@ -1,0 +1,45 @@
+// What a language model that was trained on pairs writes after the source of a pair.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/generate.hpp"
+#include "run/setup/run_model.hpp"
+
+namespace capstan {
+
+struct CompletionOptions {
+  SamplingConfig sampling = {0, 0, 1, 1, 1, 0};  // temperature 0: always the likeliest token
+  int64_t beam = 1;                              // above 1: beam search of this width instead
+  double length_penalty = 0;
+  int64_t best = 1;    // texts per prompt: the best of the beam
+  int64_t tokens = 0;  // new tokens at most; 0: what data.max_length leaves
+  int64_t batch = 64;  // prompts that are continued together
+};
+
+struct Completion {
+  std::string text;
+  std::vector<int32_t> tokens;
+  double log_probability = 0;  // of the tokens and, where the text is finished, of its end
+  bool finished = false;
+};
+
+/// Throws ConfigError for options that contradict each other.
+void check_options(const CompletionOptions& options);
+
+/// Throws ConfigError for options other than the default where the run completes nothing, naming the first.
+void refuse_options_without_pairs(const SavedRun& run, const CompletionOptions& options);
+
+/// The tokens in front of a completion: start, source (cut as in training) and separator. `place` is named by errors.
+/// Throws Error unless the run was trained on pairs.
+std::vector<int32_t> prompt_of(const SavedRun& run, std::string_view source, const std::string& place);
+
+/// The completions of every prompt, the best first. Random numbers depend on the prompt's index, counted from `first`: results
+/// do not depend on how prompts are divided into calls. Prompts run in parallel.
+std::vector<std::vector<Completion>> complete(const SavedRun& run, const std::vector<std::vector<int32_t>>& prompts,
+                                              const CompletionOptions& options, int64_t first = 0);
+
+}  // namespace capstan

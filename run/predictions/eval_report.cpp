@@ -1,0 +1,194 @@
+#include "run/predictions/eval_report.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/text/printable.hpp"
+
+namespace capstan {
+namespace {
+
+/// Up to this many classes the confusion matrix is printed.
+constexpr int64_t widest_confusion = 20;
+/// Number of most frequent confusions that are listed for more classes.
+constexpr size_t named_confusions = 15;
+
+struct Figure {
+  std::string name;
+  double value;
+  int digits;
+};
+
+std::vector<Figure> figures(const EvalReport& report) {
+  std::vector<Figure> all{{"targets", static_cast<double>(report.total.targets), 0}, {"loss", report.total.loss(), 6}};
+  if (report.predicts_tokens) all.push_back({"perplexity", std::exp(report.total.loss()), 3});
+  if (report.bits_per_byte) all.push_back({"bits_per_byte", *report.bits_per_byte, 4});
+  if (report.word_perplexity) all.push_back({"word_perplexity", *report.word_perplexity, 3});
+  all.push_back({"accuracy", report.total.accuracy(), 4});
+  if (report.pairs) {
+    all.push_back({"pairs", static_cast<double>(report.pairs->pairs), 0});
+    all.push_back({"exact_match", report.pairs->exact_match, 4});
+    all.push_back({"rouge1", report.pairs->rouge.one.f1, 4});
+    all.push_back({"rouge2", report.pairs->rouge.two.f1, 4});
+    all.push_back({"rougeL", report.pairs->rouge.longest.f1, 4});
+    all.push_back({"log_probability", report.pairs->log_probability, 4});
+  }
+  if (report.labels) {
+    all.push_back({"threshold", report.labels->threshold, 2});
+    all.push_back({"micro_precision", report.labels->all.precision(), 4});
+    all.push_back({"micro_recall", report.labels->all.recall(), 4});
+    all.push_back({"micro_f1", report.labels->all.f1(), 4});
+    all.push_back({"macro_f1", report.labels->macro_f1(), 4});
+    for (const PrecisionAt& at : report.labels->precision_at)
+      all.push_back({fmt::format("precision_at_{}", at.k), at.precision, 4});
+  }
+  if (report.classification) {
+    all.push_back({"macro_f1", report.classification->macro_f1(), 4});
+    all.push_back({"calibration_error", report.classification->calibration_error(), 4});
+  }
+  return all;
+}
+
+/// Names of classes as they are printed, each with spaces after it up to the width of the widest.
+std::vector<std::string> aligned(std::vector<std::string> names) {
+  size_t width = 0;
+  for (std::string& name : names) width = std::max(width, display_columns(name = printable_line(name)));
+  for (std::string& name : names) name += std::string(width - display_columns(name), ' ');
+  return names;
+}
+
+/// The same, with the heading first.
+std::vector<std::string> aligned_with(const std::string& heading, std::vector<std::string> names) {
+  names.insert(names.begin(), heading);
+  return aligned(std::move(names));
+}
+
+/// Of one class.
+struct ClassFigures {
+  double precision, recall, f1;
+  int64_t examples;
+};
+
+std::vector<ClassFigures> class_figures(const EvalReport& report) {
+  std::vector<ClassFigures> all;
+  if (report.labels)
+    for (const LabelCounts& label : report.labels->of_label)
+      all.push_back({label.precision(), label.recall(), label.f1(), label.actual});
+  if (const auto& r = report.classification)
+    for (int64_t c = 0; c < r->classes(); ++c) all.push_back({r->precision(c), r->recall(c), r->f1(c), r->of_class(c)});
+  return all;
+}
+
+void print_classes(const EvalReport& report, std::ostream& out) {
+  const std::vector<ClassFigures> all = class_figures(report);
+  if (all.empty()) return;
+  const std::vector<std::string> names = aligned_with("class", report.classes);
+  out << fmt::format("\n{}{:>11}{:>9}{:>9}{:>10}\n", names[0], "precision", "recall", "f1", "examples");
+  for (size_t c = 0; c < all.size(); ++c)
+    out << fmt::format("{}{:>11.4f}{:>9.4f}{:>9.4f}{:>10}\n", names[c + 1], all[c].precision, all[c].recall, all[c].f1,
+                       all[c].examples);
+}
+
+void print_confusion(const EvalReport& report, std::ostream& out) {
+  const ClassificationReport& r = *report.classification;
+  const std::vector<std::string> names = aligned_with("", report.classes);
+  out << "\nconfusion: rows are true classes, columns predicted classes\n" << names[0];
+  std::vector<size_t> widths;
+  for (const std::string& name : report.classes) {
+    const std::string heading = printable_line(name);
+    widths.push_back(std::max<size_t>(display_columns(heading), 6));
+    out << "  " << std::string(widths.back() - display_columns(heading), ' ') << heading;
+  }
+  out << '\n';
+  for (int64_t truth = 0; truth < r.classes(); ++truth) {
+    out << names[static_cast<size_t>(truth) + 1];
+    for (int64_t c = 0; c < r.classes(); ++c)
+      out << fmt::format("  {:>{}}", r.count(truth, c), widths[static_cast<size_t>(c)]);
+    out << '\n';
+  }
+}
+
+void print_most_frequent_confusions(const EvalReport& report, std::ostream& out) {
+  const ClassificationReport& r = *report.classification;
+  const std::vector<Confusion> all = most_frequent_confusions(r, named_confusions);
+  if (!all.empty()) out << "\ncommonest confusions\n";
+  for (const Confusion& c : all)
+    out << fmt::format("{:>6}  {} predicted as {}\n", c.count,
+                       printable_line(report.classes[static_cast<size_t>(c.truth)]),
+                       printable_line(report.classes[static_cast<size_t>(c.predicted)]));
+}
+
+}  // namespace
+
+EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
+                          const CompletionOptions& completions) {
+  EvalReport report;
+  report.split = to_string(split);
+  report.classes = run.classes;
+  const auto source = data.evaluation(split);
+  if (!run.model->is<TextClassifier>()) {
+    report.predicts_tokens = true;
+    report.total = *evaluate(run.model->task(), *source, 0);
+  } else if (run.model->text_classifier().multi_label()) {
+    LabelReport labels(run.model->text_classifier().label_columns());
+    report.total = *evaluate(run.model->task(), *source, 0, {}, nullptr, &labels);
+    report.labels = labels.at(run.threshold);
+    report.total.correct = report.labels->exact;
+  } else {
+    ClassifierEvaluation result =
+        evaluate_classifier(run.model->text_classifier(), static_cast<int64_t>(run.classes.size()), *source);
+    report.total = result.total;
+    report.classification = std::move(result.report);
+  }
+  if (facts_of(run.config.data).has_pairs && split != Split::train)
+    report.pairs = evaluate_pairs(run, data.evaluation_pairs(split), completions);
+  // A masked language model predicts a part of the text only.
+  if (const auto text = data.text_size(split); text && !run.model->is<MaskedLanguageModel>()) {
+    report.bits_per_byte = report.total.loss_sum / std::log(2.0) / static_cast<double>(text->bytes);
+    if (text->words.value_or(0) > 0)
+      report.word_perplexity = std::exp(report.total.loss_sum / static_cast<double>(*text->words));
+  }
+  return report;
+}
+
+void print_text(const EvalReport& report, std::ostream& out) {
+  out << fmt::format("split {}\n", report.split);
+  for (const Figure& figure : figures(report))
+    out << fmt::format("{} {:.{}f}\n", figure.name, figure.value, figure.digits);
+  print_classes(report, out);
+  if (!report.classification) return;
+  if (report.classification->classes() <= widest_confusion)
+    print_confusion(report, out);
+  else
+    print_most_frequent_confusions(report, out);
+}
+
+void print_json(const EvalReport& report, std::ostream& out) {
+  nlohmann::ordered_json json{{"split", report.split}};
+  for (const Figure& figure : figures(report))
+    if (figure.digits == 0)
+      json[figure.name] = static_cast<int64_t>(figure.value);
+    else
+      json[figure.name] = figure.value;
+  const std::vector<ClassFigures> classes = class_figures(report);
+  for (size_t c = 0; c < classes.size(); ++c)
+    json["classes"].push_back({{"class", report.classes[c]},
+                               {"precision", classes[c].precision},
+                               {"recall", classes[c].recall},
+                               {"f1", classes[c].f1},
+                               {"examples", classes[c].examples}});
+  if (report.classification) {
+    const ClassificationReport& r = *report.classification;
+    for (int64_t truth = 0; truth < r.classes(); ++truth) {
+      nlohmann::ordered_json row;
+      for (int64_t predicted = 0; predicted < r.classes(); ++predicted) row.push_back(r.count(truth, predicted));
+      json["confusion"].push_back(row);
+    }
+  }
+  out << json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace capstan

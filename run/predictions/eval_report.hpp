@@ -1,0 +1,37 @@
+// Output of `capstan eval`: figures, one per line, and for classifiers a table of the classes; or all of it as JSON.
+#pragma once
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "run/predictions/pair_report.hpp"
+#include "run/setup/run_data.hpp"
+#include "run/setup/run_model.hpp"
+#include "train/loop/classification_report.hpp"
+#include "train/loop/evaluate.hpp"
+
+namespace capstan {
+
+struct EvalReport {
+  std::string split;
+  Evaluation total;
+  bool predicts_tokens = false;
+  std::optional<double> bits_per_byte;
+  std::optional<double> word_perplexity;  // held-out text: per word, a line end counting as one
+  std::optional<ClassificationReport> classification;
+  std::optional<LabelFigures> labels;  // multi-label, at the run's threshold
+  std::vector<std::string> classes;    // their names
+  std::optional<PairReport> pairs;     // of data of type pairs
+};
+
+/// `completions`: how the completions of pairs are written.
+EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
+                          const CompletionOptions& completions = {});
+
+void print_text(const EvalReport& report, std::ostream& out);
+/// One object on one line: the figures by the names of print_text, the classes, and "confusion" (rows: true class).
+void print_json(const EvalReport& report, std::ostream& out);
+
+}  // namespace capstan

@@ -1,0 +1,36 @@
+#include "run/predictions/pair_report.hpp"
+
+#include <algorithm>
+
+namespace capstan {
+
+PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs,
+                          const CompletionOptions& options) {
+  constexpr size_t at_once = 4096;  // bounds what is held
+  PairReport report;
+  RougeScore RougeScores::*const kinds[] = {&RougeScores::one, &RougeScores::two, &RougeScores::longest};
+  double RougeScore::*const numbers[] = {&RougeScore::precision, &RougeScore::recall, &RougeScore::f1};
+  for (size_t begin = 0; begin < pairs.size(); begin += at_once) {
+    std::vector<std::vector<int32_t>> prompts;
+    for (size_t i = begin; i < std::min(pairs.size(), begin + at_once); ++i) prompts.push_back(pairs[i].prompt);
+    const auto written = complete(run, prompts, options, static_cast<int64_t>(begin));
+    for (size_t i = 0; i < written.size(); ++i) {
+      const EvaluationPair& pair = pairs[begin + i];
+      const Completion& best = written[i].front();
+      ++report.pairs;
+      report.exact_match += best.text == run.tokenizer->decode(pair.target) ? 1 : 0;
+      report.log_probability += best.log_probability;
+      const RougeScores scores = rouge(pair.text, best.text);
+      for (const auto kind : kinds)
+        for (const auto number : numbers) (report.rouge.*kind).*number += (scores.*kind).*number;
+    }
+  }
+  const auto count = static_cast<double>(std::max<int64_t>(report.pairs, 1));
+  report.exact_match /= count;
+  report.log_probability /= count;
+  for (const auto kind : kinds)
+    for (const auto number : numbers) (report.rouge.*kind).*number /= count;
+  return report;
+}
+
+}  // namespace capstan

@@ -1,0 +1,19 @@
+// How the completions that a model writes compare with the targets of a split.
+#pragma once
+
+#include "run/predictions/completions.hpp"
+#include "train/loop/rouge.hpp"
+
+namespace capstan {
+
+struct PairReport {
+  int64_t pairs = 0;
+  double exact_match = 0;      // share of completions that are the target, after the tokenizer's normalisation of both
+  RougeScores rouge;           // means over the pairs
+  double log_probability = 0;  // mean of the completions'
+};
+
+PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs,
+                          const CompletionOptions& options);
+
+}  // namespace capstan

@@ -1,0 +1,22 @@
+// How likely a language model finds texts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "run/predictions/text_input.hpp"
+#include "run/setup/run_model.hpp"
+
+namespace capstan {
+
+struct TextScore {
+  double log_probability = 0;  // natural logarithm, of all tokens
+  int64_t tokens = 0;          // that are predicted: those of the text, and its end where the model knows documents
+};
+
+/// The score of one text: a document of its own, or with data of type pairs the target (`label`) after the source. A text that is
+/// longer than the model's positions is read in windows, of which each token sees at least the preceding half. Throws
+/// Error for a model that is no language model and for an empty target.
+TextScore score_of(const SavedRun& run, const InputText& text);
+
+}  // namespace capstan

@@ -1,0 +1,20 @@
+// Texts as vectors.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "run/predictions/text_input.hpp"
+#include "run/setup/run_model.hpp"
+
+namespace capstan {
+
+/// (texts, D). Of a classifier, what its head reads; of other models, the mean of the last states over the tokens of the text,
+/// which begins as in training. Texts are cut as in training (data.truncate), or to their beginning where the model has fewer
+/// positions. A text without tokens has zeros. Texts run in parallel.
+Array vectors_of(const SavedRun& run, const std::vector<InputText>& texts);
+
+/// A file of numpy.load(): (rows, columns) of float32 in the order of rows. `values` has rows * columns elements.
+std::string npy_content(const std::vector<float>& values, int64_t columns);
+
+}  // namespace capstan

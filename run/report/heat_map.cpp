@@ -1,0 +1,100 @@
+#include "run/report/heat_map.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "core/text/base64.hpp"
+#include "run/report/html.hpp"
+#include "run/report/png.hpp"
+
+namespace capstan {
+namespace {
+
+constexpr size_t most_cells = 128;
+/// Distinguishable with every kind of colour blindness, on light and dark backgrounds.
+constexpr std::array<uint8_t, 3> orange{230, 97, 1}, blue{33, 113, 200}, grey{128, 128, 128};
+
+Pixels coloured(const Matrix& matrix, float limit) {
+  Pixels pixels{static_cast<uint32_t>(matrix.columns), static_cast<uint32_t>(matrix.rows), {}};
+  for (const float value : matrix.values) {
+    const bool there = std::isfinite(value);
+    const auto& colour = !there ? grey : value > 0 ? orange : blue;
+    const float opacity = there ? std::min(1.0F, std::abs(value) / limit) : 0.16F;
+    pixels.rgba.insert(pixels.rgba.end(), colour.begin(), colour.end());
+    pixels.rgba.push_back(static_cast<uint8_t>(std::lround(255 * opacity)));
+  }
+  return pixels;
+}
+
+std::string map_svg(const HeatMap& map, float limit) {
+  constexpr double left = 34, top = 6, side = 180;
+  const std::string picture = to_base64(to_png(coloured(pooled(map.matrix, most_cells), limit)));
+  std::string out = fmt::format(
+      "<figure class=\"map\"><figcaption>{0}</figcaption><svg viewBox=\"0 0 222 206\" role=\"img\" aria-label=\"{0}\">"
+      "<image x=\"{1}\" y=\"{2}\" width=\"{3}\" height=\"{3}\" preserveAspectRatio=\"none\" "
+      "href=\"data:image/png;base64,{4}\"/><rect class=\"frame\" x=\"{1}\" y=\"{2}\" width=\"{3}\" height=\"{3}\"/>",
+      escaped(map.title), left, top, side, picture);
+  out += fmt::format(
+      "<text class=\"end\" x=\"{0}\" y=\"{1}\">0</text><text class=\"end\" x=\"{0}\" y=\"{2}\">{3}</text>"
+      "<text class=\"middle\" transform=\"translate(12 {4}) rotate(-90)\">{5}</text>",
+      left - 4, top + 10, top + side, map.matrix.rows - 1, top + side / 2, escaped(map.row_label));
+  out += fmt::format(
+      "<text x=\"{0}\" y=\"{1}\">0</text><text class=\"end\" x=\"{2}\" y=\"{1}\">{3}</text>"
+      "<text class=\"middle\" x=\"{4}\" y=\"{1}\">{5}</text></svg></figure>\n",
+      left, top + side + 14, left + side, map.matrix.columns - 1, left + side / 2, escaped(map.column_label));
+  return out;
+}
+
+}  // namespace
+
+Matrix pooled(const Matrix& matrix, size_t most) {
+  Matrix out{std::min(matrix.rows, most), std::min(matrix.columns, most), {}};
+  if (out.rows == matrix.rows && out.columns == matrix.columns) return matrix;
+  for (size_t row = 0; row < out.rows; ++row) {
+    for (size_t column = 0; column < out.columns; ++column) {
+      double sum = 0;
+      size_t count = 0;
+      for (size_t r = row * matrix.rows / out.rows; r < (row + 1) * matrix.rows / out.rows; ++r) {
+        for (size_t c = column * matrix.columns / out.columns; c < (column + 1) * matrix.columns / out.columns; ++c) {
+          if (!std::isfinite(matrix.at(r, c))) continue;
+          sum += static_cast<double>(matrix.at(r, c));
+          ++count;
+        }
+      }
+      out.values.push_back(count > 0 ? static_cast<float>(sum / static_cast<double>(count)) : NAN);
+    }
+  }
+  return out;
+}
+
+float colour_limit(const std::vector<HeatMap>& maps) {
+  std::vector<float> magnitudes;
+  for (const HeatMap& map : maps)
+    for (const float value : map.matrix.values)
+      if (std::isfinite(value) && value != 0) magnitudes.push_back(std::abs(value));
+  if (magnitudes.empty()) return std::numeric_limits<float>::min();
+  const auto place = magnitudes.begin() + static_cast<std::ptrdiff_t>((magnitudes.size() - 1) * 995 / 1000);
+  std::nth_element(magnitudes.begin(), place, magnitudes.end());
+  return *place;
+}
+
+std::string to_html(const std::vector<HeatMap>& maps, const std::string& caption) {
+  if (maps.empty()) return "";
+  const float limit = colour_limit(maps);
+  const auto any_below = [](const HeatMap& map) {
+    return std::any_of(map.matrix.values.begin(), map.matrix.values.end(), [](float v) { return v < 0; });
+  };
+  const bool is_signed = std::any_of(maps.begin(), maps.end(), any_below);
+  std::string out = "<div class=\"maps\">";
+  for (const HeatMap& map : maps) out += map_svg(map, limit);
+  out +=
+      fmt::format("</div><p class=\"scale\">{}<span class=\"bar {}\"></span>{:.3g} <span>{}</span></p>\n",
+                  is_signed ? fmt::format("{:.3g}", -limit) : "0", is_signed ? "two" : "one", limit, escaped(caption));
+  return out;
+}
+
+}  // namespace capstan

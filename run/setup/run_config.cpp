@@ -1,0 +1,111 @@
+#include "run/setup/run_config.hpp"
+
+#include <algorithm>
+
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+bool is_language_model(const RunConfig& config) { return std::holds_alternative<LanguageModelConfig>(config.model); }
+bool is_text_classifier(const RunConfig& config) { return std::holds_alternative<TextClassifierConfig>(config.model); }
+
+/// What has no meaning for weights that are solved for in one go.
+void check_linear(const RunConfig& config, Problems& problems) {
+  const auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
+  if (classifier == nullptr || !classifier->linear.used()) return;
+  if (!config.train.init_map.entries.empty())
+    problems.add("train.init_map", "a linear classifier (model.linear) takes the whole of train.init_from");
+  if (config.train.init_optimizer)
+    problems.add("train.init_optimizer", "a linear classifier (model.linear) is solved for without an optimizer");
+  if (facts_of(config.data).multi_label())
+    problems.add("model.linear", "predicts one class per text: with data.multi_label, use a recipe with blocks");
+  if (!config.train.freeze.empty()) problems.add("train.freeze", "nothing of a linear classifier is trained in steps");
+  if (config.train.minutes > 0)
+    problems.add("train.minutes", "a linear classifier is solved for, in no number of steps");
+}
+
+/// Sizes that are left open are for a plan to choose.
+void check_open(const RunConfig& config, Problems& problems) {
+  const std::vector<std::string> open = open_keys(model_of(config));
+  const bool planned = config.train.minutes > 0 && config.train.steps == 0;
+  for (const std::string& key : open)
+    if (is_text_classifier(config))
+      problems.add("model." + key, "only that of a language model can be left open");
+    else if (!planned)
+      problems.add("model." + key, "is left open, which is for train.minutes to choose: set it, without train.steps");
+}
+
+/// Why a name does not lead to a folder below that of all runs; empty if it does.
+std::string name_problem(const std::string& name) {
+  if (name.find('\0') != std::string::npos) return "contains a zero byte";
+  for (size_t at = 0; at <= name.size();) {
+    const size_t end = std::min(name.find('/', at), name.size());
+    const std::string part = name.substr(at, end - at);
+    if (part.empty() || part.front() == '.')
+      return fmt::format(
+          "expected the name of a folder below \"folder\", without parts that are empty or begin with a "
+          "dot, got {}",
+          name);
+    at = end + 1;
+  }
+  return "";
+}
+
+}  // namespace
+
+const char* type_of(const TaskConfig& config) {
+  return std::visit([](const auto& model) { return std::decay_t<decltype(model)>::type_name; }, config);
+}
+
+ModelConfig& model_of(RunConfig& config) {
+  return std::visit([](auto& model) -> ModelConfig& { return model; }, config.model);
+}
+const ModelConfig& model_of(const RunConfig& config) {
+  return std::visit([](const auto& model) -> const ModelConfig& { return model; }, config.model);
+}
+
+RunConfig::RunConfig() = default;
+RunConfig::RunConfig(const RunConfig&) = default;
+RunConfig::RunConfig(RunConfig&&) noexcept = default;
+RunConfig& RunConfig::operator=(const RunConfig&) = default;
+RunConfig& RunConfig::operator=(RunConfig&&) noexcept = default;
+RunConfig::~RunConfig() = default;
+
+void validate(const RunConfig& config, Problems& problems) {
+  if (const std::string problem = name_problem(config.name); !config.name.empty() && !problem.empty())
+    problems.add("name", problem);
+  check_linear(config, problems);
+  check_open(config, problems);
+  const SourceFacts data = facts_of(config.data);
+  if (!data.has_labels && is_text_classifier(config))
+    problems.add("data.type", fmt::format("{} has no labels: a text-classifier needs data of type {}",
+                                          type_of(config.data), source_types(true)));
+  if (data.has_pairs && !is_language_model(config) && !is_text_classifier(config))
+    problems.add("data.type", fmt::format("{} are for a language-model", type_of(config.data)));
+  const auto* const causal = std::get_if<LanguageModelConfig>(&config.model);
+  if (causal != nullptr && causal->prefix != PrefixRule::causal && !data.has_pairs)
+    problems.add("model.prefix", "only data of type pairs have sources to be read as a whole");
+  const bool label_sets = data.multi_label() && is_text_classifier(config);
+  if ((config.train.monitor == Monitor::micro_f1 || config.train.monitor == Monitor::macro_f1) && !label_sets)
+    problems.add("train.monitor",
+                 fmt::format("{} is for a text-classifier with data.multi_label: true; choose loss or accuracy",
+                             enum_name(config.train.monitor)));
+  if (data.has_labels && is_language_model(config))
+    problems.add("data.type", fmt::format("a language-model needs data of type {}", source_types(false)));
+  if (const auto limit = position_limit(model_of(config))) {
+    const std::string key = fmt::format("data.{}", data.longest_key);
+    if (data.longest == 0) problems.add(key, fmt::format("must be limited: the model has {} positions", *limit));
+    if (data.longest > *limit)
+      problems.add(key, fmt::format("{} tokens are more than the {} positions of the model (model.max_length)",
+                                    data.longest, *limit));
+  }
+}
+
+template ConfigNode to_node(const RunConfig&);
+template ConfigNode to_node(const TaskConfig&);
+template ConfigNode to_node(const MixerConfig&);
+template void read_value(const ConfigNode&, const Location&, const Constraint&, RunConfig&);
+template std::vector<TableRow> config_rows(RunConfig);
+
+}  // namespace capstan

@@ -1,0 +1,64 @@
+// The whole configuration of a run.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "core/config/schema.hpp"
+#include "data/sources/data_config.hpp"
+#include "models/config.hpp"
+#include "run/yaml/config.hpp"
+#include "train/runs/config.hpp"
+
+namespace capstan {
+
+/// YAML: model: {type: language-model, ...}.
+using TaskConfig = std::variant<LanguageModelConfig, TextClassifierConfig, MaskedLanguageModelConfig>;
+
+/// The name of the model's type in YAML.
+const char* type_of(const TaskConfig& config);
+
+struct RunConfig {
+  RunConfig();
+  RunConfig(const RunConfig&);
+  RunConfig(RunConfig&&) noexcept;
+  RunConfig& operator=(const RunConfig&);
+  RunConfig& operator=(RunConfig&&) noexcept;
+  ~RunConfig();
+
+  std::string name;
+  std::string folder = "runs";
+  int64_t seed = 1;
+  int64_t threads = 0;
+  SourceConfig data;
+  TaskConfig model;
+  TrainConfig train;
+};
+
+template <class Fields>
+void describe(Fields& f, RunConfig& c) {
+  f("name", c.name, not_empty(),
+    "name of the run; its files are in <folder>/<name>; it may have several parts: first/second");
+  f("folder", c.folder, not_empty(), "folder of all runs");
+  f("seed", c.seed, at_least(0), "seed of the initial weights, the order of examples and dropout");
+  f("threads", c.threads, between(0, 1024), "number of threads; 0 = one per physical core");
+  f("data", c.data, any(), "data to train and evaluate on");
+  f("model", c.model, any(), "model to train");
+  f("train", c.train, any(), "settings of training");
+}
+
+/// What all types of models have in common.
+ModelConfig& model_of(RunConfig& config);
+const ModelConfig& model_of(const RunConfig& config);
+
+/// Rules that span data, model and training.
+void validate(const RunConfig& config, Problems& problems);
+
+// Copying, reading, writing and documenting all of these structs is much code: it is compiled in run_config.cpp only.
+extern template ConfigNode to_node(const RunConfig&);
+extern template ConfigNode to_node(const TaskConfig&);
+extern template ConfigNode to_node(const MixerConfig&);
+extern template void read_value(const ConfigNode&, const Location&, const Constraint&, RunConfig&);
+extern template std::vector<TableRow> config_rows(RunConfig);
+
+}  // namespace capstan

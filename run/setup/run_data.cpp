@@ -1,0 +1,86 @@
+#include "run/setup/run_data.hpp"
+
+#include <filesystem>
+
+#include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
+#include "core/text/join.hpp"
+#include "run/setup/log.hpp"
+#include "run/setup/run_model.hpp"
+#include "train/runs/checkpoint.hpp"
+
+namespace capstan {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "data.train: text" for each relative path that leads nowhere from here. Of a pattern, the part before its first
+/// wildcard counts.
+std::vector<std::string> missing_paths(const RunConfig& config) {
+  std::vector<std::string> missing;
+  const ConfigNode all = to_node(config);
+  const ConfigNode* const data = all.find("data");
+  const auto look = [&](const std::string& key, const ConfigNode& value) {
+    fs::path path = value.text.substr(0, value.text.find_first_of("*?["));
+    if (path.string() != value.text) path = path.parent_path();
+    std::error_code error;
+    if (!path.empty() && path.is_relative() && !fs::exists(path, error))
+      missing.push_back(fmt::format("data.{}: {}", key, value.text));
+  };
+  for (const char* const key : {"train", "valid", "test", "classes_file"}) {
+    const ConfigNode* const value = data != nullptr ? data->find(key) : nullptr;
+    if (value == nullptr) continue;
+    if (value->kind == NodeKind::list)
+      for (const ConfigNode& entry : value->children) look(key, entry);
+    else if (value->kind == NodeKind::scalar && key == std::string("classes_file"))
+      look(key, *value);
+  }
+  return missing;
+}
+
+}  // namespace
+
+Split split_named(const std::string& name) {
+  for (const Split split : all_splits)
+    if (name == to_string(split)) return split;
+  throw ConfigError(fmt::format("--split: {} is not one of train, valid, test", name));
+}
+
+SourceInputs source_inputs(const RunConfig& config) {
+  SourceInputs inputs;
+  inputs.batches = {config.train.batch_size, config.train.batch_tokens};
+  inputs.seed = static_cast<uint64_t>(config.seed);
+  if (config.train.progress != ProgressMode::none) inputs.log = [](const std::string& line) { log_info(line); };
+  return inputs;
+}
+
+std::unique_ptr<DataSource> open_data(const RunConfig& config, std::shared_ptr<const Tokenizer> tokenizer,
+                                      const std::vector<std::string>& classes) {
+  SourceInputs inputs = source_inputs(config);
+  inputs.tokenizer = std::move(tokenizer);
+  inputs.classes = classes;
+  const MemoryFor purpose("reading the data");
+  return open_source(config.data, inputs);
+}
+
+std::unique_ptr<DataSource> open_saved_data(const SavedRun& run) {
+  try {
+    return open_data(run.config, run.tokenizer, run.classes);
+  } catch (const ConfigError&) {
+    throw;
+  } catch (const Error& error) {
+    const std::vector<std::string> missing = missing_paths(run.config);
+    if (missing.empty()) throw;
+    std::error_code unknown;
+    const fs::path here = fs::current_path(unknown), state = fs::path(run.weights).parent_path();
+    const std::string trained = fs::exists(state / state_name) ? read_state(state).working_folder : "";
+    throw Error(fmt::format(
+        "{}; not found from {}: {}; run the command {}, or name the files with --set data.train=[...] "
+        "and the like (capstan eval)",
+        error.what(), here.string(), join(missing),
+        trained.empty() || trained == here.string() ? std::string("in the folder where the run was trained")
+                                                    : fmt::format("in {}, where the run was trained", trained)));
+  }
+}
+
+}  // namespace capstan

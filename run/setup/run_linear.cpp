@@ -1,0 +1,117 @@
+#include "run/setup/run_linear.hpp"
+
+#include <cmath>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
+#include "core/base/sizes.hpp"
+#include "run/setup/run_model.hpp"
+#include "run/setup/weights_origin.hpp"
+#include "run/yaml/config.hpp"
+#include "train/runs/checkpoint.hpp"
+
+namespace capstan {
+namespace {
+
+NgramLinearConfig* linear_of(RunConfig& config) {
+  auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
+  return classifier != nullptr && classifier->linear.used() ? &classifier->linear : nullptr;
+}
+
+/// Throws unless n-grams have the same buckets in both.
+void check_same_ngrams(const NgramLinearConfig& theirs, const NgramLinearConfig& ours, const std::string& run) {
+  const auto check_equal = [&](const char* key, const auto& base, const auto& here) {
+    if (base != here)
+      throw Error(fmt::format("train.init_from: model.linear.{0} is {1} in {2}, and {3} here; set model.linear.{0}={1}",
+                              key, base, run, here));
+  };
+  check_equal("words", theirs.words, ours.words);
+  check_equal("characters", theirs.characters, ours.characters);
+  check_equal("text_ends", theirs.text_ends, ours.text_ends);
+  if (ours.buckets != 0) check_equal("buckets", theirs.buckets, ours.buckets);
+}
+
+std::vector<float> values_of(const WeightsOrigin& origin, const char* name, int64_t count) {
+  const FileTensor* const tensor = origin.tensors->find(name);
+  if (tensor == nullptr || tensor->size != count)
+    throw Error(fmt::format("train.init_from: {} has no tensor {} of {} numbers; check its run with capstan verify",
+                            origin.file, name, count));
+  std::vector<float> values = tensor->to_floats();
+  for (const float value : values)
+    if (!std::isfinite(value))
+      throw Error(fmt::format("train.init_from: {}: tensor {} has a value that is not finite", origin.file, name));
+  return values;
+}
+
+std::shared_ptr<const BaseClassifier> read_base(const RunConfig& config) {
+  const WeightsOrigin origin = open_weights(config.train.init_from);
+  if (!origin.config)
+    throw Error(
+        fmt::format("train.init_from: {} is not in a run folder, which says what n-grams its weights are for; "
+                    "give the folder of the run",
+                    origin.file));
+  const auto* const classifier = std::get_if<TextClassifierConfig>(&origin.config->model);
+  if (classifier == nullptr || !classifier->linear.used())
+    throw Error(
+        fmt::format("train.init_from: {} is not a linear classifier (model.linear); a linear classifier only starts "
+                    "from another one",
+                    config.train.init_from));
+  auto base = std::make_shared<BaseClassifier>();
+  base->config = classifier->linear;
+  check_same_ngrams(base->config, std::get<TextClassifierConfig>(config.model).linear, config.train.init_from);
+  const int64_t buckets = base->config.buckets;
+  const auto classes = static_cast<int64_t>(origin.classes.size());
+  base->scale = values_of(origin, "linear.scale", buckets);
+  base->weight = values_of(origin, "linear.weight", checked_product("linear.weight", {buckets, classes}));
+  base->bias = values_of(origin, "linear.bias", classes);
+  base->columns = classes;
+  if (classes == 2) {  // the first class has the second one's weights times -1
+    for (size_t f = 0; f < base->scale.size(); ++f) base->weight[f] = base->weight[2 * f + 1];
+    base->weight.resize(base->scale.size());
+    base->bias.erase(base->bias.begin());
+    base->columns = 1;
+  }
+  return base;
+}
+
+}  // namespace
+
+bool is_linear(const RunConfig& config) {
+  const auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
+  return classifier != nullptr && classifier->linear.used();
+}
+
+NgramRows read_ngrams(RunConfig& config, const DataSource& data) {
+  const MemoryFor purpose("the n-grams of the training texts");
+  const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name,
+                              saved = folder / "config.yaml";
+  NgramLinearConfig& linear = *linear_of(config);
+  std::shared_ptr<const BaseClassifier> base;
+  if (std::filesystem::exists(saved) && Checkpoints(folder / "checkpoints").last()) {
+    // It is solved: all that the run it started from would tell is the number of buckets, and that run may be gone.
+    auto then = load_config<RunConfig>({saved.string()});
+    if (const auto* const chosen = linear_of(then); chosen != nullptr && linear.buckets == 0)
+      linear.buckets = chosen->buckets;
+  } else if (!config.train.init_from.empty()) {
+    base = read_base(config);
+  }
+  NgramRows rows(data.training(), to_text(data.tokenizer()), linear, static_cast<int64_t>(data.classes().size()), base);
+  linear = rows.config();
+  return rows;
+}
+
+RunConfig with_choices_of(const RunConfig& saved, RunConfig config) {
+  RunConfig then = saved;
+  NgramLinearConfig *const open = linear_of(config), *const chosen = linear_of(then);
+  if (open == nullptr || chosen == nullptr) return config;
+  if (open->min_texts == 0) open->min_texts = chosen->min_texts;
+  if (open->buckets == 0) open->buckets = chosen->buckets;
+  if (chosen->characters.empty() && !chosen->words.empty()) open->characters.clear();
+  return config;
+}
+
+}  // namespace capstan

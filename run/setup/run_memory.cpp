@@ -1,0 +1,185 @@
+#include "run/setup/run_memory.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/base/sizes.hpp"
+#include "core/text/affixes.hpp"
+#include "core/text/join.hpp"
+#include "run/setup/run_model.hpp"
+#include "run/yaml/number_keys.hpp"
+#include "train/loop/lane_tree.hpp"
+#include "train/loop/lanes.hpp"
+
+namespace capstan {
+namespace {
+
+/// Tokens that the forward pass has in memory at once.
+double batch_tokens(const TrainConfig& train, const DataExtent& data) {
+  const double all = static_cast<double>(data.examples) * data.example_tokens;
+  const double batch = train.batch_tokens > 0 ? std::max(static_cast<double>(train.batch_tokens), data.example_tokens)
+                                              : static_cast<double>(train.batch_size) * data.example_tokens;
+  // Of a batch in lanes, one lane is in memory at least: threads take them one by one.
+  const double lane = batch / static_cast<double>(train.lanes > 0 ? train.lanes : most_lanes);
+  const double micro = train.micro_batch_tokens > 0
+                           ? std::max(static_cast<double>(train.micro_batch_tokens), data.example_tokens)
+                           : lane;
+  // A batch is not always filled to its last token.
+  return std::max(data.example_tokens, std::min({all, lane, micro}) - data.example_tokens);
+}
+
+/// Blocks of gradients that one thread holds while it adds up the lanes of a rank, besides that of the parameters.
+int64_t lane_blocks(const TrainConfig& train, const DataExtent& data, int64_t ranks) {
+  const auto length = static_cast<int64_t>(std::clamp(data.example_tokens, 1.0, 1e9));
+  const int64_t wanted = train.batch_tokens > 0 ? train.batch_tokens / length : train.batch_size;
+  const int64_t rows = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(data.examples, 1));
+  checked_product("the tokens of a batch", {rows, length});
+  const LaneTree tree(lane_count(rows, length, train.lanes));
+  if (tree.lanes() == 1) return 0;
+  int64_t blocks = 1;
+  for (int64_t lanes = tree.lanes_of(ranks - 1, ranks).size(); lanes > 1; lanes /= 2) ++blocks;
+  return blocks;
+}
+
+/// Elements that the optimizer keeps for the parameters.
+double state_elements(const TrainConfig& train, const ParamStore& params) {
+  double elements = train.ema_decay > 0 ? static_cast<double>(params.trainable_size()) : 0;
+  std::visit(
+      [&](const auto& optimizer) {
+        for (const StateSpec& spec : optimizer.states())
+          for (const Param& param : params.params())
+            if (!param.frozen && spec.holds(param)) elements += static_cast<double>(param.var.size());
+      },
+      train.optimizer);
+  return elements;
+}
+
+MemoryNeed countable_need(const RunConfig& config, const DataExtent& data, int64_t ranks) {
+  const RunModel model(config, data.vocabulary, data.classes, ParamMemory::none);
+  MemoryNeed need;
+  need.parameters = static_cast<double>(model.params().flat_size()) * sizeof(real);
+  need.gradients = static_cast<double>(1 + lane_blocks(config.train, data, ranks)) *
+                   static_cast<double>(model.params().dense_size()) * sizeof(real);
+  need.optimizer = state_elements(config.train, model.params()) * sizeof(real) / static_cast<double>(ranks);
+  need.tokens = batch_tokens(config.train, data);
+  const auto length = static_cast<int64_t>(std::max(data.example_tokens, 1.0));
+  need.activations = need.tokens * model.kept_bytes(length);
+  need.data = facts_of(config.data).least_bytes;
+  return need;
+}
+
+/// A key and the need with half of its value.
+struct Saving {
+  std::string key;
+  double total;
+};
+
+/// The keys whose halves save a tenth of the memory or more, the best one first.
+std::vector<Saving> savings(const RunConfig& config, const DataExtent& data, double total, int64_t ranks) {
+  std::vector<Saving> found;
+  RunConfig smaller = config;
+  for (const NumberKey& key : number_keys(smaller)) {
+    const auto consider = [&](auto& value, auto half) {
+      const auto before = value;
+      value = half;
+      DataExtent extent = least_extent(smaller);
+      extent.vocabulary = std::max(extent.vocabulary, data.vocabulary);
+      extent.classes = data.classes;
+      extent.examples = data.examples;
+      if (extent.example_tokens <= 1) extent.example_tokens = data.example_tokens;
+      try {
+        found.push_back({key.path, memory_need(smaller, extent, ranks).total()});
+      } catch (const Error&) {  // a value that does not fit to the others
+      } catch (const std::invalid_argument&) {
+      }
+      value = before;
+    };
+    if (const auto* const whole = std::get_if<int64_t*>(&key.value); whole != nullptr && **whole > 1)
+      consider(**whole, **whole / 2);
+    if (const auto* const number = std::get_if<double*>(&key.value); number != nullptr && **number > 0)
+      consider(**number, **number / 2);
+  }
+  found.erase(std::remove_if(found.begin(), found.end(), [&](const Saving& s) { return !(s.total < 0.9 * total); }),
+              found.end());
+  std::stable_sort(found.begin(), found.end(), [](const Saving& a, const Saving& b) { return a.total < b.total; });
+  return found;
+}
+
+}  // namespace
+
+DataExtent least_extent(const RunConfig& config) {
+  const SourceFacts facts = facts_of(config.data);
+  DataExtent extent;
+  extent.vocabulary += facts.added_tokens;
+  if (!facts.has_labels && facts.longest > 0) extent.example_tokens = static_cast<double>(facts.longest);
+  return extent;
+}
+
+DataExtent extent_of(const RunConfig& config, const DataSource& data) {
+  DataExtent extent = least_extent(config);
+  extent.vocabulary = model_vocabulary(config, data.tokenizer());
+  extent.classes = static_cast<int64_t>(data.classes().size());
+  extent.examples = data.training().examples_per_epoch();
+  if (facts_of(config.data).has_labels && data.training().batches_per_epoch(0) > 0)
+    extent.example_tokens = static_cast<double>(data.training().batch(0, 0).tokens.dim(1));
+  return extent;
+}
+
+MemoryNeed memory_need(const RunConfig& config, const DataExtent& data, int64_t ranks) {
+  try {
+    return countable_need(config, data, ranks);
+  } catch (const ConfigError&) {
+    throw;
+  } catch (const Error&) {  // sizes that overflow
+    MemoryNeed need;
+    need.parameters = std::numeric_limits<double>::infinity();
+    return need;
+  }
+}
+
+std::string bytes_text(double bytes) {
+  if (!std::isfinite(bytes)) return "more bytes than can be counted";
+  const char* const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
+  size_t unit = 0;
+  for (; bytes >= 1000 && unit < 6; ++unit) bytes /= 1000;
+  return fmt::format("{:.{}f} {}", bytes, unit == 0 || bytes >= 100 ? 0 : 1, units[unit]);
+}
+
+std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data, const MemoryLimit& limit,
+                                            int64_t ranks, int64_t neighbours) {
+  const MemoryNeed need = memory_need(config, data, ranks);
+  const double available = static_cast<double>(limit.bytes) / static_cast<double>(neighbours);
+  if (need.total() <= available) return std::nullopt;
+  std::vector<std::string> parts;
+  const auto part = [&](const char* name, double bytes) {
+    if (bytes >= 0.01 * need.total()) parts.push_back(fmt::format("{} for {}", bytes_text(bytes), name));
+  };
+  part("parameters", need.parameters);
+  part("gradients", need.gradients);
+  part("the optimizer", need.optimizer);
+  part(fmt::format("what a batch of {:.0f} tokens keeps", need.tokens).c_str(), need.activations);
+  part("the examples", need.data);
+  std::vector<std::string> keys;
+  for (const Saving& saving : savings(config, data, need.total(), ranks))
+    if (keys.size() < 4) keys.push_back(saving.key);
+  return MemoryProblem{
+      keys.empty() ? "model" : keys.front(),
+      fmt::format(
+          "training needs at least {} of memory ({}), but {} has {}: lower {}, or train nevertheless with --force",
+          bytes_text(need.total()), join(parts),
+          neighbours > 1 ? fmt::format("each of {} ranks' share of {}", neighbours, limit.of) : std::string(limit.of),
+          bytes_text(available), keys.empty() ? "the sizes" : join(keys, " or "))};
+}
+
+std::optional<MemoryProblem> data_memory_problem(const RunConfig& config, const MemoryLimit& limit) {
+  const double need = facts_of(config.data).least_bytes;
+  if (need <= static_cast<double>(limit.bytes)) return std::nullopt;
+  return MemoryProblem{"data", fmt::format("the examples need at least {} of memory, but {} has {}: lower their number "
+                                           "or their length",
+                                           bytes_text(need), limit.of, bytes_text(static_cast<double>(limit.bytes)))};
+}
+
+}  // namespace capstan

@@ -1,0 +1,54 @@
+// What a run needs at least in memory, known from its configuration before anything is allocated.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/machine/memory_limit.hpp"
+#include "run/setup/run_config.hpp"
+
+namespace capstan {
+
+/// What the memory of a run depends on besides its configuration. The defaults are the least that any data have.
+struct DataExtent {
+  int64_t vocabulary = 2, classes = 2;
+  int64_t examples = 1;       // of an epoch
+  double example_tokens = 1;  // in a batch, padding included
+};
+
+/// What is known before the data are read.
+DataExtent least_extent(const RunConfig& config);
+/// The same of data that were opened.
+DataExtent extent_of(const RunConfig& config, const DataSource& data);
+
+/// Bytes that training holds at the same time, at least.
+struct MemoryNeed {
+  double parameters = 0;
+  double gradients = 0;    // with those of lanes that wait to be added up
+  double optimizer = 0;    // its state, and the moving average of the weights
+  double activations = 0;  // what the forward pass over one (micro-)batch keeps
+  double data = 0;         // examples in memory
+  double tokens = 0;       // of that batch
+
+  double total() const { return parameters + gradients + optimizer + activations + data; }
+};
+/// Of one of `ranks` ranks. Infinite where the sizes cannot be counted.
+MemoryNeed memory_need(const RunConfig& config, const DataExtent& data, int64_t ranks = 1);
+
+/// Why a run cannot be trained within a limit.
+struct MemoryProblem {
+  std::string key;      // whose half would save most
+  std::string message;  // bytes, limit, other keys, remedy
+};
+/// Of `ranks` ranks, of which `neighbours` share the limit.
+std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data, const MemoryLimit& limit,
+                                            int64_t ranks = 1, int64_t neighbours = 1);
+
+/// The same, to read the data alone.
+std::optional<MemoryProblem> data_memory_problem(const RunConfig& config, const MemoryLimit& limit);
+
+/// "3.2 GB"
+std::string bytes_text(double bytes);
+
+}  // namespace capstan

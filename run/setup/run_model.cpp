@@ -1,0 +1,256 @@
+#include "run/setup/run_model.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "core/base/error.hpp"
+#include "core/io/file.hpp"
+#include "core/text/join.hpp"
+#include "core/text/nearest.hpp"
+#include "core/text/pattern.hpp"
+#include "data/tokenizers/tokenizer_kinds.hpp"
+#include "run/yaml/config.hpp"
+#include "train/runs/checkpoint.hpp"
+
+namespace capstan {
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Why a pattern of names is of no use; `chosen` says which parameters it may be meant for.
+template <class Chosen>
+std::string pattern_problem(const ParamStore& params, const std::string& pattern, const Chosen& chosen) {
+  std::vector<std::string> names;
+  bool any = false;
+  for (const Param& param : params.params()) {
+    if (matches(param.name, pattern)) {
+      any = true;
+      if (chosen(param)) return "";
+    }
+    names.push_back(param.name);
+  }
+  if (any) return fmt::format("all parameters that match {} are frozen", pattern);
+  for (const auto& [alias, target] : params.aliases())
+    if (matches(alias, pattern)) return fmt::format("{} is stored as {}: name that one", alias, target);
+  const std::string meant = nearest(pattern, names);
+  return fmt::format("no parameter matches {}{}; the model has {}", pattern,
+                     meant.empty() ? "" : fmt::format(" (the nearest is {})", meant), join_first(names));
+}
+
+/// Throws ConfigError for a pattern of train.freeze or train.lr_scale that matches nothing, and if nothing is trained.
+void check_rules(const ParamStore& params) {
+  ProblemText problems("train");
+  const auto check_pattern = [&](const std::string& key, const std::string& pattern, const auto& chosen) {
+    if (const std::string problem = pattern_problem(params, pattern, chosen); !problem.empty())
+      problems.add(key, problem);
+  };
+  const ParamRules& rules = params.rules();
+  for (size_t i = 0; i < rules.freeze.size(); ++i)
+    check_pattern(fmt::format("freeze.{}", i), rules.freeze[i], [](const Param&) { return true; });
+  for (size_t i = 0; i < rules.lr_scale.size(); ++i)
+    check_pattern(fmt::format("lr_scale.{}.match", i), rules.lr_scale[i].match,
+                  [](const Param& param) { return !param.frozen; });
+  if (std::all_of(params.params().begin(), params.params().end(), [](const Param& param) { return param.frozen; }))
+    problems.add("freeze", "all parameters are frozen: nothing would be trained");
+  if (!problems.text().empty()) throw ConfigError(problems.text());
+}
+
+}  // namespace
+
+RunModel::RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes, ParamMemory memory)
+    : params_(memory, {config.train.freeze, config.train.lr_scale, config.train.layer_decay}), name_(config.name) {
+  const Scope scope(params_, static_cast<uint64_t>(config.seed));
+  if (const auto* model = std::get_if<LanguageModelConfig>(&config.model))
+    model_ = std::make_unique<LanguageModel>(scope, *model, vocabulary);
+  else if (const auto* masked = std::get_if<MaskedLanguageModelConfig>(&config.model))
+    model_ = std::make_unique<MaskedLanguageModel>(
+        scope, *masked, vocabulary, std::max<int64_t>(1, vocabulary - facts_of(config.data).added_tokens));
+  else
+    model_ = std::make_unique<TextClassifier>(scope, std::get<TextClassifierConfig>(config.model), vocabulary, classes,
+                                              facts_of(config.data).multi_label());
+  // Nothing of a linear classifier is trained in steps.
+  if (!is<TextClassifier>() || text_classifier().linear() == nullptr) check_rules(params_);
+  params_.finalize();
+}
+
+const Task& RunModel::task() const {
+  return std::visit([](const auto& model) -> const Task& { return *model; }, model_);
+}
+
+template <class Model>
+const Model& RunModel::get(const char* needed) const {
+  if (const auto* const model = std::get_if<std::unique_ptr<Model>>(&model_)) return **model;
+  const char* const type = is<LanguageModel>()    ? LanguageModelConfig::type_name
+                           : is<TextClassifier>() ? TextClassifierConfig::type_name
+                                                  : MaskedLanguageModelConfig::type_name;
+  throw Error(fmt::format("the run {} is a {}, but this needs a {}; for a {}, use {}", name_, type, needed, type,
+                          is<LanguageModel>() ? "capstan generate" : "capstan predict"));
+}
+
+const LanguageModel& RunModel::language_model() const { return get<LanguageModel>(LanguageModelConfig::type_name); }
+const TextClassifier& RunModel::text_classifier() const { return get<TextClassifier>(TextClassifierConfig::type_name); }
+const MaskedLanguageModel& RunModel::masked_language_model() const {
+  return get<MaskedLanguageModel>(MaskedLanguageModelConfig::type_name);
+}
+
+TokensToText to_text(const Tokenizer& tokenizer) {
+  return [&tokenizer](const std::vector<int32_t>& tokens) {
+    std::string text;
+    int32_t previous = -1;
+    for (const int32_t token : tokens) {
+      const bool between_texts = token >= tokenizer.vocabulary_size();  // of a pair
+      text += between_texts ? std::string("\n") : tokenizer.piece(token, previous);
+      previous = between_texts ? -1 : token;
+    }
+    return text;
+  };
+}
+
+void RunModel::prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts, int64_t examples) {
+  if (auto* const classifier = std::get_if<std::unique_ptr<TextClassifier>>(&model_)) {
+    if (!class_counts.empty()) (*classifier)->balance(class_counts, examples);
+    if ((*classifier)->linear() != nullptr) (*classifier)->set_text(to_text(tokenizer));
+  }
+  if (auto* const masked = std::get_if<std::unique_ptr<MaskedLanguageModel>>(&model_))
+    if ((*masked)->masking().needs_words()) (*masked)->masking().set_words(word_edges(tokenizer));
+}
+
+std::optional<int64_t> RunModel::position_limit() const {
+  return std::visit([](const auto& model) { return model->position_limit(); }, model_);
+}
+
+ModelSummary RunModel::summary(int64_t length) const {
+  return std::visit([&](const auto& model) { return summarize(*model, params_, length); }, model_);
+}
+
+double RunModel::kept_bytes(int64_t length) const {
+  return std::visit([&](const auto& model) { return capstan::kept_bytes(*model, params_, length); }, model_);
+}
+
+const Stack& RunModel::stack() const {
+  return std::visit([](const auto& model) -> const Stack& { return model->stack(); }, model_);
+}
+
+std::vector<std::vector<MixingWeights>> RunModel::mixing_weights(const Ids& tokens) const {
+  const Context context = Context::evaluation(tokens.dim(0), tokens.dim(1));
+  return is<TextClassifier>() ? text_classifier().mixing_weights(tokens, context)
+                              : stack().mixing_weights(tokens, context);
+}
+
+namespace {
+
+/// Letters, digits, and all of UTF-8 beyond ASCII: as the word tokenizer sees them.
+bool is_word_byte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || static_cast<uint8_t>(c) >= 0x80;
+}
+
+/// A file that every run has.
+std::string read_run_file(const fs::path& path) {
+  if (!fs::exists(path))
+    throw Error(
+        fmt::format("{}: cannot be read: is this the folder of a run that capstan train has started?", path.string()));
+  return read_file(path.string());
+}
+
+/// The run folder of a checkpoint's folder, or the folder itself.
+fs::path run_folder_of(const fs::path& where) {
+  if (fs::exists(where / "config.yaml")) return where;
+  for (fs::path folder = fs::absolute(where); folder.has_relative_path(); folder = folder.parent_path())
+    if (fs::exists(folder / "config.yaml") && fs::exists(folder / "checkpoints")) return folder;
+  const fs::path best = where / "best";  // of a search
+  throw Error(fmt::format("{}: there is no config.yaml here: give the folder of a run, such as {}", where.string(),
+                          fs::exists(best / "config.yaml") ? best.string() : "runs/NAME"));
+}
+
+/// Throws Error if the checkpoint was trained with another tokenizer or other classes than those of the run folder.
+void check_trained_with(const SavedRun& run) {
+  const fs::path checkpoint = fs::path(run.weights).parent_path();
+  if (!fs::exists(checkpoint / "state.json")) return;  // weights alone, copied from somewhere
+  const Identity trained = read_state(checkpoint).identity;
+  const auto refuse = [&](const char* file) {
+    throw Error(
+        fmt::format("{}: this is not what {} was trained with: the file was changed, or is from another run; use a "
+                    "copy of the original",
+                    (run.folder / file).string(), checkpoint.string()));
+  };
+  const auto tokenizer = trained.find("tokenizer"), classes = trained.find("classes");
+  if (tokenizer != trained.end() && tokenizer->second.find(run.tokenizer->fingerprint()) == std::string::npos)
+    refuse("tokenizer.json");
+  // Other models may have labelled data, too, but no use for the labels.
+  const bool has_classes = std::holds_alternative<TextClassifierConfig>(run.config.model);
+  if (has_classes && classes != trained.end() && classes->second != identity_of(run.classes)) refuse("classes.txt");
+}
+
+}  // namespace
+
+WordEdges word_edges(const Tokenizer& tokenizer) {
+  const auto size = static_cast<size_t>(tokenizer.vocabulary_size());
+  WordEdges edges{std::vector<bool>(size, false), std::vector<bool>(size, false)};
+  const std::optional<int32_t> unknown = tokenizer.unknown_token();
+  for (size_t id = 0; id < size; ++id) {
+    // Not the first of a line, where the blank before a word would be left out.
+    const std::string text = tokenizer.piece(static_cast<int32_t>(id), 0);
+    if (text.empty() || unknown == static_cast<int32_t>(id)) continue;
+    edges.begins[id] = is_word_byte(text.front());
+    edges.ends[id] = is_word_byte(text.back());
+  }
+  return edges;
+}
+
+int64_t model_vocabulary(const RunConfig& config, const Tokenizer& tokenizer) {
+  return tokenizer.vocabulary_size() + facts_of(config.data).added_tokens;
+}
+
+int32_t start_token(const SavedRun& run) { return end_of_document(run).value_or(run.tokenizer->start_token()); }
+
+std::optional<int32_t> end_of_document(const SavedRun& run) {
+  if (!facts_of(run.config.data).has_documents) return std::nullopt;
+  return static_cast<int32_t>(run.tokenizer->vocabulary_size());
+}
+
+std::string identity_of(const Tokenizer& tokenizer) {
+  return fmt::format("{}, {} tokens, fingerprint {}", tokenizer.kind(), tokenizer.vocabulary_size(),
+                     tokenizer.fingerprint());
+}
+
+std::string identity_of(const std::vector<std::string>& classes) {
+  std::string names;
+  for (const std::string& name : classes) names += name + "\n";
+  return names;
+}
+
+void write_run_files(const fs::path& folder, const RunConfig& config, const Tokenizer& tokenizer,
+                     const std::vector<std::string>& classes) {
+  replace_file((folder / "config.yaml").string(), to_yaml(config));
+  replace_file((folder / "tokenizer.json").string(), tokenizer.to_json());
+  if (!classes.empty()) replace_file((folder / "classes.txt").string(), identity_of(classes));
+}
+
+std::vector<std::string> read_classes(const fs::path& folder) {
+  std::istringstream names(read_run_file(folder / "classes.txt"));
+  std::vector<std::string> classes;
+  for (std::string name; std::getline(names, name);) classes.push_back(name);
+  return classes;
+}
+
+SavedRun open_run(const fs::path& where) {
+  SavedRun run;
+  run.folder = run_folder_of(where);
+  run.config = load_config<RunConfig>({(run.folder / "config.yaml").string()});
+  const fs::path tokenizer = run.folder / "tokenizer.json";
+  run.tokenizer = tokenizer_from_json(read_run_file(tokenizer), tokenizer.string());
+  if (std::holds_alternative<TextClassifierConfig>(run.config.model)) {
+    run.classes = read_classes(run.folder);
+  }
+  run.weights = find_model_file(where);
+  check_trained_with(run);
+  run.model = std::make_unique<RunModel>(run.config, model_vocabulary(run.config, *run.tokenizer),
+                                         static_cast<int64_t>(run.classes.size()));
+  load_model(run.weights, run.model->params());
+  run.model->prepare(*run.tokenizer);
+  if (const fs::path checkpoint = fs::path(run.weights).parent_path(); fs::exists(checkpoint / state_name))
+    run.threshold = read_state(checkpoint).threshold.value_or(usual_threshold);
+  return run;
+}
+
+}  // namespace capstan

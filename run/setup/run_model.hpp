@@ -1,0 +1,98 @@
+// The model of a run, and reading it from the run folder.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/tokenizers/tokenizer.hpp"
+#include "models/language_model.hpp"
+#include "models/summary.hpp"
+#include "models/text_classifier.hpp"
+#include "run/setup/run_config.hpp"
+#include "train/loop/label_report.hpp"
+
+namespace capstan {
+
+/// A model with its parameters.
+class RunModel {
+ public:
+  /// With ParamMemory::none it only tells sizes and costs.
+  RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes, ParamMemory memory = ParamMemory::allocated);
+
+  ParamStore& params() { return params_; }
+  const ParamStore& params() const { return params_; }
+  const Task& task() const;
+  /// Throws Error naming the kind that is needed when the model is of the other kind.
+  const LanguageModel& language_model() const;
+  const MaskedLanguageModel& masked_language_model() const;
+  const TextClassifier& text_classifier() const;
+  /// Tells the model what it has to know of the data before its loss is computed: the training examples of each class and
+  /// of all for balanced class weights (none: they are not balanced), the words for a masking of whole words, the
+  /// texts of the tokens for a linear classifier. The tokenizer must outlive the model.
+  void prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts = {}, int64_t examples = 0);
+  template <class Model>
+  bool is() const {
+    return std::holds_alternative<std::unique_ptr<Model>>(model_);
+  }
+  std::optional<int64_t> position_limit() const;
+  ModelSummary summary(int64_t length) const;
+  /// Per token of texts of this length, as kept_bytes() in models/summary.hpp.
+  double kept_bytes(int64_t length) const;
+  const Stack& stack() const;
+  /// Those of every block, from the evaluation of one batch.
+  std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens) const;
+
+ private:
+  template <class Model>
+  const Model& get(const char* needed) const;
+
+  ParamStore params_;
+  std::string name_;  // the run's
+  std::variant<std::unique_ptr<LanguageModel>, std::unique_ptr<TextClassifier>, std::unique_ptr<MaskedLanguageModel>>
+      model_;
+};
+
+/// The text of tokens; a token between the texts of a pair is the end of a line. The tokenizer must outlive the result.
+TokensToText to_text(const Tokenizer& tokenizer);
+
+/// Where words begin and end in the tokens of a vocabulary.
+WordEdges word_edges(const Tokenizer& tokenizer);
+
+/// Number of token ids of a run: those of its tokenizer and those that the data adds.
+int64_t model_vocabulary(const RunConfig& config, const Tokenizer& tokenizer);
+
+/// Texts that identify a tokenizer and a list of classes; a checkpoint records both.
+std::string identity_of(const Tokenizer& tokenizer);
+std::string identity_of(const std::vector<std::string>& classes);
+
+/// The names in a run folder's classes.txt, by label.
+std::vector<std::string> read_classes(const std::filesystem::path& folder);
+
+/// Writes the files of a run folder other than checkpoints: config.yaml, tokenizer.json and, for classifiers,
+/// classes.txt. With the weights they are all that predict and generate need.
+void write_run_files(const std::filesystem::path& folder, const RunConfig& config, const Tokenizer& tokenizer,
+                     const std::vector<std::string>& classes);
+
+/// A trained model, read from its run folder.
+struct SavedRun {
+  std::filesystem::path folder;
+  RunConfig config;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::vector<std::string> classes;
+  std::unique_ptr<RunModel> model;
+  std::string weights;                 // the file they were read from
+  double threshold = usual_threshold;  // multi-label: the probability from which a text has a label
+};
+
+/// `where`: a run folder (best checkpoint, else the last) or the folder of one of its checkpoints. Throws Error when
+/// something is missing or damaged, naming the file.
+SavedRun open_run(const std::filesystem::path& where);
+
+/// The token in front of the first token of a text, as in training.
+int32_t start_token(const SavedRun& run);
+/// The token that ends a document; none when the model was trained without documents.
+std::optional<int32_t> end_of_document(const SavedRun& run);
+
+}  // namespace capstan

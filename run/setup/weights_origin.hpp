@@ -1,0 +1,37 @@
+// A file of weights that another run, an import or another program has written, and what is known of it.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/io/safetensors.hpp"
+#include "run/setup/run_model.hpp"
+#include "train/runs/run_state.hpp"
+
+namespace capstan {
+
+struct WeightsOrigin {
+  std::string file;
+  std::unique_ptr<SafetensorsFile> tensors;
+  std::optional<RunState> state;  // of the checkpoint
+  std::optional<RunConfig> config;
+  std::shared_ptr<const Tokenizer> tokenizer;  // null: not known
+  std::vector<std::string> classes;
+
+  std::filesystem::path folder() const { return std::filesystem::path(file).parent_path(); }
+  /// Where a run keeps its tokenizer: in the folder of its checkpoints' folder.
+  std::filesystem::path tokenizer_file() const { return folder().parent_path().parent_path() / "tokenizer.json"; }
+  Ancestor ancestor() const;
+  /// Other names of tensors.
+  std::map<std::string, std::string> aliases() const;
+};
+
+/// `where`: a run folder (its best checkpoint), the folder of a checkpoint, or a safetensors file. Throws Error when
+/// there is none, or when it or a file of its run is damaged.
+WeightsOrigin open_weights(const std::filesystem::path& where);
+
+}  // namespace capstan

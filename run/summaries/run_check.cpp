@@ -1,0 +1,332 @@
+#include "run/summaries/run_check.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "core/io/file.hpp"
+#include "core/io/hash.hpp"
+#include "core/text/affixes.hpp"
+#include "data/text/token_cache.hpp"
+#include "data/tokenizers/tokenizer_kinds.hpp"
+#include "run/setup/run_model.hpp"
+#include "train/records/event_file.hpp"
+#include "train/records/metrics.hpp"
+#include "train/runs/checkpoint.hpp"
+
+namespace capstan {
+namespace {
+
+namespace fs = std::filesystem;
+using State = RunPart::State;
+
+constexpr const char* written_again = "nothing: capstan train with the run's configuration writes it again";
+
+std::vector<std::string> sorted_names(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string size_text(const fs::path& file) {
+  std::error_code error;
+  const auto bytes = fs::file_size(file, error);
+  return error ? "" : fmt::format("{} bytes", bytes);
+}
+
+bool is_link(const fs::path& path) {
+  std::error_code error;
+  return fs::is_symlink(path, error);
+}
+
+class RunCheck {
+ public:
+  explicit RunCheck(fs::path folder) : folder_(std::move(folder)), checkpoints_(folder_ / "checkpoints") {}
+
+  std::vector<RunPart> parts() {
+    if (!fs::exists(folder_ / "config.yaml") && !fs::is_directory(folder_ / "checkpoints"))
+      throw Error(
+          fmt::format("{}: there is neither a config.yaml nor a folder checkpoints here: give the folder of a "
+                      "run, such as runs/NAME",
+                      folder_.string()));
+    read_checkpoints();
+    check_config();
+    check_tokenizer();
+    check_classes();
+    check_metrics();
+    check_events();
+    report_checkpoints();
+    report_links();
+    report_leftovers();
+    check_cache();
+    return std::move(parts_);
+  }
+
+ private:
+  void add(const std::string& name, State state, const std::string& what, const std::string& consequence = "") {
+    parts_.push_back({name, state, what, consequence});
+  }
+  /// `read` returns what it found; an Error is damage.
+  template <class Read>
+  bool add_read(const std::string& name, const std::string& consequence, const Read& read) {
+    try {
+      add(name, State::whole, read());
+      return true;
+    } catch (const Error& error) {
+      add(name, State::damaged, error.what(), consequence);
+      return false;
+    }
+  }
+
+  /// A process that trains here may save and remove checkpoints meanwhile: they are then looked for again.
+  void read_checkpoints() {
+    constexpr int most_readings = 5;
+    for (int i = 0; i < most_readings && !read_present_checkpoints(); ++i) {
+    }
+  }
+
+  /// Checks what has not been checked, and reads the state of the run. Returns false when a checkpoint went away meanwhile.
+  bool read_present_checkpoints() {
+    if (!fs::is_directory(checkpoints_.folder())) return true;
+    bool stayed = true;
+    for (const int64_t step : checkpoints_.steps()) {
+      if (damage_.count(step) > 0) continue;
+      std::optional<std::string> damage;
+      try {
+        damage = damage_of(checkpoints_.of_step(step));
+      } catch (const Error& error) {
+        damage = error.what();
+      }
+      if (damage && !fs::exists(checkpoints_.of_step(step)))
+        stayed = false;
+      else
+        damage_[step] = damage;
+    }
+    return read_run_state() && stayed;
+  }
+
+  /// Of the checkpoint that `last` names or, if that is damaged, of the newest whole one.
+  bool read_run_state() {
+    auto step = link_step("last");
+    if (!step || damage_[*step]) step = newest_whole();
+    if (!step) return true;
+    try {
+      state_ = read_state(checkpoints_.of_step(*step));
+      return true;
+    } catch (const Error&) {
+      if (fs::exists(checkpoints_.of_step(*step))) throw;
+      damage_.erase(*step);
+      return false;
+    }
+  }
+
+  std::optional<int64_t> newest_whole() const {
+    std::optional<int64_t> newest;
+    for (const auto& [step, damage] : damage_)
+      if (!damage) newest = step;
+    return newest;
+  }
+
+  /// The step that a link names; nothing when there is no such link.
+  std::optional<int64_t> link_step(const char* name) const {
+    std::error_code error;
+    const std::string target = fs::read_symlink(checkpoints_.folder() / name, error).filename().string();
+    if (error) return std::nullopt;
+    for (const auto& [step, damage] : damage_)
+      if (checkpoints_.of_step(step).filename() == target) return step;
+    return std::nullopt;
+  }
+
+  void check_config() {
+    add_read("config.yaml", written_again, [&] {
+      config_ = load_config<RunConfig>({(folder_ / "config.yaml").string()});
+      return size_text(folder_ / "config.yaml");
+    });
+  }
+
+  void check_tokenizer() {
+    const std::string path = (folder_ / "tokenizer.json").string();
+    add_read("tokenizer.json", written_again, [&] {
+      tokenizer_ = tokenizer_from_json(read_file(path), path);
+      refuse_other("tokenizer", identity_of(*tokenizer_));
+      return fmt::format("{}, {} tokens", tokenizer_->kind(), tokenizer_->vocabulary_size());
+    });
+  }
+
+  void check_classes() {
+    const bool wanted = config_ && std::holds_alternative<TextClassifierConfig>(config_->model);
+    if (!wanted && !fs::exists(folder_ / "classes.txt")) return;
+    add_read("classes.txt", written_again, [&] {
+      refuse_other("classes", read_file((folder_ / "classes.txt").string()));
+      return size_text(folder_ / "classes.txt");
+    });
+  }
+
+  /// Throws Error unless the newest whole checkpoint was trained with this.
+  void refuse_other(const char* what, const std::string& found) const {
+    if (!state_) return;
+    const auto trained = state_->identity.find(what);
+    if (trained != state_->identity.end() && trained->second != found)
+      throw Error(fmt::format("not what step {} was trained with", state_->step));
+  }
+
+  void check_metrics() {
+    const fs::path path = folder_ / "metrics.jsonl";
+    if (!fs::exists(path) && (!state_ || state_->metrics_bytes <= 0)) return;
+    add_read("metrics.jsonl", "a part of the learning curve; the model and the run are not affected", [&] {
+      const std::string text = read_file(path.string());
+      const MetricsText readable = readable_metrics(text, std::numeric_limits<int64_t>::max());
+      if (readable.bad > 0) throw Error(fmt::format("{} lines cannot be read", readable.bad));
+      if (state_ && state_->metrics_bytes >= 0) {
+        const auto marked = static_cast<size_t>(state_->metrics_bytes);
+        if (text.size() < marked) throw Error(fmt::format("lines up to step {} are missing", state_->step));
+        if (hash_hex(std::string_view(text).substr(0, marked)) != state_->metrics_checksum)
+          throw Error(fmt::format("not what the checkpoint of step {} recorded", state_->step));
+      }
+      return fmt::format("{} lines", readable.lines);
+    });
+  }
+
+  void check_events() {
+    for (const std::string& name : sorted_names(folder_)) {
+      if (!starts_with(name, "events.out.tfevents.")) continue;
+      add_read(name, "a part of the curves in TensorBoard", [&] {
+        const EventsKept kept = events_until(read_file((folder_ / name).string()), std::numeric_limits<int64_t>::max());
+        if (kept.damaged) throw Error(fmt::format("damaged at byte {}", kept.bytes));
+        return fmt::format("{} bytes", kept.bytes);
+      });
+    }
+  }
+
+  void report_checkpoints() {
+    const auto last = link_step("last"), best = link_step("best");
+    const std::string only = fmt::format("the only complete checkpoint: damage to it loses the run{}",
+                                         damage_.size() > 1 ? "" : " (train.keep_last: 2 keeps another)");
+    const auto whole = std::count_if(damage_.begin(), damage_.end(), [](const auto& c) { return !c.second; });
+    for (const auto& [step, damage] : damage_) {
+      const std::string name = "checkpoints/" + checkpoints_.of_step(step).filename().string();
+      if (damage)
+        add(name, State::damaged, *damage, loss_of(step, last, best));
+      else
+        add(name, State::whole, "checksums agree", whole == 1 ? only : "");
+    }
+    if (damage_.empty()) add("checkpoints", State::note, "no step has been saved");
+  }
+
+  std::string loss_of(int64_t step, std::optional<int64_t> last, std::optional<int64_t> best) const {
+    std::optional<int64_t> before;  // where training would go on from
+    for (const auto& [other, damage] : damage_)
+      if (!damage && other < step) before = other;
+    std::string loss = step == best ? fmt::format("the best model, of step {}", step) : "";
+    if (step != last) return loss.empty() ? "nothing: another checkpoint is used" : loss;
+    loss += loss.empty() ? "" : "; ";
+    return loss +
+           (before ? fmt::format("steps {} to {}, which training computes again, to the same bits", *before + 1, step)
+                   : std::string("all training: no earlier checkpoint is complete"));
+  }
+
+  void report_links() {
+    const bool saved = !damage_.empty();
+    const std::string goes_on = "nothing: training goes on from the newest complete checkpoint before it";
+    if (const auto problem = link_problem("last"); !problem.empty() && saved)
+      add("checkpoints/last", State::damaged, problem, goes_on);
+    const bool has_best = state_ && state_->best_loss;
+    if (const auto problem = link_problem("best"); !problem.empty() && has_best)
+      add("checkpoints/best", State::damaged, problem,
+          fmt::format("the best model, of step {}; name another checkpoint to eval, predict and generate",
+                      state_->best_step));
+  }
+
+  std::string link_problem(const char* name) const {
+    const fs::path link = checkpoints_.folder() / name;
+    std::error_code error;
+    if (!fs::exists(fs::symlink_status(link, error))) return "is missing";
+    if (fs::is_directory(link, error)) return "";
+    return is_link(link) ? fmt::format("points to {}, which is not there", fs::read_symlink(link).string())
+                         : std::string("is neither a link nor a folder");
+  }
+
+  void report_leftovers() {
+    for (const std::string& name : sorted_names(folder_))
+      if (ends_with(name, ".tmp") || name.find(".damaged") != std::string::npos)
+        add(name, State::note, "left over: not part of the run");
+    if (!fs::is_directory(checkpoints_.folder())) return;
+    for (const std::string& name : checkpoints_.leftovers())
+      add("checkpoints/" + name, State::note,
+          starts_with(name, "damaged-") ? "left over from damage: not part of the run"
+                                        : "unfinished: being written, or removed at the next start of training");
+  }
+
+  /// The tokens of the run's text: found by tokenizer and content, so that the text need not be read.
+  void check_cache() {
+    const auto* const text = config_ ? std::get_if<TextSourceConfig>(&config_->data) : nullptr;
+    if (text == nullptr || text->cache.empty() || !tokenizer_ || !state_) return;
+    for (const std::string& name : sorted_names(text->cache)) {
+      const TokenCache cache((fs::path(text->cache) / name).string());
+      const std::string tokens = cache.tokens_folder(*tokenizer_);
+      std::error_code error;
+      if (!fs::is_directory(tokens, error) || !are_of_run(cache, tokens)) continue;
+      add_read(tokens, "nothing: the text is tokenised again when training starts", [&] {
+        const TokenIndex index = cache.open(*tokenizer_, vocabulary_size(*text, *tokenizer_), any_files);
+        return fmt::format("{} tokens to train on", index.splits[0].size);
+      });
+    }
+  }
+
+  /// Tokens of other runs are in the same folder, also with this tokenizer: of other texts, or cut into other documents.
+  bool are_of_run(const TokenCache& cache, const std::string& tokens) {
+    const auto data = state_->identity.find("data");
+    try {
+      return data != state_->identity.end() &&
+             data->second.find(cache.index_fingerprint(*tokenizer_)) != std::string::npos;
+    } catch (const Error& error) {
+      add(tokens, State::note, fmt::format("{}: nothing says of which run; made again when needed", error.what()));
+      return false;
+    }
+  }
+
+  fs::path folder_;
+  Checkpoints checkpoints_;
+  std::map<int64_t, std::optional<std::string>> damage_;  // of each step that has a folder
+  std::optional<RunState> state_;                         // of the last whole checkpoint
+  std::optional<RunConfig> config_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::vector<RunPart> parts_;
+};
+
+const char* state_text(State state) {
+  switch (state) {
+    case State::whole:
+      return "whole";
+    case State::damaged:
+      return "DAMAGED";
+    case State::note:
+      return "note";
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::vector<RunPart> check_run(const fs::path& folder) { return RunCheck(folder).parts(); }
+
+bool any_damaged(const std::vector<RunPart>& parts) {
+  return std::any_of(parts.begin(), parts.end(), [](const RunPart& part) { return part.state == State::damaged; });
+}
+
+void print_parts(const std::vector<RunPart>& parts, std::ostream& out) {
+  size_t width = 0;
+  for (const RunPart& part : parts) width = std::max(width, part.name.size());
+  for (const RunPart& part : parts) {
+    out << fmt::format("  {:<{}}  {:<7}  {}\n", part.name, width, state_text(part.state), part.what);
+    if (!part.consequence.empty())
+      out << fmt::format("  {:<{}}  {:<7}  {}{}\n", "", width, "", part.state == State::damaged ? "lost: " : "",
+                         part.consequence);
+  }
+}
+
+}  // namespace capstan

@@ -1,0 +1,235 @@
+#include "run/summaries/run_record.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/base/error.hpp"
+#include "core/io/file.hpp"
+#include "core/io/json.hpp"
+#include "core/text/affixes.hpp"
+#include "core/text/join.hpp"
+#include "run/setup/log.hpp"
+#include "run/yaml/config.hpp"
+
+namespace capstan {
+namespace {
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// A number of an event; NAN if it has none (JSON has no NAN and stores null).
+double number(const nlohmann::json& event, const char* key) {
+  const auto value = event.find(key);
+  return value != event.end() && value->is_number() ? value->get<double>() : NAN;
+}
+
+int64_t whole(const nlohmann::json& event, const char* key) {
+  const auto value = event.find(key);
+  return value != event.end() ? whole_number(*value).value_or(0) : 0;
+}
+
+void add_event(const nlohmann::json& event, RunRecord& run) {
+  const auto kind = event.find("event");
+  run.step = std::max(run.step, whole(event, "step"));
+  if (kind == event.end()) return;
+  if (*kind == "train") {
+    run.train.push_back({whole(event, "step"), whole(event, "epoch"), whole(event, "tokens"), number(event, "seconds"),
+                         number(event, "loss"), number(event, "lr"), number(event, "grad_norm"),
+                         number(event, "tokens_per_second"), whole(event, "rss_bytes"),
+                         whole(event, "peak_rss_bytes")});
+  } else if (*kind == "valid") {
+    run.valid.push_back({whole(event, "step"), number(event, "seconds"), number(event, "loss"), number(event, "bits"),
+                         number(event, "accuracy"), number(event, "micro_f1"), number(event, "macro_f1"),
+                         whole(event, "targets")});
+    if (const auto best = event.find("best"); best != event.end() && *best == true) run.best = run.valid.back();
+  }
+}
+
+void sum_up(RunRecord& run) {
+  std::vector<double> speeds;
+  for (const TrainPoint& point : run.train) {
+    if (std::isfinite(point.seconds)) run.seconds = point.seconds;
+    if (std::isfinite(point.loss)) run.train_loss = point.loss;
+    if (std::isfinite(point.tokens_per_second)) speeds.push_back(point.tokens_per_second);
+    run.peak_rss_bytes = std::max(run.peak_rss_bytes, point.peak_rss_bytes);
+  }
+  run.tokens_per_second = median(std::move(speeds));
+}
+
+using Leaves = std::vector<std::pair<std::string, std::string>>;
+
+bool is_list_of_values(const ConfigNode& node) {
+  return node.kind == NodeKind::list &&
+         std::all_of(node.children.begin(), node.children.end(),
+                     [](const ConfigNode& child) { return child.kind == NodeKind::scalar; });
+}
+
+void add_leaves(const ConfigNode& node, const std::string& path, Leaves& out) {
+  if (node.kind == NodeKind::map) {
+    for (const ConfigNode& child : node.children) add_leaves(child, join_path(path, child.key), out);
+  } else if (node.kind == NodeKind::list && !is_list_of_values(node)) {
+    out.emplace_back(path, fmt::format("{} {}", node.children.size(), node.children.size() == 1 ? "entry" : "entries"));
+    for (size_t i = 0; i < node.children.size(); ++i)
+      add_leaves(node.children[i], join_path(path, std::to_string(i)), out);
+  } else {
+    out.emplace_back(path, write_flow(node));
+  }
+}
+
+/// By which measure all runs can be ranked: the one that each was judged by, or the loss if they differ in that.
+Monitor common_monitor(const std::vector<RunRecord>& runs) {
+  std::map<Monitor, size_t> judged;
+  for (const RunRecord& run : runs)
+    if (run.best) ++judged[run.config.train.monitor];
+  if (judged.size() == 1) return judged.begin()->first;
+  if (judged.empty()) return Monitor::loss;
+  std::vector<std::string> counts;
+  for (const auto& [monitor, count] : judged) counts.push_back(fmt::format("{} {}", count, enum_name(monitor)));
+  log_warning(fmt::format(
+      "the runs differ in train.monitor ({}): sorted by the validation loss of each run's best step", join(counts)));
+  return Monitor::loss;
+}
+
+/// The best run has the smallest rank; what cannot be compared comes last.
+double rank(const RunRecord& run, Monitor monitor) {
+  const double value = run.best ? cost_of(*run.best, monitor) : run.train_loss;
+  return std::isnan(value) ? INFINITY : value;
+}
+
+/// Whether `name` is a suffix of `path` that begins at the path's beginning or after a dot.
+bool ends_with_name(const std::string& path, const std::string& name) {
+  return path == name || ends_with(path, "." + name);
+}
+
+/// Whether it is the folder of a sweep, or of the short runs of a search: no run, but its children are.
+bool holds_runs(const std::filesystem::path& folder) {
+  std::error_code unknown;
+  if (!std::filesystem::is_directory(folder, unknown) || std::filesystem::exists(folder / "config.yaml")) return false;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, unknown))
+    if (std::filesystem::exists(entry.path() / "config.yaml", unknown)) return true;
+  return false;
+}
+
+/// Whether it is a link, such as that of a search to its best run, to a folder that is listed, too.
+bool leads_to_another(const std::string& folder, const std::vector<std::string>& folders) {
+  std::error_code unknown;
+  if (!std::filesystem::is_symlink(folder, unknown)) return false;
+  return std::any_of(folders.begin(), folders.end(), [&](const std::string& other) {
+    return !std::filesystem::is_symlink(other, unknown) && std::filesystem::equivalent(folder, other, unknown);
+  });
+}
+
+}  // namespace
+
+double cost_of(const ValidPoint& point, Monitor monitor) {
+  switch (monitor) {
+    case Monitor::loss:
+      return point.loss;
+    case Monitor::accuracy:
+      return -point.accuracy;
+    case Monitor::micro_f1:
+      return -point.micro_f1;
+    case Monitor::macro_f1:
+      return -point.macro_f1;
+  }
+  return NAN;
+}
+
+bool clearly_better(const ValidPoint& a, const ValidPoint& b, Monitor monitor) {
+  const double gain = cost_of(b, monitor) - cost_of(a, monitor);
+  if (std::isnan(gain)) return std::isnan(cost_of(b, monitor)) && !std::isnan(cost_of(a, monitor));
+  double noise = 0;
+  if (monitor == Monitor::accuracy && b.targets > 0)
+    noise = std::sqrt(b.accuracy * (1 - b.accuracy) / static_cast<double>(b.targets));
+  return gain > noise;
+}
+
+RunRecord read_record(const std::filesystem::path& folder) {
+  const auto config = folder / "config.yaml", metrics = folder / "metrics.jsonl";
+  if (!std::filesystem::exists(config))
+    throw Error(
+        fmt::format("{}: there is no config.yaml here: give the folder of a run, such as runs/NAME", folder.string()));
+  RunRecord run;
+  run.folder = folder.string();
+  run.config = load_config<RunConfig>({config.string()});
+  std::istringstream file(std::filesystem::exists(metrics) ? read_file(metrics.string()) : std::string());
+  for (std::string line; std::getline(file, line);) {
+    const nlohmann::json event = try_parse_json(line);
+    // The last line may be incomplete: the run may be training at this moment.
+    if (event.is_object()) add_event(event, run);
+  }
+  if (run.step == 0) throw Error(fmt::format("{}: no steps recorded: has training started?", metrics.string()));
+  sum_up(run);
+  return run;
+}
+
+std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
+  std::vector<RunRecord> runs;
+  for (const std::string& folder : folders) {
+    std::error_code unknown;
+    if (folders.size() > 1 && (std::filesystem::is_regular_file(folder, unknown) || holds_runs(folder))) continue;
+    if (leads_to_another(folder, folders)) continue;
+    try {
+      runs.push_back(read_record(folder));
+    } catch (const Error& error) {
+      log_warning(fmt::format("{}; left out", error.what()));
+    }
+  }
+  if (runs.empty())
+    throw Error(
+        "none of the folders is a run folder: give folders with a config.yaml and a metrics.jsonl, such as runs/NAME");
+  const Monitor monitor = common_monitor(runs);
+  std::stable_sort(runs.begin(), runs.end(), [monitor](const RunRecord& a, const RunRecord& b) {
+    if (a.best.has_value() != b.best.has_value()) return a.best.has_value();
+    return rank(a, monitor) < rank(b, monitor);
+  });
+  return runs;
+}
+
+std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs) {
+  std::vector<Leaves> all(runs.size());
+  for (size_t i = 0; i < runs.size(); ++i) add_leaves(to_node(runs[i].config), "", all[i]);
+  std::vector<DifferingKey> keys;
+  for (const auto& [path, value] : all.empty() ? Leaves{} : all.front()) {
+    if (path == "name" || path == "folder") continue;  // every row shows the folder
+    DifferingKey key{path, "", {}};
+    for (const Leaves& leaves : all) {
+      const auto leaf =
+          std::find_if(leaves.begin(), leaves.end(), [&path = path](const auto& l) { return l.first == path; });
+      if (leaf != leaves.end()) key.values.push_back(leaf->second);
+    }
+    const bool everywhere = key.values.size() == runs.size();
+    if (everywhere && std::any_of(key.values.begin(), key.values.end(),
+                                  [&](const std::string& v) { return v != key.values.front(); }))
+      keys.push_back(std::move(key));
+  }
+  std::vector<std::string> paths;
+  for (const DifferingKey& key : keys) paths.push_back(key.path);
+  const std::vector<std::string> names = short_names(paths);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i].short_name = names[i];
+  return keys;
+}
+
+std::vector<std::string> short_names(const std::vector<std::string>& paths) {
+  std::vector<std::string> names = paths;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const std::string& path = paths[i];
+    for (size_t dot = path.rfind('.'); dot != std::string::npos && dot > 0; dot = path.rfind('.', dot - 1)) {
+      const std::string name = path.substr(dot + 1);
+      const auto ends = [&](const std::string& other) { return ends_with_name(other, name); };
+      if (name == "type" || std::count_if(paths.begin(), paths.end(), ends) != 1) continue;
+      names[i] = name;
+      break;
+    }
+  }
+  return names;
+}
+
+}  // namespace capstan

@@ -1,0 +1,204 @@
+#include "run/summaries/run_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/text/printable.hpp"
+#include "train/records/reporter.hpp"
+
+namespace capstan {
+namespace {
+
+using Row = std::vector<std::string>;
+
+/// Formats the values of a cell in either style. A missing value is "-" for people and empty for programs.
+class Cells {
+ public:
+  explicit Cells(TableStyle style) : programs_(style == TableStyle::programs) {}
+
+  std::string none() const { return programs_ ? "" : "-"; }
+  std::string number(double value, int digits) const {
+    if (!std::isfinite(value)) return none();
+    return programs_ ? fmt::format("{}", value) : fmt::format("{:.{}f}", value, digits);
+  }
+  std::string scientific(double value) const {
+    if (!std::isfinite(value)) return none();
+    return programs_ ? fmt::format("{}", value) : fmt::format("{:.2e}", value);
+  }
+  std::string time(double seconds) const { return programs_ ? number(seconds, 1) : short_time(seconds); }
+  std::string count(double value) const { return programs_ ? number(value, 1) : short_count(value); }
+  std::string megabytes(int64_t bytes) const { return number(static_cast<double>(bytes) / 1e6, 0); }
+
+ private:
+  bool programs_;
+};
+
+/// Whether a column of F1 scores says anything.
+bool any_multi_label(const std::vector<RunRecord>& runs) {
+  return std::any_of(runs.begin(), runs.end(),
+                     [](const RunRecord& run) { return run.best && std::isfinite(run.best->micro_f1); });
+}
+
+Row run_header(const std::vector<DifferingKey>& keys, TableStyle style, bool multi_label) {
+  const bool programs = style == TableStyle::programs;
+  Row row{"run"};
+  for (const DifferingKey& key : keys) row.push_back(programs ? key.path : key.short_name);
+  const Row names = programs
+                        ? Row{"step",      "train_loss", "valid_loss",        "valid_accuracy",
+                              "best_step", "seconds",    "tokens_per_second", "peak_rss_mb"}
+                        : Row{"step", "train loss", "valid loss", "accuracy", "at step", "time", "tok/s", "RSS MB"};
+  row.insert(row.end(), names.begin(), names.end());
+  if (multi_label) {
+    const auto after = std::find(row.begin(), row.end(), programs ? "valid_accuracy" : "accuracy") + 1;
+    const Row scores = programs ? Row{"valid_micro_f1", "valid_macro_f1"} : Row{"micro-F1", "macro-F1"};
+    row.insert(after, scores.begin(), scores.end());
+  }
+  return row;
+}
+
+Row run_row(const RunRecord& run, size_t index, const std::vector<DifferingKey>& keys, const Cells& cells,
+            bool multi_label) {
+  Row row{run.folder};
+  for (const DifferingKey& key : keys) row.push_back(key.values[index]);
+  row.push_back(std::to_string(run.step));
+  row.push_back(cells.number(run.train_loss, 4));
+  row.push_back(run.best ? cells.number(run.best->loss, 4) : cells.none());
+  row.push_back(run.best ? cells.number(run.best->accuracy, 4) : cells.none());
+  if (multi_label) {
+    row.push_back(run.best ? cells.number(run.best->micro_f1, 4) : cells.none());
+    row.push_back(run.best ? cells.number(run.best->macro_f1, 4) : cells.none());
+  }
+  row.push_back(run.best ? std::to_string(run.best->step) : cells.none());
+  row.push_back(cells.time(run.seconds));
+  row.push_back(cells.count(run.tokens_per_second));
+  row.push_back(cells.megabytes(run.peak_rss_bytes));
+  return row;
+}
+
+std::string mean_and_deviation(const std::vector<double>& values) {
+  double mean = 0, squares = 0;
+  for (const double value : values) mean += value / static_cast<double>(values.size());
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  const double deviation = values.size() > 1 ? std::sqrt(squares / static_cast<double>(values.size() - 1)) : NAN;
+  return std::isfinite(deviation) ? fmt::format("{:.4f} ± {:.4f}", mean, deviation) : fmt::format("{:.4f}", mean);
+}
+
+std::string padding(const std::string& text, size_t width) {
+  return std::string(width - std::min(width, display_columns(text)), ' ');
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
+}  // namespace
+
+Table run_table(const std::vector<RunRecord>& runs, TableStyle style) {
+  const std::vector<DifferingKey> keys = differing_keys(runs);
+  const Cells cells(style);
+  const bool multi_label = any_multi_label(runs);
+  Table table{run_header(keys, style, multi_label)};
+  for (size_t i = 0; i < runs.size(); ++i) table.push_back(run_row(runs[i], i, keys, cells, multi_label));
+  return table;
+}
+
+Table seed_table(const std::vector<RunRecord>& runs) {
+  std::vector<DifferingKey> keys = differing_keys(runs);
+  const auto repeats = [](const DifferingKey& key) { return key.path == "seed" || key.path == "data.fold"; };
+  keys.erase(std::remove_if(keys.begin(), keys.end(), repeats), keys.end());
+  std::vector<std::pair<Row, std::vector<const RunRecord*>>> groups;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    Row values;
+    for (const DifferingKey& key : keys) values.push_back(key.values[i]);
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == values; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {values, {}});
+    group->second.push_back(&runs[i]);
+  }
+  if (groups.size() == runs.size()) return {};
+  const bool validated = std::all_of(runs.begin(), runs.end(), [](const RunRecord& run) { return run.best; });
+  Table table{Row{}};
+  for (const DifferingKey& key : keys) table[0].push_back(key.short_name);
+  table[0].insert(table[0].end(), {"runs", validated ? "valid loss" : "train loss"});
+  const bool multi_label = validated && any_multi_label(runs);
+  if (validated) table[0].push_back("accuracy");
+  if (multi_label) table[0].insert(table[0].end(), {"micro-F1", "macro-F1"});
+  for (const auto& [values, members] : groups) {
+    std::vector<double> losses, accuracies, micro, macro;
+    for (const RunRecord* const run : members) {
+      losses.push_back(validated ? run->best->loss : run->train_loss);
+      if (validated) accuracies.push_back(run->best->accuracy);
+      if (multi_label) micro.push_back(run->best->micro_f1);
+      if (multi_label) macro.push_back(run->best->macro_f1);
+    }
+    Row row = values;
+    row.insert(row.end(), {std::to_string(members.size()), mean_and_deviation(losses)});
+    if (validated) row.push_back(mean_and_deviation(accuracies));
+    if (multi_label) row.insert(row.end(), {mean_and_deviation(micro), mean_and_deviation(macro)});
+    table.push_back(row);
+  }
+  return table;
+}
+
+Table curve_table(const RunRecord& run, TableStyle style) {
+  struct Lines {
+    const TrainPoint* train = nullptr;
+    const ValidPoint* valid = nullptr;
+  };
+  std::map<int64_t, Lines> steps;
+  for (const TrainPoint& point : run.train) steps[point.step].train = &point;
+  for (const ValidPoint& point : run.valid) steps[point.step].valid = &point;
+  const Cells cells(style);
+  Table table{{"step", "epoch", "seconds", "tokens", "train_loss", "lr", "grad_norm", "tokens_per_second", "rss_mb",
+               "valid_loss", "valid_bits", "valid_accuracy"}};
+  for (const auto& [step, at] : steps) {
+    Row row{std::to_string(step)};
+    if (const TrainPoint* const train = at.train)
+      row.insert(row.end(), {std::to_string(train->epoch), cells.number(train->seconds, 1),
+                             std::to_string(train->tokens), cells.number(train->loss, 4),
+                             cells.scientific(train->learning_rate), cells.number(train->gradient_norm, 3),
+                             cells.number(train->tokens_per_second, 0), cells.megabytes(train->rss_bytes)});
+    else
+      row.insert(row.end(), {cells.none(), cells.number(at.valid->seconds, 1), cells.none(), cells.none(), cells.none(),
+                             cells.none(), cells.none(), cells.none()});
+    if (const ValidPoint* const valid = at.valid)
+      row.insert(row.end(),
+                 {cells.number(valid->loss, 4), cells.number(valid->bits, 4), cells.number(valid->accuracy, 4)});
+    else
+      row.insert(row.end(), 3, cells.none());
+    table.push_back(row);
+  }
+  return table;
+}
+
+void print_text(Table table, std::ostream& out) {
+  std::vector<size_t> widths(table.front().size());
+  for (Row& row : table)
+    for (size_t i = 0; i < row.size(); ++i) {
+      row[i] = printable_line(row[i]);
+      widths[i] = std::max(widths[i], display_columns(row[i]));
+    }
+  for (const Row& row : table) {
+    out << row[0] << padding(row[0], widths[0]);
+    for (size_t i = 1; i < row.size(); ++i) out << "  " << padding(row[i], widths[i]) << row[i];
+    out << '\n';
+  }
+}
+
+void print_csv(const Table& table, std::ostream& out) {
+  for (const Row& row : table)
+    for (size_t i = 0; i < row.size(); ++i) out << csv_field(row[i]) << (i + 1 < row.size() ? ',' : '\n');
+}
+
+void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out) {
+  print_text(run_table(runs, TableStyle::people), out);
+  const Table seeds = seed_table(runs);
+  if (seeds.empty()) return;
+  out << "\nOver seeds and folds, mean ± standard deviation:\n";
+  print_text(seeds, out);
+}
+
+}  // namespace capstan

@@ -1,0 +1,37 @@
+// Comparison of runs: the tables of `capstan compare`, `capstan sweep` and `capstan report`.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "run/summaries/run_record.hpp"
+
+namespace capstan {
+
+/// Rows of cells; the first row is the header.
+using Table = std::vector<std::vector<std::string>>;
+
+/// people: rounded values and short keys; programs: all digits and full paths of keys.
+enum class TableStyle { people, programs };
+
+/// A row per run: the keys in which they differ, losses, accuracy, time, memory.
+Table run_table(const std::vector<RunRecord>& runs, TableStyle style);
+
+/// One row per group of runs that differ only in their seed or in data.fold: mean ± standard deviation (of the sample,
+/// n - 1) of the best validation loss (of the last training loss if a run has no validation) and of its accuracy. Groups
+/// are in the order of their first runs. No rows when no two runs belong together.
+Table seed_table(const std::vector<RunRecord>& runs);
+
+/// One learning curve: a row per logged step, with the values of training and of validation.
+Table curve_table(const RunRecord& run, TableStyle style);
+
+/// Aligned columns: the first to the left, the others to the right. Cells are made printable.
+void print_text(Table table, std::ostream& out);
+/// RFC 4180.
+void print_csv(const Table& table, std::ostream& out);
+
+/// run_table and, with a line of explanation, seed_table.
+void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out);
+
+}  // namespace capstan

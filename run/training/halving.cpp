@@ -1,0 +1,118 @@
+#include "run/training/halving.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "core/base/random.hpp"
+
+namespace capstan {
+namespace {
+
+constexpr size_t kept = 3;  // one of so many goes on
+constexpr int most_rungs = 4;
+constexpr int rungs_when_short = 3;
+
+struct Tried {
+  size_t candidate = 0;
+  TrialOutcome outcome;
+};
+
+bool better(const TrialOutcome& a, const TrialOutcome& b) {
+  if (std::isnan(a.cost) || std::isnan(b.cost)) return !std::isnan(a.cost) && std::isnan(b.cost);
+  return a.cost < b.cost;
+}
+
+/// Candidates 1 to count, or `some` of them, in the order in which they were listed.
+std::vector<size_t> drawn(size_t count, size_t some, uint64_t seed) {
+  std::vector<size_t> chosen(count);
+  std::iota(chosen.begin(), chosen.end(), size_t{0});
+  if (some < count) {
+    const RandomKey key = random_key(seed, "candidates of the search");
+    for (size_t i = 0; i < count; ++i) chosen[i] = permuted(i, count, key, 0);
+    chosen.resize(some);
+    std::sort(chosen.begin(), chosen.end());
+  }
+  for (size_t& candidate : chosen) ++candidate;  // 0 has been tried
+  return chosen;
+}
+
+class Search {
+ public:
+  Search(double seconds, const TryOut& try_out, const HalvingEvents& events)
+      : left_(seconds), try_out_(try_out), events_(events) {}
+
+  /// Those that could be tried, the best first.
+  std::vector<size_t> rung(const std::vector<size_t>& candidates, int64_t divisor, double expected) {
+    if (events_.on_rung) events_.on_rung({candidates.size(), divisor});
+    std::vector<Tried> tried;
+    double took = 0;
+    for (const size_t candidate : candidates) {
+      const double next = tried.empty() ? expected : took / static_cast<double>(tried.size());
+      if (stopped()) break;
+      short_of_time_ = short_of_time_ || next > left_;
+      if (next > left_) break;
+      const TrialOutcome outcome = attempt({candidate, divisor});
+      if (!outcome.done) continue;
+      tried.push_back({candidate, outcome});
+      took += outcome.seconds;
+    }
+    std::stable_sort(tried.begin(), tried.end(),
+                     [](const Tried& a, const Tried& b) { return better(a.outcome, b.outcome); });
+    std::vector<size_t> order;
+    for (const Tried& one : tried) order.push_back(one.candidate);
+    return order;
+  }
+
+  TrialOutcome attempt(const Trial& trial) {
+    const TrialOutcome outcome = try_out_(trial, left_);
+    left_ -= outcome.seconds;
+    short_of_time_ = short_of_time_ || left_ < 0;
+    return outcome;
+  }
+
+  bool short_of_time() const { return short_of_time_; }
+  bool stopped() const { return events_.stop && events_.stop(); }
+  double left() const { return left_; }
+
+ private:
+  double left_;
+  bool short_of_time_ = false;
+  const TryOut& try_out_;
+  const HalvingEvents& events_;
+};
+
+}  // namespace
+
+HalvingPlan plan_halving(size_t candidates, double full_seconds, double seconds) {
+  // A rung takes n / divisor full trials; each of the k rungs about as long as the first.
+  const double full = std::max(full_seconds, 1e-9);
+  int64_t divisor = 1;
+  for (int rungs = 1; rungs <= most_rungs; ++rungs, divisor *= kept)
+    if (static_cast<double>(candidates) * full * rungs / static_cast<double>(divisor) <= seconds)
+      return {candidates, divisor};
+  divisor = kept * kept;
+  const double some = std::floor(seconds * static_cast<double>(divisor) / (full * rungs_when_short));
+  return {static_cast<size_t>(std::clamp(some, 0.0, static_cast<double>(candidates))), divisor};
+}
+
+SearchEnd search_by_halving(size_t candidates, double seconds, uint64_t seed, const TryOut& try_out,
+                            const HalvingEvents& events) {
+  Search search(seconds, try_out, events);
+  if (candidates == 0) return SearchEnd::failed;
+  if (search.stopped()) return SearchEnd::stopped;
+  const TrialOutcome first = search.attempt({0, 1});
+  if (search.stopped()) return SearchEnd::stopped;
+  if (!first.done) return SearchEnd::failed;
+  const HalvingPlan plan = plan_halving(candidates - 1, first.seconds, search.left());
+  std::vector<size_t> going = drawn(candidates - 1, plan.candidates, seed);
+  for (int64_t divisor = plan.divisor; divisor >= 1 && !going.empty(); divisor /= static_cast<int64_t>(kept)) {
+    going = search.rung(going, divisor, first.seconds / static_cast<double>(divisor));
+    if (search.stopped()) return SearchEnd::stopped;
+    going.resize((going.size() + kept - 1) / kept);
+  }
+  return search.short_of_time() || plan.candidates + 1 < candidates ? SearchEnd::time : SearchEnd::complete;
+}
+
+}  // namespace capstan

@@ -1,0 +1,61 @@
+#include "run/training/pilot.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/machine/parallel.hpp"
+#include "core/machine/pool.hpp"
+#include "run/setup/run_model.hpp"
+#include "train/loop/evaluate.hpp"
+#include "train/loop/pace.hpp"
+#include "train/loop/training_step.hpp"
+
+namespace capstan {
+namespace {
+
+constexpr int warm_up = 2, least_steps = 1, most_steps = 200;
+constexpr double enough_seconds = 3;
+
+/// The median of some steps after the first ones, which touch the memory.
+double step_seconds(const RunModel& model, ParamStore& params, const DataSource& data, const TrainConfig& config) {
+  Communicator alone;
+  TrainingStep step(model.task(), params, data.training(), config, alone);
+  RunState state;
+  std::vector<double> seconds;
+  const Stopwatch all;
+  for (int i = 0; i < most_steps && (i < warm_up + least_steps || all.seconds() < enough_seconds); ++i) {
+    const Stopwatch watch;
+    step.run(state, config.lr * 1e-3, 0);
+    if (i >= warm_up) seconds.push_back(watch.seconds());
+  }
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle;
+}
+
+double evaluation_seconds(const RunModel& model, const DataSource& data, int64_t micro_batch_tokens) {
+  if (!data.has(Split::valid)) return 0;
+  const std::unique_ptr<BatchSource> valid = data.evaluation(Split::valid);
+  const int64_t batches = valid->batches_per_epoch(0);
+  const int64_t tried = std::min<int64_t>(batches, 4 * threads());
+  const SomeBatches some(*valid, {tried, batches - tried}, 0);
+  const Stopwatch watch;
+  evaluate(model.task(), some, micro_batch_tokens);
+  return watch.seconds() * static_cast<double>(batches) / static_cast<double>(std::max<int64_t>(tried, 1));
+}
+
+}  // namespace
+
+PilotTimes time_pilot(const RunConfig& config, const DataSource& data) {
+  PilotTimes times;
+  {
+    RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
+    model.prepare(data.tokenizer(), data.class_counts(), data.training().examples_per_epoch());
+    times.step = step_seconds(model, model.params(), data, config.train);
+    times.evaluation = evaluation_seconds(model, data, config.train.micro_batch_tokens);
+  }
+  pool::trim();
+  return times;
+}
+
+}  // namespace capstan

@@ -1,0 +1,18 @@
+// A few steps on trial, to know how long a training would take.
+#pragma once
+
+#include "data/batches/data_source.hpp"
+#include "run/setup/run_config.hpp"
+
+namespace capstan {
+
+struct PilotTimes {
+  double step = 0;        // seconds of a training step
+  double evaluation = 0;  // of an evaluation on the validation data; 0 without such data
+};
+
+/// Trains a model of this configuration for some steps (seconds, not minutes) and evaluates it on some batches; all of it
+/// is then thrown away. Sizes of the model must be given. One process.
+PilotTimes time_pilot(const RunConfig& config, const DataSource& data);
+
+}  // namespace capstan

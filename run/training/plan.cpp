@@ -1,0 +1,251 @@
+#include "run/training/plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <stdexcept>
+
+#include "core/base/error.hpp"
+#include "run/setup/run_model.hpp"
+#include "train/loop/run_length.hpp"
+#include "train/records/reporter.hpp"
+
+namespace capstan {
+namespace {
+
+/// Tokens read in training for each parameter that a token is multiplied by. The recipes for enwiki_xml and for
+/// tinyshakespeare, whose sizes were tried by hand, have 3.2 and 2.4; without n-grams Hoffmann et al. 2022 have 20.
+constexpr double tokens_per_parameter = 3;
+constexpr double most_passes = 10, most_parameters_per_token = 4;
+constexpr int64_t width_step = 16, least_width = 64, most_width = 2048, usual_width = 192;
+constexpr int64_t least_buckets = 1 << 14, most_buckets = 1 << 22;
+constexpr double buckets_per_token = 0.8;
+
+bool has_fresh_tables(const RunConfig& config) {
+  const NgramEmbeddingConfig& ngrams = model_of(config).ngram_embedding;
+  return !ngrams.orders.empty() && ngrams.fresh_each_epoch;
+}
+
+int64_t steps_of_epoch(const RunConfig& config, const DataSource& data) {
+  const int64_t batches = data.training().batches_per_epoch(0), each = config.train.accumulate;
+  return std::max<int64_t>(1, batches / each + (batches % each != 0 ? 1 : 0));
+}
+
+/// An evaluation says little when the tables were emptied shortly before: those of tables that are emptied at every epoch
+/// fall on the ends of epochs and, at even distances, between them.
+int64_t evaluation_interval(const RunConfig& config, int64_t steps_per_epoch) {
+  const int64_t every = config.train.valid_every;
+  if (every <= 0 || !has_fresh_tables(config)) return every;
+  if (every >= steps_per_epoch) return every - every % steps_per_epoch;
+  const double parts = static_cast<double>(steps_per_epoch) / static_cast<double>(every);
+  return steps_per_epoch / static_cast<int64_t>(std::round(parts));
+}
+
+/// At most so many steps: without an epoch at the end that is not worth beginning where its tables start again.
+int64_t worthwhile(const RunConfig& config, int64_t steps, int64_t steps_per_epoch) {
+  const int64_t epoch = steps / steps_per_epoch, rest = steps % steps_per_epoch;
+  return !has_fresh_tables(config) || worth_beginning(epoch, rest, steps_per_epoch) ? steps : steps - rest;
+}
+
+/// The power of two that is nearest to a share of the tokens of the text.
+int64_t buckets_for(double tokens) {
+  const double power = std::round(std::log2(std::max(tokens * buckets_per_token, 1.0)));
+  return std::clamp(static_cast<int64_t>(std::exp2(std::min(power, 40.0))), least_buckets, most_buckets);
+}
+
+/// None for one pass, 0.08 for three, 0.15 for eight.
+double dropout_for(double passes) {
+  return std::round(100 * std::clamp(0.05 * std::log2(std::max(passes, 1.0)), 0.0, 0.3)) / 100;
+}
+
+class Planner {
+ public:
+  Planner(const RunConfig& config, const DataSource& data, double seconds, const Pilot& pilot, const Fits& fits)
+      : open_(config),
+        data_(data),
+        seconds_(seconds),
+        pilot_(pilot),
+        fits_(fits),
+        steps_per_epoch_(steps_of_epoch(config, data)),
+        valid_every_(evaluation_interval(config, steps_per_epoch_)) {
+    const BatchSource& training = data.training();
+    const BatchExtent batch = training.batches_per_epoch(0) > 0 ? training.extent(0, 0) : BatchExtent{1, 1};
+    text_ = static_cast<double>(training.examples_per_epoch()) * static_cast<double>(batch.columns);
+    columns_ = batch.columns;
+  }
+
+  RunPlan make() {
+    const bool open_width = model_of(open_).width == 0;
+    RunConfig config = with_sizes(open_width ? first_width() : model_of(open_).width, 1);
+    if (!fits_(config)) return {config, {}};
+    PilotTimes times = time(config);
+    // A wider model uses the machine better than the first one, so that the choice may change with the next trial.
+    for (int trial = 0; trial < 3 && open_width; ++trial) {
+      const int64_t width = choose_width(times, *flops(config));
+      if (width == model_of(config).width) break;
+      config = with_sizes(width, 1);
+      times = time(config);
+    }
+    config.train.steps = steps(config, times);
+    const double passes = passes_of(config.train.steps);
+    config = with_sizes(model_of(config).width, passes, config.train.steps);
+    return {config, report(config, times, passes)};
+  }
+
+ private:
+  PilotTimes time(const RunConfig& config) {
+    const Stopwatch watch;
+    const PilotTimes times = pilot_(config);
+    seconds_ -= watch.seconds();
+    return times;
+  }
+
+  /// The configuration with what it leaves open, for so many passes over the text.
+  RunConfig with_sizes(int64_t width, double passes, int64_t steps = 1) const {
+    RunConfig config = open_;
+    config.train.steps = steps;
+    config.train.valid_every = valid_every_;
+    ModelConfig& model = model_of(config);
+    if (model.width == 0) model.width = width;
+    if (!model.dropout) model.dropout = dropout_for(passes);
+    if (model.ngram_embedding.buckets == 0) {
+      model.ngram_embedding.buckets = buckets_for(text_);
+      while (model.ngram_embedding.buckets > least_buckets && !fits_(config)) model.ngram_embedding.buckets /= 2;
+    }
+    return config;
+  }
+
+  /// Of training, per token. None for a width that other settings do not allow, such as the number of heads.
+  std::optional<double> flops(const RunConfig& config) const {
+    try {
+      const RunModel model(config, model_vocabulary(config, data_.tokenizer()), 1, ParamMemory::none);
+      return model.summary(columns_).training_flops();
+    } catch (const Error&) {
+      return std::nullopt;
+    } catch (const std::invalid_argument&) {
+      return std::nullopt;
+    }
+  }
+
+  /// The widest model up to usual_width that can be made and fits; where there is none, the narrowest that can be made.
+  int64_t first_width() const {
+    std::optional<int64_t> found;
+    for (int64_t width = least_width; width <= most_width; width += width_step) {
+      const RunConfig config = with_sizes(width, 1);
+      if (!flops(config)) continue;
+      if (found && (width > usual_width || !fits_(config))) break;
+      found = width;
+    }
+    if (!found)
+      throw ConfigError(
+          fmt::format("model.width: no width from {} to {} in steps of {} goes with the other settings of "
+                      "the model; give one",
+                      least_width, most_width, width_step));
+    return *found;
+  }
+
+  double passes_of(int64_t steps) const { return static_cast<double>(steps) / static_cast<double>(steps_per_epoch_); }
+
+  /// Steps that fit into the time, of a length in seconds each.
+  int64_t steps_in_time(double step, double evaluation) const {
+    const double every = static_cast<double>(valid_every_);
+    const double each = step + (every > 0 ? evaluation / every : 0);
+    return static_cast<int64_t>(std::clamp((seconds_ - evaluation) / each, 1.0, 1e15));
+  }
+
+  /// Steps of a run that is as long as the time and the text allow.
+  int64_t steps(const RunConfig& config, const PilotTimes& times) const {
+    int64_t steps = steps_in_time(times.step, times.evaluation);
+    if (model_of(open_).width == 0) steps = std::min(steps, static_cast<int64_t>(most_passes) * steps_per_epoch_);
+    if (open_.train.epochs > 0 && steps / steps_per_epoch_ >= open_.train.epochs)
+      steps = open_.train.epochs * steps_per_epoch_;
+    return worthwhile(config, steps, steps_per_epoch_);
+  }
+
+  /// The width whose training would be nearest to tokens_per_parameter, if operations take as long as they did in
+  /// a pilot whose model needed so many per token.
+  int64_t choose_width(const PilotTimes& times, double pilot_flops) const {
+    std::optional<int64_t> best;
+    double best_score = 0;
+    for (int64_t width = least_width; width <= most_width; width += width_step) {
+      const RunConfig config = with_sizes(width, 1);
+      const std::optional<double> needed = flops(config);
+      if (!needed) continue;
+      const double parameters = *needed / 6;
+      if (best && (parameters > most_parameters_per_token * text_ || !fits_(config))) break;
+      const double slower = *needed / pilot_flops;
+      const int64_t all = steps_in_time(times.step * slower, times.evaluation * slower);
+      const int64_t used = steps(config, {times.step * slower, times.evaluation * slower});
+      const double tokens = passes_of(used) * text_;
+      // Time that would be left over because of the end of an epoch is lost.
+      const double lost =
+          std::log(static_cast<double>(std::min(all, static_cast<int64_t>(most_passes) * steps_per_epoch_)) /
+                   static_cast<double>(used));
+      const double score = std::abs(std::log(tokens / (tokens_per_parameter * parameters))) + 2 * lost;
+      if (!best || score < best_score) {
+        best = width;
+        best_score = score;
+      }
+    }
+    return best.value();  // there is one: the pilot's
+  }
+
+  std::vector<std::string> report(const RunConfig& config, const PilotTimes& times, double passes) const {
+    const ModelConfig& model = model_of(config);
+    std::string sizes;
+    if (model_of(open_).width == 0) sizes += fmt::format("width {}, ", model.width);
+    if (!model_of(open_).dropout) sizes += fmt::format("dropout {:g}, ", *model.dropout);
+    if (model_of(open_).ngram_embedding.buckets == 0 && !model.ngram_embedding.orders.empty())
+      sizes += fmt::format("{} buckets of n-grams, ", model.ngram_embedding.buckets);
+    const auto steps = static_cast<double>(config.train.steps);
+    const double every = static_cast<double>(config.train.valid_every);
+    const double seconds = steps * times.step + times.evaluation * (1 + (every > 0 ? std::floor(steps / every) : 0));
+    std::vector<std::string> lines{
+        fmt::format("plan for {:g} min: {}{} steps, {:.3g} passes over {:.0f} tokens, in about {}",
+                    config.train.minutes, sizes, config.train.steps, passes, text_, short_time(seconds))};
+    if (seconds < 0.75 * seconds_ && open_.train.epochs == 0)
+      lines.push_back(
+          "the plan is shorter than the time: more passes over so little text would do harm; give more text");
+    return lines;
+  }
+
+  const RunConfig& open_;
+  const DataSource& data_;
+  double seconds_;
+  const Pilot& pilot_;
+  const Fits& fits_;
+  const int64_t steps_per_epoch_, valid_every_;
+  int64_t columns_ = 1;
+  double text_ = 0;  // tokens of an epoch
+};
+
+}  // namespace
+
+bool has_plan_to_make(const RunConfig& config) { return config.train.minutes > 0 && config.train.steps == 0; }
+
+RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
+  if (!has_plan_to_make(config) || saved.train.minutes <= 0 || saved.train.steps == 0) return config;
+  const double share = config.train.minutes / saved.train.minutes;
+  config.train.steps =
+      static_cast<int64_t>(std::clamp(std::round(share * static_cast<double>(saved.train.steps)), 1.0, 1e12));
+  if (has_fresh_tables(saved)) config.train.valid_every = saved.train.valid_every;
+  ModelConfig& open = model_of(config);
+  const ModelConfig& chosen = model_of(saved);
+  if (open.width == 0) open.width = chosen.width;
+  if (!open.dropout) open.dropout = chosen.dropout;
+  if (open.ngram_embedding.buckets == 0) open.ngram_embedding.buckets = chosen.ngram_embedding.buckets;
+  return config;
+}
+
+RunConfig with_whole_epochs(RunConfig config, const DataSource& data) {
+  const int64_t epoch = steps_of_epoch(config, data);
+  config.train.steps = worthwhile(config, config.train.steps, epoch);
+  config.train.valid_every = evaluation_interval(config, epoch);
+  return config;
+}
+
+RunPlan plan(const RunConfig& config, const DataSource& data, double seconds, const Pilot& pilot, const Fits& fits) {
+  return Planner(config, data, seconds, pilot, fits).make();
+}
+
+}  // namespace capstan

@@ -1,0 +1,80 @@
+#include "run/training/search_space.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/text/affixes.hpp"
+#include "run/setup/run_linear.hpp"
+#include "run/yaml/config_diff.hpp"
+
+namespace capstan {
+namespace {
+
+LabelledSourceConfig* labelled(RunConfig& config) { return std::get_if<LabelledSourceConfig>(&config.data); }
+const LabelledSourceConfig* labelled(const RunConfig& config) {
+  return std::get_if<LabelledSourceConfig>(&config.data);
+}
+
+bool holds_out(const LabelledSourceConfig& data) {
+  return !data.valid.empty() || data.valid_fraction > 0 || data.folds > 0;
+}
+
+}  // namespace
+
+std::vector<std::string> usual_search_space(const RunConfig& config) {
+  // Not min_texts: n-grams are counted in all texts, those that cross-validation holds out included.
+  if (is_linear(config))
+    return {"sweep.model.linear.words=[[1, 2], [1], [1, 2, 3]]",
+            "sweep.model.linear.characters=[[2, 3, 4, 5], [], [3, 4, 5, 6], [1, 2, 3, 4, 5, 6]]",
+            "sweep.model.linear.text_ends=[true, false]"};
+  const double rate = config.train.lr;
+  const double dropout = model_of(config).dropout.value_or(0);
+  std::string dropouts = fmt::format("{:g}", dropout);
+  for (const double other : {0.0, 0.1, 0.3})
+    if (other != dropout) dropouts += fmt::format(", {:g}", other);
+  return {fmt::format("sweep.train.lr=[{:g}, {:g}, {:g}, {:g}, {:g}]", rate, rate / 2, rate * 2, rate / 4, rate * 4),
+          fmt::format("sweep.model.dropout=[{}]", dropouts)};
+}
+
+RunConfig shortened(RunConfig config, int64_t divisor) {
+  if (config.train.steps > 0) {
+    config.train.steps = std::max<int64_t>(1, config.train.steps / divisor);
+    config.train.schedule.warmup_steps /= divisor;
+  } else if (LabelledSourceConfig* const data = labelled(config)) {
+    data->train_fraction /= static_cast<double>(divisor);
+  }
+  return config;
+}
+
+void check_tunable(const RunConfig& config, Problems& problems) {
+  if (is_linear(config) && !config.train.init_from.empty())
+    problems.add(
+        "train.init_from",
+        "a linear classifier has the n-grams of the one that it starts from, but autotune searches over n-grams: leave "
+        "it out");
+  if (config.train.steps == 0 && labelled(config) == nullptr)
+    problems.add("train.steps", "autotune tries short runs first: set train.steps (instead of train.epochs)");
+  if (const auto* const data = labelled(config); data != nullptr && !is_linear(config) && !holds_out(*data))
+    problems.add("data.valid_fraction", "autotune compares runs by their validation: hold some examples out");
+}
+
+std::string incomparable_key(const RunConfig& a, const RunConfig& b) {
+  static const std::vector<std::string> keys{
+      "seed",      "data.type",       "data.train",          "data.valid",
+      "data.test", "data.split",      "data.valid_fraction", "data.test_fraction",
+      "data.fold", "data.split_seed", "data.folds",          "train.monitor"};
+  static const std::string tokenizer = "data.tokenizer";
+  const auto within = [](const std::string& path, const std::string& key) {
+    return path == key || starts_with(path, key + ".");
+  };
+  for (const ConfigDifference& difference : diff_configs(a, b)) {
+    for (const std::string& key : keys)
+      if (within(difference.path, key)) return key;
+    // The loss of a language model is one per token.
+    if (labelled(a) == nullptr && within(difference.path, tokenizer)) return tokenizer;
+  }
+  return "";
+}
+
+}  // namespace capstan

@@ -1,0 +1,28 @@
+// What `capstan autotune` tries.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "run/setup/run_config.hpp"
+
+namespace capstan {
+
+/// The file of times in the folder of a search.
+constexpr const char* search_file = "autotune.json";
+
+/// Overrides with the values of a sweep, such as "sweep.train.lr=[5e-4, 1e-3, 2e-3]", for a configuration that has no
+/// key `sweep`: of a linear classifier its n-grams; else rates and dropout around those of the configuration.
+std::vector<std::string> usual_search_space(const RunConfig& config);
+
+/// The configuration with 1 / divisor of its steps or, if it has none, of its labelled examples.
+RunConfig shortened(RunConfig config, int64_t divisor);
+
+/// Adds a problem if trials cannot be shortened, or would have no validation to be compared by.
+void check_tunable(const RunConfig& config, Problems& problems);
+
+/// A key in which the configurations differ although their validation results then cannot be compared, or differ by
+/// chance alone: the data, the seed. Empty if there is none.
+std::string incomparable_key(const RunConfig& a, const RunConfig& b);
+
+}  // namespace capstan

@@ -1,0 +1,43 @@
+// One training run, for `capstan train` and `capstan sweep`.
+#pragma once
+
+#include <ostream>
+#include <string>
+
+#include "run/setup/run_config.hpp"
+#include "train/loop/trainer.hpp"
+#include "train/ranks/launch.hpp"
+
+namespace capstan {
+
+struct TrainRunOptions {
+  std::string resume_from;          // a checkpoint's folder instead of the last one
+  int64_t profile_steps = 0;        // 0: no profile
+  std::ostream* profile = nullptr;  // takes the profile
+  bool quiet = false;               // only errors on the console, for one of many runs
+  bool force = false;               // train even if the memory cannot be enough
+  RankOptions ranks = {};
+  bool mixed_kernels = false;  // train even if ranks round differently
+};
+
+/// Steps of the run before those that are profiled.
+constexpr int64_t profile_warmup = 3;
+
+/// Adds a problem for every file or folder of the data that does not exist.
+void check_data_files(const RunConfig& config, Problems& problems);
+/// The same, and for what else the configuration needs and this machine does not have: instructions for train.precision,
+/// and memory.
+void check_trainable(const RunConfig& config, Problems& problems);
+/// The same where memory is that of one of several ranks.
+void check_trainable_on(const Communicator& ranks, const RunConfig& config, Problems& problems);
+/// The same without memory, for --force.
+void check_forced(const RunConfig& config, Problems& problems);
+
+/// Reads the data, makes the model and trains it in `<folder>/<name>`, together with all ranks.
+TrainResult train_run(const RunConfig& config, const TrainRunOptions& options, Communicator& ranks);
+
+/// Whether the run in `<folder>/<name>` has this configuration and has reached one of its limits, the last validation
+/// included. A run that cannot be read is not finished: training will report why.
+bool is_finished(const RunConfig& config);
+
+}  // namespace capstan

@@ -1,0 +1,146 @@
+#include "run/warm_start/warm_rows.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+#include "core/base/error.hpp"
+#include "core/text/affixes.hpp"
+#include "core/text/join.hpp"
+
+namespace capstan {
+namespace {
+
+std::vector<int64_t> same_rows(int64_t count) {
+  std::vector<int64_t> rows(static_cast<size_t>(count));
+  std::iota(rows.begin(), rows.end(), int64_t{0});
+  return rows;
+}
+
+bool is_position_table(const std::string& name) {
+  for (const char* const end : {".position_u", ".position_v", ".position_bias"})
+    if (ends_with(name, end)) return true;
+  return name == "positions.weight";
+}
+
+bool same_but_rows(const Param& param, const FileTensor& tensor) {
+  const std::vector<int64_t> shape = param.var.shape().to_vector();
+  return shape.size() == tensor.shape.size() && !shape.empty() &&
+         std::equal(shape.begin() + 1, shape.end(), tensor.shape.begin() + 1);
+}
+
+/// The n-grams that a table is of; null where the model has none.
+const NgramTableConfig* ngrams_of(const RunConfig& config, const std::string& table) {
+  if (table == "ngrams.table") {
+    const auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
+    return classifier != nullptr ? &classifier->ngrams : nullptr;
+  }
+  return std::visit([](const auto& model) -> const NgramTableConfig* { return &model.ngram_embedding; }, config.model);
+}
+
+}  // namespace
+
+RowNames row_names(const RunConfig& config, const Tokenizer& tokenizer, std::vector<std::string> classes) {
+  RowNames names;
+  names.classes = std::move(classes);
+  std::unordered_map<std::string, int64_t> seen;
+  for (int64_t id = 0; id < tokenizer.vocabulary_size(); ++id) {
+    std::string name = "token " + tokenizer.token_name(static_cast<int32_t>(id));
+    if (const int64_t count = seen[name]++; count > 0) name += fmt::format("{}{}", '\0', count);
+    names.tokens.push_back(std::move(name));
+  }
+  const SourceFacts facts = facts_of(config.data);
+  for (int64_t i = 0; i < facts.added_tokens; ++i)
+    names.tokens.push_back(i > 0                 ? fmt::format("{} {}", facts.has_pairs ? "between texts" : "added", i)
+                           : facts.has_documents ? std::string("end of a document")
+                           : facts.has_labels    ? std::string("between columns")
+                                                 : std::string("added 0"));
+  const auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
+  if (classifier != nullptr && classifier->pooling == Pooling::cls) names.tokens.emplace_back("first token");
+  if (std::holds_alternative<MaskedLanguageModelConfig>(config.model)) names.tokens.emplace_back("mask");
+  return names;
+}
+
+WarmRows::WarmRows(const RunConfig& config, const RowNames& rows, const WeightsOrigin& origin)
+    : config_(config), rows_(rows), origin_(origin) {
+  if (origin.config && origin.tokenizer != nullptr)
+    theirs_ = row_names(*origin.config, *origin.tokenizer, origin.classes);
+}
+
+RowPlan WarmRows::by_name(const Param& param, const FileTensor& tensor, const std::vector<std::string>& now,
+                          const std::vector<std::string>& then, const char* what) const {
+  const int64_t rows = param.var.dim(0), count = tensor.shape[0];
+  if (then.empty()) {
+    if (rows == count) return {same_rows(rows), fmt::format("rows by index: the {} of the file are not known", what)};
+    return {{}, fmt::format("{} rows in the file, whose {} are not known", count, what)};
+  }
+  if (static_cast<int64_t>(then.size()) != count)
+    return {{}, fmt::format("{} rows in the file, for {} {} of its run", count, then.size(), what)};
+  check(static_cast<int64_t>(now.size()) == rows, "warm start: {} has {} rows for {} {}", param.name, rows, now.size(),
+        what);
+  if (now == then) return {same_rows(rows), ""};
+  std::unordered_map<std::string, int64_t> places;
+  for (size_t i = 0; i < then.size(); ++i) places.emplace(then[i], static_cast<int64_t>(i));
+  RowPlan plan{{}, fmt::format("found by their {} among {}", what, count)};
+  for (const std::string& name : now) {
+    const auto place = places.find(name);
+    plan.rows.push_back(place != places.end() ? place->second : -1);
+  }
+  return plan;
+}
+
+std::string WarmRows::ngram_difference(const std::string& table) const {
+  const NgramTableConfig* const now = ngrams_of(config_, table);
+  const NgramTableConfig* const then = origin_.config ? ngrams_of(*origin_.config, table) : nullptr;
+  if (now == nullptr || then == nullptr) return "the n-grams of the file are not known";
+  const auto orders = [](const NgramTableConfig& ngrams) { return "[" + join(ngrams.orders) + "]"; };
+  if (now->buckets != then->buckets) return fmt::format("buckets were {}, are {}", then->buckets, now->buckets);
+  if (now->orders != then->orders) return fmt::format("orders were {}, are {}", orders(*then), orders(*now));
+  if (now->scale != then->scale) return fmt::format("scale was {}, is {}", then->scale, now->scale);
+  if (theirs_.tokens.empty() || theirs_.tokens != rows_.tokens)
+    return "another tokenizer: n-grams are hashed by the ids of their tokens";
+  return "";
+}
+
+RowPlan WarmRows::plan(const Param& param, const FileTensor& tensor) const {
+  const std::string& name = param.name;
+  const std::vector<int64_t> shape = param.var.shape().to_vector();
+  const auto other_shape = [&] {
+    return RowPlan{{}, fmt::format("the file has {}", to_string(Shape(tensor.shape))), /*misfit=*/true};
+  };
+  if (ends_with(name, ".position_bias") && shape.size() == 2 && tensor.shape.size() == 2) {
+    RowPlan plan{same_rows(shape[0]), ""};
+    if (shape == tensor.shape) return plan;
+    for (int64_t& row : plan.rows)
+      if (row >= tensor.shape[0]) row = -1;
+    plan.note = fmt::format("of {} positions", tensor.shape[0]);
+    return plan;
+  }
+  if (!same_but_rows(param, tensor)) return other_shape();
+  if (name == "embed.weight") return by_name(param, tensor, rows_.tokens, theirs_.tokens, "tokens");
+  if (name == "output.weight" ||
+      name == "output.bias") {  // without the tokens that a model adds for itself, which are the last ones
+    const auto first = [](std::vector<std::string> names, int64_t count) {
+      names.resize(std::min(names.size(), static_cast<size_t>(count)));
+      return names;
+    };
+    return by_name(param, tensor, first(rows_.tokens, shape[0]), first(theirs_.tokens, tensor.shape[0]), "tokens");
+  }
+  if (name == "head.weight" || name == "head.bias" || name == "ngrams.output.weight")
+    return by_name(param, tensor, rows_.classes, theirs_.classes, "classes");
+  if (name == "ngrams.table" || name == "ngram_embedding.table") {
+    if (const std::string difference = ngram_difference(name); !difference.empty()) return {{}, difference};
+  }
+  if (shape == tensor.shape) return {same_rows(shape[0]), ""};
+  // Of distances, the middle row is that of 0.
+  const bool distances = ends_with(name, ".relative_bias.table");
+  if (!distances && !is_position_table(name)) return other_shape();
+  RowPlan plan{same_rows(shape[0]), fmt::format("of {} {}", tensor.shape[0], distances ? "distances" : "positions")};
+  for (int64_t& row : plan.rows) {
+    if (distances) row += (tensor.shape[0] - shape[0]) / 2;
+    if (row >= tensor.shape[0]) row = -1;
+  }
+  return plan;
+}
+
+}  // namespace capstan

@@ -1,0 +1,392 @@
+#include "run/warm_start/warm_start.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <unordered_map>
+
+#include "core/base/error.hpp"
+#include "core/text/affixes.hpp"
+#include "core/text/join.hpp"
+#include "core/text/nearest.hpp"
+#include "core/text/pattern.hpp"
+#include "run/imports/imported_config.hpp"
+#include "run/setup/run_linear.hpp"
+#include "run/setup/weights_origin.hpp"
+#include "run/yaml/config_diff.hpp"
+#include "train/runs/checkpoint.hpp"
+
+namespace capstan {
+namespace fs = std::filesystem;
+
+namespace {
+
+using Tensors = std::map<std::string, const FileTensor*>;
+
+/// The tensors of a file under the names that init_map gives them.
+struct RenamedTensors {
+  Tensors tensors;
+  std::vector<std::string> left_out;                     // those without a name
+  std::map<std::string, std::set<std::string>> renamed;  // by pattern: the names that it gave
+};
+
+std::string names_in(const SafetensorsFile& file) {
+  std::vector<std::string> names;
+  for (const FileTensor& tensor : file.tensors()) names.push_back(tensor.name);
+  return join_first(names);
+}
+
+RenamedTensors rename_tensors(const WeightsOrigin& origin, const TextMap& map) {
+  RenamedTensors result;
+  std::map<std::string, std::string> before;
+  std::set<std::string> used;
+  const auto new_name = [&](const std::string& name) {
+    for (const auto& [from, to] : map.entries) {
+      if (!matches(name, from)) continue;
+      used.insert(from);
+      if (to.empty()) return std::string();
+      const std::string now = *renamed(name, from, to);
+      result.renamed[from].insert(now);
+      return now;
+    }
+    return name;
+  };
+  const auto add = [&](const std::string& name, const FileTensor& tensor) {
+    const std::string now = new_name(name);
+    if (now.empty()) return result.left_out.push_back(name);
+    const auto [place, is_new] = result.tensors.emplace(now, &tensor);
+    if (!is_new && place->second != &tensor)
+      throw Error(fmt::format("{}: both {} and {} would be called {}", origin.file, before[now], name, now));
+    before[now] = name;
+  };
+  for (const FileTensor& tensor : origin.tensors->tensors()) add(tensor.name, tensor);
+  for (const auto& [alias, target] : origin.aliases())
+    if (const FileTensor* const tensor = origin.tensors->find(target); tensor != nullptr && new_name(alias) != "")
+      result.tensors.emplace(new_name(alias), tensor);
+  for (const auto& [from, to] : map.entries)
+    if (used.count(from) == 0)
+      throw Error(fmt::format("train.init_map: no tensor of {} is called {}; it has {}", origin.file, from,
+                              names_in(*origin.tensors)));
+  return result;
+}
+
+std::string names_of(const ParamStore& params) {
+  std::vector<std::string> names;
+  for (const Param& param : params.params()) names.push_back(param.name);
+  return join_first(names);
+}
+
+/// Is a value that is not in the file to be expected, because it belongs to what the model is used for?
+bool is_output(const std::string& name) {
+  for (const char* const part : {"head.", "output.", "pooling.", "ngrams."})
+    if (starts_with(name, part)) return true;
+  return false;
+}
+
+/// What became of a parameter, or of a tensor that no parameter took.
+struct Line {
+  std::string fate, name, shape, note;
+};
+
+/// One line for blocks that are alike: "blocks.0.mixer.x" and "blocks.1.mixer.x" become "blocks.N.mixer.x".
+std::vector<std::string> table_of(const std::vector<Line>& lines) {
+  std::vector<std::pair<Line, int64_t>> groups;
+  for (Line line : lines) {
+    const int64_t block = block_of(line.name);
+    if (block >= 0) line.name = "blocks.N" + line.name.substr(line.name.find('.', 7));
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+      return block >= 0 && group.first.name == line.name && group.first.fate == line.fate &&
+             group.first.shape == line.shape && group.first.note == line.note;
+    });
+    if (same == groups.end())
+      groups.emplace_back(line, block >= 0 ? 1 : 0);
+    else
+      ++same->second;
+  }
+  size_t name_width = 0, shape_width = 0;
+  for (const auto& [line, count] : groups) {
+    name_width = std::max(name_width, line.name.size());
+    shape_width = std::max(shape_width, line.shape.size());
+  }
+  std::vector<std::string> text;
+  for (const auto& [line, count] : groups) {
+    const std::string blocks = count > 0 ? fmt::format("in {} block{}", count, count > 1 ? "s" : "") : "";
+    std::string row = fmt::format("  {:<8}  {:<{}}  {:<{}}  {}", line.fate, line.name, name_width, line.shape,
+                                  shape_width, join(std::vector<std::string>{blocks, line.note}, ""));
+    if (!blocks.empty() && !line.note.empty())
+      row = fmt::format("  {:<8}  {:<{}}  {:<{}}  {}; {}", line.fate, line.name, name_width, line.shape, shape_width,
+                        blocks, line.note);
+    row.erase(row.find_last_not_of(' ') + 1);
+    text.push_back(row);
+  }
+  return text;
+}
+
+std::string shape_of(const FileTensor& tensor) { return to_string(Shape(tensor.shape)); }
+
+class Filling {
+ public:
+  Filling(const RunConfig& config, const RowNames& rows, const WeightsOrigin& origin, ParamStore& params)
+      : origin_(origin), params_(params), rows_(config, rows, origin) {}
+
+  void fill(const RenamedTensors& from, bool strict) {
+    for (const auto& [pattern, names] : from.renamed)
+      if (std::none_of(names.begin(), names.end(), [&](const std::string& name) { return params_.known(name); }))
+        throw Error(
+            fmt::format("train.init_map: {} gives tensors names such as {}, but the model has no such parameter (it "
+                        "has {}); the left "
+                        "side is the file's name, the right side this model's",
+                        pattern, *names.begin(), names_of(params_)));
+    std::set<const FileTensor*> taken;
+    std::vector<std::string> missing;
+    int64_t loaded = 0;
+    for (const Param& param : params_.params()) {
+      const auto found = from.tensors.find(param.name);
+      const FileTensor* const tensor = found != from.tensors.end() ? found->second : nullptr;
+      const int64_t rows = take(param, tensor);
+      warn(param, rows);
+      if (tensor != nullptr) taken.insert(tensor);
+      loaded += rows;
+      const bool all = rows == param.var.dim(0);
+      if (!all && !is_output(param.name)) missing.push_back(param.name);
+    }
+    for (const std::string& name : from.left_out)
+      lines_.push_back({"left out", name, shape_of(origin_.tensors->at(name)), "by train.init_map"});
+    for (const auto& [name, tensor] : from.tensors)
+      if (taken.insert(tensor).second)
+        lines_.push_back({"left out", name, shape_of(*tensor), "the model has no parameter of this name"});
+    if (!misfits_.empty())
+      throw Error(fmt::format(
+          "train.init_from: {} has tensors of other shapes than the model:\n{}\ngive the model their shape, or leave "
+          "them out with train.init_map, such as {{\"{}\": \"\"}}",
+          origin_.file, join(table_of(misfits_), "\n"), misfits_.front().name));
+    if (loaded == 0)
+      throw Error(fmt::format("train.init_from: nothing in {} fits the model:\n{}", origin_.file,
+                              join(table_of(lines_), "\n")));
+    if (strict && !missing.empty())
+      throw Error(fmt::format(
+          "train.init_strict: {} does not have all of {}:\n{}\nset train.init_strict: false to start them anew, or "
+          "train.init_map to find them under other names",
+          origin_.file, join_first(missing), join(table_of(lines_), "\n")));
+  }
+
+  std::vector<std::string> table() const { return table_of(lines_); }
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  void warn(const Param& param, int64_t filled) {
+    const int64_t rows = param.var.dim(0);
+    if (param.frozen && filled < rows)
+      warnings_.push_back(fmt::format(
+          "{} of {} rows of {} have no value in the file and are frozen at their random start: leave it out "
+          "of train.freeze",
+          rows - filled, rows, param.name));
+    if (param.name == "embed.weight" && filled < rows / 10 && origin_.tokenizer != nullptr)
+      warnings_.push_back(
+          fmt::format("only {} of {} tokens are in the vocabulary of the file: to keep that vocabulary, set "
+                      "data.tokenizer={{type: saved, file: {}}}",
+                      filled, rows, origin_.tokenizer_file().string()));
+  }
+
+  /// Rows that were filled.
+  int64_t take(const Param& param, const FileTensor* tensor) {
+    const int64_t rows = param.var.dim(0);
+    const std::string shape = to_string(param.var.shape());
+    if (tensor == nullptr) {
+      lines_.push_back({"fresh", param.name, shape, "no tensor of this name"});
+      return 0;
+    }
+    const RowPlan plan = rows_.plan(param, *tensor);
+    if (plan.rows.empty()) {
+      lines_.push_back({"fresh", param.name, shape, plan.note});
+      if (plan.misfit) misfits_.push_back(lines_.back());
+      return 0;
+    }
+    const int64_t filled = copy(param, *tensor, plan);
+    std::string note = plan.note;
+    if (filled < rows) note = fmt::format("{} of {} rows{}{}", filled, rows, note.empty() ? "" : ", ", note);
+    lines_.push_back({filled > 0 ? "loaded" : "fresh", param.name, shape, note});
+    return filled;
+  }
+
+  int64_t copy(const Param& param, const FileTensor& tensor, const RowPlan& plan) {
+    const std::vector<float> values = tensor.to_floats();
+    const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
+    if (bad != values.end())
+      throw Error(fmt::format("{}: element {} of {} is not finite: use weights of an earlier step", origin_.file,
+                              bad - values.begin(), tensor.name));
+    const int64_t rows = param.var.dim(0), width = param.var.size() / std::max<int64_t>(rows, 1);
+    const int64_t file_width = tensor.size / std::max<int64_t>(tensor.shape[0], 1);
+    real* const out = params_.values() + param.offset;
+    int64_t filled = 0;
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t source = plan.rows[static_cast<size_t>(row)];
+      if (source < 0) continue;
+      std::copy_n(values.data() + source * file_width, std::min(width, file_width), out + row * width);
+      ++filled;
+    }
+    return filled;
+  }
+
+  const WeightsOrigin& origin_;
+  ParamStore& params_;
+  WarmRows rows_;
+  std::vector<Line> lines_, misfits_;
+  std::vector<std::string> warnings_;
+};
+
+bool is_number(const std::string& name) {
+  return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// Classes that are called 0, 1, ... mean something else in other data.
+bool numbers_may_mislead(const std::vector<std::string>& now, const std::vector<std::string>& then) {
+  return now != then && !now.empty() && !then.empty() && std::all_of(now.begin(), now.end(), is_number) &&
+         std::all_of(then.begin(), then.end(), is_number);
+}
+
+bool is_causal(const TaskConfig& model) {
+  if (const auto* const classifier = std::get_if<TextClassifierConfig>(&model)) return classifier->causal;
+  return std::holds_alternative<LanguageModelConfig>(model);
+}
+
+/// Keys of the model that change what weights compute, with both values: a line each.
+std::vector<std::string> model_differences(const RunConfig& config, const WeightsOrigin& origin) {
+  std::vector<std::string> lines;
+  if (!origin.config) return lines;
+  const std::set<std::string> harmless = {"dropout", "recompute", "init_stddev", "max_length", "label_smoothing"};
+  const ConfigNode was = to_node(origin.config->model), is = to_node(config.model);
+  for (const ConfigNode& key : is.children) {
+    const ConfigNode* const old = was.find(key.key);
+    if (old == nullptr || key.key == "type" || harmless.count(key.key) > 0) continue;
+    for (const ConfigDifference& difference : diff_trees(*old, key))
+      lines.push_back(fmt::format("  model.{}{}{} was {}, is {}", key.key, difference.path.empty() ? "" : ".",
+                                  difference.path, difference.a, difference.b));
+  }
+  const bool before = is_causal(origin.config->model), now = is_causal(config.model);
+  if (before != now && origin.config->model.index() != config.model.index())  // otherwise model.causal is named
+    lines.push_back(before
+                        ? "  tokens saw those before them only, and see all now; a text-classifier with model.causal: "
+                          "true reads as the language model did"
+                        : "  tokens saw all others, and see those before them only now");
+  return lines;
+}
+
+/// Between an imported layer and one that may have a feed-forward network of its own.
+std::vector<ConfigDifference> layer_differences(LayerConfig imported, const LayerConfig& layer) {
+  if (imported.feed_forward.type == FeedForwardKind::none) imported.feed_forward = layer.feed_forward;
+  imported.repeat = layer.repeat;
+  return diff_configs(imported, layer);
+}
+
+/// Throws Error unless the mixer that an imported file is for computes what the file's module does.
+void check_imported_mixer(const RunConfig& config, const WeightsOrigin& origin) {
+  const auto& metadata = origin.tensors->metadata();
+  const auto mixer = metadata.find("mixer"), into = metadata.find("into");
+  if (mixer == metadata.end() || into == metadata.end()) return;
+  const int64_t block = block_of(into->second);
+  const std::vector<LayerConfig> layers =
+      std::visit([](const auto& model) { return expanded_layers(model); }, config.model);
+  if (block < 0 || block >= static_cast<int64_t>(layers.size())) return;
+  const LayerConfig& layer = layers[static_cast<size_t>(block)];
+  const auto whole = metadata.find("layer");
+  const std::vector<ConfigDifference> differences =
+      whole != metadata.end()
+          ? layer_differences(load_config_text<LayerConfig>(whole->second, origin.file + ": metadata layer"), layer)
+          : diff_configs(load_config_text<ImportedConfig>(mixer->second, origin.file + ": metadata mixer"),
+                         ImportedConfig{layer.mixer});
+  const std::set<std::string> harmless = {"mixer.init", "mixer.position_stddev", "mixer.rank",
+                                          "mixer.attention_dropout"};
+  std::vector<std::string> lines;
+  for (const ConfigDifference& difference : differences)
+    if (harmless.count(difference.path) == 0)
+      lines.push_back(
+          fmt::format("  {}: {} in the file, {} in the model", difference.path, difference.a, difference.b));
+  if (!lines.empty())
+    throw Error(fmt::format(
+        "train.init_from: {} holds a mixer that computes something else than that of block {}:\n{}\ngive the layer "
+        "what capstan import has printed",
+        origin.file, block, join(lines, "\n")));
+}
+
+/// The whole checkpoint, optimizer included.
+void take_checkpoint(const WeightsOrigin& origin, const RunConfig& config, const RowNames& rows,
+                     const RunParts& parts) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(fmt::format(
+        "train.init_optimizer: {}: everything in {} must match; set train.init_optimizer: false to take the weights "
+        "alone",
+        why, origin.file));
+  };
+  if (!config.train.init_map.entries.empty()) refuse("train.init_map changes names");
+  if (!origin.state || !fs::exists(origin.folder() / "optimizer.safetensors"))
+    refuse("there is no optimizer's state beside the weights");
+  if (origin.tokenizer == nullptr || !origin.config) refuse("the run of the weights is not known");
+  const RowNames theirs = row_names(*origin.config, *origin.tokenizer, origin.classes);
+  if (theirs.tokens != rows.tokens) refuse("the tokenizer is another");
+  if (theirs.classes != rows.classes) refuse("the classes are others");
+  const auto type = [](const Settings& settings, const char* key) {
+    const auto found = settings.find(key);
+    return found != settings.end() ? found->second : std::string("?");
+  };
+  const Settings now = settings_of(config.train);
+  if (type(origin.state->settings, "optimizer") != type(now, "optimizer"))
+    refuse(fmt::format("train.optimizer was {}, is {}", type(origin.state->settings, "optimizer"),
+                       type(now, "optimizer")));
+  RunState state;
+  try {
+    read_checkpoint(origin.folder(), {parts.params, parts.optimizer, parts.average, state, parts.ranks, parts.owned});
+  } catch (const Error& error) {
+    refuse(error.what());
+  }
+}
+
+}  // namespace
+
+WarmStart warm_start(const RunConfig& config, const RowNames& rows, const RunParts& parts) {
+  const WeightsOrigin origin = open_weights(config.train.init_from);
+  check_imported_mixer(config, origin);
+  WarmStart result;
+  result.ancestry.push_back(origin.ancestor());
+  if (origin.state)
+    result.ancestry.insert(result.ancestry.end(), origin.state->ancestry.begin(), origin.state->ancestry.end());
+  constexpr size_t longest = 100;
+  result.ancestry.resize(std::min(result.ancestry.size(), longest));
+  result.report.push_back("starts from " + to_text(result.ancestry.front()));
+  if (is_linear(config)) return result;  // its base classifier was read with the n-grams
+  Filling filling(config, rows, origin, parts.params);
+  filling.fill(rename_tensors(origin, config.train.init_map), config.train.init_strict);
+  for (const std::string& line : filling.table()) result.report.push_back(line);
+  result.warnings = filling.warnings();
+  if (parts.params.known("head.weight") && numbers_may_mislead(rows.classes, origin.classes))
+    result.warnings.push_back(
+        "classes whose names are numbers were matched by number, whatever they mean; if they mean something else now, "
+        "leave them out with train.init_map={\"head.*\": \"\"}");
+  if (config.train.init_optimizer) {
+    take_checkpoint(origin, config, rows, parts);
+    result.report.push_back(fmt::format("  the optimizer goes on after {} steps", parts.optimizer.steps()));
+  } else if (parts.average != nullptr) {
+    parts.average->copy(parts.params);
+  }
+  if (const auto differences = model_differences(config, origin); !differences.empty()) {
+    result.warnings.push_back("the weights were trained in another model, and compute something else here:\n" +
+                              join(differences, "\n"));
+  }
+  return result;
+}
+
+void check_init_from(const RunConfig& config, Problems& problems) {
+  const std::string& from = config.train.init_from;
+  const fs::path folder = fs::path(config.folder) / config.name;
+  std::error_code error;
+  if (from.empty() || Checkpoints(folder / "checkpoints").last()) return;
+  if (!fs::exists(from, error))
+    problems.add("train.init_from",
+                 fmt::format("{}: there is no such file or folder; give a run folder, the folder of a checkpoint or a "
+                             "safetensors file",
+                             from));
+  else if (fs::equivalent(from, folder, error))
+    problems.add("train.init_from", fmt::format("{} is the folder of this run: give another name or folder", from));
+}
+
+}  // namespace capstan

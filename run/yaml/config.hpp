@@ -1,0 +1,53 @@
+// Configuration for the apps: a struct with describe() (core/config/schema.hpp) is read from YAML files and overrides,
+// written back, compared and documented.
+//
+//   const auto config = load_config<RunConfig>({"base.yaml", "mine.yaml"}, {"model.layers.0.mixer.window=64"});
+//   save(to_yaml(config));
+#pragma once
+
+#include "run/yaml/config_diff.hpp"
+#include "run/yaml/config_reader.hpp"
+#include "run/yaml/config_source.hpp"
+#include "run/yaml/config_table.hpp"
+#include "run/yaml/config_writer.hpp"
+
+namespace capstan {
+
+/// Reads a whole tree into a struct. Throws ConfigError with all problems.
+template <class C>
+C read_config(const ConfigNode& tree, ProblemList& problems) {
+  C config{};
+  read_value(tree, Location{"", tree.place, problems}, any(), config);
+  problems.throw_if_any();
+  return config;
+}
+
+/// Defaults, then the YAML files in their order (later ones win key by key; lists, and variants of another type,
+/// replace), then overrides "path.to.key=value". Throws one ConfigError that names every problem with its place:
+///   mine.yaml:14:7: train.lr: expected a number (greater than 0), got "fast"
+/// `check(config, problems)` adds problems that concern one command only.
+template <class C, class Check>
+C load_config(const std::vector<std::string>& files, const std::vector<std::string>& overrides, const Check& check) {
+  ProblemList problems;
+  const ConfigNode tree = load_tree(to_node(C{}), files, overrides, problems);
+  const C config = read_config<C>(tree, problems);
+  const Location top{"", tree.place, problems};
+  ProblemsBelow below(tree, top);
+  check(config, below);
+  problems.throw_if_any();
+  return config;
+}
+
+template <class C>
+C load_config(const std::vector<std::string>& files, const std::vector<std::string>& overrides = {}) {
+  return load_config<C>(files, overrides, [](const C&, Problems&) {});
+}
+
+/// The same from one YAML text; messages use `name` as the file name.
+template <class C>
+C load_config_text(const std::string& text, const std::string& name) {
+  ProblemList problems;
+  return read_config<C>(load_tree_from_text(to_node(C{}), text, name, problems), problems);
+}
+
+}  // namespace capstan

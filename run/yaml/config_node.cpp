@@ -1,0 +1,145 @@
+#include "run/yaml/config_node.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/text/utf8.hpp"
+#include "run/yaml/numbers.hpp"
+
+namespace capstan {
+
+ConfigNode* ConfigNode::find(std::string_view name) {
+  if (kind != NodeKind::map) return nullptr;
+  for (auto& child : children)
+    if (child.key == name) return &child;
+  return nullptr;
+}
+
+const ConfigNode* ConfigNode::find(std::string_view name) const { return const_cast<ConfigNode*>(this)->find(name); }
+
+ConfigNode scalar_node(std::string text, bool quoted) {
+  ConfigNode node;
+  node.kind = NodeKind::scalar;
+  node.text = std::move(text);
+  node.quoted = quoted;
+  return node;
+}
+
+namespace {
+
+/// {type: NAME} for NAME.
+ConfigNode expanded(ConfigNode name) {
+  ConfigNode map;
+  map.kind = NodeKind::map;
+  map.place = name.place;
+  map.key = std::exchange(name.key, "type");
+  map.key_place = name.key_place;
+  map.children.push_back(std::move(name));
+  return map;
+}
+
+bool types_differ(const ConfigNode& a, const ConfigNode& b) {
+  const auto *type_a = a.find("type"), *type_b = b.find("type");
+  return type_a && type_b && (type_a->kind != type_b->kind || type_a->text != type_b->text);
+}
+
+}  // namespace
+
+void merge(ConfigNode& base, ConfigNode over) {
+  if (over.kind == NodeKind::map && base.kind == NodeKind::scalar) base = expanded(std::move(base));
+  if (over.kind != NodeKind::map || base.kind != NodeKind::map) {
+    over.key = base.key;
+    if (!over.key_place.given()) over.key_place = base.key_place;
+    base = std::move(over);
+    return;
+  }
+  // A file's map is what later files and messages speak of; an override lays single keys on it.
+  const bool is_override = over.place.line == 0, new_type = types_differ(base, over);
+  if (over.place.given() && (new_type || !is_override || !base.place.given())) base.place = over.place;
+  if (over.key_place.given()) base.key_place = over.key_place;
+  base.of_other_type = false;
+  if (new_type)
+    for (auto& child : base.children) child.of_other_type = true;
+  for (auto& child : over.children) {
+    if (ConfigNode* same = base.find(child.key))
+      merge(*same, std::move(child));
+    else
+      base.children.push_back(std::move(child));
+  }
+}
+
+std::string shown(const ConfigNode& node) {
+  constexpr std::size_t longest = 60;
+  switch (node.kind) {
+    case NodeKind::null:
+      return "nothing";
+    case NodeKind::list:
+      return node.children.empty() ? "an empty list" : "a list";
+    case NodeKind::map:
+      return "a map";
+    case NodeKind::scalar:
+      break;
+  }
+  double number = 0;
+  const bool bare =
+      !node.quoted && node.text.size() <= longest && parse_number(node.text, number) != std::errc::invalid_argument;
+  return bare ? node.text : in_quotes(node.text, longest);
+}
+
+std::string colon_hint(const ConfigNode& node) {
+  const bool run_together = node.kind == NodeKind::scalar && node.text.find(':') != std::string::npos;
+  return run_together ? ": a key's colon must be followed by a space" : "";
+}
+
+std::string in_quotes(std::string_view text, std::size_t longest) {
+  const bool cut = text.size() > longest;
+  if (cut) text = text.substr(0, character_boundary(text, longest));
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      out += {'\\', c};
+    else if (c == '\n')
+      out += "\\n";
+    else if (c == '\t')
+      out += "\\t";
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
+      out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
+    else
+      out += c;
+  }
+  return out + (cut ? "...\"" : "\"");
+}
+
+std::string join_path(const std::string& path, std::string_view key) {
+  return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
+}
+
+void ProblemList::add(const Place& place, const std::string& path, const std::string& message) {
+  problems_.push_back({place, path, message});
+}
+
+std::string ProblemList::Problem::line() const {
+  std::string out = place.source;
+  if (place.line > 0) out += fmt::format(":{}:{}", place.line, place.column);
+  // An override already starts with the path it sets.
+  const bool named = path.empty() || place.source.rfind(fmt::format("--set {}=", path), 0) == 0;
+  return fmt::format("{}: {}{}{}", out, named ? "" : path, named ? "" : ": ", message);
+}
+
+void ProblemList::throw_if_any() const {
+  if (problems_.empty()) return;
+  constexpr std::size_t most = 100;
+  auto sorted = problems_;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Problem& a, const Problem& b) {
+    return std::tie(a.place.order, a.place.line, a.place.column) <
+           std::tie(b.place.order, b.place.line, b.place.column);
+  });
+  std::string message;
+  for (std::size_t i = 0; i < std::min(most, sorted.size()); ++i) message += (i > 0 ? "\n" : "") + sorted[i].line();
+  if (sorted.size() > most) message += fmt::format("\n... and {} more", sorted.size() - most);
+  throw ConfigError(message);
+}
+
+}  // namespace capstan

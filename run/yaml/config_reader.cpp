@@ -1,0 +1,201 @@
+#include "run/yaml/config_reader.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.hpp"
+#include "core/text/join.hpp"
+#include "core/text/nearest.hpp"
+
+namespace capstan {
+namespace {
+
+bool has_range(const Constraint& constraint) { return constraint.minimum || constraint.maximum; }
+
+/// "a number (greater than 0)".
+std::string with_limits(const std::string& what, const std::string& limits) {
+  return limits.empty() ? what : fmt::format("{} ({})", what, limits);
+}
+
+bool is_bare_scalar(const ConfigNode& node) { return node.kind == NodeKind::scalar && !node.quoted; }
+
+/// Why text that looks like a number is not one of this kind.
+std::string number_hint(const ConfigNode& node, std::errc error) {
+  double number = 0;
+  if (node.kind == NodeKind::scalar && node.quoted && parse_number(node.text, number) == std::errc{})
+    return " in quotes: remove them";
+  return error == std::errc::result_out_of_range ? ": out of range for this type" : "";
+}
+
+}  // namespace
+
+void fail_expected(const ConfigNode& node, const Location& location, const std::string& what, const std::string& hint) {
+  if (node.place.given())
+    location.fail(fmt::format("expected {}, got {}{}", what, shown(node), hint));
+  else
+    location.fail("must be given: expected " + what);
+}
+
+bool in_range(const Constraint& constraint, double value) {
+  const auto &minimum = constraint.minimum, &maximum = constraint.maximum;
+  const bool high_enough = !minimum || (constraint.above_minimum ? value > *minimum : value >= *minimum);
+  const bool low_enough = !maximum || (constraint.below_maximum ? value < *maximum : value <= *maximum);
+  return high_enough && low_enough;
+}
+
+std::string limits_text(const Constraint& constraint) {
+  const auto &minimum = constraint.minimum, &maximum = constraint.maximum;
+  std::vector<std::string> parts;
+  if (minimum && minimum == maximum) {
+    parts.push_back(fmt::format("exactly {}", *minimum));
+  } else if (minimum && maximum && !constraint.above_minimum && !constraint.below_maximum) {
+    parts.push_back(fmt::format("from {} to {}", *minimum, *maximum));
+  } else {
+    if (minimum)
+      parts.push_back(fmt::format("{} {}", constraint.above_minimum ? "greater than" : "at least", *minimum));
+    if (maximum) parts.push_back(fmt::format("{} {}", constraint.below_maximum ? "below" : "at most", *maximum));
+  }
+  if (constraint.not_empty) parts.emplace_back("not empty");
+  if (!constraint.choices.empty()) parts.push_back(fmt::format("one of ({})", join(constraint.choices)));
+  return join(parts, " and ");
+}
+
+std::string length_limits_text(const Constraint& constraint) {
+  const std::string limits = limits_text(constraint);
+  return has_range(constraint) ? "length " + limits : limits;
+}
+
+void read_scalar(const ConfigNode& node, const Location& location, const Constraint&, bool& value) {
+  if (is_bare_scalar(node) && (node.text == "true" || node.text == "false")) {
+    value = node.text == "true";
+    return;
+  }
+  std::string hint;
+  for (const char* word : {"yes", "Yes", "YES", "on", "On", "ON", "y", "Y", "1", "True", "TRUE", "true"})
+    if (node.kind == NodeKind::scalar && node.text == word) hint = ": write true";
+  for (const char* word : {"no", "No", "NO", "off", "Off", "OFF", "n", "N", "0", "False", "FALSE", "false"})
+    if (node.kind == NodeKind::scalar && node.text == word) hint = ": write false";
+  fail_expected(node, location, "true or false", hint);
+}
+
+void read_scalar(const ConfigNode& node, const Location& location, const Constraint& constraint, std::int64_t& value) {
+  std::int64_t number = 0;
+  const auto error = is_bare_scalar(node) ? parse_number(node.text, number) : std::errc::invalid_argument;
+  if (error == std::errc{} && in_range(constraint, static_cast<double>(number)))
+    value = number;
+  else
+    fail_expected(node, location, with_limits("a whole number", limits_text(constraint)), number_hint(node, error));
+}
+
+void read_scalar(const ConfigNode& node, const Location& location, const Constraint& constraint, double& value) {
+  double number = 0;
+  const auto error = is_bare_scalar(node) ? parse_number(node.text, number) : std::errc::invalid_argument;
+  const bool acceptable = !has_range(constraint) || (std::isfinite(number) && in_range(constraint, number));
+  if (error == std::errc{} && acceptable)
+    value = number;
+  else
+    fail_expected(node, location, with_limits("a number", limits_text(constraint)), number_hint(node, error));
+}
+
+void read_scalar(const ConfigNode& node, const Location& location, const Constraint& constraint, std::string& value) {
+  if (!constraint.choices.empty()) {
+    if (const auto chosen = read_choice(node, location, constraint.choices)) value = constraint.choices[*chosen];
+    return;
+  }
+  const bool acceptable = node.kind == NodeKind::scalar &&
+                          in_range(constraint, static_cast<double>(node.text.size())) &&
+                          !(constraint.not_empty && node.text.empty());
+  if (acceptable)
+    value = node.text;
+  else
+    fail_expected(node, location, with_limits("text", length_limits_text(constraint)));
+}
+
+std::optional<std::size_t> read_choice(const ConfigNode& node, const Location& location,
+                                       const std::vector<std::string>& choices) {
+  if (node.kind == NodeKind::scalar)
+    for (std::size_t i = 0; i < choices.size(); ++i)
+      if (choices[i] == node.text) return i;
+  const std::string meant = node.kind == NodeKind::scalar ? nearest(node.text, choices) : "";
+  fail_expected(node, location, fmt::format("one of ({})", join(choices)),
+                meant.empty() ? "" : fmt::format(", did you mean {}?", meant));
+  return std::nullopt;
+}
+
+std::optional<std::string> read_type(const ConfigNode& node, const Location& location,
+                                     const std::vector<std::string>& names, const char* current) {
+  const ConfigNode* const type = node.kind == NodeKind::map ? node.find("type") : &node;
+  if (type == nullptr) return current;
+  if (type->kind == NodeKind::scalar || type != &node) {
+    const auto chosen = read_choice(*type, type == &node ? location : location.child("type", *type), names);
+    return chosen ? std::optional(names[*chosen]) : std::nullopt;
+  }
+  fail_expected(node, location, fmt::format("one of ({}), or a map with one of them as its type", join(names)));
+  return std::nullopt;
+}
+
+std::optional<std::vector<ConfigNode>> read_elements(const ConfigNode& node, const Location& location,
+                                                     const Constraint& constraint, bool scalar_allowed) {
+  std::optional<std::vector<ConfigNode>> elements;
+  if (node.kind == NodeKind::list) elements = node.children;
+  if (node.kind == NodeKind::scalar && scalar_allowed) elements = {node};
+  if (elements && in_range(constraint, static_cast<double>(elements->size())) &&
+      !(constraint.not_empty && elements->empty()))
+    return elements;
+  Constraint of_length = constraint;
+  of_length.choices.clear();  // choices concern the elements
+  const bool short_or_long = elements && !elements->empty();
+  fail_expected(node, location, with_limits("a list", length_limits_text(of_length)),
+                short_or_long ? fmt::format(" of {}", elements->size()) : "");
+  return std::nullopt;
+}
+
+Constraint element_constraint(const Constraint& list) {
+  Constraint constraint;
+  constraint.not_empty = list.not_empty;
+  constraint.choices = list.choices;
+  return constraint;
+}
+
+void read_text_map(const ConfigNode& node, const Location& location, TextMap& value) {
+  if (node.kind != NodeKind::map) return fail_expected(node, location, "a map from text to text", colon_hint(node));
+  value.entries.clear();
+  for (const ConfigNode& child : node.children) {
+    std::string text;
+    read_scalar(child, location.child(child.key, child), any(), text);
+    value.entries.emplace_back(child.key, text);
+  }
+}
+
+void ProblemsBelow::add(const std::string& path, const std::string& message) {
+  const ConfigNode* node = &node_;
+  Place place = spot_.place;
+  for (std::size_t start = 0; node && !path.empty() && start <= path.size();) {
+    const std::size_t end = std::min(path.find('.', start), path.size());
+    const std::string key = path.substr(start, end - start);
+    std::int64_t index = -1;
+    if (node->kind == NodeKind::list && parse_number(key, index) == std::errc{} && index >= 0 &&
+        index < static_cast<std::int64_t>(node->children.size()))
+      node = &node->children[static_cast<std::size_t>(index)];
+    else
+      node = node->find(key);
+    if (node && node->place.given()) place = node->place;
+    start = end + 1;
+  }
+  spot_.problems.add(place, path.empty() ? spot_.path : join_path(spot_.path, path), message);
+}
+
+void FieldReader::report_unknown_keys() const {
+  for (const auto& child : map_.children) {
+    if (is_void(child) || std::find(known_.begin(), known_.end(), child.key) != known_.end()) continue;
+    const std::string meant = nearest(child.key, known_);
+    const std::string what = type_ ? fmt::format("unknown key for type {}", type_) : "unknown key";
+    const std::string hint = meant.empty() ? "known here: " + join(known_) : fmt::format("did you mean {}?", meant);
+    const Place& place = child.key_place.given() ? child.key_place : spot_.place;
+    const std::string name = in_quotes(child.key, 60);
+    const bool plain = name.size() == child.key.size() + 2;  // nothing was escaped or shortened
+    spot_.problems.add(place, join_path(spot_.path, plain ? child.key : name), fmt::format("{}, {}", what, hint));
+  }
+}
+
+}  // namespace capstan

@@ -1,0 +1,81 @@
+// Config struct to tree, and tree to YAML text.
+#pragma once
+
+#include "run/yaml/config_node.hpp"
+#include "run/yaml/config_types.hpp"
+#include "run/yaml/numbers.hpp"
+
+namespace capstan {
+
+/// The visitor that writes the fields of a struct into a map, in the order of describe().
+class FieldWriter {
+ public:
+  FieldWriter() { map.kind = NodeKind::map; }
+
+  template <class T>
+  void operator()(const char* name, const T& field, const Constraint&, const char* help);
+
+  ConfigNode map;
+};
+
+template <class T>
+ConfigNode to_node(const T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return scalar_node(value ? "true" : "false");
+  } else if constexpr (std::is_same_v<T, std::int64_t>) {
+    return scalar_node(std::to_string(value));
+  } else if constexpr (std::is_same_v<T, double>) {
+    return scalar_node(format_number(value));
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return scalar_node(value, true);
+  } else if constexpr (std::is_enum_v<T>) {
+    return scalar_node(enum_name(value), true);
+  } else if constexpr (IsOptional<T>::value) {
+    return value ? to_node(*value) : ConfigNode{};
+  } else if constexpr (IsVector<T>::value) {
+    ConfigNode list;
+    list.kind = NodeKind::list;
+    for (const auto& element : value) list.children.push_back(to_node(element));
+    return list;
+  } else if constexpr (IsVariant<T>::value) {
+    return std::visit(
+        [](const auto& alternative) {
+          ConfigNode map = to_node(alternative), type = scalar_node(alternative.type_name, true);
+          type.key = "type";
+          map.is_variant = true;
+          map.children.insert(map.children.begin(), std::move(type));
+          return map;
+        },
+        value);
+  } else {
+    FieldWriter writer;
+    T copy = value;  // describe() takes what a reader could write to
+    describe(writer, copy);
+    return std::move(writer.map);
+  }
+}
+
+template <class T>
+void FieldWriter::operator()(const char* name, const T& field, const Constraint&, const char* help) {
+  ConfigNode node = to_node(field);
+  node.key = name;
+  node.help = help;
+  map.children.push_back(std::move(node));
+}
+
+enum class Comments { none, help };
+
+/// A tree as a YAML document that parse_yaml() turns into the same tree.
+std::string write_yaml(const ConfigNode& node, Comments comments);
+
+/// A tree on one line: {type: gau, sizes: [1, 2]}.
+std::string write_flow(const ConfigNode& node);
+
+/// The whole configuration as YAML; load_config() reads exactly the same values from it. With Comments::help each key
+/// is followed by its help text.
+template <class C>
+std::string to_yaml(const C& config, Comments comments = Comments::none) {
+  return write_yaml(to_node(config), comments);
+}
+
+}  // namespace capstan
