@@ -177,7 +177,7 @@ TEST_CASE("decoding with bf16 weights is decoding with rounded weights, and clos
         const Array exact = stepped(*built.model, DecodeWeights::float32),
                     bf16 = stepped(*built.model, DecodeWeights::bf16);
         const double difference = relative_error(bf16, exact, 1);
-        CHECK(difference <= (trained ? 0.02 : 0.05));
+        CHECK(difference <= (trained ? 0.02 : 0.1));
         CHECK(difference >= 1e-5);
         for (const Param& param : built.store->params()) {
           if (!is_packed(param.name)) continue;
