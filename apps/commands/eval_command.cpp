@@ -17,7 +17,7 @@
 #include "run/setup/log.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
-#include "run/yaml/config.hpp"
+#include "run/setup/saved_config.hpp"
 
 namespace capstan {
 namespace {
@@ -93,8 +93,7 @@ int evaluate_run(const EvalOptions& options) {
   refuse_options_without_pairs(run, options.completions);
   const bool multi_label = facts_of(run.config.data).multi_label();
   const int64_t known = model_vocabulary(run.config, *run.tokenizer);
-  if (!options.overrides.empty())
-    run.config = load_config<RunConfig>({(run.folder / "config.yaml").string()}, options.overrides);
+  if (!options.overrides.empty()) run.config = load_run_config(run.folder, options.overrides);
   if (model_vocabulary(run.config, *run.tokenizer) > known)
     throw ConfigError(
         "--set: the model was trained without data.documents or data.separator and lacks the token that they "

@@ -10,8 +10,8 @@
 #include "core/base/out_of_memory.hpp"
 #include "core/base/sizes.hpp"
 #include "run/setup/run_model.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/setup/weights_origin.hpp"
-#include "run/yaml/config.hpp"
 #include "train/runs/checkpoint.hpp"
 
 namespace capstan {
@@ -93,7 +93,7 @@ NgramRows read_ngrams(RunConfig& config, const DataSource& data) {
   std::shared_ptr<const BaseClassifier> base;
   if (std::filesystem::exists(saved) && Checkpoints(folder / "checkpoints").last()) {
     // It is solved: all that the run it started from would tell is the number of buckets, and that run may be gone.
-    auto then = load_config<RunConfig>({saved.string()});
+    auto then = load_run_config(folder);
     if (const auto* const chosen = linear_of(then); chosen != nullptr && linear.buckets == 0)
       linear.buckets = chosen->buckets;
   } else if (!config.train.init_from.empty()) {

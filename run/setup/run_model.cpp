@@ -9,6 +9,7 @@
 #include "core/text/nearest.hpp"
 #include "core/text/pattern.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/yaml/config.hpp"
 #include "train/runs/checkpoint.hpp"
 
@@ -236,7 +237,7 @@ std::vector<std::string> read_classes(const fs::path& folder) {
 SavedRun open_run(const fs::path& where) {
   SavedRun run;
   run.folder = run_folder_of(where);
-  run.config = load_config<RunConfig>({(run.folder / "config.yaml").string()});
+  run.config = load_run_config(run.folder);
   const fs::path tokenizer = run.folder / "tokenizer.json";
   run.tokenizer = tokenizer_from_json(read_run_file(tokenizer), tokenizer.string());
   if (std::holds_alternative<TextClassifierConfig>(run.config.model)) {

@@ -8,7 +8,7 @@
 #include "core/io/json.hpp"
 #include "core/text/printable.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
-#include "run/yaml/config.hpp"
+#include "run/setup/saved_config.hpp"
 #include "train/runs/checkpoint.hpp"
 
 namespace capstan {
@@ -19,7 +19,7 @@ namespace {
 /// Tokenizer, classes and configuration of the run that the weights belong to.
 void read_run(const fs::path& folder, WeightsOrigin& origin) {
   const fs::path tokenizer = folder / "tokenizer.json", classes = folder / "classes.txt";
-  origin.config = load_config<RunConfig>({(folder / "config.yaml").string()});
+  origin.config = load_run_config(folder);
   if (fs::exists(tokenizer)) origin.tokenizer = tokenizer_from_json(read_file(tokenizer.string()), tokenizer.string());
   if (fs::exists(classes)) origin.classes = read_classes(folder);
 }

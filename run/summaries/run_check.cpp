@@ -11,6 +11,7 @@
 #include "data/text/token_cache.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "run/setup/run_model.hpp"
+#include "run/setup/saved_config.hpp"
 #include "train/records/event_file.hpp"
 #include "train/records/metrics.hpp"
 #include "train/runs/checkpoint.hpp"
@@ -143,7 +144,7 @@ class RunCheck {
 
   void check_config() {
     add_read("config.yaml", written_again, [&] {
-      config_ = load_config<RunConfig>({(folder_ / "config.yaml").string()});
+      config_ = load_run_config(folder_);
       return size_text(folder_ / "config.yaml");
     });
   }

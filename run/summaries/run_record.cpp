@@ -12,6 +12,7 @@
 #include "core/text/affixes.hpp"
 #include "core/text/join.hpp"
 #include "run/setup/log.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/yaml/config.hpp"
 
 namespace capstan {
@@ -158,7 +159,7 @@ RunRecord read_record(const std::filesystem::path& folder) {
         fmt::format("{}: there is no config.yaml here: give the folder of a run, such as runs/NAME", folder.string()));
   RunRecord run;
   run.folder = folder.string();
-  run.config = load_config<RunConfig>({config.string()});
+  run.config = load_run_config(folder);
   std::istringstream file(std::filesystem::exists(metrics) ? read_file(metrics.string()) : std::string());
   for (std::string line; std::getline(file, line);) {
     const nlohmann::json event = try_parse_json(line);

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/base/error.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/summaries/run_record.hpp"
 #include "run/yaml/config.hpp"
 
@@ -24,7 +25,9 @@ struct Axis {
 };
 
 ConfigNode load(const ConfigOptions& options, ProblemList& problems) {
-  return load_tree(to_node(RunConfig{}), options.files, options.overrides, problems);
+  ConfigNode tree = load_tree(to_node(RunConfig{}), options.files, options.overrides, problems);
+  log_translations(problems.notes());
+  return tree;
 }
 
 /// `problems`: those already found in the tree.

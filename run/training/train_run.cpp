@@ -12,6 +12,7 @@
 #include "run/setup/run_linear.hpp"
 #include "run/setup/run_memory.hpp"
 #include "run/setup/run_model.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/training/plan.hpp"
 #include "run/warm_start/warm_start.hpp"
 #include "run/yaml/config.hpp"
@@ -79,7 +80,7 @@ RunConfig planned(const RunConfig& config, const DataSource& data, const TrainRu
                   const Stopwatch& since, std::vector<std::string>& lines) {
   const std::filesystem::path saved = std::filesystem::path(config.folder) / config.name / "config.yaml";
   RunConfig known =
-      std::filesystem::exists(saved) ? with_plan_of(load_config<RunConfig>({saved.string()}), config) : config;
+      std::filesystem::exists(saved) ? with_plan_of(load_run_config(saved.parent_path()), config) : config;
   if (!has_plan_to_make(known)) {
     known.train.valid_every = config.train.valid_every;
     return with_whole_epochs(known, data);
@@ -166,7 +167,7 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
   if (!options.quiet) inputs.warnings = warnings(config, data);
   // What an earlier version saved lacks the keys that were added since: they have their defaults.
   inputs.renewed = [&](const std::string& name, const std::string& saved) {
-    if (name == "model") return to_yaml(load_config_text<TaskConfig>(saved, "the model of the checkpoint"));
+    if (name == "model") return to_yaml(saved_model(saved));
     return name == "data" ? renewed_identity(config.data, saved, data.identity()) : saved;
   };
   if (!config.train.init_from.empty())
@@ -196,7 +197,7 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
 bool is_finished(const RunConfig& config) {
   const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
   try {
-    const auto saved = load_config<RunConfig>({(folder / "config.yaml").string()});
+    const auto saved = load_run_config(folder);
     if (!diff_configs(saved, with_choices_of(saved, with_plan_of(saved, config))).empty()) return false;
     const auto last = Checkpoints(folder / "checkpoints").last();
     if (!last) return false;

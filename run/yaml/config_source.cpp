@@ -6,6 +6,7 @@
 #include "core/io/regular_file.hpp"
 #include "core/text/affixes.hpp"
 #include "core/text/join.hpp"
+#include "run/yaml/moved_keys.hpp"
 #include "run/yaml/numbers.hpp"
 #include "run/yaml/yaml_parse.hpp"
 
@@ -34,11 +35,14 @@ std::optional<std::string> read_file(const std::string& path, std::string& reaso
 }
 
 /// Parses a file's text and merges it into `root`. False if it could not be parsed.
+/// The file of a run is translated.
 bool merge_text(ConfigNode& root, std::string text, const Place& start, ProblemList& problems) {
   if (starts_with(text, "\xEF\xBB\xBF")) text.erase(0, 3);  // byte order mark
   auto tree = parse_yaml(text, start, Places::kept, "", problems);
   if (!tree) return false;
   if (tree->kind == NodeKind::map) {
+    if (is_run_config(start.source))
+      if (const std::string note = translation_note(start.source, translate(*tree)); !note.empty()) problems.note(note);
     merge(root, std::move(*tree));
     return true;
   }

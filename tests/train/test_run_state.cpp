@@ -1,8 +1,11 @@
 // state.json that is damaged, or made up.
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/error.hpp"
 #include "core/io/hash.hpp"
+#include "core/io/json.hpp"
 #include "train/runs/run_state.hpp"
 
 using namespace capstan;
@@ -39,6 +42,25 @@ TEST_CASE("numbers in state.json that a run cannot have are refused, though the 
     CHECK_MESSAGE(error_of_state(with(step, "7")).find("run/state.json: the file is damaged") == 0, step);
   for (const char* seed : {"1e+300", "-1", "\"7\""})
     CHECK_MESSAGE(error_of_state(with("12", seed)).find("run/state.json: the file is damaged") == 0, seed);
+}
+
+TEST_CASE("the state of a newer version is refused as such, and without a number it is an old one") {
+  const auto in_format = [](const std::string& format) {
+    const std::string good = to_json(RunState{});
+    nlohmann::json file = nlohmann::json::parse(good);
+    CHECK(file["state"]["format"] == run_format);
+    if (format.empty())
+      file["state"].erase("format");
+    else
+      file["state"]["format"] = nlohmann::json::parse(format);
+    file["xxh3_128"] = hash_hex(json_text(file["state"]));
+    return file.dump();
+  };
+  CHECK(error_of_state(in_format("")) == "(read)");
+  CHECK(error_of_state(in_format("1")) == "(read)");
+  CHECK_THROWS_AS(run_state_from_json(in_format(std::to_string(run_format + 1)), "x"), NewerRun);
+  for (const char* const odd : {"0", "-1", "1.5", "\"2\""})
+    CHECK(error_of_state(in_format(odd)).find("run/state.json: the file is damaged") == 0);
 }
 
 TEST_CASE("state.json nested without end is refused, with its place") {

@@ -103,6 +103,8 @@ std::optional<std::string> damage(const Check& check) {
     const bool absent = error.error_number() == ENOENT || error.error_number() == ENOTDIR;
     if (!absent) throw;
     return error.what();
+  } catch (const NewerRun&) {
+    throw;
   } catch (const Error& error) {
     return error.what();
   }

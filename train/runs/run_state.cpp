@@ -141,6 +141,7 @@ std::optional<double> best_measure(const RunState& state, Monitor monitor) {
 
 std::string to_json(const RunState& state) {
   json content;
+  content["format"] = run_format;
   const auto put = [&](const char* name, const auto& field) { content[name] = field; };
   for_fields(state, put);
   for_later_fields(state, put);
@@ -158,6 +159,12 @@ RunState run_state_from_json(const std::string& text, const std::string& path) {
     if (file.at("xxh3_128").get<std::string>() != checksum(content))
       throw Error(fmt::format(
           "{}: the content does not match its checksum: the file is damaged; use another checkpoint", path));
+    const int64_t format = content.contains("format") ? whole_number_at(content, "format", 1, int64_t{1} << 53) : 1;
+    if (format > run_format)
+      throw NewerRun(fmt::format(
+          "{}: a newer version of Capstan made this run (its format is {}, this version reads up to {}): use "
+          "that version",
+          path, format, run_format));
     RunState state;
     const auto take = [&](const char* name, auto& field) { read_field(content, name, field); };
     for_fields(state, take);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.hpp"
 #include "core/config/settings.hpp"
 #include "train/runs/config.hpp"
 
@@ -56,9 +57,18 @@ std::optional<std::string> reached_limit(const TrainConfig& config, const RunSta
 /// What the best checkpoint has of the measure; nothing before the first validation.
 std::optional<double> best_measure(const RunState& state, Monitor monitor);
 
+/// The number of the format in which a run is saved. It grows when earlier versions cannot read what this one writes. 1,
+/// or no number: up to 0.1.
+constexpr int64_t run_format = 2;
+/// A run has a format that this version does not know: it is not damaged.
+class NewerRun : public Error {
+ public:
+  using Error::Error;
+};
+
 /// JSON with a checksum over its content.
 std::string to_json(const RunState& state);
-/// Throws Error naming `path` when the text is damaged.
+/// Throws Error naming `path` when the text is damaged, and NewerRun.
 RunState run_state_from_json(const std::string& text, const std::string& path);
 
 /// Threads, BLAS build and kernel set of this process; in bf16 also the library that computes such products.

@@ -1,0 +1,40 @@
+// Keys that are elsewhere now than where an earlier version had them. The configuration of a run that such a version made
+// is translated; one that a user wrote is refused, with the new key.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "run/yaml/config_node.hpp"
+
+namespace capstan {
+
+struct MovedKey {
+  const char* since;       // the version in which it moved
+  std::string_view path;   // where it was: "model.layers.*.mixer.type"; * is any entry of a list
+  std::string_view value;  // moved only with this value; empty: with any
+  const char* instead;     // what a user writes instead
+  /// Translates the map that holds the key. False if this changed nothing that a reader of the run would miss, such as a
+  /// default.
+  bool (*move)(ConfigNode& parent);
+};
+
+/// Those of all versions, the oldest first: each is translated into what the next one moved.
+const std::vector<MovedKey>& moved_keys();
+
+/// Translates the configuration of a run. `below`: the path of `tree` in that configuration. Returns the paths of the
+/// keys that were translated.
+std::vector<std::string> translate(ConfigNode& tree, std::string_view below = "",
+                                   const std::vector<MovedKey>& table = moved_keys());
+
+/// What the log says of them; empty when there are none.
+std::string translation_note(const std::string& source, const std::vector<std::string>& translated);
+
+/// Adds a problem for each key of `tree` that moved. Returns whether there are any.
+bool refuse_moved(const ConfigNode& tree, ProblemList& problems, const std::vector<MovedKey>& table = moved_keys());
+
+/// Whether a file is the config.yaml that a run wrote: beside it are others of a run.
+bool is_run_config(const std::string& file);
+
+}  // namespace capstan
