@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "core/array/select.hpp"
+#include "core/base/error.hpp"
 #include "core/ops/math.hpp"
 #include "core/ops/matmul.hpp"
 #include "core/ops/reduce.hpp"
@@ -25,6 +26,15 @@ struct RunningMeanState final : MixerState {
   Array sum;  // (B, D) of v over the tokens seen
   int64_t seen = 0;
 };
+
+/// Throws std::invalid_argument for the state of another mixer, or when x does not have a row for each of its sequences.
+RunningMeanState& state_of(MixerState& state, const Var& x, const Shape& wanted) {
+  auto* const own = dynamic_cast<RunningMeanState*>(&state);
+  check(own != nullptr, "running-mean: this state was made for another mixer");
+  check(x.shape() == wanted.with(0, own->sum.dim(0)), "running-mean: x is {}, the state has {} sequences", x.shape(),
+        own->sum.dim(0));
+  return *own;
+}
 
 /// (B, T, T): entry (t, s) is 1 / (number of tokens that t sees) where t sees s, else 0. The spans are the documents of
 /// each row, without padding: a mixer that keeps to them can be trained on packed documents as well.
@@ -86,8 +96,9 @@ std::unique_ptr<MixerState> RunningMean::make_state(int64_t batch) const {
 
 // As forward, and fills the state with what step needs. A generation may begin with no token at all.
 Var RunningMean::prefill(const Var& x, MixerState& mixer_state) const {
-  auto& state = dynamic_cast<RunningMeanState&>(mixer_state);
   const int64_t batch = x.dim(0), length = x.dim(1);
+  RunningMeanState& state = state_of(mixer_state, x, {batch, length, shape_.width});
+  check(state.seen == 0, "running-mean: prefill needs a fresh state");
   if (length == 0) return x;
   state.seen = length;
   state.sum = sum(slice(to_vg_(x), -1, 0, hidden_), {1}).value();
@@ -97,7 +108,7 @@ Var RunningMean::prefill(const Var& x, MixerState& mixer_state) const {
 }
 
 Var RunningMean::step(const Var& x, MixerState& mixer_state) const {
-  auto& state = dynamic_cast<RunningMeanState&>(mixer_state);
+  RunningMeanState& state = state_of(mixer_state, x, {x.dim(0), shape_.width});
   // Linear::step multiplies with weights that are packed once for the whole generation.
   const std::vector<Var> vg = split(Var(to_vg_.step(x.value(), state.decode())), -1, {hidden_, hidden_});
   state.sum = (Var(state.sum) + vg[0]).value();
