@@ -25,20 +25,6 @@ constexpr int64_t vocabulary = 256;
 constexpr int64_t head_width = 64;  // of attention
 constexpr double learning_rate = 1e-4, clip = 1;
 
-template <class... Configs>
-std::vector<MixerConfig> all_mixers(const std::variant<Configs...>*) {
-  return {MixerConfig(Configs{})...};
-}
-/// With their defaults; without the one that is for mixers of other programs.
-std::vector<MixerConfig> default_mixers() {
-  std::vector<MixerConfig> mixers = all_mixers(static_cast<const MixerConfig*>(nullptr));
-  mixers.erase(
-      std::remove_if(mixers.begin(), mixers.end(),
-                     [](const MixerConfig& mixer) { return std::holds_alternative<CustomMixerConfig>(mixer); }),
-      mixers.end());
-  return mixers;
-}
-
 MixerConfig mixer_called(const std::string& name) {
   for (const MixerConfig& mixer : default_mixers())
     if (name == mixer_name(mixer)) return mixer;

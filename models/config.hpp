@@ -113,7 +113,7 @@ void describe(Fields& f, LanguageModelConfig& c) {
   describe_output(f, c);
   f("prefix", c.prefix, any(),
     "with data.type pairs: causal = tokens of the source see those before them; bidirectional = they see all of the "
-    "source (not with aft-conv, position_bias t5 or custom mixers)");
+    "source (not with aft-conv, position_bias t5 or a mixer that says that it cannot)");
 }
 
 void validate(const LanguageModelConfig& config, Problems& problems);

@@ -65,7 +65,6 @@ class AnyConfig {
     return any;
   }
 
-  bool same_type(const AnyConfig& other) const { return value_.type() == other.value_.type(); }
   /// The struct. Throws std::bad_any_cast unless it is a Config.
   template <class Config>
   const Config& as() const {

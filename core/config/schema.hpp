@@ -10,7 +10,8 @@
 // Visitors over describe() read YAML, apply overrides, print, and document (run/yaml). A field may be bool, int64_t,
 // double, std::string, an enum with enum_names(), std::optional or std::vector of those, another described struct, a
 // vector of described structs, or a std::variant of described structs, each with a static constexpr const char*
-// `type_name` (YAML: {type: NAME, ...}, or just NAME for the defaults). A field whose default breaks its own constraint
+// `type_name` (YAML: {type: NAME, ...}, or just NAME for the defaults). An alternative that stands for several types has a
+// static type_names() that lists them, a constructor from one of the names, and the name as its member `type_name`. A field whose default breaks its own constraint
 // (an empty path that is not_empty()) is required. Rules that span several fields are written in an optional
 //   void validate(const SgdConfig& c, Problems& problems);
 // next to describe(), which is called after all fields of the struct were read without error.
@@ -60,13 +61,6 @@ class Problems {
   virtual ~Problems() = default;
   virtual void add(const std::string& path, const std::string& message) = 0;
 };
-
-/// Whether describe() visits every key the struct may have. If not, a reader accepts other keys as well. A struct may
-/// have its own overload.
-template <class Config>
-bool knows_all_keys(const Config&) {
-  return true;
-}
 
 /// Problems as one text with a line "section.path: message" for each: for configurations that were not read from YAML.
 class ProblemText final : public Problems {

@@ -49,7 +49,7 @@ class SettingsCollector {
   void add_composite(const std::string& key, std::variant<Cases...>& field) {
     std::visit(
         [&](auto& config) {
-          settings_[key] = std::decay_t<decltype(config)>::type_name;
+          settings_[key] = config.type_name;
           add_composite(key, config);
         },
         field);

@@ -3,11 +3,13 @@
 #include <stdexcept>
 
 #include "core/array/select.hpp"
+#include "core/base/error.hpp"
 #include "core/ops/math.hpp"
 #include "core/ops/matmul.hpp"
 #include "core/ops/reduce.hpp"
 #include "core/ops/shape.hpp"
 #include "nn/layers/layers.hpp"
+#include "nn/mixer/prefix.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -24,6 +26,15 @@ struct RunningMeanState final : MixerState {
   Array sum;  // (B, D) of v over the tokens seen
   int64_t seen = 0;
 };
+
+/// Throws std::invalid_argument for the state of another mixer, or when x does not have a row for each of its sequences.
+RunningMeanState& state_of(MixerState& state, const Var& x, const Shape& wanted) {
+  auto* const own = dynamic_cast<RunningMeanState*>(&state);
+  check(own != nullptr, "running-mean: this state was made for another mixer");
+  check(x.shape() == wanted.with(0, own->sum.dim(0)), "running-mean: x is {}, the state has {} sequences", x.shape(),
+        own->sum.dim(0));
+  return *own;
+}
 
 /// (B, T, T): entry (t, s) is 1 / (number of tokens that t sees) where t sees s, else 0. The spans are the documents of
 /// each row, without padding: a mixer that keeps to them can be trained on packed documents as well.
@@ -71,7 +82,10 @@ RunningMean::RunningMean(const Scope& scope, const MixerShape& shape, const Runn
 // Written with the library's operations, which have their gradients.
 Var RunningMean::forward(const Var& x, const Context& context) const {
   const std::vector<Var> vg = split(to_vg_(x), -1, {hidden_, hidden_});
-  const Var mean = matmul(Var(averaging_weights(context.segments, shape_.causal)), vg[0]);
+  const auto average = [&](const Segments& segments, bool causal) {
+    return matmul(Var(averaging_weights(segments, causal)), vg[0]);
+  };
+  const Var mean = shape_.causal ? mix_with_prefix(context, average) : average(context.segments, false);
   return to_out_(sigmoid(vg[1]) * mean);
 }
 
@@ -82,16 +96,19 @@ std::unique_ptr<MixerState> RunningMean::make_state(int64_t batch) const {
 
 // As forward, and fills the state with what step needs. A generation may begin with no token at all.
 Var RunningMean::prefill(const Var& x, MixerState& mixer_state) const {
-  auto& state = dynamic_cast<RunningMeanState&>(mixer_state);
   const int64_t batch = x.dim(0), length = x.dim(1);
+  RunningMeanState& state = state_of(mixer_state, x, {batch, length, shape_.width});
+  check(state.seen == 0, "running-mean: prefill needs a fresh state");
   if (length == 0) return x;
   state.seen = length;
   state.sum = sum(slice(to_vg_(x), -1, 0, hidden_), {1}).value();
-  return forward(x, Context::evaluation(batch, length));
+  Context context = Context::evaluation(batch, length);
+  if (shape_.prefix) context.prefixes = context.segments;
+  return forward(x, context);
 }
 
 Var RunningMean::step(const Var& x, MixerState& mixer_state) const {
-  auto& state = dynamic_cast<RunningMeanState&>(mixer_state);
+  RunningMeanState& state = state_of(mixer_state, x, {x.dim(0), shape_.width});
   // Linear::step multiplies with weights that are packed once for the whole generation.
   const std::vector<Var> vg = split(Var(to_vg_.step(x.value(), state.decode())), -1, {hidden_, hidden_});
   state.sum = (Var(state.sum) + vg[0]).value();

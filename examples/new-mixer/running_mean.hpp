@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "core/config/schema.hpp"
 #include "nn/mixer/mixer.hpp"
@@ -9,13 +10,15 @@
 
 namespace capstan {
 
-/// Its options in a configuration: `mixer: {type: custom, name: running-mean, expansion: 2}`.
+/// Its options in a configuration: `mixer: {type: running-mean, expansion: 2}`.
 struct RunningMeanConfig {
   static constexpr const char* type_name = "running-mean";
   int64_t expansion = 1;
 
   /// It has no parameters per position, so documents may have any length.
   bool has_position_limit() const { return false; }
+  /// Its forward() reads context.prefixes, so `model.prefix: bidirectional` may be used.
+  std::string prefix_obstacle() const { return ""; }
 };
 
 /// The name, limits and help of every option. Unknown keys, values past the limits and --set are handled from here.

@@ -1,53 +1,63 @@
-// Mixers that a program adds by name before it makes a model; from then on they are used like any other. With its own
-// main() such a program has everything that `capstan` has (docs/library.md):
-//
-//   register_mixer<MineConfig>();             // YAML: mixer: {type: custom, name: mine, heads: 8}
-//   return run_command_line(argc, argv);
-//
-// MineConfig and its mixer are written as those of the library are (docs/adding.md).
+// Mixers that a program registers (nn/systems/register_mixer.hpp). One alternative of MixerConfig stands for all of them.
 #pragma once
 
-#include <functional>
+#include <any>
 #include <memory>
 #include <string>
-#include <utility>
+#include <vector>
 
-#include "nn/mixer/custom_mixer_config.hpp"
+#include "core/config/any_config.hpp"
 #include "nn/mixer/mixer.hpp"
-#include "nn/mixer/mixer_interface.hpp"
+#include "nn/mixer/mixer_rules.hpp"
 #include "nn/params/scope.hpp"
+
+namespace capstan {
+
+/// What a registered config struct says, for code that does not know its type.
+struct CustomMixer {
+  const char* type_name;
+  AnyConfig defaults;
+  void (*validate)(const AnyConfig& options, const ModelShape& model, Problems& problems);
+  bool (*has_position_limit)(const AnyConfig& options);
+  std::string (*prefix_obstacle)(const AnyConfig& options);
+  std::any make;  // a CustomMixerMaker
+};
+
+/// Used by register_mixer(). Throws std::invalid_argument for a name that is registered already.
+void add_custom_mixer(const CustomMixer& mixer);
+
+/// The configuration of a registered mixer.
+struct CustomMixerConfig {
+  /// With the defaults of its config struct. Throws ConfigError, with the registered names, when there is no such mixer.
+  explicit CustomMixerConfig(const std::string& name);
+  /// The registered names, in alphabetical order.
+  static std::vector<std::string> type_names();
+
+  bool has_position_limit() const { return mixer->has_position_limit(options); }
+  std::string prefix_obstacle() const { return mixer->prefix_obstacle(options); }
+
+  const CustomMixer* mixer;
+  const char* type_name;
+  AnyConfig options;  // the mixer's own config struct
+};
+
+template <class Fields>
+void describe(Fields& f, CustomMixerConfig& c) {
+  describe(f, c.options);
+}
+inline void validate(const CustomMixerConfig& c, const ModelShape& model, Problems& problems) {
+  c.mixer->validate(c.options, model, problems);
+}
+
+}  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// Its parameters are made through `scope`. A mixer that has parameters for every position has shape.max_length of
-/// them, and throws Error for a longer document.
-using MixerMaker =
-    std::function<std::unique_ptr<Mixer>(const Scope& scope, const MixerShape& shape, const AnyConfig& options)>;
+using CustomMixerMaker = std::unique_ptr<Mixer> (*)(const Scope& scope, const MixerShape& shape,
+                                                    const AnyConfig& options);
 
-/// Before the first model is made, from one thread. Throws std::invalid_argument for an empty
-/// name and for one that exists.
-void register_mixer(const std::string& name, CustomMixerOptions options, MixerMaker make);
-
-/// A mixer without options.
-void register_mixer(const std::string& name,
-                    std::function<std::unique_ptr<Mixer>(const Scope& scope, const MixerShape& shape)> make);
-
-/// A mixer whose options are a config struct: its describe(), validate(), has_position_limit() and make() are used as those
-/// of the library's mixers are.
-template <class Config>
-void register_mixer(const std::string& name = Config::type_name) {
-  static_assert(is_mixer_config<Config>());
-  CustomMixerOptions options{AnyConfig::of(Config{}),
-                             [](const AnyConfig& config, const ModelShape& model, Problems& problems) {
-                               validate_config(config.as<Config>(), model, problems);
-                             },
-                             [](const AnyConfig& config) { return config.as<Config>().has_position_limit(); }};
-  register_mixer(name, std::move(options), [](const Scope& scope, const MixerShape& shape, const AnyConfig& config) {
-    return make(scope, shape, config.as<Config>());
-  });
+inline std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const CustomMixerConfig& config) {
+  return std::any_cast<CustomMixerMaker>(config.mixer->make)(scope, shape, config.options);
 }
-
-/// Throws ConfigError with the registered names when there is no such mixer.
-std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const CustomMixerConfig& config);
 
 }  // namespace capstan::CAPSTAN_PRECISION

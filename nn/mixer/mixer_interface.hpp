@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -24,6 +25,8 @@ using DescribeOf = decltype(describe(std::declval<AnyFieldCaller&>(), std::declv
 template <class Config>
 using HasPositionLimitOf = decltype(static_cast<bool>(std::declval<const Config&>().has_position_limit()));
 template <class Config>
+using PrefixObstacleOf = decltype(static_cast<std::string>(std::declval<const Config&>().prefix_obstacle()));
+template <class Config>
 using MakeOf =
     std::enable_if_t<std::is_same_v<std::unique_ptr<Mixer>,
                                     decltype(make(std::declval<const Scope&>(), std::declval<const MixerShape&>(),
@@ -42,6 +45,10 @@ constexpr bool is_mixer_config() {
       "a mixer's config needs template <class Fields> void describe(Fields& f, MineConfig& c) in its namespace");
   static_assert(IsValid<HasPositionLimitOf, Config>::value,
                 "a mixer's config needs bool has_position_limit() const: has the mixer parameters for every position?");
+  static_assert(
+      IsValid<PrefixObstacleOf, Config>::value,
+      "a mixer's config needs std::string prefix_obstacle() const: why the mixer cannot read context.prefixes "
+      "(nn/mixer/prefix.hpp); empty when it does");
   static_assert(
       IsValid<MakeOf, Config>::value,
       "a mixer needs std::unique_ptr<Mixer> make(const Scope&, const MixerShape&, const MineConfig&), declared "

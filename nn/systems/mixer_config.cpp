@@ -1,20 +1,34 @@
 #include "nn/systems/mixer_config.hpp"
 
-#include "core/base/error.hpp"
 #include "core/config/settings.hpp"
 
 namespace capstan {
+namespace {
+
+/// An alternative that stands for registered mixers has no defaults of its own.
+template <class... Configs>
+std::vector<MixerConfig> defaults_of(const std::variant<Configs...>*) {
+  std::vector<MixerConfig> mixers;
+  const auto add = [&](auto* none) {
+    using Config = std::remove_pointer_t<decltype(none)>;
+    if constexpr (std::is_default_constructible_v<Config>) mixers.emplace_back(Config{});
+  };
+  (add(static_cast<Configs*>(nullptr)), ...);
+  return mixers;
+}
+
+}  // namespace
+
+std::vector<MixerConfig> default_mixers() { return defaults_of(static_cast<const MixerConfig*>(nullptr)); }
 
 const char* mixer_name(const MixerConfig& config) {
-  if (const auto* custom = std::get_if<CustomMixerConfig>(&config)) return custom->name.c_str();
-  return std::visit([](const auto& mixer) { return std::decay_t<decltype(mixer)>::type_name; }, config);
+  return std::visit([](const auto& mixer) { return mixer.type_name; }, config);
 }
 
 std::string mixer_label(const MixerConfig& config) {
   std::string options;
   if (const auto* custom = std::get_if<CustomMixerConfig>(&config))
-    for (const auto& [key, value] : settings_of(options_of(*custom)))
-      options += (options.empty() ? "" : ", ") + key + " " + value;
+    for (const auto& [key, value] : settings_of(*custom)) options += (options.empty() ? "" : ", ") + key + " " + value;
   return mixer_name(config) + (options.empty() ? "" : " (" + options + ")");
 }
 
@@ -22,26 +36,8 @@ void validate_mixer(const MixerConfig& config, const ModelShape& model, Problems
   std::visit([&](const auto& mixer) { validate_config(mixer, model, problems); }, config);
 }
 
-namespace {
-
-template <class Config>
-std::string obstacle(const Config&) {
-  return "";
-}
-std::string obstacle(const AftConvConfig&) { return "the kernel of aft-conv depends on the direction"; }
-std::string obstacle(const CustomMixerConfig& config) {
-  return fmt::format("the custom mixer {} cannot be read in both directions", config.name);
-}
-std::string t5_obstacle(RelativeBiasKind kind) {
-  return kind == RelativeBiasKind::t5 ? "the buckets of position_bias t5 depend on the direction" : "";
-}
-std::string obstacle(const GauConfig& config) { return t5_obstacle(config.position_bias); }
-std::string obstacle(const FlashConfig& config) { return config.local ? t5_obstacle(config.position_bias) : ""; }
-
-}  // namespace
-
 std::string prefix_obstacle(const MixerConfig& config) {
-  return std::visit([](const auto& mixer) { return obstacle(mixer); }, config);
+  return std::visit([](const auto& mixer) { return mixer.prefix_obstacle(); }, config);
 }
 
 bool has_position_limit(const MixerConfig& config) {

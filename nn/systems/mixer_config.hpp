@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 #include <variant>
+#include <vector>
 
 #include "nn/mixer/custom_mixer.hpp"
 #include "nn/mixer/mixer_interface.hpp"
@@ -18,9 +20,11 @@ namespace capstan {
 using MixerConfig = std::variant<AftLocalConfig, AftSimpleConfig, AftFullConfig, AftConvConfig, GauConfig,
                                  FastformerConfig, AttentionConfig, FlashConfig, CustomMixerConfig>;
 
-/// The YAML name of a mixer's type; of a custom one the name it was registered under. Valid as long as `config`.
+/// The mixers of the library, each with the defaults of its options.
+std::vector<MixerConfig> default_mixers();
+/// The YAML name of a mixer's type.
 const char* mixer_name(const MixerConfig& config);
-/// The name, and for a custom mixer its options: "running-mean (expansion 2)".
+/// The name, and for a registered mixer its options: "running-mean (expansion 2)".
 std::string mixer_label(const MixerConfig& config);
 /// Adds what is wrong with the mixer in such a model, with paths relative to the mixer.
 void validate_mixer(const MixerConfig& config, const ModelShape& model, Problems& problems);
@@ -35,7 +39,7 @@ namespace capstan::CAPSTAN_PRECISION {
 
 template <class... Configs>
 constexpr bool are_mixer_configs(const std::variant<Configs...>*) {
-  return (is_mixer_config<Configs>() && ...);
+  return ((std::is_same_v<Configs, CustomMixerConfig> || is_mixer_config<Configs>()) && ...);
 }
 static_assert(are_mixer_configs(static_cast<const MixerConfig*>(nullptr)));
 

@@ -1,4 +1,4 @@
-#include "run/imports/import_aft.hpp"
+#include "run/imports/importers.hpp"
 
 namespace capstan {
 namespace {
@@ -41,9 +41,7 @@ int64_t window_of_mask(const std::vector<float>& mask, int64_t length) {
   return window;
 }
 
-}  // namespace
-
-ImportedModule import_aft_full(Import& import) {
+ImportedModule import_aft_full(Import& import, const ImportHints&) {
   ImportedModule module;
   module.source = "AFT_FULL";
   module.width = import.take("fc_q.weight", {-1, -1}).shape[0];
@@ -62,7 +60,10 @@ ImportedModule import_aft_full(Import& import) {
   return module;
 }
 
-ImportedModule import_aft_local(Import& import, int64_t window) {
+/// Without a window among the hints, it is read from the file. Throws Error if the file does not have it either, or if the
+/// two differ.
+ImportedModule import_aft_local(Import& import, const ImportHints& hints) {
+  int64_t window = hints.window;
   ImportedModule module;
   module.source = "AFTLocal";
   module.time_first = true;
@@ -89,7 +90,8 @@ ImportedModule import_aft_local(Import& import, int64_t window) {
   return module;
 }
 
-ImportedModule import_aft_projected(Import& import, int64_t window) {
+/// Without a window among the hints, wbias is taken as it is, for all distances.
+ImportedModule import_aft_projected(Import& import, const ImportHints& hints) {
   ImportedModule module;
   module.source = import.has("wbias") ? "AFTFull" : "AFTSimple";
   const FileTensor& query = import.take("to_q.weight", {-1, -1});
@@ -112,14 +114,28 @@ ImportedModule import_aft_projected(Import& import, int64_t window) {
   full.position_bias = PositionBias::dense;
   AftLocalConfig local;
   local.position_bias = PositionBias::dense;
-  local.window = window;
-  if (window == 0) {
+  local.window = hints.window;
+  if (hints.window == 0) {
     set(full);
   } else {
     module.source = "AFTLocal";
     set(local);
   }
   return module;
+}
+
+}  // namespace
+
+Importers aft_importers() {
+  return {
+      {{"AFT_FULL (fc_q, fc_k, fc_v, position_biases)", [](const Import& import) { return import.has("fc_q.weight"); },
+        import_aft_full},
+       {"AFTLocal (query, key, value, output, pos_bias)",
+        [](const Import& import) { return import.has("query.weight") && import.has("pos_bias"); }, import_aft_local},
+       {"AFTFull and AFTSimple (to_q, to_k, to_v, project, wbias)",
+        [](const Import& import) { return import.has("to_q.weight") && import.has("project.weight"); },
+        import_aft_projected}},
+      {}};
 }
 
 }  // namespace capstan

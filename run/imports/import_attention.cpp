@@ -1,4 +1,5 @@
 #include "run/imports/import_attention.hpp"
+#include "run/imports/importers.hpp"
 
 namespace capstan {
 namespace {
@@ -77,6 +78,15 @@ ImportedModule import_encoder_layer(Import& import, const ImportHints& hints) {
   module.layer.norm.eps = hints.norm_eps.value_or(module.layer.norm.eps);
   module.layer.norm_placement = hints.norm_first ? NormPlacement::pre : NormPlacement::post;
   return module;
+}
+
+Importers attention_importers() {
+  return {
+      {{"MultiheadAttention (in_proj_weight, out_proj)",
+        [](const Import& import) { return import.has("in_proj_weight"); }, import_attention},
+       {"TransformerEncoderLayer (self_attn, linear1, linear2, norm1, norm2)",
+        [](const Import& import) { return import.has("self_attn.in_proj_weight"); }, import_encoder_layer}},
+      {{"TransformerModel (embedding, transformer_encoder, pos_encoder, linear)", is_transformer, import_transformer}}};
 }
 
 }  // namespace capstan

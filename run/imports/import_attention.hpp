@@ -10,5 +10,9 @@ namespace capstan {
 ImportedModule import_attention(Import& import, const ImportHints& hints);
 /// The same without hints.activation.
 ImportedModule import_encoder_layer(Import& import, const ImportHints& hints);
+/// TransformerModel of PyTorch's tutorials and examples.
+ImportedModel import_transformer(Import& import, const ImportHints& hints);
+/// Does the module below `import` have an embedding, an encoder and an output by names that TransformerModel uses?
+bool is_transformer(const Import& import);
 
 }  // namespace capstan

@@ -1,4 +1,5 @@
 #include "run/imports/import_fastformer.hpp"
+#include "run/imports/importers.hpp"
 
 namespace capstan {
 namespace {
@@ -74,6 +75,18 @@ ImportedModule import_fastformer_layer(Import& import, const ImportHints& hints)
   module.layer.feed_forward.type = relu ? FeedForwardKind::relu : FeedForwardKind::gelu;
   module.layer.feed_forward.expansion = static_cast<double>(hidden) / static_cast<double>(width);
   return module;
+}
+
+Importers fastformer_importers() {
+  return {
+      {{"FastSelfAttention (query, query_att, key, key_att, transform)",
+        [](const Import& import) { return import.has("query_att.weight") || import.has("self.query_att.weight"); },
+        import_fastformer},
+       {"FastformerLayer (attention.self, intermediate, output)",
+        [](const Import& import) { return import.has("attention.self.query_att.weight"); }, import_fastformer_layer}},
+      {{"Fastformer's classifier (word_embedding, fastformer_model, dense_linear)",
+        [](const Import& import) { return import.has("fastformer_model.position_embeddings.weight"); },
+        import_fastformer_model}}};
 }
 
 }  // namespace capstan

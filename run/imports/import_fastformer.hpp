@@ -11,5 +11,7 @@ constexpr double bert_norm_eps = 1e-12;
 
 ImportedModule import_fastformer(Import& import, const ImportHints& hints);
 ImportedModule import_fastformer_layer(Import& import, const ImportHints& hints);
+/// Fastformer's classifier.
+ImportedModel import_fastformer_model(Import& import, const ImportHints& hints);
 
 }  // namespace capstan

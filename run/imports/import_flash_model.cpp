@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "run/imports/import_gated.hpp"
+#include "run/imports/import_flash.hpp"
 #include "run/imports/model_parts.hpp"
 
 namespace capstan {

@@ -1,3 +1,4 @@
+#include "run/imports/import_gau.hpp"
 #include "run/imports/model_parts.hpp"
 
 namespace capstan {

@@ -1,5 +1,7 @@
 #include "run/imports/import_model.hpp"
 
+#include "core/text/join.hpp"
+#include "run/imports/importers.hpp"
 #include "run/imports/model_parts.hpp"
 
 namespace capstan {
@@ -45,26 +47,20 @@ void finish_token_model(const ModelConfig& stack, bool causal, bool output_bias,
 
 ImportedModel import_model(const SafetensorsFile& file, const std::string& prefix, const ImportHints& hints) {
   Import import(file, prefix, hints.approximate);
-  ImportedModel model;
-  if (import.has("token_emb.weight") && import.has("layers.0.qk_offset_scale.gamma")) {
-    model = import_flash_model(import, hints);
-  } else if (import.has("fastformer_model.position_embeddings.weight")) {
-    model = import_fastformer_model(import, hints);
-  } else if (import.has("gau_alpha.embeddings.word_embeddings.weight")) {
-    model = import_gau_alpha(import, hints);
-  } else if (is_transformer(import)) {
-    model = import_transformer(import, hints);
-  } else {
-    throw Error(fmt::format(
-        "{}: none of FLASHTransformer (token_emb, abs_pos_emb, layers, to_logits), Fastformer's classifier "
-        "(word_embedding, fastformer_model, dense_linear), GAU-alpha (gau_alpha, cls) and TransformerModel (embedding, "
-        "transformer_encoder, pos_encoder, linear) was found{}: --run is for whole models, --into for their parts; set "
-        "--prefix to what precedes these names in the file",
-        file.path(), prefix.empty() ? "" : " after the prefix " + prefix));
-  }
-  import.check_nothing_left();
-  model.approximations = import.approximations();
-  return model;
+  std::vector<std::string> names;
+  for (const Importers& system : all_importers())
+    for (const auto& importer : system.models) {
+      names.emplace_back(importer.names);
+      if (!importer.recognises(import)) continue;
+      ImportedModel model = importer.import(import, hints);
+      import.check_nothing_left();
+      model.approximations = import.approximations();
+      return model;
+    }
+  throw Error(fmt::format(
+      "{}: none of {} was found{}: --run is for whole models, --into for their parts; set --prefix to what precedes "
+      "these names in the file",
+      file.path(), join(names), prefix.empty() ? "" : " after the prefix " + prefix));
 }
 
 }  // namespace capstan

@@ -28,11 +28,4 @@ void add_block(const ImportedModule& block, ModelConfig& config, ImportedTensors
 void finish_token_model(const ModelConfig& stack, bool causal, bool output_bias, const ImportHints& hints,
                         ImportedModel& model);
 
-ImportedModel import_flash_model(Import& import, const ImportHints& hints);
-ImportedModel import_fastformer_model(Import& import, const ImportHints& hints);
-ImportedModel import_gau_alpha(Import& import, const ImportHints& hints);
-ImportedModel import_transformer(Import& import, const ImportHints& hints);
-/// Does the module below `import` have an embedding, an encoder and an output by names that TransformerModel uses?
-bool is_transformer(const Import& import);
-
 }  // namespace capstan

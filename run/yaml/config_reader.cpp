@@ -122,12 +122,13 @@ std::optional<std::size_t> read_choice(const ConfigNode& node, const Location& l
   return std::nullopt;
 }
 
-std::optional<std::size_t> read_type(const ConfigNode& node, const Location& location,
-                                     const std::vector<std::string>& names, std::size_t current) {
-  if (node.kind == NodeKind::scalar) return read_choice(node, location, names);
-  if (node.kind == NodeKind::map) {
-    const ConfigNode* type = node.find("type");
-    return type ? read_choice(*type, location.child("type", *type), names) : current;
+std::optional<std::string> read_type(const ConfigNode& node, const Location& location,
+                                     const std::vector<std::string>& names, const char* current) {
+  const ConfigNode* const type = node.kind == NodeKind::map ? node.find("type") : &node;
+  if (type == nullptr) return current;
+  if (type->kind == NodeKind::scalar || type != &node) {
+    const auto chosen = read_choice(*type, type == &node ? location : location.child("type", *type), names);
+    return chosen ? std::optional(names[*chosen]) : std::nullopt;
   }
   fail_expected(node, location, fmt::format("one of ({}), or a map with one of them as its type", join(names)));
   return std::nullopt;

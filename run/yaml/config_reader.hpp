@@ -41,8 +41,8 @@ std::optional<std::size_t> read_choice(const ConfigNode& node, const Location& l
                                        const std::vector<std::string>& choices);
 
 /// Which type a variant's node names, by itself or by its key `type`; `current` if it has no such key.
-std::optional<std::size_t> read_type(const ConfigNode& node, const Location& location,
-                                     const std::vector<std::string>& names, std::size_t current);
+std::optional<std::string> read_type(const ConfigNode& node, const Location& location,
+                                     const std::vector<std::string>& names, const char* current);
 
 /// The elements of a list, a scalar counting as a list of one where `scalar_allowed`; nullopt if the node is neither or
 /// the count breaks the constraint.
@@ -107,7 +107,7 @@ void read_struct(const ConfigNode& map, const Location& location, const char* ty
   const std::size_t problems_before = location.problems.size();
   FieldReader reader(map, location, type);
   describe(reader, value);
-  if (knows_all_keys(value)) reader.report_unknown_keys();
+  reader.report_unknown_keys();
   if constexpr (HasValidate<T>::value) {
     if (location.problems.size() == problems_before) {  // otherwise it would check defaults in place of wrong values
       ProblemsBelow problems(map, location);
@@ -116,22 +116,30 @@ void read_struct(const ConfigNode& map, const Location& location, const char* ty
   }
 }
 
-/// Makes alternative `index` the current one, with its defaults.
-template <std::size_t I = 0, class... Ts>
-void emplace_alternative(std::variant<Ts...>& value, std::size_t index) {
-  if constexpr (I < sizeof...(Ts)) {
-    if (index == I)
-      value.template emplace<I>();
-    else
-      emplace_alternative<I + 1>(value, index);
-  }
+/// Makes the alternative of this name the current one, with its defaults.
+template <class... Ts>
+void emplace_alternative(std::variant<Ts...>& value, const std::string& name) {
+  const auto emplaced = [&](auto* none) {
+    using T = std::remove_pointer_t<decltype(none)>;
+    for (const std::string& own : names_of_alternative<T>()) {
+      if (own != name) continue;
+      if constexpr (ListsTypes<T>::value)
+        value.template emplace<T>(name);
+      else
+        value.template emplace<T>();
+      return true;
+    }
+    return false;
+  };
+  (void)(emplaced(static_cast<Ts*>(nullptr)) || ...);
 }
 
 template <class T>
 void read_variant(const ConfigNode& node, const Location& location, T& value) {
-  const auto chosen = read_type(node, location, type_names(&value), value.index());
+  const char* const current = std::visit([](const auto& alternative) { return alternative.type_name; }, value);
+  const auto chosen = read_type(node, location, type_names(&value), current);
   if (!chosen) return;
-  if (*chosen != value.index()) emplace_alternative(value, *chosen);
+  if (*chosen != current) emplace_alternative(value, *chosen);
   ConfigNode name_only;
   name_only.kind = NodeKind::map;
   const ConfigNode& map = node.kind == NodeKind::map ? node : name_only;

@@ -88,11 +88,12 @@ class FieldTable {
 
   template <class... Ts>
   void add_alternatives(const std::string& path, const std::variant<Ts...>& field) {
-    const auto one = [&](const auto& defaults) {
-      using T = std::decay_t<decltype(defaults)>;
-      add_inner(path + "(" + T::type_name + ")", std::holds_alternative<T>(field) ? std::get<T>(field) : defaults);
+    const auto one = [&](auto* none) {
+      using T = std::remove_pointer_t<decltype(none)>;
+      if constexpr (!ListsTypes<T>::value)
+        add_inner(path + "(" + T::type_name + ")", std::holds_alternative<T>(field) ? std::get<T>(field) : T{});
     };
-    (one(Ts{}), ...);
+    (one(static_cast<Ts*>(nullptr)), ...);
   }
 
   std::string path_;

@@ -32,10 +32,26 @@ template <class T>
 constexpr bool is_scalar_field = std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> ||
                                  std::is_same_v<T, double> || std::is_same_v<T, std::string>;
 
+/// Whether an alternative of a variant stands for several types.
+template <class T, class = void>
+struct ListsTypes : std::false_type {};
+template <class T>
+struct ListsTypes<T, std::void_t<decltype(T::type_names())>> : std::true_type {};
+
+template <class T>
+std::vector<std::string> names_of_alternative() {
+  if constexpr (ListsTypes<T>::value)
+    return T::type_names();
+  else
+    return {T::type_name};
+}
+
 /// The names of a variant's alternatives, in their order.
 template <class... Ts>
 std::vector<std::string> type_names(const std::variant<Ts...>*) {
-  return {Ts::type_name...};
+  std::vector<std::string> names;
+  for (const auto& some : {names_of_alternative<Ts>()...}) names.insert(names.end(), some.begin(), some.end());
+  return names;
 }
 
 /// The spellings of an enum, in their order.

@@ -106,8 +106,9 @@ case_additions_cost_what_the_document_says() {
     (cd "$section" && add "$section") || return 1
   done
   cmp "$source/tests/arrows.txt" "$tree/tests/arrows.txt"
-  build capstan test_core_f64 test_rooms
+  build capstan test_core_f64 test_nn_f64 test_rooms
   exits 0 "$tree/build/release/bin/test_core_f64" -tc="gradients of element-wise*"
+  exits 0 "$tree/build/release/bin/test_nn_f64" -tc="*every mixer of the variant*"
   exits 0 "$tree/build/release/bin/test_rooms"
 
   cat >added.yaml <<'YAML'

@@ -63,14 +63,15 @@ case_new_mixer() {
   # Its option is read, shown, saved and refused like any other key.
   exits 0 new-mixer/my_capstan inspect runs/running-mean
   says "running-mean (expansion 2)" out
-  grep -A 1 "name: running-mean" runs/running-mean/config.yaml | grep -q "expansion: 2"
+  grep -A 1 "type: running-mean" runs/running-mean/config.yaml | grep -q "expansion: 2"
   exits 0 new-mixer/my_capstan config print --config sources/running-mean.yaml --set model.layers.1.mixer.expansion=3
   says "expansion: 3" out
   exits 2 new-mixer/my_capstan config check --config sources/running-mean.yaml --set model.layers.1.mixer.expansoin=3
   says "did you mean expansion?" err
-  # A program without the mixer says so.
+  # A program without the mixer says which it has.
   exits 2 "$prefix/bin/capstan" inspect runs/running-mean
-  says 'this program registers no mixer "running-mean"' err
+  says 'model.layers.1.mixer.type: expected one of (aft-local, ' err
+  says 'got "running-mean"' err
 }
 
 case_score_text() {

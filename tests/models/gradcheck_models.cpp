@@ -56,7 +56,7 @@ TEST_CASE("classifiers: gradients of the whole model") {
 
 TEST_CASE("classifiers with n-grams, class weights and label smoothing: gradients of the whole model") {
   for (const bool finalized : {false, true}) {
-    auto config = small<TextClassifierConfig>(AftSimpleConfig{});
+    auto config = small<TextClassifierConfig>(any_mixer());
     config.ngrams.orders = {1, 2};
     config.ngrams.buckets = 7;  // collisions, too
     config.ngrams.width = 3;
@@ -79,7 +79,7 @@ TEST_CASE("classifiers with n-grams, class weights and label smoothing: gradient
 }
 
 TEST_CASE("multi-label classifiers with class weights and label smoothing: gradients of the whole model") {
-  auto config = small<TextClassifierConfig>(AftSimpleConfig{});
+  auto config = small<TextClassifierConfig>(any_mixer());
   config.class_weights = ListedWeights{{0.5, 2, 3}};
   config.label_smoothing = 0.1;
   const auto built = classifier(config, 1, /*multi_label=*/true);
@@ -97,7 +97,7 @@ TEST_CASE("multi-label classifiers with class weights and label smoothing: gradi
 
 TEST_CASE("gradients of every other part a configuration can ask for") {
   for (const Pooling pooling : {Pooling::cls, Pooling::last, Pooling::attention}) {
-    auto config = small<TextClassifierConfig>(AftSimpleConfig{});
+    auto config = small<TextClassifierConfig>(any_mixer());
     config.pooling = pooling;
     config.causal = pooling == Pooling::last;
     config.layers[0].norm_placement = NormPlacement::post;
@@ -106,7 +106,7 @@ TEST_CASE("gradients of every other part a configuration can ask for") {
     CHECK_MESSAGE(report.ok, enum_name(pooling), ": ", report.worst);
   }
   for (const bool recompute : {false, true}) {
-    auto config = small<LanguageModelConfig>(AftSimpleConfig{});
+    auto config = small<LanguageModelConfig>(any_mixer());
     config.tied_output = false;
     config.output_bias = recompute;
     config.positions = recompute ? Positions::scaled_sinusoidal : Positions::sinusoidal;

@@ -11,6 +11,7 @@
 #include "models/language_model.hpp"
 #include "models/masked_language_model.hpp"
 #include "models/text_classifier.hpp"
+#include "tests/nn/systems/samples.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/weights.hpp"
 
@@ -20,50 +21,10 @@ namespace testing {
 /// Enough for gradients and parities; odd on purpose.
 constexpr int64_t vocabulary = 13, width = 20, longest = 24, window = 5;
 
-struct MixerCase {
-  std::string name;
-  MixerConfig config;
-};
+inline std::vector<MixerCase> mixer_cases() { return mixer_samples(4); }
 
-inline std::vector<MixerCase> mixer_cases() {
-  AftSimpleConfig simple;
-  simple.bias = true;
-  AftFullConfig full;
-  full.rank = 3;
-  AftFullConfig full_dense;
-  full_dense.position_bias = PositionBias::dense;
-  full_dense.output_projection = false;
-  AftLocalConfig local;
-  local.window = window;
-  local.rank = 3;
-  AftLocalConfig local_dense = local;
-  local_dense.position_bias = PositionBias::dense;
-  local_dense.bias = local_dense.key_bias = true;
-  AftConvConfig conv;
-  conv.window = window;
-  conv.heads = 4;
-  FastformerConfig fastformer;
-  fastformer.bias = true;
-  GauConfig gau;
-  gau.key_dim = 8;
-  gau.bias = true;
-  FlashConfig flash;
-  flash.key_dim = 8;
-  flash.chunk = window;
-  AttentionConfig attention;
-  attention.rotary.enabled = true;
-  attention.heads = 2;
-  return {{"aft-simple", simple},
-          {"aft-full", full},
-          {"aft-full dense", full_dense},
-          {"aft-local", local},
-          {"aft-local dense", local_dense},
-          {"aft-conv", conv},
-          {"fastformer", fastformer},
-          {"gau", gau},
-          {"flash", flash},
-          {"attention", attention}};
-}
+/// For tests of something else.
+inline MixerConfig any_mixer() { return any_mixer(4); }
 
 /// Fills in a configuration: two blocks with this mixer.
 template <class Config>

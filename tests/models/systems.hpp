@@ -15,50 +15,27 @@ struct System {
   LayerConfig layer;
 };
 
-inline LayerConfig transformer_block(const MixerConfig& mixer) {
+/// As its paper wires it. Of gated units, which have no feed-forward network, two take the place of a block.
+inline LayerConfig layer_of(const MixerCase& c) {
   LayerConfig layer;
-  layer.mixer = mixer;
+  layer.mixer = c.config;
   layer.feed_forward.expansion = 1.5;
   layer.repeat = 2;
-  return layer;
-}
-
-/// One residual branch, no feed-forward network: two units for a block.
-inline LayerConfig gated_units(const MixerConfig& mixer) {
-  LayerConfig layer;
-  layer.mixer = mixer;
-  layer.feed_forward.type = FeedForwardKind::none;
-  layer.norm.type = NormKind::scale;
-  layer.repeat = 4;
-  return layer;
-}
-
-inline LayerConfig post_norm(LayerConfig layer) {
-  layer.norm_placement = NormPlacement::post;
+  if (c.wiring == Wiring::post_norm) layer.norm_placement = NormPlacement::post;
+  if (c.wiring == Wiring::gated_units) {
+    layer.feed_forward = {};
+    layer.feed_forward.type = FeedForwardKind::none;
+    layer.norm.type = NormKind::scale;
+    layer.repeat = 4;
+  }
   return layer;
 }
 
 inline std::vector<System> systems() {
-  AftFullConfig full;
-  full.rank = 3;
-  AftLocalConfig local;
-  local.window = window;
-  local.rank = 3;
-  AftConvConfig conv;
-  conv.window = window;
-  GauConfig gau;
-  gau.key_dim = 8;
-  FlashConfig flash;
-  flash.key_dim = 8;
-  flash.chunk = window;
-  return {{"aft-full", transformer_block(full)},
-          {"aft-simple", transformer_block(AftSimpleConfig{})},
-          {"aft-local", transformer_block(local)},
-          {"aft-conv", transformer_block(conv)},
-          {"fastformer", post_norm(transformer_block(FastformerConfig{}))},
-          {"gau", gated_units(gau)},
-          {"flash", gated_units(flash)},
-          {"attention", transformer_block(AttentionConfig{})}};
+  std::vector<System> all;
+  for (const MixerCase& c : mixer_cases())
+    if (c.name == mixer_name(c.config)) all.push_back({c.name, layer_of(c)});
+  return all;
 }
 
 /// A small model of it.
@@ -73,11 +50,7 @@ Config model_config(const System& system) {
 /// Dropout in every place that has one.
 inline void drop(ModelConfig& config, double rate) {
   config.dropout = rate;
-  for (LayerConfig& layer : config.layers) {
-    if (auto* const attention = std::get_if<AttentionConfig>(&layer.mixer)) attention->attention_dropout = rate;
-    if (auto* const gau = std::get_if<GauConfig>(&layer.mixer)) gau->attention_dropout = rate;
-    if (auto* const flash = std::get_if<FlashConfig>(&layer.mixer)) flash->attention_dropout = rate;
-  }
+  for (LayerConfig& layer : config.layers) set_option(layer.mixer, "attention_dropout", std::to_string(rate));
 }
 
 /// Two rows: a pair of a source of 5 and a target of 7 tokens; pairs of 6 + 2 and 1 + 3 tokens, and padding.

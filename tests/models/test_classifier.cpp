@@ -43,7 +43,7 @@ TEST_CASE("n-grams of the text's own tokens are added to the logits, whatever th
 
 TEST_CASE("class weights and label smoothing change the loss of training and no loss of evaluation") {
   const Batch batch = four_texts();
-  auto config = small<TextClassifierConfig>(AftSimpleConfig{});
+  auto config = small<TextClassifierConfig>(any_mixer());
   const auto plain = classifier(config);
   config.class_weights = ListedWeights{{4, 0, 0.5}};
   const auto weighted = classifier(config);
@@ -71,7 +71,7 @@ TEST_CASE("class weights and label smoothing change the loss of training and no 
 
 TEST_CASE("balanced class weights: N / (C n), with the mean 1 over the training examples") {
   const Batch batch = four_texts();
-  auto config = small<TextClassifierConfig>(AftSimpleConfig{});
+  auto config = small<TextClassifierConfig>(any_mixer());
   config.class_weights = BalancedClasses{};
   auto balanced = classifier(config);
   redraw(*balanced.store);
@@ -100,7 +100,7 @@ Batch four_labelled_texts() {
 
 TEST_CASE("multi-label: the loss of a text is the sum of the binary cross-entropies of its labels") {
   const Batch batch = four_labelled_texts();
-  auto config = small<TextClassifierConfig>(AftSimpleConfig{});
+  auto config = small<TextClassifierConfig>(any_mixer());
   config.class_weights = ListedWeights{{4, 1, 0.5}};
   config.label_smoothing = 0.2;
   const auto built = classifier(config, 1, true);
@@ -131,7 +131,7 @@ TEST_CASE("multi-label: the loss of a text is the sum of the binary cross-entrop
 
 TEST_CASE("multi-label: balanced class weights are the texts without a label for each with it") {
   const Batch batch = four_labelled_texts();
-  auto config = small<TextClassifierConfig>(AftSimpleConfig{});
+  auto config = small<TextClassifierConfig>(any_mixer());
   config.class_weights = BalancedClasses{};
   const auto balanced = classifier(config, 1, true);
   redraw(*balanced.store);
@@ -168,7 +168,7 @@ TEST_CASE("a causal classifier reads a text as a language model does, and the la
     }
   }
   ProblemText problems("model");
-  auto wrong = small<TextClassifierConfig>(AftSimpleConfig{});
+  auto wrong = small<TextClassifierConfig>(any_mixer());
   wrong.causal = true;
   wrong.pooling = Pooling::cls;
   validate(wrong, problems);
@@ -177,7 +177,7 @@ TEST_CASE("a causal classifier reads a text as a language model does, and the la
 }
 
 TEST_CASE("a list of class weights must fit the classes") {
-  auto config = small<TextClassifierConfig>(AftSimpleConfig{});
+  auto config = small<TextClassifierConfig>(any_mixer());
   config.class_weights = ListedWeights{{1, 2}};
   CHECK_THROWS_WITH_AS(classifier(config), "model.class_weights.weights: 2 weights for 3 classes", ConfigError);
   ProblemText problems("model.class_weights");

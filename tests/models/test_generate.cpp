@@ -103,14 +103,14 @@ TEST_CASE("bad logits and settings are refused") {
                                     SamplingConfig{1, 0, 1.5}, SamplingConfig{1, 0, 1, 0}})
     CHECK_THROWS_AS(Sampler(bad, 3), std::invalid_argument);
 
-  const auto built = redrawn(AftSimpleConfig{}, Positions::none);
+  const auto built = redrawn(any_mixer(), Positions::none);
   CHECK_THROWS_AS(generate(*built.model, {}), Error);
   CHECK_THROWS_AS(generate(*built.model, {1, vocabulary}), Error);
   CHECK_THROWS_AS(generate(*built.model, {-1}), Error);
 }
 
 TEST_CASE("greedy text is what forward finds likeliest; a seed fixes sampled text") {
-  const auto built = redrawn(AftLocalConfig{}, Positions::learned);
+  const auto built = redrawn(any_mixer(), Positions::learned);
   GenerateOptions options;
   options.max_tokens = 15;
   options.sampling.temperature = 0;
@@ -134,7 +134,7 @@ TEST_CASE("greedy text is what forward finds likeliest; a seed fixes sampled tex
 }
 
 TEST_CASE("a stop token, a callback and the number of tokens end a text") {
-  const auto built = redrawn(AftSimpleConfig{}, Positions::none);
+  const auto built = redrawn(any_mixer(), Positions::none);
   GenerateOptions options;
   options.max_tokens = 10;
   std::vector<int32_t> streamed;
@@ -163,9 +163,11 @@ TEST_CASE("a stop token, a callback and the number of tokens end a text") {
 }
 
 TEST_CASE("past its window a model reads the last half again, or stops") {
+  const auto full = mixer_called("aft-full");
+  if (!full) return;
   for (const int64_t limit : {1, 2, 7, 8}) {
     INFO("limit " << limit);
-    const auto built = redrawn(AftFullConfig{}, Positions::none, limit);
+    const auto built = redrawn(*full, Positions::none, limit);
     GenerateOptions options;
     options.max_tokens = 3 * limit + 2;
     options.sampling.temperature = 0;
@@ -197,11 +199,11 @@ TEST_CASE("past its window a model reads the last half again, or stops") {
 }
 
 TEST_CASE("a model without positions goes on past max_length") {
-  AftConvConfig conv;
-  conv.window = window;
-  for (const MixerConfig& mixer : {MixerConfig(AftSimpleConfig{}), MixerConfig(conv)}) {
+  for (const MixerCase& c : mixer_cases()) {
+    if (!c.any_length) continue;
+    INFO(c.name);
     for (const Positions positions : {Positions::none, Positions::sinusoidal}) {
-      const auto built = redrawn(mixer, positions, 4);
+      const auto built = redrawn(c.config, positions, 4);
       CHECK(!built.model->position_limit());
       GenerateOptions options;
       options.max_tokens = 20;

@@ -186,7 +186,7 @@ TEST_CASE("masked language model: later tokens matter, hidden ones and padding d
 }
 
 TEST_CASE("masked language model: a batch without a chosen token has a gradient of zeros") {
-  auto config = small<MaskedLanguageModelConfig>(AftSimpleConfig{});
+  auto config = small<MaskedLanguageModelConfig>(any_mixer());
   const auto built = masked_language_model(config);
   built.store->finalize();
   Batch batch = next_token_batch(ragged(12), 2);
@@ -200,8 +200,8 @@ TEST_CASE("masked language model: a batch without a chosen token has a gradient 
 }
 
 TEST_CASE("masked language model: its stack has the names and initial values of a language model's") {
-  const auto masked = masked_language_model(small<MaskedLanguageModelConfig>(GauConfig{}));
-  const auto causal = language_model(small<LanguageModelConfig>(GauConfig{}));
+  const auto masked = masked_language_model(small<MaskedLanguageModelConfig>(any_mixer()));
+  const auto causal = language_model(small<LanguageModelConfig>(any_mixer()));
   REQUIRE(masked.store->params().size() == causal.store->params().size());
   for (size_t i = 0; i < masked.store->params().size(); ++i) {
     const Param &a = masked.store->params()[i], &b = causal.store->params()[i];

@@ -39,11 +39,13 @@ Config config_of(const Fixture& fixture, const MixerConfig& mixer) {
   return config;
 }
 
-Built<LanguageModel> language_model_of(const Fixture& fixture) {
-  AftLocalConfig mixer;
-  mixer.window = fixture.number("mixer.window");
-  mixer.rank = fixture.array("parameter.blocks.0.mixer.position_u").dim(1);
-  mixer.bias = true;
+std::optional<MixerConfig> local_mixer(const Fixture& fixture) {
+  const int64_t rank = fixture.array("parameter.blocks.0.mixer.position_u").dim(1);
+  return mixer_called("aft-local",
+                      {{"window", fixture.text("mixer.window")}, {"rank", std::to_string(rank)}, {"bias", "true"}});
+}
+
+Built<LanguageModel> language_model_of(const Fixture& fixture, const MixerConfig& mixer) {
   Built<LanguageModel> built;
   built.model = std::make_unique<LanguageModel>(Scope(*built.store, 1), config_of<LanguageModelConfig>(fixture, mixer),
                                                 fixture.array("parameter.embed.weight").dim(0));
@@ -53,7 +55,9 @@ Built<LanguageModel> language_model_of(const Fixture& fixture) {
 
 TEST_CASE("language model: PyTorch's logits, loss and gradients") {
   const Fixture fixture("language_model");
-  const auto built = language_model_of(fixture);
+  const auto mixer = local_mixer(fixture);
+  if (!mixer) return;
+  const auto built = language_model_of(fixture, *mixer);
   const Batch batch = batch_of(fixture);
   const Segments segments(batch.segment_ids);
   Array logits = built.model->logits(batch.tokens, {segments}).value().clone();
@@ -65,7 +69,9 @@ TEST_CASE("language model: PyTorch's logits, loss and gradients") {
 
 TEST_CASE("language model: PyTorch's loss curve over 20 steps of AdamW") {
   const Fixture fixture("language_model");
-  const auto built = language_model_of(fixture);
+  const auto mixer = local_mixer(fixture);
+  if (!mixer) return;
+  const auto built = language_model_of(fixture, *mixer);
   ParamStore& store = *built.store;
   store.finalize();
   Array m = Array::zeros({store.flat_size()}), v = m.clone();
@@ -98,11 +104,9 @@ Array without_padding(const Array& all, const Segments& segments) {
 
 TEST_CASE("masked language model: PyTorch's logits, loss and gradients") {
   const Fixture fixture("masked_language_model");
-  AftLocalConfig mixer;
-  mixer.window = fixture.number("mixer.window");
-  mixer.rank = fixture.array("parameter.blocks.0.mixer.position_u").dim(1);
-  mixer.bias = true;
-  auto config = config_of<MaskedLanguageModelConfig>(fixture, mixer);
+  const auto mixer = local_mixer(fixture);
+  if (!mixer) return;
+  auto config = config_of<MaskedLanguageModelConfig>(fixture, *mixer);
   config.masking = {1, 1, 0, false};  // the labels choose the tokens
   const int64_t vocabulary_size = fixture.array("parameter.embed.weight").dim(0) - 1;
   Built<MaskedLanguageModel> built;
@@ -119,9 +123,9 @@ TEST_CASE("masked language model: PyTorch's logits, loss and gradients") {
 
 TEST_CASE("prefix language model: PyTorch's logits, loss and gradients") {
   const Fixture fixture("prefix_language_model");
-  AftSimpleConfig mixer;
-  mixer.bias = true;
-  auto config = config_of<LanguageModelConfig>(fixture, mixer);
+  const auto mixer = mixer_called("aft-simple", {{"bias", "true"}});
+  if (!mixer) return;
+  auto config = config_of<LanguageModelConfig>(fixture, *mixer);
   config.prefix = PrefixRule::bidirectional;
   Built<LanguageModel> built;
   built.model =
@@ -138,11 +142,11 @@ TEST_CASE("prefix language model: PyTorch's logits, loss and gradients") {
 
 TEST_CASE("classifier: PyTorch's logits, loss and gradients") {
   const Fixture fixture("classifier");
-  AftSimpleConfig mixer;
-  mixer.bias = true;
+  const auto mixer = mixer_called("aft-simple", {{"bias", "true"}});
+  if (!mixer) return;
   Built<TextClassifier> built;
   built.model = std::make_unique<TextClassifier>(
-      Scope(*built.store, 1), config_of<TextClassifierConfig>(fixture, mixer),
+      Scope(*built.store, 1), config_of<TextClassifierConfig>(fixture, *mixer),
       fixture.array("parameter.embed.weight").dim(0), fixture.array("parameter.head.bias").size());
   fixture.load(*built.store);
   const Batch batch = batch_of(fixture);

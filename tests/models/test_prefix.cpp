@@ -133,11 +133,13 @@ TEST_CASE("prefix language model: prefill of the source and steps over the targe
 }
 
 TEST_CASE("prefix: refused where parameters depend on the direction") {
-  GauConfig gau;
-  gau.position_bias = RelativeBiasKind::t5;
-  for (const MixerConfig& mixer : {MixerConfig(AftConvConfig{}), MixerConfig(gau)}) {
+  for (MixerCase& c : mixer_cases()) {
+    const bool t5 = set_option(c.config, "position_bias", "t5");
+    CHECK((!t5 || !prefix_obstacle(c.config).empty()));
+    if (prefix_obstacle(c.config).empty()) continue;
+    INFO(c.name);
     try {
-      language_model(prefixed(mixer));
+      language_model(prefixed(c.config));
       CHECK(false);
     } catch (const ConfigError& error) {
       CHECK(std::string(error.what()).find("model.prefix") != std::string::npos);

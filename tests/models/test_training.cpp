@@ -48,7 +48,7 @@ TEST_CASE("after the first step at a fixed shape a training step takes no memory
 
 TEST_CASE("where few tokens have a label, loss and gradients are those of all logits") {
   for (const bool tied : {true, false}) {
-    auto config = small<LanguageModelConfig>(AttentionConfig{});
+    auto config = small<LanguageModelConfig>(any_mixer());
     config.tied_output = tied;
     const auto built = language_model(config);
     built.store->finalize();
@@ -91,7 +91,7 @@ TEST_CASE("where few tokens have a label, loss and gradients are those of all lo
 }
 
 TEST_CASE("a loss knows how many targets it has and, in evaluation, how many are right") {
-  const auto built = language_model(small<LanguageModelConfig>(AftSimpleConfig{}));
+  const auto built = language_model(small<LanguageModelConfig>(any_mixer()));
   built.store->finalize();
   const Batch batch = next_token_batch(ragged(16), 6);
   for (int step = 0; step < 400; ++step) descend(*built.model, *built.store, batch, 0.3);
@@ -152,7 +152,7 @@ TEST_CASE("padding and batch mates change no loss and no logit") {
 TEST_CASE("left padding is padding too, and an empty text has logits") {
   for (const Pooling pooling : {Pooling::mean, Pooling::cls, Pooling::last, Pooling::attention}) {
     INFO(enum_name(pooling));
-    auto config = small<TextClassifierConfig>(AftSimpleConfig{});
+    auto config = small<TextClassifierConfig>(any_mixer());
     config.pooling = pooling;
     const auto built = classifier(config);
     redraw(*built.store);
@@ -201,16 +201,13 @@ TEST_CASE("recomputed blocks give the loss and the gradients of plain ones, drop
 }
 
 TEST_CASE("a configuration that contradicts itself is refused with its key") {
-  AftConvConfig conv;
-  conv.heads = 3;
-  const auto config = small<LanguageModelConfig>(conv);
-  try {
-    language_model(config);
-    FAIL("accepted");
-  } catch (const ConfigError& e) {
-    CHECK(std::string(e.what()) == "model.layers.0.mixer.heads: 3 heads do not divide the width 20");
+  for (MixerCase& c : mixer_cases()) {
+    if (!set_option(c.config, "heads", "3")) continue;
+    INFO(c.name);
+    CHECK_THROWS_WITH_AS(language_model(small<LanguageModelConfig>(c.config)),
+                         "model.layers.0.mixer.heads: 3 heads do not divide the width 20", ConfigError);
   }
-  auto empty = config;
+  auto empty = small<LanguageModelConfig>(any_mixer());
   empty.layers.clear();
   CHECK_THROWS_AS(language_model(empty), ConfigError);
 }

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "core/base/error.hpp"
-#include "nn/mixer/custom_mixer.hpp"
+#include "nn/systems/register_mixer.hpp"
 #include "run/setup/run_config.hpp"
 #include "run/yaml/config.hpp"
 
@@ -38,6 +38,7 @@ struct OptionsConfig {
   std::optional<double> limit;
 
   bool has_position_limit() const { return true; }
+  std::string prefix_obstacle() const { return "a test"; }
 };
 
 template <class Fields>
@@ -65,25 +66,37 @@ const bool registered = [] {
   return true;
 }();
 
-TEST_CASE("a custom mixer is accepted once it is registered") {
-  const std::string mixer = "{type: custom, name: test-mine}";
-  CHECK_THROWS_WITH_AS(load(mixer),
-                       doctest::Contains("model.layers.1.mixer.name: this program registers no mixer \"test-mine\""),
-                       ConfigError);
-  register_mixer("test-mine", [](const Scope&, const MixerShape&) { return std::unique_ptr<Mixer>(); });
-  CHECK(to_yaml(load(mixer)).find("name: test-mine") != std::string::npos);
-  CHECK_THROWS_WITH_AS(load("custom"), doctest::Contains("model.layers.1.mixer.name"), ConfigError);
-  CHECK_THROWS_WITH_AS(load("{type: custom, name: test-mine, heads: 8}"),
-                       "a.yaml:8:46: model.layers.1.mixer.heads: unknown key for type custom, known here: type, name",
-                       ConfigError);
+TEST_CASE("a registered mixer is a type like those of the library, and an unknown type is told what there is") {
+  REQUIRE(registered);
+  CHECK(to_yaml(load("test-options")).find("type: test-options") != std::string::npos);
+  const auto types = [](const std::string& mixer) -> std::string {
+    try {
+      load(mixer);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  std::string known;
+  for (const MixerConfig& mixer : default_mixers()) known += std::string(mixer_name(mixer)) + ", ";
+  known = "expected one of (" + known + "test-options), got ";
+  CHECK(types("{type: test-option}") ==
+        "a.yaml:8:21: model.layers.1.mixer.type: " + known + "\"test-option\", did you mean test-options?");
+  CHECK(types("test-mine") == "a.yaml:8:14: model.layers.1.mixer: " + known + "\"test-mine\"");
 }
 
-TEST_CASE("the options of a custom mixer are keys beside its name: read, limited, saved, compared") {
+TEST_CASE("what a registered mixer says of prefixes is said with its key") {
   REQUIRE(registered);
-  const RunConfig plain = load("{type: custom, name: test-options}");
+  const std::string config = with_mixer("test-options") + "  prefix: bidirectional\n";
+  CHECK_THROWS_WITH_AS(load_config_text<RunConfig>(config, "a.yaml"), doctest::Contains("model.prefix"), ConfigError);
+}
+
+TEST_CASE("the options of a registered mixer are keys beside its name: read, limited, saved, compared") {
+  REQUIRE(registered);
+  const RunConfig plain = load("test-options");
   CHECK(options(plain).heads == 4);
   const RunConfig config =
-      load("{type: custom, name: test-options, heads: 8, rate: 0.25, bias: true, shade: dark, sizes: [3], limit: 2}");
+      load("{type: test-options, heads: 8, rate: 0.25, bias: true, shade: dark, sizes: [3], limit: 2}");
   CHECK(options(config).heads == 8);
   CHECK(options(config).rate == 0.25);
   CHECK(options(config).bias);
@@ -100,27 +113,22 @@ TEST_CASE("the options of a custom mixer are keys beside its name: read, limited
   CHECK(differences[0].path == "model.layers.1.mixer.heads");
 }
 
-TEST_CASE("what is wrong with the options of a custom mixer is said with its place") {
+TEST_CASE("what is wrong with the options of a registered mixer is said with its place") {
   const auto problem = [](const std::string& keys) -> std::string {
     try {
-      load("{type: custom, name: test-options, " + keys + "}");
+      load("{type: test-options, " + keys + "}");
     } catch (const ConfigError& error) {
       return error.what();
     }
     return "";
   };
-  const std::string at = "a.yaml:8:49: model.layers.1.mixer.";
+  const std::string at = "a.yaml:8:35: model.layers.1.mixer.";
   CHECK(problem("heads: 8") == "");
-  CHECK(problem("heads: 0") == "a.yaml:8:56: model.layers.1.mixer.heads: expected a whole number (at least 1), got 0");
-  CHECK(problem("heds: 8") == at + "heds: unknown key for type custom, did you mean heads?");
+  CHECK(problem("heads: 0") == "a.yaml:8:42: model.layers.1.mixer.heads: expected a whole number (at least 1), got 0");
+  CHECK(problem("heds: 8") == at + "heds: unknown key for type test-options, did you mean heads?");
   CHECK(problem("shade: drak") ==
-        "a.yaml:8:56: model.layers.1.mixer.shade: expected one of (light, dark), got \"drak\", did you mean dark?");
-  CHECK(problem("heads: 7") == "a.yaml:8:56: model.layers.1.mixer.heads: 7 heads do not divide the width 256");
-  // Of a mixer that is not registered only the name is wrong.
-  CHECK_THROWS_WITH_AS(load("{type: custom, name: test-nobody, heads: 8}"),
-                       "a.yaml:8:35: model.layers.1.mixer.name: this program registers no mixer \"test-nobody\" "
-                       "(nn/mixer/custom_mixer.hpp)",
-                       ConfigError);
+        "a.yaml:8:42: model.layers.1.mixer.shade: expected one of (light, dark), got \"drak\", did you mean dark?");
+  CHECK(problem("heads: 7") == "a.yaml:8:42: model.layers.1.mixer.heads: 7 heads do not divide the width 256");
 }
 
 }  // namespace

@@ -217,8 +217,8 @@ TEST_CASE(
     "a batch of one lane gives the same bits on any number of threads: every system, a long text and three documents") {
   constexpr int64_t length = 1100;
   for (System system : systems()) {
-    if (auto* const local = std::get_if<AftLocalConfig>(&system.layer.mixer)) local->window = 100;
-    if (auto* const flash = std::get_if<FlashConfig>(&system.layer.mixer)) flash->chunk = 200;
+    set_option(system.layer.mixer, "window", "100");
+    set_option(system.layer.mixer, "chunk", "200");
     system.layer.repeat = 1;
     for (const std::vector<int64_t>& documents : {std::vector<int64_t>{length}, std::vector<int64_t>{700, 133, 250}}) {
       INFO(system.name, ", ", documents.size(), " documents");

@@ -40,6 +40,7 @@ inline void validate(const AftProjections& c, const ModelShape& model, Problems&
 struct AftSimpleConfig : AftProjections {
   static constexpr const char* type_name = "aft-simple";
   bool has_position_limit() const { return false; }
+  std::string prefix_obstacle() const { return ""; }
 };
 
 template <class Fields>
@@ -55,6 +56,7 @@ struct AftFullConfig : AftProjections {
   double position_stddev = 0.1;
 
   bool has_position_limit() const { return true; }
+  std::string prefix_obstacle() const { return ""; }
 };
 
 template <class Fields>
@@ -79,6 +81,7 @@ struct AftLocalConfig : AftProjections {
   double position_stddev = 0.1;
 
   bool has_position_limit() const { return true; }
+  std::string prefix_obstacle() const { return ""; }
 };
 
 template <class Fields>
@@ -97,6 +100,7 @@ struct AftConvConfig : AftProjections {
   double kernel_eps = 1e-5;
 
   bool has_position_limit() const { return false; }
+  std::string prefix_obstacle() const { return "the kernel of aft-conv depends on the direction"; }
 };
 
 template <class Fields>

@@ -22,6 +22,7 @@ struct AttentionConfig {
   double attention_dropout = 0;
 
   bool has_position_limit() const { return false; }
+  std::string prefix_obstacle() const { return ""; }
 };
 
 template <class Fields>

@@ -36,6 +36,7 @@ struct FastformerConfig {
   FastformerValue value = FastformerValue::shared;
 
   bool has_position_limit() const { return false; }
+  std::string prefix_obstacle() const { return ""; }
 };
 
 template <class Fields>

@@ -20,6 +20,7 @@ struct FlashConfig : GatedUnitConfig {
   bool global = true;
   bool shift_tokens = false;
 
+  std::string prefix_obstacle() const { return local ? bias_obstacle() : ""; }
   bool has_position_limit() const { return false; }  // a Toeplitz bias knows the positions of a chunk
 };
 

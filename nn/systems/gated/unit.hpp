@@ -33,6 +33,11 @@ struct GatedUnitConfig : GatedKernelConfig {
   bool bias = false;
   GatedInit init = GatedInit::lecun;
   double attention_dropout = 0;
+
+  /// Why the position bias depends on the direction; empty if it does not.
+  std::string bias_obstacle() const {
+    return position_bias == RelativeBiasKind::t5 ? "the buckets of position_bias t5 depend on the direction" : "";
+  }
 };
 
 template <class Fields>

@@ -12,6 +12,7 @@ struct GauConfig : GatedUnitConfig {
   int64_t paper_length = 512;
 
   bool has_position_limit() const { return position_bias == RelativeBiasKind::toeplitz; }
+  std::string prefix_obstacle() const { return bias_obstacle(); }
 };
 
 template <class Fields>

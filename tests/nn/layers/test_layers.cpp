@@ -8,7 +8,8 @@
 #include "core/ops/shape.hpp"
 #include "nn/blocks/block.hpp"
 #include "nn/systems/make_mixer.hpp"
-#include "tests/nn/systems/aft/cases.hpp"
+#include "tests/nn/mixer/mixer_suite.hpp"
+#include "tests/nn/systems/samples.hpp"
 #include "tests/support/activations.hpp"
 #include "tests/support/agreement.hpp"
 #include "tests/support/arrays.hpp"
@@ -93,22 +94,6 @@ TEST_CASE("sinusoidal positions: angles in double, of any position") {
   }
 }
 
-TEST_CASE("every mixer has a name and can be made") {
-  const std::vector<std::pair<MixerConfig, std::string>> mixers{
-      {AftSimpleConfig{}, "aft-simple"}, {AftFullConfig{}, "aft-full"}, {AftLocalConfig{}, "aft-local"},
-      {AftConvConfig{}, "aft-conv"},     {GauConfig{}, "gau"},          {FastformerConfig{}, "fastformer"},
-      {AttentionConfig{}, "attention"},  {FlashConfig{}, "flash"}};
-  CHECK(mixers.size() == std::variant_size_v<MixerConfig> - 1);  // the custom one: test_custom_mixer.cpp
-  for (const auto& [config, name] : mixers) {
-    CHECK(mixer_name(config) == name);
-    ParamStore store;
-    CHECK(make_mixer(Scope(store, 1), {8, 16, true, 1}, config)->cost(16).saved_elements > 0);
-  }
-  ParamStore store;
-  CHECK_THROWS_WITH_AS(make_mixer(Scope(store, 1), {9, 16, true, 1}, AftConvConfig{}),
-                       "aft: width 9 is not a multiple of 4 heads", std::invalid_argument);
-}
-
 LayerConfig layer_config(const MixerConfig& mixer, NormPlacement placement) {
   LayerConfig config;
   config.mixer = mixer;
@@ -120,7 +105,7 @@ LayerConfig layer_config(const MixerConfig& mixer, NormPlacement placement) {
 TEST_CASE("a block is wired as its header says, dropout included") {
   const Context context{ragged_segments(29), true, 8, Ids({4}, std::vector<int32_t>{3, 9, 4, 0})};
   const Var x(normal_array({4, 29, width}, 2));
-  const AftSimpleConfig mixer_config;
+  const MixerConfig mixer_config = any_mixer(5);
   for (const NormPlacement placement : {NormPlacement::pre, NormPlacement::post}) {
     const LayerConfig config = layer_config(mixer_config, placement);
     ParamStore block_store, store;
@@ -212,7 +197,7 @@ std::vector<Array> trained_pass(const LayerConfig& config, bool recomputed) {
 }
 
 TEST_CASE("a block with dropout, recomputed in the pullback, gives what it gives plainly") {
-  for (const MixerCase& c : mixer_cases()) {
+  for (const MixerCase& c : mixer_samples(5)) {
     for (const NormPlacement placement : {NormPlacement::pre, NormPlacement::post}) {
       const LayerConfig config = layer_config(c.config, placement);
       const std::vector<Array> plainly = trained_pass(config, false), again = trained_pass(config, true);

@@ -10,6 +10,7 @@
 #include "core/autograd/tape.hpp"
 #include "nn/blocks/block.hpp"
 #include "nn/systems/make_mixer.hpp"
+#include "tests/nn/mixer/mixer_case.hpp"
 #include "tests/support/agreement.hpp"
 #include "tests/support/arrays.hpp"
 #include "tests/support/ragged.hpp"
@@ -23,15 +24,6 @@ constexpr int64_t width = 35;
 
 /// Of a fused layer against the composed one, relative to max(1, max |y|).
 constexpr double layer_tolerance = sizeof(real) == 4 ? 1e-5 : 1e-12;
-
-struct MixerCase {
-  std::string name;
-  MixerConfig config;
-  int64_t boundary = 0;  // window or chunk: prefills end at its multiples and one token to both sides; 0: it has none
-  bool any_length = true;
-  bool exact_causality = true;  // earlier outputs keep every bit when later tokens change
-  int64_t short_conv = 0;       // taps of a convolution in front; 0: none
-};
 
 /// A module with the store it lives in.
 template <class Module>

@@ -37,18 +37,5 @@ inline std::vector<MixerCase> attention_cases() {
   return cases;
 }
 
-/// Mixers that drop attention weights.
-inline std::vector<MixerCase> dropout_cases() {
-  AttentionConfig attention;
-  attention.heads = 5;
-  GauConfig gau;
-  gau.key_dim = 10;
-  FlashConfig flash;
-  flash.key_dim = 10;
-  flash.chunk = 4;
-  attention.attention_dropout = gau.attention_dropout = flash.attention_dropout = 0.4;
-  return {{"attention with dropout", attention}, {"gau with dropout", gau}, {"flash with dropout", flash, 4}};
-}
-
 }  // namespace testing
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -20,19 +20,6 @@ TEST_CASE("attention: all options, both directions, padding and packed documents
   }
 }
 
-TEST_CASE("mixers with dropout of attention weights, under a fixed mask, with padding and packed documents") {
-  const Threads one(1);
-  Context context{ragged_segments(13), /*training=*/true, /*step=*/3, Ids(Shape{4})};
-  for (int32_t row = 0; row < 4; ++row) context.examples.mutable_data()[row] = row;
-  for (const MixerCase& c : dropout_cases())
-    for (const bool causal : {true, false}) {
-      const auto built = built_mixer(c.config, causal, 13);
-      check_gradients(
-          c.name + (causal ? ", causal" : ", bidirectional"), *built.store, {4, 13, width},
-          [&](const Var& x) { return built.module->forward(x, context); }, 12);
-    }
-}
-
 TEST_CASE("attention: over three tiles on two threads, heads that turn as a whole, and documents of one token") {
   const Threads two(2);
   for (const auto& pairs : enum_names(RotaryPairs{})) {

@@ -149,32 +149,6 @@ TEST_CASE("a cache of keys and values keeps what it holds while it grows, and st
   for (int i = 0; i < 4; ++i) CHECK(y[i] == doctest::Approx(two[i]));
 }
 
-TEST_CASE("dropout of attention weights: in training only; padding and batch mates change no mask") {
-  for (const MixerCase& c : dropout_cases()) {
-    INFO(c.name);
-    for (const bool causal : {true, false}) {
-      const auto built = built_mixer(c.config, causal, 13);
-      const Array x = normal_array({2, 13, width}, 4);
-      const auto trained = [&](const Array& input, const std::vector<int64_t>& lengths,
-                               const std::vector<int32_t>& examples) {
-        Context context{Segments::from_lengths(lengths, input.dim(1)), /*training=*/true, /*step=*/3,
-                        Ids(Shape{input.dim(0)}, examples)};
-        return built.module->forward(Var(input), context).value();
-      };
-      const Array y = trained(x, {13, 9}, {8, 5});
-      CHECK(!identical(y, forward(*built.module, x, Segments::from_lengths({13, 9}, 13))));
-      CHECK(identical(y, trained(x, {13, 9}, {8, 5})));
-      CHECK(!identical(y, trained(x, {13, 9}, {8, 6})));
-      Array alone(Shape{1, 9, width});  // the second text without its padding and its batch mate
-      std::copy_n(x.data() + 13 * width, 9 * width, alone.mutable_data());
-      const Array z = trained(alone, {9}, {5});
-      Array wanted(z.shape());
-      std::copy_n(y.data() + 13 * width, 9 * width, wanted.mutable_data());
-      CHECK(relative_error(z, wanted, 1) <= layer_tolerance);
-    }
-  }
-}
-
 }  // namespace
 }  // namespace testing
 }  // namespace capstan::CAPSTAN_PRECISION

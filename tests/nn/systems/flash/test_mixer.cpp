@@ -7,6 +7,8 @@
 #include "nn/systems/flash/mixer.hpp"
 #include "nn/systems/make_mixer.hpp"
 #include "tests/nn/systems/flash/cases.hpp"
+#include "tests/nn/systems/gated/rules.hpp"
+#include "tests/nn/systems/samples.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
@@ -41,15 +43,21 @@ std::vector<Array> all_of(const Built<Mixer>& built, const Array& x, const Segme
 
 TEST_CASE("FLASH without its global part, on texts within one chunk, is GAU") {
   const int64_t chunk = 40;
+  const auto of_its_form = mixer_called("gau", {{"paper_length", std::to_string(chunk)}});
+  if (!of_its_form) return;
   int compared = 0;
   for (const MixerCase& c : flash_cases()) {
     FlashConfig config = std::get<FlashConfig>(c.config);
     config.chunk = chunk;
     config.local = true;
     config.global = config.shift_tokens = false;
-    GauConfig gau;
-    static_cast<GatedUnitConfig&>(gau) = config;
-    gau.paper_length = chunk;
+    MixerConfig gau = *of_its_form;
+    std::visit(
+        [&](auto& other) {
+          if constexpr (std::is_base_of_v<GatedUnitConfig, std::decay_t<decltype(other)>>)
+            static_cast<GatedUnitConfig&>(other) = config;
+        },
+        gau);
     for (const bool causal : {true, false}) {
       for (const int64_t length : {1, 29, 40}) {
         const Segments segments = length == 29 ? ragged_segments(length) : Segments::full(4, length);
@@ -271,6 +279,18 @@ TEST_CASE("FLASH refuses what is not defined") {
   CHECK_THROWS_AS(build(odd), std::invalid_argument);
   odd.rotary.enabled = false;
   CHECK_NOTHROW(build(odd));
+}
+
+TEST_CASE("rules of flash: kernels with logits they do not have, odd numbers of features that turn") {
+  check_gated_rules<FlashConfig>();
+}
+
+TEST_CASE("a Toeplitz bias of flash knows the positions of a chunk, at any length") {
+  for (const auto& bias : enum_names(RelativeBiasKind{})) {
+    FlashConfig config;
+    config.position_bias = bias.value;
+    CHECK(config.has_position_limit() == (false));
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "core/machine/pool.hpp"
 #include "nn/systems/gau/mixer.hpp"
 #include "nn/systems/make_mixer.hpp"
+#include "tests/nn/systems/gated/rules.hpp"
 #include "tests/nn/systems/gau/cases.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -265,6 +266,18 @@ TEST_CASE("GAU decodes past its first buffers, and says what a state holds") {
   limited.module->prefill(Var(normal_array({1, 100, width}, 11)), *at_end);
   CHECK_THROWS_WITH_AS(limited.module->step(Var(Array::zeros({1, width})), *at_end),
                        "gau: token 100 is past the 100 positions of this mixer", std::invalid_argument);
+}
+
+TEST_CASE("rules of gau: kernels with logits they do not have, odd numbers of features that turn") {
+  check_gated_rules<GauConfig>();
+}
+
+TEST_CASE("a Toeplitz bias of gau knows max_length positions") {
+  for (const auto& bias : enum_names(RelativeBiasKind{})) {
+    GauConfig config;
+    config.position_bias = bias.value;
+    CHECK(config.has_position_limit() == (bias.value == RelativeBiasKind::toeplitz));
+  }
 }
 
 }  // namespace

@@ -1,0 +1,33 @@
+// The importers of all systems. A new one is a declaration here and an entry in importers.cpp.
+#pragma once
+
+#include <vector>
+
+#include "run/imports/import_tensors.hpp"
+#include "run/imports/imported_module.hpp"
+
+namespace capstan {
+
+/// Of one published module, or of one published model.
+template <class Imported>
+struct Importer {
+  const char* names;  // of the module and, in brackets, of its parameters: for an error message
+  bool (*recognises)(const Import& import);
+  Imported (*import)(Import& import, const ImportHints& hints);
+};
+
+struct Importers {
+  std::vector<Importer<ImportedModule>> modules;
+  std::vector<Importer<ImportedModel>> models;
+};
+
+Importers aft_importers();
+Importers fastformer_importers();
+Importers gau_importers();
+Importers flash_importers();
+Importers attention_importers();
+
+/// In the order in which a file is shown to them.
+const std::vector<Importers>& all_importers();
+
+}  // namespace capstan

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "tests/nn/mixer/mixer_case.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace testing {
+
+inline std::vector<MixerCase> samples(AttentionConfig config, int64_t heads) {
+  config.heads = heads;
+  config.rotary.enabled = true;
+  config.rotary.dims = 4;
+  return {{"attention", config}};
+}
+
+}  // namespace testing
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "tests/nn/mixer/mixer_case.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace testing {
+
+inline std::vector<MixerCase> samples(FastformerConfig config, int64_t heads) {
+  config.heads = heads;
+  MixerCase sample{"fastformer", config};
+  sample.wiring = Wiring::post_norm;
+  return {sample};
+}
+
+}  // namespace testing
+}  // namespace capstan::CAPSTAN_PRECISION

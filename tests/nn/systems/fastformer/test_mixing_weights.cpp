@@ -1,0 +1,30 @@
+#include "tests/nn/mixer/mixing_weights.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace testing {
+namespace {
+
+void check_pools(const FastformerConfig& config, bool causal) {
+  const Subject s(config, causal, ragged_segments(40));
+  const Array qk = s.layer("to_qk", s.x), q = columns(qk, {0, width}), k = columns(qk, {width, width});
+  const Array p = product(mixed(s.weights(0), q), k), u = product(mixed(s.weights(1), p), q);
+  Array y = combined(s.layer("to_r", u), q, [](real a, real b) { return a + b; });
+  for (int64_t i = 0; i < y.size(); ++i)
+    if (s.segments.ids()[i / width] == 0) y.mutable_data()[i] = 0;
+  s.check(s.layer("to_out", y), "fastformer");
+}
+
+TEST_CASE("the mixing weights of fastformer are those of its two pools") {
+  for (const bool causal : {true, false}) {
+    FastformerConfig config;
+    config.heads = 5;
+    for (const auto& logits : enum_names(FastformerLogits{})) {
+      config.logits = logits.value;
+      check_pools(config, causal);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,25 @@
+#include "tests/nn/systems/gated/mixing_weights.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace testing {
+namespace {
+
+TEST_CASE("the mixing weights of flash are those of its chunks; without them it has none to show") {
+  for (const bool causal : {true, false})
+    for (const bool turned : {true, false}) {
+      FlashConfig config;
+      config.rotary.enabled = turned;
+      config.key_dim = 10;
+      config.chunk = 13;
+      config.global = false;
+      check_gated(config, 2 * width, causal);
+    }
+  FlashConfig global_only;
+  global_only.local = false;
+  const Subject flash(global_only, true, Segments::full(1, 4));
+  CHECK(flash.built.module->mixing_weights(Var(flash.x), flash.context).empty());
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,21 @@
+// The mixing weights of gau, and of flash without its global part.
+#pragma once
+
+#include "tests/nn/mixer/mixing_weights.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace testing {
+
+inline void check_gated(const MixerConfig& config, int64_t hidden, bool causal) {
+  const Subject s(config, causal, ragged_segments(40));
+  const Array packed = s.layer("to_uvz", s.x);
+  const auto activated = [&](const Part& part) {
+    const Array raw = columns(packed, part);
+    return combined(raw, raw, [](real a, real) { return silu(a); });
+  };
+  const Array gate = activated({0, hidden}), values = activated({hidden, hidden});
+  s.check(s.layer("to_out", product(gate, mixed(s.weights(0), values))), mixer_name(config));
+}
+
+}  // namespace testing
+}  // namespace capstan::CAPSTAN_PRECISION

@@ -1,0 +1,53 @@
+// What a configuration of gau or flash may not ask for.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "nn/systems/gated/unit.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace testing {
+
+template <class Config>
+void check_gated_rules() {
+  struct Case {
+    std::function<void(GatedUnitConfig&)> change;
+    const char* says;
+  };
+  const std::vector<Case> cases = {
+      {[](auto&) {}, ""},
+      {[](auto& c) {
+         c.kernel = AttentionKernel::softmax;
+         c.logits = LogitForm::length;
+       },
+       "mixer.logits: the softmax kernel takes logits key-dim or log-length"},
+      {[](auto& c) { c.logits = LogitForm::log_length; }, "mixer.logits: logits log-length are for the softmax kernel"},
+      {[](auto& c) {
+         c.kernel = AttentionKernel::laplace;
+         c.logits = LogitForm::whole_length;
+       },
+       "mixer.logits: the laplace kernel takes logits whole-length with the normaliser paper only"},
+      {[](auto& c) { c.rotary.dims = 7; },
+       "mixer.rotary_dims: cannot rotate 7 of 128 features: an even number is needed"},
+      {[](auto& c) { c.rotary.dims = 130; },
+       "mixer.rotary_dims: cannot rotate 130 of 128 features: an even number is needed"},
+      {[](auto& c) {
+         c.key_dim = 9;
+         c.position_bias = RelativeBiasKind::rotary;
+         c.rotary.enabled = false;
+       },
+       "mixer.key_dim: the position bias rotary needs an even number"},
+  };
+  for (const Case& c : cases) {
+    Config config;
+    c.change(config);
+    ProblemText problems("mixer");
+    validate(config, {24, 100}, problems);
+    CHECK(problems.text() == c.says);
+  }
+}
+
+}  // namespace testing
+}  // namespace capstan::CAPSTAN_PRECISION

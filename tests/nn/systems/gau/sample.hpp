@@ -1,0 +1,16 @@
+#pragma once
+
+#include "tests/nn/mixer/mixer_case.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace testing {
+
+inline std::vector<MixerCase> samples(GauConfig config, int64_t) {
+  config.key_dim = 8;
+  MixerCase sample{"gau", config};
+  sample.wiring = Wiring::gated_units;
+  return {sample};
+}
+
+}  // namespace testing
+}  // namespace capstan::CAPSTAN_PRECISION

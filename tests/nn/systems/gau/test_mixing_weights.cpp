@@ -1,0 +1,19 @@
+#include "tests/nn/systems/gated/mixing_weights.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace testing {
+namespace {
+
+TEST_CASE("the mixing weights of gau are those it mixes with") {
+  for (const bool causal : {true, false})
+    for (const bool turned : {true, false}) {
+      GauConfig config;
+      config.rotary.enabled = turned;
+      config.key_dim = 10;
+      check_gated(config, 2 * width, causal);
+    }
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace capstan::CAPSTAN_PRECISION
