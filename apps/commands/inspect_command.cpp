@@ -14,9 +14,9 @@
 #include "run/setup/run_memory.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/yaml/config.hpp"
-#include "train/steps/lanes.hpp"
-#include "train/rank_steps/rank_cost.hpp"
 #include "train/checkpoints/checkpoint.hpp"
+#include "train/rank_steps/rank_cost.hpp"
+#include "train/steps/lanes.hpp"
 
 namespace capstan {
 namespace {

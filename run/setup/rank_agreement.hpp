@@ -3,8 +3,8 @@
 
 #include "data/batches/data_source.hpp"
 #include "run/setup/run_config.hpp"
-#include "train/ranks/communicator.hpp"
 #include "train/checkpoints/run_state.hpp"
+#include "train/ranks/communicator.hpp"
 
 namespace capstan {
 

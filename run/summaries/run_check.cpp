@@ -12,9 +12,9 @@
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 #include "train/records/event_file.hpp"
 #include "train/records/metrics.hpp"
-#include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
 namespace {

@@ -48,6 +48,14 @@ ConfigNode take(ConfigNode& map, std::string_view key) {
   return taken;
 }
 
+/// A mixer that a program registers was of type `custom`, with its own name.
+bool name_is_type(ConfigNode& mixer) {
+  if (mixer.find("name") == nullptr) return false;
+  const ConfigNode name = take(mixer, "name");
+  mixer.find("type")->text = name.text;
+  return true;
+}
+
 /// A linear classifier was a text-classifier without layers; other classifiers had the key, too, with empty lists.
 bool linear_is_type(ConfigNode& model) {
   ConfigNode linear = take(model, "linear");
@@ -68,6 +76,7 @@ bool linear_is_type(ConfigNode& model) {
 const std::vector<MovedKey>& moved_keys() {
   static const std::vector<MovedKey> table = {
       {"0.2", "model.linear", "", "model: {type: linear-classifier, words: [1, 2], ...}", linear_is_type},
+      {"0.2", "model.layers.*.mixer.type", "custom", "the name of the mixer: {type: NAME, ...}", name_is_type},
   };
   return table;
 }
