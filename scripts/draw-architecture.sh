@@ -38,7 +38,7 @@ END {
   place_folders()
   print "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " total_width + 2 " " total_height + 2 "\" role=\"img\">"
   print "<style>"
-  print "  text { font: 13px system-ui, sans-serif; fill: #333 } .folder { font-weight: 600; font-size: 15px }"
+  print "  text { font: 13px system-ui, sans-serif; fill: #333 } .folder { font-weight: 600; font-size: 15px } .note { font-size: 12px; opacity: 0.75 }"
   print "  .band { fill: #888; fill-opacity: 0.07; stroke: #888; stroke-opacity: 0.5 }"
   print "  .room { fill: #2f6fbf; fill-opacity: 0.14; stroke: #2f6fbf; stroke-opacity: 0.6 } .arrow { stroke: #888; stroke-width: 2; marker-end: url(#head) }"
   print "  @media (prefers-color-scheme: dark) { text { fill: #ddd } }"
@@ -58,7 +58,7 @@ function label_of(path, top) { return path == top ? top : substr(path, length(to
 function box_width(label) { return 7.2 * length(label) + 18 }
 function escaped(text) { gsub(/&/, "\\&amp;", text); gsub(/</, "\\&lt;", text); return text }
 # Rows of boxes, the rooms that include nothing of their folder at the bottom.
-function place_rooms(top,    k, room, row, used, widest) {
+function place_rooms(top,    k, room, row, used, widest, title_width) {
   rows[top] = 0
   for (k = 1; k <= count; ++k) {
     room = rooms[k]
@@ -66,6 +66,7 @@ function place_rooms(top,    k, room, row, used, widest) {
     row = level[room]
     if (row + 1 > rows[top]) rows[top] = row + 1
     left_of[room] = used[row] + 0
+    ++in_row[top, row]
     used[row] += box_width(label_of(room, top)) + 10
     if (used[row] > widest) widest = used[row]
   }
@@ -142,6 +143,8 @@ function draw(top,    k, room, label, x, y) {
     y = y_of[top] + height[top] - 30 * (level[room] + 1) - 2
     printf "<g><title>%s</title><rect class=\"room\" x=\"%g\" y=\"%g\" width=\"%g\" height=\"24\" rx=\"4\"/>", escaped(room ": " note[room]), x, y, box_width(label)
     printf "<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">%s</text></g>\n", x + box_width(label) / 2, y + 16.5, label
+    if (in_row[top, level[room]] == 1 && box_width(label) + 6.4 * length(note[room]) + 40 < width_of[top])
+      printf "<text class=\"note\" x=\"%g\" y=\"%g\">%s</text>\n", x + box_width(label) + 10, y + 16.5, escaped(note[room])
   }
 }
 function draw_arrow(a, b,    left, right, x, y) {

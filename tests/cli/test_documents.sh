@@ -14,4 +14,16 @@ case_the_picture_of_the_architecture_is_that_of_the_table_of_arrows() {
   done
 }
 
+case_the_tour_of_the_design_names_functions_that_are_where_it_says() {
+  sed -n '/^## A token from file/,/^## Rooms/p' "$source/docs/design.md" >tour
+  [ "$(grep -cE '^[0-9]+\. \*\*' tour)" -eq 10 ]
+  grep -oE '\[`[A-Za-z_:]+`\]\(\.\./[a-z_/.]+\)' tour | sed -E 's/^\[`(.*)`\]\(\.\.\/(.*)\)$/\1 \2/' >stops
+  [ "$(wc -l <stops)" -ge 10 ]
+  local name file
+  while read -r name file; do
+    [ "$name" = composed ] || grep -qE "^[^ /].*\b$name\(" "$source/$file" || { echo "$file defines no $name"; return 1; }
+    [ -e "$source/$file" ]
+  done <stops
+}
+
 run_cases
