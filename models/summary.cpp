@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "core/text/affixes.hpp"
+#include "core/strings/affixes.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

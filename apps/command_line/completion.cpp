@@ -1,8 +1,8 @@
 #include <fmt/core.h>
 
 #include "apps/command_line/command_text.hpp"
-#include "core/text/affixes.hpp"
-#include "core/text/join.hpp"
+#include "core/strings/affixes.hpp"
+#include "core/strings/join.hpp"
 
 namespace capstan {
 namespace {

@@ -11,7 +11,7 @@
 #include "core/io/file.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
-#include "core/text/affixes.hpp"
+#include "core/strings/affixes.hpp"
 #include "run/predictions/text_vectors.hpp"
 #include "run/setup/log.hpp"
 #include "run/setup/output.hpp"

@@ -11,7 +11,7 @@
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
-#include "core/text/affixes.hpp"
+#include "core/strings/affixes.hpp"
 #include "run/predictions/eval_report.hpp"
 #include "run/predictions/gzip_baseline.hpp"
 #include "run/setup/log.hpp"

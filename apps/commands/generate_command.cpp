@@ -10,7 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
-#include "core/text/line.hpp"
+#include "core/strings/line.hpp"
 #include "data/files/text_file.hpp"
 #include "models/generate.hpp"
 #include "run/setup/log.hpp"

@@ -10,7 +10,7 @@
 #include "core/kernels/layout.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
-#include "core/text/join.hpp"
+#include "core/strings/join.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

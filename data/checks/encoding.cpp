@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/text/affixes.hpp"
-#include "core/text/join.hpp"
-#include "core/text/utf8.hpp"
+#include "core/strings/affixes.hpp"
+#include "core/strings/join.hpp"
+#include "core/strings/utf8.hpp"
 
 namespace capstan {
 namespace {

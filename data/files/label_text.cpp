@@ -4,7 +4,7 @@
 #include <set>
 
 #include "core/base/error.hpp"
-#include "core/text/affixes.hpp"
+#include "core/strings/affixes.hpp"
 
 namespace capstan {
 namespace {

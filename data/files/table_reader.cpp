@@ -5,10 +5,10 @@
 
 #include "core/base/error.hpp"
 #include "core/io/json.hpp"
-#include "core/text/affixes.hpp"
-#include "core/text/integer.hpp"
-#include "core/text/join.hpp"
-#include "core/text/utf8.hpp"
+#include "core/strings/affixes.hpp"
+#include "core/strings/integer.hpp"
+#include "core/strings/join.hpp"
+#include "core/strings/utf8.hpp"
 #include "data/files/label_text.hpp"
 #include "data/files/text_file.hpp"
 

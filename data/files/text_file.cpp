@@ -10,7 +10,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/regular_file.hpp"
-#include "core/text/affixes.hpp"
+#include "core/strings/affixes.hpp"
 
 namespace capstan {
 namespace {

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "core/base/error.hpp"
-#include "core/text/integer.hpp"
-#include "core/text/join.hpp"
-#include "core/text/nearest.hpp"
+#include "core/strings/integer.hpp"
+#include "core/strings/join.hpp"
+#include "core/strings/nearest.hpp"
 #include "data/files/text_file.hpp"
 
 namespace capstan {

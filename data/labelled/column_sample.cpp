@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "core/text/integer.hpp"
+#include "core/strings/integer.hpp"
 
 namespace capstan {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/text/join.hpp"
+#include "core/strings/join.hpp"
 #include "data/checks/lengths.hpp"
 
 namespace capstan {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/text/join.hpp"
+#include "core/strings/join.hpp"
 #include "data/checks/lengths.hpp"
 #include "data/labelled/labelled_check.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/text/join.hpp"
+#include "core/strings/join.hpp"
 
 namespace capstan {
 namespace {

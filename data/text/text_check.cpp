@@ -6,7 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
-#include "core/text/join.hpp"
+#include "core/strings/join.hpp"
 #include "data/checks/duplicates.hpp"
 #include "data/checks/encoding.hpp"
 #include "data/files/text_file.hpp"

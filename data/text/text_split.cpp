@@ -7,7 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
-#include "core/text/utf8.hpp"
+#include "core/strings/utf8.hpp"
 #include "data/files/text_file.hpp"
 
 namespace capstan {

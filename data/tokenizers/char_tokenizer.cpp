@@ -5,7 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/json.hpp"
-#include "core/text/utf8.hpp"
+#include "core/strings/utf8.hpp"
 #include "data/tokenizers/normalisation_json.hpp"
 
 namespace capstan {

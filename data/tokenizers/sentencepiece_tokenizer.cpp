@@ -9,8 +9,8 @@
 
 #include "core/base/error.hpp"
 #include "core/io/json.hpp"
-#include "core/text/base64.hpp"
-#include "core/text/utf8.hpp"
+#include "core/strings/base64.hpp"
+#include "core/strings/utf8.hpp"
 #include "data/files/text_file.hpp"
 #include "data/tokenizers/normalisation_json.hpp"
 #include "data/tokenizers/sentencepiece_model.hpp"

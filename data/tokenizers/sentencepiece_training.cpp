@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "core/text/join.hpp"
-#include "core/text/utf8.hpp"
+#include "core/strings/join.hpp"
+#include "core/strings/utf8.hpp"
 
 namespace capstan {
 namespace {

@@ -1,7 +1,7 @@
 #include "data/tokenizers/tokenizer.hpp"
 
 #include "core/base/error.hpp"
-#include "core/text/utf8.hpp"
+#include "core/strings/utf8.hpp"
 #include "data/files/fingerprint.hpp"
 
 namespace capstan {

@@ -7,7 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
-#include "core/text/base64.hpp"
+#include "core/strings/base64.hpp"
 #include "data/tokenizers/listops_tokenizer.hpp"
 #include "data/tokenizers/normalisation_json.hpp"
 #include "data/tokenizers/number_tokenizer.hpp"

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "core/base/error.hpp"
-#include "core/text/join.hpp"
+#include "core/strings/join.hpp"
 
 namespace capstan {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/text/affixes.hpp"
-#include "core/text/pattern.hpp"
+#include "core/strings/affixes.hpp"
+#include "core/strings/pattern.hpp"
 
 namespace capstan {
 

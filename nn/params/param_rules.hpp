@@ -1,4 +1,4 @@
-// What training does with parameters, by patterns of their names (core/text/pattern.hpp).
+// What training does with parameters, by patterns of their names (core/strings/pattern.hpp).
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 #include "core/base/sizes.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/machine/pool.hpp"
-#include "core/text/nearest.hpp"
+#include "core/strings/nearest.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 

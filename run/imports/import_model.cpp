@@ -1,6 +1,6 @@
 #include "run/imports/import_model.hpp"
 
-#include "core/text/join.hpp"
+#include "core/strings/join.hpp"
 #include "run/imports/importers.hpp"
 #include "run/imports/model_parts.hpp"
 

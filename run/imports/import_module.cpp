@@ -1,6 +1,6 @@
 #include "run/imports/import_module.hpp"
 
-#include "core/text/join.hpp"
+#include "core/strings/join.hpp"
 #include "run/imports/importers.hpp"
 
 namespace capstan {

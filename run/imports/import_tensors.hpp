@@ -12,7 +12,7 @@
 #include "core/array/shape.hpp"
 #include "core/base/error.hpp"
 #include "core/io/safetensors.hpp"
-#include "core/text/affixes.hpp"
+#include "core/strings/affixes.hpp"
 
 namespace capstan {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/text/printable.hpp"
+#include "core/strings/printable.hpp"
 #include "train/linear/evaluate_texts.hpp"
 
 namespace capstan {

@@ -7,9 +7,9 @@
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
-#include "core/text/affixes.hpp"
-#include "core/text/line.hpp"
-#include "core/text/utf8.hpp"
+#include "core/strings/affixes.hpp"
+#include "core/strings/line.hpp"
+#include "core/strings/utf8.hpp"
 #include "data/files/text_file.hpp"
 
 namespace capstan {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/text/base64.hpp"
+#include "core/strings/base64.hpp"
 #include "run/report/html.hpp"
 #include "run/report/png.hpp"
 

@@ -1,6 +1,6 @@
 #include "run/report/html.hpp"
 
-#include "core/text/utf8.hpp"
+#include "core/strings/utf8.hpp"
 
 namespace capstan {
 namespace {

@@ -8,7 +8,7 @@
 namespace capstan {
 
 /// From here on messages have the form "level: message", coloured on a terminal, with everything printable
-/// (core/text/printable.hpp).
+/// (core/strings/printable.hpp).
 void set_up_log();
 
 /// For all ranks but one: from here on only errors are shown, with `name` in front.

@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "core/base/error.hpp"
-#include "core/text/printable.hpp"
+#include "core/strings/printable.hpp"
 
 namespace capstan {
 namespace {

@@ -1,5 +1,5 @@
 // Standard output. What commands print quotes labels, names and keys from files. On a terminal it is made printable
-// (core/text/printable.hpp); in a pipe or a file it stays as it is, because other programs read it.
+// (core/strings/printable.hpp); in a pipe or a file it stays as it is, because other programs read it.
 #pragma once
 
 #include <memory>

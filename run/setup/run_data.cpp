@@ -4,7 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
-#include "core/text/join.hpp"
+#include "core/strings/join.hpp"
 #include "run/setup/log.hpp"
 #include "run/setup/run_model.hpp"
 #include "train/checkpoints/checkpoint.hpp"

@@ -5,9 +5,9 @@
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
-#include "core/text/join.hpp"
-#include "core/text/nearest.hpp"
-#include "core/text/pattern.hpp"
+#include "core/strings/join.hpp"
+#include "core/strings/nearest.hpp"
+#include "core/strings/pattern.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/yaml/config.hpp"

@@ -6,7 +6,7 @@
 #include "core/io/file.hpp"
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
-#include "core/text/printable.hpp"
+#include "core/strings/printable.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "run/setup/saved_config.hpp"
 #include "train/checkpoints/checkpoint.hpp"

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/text/printable.hpp"
+#include "core/strings/printable.hpp"
 #include "run/summaries/run_table.hpp"
 
 namespace capstan {

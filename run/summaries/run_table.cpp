@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "core/text/printable.hpp"
+#include "core/strings/printable.hpp"
 #include "train/records/reporter.hpp"
 
 namespace capstan {

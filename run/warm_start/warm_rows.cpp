@@ -5,8 +5,8 @@
 #include <unordered_map>
 
 #include "core/base/error.hpp"
-#include "core/text/affixes.hpp"
-#include "core/text/join.hpp"
+#include "core/strings/affixes.hpp"
+#include "core/strings/join.hpp"
 
 namespace capstan {
 namespace {

@@ -6,10 +6,10 @@
 #include <unordered_map>
 
 #include "core/base/error.hpp"
-#include "core/text/affixes.hpp"
-#include "core/text/join.hpp"
-#include "core/text/nearest.hpp"
-#include "core/text/pattern.hpp"
+#include "core/strings/affixes.hpp"
+#include "core/strings/join.hpp"
+#include "core/strings/nearest.hpp"
+#include "core/strings/pattern.hpp"
 #include "run/imports/imported_config.hpp"
 #include "run/setup/run_linear.hpp"
 #include "run/setup/weights_origin.hpp"

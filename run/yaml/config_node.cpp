@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/text/utf8.hpp"
+#include "core/strings/utf8.hpp"
 #include "run/yaml/numbers.hpp"
 
 namespace capstan {

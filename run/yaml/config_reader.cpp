@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "core/text/join.hpp"
-#include "core/text/nearest.hpp"
+#include "core/strings/join.hpp"
+#include "core/strings/nearest.hpp"
 
 namespace capstan {
 namespace {

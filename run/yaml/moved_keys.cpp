@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "core/base/error.hpp"
-#include "core/text/join.hpp"
+#include "core/strings/join.hpp"
 
 namespace capstan {
 namespace {

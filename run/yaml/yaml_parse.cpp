@@ -11,7 +11,7 @@
 #include <stdexcept>
 
 #include "core/base/error.hpp"
-#include "core/text/utf8.hpp"
+#include "core/strings/utf8.hpp"
 
 namespace capstan {
 namespace {

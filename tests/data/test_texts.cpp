@@ -1,7 +1,7 @@
 #include "data/tokenizers/texts.hpp"
 
 #include "core/base/error.hpp"
-#include "core/text/utf8.hpp"
+#include "core/strings/utf8.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "support.hpp"
 

@@ -1,6 +1,6 @@
 // data/tokenizers/normalisation: the first byte chooses the rule.
 #include "core/base/error.hpp"
-#include "core/text/utf8.hpp"
+#include "core/strings/utf8.hpp"
 #include "data/tokenizers/normalisation.hpp"
 #include "tests/fuzz/target.hpp"
 

@@ -1,8 +1,8 @@
-// core/text/utf8, base64 and decimal numbers.
+// core/strings/utf8, base64 and decimal numbers.
 #include "core/base/error.hpp"
-#include "core/text/base64.hpp"
-#include "core/text/integer.hpp"
-#include "core/text/utf8.hpp"
+#include "core/strings/base64.hpp"
+#include "core/strings/integer.hpp"
+#include "core/strings/utf8.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace capstan::fuzz {

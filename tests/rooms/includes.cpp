@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "core/base/error.hpp"
-#include "core/text/affixes.hpp"
+#include "core/strings/affixes.hpp"
 
 namespace capstan::testing {
 namespace {
@@ -25,6 +25,16 @@ using Findings = std::vector<std::string>;
 std::string at(const std::string& file, int line) { return fmt::format("{}:{}: ", file, line); }
 
 bool is_below(const std::string& path, const std::string& folder) { return starts_with(path, folder + "/"); }
+
+/// What a room is called by; `kernels` is part of a room, not one of its own.
+std::string short_name(const std::string& room) { return room.substr(room.rfind('/') + 1); }
+
+/// The other room with the same short name; empty when there is none.
+std::string namesake(const std::string& room, const Rooms& rooms) {
+  for (const auto& [other, arrows] : rooms)
+    if (short_name(room) != "kernels" && short_name(other) == short_name(room)) return other;
+  return "";
+}
 
 /// The rooms that a name in the table means: itself and those below it.
 std::set<std::string> rooms_called(const std::string& name, const Rooms& rooms) {
@@ -49,6 +59,8 @@ Rooms read_table(const fs::path& root, const std::string& table, Findings& findi
       findings.push_back(at(table, number) + "expected `room: rooms`, with a folder that has no line yet");
       continue;
     }
+    if (const std::string other = namesake(room, rooms); !other.empty())
+      findings.push_back(at(table, number) + "room " + room + " has the last name of room " + other);
     std::set<std::string> arrows;
     std::istringstream names(line.substr(colon + 1));
     for (std::string name; names >> name;) {

@@ -11,6 +11,7 @@ namespace capstan::testing {
 /// - an `#include "..."` names an existing file, in the same room or in one that the table allows;
 /// - no two subjects (a header and its source are one) include each other, directly or through others;
 /// - a room has at most 30 subjects;
+/// - no two rooms have the same last name, except for `kernels`;
 /// - the table names existing folders, and every file is in one of them; a room's arrows point up in the table.
 /// Files are those below the first folders of the table's rooms (core, nn, ...) in `root`; `table` is a path in `root`.
 std::vector<std::string> broken_rules(const std::filesystem::path& root, const std::string& table);

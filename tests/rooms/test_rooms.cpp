@@ -88,6 +88,15 @@ TEST_CASE("planted: a room of 31 subjects; a header and its source are one") {
   CHECK(tree.findings() == Findings{"low/array/part10.*:1: room low/array has 31 subjects, at most 30 are allowed"});
 }
 
+TEST_CASE("planted: two rooms with the same last name, other than kernels") {
+  const PlantedTree tree;
+  for (const std::string file : {"low/text/a.hpp", "high/text/b.hpp", "low/kernels/c.hpp", "high/kernels/d.hpp"})
+    tree.plant(file, "");
+  tree.plant("arrows.txt",
+             "low/base:\nlow/array: low/base\nlow/text:\nlow/kernels:\nhigh/text:\nhigh/kernels:\nhigh: low\n");
+  CHECK(tree.findings() == Findings{"arrows.txt:5: room high/text has the last name of room low/text"});
+}
+
 TEST_CASE("planted: files outside the rooms, and a table that is wrong") {
   const PlantedTree tree;
   tree.plant("low/loose.hpp", "");

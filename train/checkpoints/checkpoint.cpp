@@ -4,8 +4,8 @@
 #include <cerrno>
 
 #include "core/io/file.hpp"
-#include "core/text/affixes.hpp"
-#include "core/text/join.hpp"
+#include "core/strings/affixes.hpp"
+#include "core/strings/join.hpp"
 
 namespace capstan {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "core/io/safetensors.hpp"
-#include "core/text/join.hpp"
+#include "core/strings/join.hpp"
 
 namespace capstan {
 namespace {

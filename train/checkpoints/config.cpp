@@ -5,7 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/products/gemm_backend.hpp"
-#include "core/text/pattern.hpp"
+#include "core/strings/pattern.hpp"
 
 namespace capstan {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "core/text/utf8.hpp"
+#include "core/strings/utf8.hpp"
 #include "train/evaluation/evaluate.hpp"
 
 namespace capstan {

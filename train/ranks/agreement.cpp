@@ -1,6 +1,6 @@
 #include "train/ranks/agreement.hpp"
 
-#include "core/text/join.hpp"
+#include "core/strings/join.hpp"
 
 namespace capstan {
 namespace {

@@ -14,8 +14,8 @@
 #include <set>
 
 #include "core/machine/memory_limit.hpp"
-#include "core/text/affixes.hpp"
-#include "core/text/join.hpp"
+#include "core/strings/affixes.hpp"
+#include "core/strings/join.hpp"
 #include "train/ranks/deadline.hpp"
 
 namespace capstan {

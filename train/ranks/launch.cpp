@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "core/text/join.hpp"
+#include "core/strings/join.hpp"
 #include "train/ranks/deadline.hpp"
 
 namespace capstan {

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
-#include "core/text/affixes.hpp"
+#include "core/strings/affixes.hpp"
 
 namespace capstan {
 namespace {

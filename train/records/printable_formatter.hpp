@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "core/text/printable.hpp"
+#include "core/strings/printable.hpp"
 
 namespace capstan {
 

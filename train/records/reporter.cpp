@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "core/text/printable.hpp"
+#include "core/strings/printable.hpp"
 #include "train/records/log_file_sink.hpp"
 #include "train/records/printable_formatter.hpp"
 

@@ -8,7 +8,7 @@
 
 namespace capstan {
 
-/// What messages quote is made printable (core/text/printable.hpp). The bar is cut to the width of the terminal.
+/// What messages quote is made printable (core/strings/printable.hpp). The bar is cut to the width of the terminal.
 class Reporter {
  public:
   /// Appends to `log_file`. With mode `none` only warnings go to stderr. Without a file, nothing is shown or written: one

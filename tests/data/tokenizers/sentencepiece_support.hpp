@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/random.hpp"
-#include "core/text/utf8.hpp"
+#include "core/strings/utf8.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "tests/data/support.hpp"
 

@@ -1,5 +1,5 @@
 #include "core/base/random.hpp"
-#include "core/text/utf8.hpp"
+#include "core/strings/utf8.hpp"
 #include "data/tokenizers/normalisation.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "tests/data/support.hpp"

@@ -1,6 +1,6 @@
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
-#include "core/text/utf8.hpp"
+#include "core/strings/utf8.hpp"
 #include "data/tokenizers/listops_tokenizer.hpp"
 #include "data/tokenizers/number_tokenizer.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"

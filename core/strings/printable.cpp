@@ -1,11 +1,11 @@
-#include "core/text/printable.hpp"
+#include "core/strings/printable.hpp"
 
 #include <utf8proc.h>
 
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "core/text/utf8.hpp"
+#include "core/strings/utf8.hpp"
 
 namespace capstan {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/text/base64.hpp"
+#include "core/strings/base64.hpp"
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 // Text from outside that is shown on a terminal.
-#include "core/text/printable.hpp"
+#include "core/strings/printable.hpp"
 
 #include <doctest/doctest.h>
 

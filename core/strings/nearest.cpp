@@ -1,4 +1,4 @@
-#include "core/text/nearest.hpp"
+#include "core/strings/nearest.hpp"
 
 #include <algorithm>
 

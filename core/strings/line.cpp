@@ -1,4 +1,4 @@
-#include "core/text/line.hpp"
+#include "core/strings/line.hpp"
 
 #include <array>
 

@@ -1,8 +1,8 @@
-#include "core/text/pattern.hpp"
+#include "core/strings/pattern.hpp"
 
 #include <algorithm>
 
-#include "core/text/affixes.hpp"
+#include "core/strings/affixes.hpp"
 
 namespace capstan {
 namespace {

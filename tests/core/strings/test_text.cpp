@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/text/affixes.hpp"
-#include "core/text/base64.hpp"
-#include "core/text/integer.hpp"
-#include "core/text/join.hpp"
-#include "core/text/line.hpp"
-#include "core/text/nearest.hpp"
+#include "core/strings/affixes.hpp"
+#include "core/strings/base64.hpp"
+#include "core/strings/integer.hpp"
+#include "core/strings/join.hpp"
+#include "core/strings/line.hpp"
+#include "core/strings/nearest.hpp"
 
 namespace capstan {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/text/join.hpp"
+#include "core/strings/join.hpp"
 
 #include "core/base/error.hpp"
 

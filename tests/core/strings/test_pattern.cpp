@@ -1,4 +1,4 @@
-#include "core/text/pattern.hpp"
+#include "core/strings/pattern.hpp"
 
 #include <doctest/doctest.h>
 

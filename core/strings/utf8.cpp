@@ -1,4 +1,4 @@
-#include "core/text/utf8.hpp"
+#include "core/strings/utf8.hpp"
 
 #include <cstring>
 
