@@ -140,9 +140,8 @@ class Autotune {
     }
     const TrialOutcome outcome{true, cost_of_run(config), times_.of(config.name)};
     if (!known)
-      log_info(fmt::format("{}: {} {:.4f} after {:.1f} s; {:.0f} s are left", config.name,
-                           enum_name(config.train.monitor), std::abs(outcome.cost), outcome.seconds,
-                           std::max(0.0, left - outcome.seconds)));
+      log_info(fmt::format("{}: {} {:.4f} after {:.1f} s; {:.0f} s are left", config.name, config.train.monitor,
+                           std::abs(outcome.cost), outcome.seconds, std::max(0.0, left - outcome.seconds)));
     return outcome;
   }
 
@@ -170,7 +169,7 @@ class Autotune {
 
   /// INFINITY for a run that has no such value, such as one that diverged.
   double cost_of_run(const RunConfig& config) const {
-    const double cost = cost_of(validation_of(config), config.train.monitor);
+    const double cost = cost_of(validation_of(config), metric_of(config.train.monitor));
     return std::isnan(cost) ? INFINITY : cost;
   }
   ValidPoint validation_of(const RunConfig& config) const {
@@ -192,7 +191,7 @@ class Autotune {
     print_comparison(read_records(whole), std::cout);
     // The best of many candidates is in part the luckiest.
     const RunConfig& given = candidates_[0];
-    if (best != &given && !clearly_better(validation_of(*best), validation_of(given), given.train.monitor)) {
+    if (best != &given && !clearly_better(validation_of(*best), validation_of(given), metric_of(given.train.monitor))) {
       log_info(fmt::format("{} is better than {} by less than a standard error: {} stays the best", best->name,
                            given_run, given_run));
       best = &given;

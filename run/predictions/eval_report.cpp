@@ -25,10 +25,17 @@ struct Figure {
 
 std::vector<Figure> figures(const EvalReport& report) {
   std::vector<Figure> all{{"targets", static_cast<double>(report.total.targets), 0}, {"loss", report.total.loss(), 6}};
+  const auto add_metrics = [&](bool label_sets) {
+    for (const Metric& metric : metrics()) {
+      const auto value = metric.compute({report.total, report.labels});
+      if (&metric != &metrics().front() && metric.label_sets == label_sets && value)
+        all.push_back({metric.name, *value, 4});
+    }
+  };
   if (report.predicts_tokens) all.push_back({"perplexity", std::exp(report.total.loss()), 3});
   if (report.bits_per_byte) all.push_back({"bits_per_byte", *report.bits_per_byte, 4});
   if (report.word_perplexity) all.push_back({"word_perplexity", *report.word_perplexity, 3});
-  all.push_back({"accuracy", report.total.accuracy(), 4});
+  add_metrics(false);
   if (report.pairs) {
     all.push_back({"pairs", static_cast<double>(report.pairs->pairs), 0});
     all.push_back({"exact_match", report.pairs->exact_match, 4});
@@ -41,8 +48,7 @@ std::vector<Figure> figures(const EvalReport& report) {
     all.push_back({"threshold", report.labels->threshold, 2});
     all.push_back({"micro_precision", report.labels->all.precision(), 4});
     all.push_back({"micro_recall", report.labels->all.recall(), 4});
-    all.push_back({"micro_f1", report.labels->all.f1(), 4});
-    all.push_back({"macro_f1", report.labels->macro_f1(), 4});
+    add_metrics(true);
     for (const PrecisionAt& at : report.labels->precision_at)
       all.push_back({fmt::format("precision_at_{}", at.k), at.precision, 4});
   }

@@ -37,10 +37,11 @@ void add_line(Chart& chart, const ReportedRun& run, size_t index, const Points& 
 /// Training and validation loss over the values that `x` gives.
 template <class X>
 Chart loss_chart(const std::vector<ReportedRun>& runs, Chart chart, const X& x) {
-  const auto loss = [](const auto& point) { return point.loss; };
   for (size_t i = 0; i < runs.size(); ++i) {
-    add_line(chart, runs[i], i, runs[i].record.train, "training", LineStyle::thin, x, loss);
-    add_line(chart, runs[i], i, runs[i].record.valid, "validation", LineStyle::marked, x, loss);
+    add_line(chart, runs[i], i, runs[i].record.train, "training", LineStyle::thin, x,
+             [](const TrainPoint& point) { return point.loss; });
+    add_line(chart, runs[i], i, runs[i].record.valid, "validation", LineStyle::marked, x,
+             [](const ValidPoint& point) { return point.value("loss"); });
   }
   return chart;
 }
@@ -59,7 +60,7 @@ std::string charts_html(const std::vector<ReportedRun>& runs) {
     add_line(speed, runs[i], i, runs[i].record.train, "training", LineStyle::thin, step,
              [](const TrainPoint& point) { return point.tokens_per_second; });
     add_line(accuracy, runs[i], i, runs[i].record.valid, "validation", LineStyle::marked, step,
-             [](const ValidPoint& point) { return 100 * point.accuracy; });
+             [](const ValidPoint& point) { return 100 * point.value("accuracy"); });
   }
   return "<div class=\"charts\">" + to_svg(loss_chart(runs, {"Loss over steps", "step", loss, {}}, step)) +
          to_svg(loss_chart(runs, {"Loss over time", time, loss, {}}, when)) + to_svg(accuracy) + to_svg(speed) +

@@ -100,10 +100,10 @@ void validate(const RunConfig& config, Problems& problems) {
   if (causal != nullptr && causal->prefix != PrefixRule::causal && !data.has_pairs)
     problems.add("model.prefix", "only data of type pairs have sources to be read as a whole");
   const bool label_sets = data.multi_label() && is_classifier(config.model);
-  if ((config.train.monitor == Monitor::micro_f1 || config.train.monitor == Monitor::macro_f1) && !label_sets)
+  if (const Metric& metric = metric_of(config.train.monitor); metric.label_sets && !label_sets)
     problems.add("train.monitor",
                  fmt::format("{} is for a text-classifier with data.multi_label: true; choose loss or accuracy",
-                             enum_name(config.train.monitor)));
+                             metric.monitor));
   if (data.has_labels && is_language_model(config))
     problems.add("data.type", fmt::format("a language-model needs data of type {}", source_types(false)));
   const ModelConfig* const model = find_model(config.model);

@@ -235,7 +235,7 @@ class RunCheck {
     const std::string goes_on = "nothing: training goes on from the newest complete checkpoint before it";
     if (const auto problem = link_problem("last"); !problem.empty() && saved)
       add("checkpoints/last", State::damaged, problem, goes_on);
-    const bool has_best = state_ && state_->best_loss;
+    const bool has_best = state_ && !state_->best.empty();
     if (const auto problem = link_problem("best"); !problem.empty() && has_best)
       add("checkpoints/best", State::damaged, problem,
           fmt::format("the best model, of step {}; name another checkpoint to eval, predict and generate",

@@ -46,9 +46,10 @@ void add_event(const nlohmann::json& event, RunRecord& run) {
                          number(event, "tokens_per_second"), whole(event, "rss_bytes"),
                          whole(event, "peak_rss_bytes")});
   } else if (*kind == "valid") {
-    run.valid.push_back({whole(event, "step"), number(event, "seconds"), number(event, "loss"), number(event, "bits"),
-                         number(event, "accuracy"), number(event, "micro_f1"), number(event, "macro_f1"),
-                         whole(event, "targets")});
+    run.valid.push_back(
+        {whole(event, "step"), number(event, "seconds"), number(event, "bits"), whole(event, "targets")});
+    for (const Metric& metric : metrics())
+      if (event.contains(metric.name)) run.valid.back().metrics[metric.name] = number(event, metric.name);
     if (const auto best = event.find("best"); best != event.end() && *best == true) run.best = run.valid.back();
   }
 }
@@ -85,21 +86,23 @@ void add_leaves(const ConfigNode& node, const std::string& path, Leaves& out) {
 }
 
 /// By which measure all runs can be ranked: the one that each was judged by, or the loss if they differ in that.
-Monitor common_monitor(const std::vector<RunRecord>& runs) {
-  std::map<Monitor, size_t> judged;
+const Metric& common_monitor(const std::vector<RunRecord>& runs) {
+  std::map<std::string, size_t> judged;
   for (const RunRecord& run : runs)
     if (run.best) ++judged[run.config.train.monitor];
-  if (judged.size() == 1) return judged.begin()->first;
-  if (judged.empty()) return Monitor::loss;
+  if (judged.size() == 1) return metric_of(judged.begin()->first);
+  if (judged.empty()) return metrics().front();
   std::vector<std::string> counts;
-  for (const auto& [monitor, count] : judged) counts.push_back(fmt::format("{} {}", count, enum_name(monitor)));
+  for (const std::string& monitor : monitor_names())
+    if (const auto found = judged.find(monitor); found != judged.end())
+      counts.push_back(fmt::format("{} {}", found->second, monitor));
   log_warning(fmt::format(
       "the runs differ in train.monitor ({}): sorted by the validation loss of each run's best step", join(counts)));
-  return Monitor::loss;
+  return metrics().front();
 }
 
 /// The best run has the smallest rank; what cannot be compared comes last.
-double rank(const RunRecord& run, Monitor monitor) {
+double rank(const RunRecord& run, const Metric& monitor) {
   const double value = run.best ? cost_of(*run.best, monitor) : run.train_loss;
   return std::isnan(value) ? INFINITY : value;
 }
@@ -129,27 +132,13 @@ bool leads_to_another(const std::string& folder, const std::vector<std::string>&
 
 }  // namespace
 
-double cost_of(const ValidPoint& point, Monitor monitor) {
-  switch (monitor) {
-    case Monitor::loss:
-      return point.loss;
-    case Monitor::accuracy:
-      return -point.accuracy;
-    case Monitor::micro_f1:
-      return -point.micro_f1;
-    case Monitor::macro_f1:
-      return -point.macro_f1;
-  }
-  return NAN;
-}
+double cost_of(const ValidPoint& point, const Metric& metric) { return metric.cost(point.value(metric.name)); }
 
-bool clearly_better(const ValidPoint& a, const ValidPoint& b, Monitor monitor) {
-  const double gain = cost_of(b, monitor) - cost_of(a, monitor);
-  if (std::isnan(gain)) return std::isnan(cost_of(b, monitor)) && !std::isnan(cost_of(a, monitor));
-  double noise = 0;
-  if (monitor == Monitor::accuracy && b.targets > 0)
-    noise = std::sqrt(b.accuracy * (1 - b.accuracy) / static_cast<double>(b.targets));
-  return gain > noise;
+bool clearly_better(const ValidPoint& a, const ValidPoint& b, const Metric& metric) {
+  const double gain = cost_of(b, metric) - cost_of(a, metric), share = b.value(metric.name);
+  if (std::isnan(gain)) return std::isnan(cost_of(b, metric)) && !std::isnan(cost_of(a, metric));
+  const bool known = metric.of_targets && b.targets > 0;
+  return gain > (known ? std::sqrt(share * (1 - share) / static_cast<double>(b.targets)) : 0);
 }
 
 RunRecord read_record(const std::filesystem::path& folder) {
@@ -186,8 +175,8 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
   if (runs.empty())
     throw Error(
         "none of the folders is a run folder: give folders with a config.yaml and a metrics.jsonl, such as runs/NAME");
-  const Monitor monitor = common_monitor(runs);
-  std::stable_sort(runs.begin(), runs.end(), [monitor](const RunRecord& a, const RunRecord& b) {
+  const Metric& monitor = common_monitor(runs);
+  std::stable_sort(runs.begin(), runs.end(), [&monitor](const RunRecord& a, const RunRecord& b) {
     if (a.best.has_value() != b.best.has_value()) return a.best.has_value();
     return rank(a, monitor) < rank(b, monitor);
   });

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,9 +23,14 @@ struct TrainPoint {
 /// A line of validation.
 struct ValidPoint {
   int64_t step = 0;
-  double seconds = 0, loss = 0, bits = 0, accuracy = 0;
-  double micro_f1 = NAN, macro_f1 = NAN;  // NAN unless multi-label
+  double seconds = 0, bits = 0;
   int64_t targets = 0;
+  std::map<std::string, double> metrics = {};  // by name, as far as there are any
+  /// NAN if there is no such metric.
+  double value(const std::string& metric) const {
+    const auto found = metrics.find(metric);
+    return found != metrics.end() ? found->second : NAN;
+  }
 };
 
 struct RunRecord {
@@ -41,11 +47,11 @@ struct RunRecord {
   std::optional<ValidPoint> best;  // by train.monitor
 };
 
-/// The value of one measure; the smaller, the better: accuracy and F1 are negative. NAN if the run has no such value.
-double cost_of(const ValidPoint& point, Monitor monitor);
-/// Is `a` better than `b` by more than chance explains? For accuracies: by more than the standard error of b's. For other
-/// measures, whose error is not known: at all.
-bool clearly_better(const ValidPoint& a, const ValidPoint& b, Monitor monitor);
+/// The value of one metric; the smaller, the better: one that is better if higher is negative. NAN if the run has no such value.
+double cost_of(const ValidPoint& point, const Metric& metric);
+/// Is `a` better than `b` by more than chance explains? For shares of targets: by more than the standard error of b's. For other
+/// metrics, whose error is not known: at all.
+bool clearly_better(const ValidPoint& a, const ValidPoint& b, const Metric& metric);
 
 /// Throws Error when the folder is not that of a run, or when its metrics have no step yet.
 RunRecord read_record(const std::filesystem::path& folder);

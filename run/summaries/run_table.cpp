@@ -1,6 +1,7 @@
 #include "run/summaries/run_table.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 
@@ -34,41 +35,45 @@ class Cells {
   bool programs_;
 };
 
-/// Whether a column of F1 scores says anything.
-bool any_multi_label(const std::vector<RunRecord>& runs) {
-  return std::any_of(runs.begin(), runs.end(),
-                     [](const RunRecord& run) { return run.best && std::isfinite(run.best->micro_f1); });
+/// The metrics that any run has a value of; in front loss and accuracy, always.
+std::vector<const Metric*> metrics_of(const std::vector<RunRecord>& runs) {
+  std::vector<const Metric*> found;
+  for (const Metric& metric : metrics())
+    if (!metric.label_sets || std::any_of(runs.begin(), runs.end(), [&](const RunRecord& run) {
+          return run.best && std::isfinite(run.best->value(metric.name));
+        }))
+      found.push_back(&metric);
+  return found;
 }
 
-Row run_header(const std::vector<DifferingKey>& keys, TableStyle style, bool multi_label) {
+/// "micro-F1"; of the loss, which training has too, "valid loss".
+std::string heading(const Metric& metric, TableStyle style) {
+  if (style == TableStyle::programs) return std::string("valid_") + metric.name;
+  std::string title = metric.title;
+  title.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(title.front())));
+  return metric.unit == Metric::Unit::nats ? "valid " + title : title;
+}
+
+Row run_header(const std::vector<DifferingKey>& keys, TableStyle style, const std::vector<const Metric*>& shown) {
   const bool programs = style == TableStyle::programs;
   Row row{"run"};
   for (const DifferingKey& key : keys) row.push_back(programs ? key.path : key.short_name);
-  const Row names = programs
-                        ? Row{"step",      "train_loss", "valid_loss",        "valid_accuracy",
-                              "best_step", "seconds",    "tokens_per_second", "peak_rss_mb"}
-                        : Row{"step", "train loss", "valid loss", "accuracy", "at step", "time", "tok/s", "RSS MB"};
-  row.insert(row.end(), names.begin(), names.end());
-  if (multi_label) {
-    const auto after = std::find(row.begin(), row.end(), programs ? "valid_accuracy" : "accuracy") + 1;
-    const Row scores = programs ? Row{"valid_micro_f1", "valid_macro_f1"} : Row{"micro-F1", "macro-F1"};
-    row.insert(after, scores.begin(), scores.end());
-  }
+  row.insert(row.end(), {"step", programs ? "train_loss" : "train loss"});
+  for (const Metric* const metric : shown) row.push_back(heading(*metric, style));
+  const Row rest = programs ? Row{"best_step", "seconds", "tokens_per_second", "peak_rss_mb"}
+                            : Row{"at step", "time", "tok/s", "RSS MB"};
+  row.insert(row.end(), rest.begin(), rest.end());
   return row;
 }
 
 Row run_row(const RunRecord& run, size_t index, const std::vector<DifferingKey>& keys, const Cells& cells,
-            bool multi_label) {
+            const std::vector<const Metric*>& shown) {
   Row row{run.folder};
   for (const DifferingKey& key : keys) row.push_back(key.values[index]);
   row.push_back(std::to_string(run.step));
   row.push_back(cells.number(run.train_loss, 4));
-  row.push_back(run.best ? cells.number(run.best->loss, 4) : cells.none());
-  row.push_back(run.best ? cells.number(run.best->accuracy, 4) : cells.none());
-  if (multi_label) {
-    row.push_back(run.best ? cells.number(run.best->micro_f1, 4) : cells.none());
-    row.push_back(run.best ? cells.number(run.best->macro_f1, 4) : cells.none());
-  }
+  for (const Metric* const metric : shown)
+    row.push_back(run.best ? cells.number(run.best->value(metric->name), 4) : cells.none());
   row.push_back(run.best ? std::to_string(run.best->step) : cells.none());
   row.push_back(cells.time(run.seconds));
   row.push_back(cells.count(run.tokens_per_second));
@@ -100,9 +105,9 @@ std::string csv_field(const std::string& text) {
 Table run_table(const std::vector<RunRecord>& runs, TableStyle style) {
   const std::vector<DifferingKey> keys = differing_keys(runs);
   const Cells cells(style);
-  const bool multi_label = any_multi_label(runs);
-  Table table{run_header(keys, style, multi_label)};
-  for (size_t i = 0; i < runs.size(); ++i) table.push_back(run_row(runs[i], i, keys, cells, multi_label));
+  const std::vector<const Metric*> shown = metrics_of(runs);
+  Table table{run_header(keys, style, shown)};
+  for (size_t i = 0; i < runs.size(); ++i) table.push_back(run_row(runs[i], i, keys, cells, shown));
   return table;
 }
 
@@ -122,22 +127,20 @@ Table seed_table(const std::vector<RunRecord>& runs) {
   const bool validated = std::all_of(runs.begin(), runs.end(), [](const RunRecord& run) { return run.best; });
   Table table{Row{}};
   for (const DifferingKey& key : keys) table[0].push_back(key.short_name);
-  table[0].insert(table[0].end(), {"runs", validated ? "valid loss" : "train loss"});
-  const bool multi_label = validated && any_multi_label(runs);
-  if (validated) table[0].push_back("accuracy");
-  if (multi_label) table[0].insert(table[0].end(), {"micro-F1", "macro-F1"});
+  table[0].emplace_back("runs");
+  const std::vector<const Metric*> shown = validated ? metrics_of(runs) : std::vector<const Metric*>{};
+  if (!validated) table[0].emplace_back("train loss");
+  for (const Metric* const metric : shown) table[0].push_back(heading(*metric, TableStyle::people));
   for (const auto& [values, members] : groups) {
-    std::vector<double> losses, accuracies, micro, macro;
-    for (const RunRecord* const run : members) {
-      losses.push_back(validated ? run->best->loss : run->train_loss);
-      if (validated) accuracies.push_back(run->best->accuracy);
-      if (multi_label) micro.push_back(run->best->micro_f1);
-      if (multi_label) macro.push_back(run->best->macro_f1);
-    }
     Row row = values;
-    row.insert(row.end(), {std::to_string(members.size()), mean_and_deviation(losses)});
-    if (validated) row.push_back(mean_and_deviation(accuracies));
-    if (multi_label) row.insert(row.end(), {mean_and_deviation(micro), mean_and_deviation(macro)});
+    row.push_back(std::to_string(members.size()));
+    const auto add = [&, &of_group = members](const auto& value) {
+      std::vector<double> all;
+      for (const RunRecord* const run : of_group) all.push_back(value(*run));
+      row.push_back(mean_and_deviation(all));
+    };
+    if (!validated) add([](const RunRecord& run) { return run.train_loss; });
+    for (const Metric* const metric : shown) add([&](const RunRecord& run) { return run.best->value(metric->name); });
     table.push_back(row);
   }
   return table;
@@ -165,8 +168,8 @@ Table curve_table(const RunRecord& run, TableStyle style) {
       row.insert(row.end(), {cells.none(), cells.number(at.valid->seconds, 1), cells.none(), cells.none(), cells.none(),
                              cells.none(), cells.none(), cells.none()});
     if (const ValidPoint* const valid = at.valid)
-      row.insert(row.end(),
-                 {cells.number(valid->loss, 4), cells.number(valid->bits, 4), cells.number(valid->accuracy, 4)});
+      row.insert(row.end(), {cells.number(valid->value("loss"), 4), cells.number(valid->bits, 4),
+                             cells.number(valid->value("accuracy"), 4)});
     else
       row.insert(row.end(), 3, cells.none());
     table.push_back(row);

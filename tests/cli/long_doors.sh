@@ -1,4 +1,4 @@
-# What docs/adding.md says it costs to add an op, a mixer, a source of data and an optimizer, by doing it: the code of each
+# What docs/adding.md says it costs to add an op, a mixer, a source of data, an optimizer and a metric, by doing it: the code of each
 # section is applied to a copy of the tree, and the programs concerned are built and used.
 #
 # The first line of a code block says where it goes:
@@ -101,7 +101,7 @@ trains() {
 
 # One case, because each addition is made to the tree that holds those before it, and all are built together.
 case_additions_cost_what_the_document_says() {
-  for section in "An operation" "A mixer" "A source of data" "An optimizer"; do
+  for section in "An operation" "A mixer" "A source of data" "An optimizer" "A metric"; do
     mkdir "$section"
     (cd "$section" && add "$section") || return 1
   done
@@ -115,9 +115,11 @@ case_additions_cost_what_the_document_says() {
 name: added
 data: {type: parity, length: 12}
 model: {type: text-classifier, width: 16, max_length: 12, layers: [{mixer: {type: running-mean, expansion: 2}}]}
-train: {batch_size: 8, lr: 1e-3, optimizer: {type: sign-sgd, momentum: 0.8}}
+train: {batch_size: 8, lr: 1e-3, optimizer: {type: sign-sgd, momentum: 0.8}, monitor: error}
 YAML
   trains added.yaml
+  says "Error" err
+  says '"error":' runs/added/metrics.jsonl
   exits 0 "$tree/build/release/capstan" eval runs/added
   says "odd" out
   exits 2 "$tree/build/release/capstan" config check --config added.yaml --set train.steps=8 --set data.lenght=3

@@ -21,7 +21,7 @@ RunRecord record(int64_t seed, double lr, double loss, double accuracy) {
   run.config.seed = seed;
   run.config.train.lr = lr;
   run.train_loss = loss / 2;
-  if (std::isfinite(loss)) run.best = ValidPoint{10, 1, loss, loss, accuracy};
+  if (std::isfinite(loss)) run.best = ValidPoint{10, 1, loss, 0, {{"loss", loss}, {"accuracy", accuracy}}};
   return run;
 }
 
@@ -102,20 +102,20 @@ TEST_CASE("a record is read past numbers that are null and a last line that is h
 TEST_CASE("an accuracy is clearly better only when it is so by more than a standard error; other measures always") {
   const auto of = [](double accuracy, double loss, int64_t targets) {
     ValidPoint point;
-    point.accuracy = accuracy;
-    point.loss = loss;
+    point.metrics["accuracy"] = accuracy;
+    point.metrics["loss"] = loss;
     point.targets = targets;
     return point;
   };
   const ValidPoint given = of(0.8, 0.5, 400);  // a standard error of 0.02
-  CHECK(clearly_better(of(0.821, 1, 400), given, Monitor::accuracy));
-  CHECK_FALSE(clearly_better(of(0.819, 0.1, 400), given, Monitor::accuracy));
-  CHECK_FALSE(clearly_better(given, given, Monitor::accuracy));
-  CHECK(clearly_better(of(0.8, 0.499, 400), given, Monitor::loss));
-  CHECK_FALSE(clearly_better(given, given, Monitor::loss));
-  CHECK(clearly_better(of(0.801, 1, 0), of(0.8, 1, 0), Monitor::accuracy));  // not known of how many
-  CHECK(clearly_better(given, of(0.8, NAN, 400), Monitor::loss));
-  CHECK_FALSE(clearly_better(of(0.8, NAN, 400), given, Monitor::loss));
+  CHECK(clearly_better(of(0.821, 1, 400), given, metric_of("accuracy")));
+  CHECK_FALSE(clearly_better(of(0.819, 0.1, 400), given, metric_of("accuracy")));
+  CHECK_FALSE(clearly_better(given, given, metric_of("accuracy")));
+  CHECK(clearly_better(of(0.8, 0.499, 400), given, metrics().front()));
+  CHECK_FALSE(clearly_better(given, given, metrics().front()));
+  CHECK(clearly_better(of(0.801, 1, 0), of(0.8, 1, 0), metric_of("accuracy")));  // not known of how many
+  CHECK(clearly_better(given, of(0.8, NAN, 400), metrics().front()));
+  CHECK_FALSE(clearly_better(of(0.8, NAN, 400), given, metrics().front()));
 }
 
 }  // namespace

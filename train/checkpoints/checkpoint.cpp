@@ -183,7 +183,7 @@ void Checkpoints::repair_best(const RunState& state) {
   const fs::path link = folder_ / "best";
   std::error_code error;
   const bool dangling = fs::is_symlink(link, error) && !fs::exists(link, error);
-  if (!state.best_loss || !fs::is_directory(of_step(state.best_step), error)) {
+  if (state.best.empty() || !fs::is_directory(of_step(state.best_step), error)) {
     if (dangling) remove_tree(link.string());
     return;
   }
@@ -207,7 +207,7 @@ fs::path checkpoint_to_use(const fs::path& where) {
         "{}: there is no model here: give a run folder, a checkpoint's folder or a .safetensors file", where.string()));
   // A run with validation has a best checkpoint, unless that was lost.
   const bool has_state = fs::exists(last / state_name, error) && !damage_of_model((last / model_name).string());
-  return has_state && read_state(last).best_loss ? best : last;
+  return has_state && !read_state(last).best.empty() ? best : last;
 }
 
 }  // namespace

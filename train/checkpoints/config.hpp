@@ -6,6 +6,7 @@
 
 #include "core/config/schema.hpp"
 #include "core/config/text_map.hpp"
+#include "train/evaluation/metric.hpp"
 #include "train/optimizers/optimizer.hpp"
 #include "train/optimizers/schedule.hpp"
 
@@ -27,15 +28,6 @@ inline std::vector<EnumName<ProgressMode>> enum_names(ProgressMode) {
           {ProgressMode::bar, "bar"},
           {ProgressMode::plain, "plain"},
           {ProgressMode::none, "none"}};
-}
-
-/// The measure by which a checkpoint is the best so far. The F1 scores are those of multi-label classifiers.
-enum class Monitor { loss, accuracy, micro_f1, macro_f1 };
-inline std::vector<EnumName<Monitor>> enum_names(Monitor) {
-  return {{Monitor::loss, "loss"},
-          {Monitor::accuracy, "accuracy"},
-          {Monitor::micro_f1, "micro-f1"},
-          {Monitor::macro_f1, "macro-f1"}};
 }
 
 template <class Fields>
@@ -60,7 +52,7 @@ struct TrainConfig {
   double grad_clip = 1, ema_decay = 0;
   Precision precision = Precision::float32;
   int64_t valid_every = 500, patience = 0;
-  Monitor monitor = Monitor::loss;
+  std::string monitor = "loss";  // metric_of()
   double min_delta = 0;
   int64_t save_every = 500, keep_last = 2, log_every = 50;
   OnNonfinite on_nonfinite = OnNonfinite::stop;
@@ -123,7 +115,7 @@ void describe(Fields& f, TrainConfig& c) {
     "instructions, and oneDNN");
   f("valid_every", c.valid_every, count_from(0),
     "steps between evaluations on the validation data; 0 = only at the end");
-  f("monitor", c.monitor, any(),
+  f("monitor", c.monitor, one_of(monitor_names()),
     "validation result that decides the best checkpoint and patience: loss, or accuracy, which can still improve after "
     "a classifier's loss has begun to rise (because it becomes overconfident in its errors); with data.multi_label "
     "also micro-f1 or macro-f1");

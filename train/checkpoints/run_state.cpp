@@ -59,15 +59,6 @@ void for_later_fields(State& s, const Visit& f) {
   f("ancestry", s.ancestry);
 }
 
-/// Those of some runs only.
-template <class State, class Visit>
-void for_optional_numbers(State& s, const Visit& f) {
-  f("best_accuracy", s.best_accuracy);
-  f("best_micro_f1", s.best_micro_f1);
-  f("best_macro_f1", s.best_macro_f1);
-  f("threshold", s.threshold);
-}
-
 /// Counts of a run are far below 2^53; -1 says that there is none yet.
 void read_field(const json& content, const char* name, int64_t& field) {
   field = whole_number_at(content, name, -1, int64_t{1} << 53);
@@ -119,23 +110,9 @@ std::optional<std::string> reached_limit(const TrainConfig& config, const RunSta
   if (config.steps > 0 && state.step >= config.steps) return fmt::format("all {} steps are done", config.steps);
   if (config.epochs > 0 && state.epoch >= config.epochs) return fmt::format("all {} epochs are done", config.epochs);
   if (config.patience > 0 && state.stalled >= config.patience)
-    return fmt::format("no better validation {} in {} evaluations", enum_name(config.monitor), state.stalled);
+    return fmt::format("no better validation {} in {} evaluations", config.monitor, state.stalled);
   if (config.max_minutes > 0 && seconds >= 60 * config.max_minutes)
     return fmt::format("the time limit of {} minutes is reached", config.max_minutes);
-  return std::nullopt;
-}
-
-std::optional<double> best_measure(const RunState& state, Monitor monitor) {
-  switch (monitor) {
-    case Monitor::loss:
-      return state.best_loss;
-    case Monitor::accuracy:
-      return state.best_accuracy;
-    case Monitor::micro_f1:
-      return state.best_micro_f1;
-    case Monitor::macro_f1:
-      return state.best_macro_f1;
-  }
   return std::nullopt;
 }
 
@@ -145,10 +122,9 @@ std::string to_json(const RunState& state) {
   const auto put = [&](const char* name, const auto& field) { content[name] = field; };
   for_fields(state, put);
   for_later_fields(state, put);
-  content["best_loss"] = state.best_loss ? json(*state.best_loss) : json(nullptr);
-  for_optional_numbers(state, [&](const char* name, const std::optional<double>& number) {
-    if (number) content[name] = *number;
-  });
+  content["best_loss"] = nullptr;
+  for (const auto& [name, value] : state.best) content["best_" + name] = value;
+  if (state.threshold) content["threshold"] = *state.threshold;
   return json_text(json{{"state", content}, {"xxh3_128", checksum(content)}}, 2) + "\n";
 }
 
@@ -171,10 +147,11 @@ RunState run_state_from_json(const std::string& text, const std::string& path) {
     for_later_fields(state, [&](const char* name, auto& field) {
       if (content.contains(name)) take(name, field);
     });
-    if (!content.at("best_loss").is_null()) state.best_loss = content["best_loss"].get<double>();
-    for_optional_numbers(state, [&](const char* name, std::optional<double>& number) {
-      if (content.contains(name) && !content[name].is_null()) number = content[name].get<double>();
-    });
+    for (const Metric& metric : metrics())
+      if (const auto value = content.find(std::string("best_") + metric.name);
+          value != content.end() && !value->is_null())
+        state.best[metric.name] = value->get<double>();
+    if (content.contains("threshold")) state.threshold = content["threshold"].get<double>();
     return state;
   } catch (const JsonError& problem) {
     throw Error(fmt::format("{}: the file is damaged: not the JSON of a run's state ({}); use another checkpoint", path,

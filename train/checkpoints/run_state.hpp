@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,9 +32,8 @@ struct RunState {
   int64_t tokens = 0;   // not counting padding
   int64_t skipped = 0;  // updates skipped so far
   int64_t skipped_in_row = 0;
-  std::optional<double> best_loss, best_accuracy;      // all of best_step; train.monitor says which decides
-  std::optional<double> best_micro_f1, best_macro_f1;  // multi-label
-  std::optional<double> threshold;                     // multi-label: chosen by the last validation
+  std::map<std::string, double> best;  // all metrics of best_step, by name; train.monitor says which decides
+  std::optional<double> threshold;     // multi-label: chosen by the last validation
   int64_t best_step = 0;
   int64_t stalled = 0;  // evaluations since the best one
   int64_t validated_step = -1;
@@ -53,9 +53,6 @@ struct RunState {
 
 /// The limit of the configuration that a run has reached after `seconds` of training; nothing while it continues.
 std::optional<std::string> reached_limit(const TrainConfig& config, const RunState& state, double seconds);
-
-/// What the best checkpoint has of the measure; nothing before the first validation.
-std::optional<double> best_measure(const RunState& state, Monitor monitor);
 
 /// The number of the format in which a run is saved. It grows when earlier versions cannot read what this one writes. 1,
 /// or no number: up to 0.1.

@@ -48,14 +48,6 @@ Evaluation sums_of(const Task& task, const Batch& batch, int64_t micro_batch_tok
   return sums;
 }
 
-bool is_best(const Validation& found, const TrainConfig& config, const RunState& state) {
-  if (!std::isfinite(found.total.loss())) return false;
-  const double value = found.measure(config.monitor);
-  const std::optional<double> best = best_measure(state, config.monitor);
-  if (config.monitor == Monitor::loss) return !best || value < *best - config.min_delta;
-  return !best || value > *best + config.min_delta;
-}
-
 }  // namespace
 
 void Evaluation::add(const Evaluation& other) {
@@ -127,20 +119,6 @@ std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, i
   return total;
 }
 
-double Validation::measure(Monitor monitor) const {
-  switch (monitor) {
-    case Monitor::loss:
-      return total.loss();
-    case Monitor::accuracy:
-      return total.accuracy();
-    case Monitor::micro_f1:
-      return labels ? labels->all.f1() : 0;
-    case Monitor::macro_f1:
-      return labels ? labels->macro_f1() : 0;
-  }
-  return 0;
-}
-
 std::optional<Validation> validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens,
                                    const std::function<bool()>& stop, Communicator* ranks) {
   std::optional<LabelReport> labels;
@@ -153,24 +131,6 @@ std::optional<Validation> validate(const Task& task, const BatchSource& split, i
     result.total.correct = result.labels->exact;
   }
   return result;
-}
-
-bool note_validation(const Validation& found, const TrainConfig& config, RunState& state) {
-  state.validated_step = state.step;
-  if (found.labels) state.threshold = found.labels->threshold;
-  if (!is_best(found, config, state)) {
-    ++state.stalled;
-    return false;
-  }
-  state.best_loss = found.total.loss();
-  state.best_accuracy = found.total.accuracy();
-  if (found.labels) {
-    state.best_micro_f1 = found.labels->all.f1();
-    state.best_macro_f1 = found.labels->macro_f1();
-  }
-  state.best_step = state.step;
-  state.stalled = 0;
-  return true;
 }
 
 }  // namespace capstan

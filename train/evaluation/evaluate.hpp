@@ -8,8 +8,6 @@
 
 #include "data/batches/batcher.hpp"
 #include "models/task.hpp"
-#include "train/checkpoints/config.hpp"
-#include "train/checkpoints/run_state.hpp"
 #include "train/evaluation/label_report.hpp"
 #include "train/ranks/communicator.hpp"
 
@@ -39,16 +37,10 @@ std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, i
 struct Validation {
   Evaluation total;                    // multi-label: a target is a text, correct if all its labels are right
   std::optional<LabelFigures> labels;  // of a multi-label task, at the threshold with the highest micro-F1
-  /// The measure that train.monitor names; the smaller of two losses is better, of others the larger.
-  double measure(Monitor monitor) const;
 };
 /// evaluate(), with the threshold of a multi-label task chosen on this split.
 std::optional<Validation> validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
                                    const std::function<bool()>& stop = {}, Communicator* ranks = nullptr);
-
-/// Notes a validation of the present step in the state of a run: as the best so far, which is returned, or as one more that
-/// is no better. One without a finite loss is never the best.
-bool note_validation(const Validation& found, const TrainConfig& config, RunState& state);
 
 /// Some batches of a source, as an epoch 0 of their own.
 class SomeBatches final : public BatchSource {

@@ -85,36 +85,36 @@ void RunProgress::show_bar() { reporter_.show_now(share_done(), status_line(last
 void RunProgress::show_full_bar() { reporter_.show_now(1, status_line(last_epoch())); }
 
 std::string RunProgress::best_so_far() const {
-  const std::optional<double> best = best_measure(state_, config_.monitor);
-  return config_.monitor == Monitor::loss || !best
-             ? fmt::format("loss {:.4f} at step {}", *state_.best_loss, state_.best_step)
-             : fmt::format("{} {:.2f} % at step {}", enum_name(config_.monitor), 100 * *best, state_.best_step);
+  const Metric& metric = metric_of(config_.monitor);
+  const auto best = state_.best.find(metric.name);
+  const Metric& shown = best != state_.best.end() ? metric : metrics().front();
+  return fmt::format("{} at step {}", shown.text(state_.best.at(shown.name)), state_.best_step);
 }
 
 void RunProgress::validated(const Validation& result, bool best, double took) {
   const Evaluation& total = result.total;
   const std::string verdict = best ? std::string("new best")
                                    : fmt::format("stalled {} times (last best: {})", state_.stalled,
-                                                 state_.best_loss ? best_so_far() : std::string("none"));
-  const std::string labels =
-      result.labels
-          ? fmt::format("Micro-F1 {:.2f} % : Macro-F1 {:.2f} % : Threshold {:.2f} : ", 100 * result.labels->all.f1(),
-                        100 * result.labels->macro_f1(), result.labels->threshold)
-          : "";
-  reporter_.info(fmt::format("Valid : Step {} : Loss {:.4f} ({:.3f} bpt) : Accuracy {:.2f} % : {}{} targets : {} : {}",
-                             state_.step, total.loss(), total.bits(), 100 * total.accuracy(), labels,
-                             short_count(static_cast<double>(total.targets)), short_time(took), verdict));
-  if (!records_) return;
-  nlohmann::json line = {{"event", "valid"},     {"step", state_.step},          {"loss", total.loss()},
-                         {"bits", total.bits()}, {"accuracy", total.accuracy()}, {"targets", total.targets},
-                         {"best", best},         {"stalled", state_.stalled},    {"seconds", seconds()}};
+                                                 state_.best.empty() ? std::string("none") : best_so_far());
+  nlohmann::json line = {{"event", "valid"},          {"step", state_.step},  {"bits", total.bits()},    {"best", best},
+                         {"stalled", state_.stalled}, {"seconds", seconds()}, {"targets", total.targets}};
+  std::string text = fmt::format("Valid : Step {}", state_.step);
+  for (const Metric& metric : metrics()) {
+    const std::optional<double> value = metric.compute(result);
+    if (!value) continue;
+    line[metric.name] = *value;
+    text += metric.unit == Metric::Unit::nats
+                ? fmt::format(" : {} {:.4f} ({:.3f} bpt)", metric.title, *value, *value / nats_per_bit)
+                : fmt::format(" : {} {:.2f} %", metric.title, 100 * *value);
+  }
   if (result.labels) {
-    line["micro_f1"] = result.labels->all.f1();
-    line["macro_f1"] = result.labels->macro_f1();
+    text += fmt::format(" : Threshold {:.2f}", result.labels->threshold);
     line["threshold"] = result.labels->threshold;
     for (const PrecisionAt& at : result.labels->precision_at) line[fmt::format("precision_at_{}", at.k)] = at.precision;
   }
-  records_->add(line);
+  reporter_.info(fmt::format("{} : {} targets : {} : {}", text, short_count(static_cast<double>(total.targets)),
+                             short_time(took), verdict));
+  if (records_) records_->add(line);
 }
 
 void RunProgress::sync_records() {

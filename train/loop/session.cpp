@@ -1,5 +1,6 @@
 #include "train/loop/session.hpp"
 
+#include <cmath>
 #include <cstring>
 
 #include "core/strings/utf8.hpp"
@@ -113,10 +114,30 @@ bool Session::save_due() const {
          (config_.save_every > 0 && state_.step > saved_step_ && state_.step % config_.save_every == 0);
 }
 
+/// One without a finite loss is never the best.
+bool Session::is_best(const Validation& found) const {
+  if (!std::isfinite(found.total.loss())) return false;
+  const Metric& metric = metric_of(config_.monitor);
+  const auto best = state_.best.find(metric.name);
+  return best == state_.best.end() ||
+         metric.cost(metric.compute(found).value_or(0)) < metric.cost(best->second) - config_.min_delta;
+}
+
 void Session::validated(const Validation& found, double seconds) {
   unsaved_ = true;
-  const bool best = note_validation(found, config_, state_);
-  if (best) best_unsaved_ = true;
+  state_.validated_step = state_.step;
+  if (found.labels) state_.threshold = found.labels->threshold;
+  const bool best = is_best(found);
+  if (best) {
+    state_.best.clear();
+    for (const Metric& metric : metrics())
+      if (const auto value = metric.compute(found)) state_.best[metric.name] = *value;
+    state_.best_step = state_.step;
+    state_.stalled = 0;
+    best_unsaved_ = true;
+  } else {
+    ++state_.stalled;
+  }
   progress_.validated(found, best, seconds);
 }
 
@@ -142,7 +163,7 @@ TrainResult Session::finish(const std::string& reason, const RunParts& parts, co
     save(parts);
     progress_.close_window();
   }
-  const std::string best = state_.best_loss ? "; best validation " + progress_.best_so_far() : std::string();
+  const std::string best = state_.best.empty() ? std::string() : "; best validation " + progress_.best_so_far();
   log().info(went_on ? fmt::format("finished at step {}: {}; {} of training{}", state_.step, reason,
                                    short_time(progress_.seconds()), best)
                      : fmt::format("nothing to do: this run is finished at step {}: {}{}; {}", state_.step, reason,

@@ -75,6 +75,7 @@ class Session {
   bool unsaved() const { return unsaved_; }
   void changed() { unsaved_ = true; }
   bool save_due() const;
+  /// Notes a validation of the present step: as the best so far, or as one more that is no better.
   void validated(const Validation& found, double seconds);
 
   void save(const RunParts& parts);
@@ -85,6 +86,7 @@ class Session {
   TrainResult give_up(int signal);
 
  private:
+  bool is_best(const Validation& found) const;
   void describe_now();
   std::optional<std::filesystem::path> load(const RunState& now, const RunParts& parts, const RenewIdentity& renewed);
 

@@ -10,6 +10,7 @@
 
 #include "core/base/error.hpp"
 #include "core/strings/affixes.hpp"
+#include "train/evaluation/metric.hpp"
 
 namespace capstan {
 namespace {
@@ -228,17 +229,15 @@ void EventFile::add(const nlohmann::json& line) {
                {"train", "lr", "train/learning_rate"},
                {"train", "grad_norm", "train/gradient_norm"},
                {"train", "tokens_per_second", "train/tokens_per_second"},
-               {"valid", "loss", "valid/loss"},
-               {"valid", "bits", "valid/bits"},
-               {"valid", "accuracy", "valid/accuracy"},
-               {"valid", "micro_f1", "valid/micro_f1"},
-               {"valid", "macro_f1", "valid/macro_f1"}};
+               {"valid", "bits", "valid/bits"}};
   std::vector<Scalar> scalars;
-  for (const auto& [event, key, tag] : known) {
-    if (line.at("event") != event) continue;
+  const auto take = [&](const char* event, const std::string& key, const std::string& tag) {
+    if (line.at("event") != event) return;
     const auto value = line.find(key);
     if (value != line.end() && value->is_number()) scalars.push_back({tag, value->get<float>()});
-  }
+  };
+  for (const auto& [event, key, tag] : known) take(event, key, tag);
+  for (const Metric& metric : metrics()) take("valid", metric.name, std::string("valid/") + metric.name);
   if (scalars.empty()) return;
   if (!file_) begin();
   file_->write(framed(scalar_event(now(), line.at("step").get<int64_t>(), scalars)));

@@ -44,7 +44,7 @@ TEST_CASE("a linear run: one step that is all epochs, and nothing to do afterwar
     CHECK(state.step == 1);
     CHECK(state.epoch == std::max<int64_t>(epochs, 1));
     CHECK(state.tokens == run.train.examples.token_count());
-    CHECK(state.best_loss.has_value());  // of held-out texts
+    CHECK(state.best.count("loss") == 1);  // of held-out texts
     CHECK(contains(read_text(folder / "run/train.log"), "linear: 100 texts"));
     run(folder / "run", config);
     CHECK(contains(read_text(folder / "run/train.log"), "nothing to do"));
@@ -62,7 +62,7 @@ TEST_CASE("a linear run: a signal before it is solved for saves nothing, validat
   run.stopped = false;
   const TrainResult result = run(folder / "run", config);
   const auto found = evaluate_texts(run.classifier, run.valid.texts());
-  CHECK(*result.state.best_loss == found->total.loss());
+  CHECK(result.state.best.at("loss") == found->total.loss());
   CHECK(found->total.targets == 40);
   CHECK(found->report.accuracy() == found->total.accuracy());
 }
