@@ -26,4 +26,14 @@ case_the_tour_of_the_design_names_functions_that_are_where_it_says() {
   done <stops
 }
 
+case_paths_that_documents_name_exist() {
+  local path
+  (cd "$source" && git ls-files '*.md' ':!CHANGELOG.md' ':!docs/notes' | xargs grep -hoE '`(core|nn|models|data|train|run|apps|tests|scripts|bench)/[A-Za-z0-9_/.-]+`') |
+    tr -d '`' | sort -u >named
+  while read -r path; do
+    case $path in train/pos* | train/neg | train/unsup | train/loss | train/learning_rate | train/gradient_norm | train/tokens_per_second | */TARGET | bench/results/) continue ;; esac
+    compgen -G "$source/$path*" >/dev/null || { echo "no file is called $path: $(cd "$source" && git grep -l "\`$path\`" -- '*.md')"; return 1; }
+  done <named
+}
+
 run_cases
