@@ -14,7 +14,7 @@ target_compile_options(capstan_flags INTERFACE  # C++17 cannot say `inline` agai
 # number when it copies it in one piece (test "masks compare"): copy in pieces of 16 bytes.
 target_compile_options(capstan_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-mmove-max=128;-mstore-max=128>)
 # For the whole program: xtensor's allocator and alignment depend on it.
-target_compile_definitions(capstan_flags INTERFACE XTENSOR_USE_XSIMD SPDLOG_FMT_EXTERNAL)
+target_compile_definitions(capstan_flags INTERFACE XTENSOR_USE_XSIMD)
 target_link_libraries(capstan_flags INTERFACE fmt::fmt OpenMP::OpenMP_CXX)
 # The kernels of a portable build are compiled for every level, all else for the lowest; where the CPU lacks that, glibc
 # says so instead of starting the program.

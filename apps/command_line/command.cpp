@@ -1,15 +1,19 @@
 #include "apps/command_line/command.hpp"
 
+#include <unistd.h>
+
+#include <cstring>
 #include <filesystem>
 #include <new>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 
+#include "apps/command_line/output.hpp"
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/io/file.hpp"
-#include "run/setup/log.hpp"
-#include "run/setup/output.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {
@@ -21,6 +25,16 @@ std::string describe(const std::filesystem::filesystem_error& error) {
   } catch (const Error& described) {
     return described.what();
   }
+}
+
+/// What was wanted, and the remedies, without taking memory for it.
+void log_out_of_memory(const std::bad_alloc& error) noexcept {
+  const char* const what = dynamic_cast<const OutOfMemory*>(&error) != nullptr ? error.what() : "out of memory";
+  const bool has_remedy = std::strchr(what, ':') != nullptr;
+  for (const char* const part :
+       {"error: ", what,
+        has_remedy ? "\n" : ": lower train.batch_size, or set train.micro_batch_tokens or model.recompute\n"})
+    if (::write(STDERR_FILENO, part, std::strlen(part)) < 0) return;
 }
 
 /// Of the standard library, from its threads.

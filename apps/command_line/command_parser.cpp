@@ -5,9 +5,9 @@
 
 #include "apps/command_line/command.hpp"
 #include "core/base/error.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/nearest.hpp"
-#include "run/setup/log.hpp"
+#include "core/text/affixes.hpp"
+#include "core/text/nearest.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

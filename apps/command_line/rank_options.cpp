@@ -8,7 +8,7 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
 #include "core/base/error.hpp"
-#include "run/setup/log.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 
@@ -33,7 +33,10 @@ void refuse_ranks(const std::string& command) {
 int run_on_ranks(const RankOptions& options, const std::function<int(Communicator& ranks)>& body) {
   const std::unique_ptr<Communicator> ranks = open_ranks(options);
   if (ranks->size() == 1) return body(*ranks);
-  if (!ranks->first()) log_errors_only(ranks->name_of(ranks->rank()));
+  if (!ranks->first())
+    set_log_sink([name = ranks->name_of(ranks->rank())](LogLevel level, std::string_view message) {
+      if (level == LogLevel::error) log_to_stderr(level, fmt::format("{}: {}", name, message));
+    });
   const int code = run_command([&] { return body(*ranks); },
                                [&] {
                                  // Who has the lowest rank tells, and ends the others in doing so.

@@ -14,13 +14,13 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
-#include "run/setup/log.hpp"
 #include "run/summaries/run_table.hpp"
 #include "run/training/halving.hpp"
 #include "run/training/search_space.hpp"
 #include "run/training/sweep.hpp"
 #include "run/yaml/config_diff.hpp"
 #include "train/loop/signals.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

@@ -1,14 +1,13 @@
 #include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/machine/kernel_levels.hpp"
-#include "run/setup/log.hpp"
-#include "run/setup/output.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 
 int run_command_line(int argc, char** argv) {
   // Results go to stdout, everything else to stderr.
-  set_up_log();
   const PrintableOutput output;
   CommandParser cli{"Trains, compares and serves attention-free and linear-cost text models.", "capstan"};
   cli.set_version_flag("--version", "capstan " CAPSTAN_VERSION, "Print the version");

@@ -4,6 +4,7 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
+#include "apps/command_line/output.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/text_options.hpp"
@@ -13,8 +14,7 @@
 #include "core/products/blas_info.hpp"
 #include "core/strings/affixes.hpp"
 #include "run/predictions/text_vectors.hpp"
-#include "run/setup/log.hpp"
-#include "run/setup/output.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

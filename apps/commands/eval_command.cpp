@@ -14,10 +14,10 @@
 #include "core/strings/affixes.hpp"
 #include "run/predictions/eval_report.hpp"
 #include "run/predictions/gzip_baseline.hpp"
-#include "run/setup/log.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

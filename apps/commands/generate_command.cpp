@@ -5,6 +5,7 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
+#include "apps/command_line/output.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
@@ -13,9 +14,8 @@
 #include "core/strings/line.hpp"
 #include "data/files/text_file.hpp"
 #include "models/generate.hpp"
-#include "run/setup/log.hpp"
-#include "run/setup/output.hpp"
 #include "run/setup/run_model.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

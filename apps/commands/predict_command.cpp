@@ -10,7 +10,7 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "run/predictions/predictor.hpp"
-#include "run/setup/log.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

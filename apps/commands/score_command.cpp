@@ -5,6 +5,7 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
+#include "apps/command_line/output.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/text_options.hpp"
@@ -12,8 +13,7 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "run/predictions/scores.hpp"
-#include "run/setup/log.hpp"
-#include "run/setup/output.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

@@ -9,11 +9,11 @@
 #include "apps/commands/commands.hpp"
 #include "apps/commands/train_child.hpp"
 #include "core/base/error.hpp"
-#include "run/setup/log.hpp"
 #include "run/summaries/run_table.hpp"
 #include "run/training/sweep.hpp"
 #include "run/training/train_run.hpp"
 #include "train/loop/signals.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

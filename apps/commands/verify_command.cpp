@@ -4,8 +4,8 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "run/setup/log.hpp"
 #include "run/summaries/run_check.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "apps/command_line/output.hpp"
 #include "core/base/error.hpp"
 #include "data/batches/batcher.hpp"
 #include "run/predictions/predictor.hpp"
-#include "run/setup/output.hpp"
 
 namespace capstan {
 namespace {

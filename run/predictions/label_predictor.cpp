@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "apps/command_line/output.hpp"
 #include "core/base/error.hpp"
 #include "core/strings/join.hpp"
 #include "data/labelled/class_names.hpp"
 #include "run/predictions/predictor.hpp"
-#include "run/setup/output.hpp"
 
 namespace capstan {
 namespace {

@@ -2,9 +2,9 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "apps/command_line/output.hpp"
 #include "core/base/error.hpp"
 #include "run/predictions/predictor.hpp"
-#include "run/setup/output.hpp"
 
 namespace capstan {
 namespace {

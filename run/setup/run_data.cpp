@@ -4,10 +4,10 @@
 
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
-#include "core/strings/join.hpp"
-#include "run/setup/log.hpp"
+#include "core/text/join.hpp"
 #include "run/setup/run_model.hpp"
-#include "train/checkpoints/checkpoint.hpp"
+#include "train/records/log.hpp"
+#include "train/runs/checkpoint.hpp"
 
 namespace capstan {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <mutex>
 
-#include "run/setup/log.hpp"
 #include "run/yaml/config.hpp"
 #include "run/yaml/yaml_parse.hpp"
-#include "train/checkpoints/checkpoint.hpp"
+#include "train/records/log.hpp"
+#include "train/runs/checkpoint.hpp"
 
 namespace capstan {
 namespace {

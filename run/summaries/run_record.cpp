@@ -9,11 +9,10 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
-#include "run/setup/log.hpp"
+#include "core/text/affixes.hpp"
+#include "core/text/join.hpp"
 #include "run/setup/saved_config.hpp"
-#include "run/yaml/config.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

@@ -2,27 +2,21 @@
 #include "apps/command_line/command.hpp"
 
 #include <doctest/doctest.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
-
-#include <sstream>
 #include <system_error>
 
 #include "core/base/error.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {
 
 /// The exit code, a blank and what went to the log.
 std::string outcome_of(const Command& command) {
-  std::ostringstream text;
-  const auto before = spdlog::default_logger();
-  auto logger = std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::ostream_sink_mt>(text));
-  logger->set_pattern("%v");
-  spdlog::set_default_logger(logger);
+  std::string text;
+  set_log_sink([&](LogLevel, std::string_view message) { text += std::string(message) + "\n"; });
   const int code = run_command(command);
-  spdlog::set_default_logger(before);
-  return std::to_string(code) + " " + text.str();
+  set_log_sink({});
+  return std::to_string(code) + " " + text;
 }
 
 TEST_CASE("exceptions become exit codes and messages") {

@@ -1,7 +1,7 @@
 #include "train/records/reporter.hpp"
 
-#include <spdlog/sinks/base_sink.h>
-#include <spdlog/spdlog.h>
+#include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -10,11 +10,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
+#include <string_view>
 
-#include "core/strings/printable.hpp"
-#include "train/records/log_file_sink.hpp"
-#include "train/records/printable_formatter.hpp"
+#include "core/io/file.hpp"
+#include "core/io/mapping_faults.hpp"
+#include "core/text/printable.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {
@@ -38,33 +41,15 @@ std::string cut_to_terminal(std::string bar) {
   return std::string(first_columns(bar, columns));
 }
 
-/// stderr with a bar as its last line; log lines are printed above it.
-class ConsoleSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
- public:
-  void show(const std::string& bar) {
-    bar_ = bar;
-    std::fprintf(stderr, "\r\033[K%s", cut_to_terminal(bar_).c_str());
-    std::fflush(stderr);
-  }
-  void clear() {
-    if (!bar_.empty()) std::fputs("\r\033[K", stderr);
-    bar_.clear();
-    std::fflush(stderr);
-  }
-
- protected:
-  void sink_it_(const spdlog::details::log_msg& message) override {
-    spdlog::memory_buf_t line;
-    formatter_->format(message, line);
-    if (!bar_.empty()) std::fputs("\r\033[K", stderr);
-    std::fwrite(line.data(), 1, line.size(), stderr);
-    std::fputs(cut_to_terminal(bar_).c_str(), stderr);
-  }
-  void flush_() override { std::fflush(stderr); }
-
- private:
-  std::string bar_;
-};
+/// "[2024-05-01 12:00:00] line", with everything printable.
+std::string with_time(const std::string& line) {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  char time[32] = "";
+  std::strftime(time, sizeof(time), "[%Y-%m-%d %H:%M:%S] ", &local);
+  return time + printable(line) + '\n';
+}
 
 std::string draw_bar(double done) {
   constexpr int width = 20;
@@ -75,59 +60,117 @@ std::string draw_bar(double done) {
 
 }  // namespace
 
+/// stderr with a bar as its last line; log lines are printed above it.
+class Reporter::Console {
+ public:
+  ~Console() { clear(); }
+  void show(const std::string& bar) {
+    bar_ = bar;
+    std::fprintf(stderr, "\r\033[K%s", cut_to_terminal(bar_).c_str());
+    std::fflush(stderr);
+  }
+  void print(const std::string& line) {
+    if (!bar_.empty()) std::fputs("\r\033[K", stderr);
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    std::fputs(cut_to_terminal(bar_).c_str(), stderr);
+    std::fflush(stderr);
+  }
+
+ private:
+  void clear() {
+    if (!bar_.empty()) std::fputs("\r\033[K", stderr);
+    std::fflush(stderr);
+  }
+
+  std::string bar_;
+};
+
+/// Appends to a regular file and nothing else. A line that cannot be written (a full disk) is left out: the next
+/// checkpoint reports it properly.
+class Reporter::LogFile {
+ public:
+  /// Throws Error.
+  explicit LogFile(const std::string& path) : descriptor_(open_own_file(path, O_WRONLY | O_CREAT | O_APPEND)) {
+    set_fault_log(descriptor_);
+  }
+  ~LogFile() {
+    set_fault_log(-1);
+    ::close(descriptor_);
+  }
+  LogFile(const LogFile&) = delete;
+  LogFile& operator=(const LogFile&) = delete;
+
+  void write(std::string_view line) {
+    while (!line.empty()) {
+      const ssize_t written = ::write(descriptor_, line.data(), line.size());
+      if (written <= 0) return;
+      line.remove_prefix(static_cast<size_t>(written));
+    }
+  }
+
+ private:
+  int descriptor_;
+};
+
 struct Reporter::Sinks {
-  bool bar = false, plain = false;
-  std::shared_ptr<ConsoleSink> console = std::make_shared<ConsoleSink>();
-  std::unique_ptr<spdlog::logger> logger, file;
+  explicit Sinks(const std::string& log_file) : file(log_file) {}
+
+  void log(LogLevel level, const std::string& line, bool on_console) {
+    const std::string text = with_time((level == LogLevel::warning ? "warning: " : "") + line);
+    if (on_console && has_log_sink())
+      log_message(level, line);
+    else if (on_console)
+      console.print(text);
+    file.write(text);
+  }
+
+  bool bar = false, plain = false, lines = true;
+  Console console;
+  LogFile file;
   Clock::time_point shown = Clock::now();
 };
 
-Reporter::Reporter(ProgressMode mode, const std::string& log_file) : sinks_(std::make_unique<Sinks>()) {
-  if (log_file.empty()) {
-    sinks_->logger = std::make_unique<spdlog::logger>("train");
-    sinks_->file = std::make_unique<spdlog::logger>("train");
-    return;
-  }
-  const bool terminal = isatty(STDERR_FILENO) != 0;
+Reporter::Reporter(ProgressMode mode, const std::string& log_file) {
+  if (log_file.empty()) return;
+  sinks_ = std::make_unique<Sinks>(log_file);
+  const bool terminal = isatty(STDERR_FILENO) != 0 && !has_log_sink();
   sinks_->bar = mode == ProgressMode::bar || (mode == ProgressMode::automatic && terminal);
   sinks_->plain = !sinks_->bar && mode != ProgressMode::none;
-  if (mode == ProgressMode::none) sinks_->console->set_level(spdlog::level::warn);
-  const auto file = std::make_shared<LogFileSink>(log_file);
-  sinks_->logger = std::make_unique<spdlog::logger>("train", spdlog::sinks_init_list{sinks_->console, file});
-  sinks_->file = std::make_unique<spdlog::logger>("train", file);
-  for (spdlog::logger* logger : {sinks_->logger.get(), sinks_->file.get()}) {
-    logger->set_formatter(printable_formatter("[%Y-%m-%d %H:%M:%S] %v"));
-    logger->flush_on(spdlog::level::info);
-    logger->set_error_handler([](const std::string&) {});  // a full disk: the next checkpoint reports it properly
-  }
+  sinks_->lines = mode != ProgressMode::none;
 }
 
-Reporter::~Reporter() { sinks_->console->clear(); }
+Reporter::~Reporter() = default;
 
-void Reporter::info(const std::string& line) { sinks_->logger->info(line); }
-void Reporter::warn(const std::string& line) { sinks_->logger->warn("warning: " + line); }
+void Reporter::info(const std::string& line) {
+  if (sinks_) sinks_->log(LogLevel::info, line, sinks_->lines);
+}
+
+void Reporter::warn(const std::string& line) {
+  if (sinks_) sinks_->log(LogLevel::warning, line, true);
+}
 
 void Reporter::status(const std::string& line) {
-  (sinks_->plain ? *sinks_->logger : *sinks_->file).info(line);
+  if (!sinks_) return;
+  sinks_->log(LogLevel::info, line, sinks_->plain);
   if (sinks_->plain) sinks_->shown = Clock::now();
 }
 
 bool Reporter::tick_due() const {
+  if (!sinks_) return false;
   const auto silence = Clock::now() - sinks_->shown;
   return sinks_->bar ? silence >= std::chrono::milliseconds(200) : sinks_->plain && silence >= std::chrono::seconds(30);
 }
 
 void Reporter::show_tick(double done, const std::string& line) {
   sinks_->shown = Clock::now();
-  if (sinks_->bar) {
-    sinks_->console->show(draw_bar(done) + line);
-  } else {
-    sinks_->logger->info(line);
-  }
+  if (sinks_->bar)
+    sinks_->console.show(draw_bar(done) + line);
+  else
+    info(line);
 }
 
 void Reporter::show_now(double done, const std::string& line) {
-  if (sinks_->bar) show_tick(done, line);
+  if (sinks_ && sinks_->bar) show_tick(done, line);
 }
 
 std::string short_count(double count) {

@@ -1,4 +1,5 @@
-// Progress of a run: lines on stderr and in train.log, and on a terminal a bar with the time left.
+// Progress of a run: lines in train.log and on stderr, and on a terminal a bar with the time left. Where a program has a
+// log sink (log.hpp), that takes the place of stderr, and there is no bar.
 #pragma once
 
 #include <memory>
@@ -30,11 +31,13 @@ class Reporter {
   void show_now(double done, const std::string& line);
 
  private:
+  class Console;
+  class LogFile;
   struct Sinks;
   bool tick_due() const;
   void show_tick(double done, const std::string& line);
 
-  std::unique_ptr<Sinks> sinks_;
+  std::unique_ptr<Sinks> sinks_;  // null: nothing is shown or written
 };
 
 /// "12.3k", "4.56M".

@@ -1,4 +1,4 @@
-#include "run/setup/output.hpp"
+#include "apps/command_line/output.hpp"
 
 #include <unistd.h>
 
