@@ -1,18 +1,16 @@
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
-#include "apps/command_line/output.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/text_options.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
-#include "core/machine/parallel.hpp"
-#include "core/products/blas_info.hpp"
-#include "core/strings/affixes.hpp"
+#include "core/text/affixes.hpp"
 #include "run/predictions/text_vectors.hpp"
 #include "train/records/log.hpp"
 
@@ -24,49 +22,32 @@ struct EmbedOptions {
   TextInputOptions input;
 };
 
-void print_vectors(const std::vector<InputText>& texts, const Array& vectors) {
+void print_vectors(const std::vector<InputText>& texts, const std::vector<std::vector<float>>& vectors) {
   for (size_t i = 0; i < texts.size(); ++i) {
-    const float* const row = vectors.data() + static_cast<int64_t>(i) * vectors.dim(1);
-    const nlohmann::ordered_json line{{"vector", std::vector<float>(row, row + vectors.dim(1))},
-                                      {"text", texts[i].text}};
+    const nlohmann::ordered_json line{{"vector", vectors[i]}, {"text", texts[i].text}};
     std::cout << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
   }
-  flush_output();
 }
 
-int embed(EmbedOptions options) {
+int embed(const EmbedOptions& options) {
   refuse_ranks("capstan embed");
   if (!options.output.empty() && !ends_with(options.output, ".npy"))
     throw ConfigError(fmt::format(
         "--output: {} does not end in .npy; without --output the vectors are printed as jsonl", options.output));
   if (!options.output.empty()) check_replaceable(options.output);
-  const SavedRun run = open_run(options.run);
-  set_threads(static_cast<int>(run.config.threads));
-  reserve_product_memory();
-  options.input.utf8 = run.tokenizer->needs_utf8();
-  options.input.command = fmt::format("capstan embed {}", options.run);
-  TextInput input(options.input, run.config.data);
-  std::vector<InputText> texts;
-  std::vector<float> all;
-  int64_t count = 0;
-  const auto take = [&] {
-    if (texts.empty()) return;
-    const Array vectors = vectors_of(run, texts);
+  const Run run = Run::open(options.run);
+  TextInput input = open_texts(run, options.input, "capstan embed " + options.run);
+  std::vector<std::vector<float>> all;
+  for_each_batch(input, 256, [&](const std::vector<InputText>& texts) {
+    std::vector<std::vector<float>> vectors = run.embed(texts);
     if (options.output.empty())
       print_vectors(texts, vectors);
     else
-      all.insert(all.end(), vectors.data(), vectors.data() + vectors.size());
-    texts.clear();
-  };
-  for (InputText text; input.next(text); ++count) {
-    texts.push_back(std::move(text));
-    if (texts.size() >= 256 || input.idle()) take();
-  }
-  take();
+      all.insert(all.end(), std::make_move_iterator(vectors.begin()), std::make_move_iterator(vectors.end()));
+  });
   if (options.output.empty()) return exit_done;
-  const int64_t width = run.model->stack().config().width;
-  replace_file(options.output, npy_content(all, width));
-  log_info(fmt::format("{}: {} vectors of {} elements", options.output, count, width));
+  replace_file(options.output, npy_content(all, run.embedding_size()));
+  log_info(fmt::format("{}: {} vectors of {} elements", options.output, all.size(), run.embedding_size()));
   return exit_done;
 }
 

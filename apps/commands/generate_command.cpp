@@ -9,12 +9,9 @@
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "core/machine/parallel.hpp"
-#include "core/products/blas_info.hpp"
-#include "core/strings/line.hpp"
+#include "core/text/line.hpp"
 #include "data/files/text_file.hpp"
-#include "models/generate.hpp"
-#include "run/setup/run_model.hpp"
+#include "run/run.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {
@@ -22,42 +19,9 @@ namespace {
 
 struct GenerateCommandOptions {
   std::string run, prompt, prompt_file;
-  std::vector<std::string> stop;
   std::string weights = "float32";
-  int64_t tokens = 256, samples = 1;
   bool no_slide = false, interactive = false;
-  SamplingConfig sampling;
-};
-
-/// Passes text on, except for what may be the beginning of a stop string.
-class StopFilter {
- public:
-  explicit StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)) {}
-
-  /// The text that can be shown now; done() is true from the end of a stop string on.
-  std::string push(const std::string& text) {
-    pending_ += text;
-    for (const std::string& stop : stops_) {
-      const size_t at = pending_.find(stop);
-      if (at == std::string::npos) continue;
-      done_ = true;
-      return std::exchange(pending_, "").substr(0, at);
-    }
-    size_t keep = 0;
-    for (const std::string& stop : stops_)
-      for (size_t length = std::min(stop.size() - 1, pending_.size()); length > keep; --length)
-        if (pending_.compare(pending_.size() - length, length, stop, 0, length) == 0) keep = length;
-    const std::string shown = pending_.substr(0, pending_.size() - keep);
-    pending_.erase(0, shown.size());
-    return shown;
-  }
-  std::string finish() { return std::exchange(pending_, ""); }
-  bool done() const { return done_; }
-
- private:
-  std::vector<std::string> stops_;
-  std::string pending_;
-  bool done_ = false;
+  ContinuationOptions continuation;
 };
 
 std::vector<std::string> weight_names() {
@@ -72,89 +36,40 @@ DecodeWeights weights_named(const std::string& name) {
   throw ConfigError(fmt::format("--weights: {} is not a number format for weights", name));
 }
 
-/// The text of one sample, from its tokens.
-class SampleText {
- public:
-  SampleText(const SavedRun& run, const std::vector<std::string>& stops, int32_t previous)
-      : decoder_(run.tokenizer, previous), filter_(stops) {}
-
-  std::string push(int32_t token) { return filter_.push(decoder_.push(token)); }
-  std::string finish() { return filter_.done() ? "" : filter_.push(decoder_.finish()) + filter_.finish(); }
-  bool done() const { return filter_.done(); }
-
- private:
-  StreamingDecoder decoder_;
-  StopFilter filter_;
-};
-
-/// Continues texts with one model.
-class Continuation {
- public:
-  Continuation(const SavedRun& run, const GenerateCommandOptions& options)
-      : run_(run), options_(options), model_(run.model->language_model()) {
-    generation_.sampling = options.sampling;
-    generation_.weights = weights_named(options.weights);
-    generation_.max_tokens = options.tokens;
-    generation_.slide = !options.no_slide;
-    generation_.stop_token = end_of_document(run);
-    if (const auto unknown = run.tokenizer->unknown_token()) generation_.banned.push_back(*unknown);
-    if (facts_of(run.config.data).has_pairs)
-      generation_.banned.push_back(*generation_.stop_token + 1);  // the separator
-    generation_.on_slide = [this] {
-      log_info(fmt::format("the model has only {} positions: generation continues from the last half of the text",
-                           *model_.position_limit()));
-    };
-  }
-
-  /// Prints the samples; a single one as it is written.
-  void print(const std::string& text, const std::string& name) {
-    Prompt prompt{run_.tokenizer->encode(text, name), 0};
-    const std::optional<int32_t> end = end_of_document(run_);
-    const int32_t previous = !prompt.tokens.empty() ? prompt.tokens.back() : end ? -1 : start_token(run_);
-    if (prompt.tokens.empty() || end)
-      prompt.tokens.insert(prompt.tokens.begin(), start_token(run_));  // the beginning of a document, as in training
-    std::vector<Prompt> prompts;
-    std::vector<SampleText> samples;
-    std::vector<std::string> texts;  // of several samples
-    for (int64_t i = 0; i < options_.samples; ++i) {
-      prompts.push_back({prompt.tokens, i});
-      samples.emplace_back(run_, options_.stop, previous);
-      texts.push_back(text);
+/// Prints the samples; a single one as it is written.
+void print_continuations(const Run& run, const InputText& prompt, ContinuationOptions options) {
+  if (options.samples > 1) {
+    bool first = true;
+    options.on_piece = [](int64_t, std::string_view) { return std::cout.good(); };
+    for (const Continuation& one : run.generate(prompt, options)) {
+      std::cout << (first ? "" : "---\n") << prompt.text << one.text << std::endl;
+      first = false;
     }
-    const bool streamed = options_.samples == 1;
-    if (streamed) std::cout << text;
-    generation_.on_token = [&](int64_t sample, int32_t token) {
-      SampleText& writing = samples[static_cast<size_t>(sample)];
-      const std::string more = writing.push(token);
-      if (streamed)
-        std::cout << more << std::flush;
-      else
-        texts[static_cast<size_t>(sample)] += more;
-      return !writing.done() && std::cout.good();
-    };
-    const std::vector<Generated> results = generate_together(model_, prompts, generation_);
-    for (size_t i = 0; i < samples.size(); ++i)
-      std::cout << (i > 0 ? "---\n" : "") << (streamed ? "" : texts[i]) << samples[i].finish() << std::endl;
-    if (!streamed) return;
-    if (results.front().end == GenerateEnd::stop_token) log_info("the document ends here");
-    if (results.front().end == GenerateEnd::window) log_info("stopped at the model's last position (--no-slide)");
+    return;
   }
+  std::cout << prompt.text;
+  options.on_piece = [](int64_t, std::string_view piece) { return (std::cout << piece << std::flush).good(); };
+  const Continuation only = run.generate(prompt, options).front();
+  std::cout << std::endl;
+  if (only.end == GenerateEnd::stop_token) log_info("the document ends here");
+  if (only.end == GenerateEnd::window) log_info("stopped at the model's last position (--no-slide)");
+}
 
- private:
-  const SavedRun& run_;
-  const GenerateCommandOptions& options_;
-  const LanguageModel& model_;
-  GenerateOptions generation_;
-};
+/// A text from a file or the keyboard; `place` names it in messages.
+InputText prompt_from(const std::string& text, const std::string& place) {
+  InputText prompt(text);
+  prompt.place = place;
+  return prompt;
+}
 
 /// One prompt per line of standard input; on a terminal with a sign that it is waited for.
-void answer_lines(Continuation& continuation) {
+void answer_lines(const Run& run, const ContinuationOptions& options) {
   const bool terminal = isatty(STDIN_FILENO) != 0;
   int64_t number = 0;
   for (std::string line;;) {
     if (terminal) std::cerr << "> " << std::flush;
     if (!read_line(std::cin, line)) break;
-    continuation.print(line, fmt::format("stdin:{}", ++number));
+    print_continuations(run, prompt_from(line, fmt::format("stdin:{}", ++number)), options);
   }
 }
 
@@ -170,21 +85,23 @@ std::string prompt_text(const GenerateCommandOptions& options) {
 
 int generate_text(const GenerateCommandOptions& options) {
   refuse_ranks("capstan generate");
-  for (const std::string& stop : options.stop)
+  for (const std::string& stop : options.continuation.stop)
     if (stop.empty()) throw ConfigError("--stop: the text must not be empty");
   if (static_cast<int>(!options.prompt.empty()) + static_cast<int>(!options.prompt_file.empty()) +
           static_cast<int>(options.interactive) >
       1)
     throw ConfigError("give one of --prompt, --prompt-file and --interactive");
-  const SavedRun run = open_run(options.run);
-  set_threads(static_cast<int>(run.config.threads));
-  reserve_product_memory();
-  Continuation continuation(run, options);
+  const Run run = Run::open(options.run);
+  run.saved().model->language_model();
+  ContinuationOptions continuation = options.continuation;
+  continuation.weights = weights_named(options.weights);
+  continuation.slide = !options.no_slide;
   const RawOutput raw;
+  const std::string place = options.prompt_file.empty() ? "--prompt" : options.prompt_file;
   if (options.interactive)
-    answer_lines(continuation);
+    answer_lines(run, continuation);
   else
-    continuation.print(prompt_text(options), options.prompt_file.empty() ? "--prompt" : options.prompt_file);
+    print_continuations(run, prompt_from(prompt_text(options), place), continuation);
   return exit_done;
 }
 
@@ -193,7 +110,8 @@ int generate_text(const GenerateCommandOptions& options) {
 void add_generate_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const command = cli.add_subcommand("generate", "Generate text with a trained language model");
   const auto options = std::make_shared<GenerateCommandOptions>();
-  SamplingConfig& sampling = options->sampling;
+  ContinuationOptions& continuation = options->continuation;
+  SamplingConfig& sampling = continuation.sampling;
   command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
   command->add_option("-p,--prompt", options->prompt, "text to continue")->type_name("TEXT");
   command
@@ -203,11 +121,11 @@ void add_generate_command(CommandParser& cli, const Choose& choose) {
   command->add_flag("--interactive", options->interactive,
                     "continue every line of standard input as it comes; each is a text of its own");
   command
-      ->add_option("--num-samples", options->samples,
+      ->add_option("--num-samples", continuation.samples,
                    "number of texts, written together; they are separated by a line ---")
       ->capture_default_str()
       ->check(number_check(between(1, 65536)));
-  command->add_option("-n,--tokens", options->tokens, "largest number of new tokens; -1 = no limit")
+  command->add_option("-n,--tokens", continuation.tokens, "largest number of new tokens; -1 = no limit")
       ->capture_default_str()
       ->check(number_check(count_from(-1)));
   command
@@ -242,7 +160,8 @@ void add_generate_command(CommandParser& cli, const Choose& choose) {
           "read per token, which takes less time)")
       ->capture_default_str()
       ->one_of(weight_names());
-  command->add_option("--stop", options->stop, "generation stops before this text, which is not printed (repeatable)")
+  command
+      ->add_option("--stop", continuation.stop, "generation stops before this text, which is not printed (repeatable)")
       ->type_name("TEXT");
   command->add_flag("--no-slide", options->no_slide,
                     "stop at the model's last position instead of continuing from the last half of the text");

@@ -1,5 +1,6 @@
+#include <algorithm>
+#include <iostream>
 #include <memory>
-#include <utility>
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
@@ -7,36 +8,38 @@
 #include "apps/commands/commands.hpp"
 #include "apps/commands/text_options.hpp"
 #include "core/base/error.hpp"
-#include "core/machine/parallel.hpp"
-#include "core/products/blas_info.hpp"
-#include "run/predictions/predictor.hpp"
+#include "run/predictions/prediction_writer.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {
 namespace {
 
-int predict(PredictOptions options) {
+struct PredictCommandOptions {
+  std::string run, format = "tsv";
+  TextInputOptions input;
+  PredictionFormat shown;
+  PredictOptions predictions;
+};
+
+int predict(PredictCommandOptions options) {
   refuse_ranks("capstan predict");
-  const SavedRun run = open_run(options.run);
-  set_threads(static_cast<int>(run.config.threads));
-  reserve_product_memory();
-  const std::unique_ptr<Predictor> predictor = make_predictor(run, options);
-  options.input.labels = options.errors;
-  options.input.utf8 = run.tokenizer->needs_utf8();
-  options.input.command = fmt::format("capstan predict {}", options.run);
-  TextInput input(options.input, run.config.data);
-  predictor->print_header();
-  try {
-    for (InputText text; input.next(text);) {
-      predictor->add(std::move(text));
-      if (input.idle()) predictor->flush();  // a pipe: print what there is instead of waiting for a full batch
-    }
-  } catch (const Error&) {
-    predictor->flush();  // what precedes the text that cannot be read
-    throw;
-  }
-  predictor->flush();
-  if (const std::string summary = predictor->summary(); !summary.empty()) log_info(summary);
+  if (options.format != "tsv" && options.format != "jsonl")
+    throw ConfigError(fmt::format("--format: {} is not one of tsv, jsonl", options.format));
+  const Run run = Run::open(options.run);
+  PredictOptions& predictions = options.predictions;
+  predictions.top_k = std::max<int64_t>(1, options.shown.top_k);
+  check_predictions(run.saved(), predictions);
+  options.shown.jsonl = options.format == "jsonl";
+  options.input.labels = options.shown.errors;
+  PredictionWriter writer(run.saved(), options.shown, std::cout);
+  TextInput input = open_texts(run, options.input, "capstan predict " + options.run);
+  writer.write_header();
+  for_each_batch(input, static_cast<size_t>(predictions.batch_size), [&](const std::vector<InputText>& texts) {
+    const std::vector<Prediction> said = run.predict(texts, predictions);
+    predictions.first += static_cast<int64_t>(texts.size());
+    for (size_t i = 0; i < texts.size(); ++i) writer.write(texts[i], said[i]);
+  });
+  if (const std::string summary = writer.summary(); !summary.empty()) log_info(summary);
   return exit_done;
 }
 
@@ -45,27 +48,27 @@ int predict(PredictOptions options) {
 void add_predict_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const command = cli.add_subcommand(
       "predict", "Label texts, fill their blanks or complete them with a trained model, one text after the other");
-  const auto options = std::make_shared<PredictOptions>();
-  CompletionOptions& completions = options->completions;
+  const auto options = std::make_shared<PredictCommandOptions>();
+  CompletionOptions& completions = options->predictions.completions;
   add_text_options(*command, options->run, options->input);
   command->add_option("--format", options->format, "output: tsv or jsonl")->capture_default_str();
-  command->add_option("--batch-size", options->batch_size, "number of texts per batch")
+  command->add_option("--batch-size", options->predictions.batch_size, "number of texts per batch")
       ->capture_default_str()
       ->check(number_check(between(1, 65536)));
   command
-      ->add_option("-k,--top-k", options->top_k,
+      ->add_option("-k,--top-k", options->shown.top_k,
                    "show this many of the likeliest classes, tokens of a blank or completions (with --beam)")
       ->check(number_check(between(1, 65536)));
   command
-      ->add_option("--threshold", options->threshold,
+      ->add_option("--threshold", options->predictions.threshold,
                    "for multi-label classifiers: probability from which a text has a label; 0 = the one that training "
                    "chose on the validation data")
       ->capture_default_str()
       ->check(number_check(between(0, 1)));
-  command->add_flag("--echo", options->echo, "print the text, too (jsonl always has it)");
-  command->add_flag("--errors", options->errors,
+  command->add_flag("--echo", options->shown.echo, "print the text, too (jsonl always has it)");
+  command->add_flag("--errors", options->shown.errors,
                     "read a table with labels (or targets) and print only what is predicted wrongly");
-  command->add_option("--blank", options->blank, "for masked language models: what marks a blank")
+  command->add_option("--blank", options->predictions.blank, "for masked language models: what marks a blank")
       ->capture_default_str()
       ->type_name("TEXT");
   command

@@ -1,6 +1,9 @@
 #include "apps/commands/text_options.hpp"
 
+#include <utility>
+
 #include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/output.hpp"
 
 namespace capstan {
 
@@ -13,6 +16,39 @@ void add_text_options(CommandParser& command, std::string& run, TextInputOptions
                   "csv and jsonl by the name of the file, otherwise lines")
       ->capture_default_str()
       ->one_of({"auto", "lines", "tsv", "csv", "jsonl", "fasttext"});
+}
+
+TextInput open_texts(const Run& run, TextInputOptions options, const std::string& command) {
+  options.utf8 = run.saved().tokenizer->needs_utf8();
+  options.command = command;
+  return TextInput(options, run.config().data);
+}
+
+void for_each_batch(TextInput& texts, size_t size, const std::function<void(const std::vector<InputText>&)>& take) {
+  std::vector<InputText> batch;
+  const auto hand_on = [&] {
+    const std::vector<InputText> full = std::exchange(batch, {});
+    if (full.empty()) return;
+    try {
+      take(full);
+    } catch (const TextError& error) {
+      const auto index = static_cast<std::ptrdiff_t>(error.index());
+      if (index > 0) take({full.begin(), full.begin() + index});
+      flush_output();
+      throw;
+    }
+    flush_output();
+  };
+  try {
+    for (InputText text; texts.next(text);) {
+      batch.push_back(std::move(text));
+      if (batch.size() >= size || texts.idle()) hand_on();
+    }
+  } catch (const Error&) {
+    hand_on();  // what precedes the text that cannot be read
+    throw;
+  }
+  hand_on();
 }
 
 }  // namespace capstan

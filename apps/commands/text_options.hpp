@@ -1,9 +1,12 @@
-// Options of the commands that read texts with a trained model: predict, score and embed.
+// What the commands that read texts with a trained model share: predict, score and embed.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "run/predictions/text_input.hpp"
+#include "run/run.hpp"
 
 namespace capstan {
 
@@ -11,5 +14,12 @@ class CommandParser;
 
 /// Adds RUN, FILE and --input.
 void add_text_options(CommandParser& command, std::string& run, TextInputOptions& input);
+
+/// The texts for `run`, which must outlive them. `command` reads them, for messages: capstan predict RUN.
+TextInput open_texts(const Run& run, TextInputOptions options, const std::string& command);
+
+/// Hands the texts on in batches, smaller ones where the input is a pipe that has no more at the moment; what `take` prints
+/// is then flushed. An error comes after what precedes it was handed on.
+void for_each_batch(TextInput& texts, size_t size, const std::function<void(const std::vector<InputText>&)>& take);
 
 }  // namespace capstan

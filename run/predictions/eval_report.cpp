@@ -6,8 +6,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/strings/printable.hpp"
-#include "train/linear/evaluate_texts.hpp"
+#include "core/base/error.hpp"
+#include "core/text/join.hpp"
+#include "core/text/printable.hpp"
 
 namespace capstan {
 namespace {
@@ -16,48 +17,6 @@ namespace {
 constexpr int64_t widest_confusion = 20;
 /// Number of most frequent confusions that are listed for more classes.
 constexpr size_t named_confusions = 15;
-
-struct Figure {
-  std::string name;
-  double value;
-  int digits;
-};
-
-std::vector<Figure> figures(const EvalReport& report) {
-  std::vector<Figure> all{{"targets", static_cast<double>(report.total.targets), 0}, {"loss", report.total.loss(), 6}};
-  const auto add_metrics = [&](bool label_sets) {
-    for (const Metric& metric : metrics()) {
-      const auto value = metric.compute({report.total, report.labels});
-      if (&metric != &metrics().front() && metric.label_sets == label_sets && value)
-        all.push_back({metric.name, *value, 4});
-    }
-  };
-  if (report.predicts_tokens) all.push_back({"perplexity", std::exp(report.total.loss()), 3});
-  if (report.bits_per_byte) all.push_back({"bits_per_byte", *report.bits_per_byte, 4});
-  if (report.word_perplexity) all.push_back({"word_perplexity", *report.word_perplexity, 3});
-  add_metrics(false);
-  if (report.pairs) {
-    all.push_back({"pairs", static_cast<double>(report.pairs->pairs), 0});
-    all.push_back({"exact_match", report.pairs->exact_match, 4});
-    all.push_back({"rouge1", report.pairs->rouge.one.f1, 4});
-    all.push_back({"rouge2", report.pairs->rouge.two.f1, 4});
-    all.push_back({"rougeL", report.pairs->rouge.longest.f1, 4});
-    all.push_back({"log_probability", report.pairs->log_probability, 4});
-  }
-  if (report.labels) {
-    all.push_back({"threshold", report.labels->threshold, 2});
-    all.push_back({"micro_precision", report.labels->all.precision(), 4});
-    all.push_back({"micro_recall", report.labels->all.recall(), 4});
-    add_metrics(true);
-    for (const PrecisionAt& at : report.labels->precision_at)
-      all.push_back({fmt::format("precision_at_{}", at.k), at.precision, 4});
-  }
-  if (report.classification) {
-    all.push_back({"macro_f1", report.classification->macro_f1(), 4});
-    all.push_back({"calibration_error", report.classification->calibration_error(), 4});
-  }
-  return all;
-}
 
 /// Names of classes as they are printed, each with spaces after it up to the width of the widest.
 std::vector<std::string> aligned(std::vector<std::string> names) {
@@ -130,6 +89,45 @@ void print_most_frequent_confusions(const EvalReport& report, std::ostream& out)
 
 }  // namespace
 
+std::vector<Figure> EvalReport::figures() const {
+  std::vector<Figure> all{{"targets", static_cast<double>(total.targets), 0}, {"loss", total.loss(), 6}};
+  if (predicts_tokens) all.push_back({"perplexity", std::exp(total.loss()), 3});
+  if (bits_per_byte) all.push_back({"bits_per_byte", *bits_per_byte, 4});
+  if (word_perplexity) all.push_back({"word_perplexity", *word_perplexity, 3});
+  all.push_back({"accuracy", total.accuracy(), 4});
+  if (pairs) {
+    all.push_back({"pairs", static_cast<double>(pairs->pairs), 0});
+    all.push_back({"exact_match", pairs->exact_match, 4});
+    all.push_back({"rouge1", pairs->rouge.one.f1, 4});
+    all.push_back({"rouge2", pairs->rouge.two.f1, 4});
+    all.push_back({"rougeL", pairs->rouge.longest.f1, 4});
+    all.push_back({"log_probability", pairs->log_probability, 4});
+  }
+  if (labels) {
+    all.push_back({"threshold", labels->threshold, 2});
+    all.push_back({"micro_precision", labels->all.precision(), 4});
+    all.push_back({"micro_recall", labels->all.recall(), 4});
+    all.push_back({"micro_f1", labels->all.f1(), 4});
+    all.push_back({"macro_f1", labels->macro_f1(), 4});
+    for (const PrecisionAt& at : labels->precision_at)
+      all.push_back({fmt::format("precision_at_{}", at.k), at.precision, 4});
+  }
+  if (classification) {
+    all.push_back({"macro_f1", classification->macro_f1(), 4});
+    all.push_back({"calibration_error", classification->calibration_error(), 4});
+  }
+  return all;
+}
+
+double EvalReport::figure(const std::string& name) const {
+  std::vector<std::string> names;
+  for (const Figure& one : figures()) {
+    if (one.name == name) return one.value;
+    names.push_back(one.name);
+  }
+  throw Error(fmt::format("the evaluation has no figure {}; it has {}", name, join(names)));
+}
+
 EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
                           const CompletionOptions& completions) {
   EvalReport report;
@@ -167,7 +165,7 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
 
 void print_text(const EvalReport& report, std::ostream& out) {
   out << fmt::format("split {}\n", report.split);
-  for (const Figure& figure : figures(report))
+  for (const Figure& figure : report.figures())
     out << fmt::format("{} {:.{}f}\n", figure.name, figure.value, figure.digits);
   print_classes(report, out);
   if (!report.classification) return;
@@ -179,7 +177,7 @@ void print_text(const EvalReport& report, std::ostream& out) {
 
 void print_json(const EvalReport& report, std::ostream& out) {
   nlohmann::ordered_json json{{"split", report.split}};
-  for (const Figure& figure : figures(report))
+  for (const Figure& figure : report.figures())
     if (figure.digits == 0)
       json[figure.name] = static_cast<int64_t>(figure.value);
     else

@@ -14,6 +14,12 @@
 
 namespace capstan {
 
+struct Figure {
+  std::string name;
+  double value;
+  int digits;  // that are printed; 0: a count
+};
+
 struct EvalReport {
   std::string split;
   Evaluation total;
@@ -24,6 +30,11 @@ struct EvalReport {
   std::optional<LabelFigures> labels;  // multi-label, at the run's threshold
   std::vector<std::string> classes;    // their names
   std::optional<PairReport> pairs;     // of data of type pairs
+
+  /// All numbers: "loss", "accuracy", "macro_f1" and so on.
+  std::vector<Figure> figures() const;
+  /// One of them. Throws Error, with the names that there are.
+  double figure(const std::string& name) const;
 };
 
 /// `completions`: how the completions of pairs are written.

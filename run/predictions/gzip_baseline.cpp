@@ -2,11 +2,39 @@
 
 #include <zlib.h>
 
-#include <vector>
+#include <cmath>
+#include <filesystem>
 
 #include "core/base/error.hpp"
+#include "core/text/affixes.hpp"
 
 namespace capstan {
+namespace {
+
+/// Loss of every file in nats; each file is a separate document.
+std::vector<double> loss_per_file(const SavedRun& run, const FileEvaluation& evaluation) {
+  std::vector<double> nats(evaluation.files.size());
+  for (int64_t index = 0; index < evaluation.batches->batches_per_epoch(0); ++index) {
+    const Batch batch = evaluation.batches->batch(0, index);
+    // One row at a time: the loss of a batch is one sum, and a batch may hold windows of several files.
+    for (int64_t row = 0; row < batch.tokens.dim(0); ++row) {
+      const Batch single = rows_of(batch, row, row + 1);
+      const TaskLoss loss = run.model->task().loss(single, Context{Segments(single.segment_ids)});
+      nats[evaluation.file_of(batch.examples[row])] += static_cast<double>(loss.sum.value().item());
+    }
+  }
+  return nats;
+}
+
+/// Text for people, as opposed to source code and configuration.
+bool is_prose(const std::string& name) {
+  if (std::filesystem::path(name).filename() == "CMakeLists.txt") return false;
+  for (const char* const ending : {".md", ".txt", ".rst", ".adoc", ".tex"})
+    if (name != ending && ends_with(name, ending)) return true;
+  return false;
+}
+
+}  // namespace
 
 int64_t gzip_size(std::string_view text) {
   z_stream stream{};
@@ -23,6 +51,30 @@ int64_t gzip_size(std::string_view text) {
   deflateEnd(&stream);
   if (status != Z_STREAM_END) throw Error("gzip: zlib could not compress the text");
   return size;
+}
+
+double GzipTally::model_bits() const { return nats / static_cast<double>(bytes) / std::log(2.0); }
+double GzipTally::gzip_bits() const { return 8 * static_cast<double>(gzip_bytes) / static_cast<double>(bytes); }
+
+std::vector<GzipTally> compare_with_gzip(const SavedRun& run, const DataSource& data, Split split) {
+  run.model->language_model();
+  const FileEvaluation evaluation = data.evaluation_per_file(split);
+  const std::vector<double> nats = loss_per_file(run, evaluation);
+  GzipTally code{"code"}, prose{"prose"}, all{"all"};
+  for (size_t i = 0; i < nats.size(); ++i) {
+    const HeldOutFile& file = evaluation.files[i];
+    const int64_t gzip_bytes = gzip_size(file.text());
+    for (GzipTally* const tally : {is_prose(file.name) ? &prose : &code, &all}) {
+      ++tally->files;
+      tally->bytes += file.bytes;
+      tally->gzip_bytes += gzip_bytes;
+      tally->nats += nats[i];
+    }
+  }
+  std::vector<GzipTally> tallies;
+  for (const GzipTally& tally : {code, prose, all})
+    if (tally.files > 0) tallies.push_back(tally);
+  return tallies;
 }
 
 }  // namespace capstan

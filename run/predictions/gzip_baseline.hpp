@@ -3,10 +3,26 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
+
+#include "data/batches/data_source.hpp"
+#include "run/setup/run_model.hpp"
 
 namespace capstan {
 
 /// Bytes of `text` compressed by gzip -9, header and trailer included.
 int64_t gzip_size(std::string_view text);
+
+/// Several held-out files, each read on its own.
+struct GzipTally {
+  const char* kind = "";  // "code", "prose" or "all"
+  int64_t files = 0, bytes = 0, gzip_bytes = 0;
+  double nats = 0;            // of the model
+  double model_bits() const;  // per byte
+  double gzip_bits() const;
+};
+
+/// Code, prose and all files, where there are any. Throws Error for a model that is no language model.
+std::vector<GzipTally> compare_with_gzip(const SavedRun& run, const DataSource& data, Split split);
 
 }  // namespace capstan

@@ -29,8 +29,6 @@ double log_probability(const LanguageModel& model, const std::vector<int32_t>& s
   return sum;
 }
 
-}  // namespace
-
 TextScore score_of(const SavedRun& run, const InputText& text) {
   const LanguageModel& model = run.model->language_model();
   const std::optional<int32_t> end = end_of_document(run);
@@ -47,6 +45,15 @@ TextScore score_of(const SavedRun& run, const InputText& text) {
   if (end) sequence.push_back(*end);
   const int64_t predicted = static_cast<int64_t>(sequence.size()) - first;
   return {predicted > 0 ? log_probability(model, sequence, first) : 0.0, predicted};
+}
+
+}  // namespace
+
+std::vector<TextScore> scores_of(const SavedRun& run, const std::vector<InputText>& texts) {
+  run.model->language_model();
+  std::vector<TextScore> scores(texts.size());
+  for_each_text(texts.size(), [&](size_t i) { scores[i] = score_of(run, texts[i]); });
+  return scores;
 }
 
 }  // namespace capstan

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "run/predictions/text_input.hpp"
+#include "run/predictions/input_text.hpp"
 #include "run/setup/run_model.hpp"
 
 namespace capstan {
@@ -12,11 +12,12 @@ namespace capstan {
 struct TextScore {
   double log_probability = 0;  // natural logarithm, of all tokens
   int64_t tokens = 0;          // that are predicted: those of the text, and its end where the model knows documents
+  double per_token() const { return log_probability / static_cast<double>(tokens > 0 ? tokens : 1); }
 };
 
-/// The score of one text: a document of its own, or with data of type pairs the target (`label`) after the source. A text that is
-/// longer than the model's positions is read in windows, of which each token sees at least the preceding half. Throws
-/// Error for a model that is no language model and for an empty target.
-TextScore score_of(const SavedRun& run, const InputText& text);
+/// The score of each text: a document of its own, or with data of type pairs the target (`label`) after the source. A text
+/// that is longer than the model's positions is read in windows, of which each token sees at least the preceding half.
+/// Texts run in parallel. Throws Error for a model that is no language model, and TextError, for an empty target, too.
+std::vector<TextScore> scores_of(const SavedRun& run, const std::vector<InputText>& texts);
 
 }  // namespace capstan

@@ -1,24 +1,15 @@
 // The texts that a command reads: lines, or rows of a table with the columns of the run's data.
 #pragma once
 
-#include <cstdint>
 #include <fstream>
 #include <istream>
 #include <string>
 #include <vector>
 
+#include "run/predictions/input_text.hpp"
 #include "run/setup/run_config.hpp"
 
 namespace capstan {
-
-struct InputText {
-  std::string text;                  // its columns, joined by a space
-  std::vector<std::string> columns;  // of a text pair; otherwise the text
-  std::string label;                 // of tables that are read with labels: the class, or the target of a pair
-  std::vector<std::string> labels;   // the same where a text has any number of classes
-  std::string place;                 // file:line
-  int64_t line = 0;
-};
 
 struct TextInputOptions {
   std::string file = "-";  // -: standard input

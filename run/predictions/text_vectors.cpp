@@ -1,11 +1,8 @@
 #include "run/predictions/text_vectors.hpp"
 
 #include <algorithm>
-#include <cstring>
 
-#include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/machine/parallel.hpp"
 #include "data/batches/batcher.hpp"
 #include "data/batches/text_example.hpp"
 
@@ -25,53 +22,39 @@ std::vector<int32_t> tokens_of(const SavedRun& run, const InputText& text) {
   return tokens;
 }
 
-void write_vector(const SavedRun& run, const InputText& text, float* out) {
+std::vector<float> vector_of(const SavedRun& run, const InputText& text) {
   const int64_t width = run.model->stack().config().width;
-  std::fill_n(out, width, 0.0F);
+  std::vector<float> vector(static_cast<size_t>(width), 0.0F);
   const std::vector<int32_t> tokens = tokens_of(run, text);
-  if (tokens.empty()) return;
+  if (tokens.empty()) return vector;
   const Batch batch = pad_rows({tokens});
-  Context context;
-  context.segments = Segments(batch.segment_ids);
+  const Context context{Segments(batch.segment_ids)};
   if (run.model->is<TextClassifier>()) {
     const Array pooled = run.model->text_classifier().pooled(batch.tokens, context).value();
-    std::copy_n(pooled.data(), width, out);
-    return;
+    return {pooled.data(), pooled.data() + width};
   }
   const Array states = run.model->stack().forward(batch.tokens, context).value();
   const int64_t length = states.dim(1);
   for (int64_t channel = 0; channel < width; ++channel) {
     double sum = 0;
     for (int64_t t = 0; t < length; ++t) sum += static_cast<double>(states[t * width + channel]);
-    out[channel] = static_cast<float>(sum / static_cast<double>(length));
+    vector[static_cast<size_t>(channel)] = static_cast<float>(sum / static_cast<double>(length));
   }
+  return vector;
 }
 
 }  // namespace
 
-Array vectors_of(const SavedRun& run, const std::vector<InputText>& texts) {
-  const TapePause no_tape;
-  const int64_t width = run.model->stack().config().width, count = static_cast<int64_t>(texts.size());
-  Array vectors(Shape{count, width});
-  float* const out = vectors.mutable_data();
-  std::vector<std::exception_ptr> errors(texts.size());
-  parallel_units(count, [&](int64_t i) {
-    const OneThread alone;
-    const TapePause pause;
-    try {
-      write_vector(run, texts[static_cast<size_t>(i)], out + i * width);
-    } catch (...) {
-      errors[static_cast<size_t>(i)] = std::current_exception();
-    }
-  });
-  for (const std::exception_ptr& error : errors)
-    if (error != nullptr) std::rethrow_exception(error);
+std::vector<std::vector<float>> vectors_of(const SavedRun& run, const std::vector<InputText>& texts) {
+  run.model->stack();
+  std::vector<std::vector<float>> vectors(texts.size());
+  for_each_text(texts.size(), [&](size_t i) { vectors[i] = vector_of(run, texts[i]); });
   return vectors;
 }
 
-std::string npy_content(const std::vector<float>& values, int64_t columns) {
-  const auto rows = static_cast<int64_t>(values.size()) / std::max<int64_t>(columns, 1);
-  std::string header = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows, columns);
+std::string npy_content(const std::vector<std::vector<float>>& rows, int64_t columns) {
+  std::string header =
+      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows.size(), columns);
   // The data begin at a multiple of 64 bytes: magic, version and length are 10, and a line end closes the header.
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';
@@ -79,9 +62,8 @@ std::string npy_content(const std::vector<float>& values, int64_t columns) {
   content += static_cast<char>(header.size() % 256);
   content += static_cast<char>(header.size() / 256);
   content += header;
-  const size_t begin = content.size();
-  content.resize(begin + values.size() * sizeof(float));
-  std::memcpy(content.data() + begin, values.data(), values.size() * sizeof(float));
+  for (const std::vector<float>& row : rows)
+    content.append(reinterpret_cast<const char*>(row.data()), row.size() * sizeof(float));
   return content;
 }
 

@@ -4,17 +4,17 @@
 #include <string>
 #include <vector>
 
-#include "run/predictions/text_input.hpp"
+#include "run/predictions/input_text.hpp"
 #include "run/setup/run_model.hpp"
 
 namespace capstan {
 
-/// (texts, D). Of a classifier, what its head reads; of other models, the mean of the last states over the tokens of the text,
-/// which begins as in training. Texts are cut as in training (data.truncate), or to their beginning where the model has fewer
-/// positions. A text without tokens has zeros. Texts run in parallel.
-Array vectors_of(const SavedRun& run, const std::vector<InputText>& texts);
+/// D elements for each text. Of a classifier, what its head reads; of other models, the mean of the last states over the
+/// tokens of the text, which begins as in training. Texts are cut as in training (data.truncate), or to their beginning where
+/// the model has fewer positions. A text without tokens has zeros. Texts run in parallel. Throws TextError.
+std::vector<std::vector<float>> vectors_of(const SavedRun& run, const std::vector<InputText>& texts);
 
-/// A file of numpy.load(): (rows, columns) of float32 in the order of rows. `values` has rows * columns elements.
-std::string npy_content(const std::vector<float>& values, int64_t columns);
+/// A file of numpy.load(): (rows, columns) of float32.
+std::string npy_content(const std::vector<std::vector<float>>& rows, int64_t columns);
 
 }  // namespace capstan

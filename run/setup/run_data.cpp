@@ -6,6 +6,7 @@
 #include "core/base/out_of_memory.hpp"
 #include "core/text/join.hpp"
 #include "run/setup/run_model.hpp"
+#include "run/setup/saved_config.hpp"
 #include "train/records/log.hpp"
 #include "train/runs/checkpoint.hpp"
 
@@ -61,6 +62,20 @@ std::unique_ptr<DataSource> open_data(const RunConfig& config, std::shared_ptr<c
   inputs.classes = classes;
   const MemoryFor purpose("reading the data");
   return open_source(config.data, inputs);
+}
+
+SavedRun with_overrides(SavedRun run, const std::vector<std::string>& overrides) {
+  const bool multi_label = facts_of(run.config.data).multi_label();
+  const int64_t known = model_vocabulary(run.config, *run.tokenizer);
+  if (!overrides.empty()) run.config = load_run_config(run.folder, overrides);
+  if (model_vocabulary(run.config, *run.tokenizer) > known)
+    throw ConfigError(
+        "--set: the model was trained without data.documents or data.separator and lacks the token that they "
+        "add; leave these keys unchanged, or train a model with them");
+  if (run.model->is<TextClassifier>() && facts_of(run.config.data).multi_label() != multi_label)
+    throw ConfigError(fmt::format("--set: the model was trained with data.multi_label: {}; leave this key unchanged",
+                                  multi_label ? "true" : "false"));
+  return run;
 }
 
 std::unique_ptr<DataSource> open_saved_data(const SavedRun& run) {

@@ -21,6 +21,10 @@ std::unique_ptr<DataSource> open_data(const RunConfig& config, std::shared_ptr<c
                                       const std::vector<std::string>& classes = {});
 
 struct SavedRun;
+/// The run with other values of some keys, "data.test=[other.txt]", to evaluate it with. Throws ConfigError for values that
+/// the model was not trained for.
+SavedRun with_overrides(SavedRun run, const std::vector<std::string>& overrides);
+
 /// The data of a trained run. An Error names the files of the configuration that are not found, and the remedy: their
 /// paths are relative to the working folder, which may be another one than when training was started.
 std::unique_ptr<DataSource> open_saved_data(const SavedRun& run);

@@ -92,7 +92,7 @@ struct SavedRun {
   RunConfig config;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::vector<std::string> classes;
-  std::unique_ptr<RunModel> model;
+  std::shared_ptr<RunModel> model;
   std::string weights;                 // the file they were read from
   double threshold = usual_threshold;  // multi-label: the probability from which a text has a label
 };

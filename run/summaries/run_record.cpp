@@ -12,6 +12,7 @@
 #include "core/text/affixes.hpp"
 #include "core/text/join.hpp"
 #include "run/setup/saved_config.hpp"
+#include "run/yaml/config.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {

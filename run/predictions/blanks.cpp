@@ -1,63 +1,20 @@
 // Texts with blanks, filled by a masked language model.
 #include <algorithm>
 #include <cmath>
-#include <iostream>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "apps/command_line/output.hpp"
 #include "core/base/error.hpp"
 #include "data/batches/batcher.hpp"
-#include "run/predictions/predictor.hpp"
+#include "run/predictions/predictions.hpp"
 
 namespace capstan {
 namespace {
 
-struct Guess {
-  std::string text;
-  double probability;
-};
-
-class BlankPredictor final : public Predictor {
+class BlankFiller {
  public:
-  BlankPredictor(const SavedRun& run, const PredictOptions& options)
-      : run_(run), model_(run.model->masked_language_model()), options_(options) {
-    if (options.blank.empty()) throw ConfigError("--blank: the text must not be empty");
-    if (options.errors) throw ConfigError("--errors: a masked language model fills blanks, which have no labels");
-  }
+  BlankFiller(const SavedRun& run, const PredictOptions& options)
+      : run_(run), model_(run.model->masked_language_model()), options_(options) {}
 
-  void add(InputText text) override {
-    try {
-      rows_.push_back(tokens_of(text));
-    } catch (const Error&) {
-      flush();
-      throw;
-    }
-    texts_.push_back(std::move(text));
-    if (static_cast<int64_t>(rows_.size()) >= options_.batch_size) flush();
-  }
-
-  void flush() override {
-    if (rows_.empty()) return;
-    const Batch batch = pad_rows(rows_);
-    Context context;
-    context.segments = Segments(batch.segment_ids);
-    const Array logits = model_.logits(batch.tokens, context).value();
-    for (size_t row = 0; row < rows_.size(); ++row) {
-      std::vector<std::vector<Guess>> blanks;
-      for (size_t t = 0; t < rows_[row].size(); ++t) {
-        if (rows_[row][t] != model_.mask_token()) continue;
-        const int64_t place = static_cast<int64_t>(row) * logits.dim(1) + static_cast<int64_t>(t);
-        blanks.push_back(guesses(logits.data() + place * logits.dim(2), t > 0 ? rows_[row][t - 1] : -1));
-      }
-      write(texts_[row].text, blanks);
-    }
-    flush_output();
-    rows_.clear();
-    texts_.clear();
-  }
-
- private:
   /// The text between the blanks is encoded piece by piece. Documents begin as in training.
   std::vector<int32_t> tokens_of(const InputText& input) const {
     const std::string& text = input.text;
@@ -87,6 +44,20 @@ class BlankPredictor final : public Predictor {
     return ids;
   }
 
+  /// tokens: those of the text; logits: (tokens, V).
+  Prediction fill(const std::string& text, const std::vector<int32_t>& tokens, const float* logits,
+                  int64_t vocabulary) const {
+    Prediction prediction;
+    for (size_t t = 0; t < tokens.size(); ++t)
+      if (tokens[t] == model_.mask_token())
+        prediction.blanks.push_back(guesses(logits + static_cast<int64_t>(t) * vocabulary, t > 0 ? tokens[t - 1] : -1));
+    prediction.filled = filled(text, prediction.blanks);
+    for (std::vector<Guess>& blank : prediction.blanks)
+      for (Guess& guess : blank) guess.text = without_space(guess.text);
+    return prediction;
+  }
+
+ private:
   /// The likeliest tokens for a blank after token `previous`. Those that are no text are left out.
   std::vector<Guess> guesses(const float* logits, int32_t previous) const {
     const auto size = static_cast<size_t>(run_.tokenizer->vocabulary_size());
@@ -110,58 +81,46 @@ class BlankPredictor final : public Predictor {
     return best;
   }
 
-  /// The text with the likeliest token in every blank. Tokens of word tokenizers begin with a blank of their own, which is left out
-  /// after one and at the beginning of the text.
+  /// The text with the likeliest token in every blank.
   std::string filled(const std::string& text, const std::vector<std::vector<Guess>>& blanks) const {
     std::string out;
     size_t at = 0;
-    for (const std::vector<Guess>& guesses : blanks) {
+    for (const std::vector<Guess>& likeliest : blanks) {
       const size_t blank = text.find(options_.blank, at);
       out += text.substr(at, blank - at);
-      const std::string& token = guesses.front().text;
+      const std::string& token = likeliest.front().text;
       const bool spaced = out.empty() || out.back() == ' ' || out.back() == '\n' || out.back() == '\t';
-      out += spaced && token.size() > 1 && token.front() == ' ' ? token.substr(1) : token;
+      out += spaced ? without_space(token) : token;
       at = blank + options_.blank.size();
     }
     return out + text.substr(at);
   }
 
-  static std::string trimmed(const std::string& token) {
+  /// Tokens of word tokenizers begin with a space, which is left out after another one and at the beginning of a text.
+  static std::string without_space(const std::string& token) {
     return token.size() > 1 && token.front() == ' ' ? token.substr(1) : token;
-  }
-
-  void write(const std::string& text, const std::vector<std::vector<Guess>>& blanks) const {
-    if (options_.format == "jsonl") {
-      nlohmann::ordered_json all = nlohmann::ordered_json::array();
-      for (const std::vector<Guess>& guesses : blanks) {
-        nlohmann::ordered_json one = nlohmann::ordered_json::array();
-        for (const Guess& guess : guesses)
-          one.push_back({{"token", trimmed(guess.text)}, {"probability", guess.probability}});
-        all.push_back(one);
-      }
-      nlohmann::ordered_json line{{"filled", filled(text, blanks)}, {"blanks", all}, {"text", text}};
-      std::cout << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
-      return;
-    }
-    std::cout << tsv_field(filled(text, blanks));
-    for (const std::vector<Guess>& guesses : blanks)
-      for (const Guess& guess : guesses)
-        std::cout << fmt::format("\t{}\t{:.4f}", tsv_field(trimmed(guess.text)), guess.probability);
-    if (options_.echo) std::cout << '\t' << tsv_field(text);
-    std::cout << '\n';
   }
 
   const SavedRun& run_;
   const MaskedLanguageModel& model_;
   const PredictOptions& options_;
-  std::vector<std::vector<int32_t>> rows_;
-  std::vector<InputText> texts_;
 };
 
 }  // namespace
 
-std::unique_ptr<Predictor> make_blank_predictor(const SavedRun& run, const PredictOptions& options) {
-  return std::make_unique<BlankPredictor>(run, options);
+std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<InputText>& texts,
+                                    const PredictOptions& options) {
+  const BlankFiller filler(run, options);
+  const auto rows = encode_all(texts, [&](const InputText& text) { return filler.tokens_of(text); });
+  const Batch batch = pad_rows(rows);
+  const Array logits =
+      run.model->masked_language_model().logits(batch.tokens, Context{Segments(batch.segment_ids)}).value();
+  std::vector<Prediction> predictions;
+  for (size_t row = 0; row < texts.size(); ++row)
+    predictions.push_back(filler.fill(texts[row].text, rows[row],
+                                      logits.data() + static_cast<int64_t>(row) * logits.dim(1) * logits.dim(2),
+                                      logits.dim(2)));
+  return predictions;
 }
 
 }  // namespace capstan

@@ -1,0 +1,107 @@
+#include "run/predictions/continuations.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "train/records/log.hpp"
+
+namespace capstan {
+namespace {
+
+/// Passes text on, except for what may be the beginning of a stop string.
+class StopFilter {
+ public:
+  explicit StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)) {}
+
+  /// The text that can be shown now; done() is true from the end of a stop string on.
+  std::string push(const std::string& text) {
+    pending_ += text;
+    for (const std::string& stop : stops_) {
+      const size_t at = pending_.find(stop);
+      if (at == std::string::npos) continue;
+      done_ = true;
+      return std::exchange(pending_, "").substr(0, at);
+    }
+    size_t keep = 0;
+    for (const std::string& stop : stops_)
+      for (size_t length = std::min(stop.size() - 1, pending_.size()); length > keep; --length)
+        if (pending_.compare(pending_.size() - length, length, stop, 0, length) == 0) keep = length;
+    const std::string shown = pending_.substr(0, pending_.size() - keep);
+    pending_.erase(0, shown.size());
+    return shown;
+  }
+  std::string finish() { return std::exchange(pending_, ""); }
+  bool done() const { return done_; }
+
+ private:
+  std::vector<std::string> stops_;
+  std::string pending_;
+  bool done_ = false;
+};
+
+/// The text of one sample, from its tokens.
+class SampleText {
+ public:
+  SampleText(const SavedRun& run, const std::vector<std::string>& stops, int32_t previous)
+      : decoder_(run.tokenizer, previous), filter_(stops) {}
+
+  std::string push(int32_t token) { return filter_.push(decoder_.push(token)); }
+  std::string finish() { return filter_.done() ? "" : filter_.push(decoder_.finish()) + filter_.finish(); }
+  bool done() const { return filter_.done(); }
+
+ private:
+  StreamingDecoder decoder_;
+  StopFilter filter_;
+};
+
+GenerateOptions generation_of(const SavedRun& run, const ContinuationOptions& options) {
+  GenerateOptions generation;
+  generation.sampling = options.sampling;
+  generation.weights = options.weights;
+  generation.max_tokens = options.tokens;
+  generation.slide = options.slide;
+  generation.stop_token = end_of_document(run);
+  if (const auto unknown = run.tokenizer->unknown_token()) generation.banned.push_back(*unknown);
+  if (facts_of(run.config.data).has_pairs) generation.banned.push_back(*generation.stop_token + 1);  // the separator
+  generation.on_slide = [&run] {
+    log_info(fmt::format("the model has only {} positions: generation continues from the last half of the text",
+                         *run.model->position_limit()));
+  };
+  return generation;
+}
+
+}  // namespace
+
+std::vector<Continuation> continuations_of(const SavedRun& run, const InputText& text,
+                                           const ContinuationOptions& options) {
+  const LanguageModel& model = run.model->language_model();
+  std::vector<int32_t> tokens = run.tokenizer->encode(text.text, text.place);
+  const std::optional<int32_t> end = end_of_document(run);
+  const int32_t previous = !tokens.empty() ? tokens.back() : end ? -1 : start_token(run);
+  // The beginning of a document, as in training.
+  if (tokens.empty() || end) tokens.insert(tokens.begin(), start_token(run));
+  std::vector<Prompt> prompts;
+  std::vector<SampleText> samples;
+  for (int64_t i = 0; i < options.samples; ++i) {
+    prompts.push_back({tokens, i});
+    samples.emplace_back(run, options.stop, previous);
+  }
+  std::vector<Continuation> continuations(samples.size());
+  const auto add = [&](size_t sample, const std::string& piece) {
+    continuations[sample].text += piece;
+    return !options.on_piece || options.on_piece(static_cast<int64_t>(sample), piece);
+  };
+  GenerateOptions generation = generation_of(run, options);
+  generation.on_token = [&](int64_t index, int32_t token) {
+    const auto sample = static_cast<size_t>(index);
+    return add(sample, samples[sample].push(token)) && !samples[sample].done();
+  };
+  const std::vector<Generated> results = generate_together(model, prompts, generation);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    continuations[i].end = results[i].end;
+    add(i, samples[i].finish());
+  }
+  return continuations;
+}
+
+}  // namespace capstan

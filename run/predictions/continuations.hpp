@@ -1,0 +1,36 @@
+// What a language model writes after a text.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/generate.hpp"
+#include "run/predictions/input_text.hpp"
+#include "run/setup/run_model.hpp"
+
+namespace capstan {
+
+struct ContinuationOptions {
+  int64_t tokens = 256;  // new ones at most; < 0: no limit
+  int64_t samples = 1;   // continuations of the same text, written together
+  SamplingConfig sampling;
+  DecodeWeights weights = DecodeWeights::float32;
+  bool slide = true;              // past the longest position: go on from the last half of the text
+  std::vector<std::string> stop;  // a continuation ends before any of these texts
+  /// Called with each piece as it is written; false ends this sample.
+  std::function<bool(int64_t sample, std::string_view piece)> on_piece;
+};
+
+struct Continuation {
+  std::string text;  // without that which it continues
+  GenerateEnd end = GenerateEnd::max_tokens;
+};
+
+/// One for each sample. Throws Error for a model that is no language model and for a text that it cannot read.
+std::vector<Continuation> continuations_of(const SavedRun& run, const InputText& text,
+                                           const ContinuationOptions& options = {});
+
+}  // namespace capstan

@@ -1,0 +1,32 @@
+#include "run/predictions/input_text.hpp"
+
+#include <exception>
+
+#include "core/autograd/tape.hpp"
+#include "core/machine/parallel.hpp"
+
+namespace capstan {
+
+void for_each_text(size_t count, const std::function<void(size_t)>& body) {
+  std::vector<std::exception_ptr> errors(count);
+  parallel_units(static_cast<int64_t>(count), [&](int64_t unit) {
+    const OneThread alone;
+    const TapePause no_tape;
+    const auto i = static_cast<size_t>(unit);
+    try {
+      body(i);
+    } catch (...) {
+      errors[i] = std::current_exception();
+    }
+  });
+  for (size_t i = 0; i < count; ++i) {
+    if (errors[i] == nullptr) continue;
+    try {
+      std::rethrow_exception(errors[i]);
+    } catch (const Error& error) {
+      throw TextError(i, error.what());
+    }
+  }
+}
+
+}  // namespace capstan

@@ -1,0 +1,56 @@
+// A text that is given to a model.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/error.hpp"
+
+namespace capstan {
+
+struct InputText {
+  InputText() = default;
+  /// One text, which is no pair.
+  InputText(std::string given) : text(std::move(given)), columns{text}, place("text") {}  // NOLINT: implicit on purpose
+  InputText(const char* given) : InputText(std::string(given)) {}                         // NOLINT
+
+  std::string text;                  // its columns, joined by a space
+  std::vector<std::string> columns;  // of a text pair; otherwise the text
+  std::string label;                 // of tables that are read with labels: the class, or the target of a pair
+  std::vector<std::string> labels;   // the same where a text has any number of classes
+  std::string place;                 // where it is from, for messages: file:line
+  int64_t line = 0;
+};
+
+/// One of several texts cannot be used.
+class TextError : public Error {
+ public:
+  TextError(size_t index, const std::string& what) : Error(what), index_(index) {}
+  /// Which of them, from 0.
+  size_t index() const { return index_; }
+
+ private:
+  size_t index_;
+};
+
+/// encode(text) of every text. Throws TextError for the first for which that throws Error.
+template <class Encode>
+auto encode_all(const std::vector<InputText>& texts, const Encode& encode) {
+  std::vector<decltype(encode(texts.front()))> all;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    try {
+      all.push_back(encode(texts[i]));
+    } catch (const Error& error) {
+      throw TextError(i, error.what());
+    }
+  }
+  return all;
+}
+
+/// body(i) for each of `count` texts, in parallel, each on one thread. Throws TextError for the first for which that throws
+/// Error.
+void for_each_text(size_t count, const std::function<void(size_t)>& body);
+
+}  // namespace capstan

@@ -1,0 +1,212 @@
+#include "run/predictions/prediction_writer.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "core/base/error.hpp"
+#include "core/text/join.hpp"
+#include "data/labelled/class_names.hpp"
+
+namespace capstan {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string json_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'; }
+
+/// Tabs and line ends become spaces.
+std::string tsv_field(std::string text) {
+  for (char& c : text)
+    if (c == '\t' || c == '\n' || c == '\r') c = ' ';
+  return text;
+}
+
+std::string trimmed(const std::string& text) {
+  const size_t first = text.find_first_not_of(" \t\r"), last = text.find_last_not_of(" \t\r");
+  return first == std::string::npos ? "" : text.substr(first, last - first + 1);
+}
+
+std::vector<std::string> names_of(const std::vector<Guess>& labels) {
+  std::vector<std::string> names;
+  for (const Guess& label : labels) names.push_back(label.text);
+  return names;
+}
+
+}  // namespace
+
+PredictionWriter::PredictionWriter(const SavedRun& run, const PredictionFormat& format, std::ostream& out)
+    : run_(run),
+      format_(format),
+      out_(out),
+      multi_label_(facts_of(run.config.data).multi_label()),
+      separator_(facts_of(run.config.data).label_separator) {
+  if (!format.errors || run.model->is<LanguageModel>()) return;
+  if (run.model->is<MaskedLanguageModel>())
+    throw ConfigError("--errors: a masked language model fills blanks, which have no labels");
+  const auto* const labelled = std::get_if<LabelledSourceConfig>(&run.config.data);
+  classes_ = std::make_unique<ClassNames>(
+      ClassNames::from_list(run.classes, "the classes of the run", labelled ? labelled->first_label : 0));
+}
+
+PredictionWriter::~PredictionWriter() = default;
+
+void PredictionWriter::write_header() {
+  if (format_.jsonl || run_.classes.empty()) return;
+  if (format_.errors) {
+    out_ << (multi_label_ ? "labels\tpredicted\tplace\ttext\n" : "label\tpredicted\tprobability\tplace\ttext\n");
+    return;
+  }
+  std::vector<std::string> columns;
+  const size_t shown = std::min(static_cast<size_t>(format_.top_k), run_.classes.size());
+  for (size_t i = 0; i < shown; ++i) columns.insert(columns.end(), {"label", "probability"});
+  if (format_.top_k == 0) {
+    columns = {multi_label_ ? "labels" : "label"};
+    columns.insert(columns.end(), run_.classes.begin(), run_.classes.end());
+  }
+  if (format_.echo) columns.emplace_back("text");
+  out_ << join(columns, "\t") << '\n';
+}
+
+void PredictionWriter::write(const InputText& text, const Prediction& prediction) {
+  if (run_.model->is<MaskedLanguageModel>())
+    write_blanks(text, prediction);
+  else if (run_.model->is<LanguageModel>())
+    write_completions(text, prediction);
+  else
+    write_labels(text, prediction);
+}
+
+std::string PredictionWriter::summary() const {
+  if (!format_.errors) return "";
+  return fmt::format("{} of {} texts ({:.2f} %) are predicted wrongly", wrong_, all_,
+                     100 * static_cast<double>(wrong_) / static_cast<double>(std::max<int64_t>(all_, 1)));
+}
+
+/// In the order of the classes; none without `errors`.
+std::vector<std::string> PredictionWriter::true_labels(const InputText& text) const {
+  if (classes_ == nullptr) return {};
+  std::vector<int32_t> indices;
+  for (const std::string& label : multi_label_ ? text.labels : std::vector<std::string>{trimmed(text.label)})
+    indices.push_back(classes_->index_of(label, text.place));
+  std::sort(indices.begin(), indices.end());
+  std::vector<std::string> names;
+  for (const int32_t index : indices) names.push_back(run_.classes[static_cast<size_t>(index)]);
+  return names;
+}
+
+std::vector<size_t> PredictionWriter::likeliest(const Prediction& prediction) const {
+  std::vector<size_t> order(prediction.probabilities.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return prediction.probabilities[a] > prediction.probabilities[b]; });
+  order.resize(std::min(static_cast<size_t>(format_.top_k), order.size()));
+  return order;
+}
+
+void PredictionWriter::write_labels(const InputText& text, const Prediction& prediction) {
+  const std::vector<std::string> truth = true_labels(text);
+  if (format_.errors) {
+    ++all_;
+    if (truth == names_of(prediction.labels)) return;
+    ++wrong_;
+  }
+  out_ << (format_.jsonl ? labels_json(text, prediction, truth) : labels_tsv(text, prediction, truth));
+}
+
+std::string PredictionWriter::labels_json(const InputText& text, const Prediction& prediction,
+                                          const std::vector<std::string>& truth) const {
+  Json all;
+  for (const size_t c : likeliest(prediction)) all[run_.classes[c]] = prediction.probabilities[c];
+  if (format_.top_k == 0)
+    for (size_t c = 0; c < run_.classes.size(); ++c) all[run_.classes[c]] = prediction.probabilities[c];
+  Json line;
+  if (multi_label_)
+    line["labels"] = names_of(prediction.labels);
+  else
+    line = {{"label", prediction.labels.front().text}, {"probability", prediction.labels.front().probability}};
+  line["probabilities"] = all;
+  if (format_.errors) {
+    if (multi_label_)
+      line["true_labels"] = truth;
+    else
+      line["true_label"] = truth.front();
+    line["place"] = text.place;
+  }
+  line["text"] = text.text;
+  return json_line(line);
+}
+
+std::string PredictionWriter::labels_tsv(const InputText& text, const Prediction& prediction,
+                                         const std::vector<std::string>& truth) const {
+  std::vector<std::string> fields;
+  const auto add_probability = [&](double probability) { fields.push_back(fmt::format("{:.4f}", probability)); };
+  if (format_.errors) fields.push_back(join(truth, separator_));
+  if (format_.top_k == 0 || format_.errors) fields.push_back(join(names_of(prediction.labels), separator_));
+  if (format_.errors) {
+    if (!multi_label_) add_probability(prediction.labels.front().probability);
+    fields.push_back(text.place);
+  } else if (format_.top_k > 0) {
+    for (const size_t c : likeliest(prediction)) {
+      fields.push_back(run_.classes[c]);
+      add_probability(static_cast<double>(prediction.probabilities[c]));
+    }
+  } else {
+    for (const float probability : prediction.probabilities) add_probability(static_cast<double>(probability));
+  }
+  if (format_.echo || format_.errors) fields.push_back(tsv_field(text.text));
+  return join(fields, "\t") + '\n';
+}
+
+void PredictionWriter::write_blanks(const InputText& text, const Prediction& prediction) {
+  if (format_.jsonl) {
+    Json all = Json::array();
+    for (const std::vector<Guess>& blank : prediction.blanks) {
+      Json one = Json::array();
+      for (const Guess& guess : blank) one.push_back({{"token", guess.text}, {"probability", guess.probability}});
+      all.push_back(one);
+    }
+    out_ << json_line({{"filled", prediction.filled}, {"blanks", all}, {"text", text.text}});
+    return;
+  }
+  out_ << tsv_field(prediction.filled);
+  for (const std::vector<Guess>& blank : prediction.blanks)
+    for (const Guess& guess : blank) out_ << fmt::format("\t{}\t{:.4f}", tsv_field(guess.text), guess.probability);
+  out_ << (format_.echo ? '\t' + tsv_field(text.text) : "") << '\n';
+}
+
+void PredictionWriter::write_completions(const InputText& text, const Prediction& prediction) {
+  const Completion& best = prediction.completions.front();
+  ++all_;
+  if (format_.errors) {
+    // Both through the tokenizer: it may change case and spaces.
+    if (best.text == run_.tokenizer->decode(run_.tokenizer->encode(text.label, text.place))) return;
+    ++wrong_;
+  }
+  if (format_.jsonl) {
+    Json line{{"completion", best.text}, {"log_probability", best.log_probability}, {"finished", best.finished}};
+    if (format_.top_k > 0)
+      for (const Completion& one : prediction.completions)
+        line["completions"].push_back({{"completion", one.text}, {"log_probability", one.log_probability}});
+    if (format_.errors) {
+      line["target"] = text.label;
+      line["place"] = text.place;
+    }
+    line["prompt"] = text.text;
+    out_ << json_line(line);
+    return;
+  }
+  std::vector<std::string> fields;
+  if (format_.errors) {
+    fields = {tsv_field(text.label), tsv_field(best.text), text.place};
+  } else {
+    for (const Completion& one : prediction.completions) {
+      fields.push_back(tsv_field(one.text));
+      if (format_.top_k > 0) fields.push_back(fmt::format("{:.4f}", one.log_probability));
+    }
+  }
+  if (format_.echo || format_.errors) fields.push_back(tsv_field(text.text));
+  out_ << join(fields, "\t") << '\n';
+}
+
+}  // namespace capstan

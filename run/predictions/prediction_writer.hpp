@@ -1,0 +1,55 @@
+// Predictions as lines of text: what `capstan predict` prints.
+#pragma once
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "run/predictions/predictions.hpp"
+
+namespace capstan {
+
+class ClassNames;
+
+struct PredictionFormat {
+  bool jsonl = false;   // else tsv
+  int64_t top_k = 0;    // classes, tokens of a blank or completions that are shown; 0: as the kind of model has it
+  bool echo = false;    // tsv: the text, too
+  bool errors = false;  // only what differs from the label or the target of the text
+};
+
+class PredictionWriter {
+ public:
+  /// `run` and `out` must outlive it. Throws ConfigError for `errors` where a model has no labels.
+  PredictionWriter(const SavedRun& run, const PredictionFormat& format, std::ostream& out);
+  ~PredictionWriter();
+
+  /// The line that names the columns, where there is one.
+  void write_header();
+  /// Throws Error for a label that is no class of the run.
+  void write(const InputText& text, const Prediction& prediction);
+  /// What `errors` found, in one line: "3 of 10 texts (30.00 %) are predicted wrongly". Empty without `errors`.
+  std::string summary() const;
+
+ private:
+  std::vector<std::string> true_labels(const InputText& text) const;
+  std::vector<size_t> likeliest(const Prediction& prediction) const;
+  void write_labels(const InputText& text, const Prediction& prediction);
+  std::string labels_json(const InputText& text, const Prediction& prediction,
+                          const std::vector<std::string>& truth) const;
+  std::string labels_tsv(const InputText& text, const Prediction& prediction,
+                         const std::vector<std::string>& truth) const;
+  void write_blanks(const InputText& text, const Prediction& prediction);
+  void write_completions(const InputText& text, const Prediction& prediction);
+
+  const SavedRun& run_;
+  PredictionFormat format_;
+  std::ostream& out_;
+  std::unique_ptr<ClassNames> classes_;  // with `errors`
+  bool multi_label_;
+  std::string separator_;  // of several labels
+  int64_t all_ = 0, wrong_ = 0;
+};
+
+}  // namespace capstan

@@ -1,0 +1,95 @@
+#include "run/predictions/predictions.hpp"
+
+#include <algorithm>
+
+#include "core/base/error.hpp"
+#include "data/batches/batcher.hpp"
+
+namespace capstan {
+namespace {
+
+bool is_multi_label(const SavedRun& run) {
+  return run.model->is<TextClassifier>() && run.model->text_classifier().multi_label();
+}
+
+bool completes_pairs(const SavedRun& run) {
+  return run.model->is<LanguageModel>() && facts_of(run.config.data).has_pairs;
+}
+
+std::vector<Prediction> label_texts(const SavedRun& run, const std::vector<InputText>& texts,
+                                    const PredictOptions& options) {
+  const TextClassifier& classifier = run.model->text_classifier();
+  TextRule rule = facts_of(run.config.data).text;  // how a text was cut in training
+  if (const auto limit = classifier.position_limit())
+    rule.max_length = rule.max_length > 0 ? std::min(rule.max_length, *limit) : *limit;
+  const Batch batch = pad_rows(encode_all(texts, [&](const InputText& text) {
+    return encode_text({text.columns.begin(), text.columns.end()}, *run.tokenizer, rule, text.place);
+  }));
+  const Array all = classifier.probabilities(classifier.logits(batch.tokens, Context{Segments(batch.segment_ids)}));
+  const double threshold = options.threshold > 0 ? options.threshold : run.threshold;
+  const auto classes = static_cast<int64_t>(run.classes.size());
+  std::vector<Prediction> predictions(texts.size());
+  for (size_t row = 0; row < texts.size(); ++row) {
+    const float* const probabilities = all.data() + static_cast<int64_t>(row) * classes;
+    Prediction& prediction = predictions[row];
+    prediction.probabilities.assign(probabilities, probabilities + classes);
+    const int64_t likeliest = std::max_element(probabilities, probabilities + classes) - probabilities;
+    for (int64_t c = 0; c < classes; ++c)
+      if (is_multi_label(run) ? reaches(probabilities[c], threshold) : c == likeliest)
+        prediction.labels.push_back({run.classes[static_cast<size_t>(c)], static_cast<double>(probabilities[c])});
+  }
+  return predictions;
+}
+
+std::vector<Prediction> complete_texts(const SavedRun& run, const std::vector<InputText>& texts,
+                                       const PredictOptions& options) {
+  CompletionOptions completions = options.completions;
+  completions.best = options.top_k;
+  completions.batch = options.batch_size;
+  const auto prompts = encode_all(texts, [&](const InputText& text) { return prompt_of(run, text.text, text.place); });
+  std::vector<Prediction> predictions(texts.size());
+  auto written = complete(run, prompts, completions, options.first);
+  for (size_t i = 0; i < texts.size(); ++i) predictions[i].completions = std::move(written[i]);
+  return predictions;
+}
+
+}  // namespace
+
+void check_predictions(const SavedRun& run, const PredictOptions& options) {
+  refuse_options_without_pairs(run, options.completions);
+  if (options.threshold > 0 && !is_multi_label(run))
+    throw ConfigError("--threshold: only runs with data.multi_label: true have one");
+  if (options.blank.empty()) throw ConfigError("--blank: the text must not be empty");
+  if (completes_pairs(run)) {
+    CompletionOptions completions = options.completions;
+    completions.best = options.top_k;
+    check_options(completions);
+  } else if (!run.model->is<MaskedLanguageModel>()) {
+    run.model->text_classifier();
+  }
+}
+
+std::vector<Prediction> predictions_of(const SavedRun& run, const std::vector<InputText>& texts,
+                                       const PredictOptions& options) {
+  check_predictions(run, options);
+  const auto size = static_cast<size_t>(std::max<int64_t>(options.batch_size, 1));
+  std::vector<Prediction> all;
+  for (size_t begin = 0; begin < texts.size(); begin += size) {
+    const std::vector<InputText> batch(
+        texts.begin() + static_cast<std::ptrdiff_t>(begin),
+        texts.begin() + static_cast<std::ptrdiff_t>(std::min(begin + size, texts.size())));
+    PredictOptions here = options;
+    here.first += static_cast<int64_t>(begin);
+    const auto predict = run.model->is<MaskedLanguageModel>() ? fill_blanks
+                         : completes_pairs(run)               ? complete_texts
+                                                              : label_texts;
+    try {
+      for (Prediction& prediction : predict(run, batch, here)) all.push_back(std::move(prediction));
+    } catch (const TextError& error) {
+      throw TextError(begin + error.index(), error.what());
+    }
+  }
+  return all;
+}
+
+}  // namespace capstan

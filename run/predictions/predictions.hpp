@@ -1,0 +1,49 @@
+// What a model says about texts: the labels of a classifier, the tokens that a masked language model finds for blanks, and
+// what a language model of pairs writes after a source.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "run/predictions/completions.hpp"
+#include "run/predictions/input_text.hpp"
+
+namespace capstan {
+
+/// A class, or a token of a blank.
+struct Guess {
+  std::string text;
+  double probability = 0;
+};
+
+struct Prediction {
+  // Of a classifier:
+  std::vector<Guess> labels;         // the likeliest class; of multi-label data those that reach the threshold
+  std::vector<float> probabilities;  // of all classes, in their order
+  // Of a masked language model:
+  std::string filled;                      // the text with the likeliest token in every blank
+  std::vector<std::vector<Guess>> blanks;  // of each, the likeliest tokens
+  // Of a language model that was trained on pairs:
+  std::vector<Completion> completions;  // the best first
+};
+
+struct PredictOptions {
+  int64_t batch_size = 64;        // texts that are computed together
+  double threshold = 0;           // multi-label: probability from which a text has a label; 0: the run's
+  std::string blank = "<mask>";   // what marks a blank
+  int64_t top_k = 1;              // guesses for each blank, or completions
+  CompletionOptions completions;  // of pairs; `best` and `batch` are the above
+  int64_t first = 0;              // sampled completions: how many texts precede these
+};
+
+/// Throws ConfigError for options that the run's model does not have, and Error for a model that predicts nothing.
+void check_predictions(const SavedRun& run, const PredictOptions& options);
+
+/// One for each text. Throws TextError for a text that cannot be used, and what check_predictions() throws.
+std::vector<Prediction> predictions_of(const SavedRun& run, const std::vector<InputText>& texts,
+                                       const PredictOptions& options = {});
+/// The same for a batch of texts with blanks.
+std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<InputText>& texts,
+                                    const PredictOptions& options);
+
+}  // namespace capstan

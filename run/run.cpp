@@ -1,0 +1,56 @@
+#include "run/run.hpp"
+
+#include "core/machine/parallel.hpp"
+#include "core/products/blas_info.hpp"
+#include "run/predictions/text_vectors.hpp"
+#include "run/setup/run_data.hpp"
+#include "train/records/log.hpp"
+
+namespace capstan {
+namespace fs = std::filesystem;
+
+Run Run::open(const fs::path& folder, const std::vector<std::string>& overrides) {
+  SavedRun saved = with_overrides(open_run(folder), overrides);
+  set_threads(static_cast<int>(saved.config.threads));
+  reserve_product_memory();
+  return Run(std::move(saved));
+}
+
+std::vector<std::vector<float>> Run::embed(const std::vector<InputText>& texts) const {
+  return vectors_of(*saved_, texts);
+}
+
+int64_t Run::embedding_size() const { return saved_->model->stack().config().width; }
+
+EvalReport Run::evaluate(Split split, const CompletionOptions& completions) const {
+  refuse_options_without_pairs(*saved_, completions);
+  const std::unique_ptr<DataSource> data = open_saved_data(*saved_);
+  for (const std::string& line : data->left_out()) log_info(line);
+  return evaluate_split(*saved_, *data, split, completions);
+}
+
+namespace {
+
+Run trained(const RunConfig& config, const TrainRunOptions& options) {
+  const fs::path folder = fs::path(config.folder) / config.name;
+  Communicator one_process;
+  if (train_run(config, options, one_process).interrupted)
+    throw Interrupted(fmt::format("{}: a signal ended the training; the same call continues it", folder.string()));
+  return Run::open(folder);
+}
+
+}  // namespace
+
+Run train(const RunConfig& config, const TrainRunOptions& options) {
+  const auto checked = load_config_text<RunConfig>(to_yaml(config), "the configuration");
+  ProblemText problems("the configuration");
+  (options.force ? check_forced : check_trainable)(checked, problems);
+  if (!problems.text().empty()) throw ConfigError(problems.text());
+  return trained(checked, options);
+}
+
+Run train(const ConfigOptions& config, const TrainRunOptions& options) {
+  return trained(load_run(config, options.force ? check_forced : check_trainable), options);
+}
+
+}  // namespace capstan

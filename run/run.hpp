@@ -1,0 +1,73 @@
+// Trained models in a program: open a run folder and ask its model, or train another.
+//
+//   const capstan::Run run = capstan::Run::open("runs/quickstart-lm");
+//   const std::string text = run.generate("The ").front().text;
+//
+// All methods throw Error: ConfigError for options that the run does not have, TextError for one of several texts that
+// cannot be used. An error that the kind of model is the reason for names the kind that is needed. Messages and the lines of
+// a training go to standard error, or where set_log_sink() says (train/records/log.hpp).
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/batches/data_source.hpp"
+#include "run/predictions/continuations.hpp"
+#include "run/predictions/eval_report.hpp"
+#include "run/predictions/predictions.hpp"
+#include "run/predictions/scores.hpp"
+#include "run/training/sweep.hpp"
+#include "run/training/train_run.hpp"
+
+namespace capstan {
+
+/// A trained model with its configuration and tokenizer. Copies share them. Computing changes nothing in it.
+class Run {
+ public:
+  /// `folder`: a run folder (its best checkpoint, else the last) or the folder of one checkpoint. `overrides`: keys of its
+  /// data with other values, "data.test=[other.txt]". From here on the process uses as many threads as the run's key
+  /// `threads` says.
+  static Run open(const std::filesystem::path& folder, const std::vector<std::string>& overrides = {});
+
+  /// What a classifier, a masked language model or a language model of pairs says about texts.
+  std::vector<Prediction> predict(const std::vector<InputText>& texts, const PredictOptions& options = {}) const {
+    return predictions_of(*saved_, texts, options);
+  }
+  /// How likely a language model finds texts.
+  std::vector<TextScore> score(const std::vector<InputText>& texts) const { return scores_of(*saved_, texts); }
+  /// Vectors of embedding_size() elements, of any model with blocks.
+  std::vector<std::vector<float>> embed(const std::vector<InputText>& texts) const;
+  int64_t embedding_size() const;
+  /// What a language model writes after a text.
+  std::vector<Continuation> generate(const InputText& text, const ContinuationOptions& options = {}) const {
+    return continuations_of(*saved_, text, options);
+  }
+  /// Loss, accuracy and further figures on a part of the run's data. `completions`: how those of pairs are written.
+  EvalReport evaluate(Split split = Split::valid, const CompletionOptions& completions = {}) const;
+
+  const RunConfig& config() const { return saved_->config; }
+  /// Of a classifier, in the order of Prediction::probabilities.
+  const std::vector<std::string>& classes() const { return saved_->classes; }
+  /// Model, tokenizer and files.
+  const SavedRun& saved() const { return *saved_; }
+
+ private:
+  explicit Run(SavedRun saved) : saved_(std::make_shared<const SavedRun>(std::move(saved))) {}
+
+  std::shared_ptr<const SavedRun> saved_;
+};
+
+/// A signal (SIGINT, SIGTERM or SIGUSR1) ended a training. The run is saved, and the same call continues it.
+class Interrupted : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Trains the run `<folder>/<name>` to its end, from its last checkpoint where it has one, and opens it.
+Run train(const RunConfig& config, const TrainRunOptions& options = {});
+/// The same from YAML files and overrides: train({{"lm.yaml"}, {"data.train=[book.txt]", "train.steps=500"}}).
+Run train(const ConfigOptions& config, const TrainRunOptions& options = {});
+
+}  // namespace capstan
