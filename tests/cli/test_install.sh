@@ -10,15 +10,21 @@ installed() {
   if [ ! -e "$prefix/bin" ]; then cmake --install "$build" --prefix "$prefix" >"$prefix/log"; fi
 }
 
-# example NAME: builds it here, in the folder `NAME`
-example() {
-  installed
-  cp -r "$source/examples/$1" sources # clean: nothing of the checkout is beside it
+# build_here SOURCES FOLDER
+build_here() {
   # GCC 12 raises the last two inside its AVX-512 intrinsics.
   local launcher= strict="-Wall -Wextra -Wshadow -Werror -Wno-uninitialized -Wno-maybe-uninitialized"
   if command -v ccache >/dev/null; then launcher=-DCMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
-  cmake -S sources -B "$1" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_FLAGS="$strict" $launcher >log 2>&1 &&
-    CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 cmake --build "$1" >>log 2>&1 || { tail -n 30 log; return 1; }
+  cmake -S "$1" -B "$2" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_FLAGS="$strict" $launcher >log 2>&1 &&
+    CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 cmake --build "$2" >>log 2>&1 || { tail -n 30 log; return 1; }
+}
+
+# example NAME: builds it here, in the folder `NAME`
+example() {
+  installed
+  if grep -rn 'include "apps/' "$source/examples"; then return 1; fi
+  cp -r "$source/examples/$1" sources # clean: nothing of the checkout is beside it
+  build_here sources "$1"
 }
 
 case_everything_is_in_its_place() {
@@ -53,25 +59,57 @@ case_new_op() {
 case_new_mixer() {
   example new-mixer
   cat "$source"/docs/*.md >text.txt
-  exits 0 new-mixer/my_capstan train --config sources/running-mean.yaml
+  exits 0 new-mixer/train_mixer sources/running-mean.yaml
+  says "The " out
   says "running-mean" err
   says "all 60 steps are done" err
   # It has learnt something: bytes at random would cost ln 256 = 5.5.
   loss=$(sed -n 's/.*best validation loss \([0-9.]*\) .*/\1/p' err | tail -n 1)
   test "$(echo "$loss" | cut -d. -f1)" -lt 4
-  exits 0 new-mixer/my_capstan generate runs/running-mean --prompt "The " --tokens 20 --temperature 0
-  # Its option is read, shown, saved and refused like any other key.
-  exits 0 new-mixer/my_capstan inspect runs/running-mean
-  says "running-mean (expansion 2)" out
-  grep -A 1 "type: running-mean" runs/running-mean/config.yaml | grep -q "expansion: 2"
-  exits 0 new-mixer/my_capstan config print --config sources/running-mean.yaml --set model.layers.1.mixer.expansion=3
-  says "expansion: 3" out
-  exits 2 new-mixer/my_capstan config check --config sources/running-mean.yaml --set model.layers.1.mixer.expansoin=3
+  # Its option is read, saved and refused like any other key.
+  grep -A 1 "name: running-mean" runs/running-mean/config.yaml | grep -q "expansion: 2"
+  exits 1 new-mixer/train_mixer sources/running-mean.yaml model.layers.1.mixer.expansoin=3
   says "did you mean expansion?" err
   # A program without the mixer says which it has.
   exits 2 "$prefix/bin/capstan" inspect runs/running-mean
   says 'model.layers.1.mixer.type: expected one of (aft-local, ' err
   says 'got "running-mean"' err
+}
+
+# docs/library.md: with capstan::apps, the whole command line knows the mixer.
+case_a_capstan_with_one_more_mixer() {
+  installed
+  cp -r "$source/examples/new-mixer" own
+  cat >own/main.cpp <<'EOF'
+#include "apps/commands/commands.hpp"
+#include "nn/mixer/custom_mixer.hpp"
+#include "running_mean.hpp"
+int main(int argc, char** argv) {
+  capstan::register_mixer<capstan::RunningMeanConfig>();
+  return capstan::run_command_line(argc, argv);
+}
+EOF
+  sed -i 's/capstan::run)/capstan::apps)/' own/CMakeLists.txt
+  build_here own program
+  cat "$source"/docs/*.md >text.txt
+  exits 0 program/train_mixer train --config own/running-mean.yaml --set train.steps=2
+  exits 0 program/train_mixer generate runs/running-mean --prompt "The " --tokens 20 --temperature 0
+  exits 0 program/train_mixer inspect runs/running-mean
+  says "running-mean (expansion 2)" out
+  exits 0 program/train_mixer config print --config own/running-mean.yaml --set model.layers.1.mixer.expansion=3
+  says "expansion: 3" out
+}
+
+case_train_lm() {
+  example train-lm
+  test "$(wc -l <sources/main.cpp)" -le 45
+  cat "$source"/docs/*.md >text.txt
+  exits 0 train-lm/train_lm text.txt train.steps=20 model.width=32
+  says "held-out text: " out
+  says "The " out
+  says "all 20 steps are done" err
+  exits 1 train-lm/train_lm none.txt
+  says "data.train.0" err
 }
 
 case_score_text() {

@@ -1,0 +1,187 @@
+// The face of the library: every kind of model is trained, opened and asked.
+#include "run/run.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include "train/records/log.hpp"
+
+namespace capstan {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder with data and one trained run of each kind, made once.
+class TrainedRuns {
+ public:
+  TrainedRuns() : folder_(fs::temp_directory_path() / ("capstan-face-" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+    std::string prose, rows, pairs;
+    for (int i = 0; i < 60; ++i) {
+      prose += "the tape turns a drum and wire runs out slow " + std::to_string(i) + "\n";
+      rows += (i % 2 == 0 ? "good\ta fine day " : "bad\tsad night ") + std::to_string(i) + "\n";
+      pairs += std::to_string(i) + " and one\t" + std::to_string(i + 1) + "\n";
+    }
+    write("text.txt", prose);
+    write("train.tsv", rows);
+    write("pairs.tsv", pairs);
+    set_log_sink([this](LogLevel, std::string_view line) { log_ += std::string(line) + "\n"; });
+    const std::string text = "data: {type: text, train: [" + path("text.txt") + "], sequence_length: 32, tokenizer: ";
+    add("language-model", text + "char}", "aft-simple");
+    add("masked-language-model", text + "word}", "fastformer");
+    add("text-classifier", "data: {type: labelled, train: [" + path("train.tsv") + "], valid_fraction: 0.2}", "gau");
+    add("language-model",
+        "data: {type: pairs, train: [" + path("pairs.tsv") +
+            "], valid_fraction: 0.2, tokenizer: char, max_source: 24, "
+            "max_length: 32}",
+        "attention", "pairs");
+    set_log_sink({});
+  }
+  ~TrainedRuns() { fs::remove_all(folder_); }
+  TrainedRuns(const TrainedRuns&) = delete;
+  TrainedRuns& operator=(const TrainedRuns&) = delete;
+
+  const Run& operator[](const std::string& name) const { return runs_.at(name); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  const std::string& log() const { return log_; }
+
+ private:
+  void write(const std::string& name, const std::string& content) { std::ofstream(path(name)) << content; }
+  void add(const std::string& type, const std::string& data, const std::string& mixer, std::string name = "") {
+    if (name.empty()) name = type;
+    write(name + ".yaml", "folder: " + folder_.string() + "\nname: " + name + "\n" + data + "\nmodel: {type: " + type +
+                              ", width: 16, layers: [{mixer: {type: " + mixer +
+                              "}}]}\ntrain: {steps: 8, batch_size: 4, valid_every: 4}\n");
+    runs_.emplace(name, train(ConfigOptions{{path(name + ".yaml")}, {"seed=7"}}));
+  }
+
+  fs::path folder_;
+  std::string log_;
+  std::map<std::string, Run> runs_;
+};
+
+const TrainedRuns& runs() {
+  static const TrainedRuns all;
+  return all;
+}
+
+template <class Body>
+std::string error_of(const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST_CASE("train() opens the run, which has the given seed, and its log goes to the program") {
+  CHECK(runs()["language-model"].config().seed == 7);
+  CHECK(contains(runs().log(), "all 8 steps are done"));
+  CHECK(Run::open(runs().path("language-model")).evaluate().figure("loss") ==
+        runs()["language-model"].evaluate().figure("loss"));
+  RunConfig wrong = runs()["language-model"].config();
+  wrong.train.lr = -1;
+  CHECK(contains(error_of([&] { train(wrong); }), "train.lr"));
+  CHECK(contains(error_of([&] { Run::open(runs().path("none")); }), "config.yaml"));
+}
+
+TEST_CASE("a language model scores, embeds and continues texts") {
+  const Run& run = runs()["language-model"];
+  const std::vector<TextScore> scores = run.score({"the tape turns", "zzzz"});
+  REQUIRE(scores.size() == 2);
+  CHECK(scores[0].tokens == 14);
+  CHECK(scores[0].per_token() > scores[1].per_token());
+  const auto vectors = run.embed({"the tape", ""});
+  REQUIRE(vectors.size() == 2);
+  CHECK(vectors[0].size() == 16);
+  CHECK(run.embedding_size() == 16);
+  CHECK(vectors[1] == std::vector<float>(16, 0.0F));
+  ContinuationOptions options;
+  options.tokens = 12;
+  options.samples = 2;
+  std::vector<std::string> pieces(2);
+  options.on_piece = [&](int64_t sample, std::string_view piece) {
+    pieces[static_cast<size_t>(sample)] += piece;
+    return true;
+  };
+  const std::vector<Continuation> written = run.generate("the ", options);
+  REQUIRE(written.size() == 2);
+  CHECK(written[0].text == pieces[0]);
+  CHECK(written[1].text == pieces[1]);
+  CHECK(written[0].text != written[1].text);
+  options.on_piece = [](int64_t, std::string_view) { return false; };
+  CHECK(run.generate("the ", options).front().end == GenerateEnd::callback);
+  CHECK(run.evaluate().figure("bits_per_byte") > 0);
+  CHECK(contains(error_of([&] { run.evaluate().figure("f1"); }), "it has targets, loss"));
+}
+
+TEST_CASE("a classifier, a masked model and a model of pairs predict, each in its way") {
+  const Run& classifier = runs()["text-classifier"];
+  const Prediction label = classifier.predict({"a fine day"}).front();
+  REQUIRE(label.labels.size() == 1);
+  REQUIRE(label.probabilities.size() == classifier.classes().size());
+  CHECK(label.probabilities[0] + label.probabilities[1] == doctest::Approx(1));
+  CHECK(label.labels[0].probability >= 0.5);
+  CHECK(classifier.embed({"a fine day"}).front().size() == 16);
+  CHECK(classifier.evaluate().classification.has_value());
+  const Prediction filled = runs()["masked-language-model"].predict({"the <mask> turns"}).front();
+  REQUIRE(filled.blanks.size() == 1);
+  CHECK(filled.filled == "the " + filled.blanks[0][0].text + " turns");
+  PredictOptions options;
+  options.top_k = 2;
+  options.completions.beam = 3;
+  CHECK(runs()["pairs"].predict({"4 and one"}, options).front().completions.size() == 2);
+  CHECK(runs()["pairs"].evaluate().pairs.has_value());
+}
+
+TEST_CASE("what a model cannot do is refused with its type and what to use instead") {
+  const auto refusal = [](const char* name, const auto& ask) { return error_of([&] { ask(runs()[name]); }); };
+  const auto predict = [](const Run& run) { run.predict({"a"}); };
+  const auto score = [](const Run& run) { run.score({"a"}); };
+  const auto generate = [](const Run& run) { run.generate("a"); };
+  for (const std::string& message :
+       {refusal("language-model", predict), refusal("text-classifier", score), refusal("text-classifier", generate),
+        refusal("masked-language-model", score), refusal("masked-language-model", generate)}) {
+    CHECK_MESSAGE(contains(message, "but this needs a "), message);
+    CHECK_MESSAGE(contains(message, "use "), message);
+  }
+  PredictOptions beam;
+  beam.completions.beam = 4;
+  CHECK_THROWS_AS(runs()["text-classifier"].predict({"a"}, beam), ConfigError);
+}
+
+TEST_CASE("a text that cannot be used is named by its number, over batches") {
+  PredictOptions options;
+  options.batch_size = 2;
+  try {
+    runs()["masked-language-model"].predict({"a <mask>", "<mask>", "b <mask>", "none"}, options);
+    FAIL_CHECK("accepted");
+  } catch (const TextError& error) {
+    CHECK(error.index() == 3);
+    CHECK(contains(error.what(), "text: there is no <mask>"));
+  }
+  CHECK_THROWS_AS(runs()["pairs"].score({"4 and one"}), TextError);  // without a target
+}
+
+TEST_CASE("several threads ask one run at the same time") {
+  const Run& run = runs()["language-model"];
+  const std::vector<InputText> texts(20, "the tape turns a drum");
+  const double expected = run.score(texts).front().log_probability;
+  std::vector<std::vector<TextScore>> found(4);
+  std::vector<std::thread> threads;
+  for (std::vector<TextScore>& mine : found) threads.emplace_back([&] { mine = run.score(texts); });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::vector<TextScore>& scores : found)
+    for (const TextScore& score : scores) CHECK(score.log_probability == expected);
+}
+
+}  // namespace
+}  // namespace capstan
