@@ -5,8 +5,8 @@
 
 #include "apps/command_line/command.hpp"
 #include "core/base/error.hpp"
-#include "core/text/affixes.hpp"
-#include "core/text/nearest.hpp"
+#include "core/strings/affixes.hpp"
+#include "core/strings/nearest.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {

@@ -10,7 +10,7 @@
 #include "apps/commands/text_options.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
-#include "core/text/affixes.hpp"
+#include "core/strings/affixes.hpp"
 #include "run/predictions/text_vectors.hpp"
 #include "train/records/log.hpp"
 

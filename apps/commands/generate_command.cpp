@@ -9,7 +9,7 @@
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "core/text/line.hpp"
+#include "core/strings/line.hpp"
 #include "data/files/text_file.hpp"
 #include "run/run.hpp"
 #include "train/records/log.hpp"
@@ -105,13 +105,39 @@ int generate_text(const GenerateCommandOptions& options) {
   return exit_done;
 }
 
+void add_sampling_options(CommandParser& command, SamplingConfig& sampling) {
+  command
+      .add_option("--temperature", sampling.temperature, "0 = always the most probable token; above 1 = more random")
+      ->capture_default_str()
+      ->check(number_check(at_least(0)));
+  command.add_option("--top-k", sampling.top_k, "sample from this many most probable tokens; 0 = all")
+      ->capture_default_str()
+      ->check(number_check(size_from(0)));
+  command
+      .add_option("--top-p", sampling.top_p, "sample from the most probable tokens that together have this probability")
+      ->capture_default_str()
+      ->check(number_check(between(0, 1)));
+  command
+      .add_option("--min-p", sampling.min_p,
+                  "sample from the tokens that are at least this many times as probable as the most probable one")
+      ->capture_default_str()
+      ->check(number_check(between(0, 1)));
+  command
+      .add_option("--repetition-penalty", sampling.repetition_penalty,
+                  "above 1 = tokens that occurred before become less likely")
+      ->capture_default_str()
+      ->check(number_check(greater(0)));
+  command.add_option("--seed", sampling.seed, "the same seed gives the same text")
+      ->capture_default_str()
+      ->check(number_check(at_least(0)));
+}
+
 }  // namespace
 
 void add_generate_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const command = cli.add_subcommand("generate", "Generate text with a trained language model");
   const auto options = std::make_shared<GenerateCommandOptions>();
   ContinuationOptions& continuation = options->continuation;
-  SamplingConfig& sampling = continuation.sampling;
   command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
   command->add_option("-p,--prompt", options->prompt, "text to continue")->type_name("TEXT");
   command
@@ -128,31 +154,7 @@ void add_generate_command(CommandParser& cli, const Choose& choose) {
   command->add_option("-n,--tokens", continuation.tokens, "largest number of new tokens; -1 = no limit")
       ->capture_default_str()
       ->check(number_check(count_from(-1)));
-  command
-      ->add_option("--temperature", sampling.temperature, "0 = always the most probable token; above 1 = more random")
-      ->capture_default_str()
-      ->check(number_check(at_least(0)));
-  command->add_option("--top-k", sampling.top_k, "sample from this many most probable tokens; 0 = all")
-      ->capture_default_str()
-      ->check(number_check(size_from(0)));
-  command
-      ->add_option("--top-p", sampling.top_p,
-                   "sample from the most probable tokens that together have this probability")
-      ->capture_default_str()
-      ->check(number_check(between(0, 1)));
-  command
-      ->add_option("--min-p", sampling.min_p,
-                   "sample from the tokens that are at least this many times as probable as the most probable one")
-      ->capture_default_str()
-      ->check(number_check(between(0, 1)));
-  command
-      ->add_option("--repetition-penalty", sampling.repetition_penalty,
-                   "above 1 = tokens that occurred before become less likely")
-      ->capture_default_str()
-      ->check(number_check(greater(0)));
-  command->add_option("--seed", sampling.seed, "the same seed gives the same text")
-      ->capture_default_str()
-      ->check(number_check(at_least(0)));
+  add_sampling_options(*command, options->continuation.sampling);
   command
       ->add_option(
           "--weights", options->weights,

@@ -43,13 +43,42 @@ int predict(PredictCommandOptions options) {
   return exit_done;
 }
 
+void add_completion_options(CommandParser& command, CompletionOptions& completions) {
+  command
+      .add_option("-n,--tokens", completions.tokens,
+                  "for pairs: largest number of new tokens; 0 = what data.max_length leaves")
+      ->capture_default_str()
+      ->check(number_check(length_from(0)));
+  command.add_option("--beam", completions.beam, "for pairs: width of the beam search; 1 = greedy decoding")
+      ->capture_default_str()
+      ->check(number_check(between(1, 1024)));
+  command
+      .add_option("--length-penalty", completions.length_penalty,
+                  "for beam search: texts of n tokens are compared by ln p / n^PENALTY")
+      ->capture_default_str()
+      ->check(number_check(between(-10, 10)));
+  command
+      .add_option("--temperature", completions.sampling.temperature,
+                  "for pairs: above 0 = sample; 0 = always the most probable token")
+      ->capture_default_str()
+      ->check(number_check(at_least(0)));
+  command.add_option("--top-p", completions.sampling.top_p, "for sampling: as in capstan generate")
+      ->capture_default_str()
+      ->check(number_check(between(0, 1)));
+  command.add_option("--min-p", completions.sampling.min_p, "for sampling: as in capstan generate")
+      ->capture_default_str()
+      ->check(number_check(between(0, 1)));
+  command.add_option("--seed", completions.sampling.seed, "for sampling: the same seed gives the same texts")
+      ->capture_default_str()
+      ->check(number_check(at_least(0)));
+}
+
 }  // namespace
 
 void add_predict_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const command = cli.add_subcommand(
       "predict", "Label texts, fill their blanks or complete them with a trained model, one text after the other");
   const auto options = std::make_shared<PredictCommandOptions>();
-  CompletionOptions& completions = options->predictions.completions;
   add_text_options(*command, options->run, options->input);
   command->add_option("--format", options->format, "output: tsv or jsonl")->capture_default_str();
   command->add_option("--batch-size", options->predictions.batch_size, "number of texts per batch")
@@ -71,33 +100,7 @@ void add_predict_command(CommandParser& cli, const Choose& choose) {
   command->add_option("--blank", options->predictions.blank, "for masked language models: what marks a blank")
       ->capture_default_str()
       ->type_name("TEXT");
-  command
-      ->add_option("-n,--tokens", completions.tokens,
-                   "for pairs: largest number of new tokens; 0 = what data.max_length leaves")
-      ->capture_default_str()
-      ->check(number_check(length_from(0)));
-  command->add_option("--beam", completions.beam, "for pairs: width of the beam search; 1 = greedy decoding")
-      ->capture_default_str()
-      ->check(number_check(between(1, 1024)));
-  command
-      ->add_option("--length-penalty", completions.length_penalty,
-                   "for beam search: texts of n tokens are compared by ln p / n^PENALTY")
-      ->capture_default_str()
-      ->check(number_check(between(-10, 10)));
-  command
-      ->add_option("--temperature", completions.sampling.temperature,
-                   "for pairs: above 0 = sample; 0 = always the most probable token")
-      ->capture_default_str()
-      ->check(number_check(at_least(0)));
-  command->add_option("--top-p", completions.sampling.top_p, "for sampling: as in capstan generate")
-      ->capture_default_str()
-      ->check(number_check(between(0, 1)));
-  command->add_option("--min-p", completions.sampling.min_p, "for sampling: as in capstan generate")
-      ->capture_default_str()
-      ->check(number_check(between(0, 1)));
-  command->add_option("--seed", completions.sampling.seed, "for sampling: the same seed gives the same texts")
-      ->capture_default_str()
-      ->check(number_check(at_least(0)));
+  add_completion_options(*command, options->predictions.completions);
   command->on_stray_argument([](const std::string&) {
     return "texts are read from one file or from standard input: echo TEXT | capstan predict RUN";
   });

@@ -7,8 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
-#include "core/text/join.hpp"
-#include "core/text/printable.hpp"
+#include "core/strings/join.hpp"
+#include "core/strings/printable.hpp"
+#include "train/linear/evaluate_texts.hpp"
 
 namespace capstan {
 namespace {

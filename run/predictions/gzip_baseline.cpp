@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "core/base/error.hpp"
-#include "core/text/affixes.hpp"
+#include "core/strings/affixes.hpp"
 
 namespace capstan {
 namespace {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "core/base/error.hpp"
-#include "core/text/join.hpp"
+#include "core/strings/join.hpp"
 #include "data/labelled/class_names.hpp"
 
 namespace capstan {

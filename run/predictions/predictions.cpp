@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "data/batches/batcher.hpp"
 
 namespace capstan {
 namespace {
 
 bool is_multi_label(const SavedRun& run) {
-  return run.model->is<TextClassifier>() && run.model->text_classifier().multi_label();
+  return is_classifier(run.config.model) && facts_of(run.config.data).multi_label();
 }
 
 bool completes_pairs(const SavedRun& run) {
@@ -18,14 +17,12 @@ bool completes_pairs(const SavedRun& run) {
 
 std::vector<Prediction> label_texts(const SavedRun& run, const std::vector<InputText>& texts,
                                     const PredictOptions& options) {
-  const TextClassifier& classifier = run.model->text_classifier();
   TextRule rule = facts_of(run.config.data).text;  // how a text was cut in training
-  if (const auto limit = classifier.position_limit())
+  if (const auto limit = run.model->position_limit())
     rule.max_length = rule.max_length > 0 ? std::min(rule.max_length, *limit) : *limit;
-  const Batch batch = pad_rows(encode_all(texts, [&](const InputText& text) {
-    return encode_text({text.columns.begin(), text.columns.end()}, *run.tokenizer, rule, text.place);
+  const Array all = run.model->class_probabilities(encode_all(texts, [&](const InputText& text) {
+    return run.model->classifier_input({text.columns.begin(), text.columns.end()}, *run.tokenizer, rule, text.place);
   }));
-  const Array all = classifier.probabilities(classifier.logits(batch.tokens, Context{Segments(batch.segment_ids)}));
   const double threshold = options.threshold > 0 ? options.threshold : run.threshold;
   const auto classes = static_cast<int64_t>(run.classes.size());
   std::vector<Prediction> predictions(texts.size());
@@ -64,8 +61,8 @@ void check_predictions(const SavedRun& run, const PredictOptions& options) {
     CompletionOptions completions = options.completions;
     completions.best = options.top_k;
     check_options(completions);
-  } else if (!run.model->is<MaskedLanguageModel>()) {
-    run.model->text_classifier();
+  } else if (!run.model->is<MaskedLanguageModel>() && !is_classifier(run.config.model)) {
+    run.model->text_classifier();  // an error that says what is needed
   }
 }
 

@@ -9,7 +9,7 @@
 #include "core/io/file.hpp"
 #include "core/io/hash.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/text/join.hpp"
+#include "core/strings/join.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/yaml/config.hpp"
 #include "train/ranks/agreement.hpp"

@@ -4,11 +4,11 @@
 
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
-#include "core/text/join.hpp"
+#include "core/strings/join.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 #include "train/records/log.hpp"
-#include "train/runs/checkpoint.hpp"
 
 namespace capstan {
 namespace {
@@ -72,7 +72,7 @@ SavedRun with_overrides(SavedRun run, const std::vector<std::string>& overrides)
     throw ConfigError(
         "--set: the model was trained without data.documents or data.separator and lacks the token that they "
         "add; leave these keys unchanged, or train a model with them");
-  if (run.model->is<TextClassifier>() && facts_of(run.config.data).multi_label() != multi_label)
+  if (is_classifier(run.config.model) && facts_of(run.config.data).multi_label() != multi_label)
     throw ConfigError(fmt::format("--set: the model was trained with data.multi_label: {}; leave this key unchanged",
                                   multi_label ? "true" : "false"));
   return run;

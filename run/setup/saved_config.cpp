@@ -4,8 +4,8 @@
 
 #include "run/yaml/config.hpp"
 #include "run/yaml/yaml_parse.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 #include "train/records/log.hpp"
-#include "train/runs/checkpoint.hpp"
 
 namespace capstan {
 namespace {

@@ -35,6 +35,8 @@ class TrainedRuns {
     add("language-model", text + "char}", "aft-simple");
     add("masked-language-model", text + "word}", "fastformer");
     add("text-classifier", "data: {type: labelled, train: [" + path("train.tsv") + "], valid_fraction: 0.2}", "gau");
+    add("linear-classifier",
+        "data: {type: labelled, train: [" + path("train.tsv") + "], valid_fraction: 0.2, tokenizer: byte}", "");
     add("language-model",
         "data: {type: pairs, train: [" + path("pairs.tsv") +
             "], valid_fraction: 0.2, tokenizer: char, max_source: 24, "
@@ -54,9 +56,10 @@ class TrainedRuns {
   void write(const std::string& name, const std::string& content) { std::ofstream(path(name)) << content; }
   void add(const std::string& type, const std::string& data, const std::string& mixer, std::string name = "") {
     if (name.empty()) name = type;
+    const std::string model =
+        mixer.empty() ? ", words: [1, 2]" : ", width: 16, layers: [{mixer: {type: " + mixer + "}}]";
     write(name + ".yaml", "folder: " + folder_.string() + "\nname: " + name + "\n" + data + "\nmodel: {type: " + type +
-                              ", width: 16, layers: [{mixer: {type: " + mixer +
-                              "}}]}\ntrain: {steps: 8, batch_size: 4, valid_every: 4}\n");
+                              model + "}\ntrain: {steps: 8, batch_size: 4, valid_every: 4}\n");
     runs_.emplace(name, train(ConfigOptions{{path(name + ".yaml")}, {"seed=7"}}));
   }
 
@@ -132,6 +135,10 @@ TEST_CASE("a classifier, a masked model and a model of pairs predict, each in it
   CHECK(label.labels[0].probability >= 0.5);
   CHECK(classifier.embed({"a fine day"}).front().size() == 16);
   CHECK(classifier.evaluate().classification.has_value());
+  const Run& linear = runs()["linear-classifier"];
+  CHECK(linear.predict({"a fine day"}).front().labels.front().text == "good");
+  CHECK(linear.evaluate().figure("accuracy") > 0.5);
+  CHECK(contains(error_of([&] { linear.embed({"a fine day"}); }), "linear"));
   const Prediction filled = runs()["masked-language-model"].predict({"the <mask> turns"}).front();
   REQUIRE(filled.blanks.size() == 1);
   CHECK(filled.filled == "the " + filled.blanks[0][0].text + " turns");

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "core/text/printable.hpp"
+#include "core/strings/printable.hpp"
 
 namespace capstan {
 namespace {

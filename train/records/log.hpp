@@ -14,7 +14,7 @@ using LogSink = std::function<void(LogLevel level, std::string_view message)>;
 void set_log_sink(LogSink sink);
 bool has_log_sink();
 
-/// "warning: message", coloured on a terminal, with everything printable (core/text/printable.hpp).
+/// "warning: message", coloured on a terminal, with everything printable (core/strings/printable.hpp).
 void log_to_stderr(LogLevel level, std::string_view message);
 
 void log_message(LogLevel level, std::string_view message);

@@ -16,7 +16,7 @@
 
 #include "core/io/file.hpp"
 #include "core/io/mapping_faults.hpp"
-#include "core/text/printable.hpp"
+#include "core/strings/printable.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {
