@@ -92,10 +92,17 @@ void print_most_frequent_confusions(const EvalReport& report, std::ostream& out)
 
 std::vector<Figure> EvalReport::figures() const {
   std::vector<Figure> all{{"targets", static_cast<double>(total.targets), 0}, {"loss", total.loss(), 6}};
+  const auto add_metrics = [&](bool label_sets) {
+    for (const Metric& metric : metrics()) {
+      const auto value = metric.compute({total, labels});
+      if (&metric != &metrics().front() && metric.label_sets == label_sets && value)
+        all.push_back({metric.name, *value, 4});
+    }
+  };
   if (predicts_tokens) all.push_back({"perplexity", std::exp(total.loss()), 3});
   if (bits_per_byte) all.push_back({"bits_per_byte", *bits_per_byte, 4});
   if (word_perplexity) all.push_back({"word_perplexity", *word_perplexity, 3});
-  all.push_back({"accuracy", total.accuracy(), 4});
+  add_metrics(false);
   if (pairs) {
     all.push_back({"pairs", static_cast<double>(pairs->pairs), 0});
     all.push_back({"exact_match", pairs->exact_match, 4});
@@ -108,8 +115,7 @@ std::vector<Figure> EvalReport::figures() const {
     all.push_back({"threshold", labels->threshold, 2});
     all.push_back({"micro_precision", labels->all.precision(), 4});
     all.push_back({"micro_recall", labels->all.recall(), 4});
-    all.push_back({"micro_f1", labels->all.f1(), 4});
-    all.push_back({"macro_f1", labels->macro_f1(), 4});
+    add_metrics(true);
     for (const PrecisionAt& at : labels->precision_at)
       all.push_back({fmt::format("precision_at_{}", at.k), at.precision, 4});
   }
