@@ -31,7 +31,7 @@ works() {
   case " ${SYSTEMS:-$1} " in *" $1 "*) ;; *) skip "not among \$SYSTEMS" ;; esac
   rm -rf "$tree"
   mkdir -p "$tree"
-  (cd "$source" && git ls-files -z | xargs -0 cp --parents -t "$tree")
+  (cd "$source" && git ls-files -z | xargs -0 cp -P --parents -t "$tree")
   delete "$1"
   # One build folder for all systems; ninja sees which files have changed by their times.
   find "$tree" -type f -exec touch -r "$source/CMakeLists.txt" {} +

@@ -59,7 +59,7 @@ apply() {
 add() {
   if [ ! -e "$tree" ]; then
     mkdir "$tree"
-    (cd "$source" && git ls-files -z | xargs -0 cp --parents -t "$tree")
+    (cd "$source" && git ls-files -z | xargs -0 cp -P --parents -t "$tree")
   fi
   blocks "$1"
   test -e 1 || { echo "docs/adding.md has no code under \"## $1\" that says where it goes"; return 1; }
