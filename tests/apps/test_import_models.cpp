@@ -185,7 +185,7 @@ TEST_CASE("what is no model, or does not fit, is refused") {
     return made;
   };
   const std::vector<Refused> cases = {
-      {"public_gau", hints([](ImportHints&) {}), "none of FLASHTransformer"},
+      {"public_gau", hints([](ImportHints&) {}), "none of Fastformer's classifier"},
       {"public_flash_model", hints([](ImportHints&) {}), "--mask-token"},
       {"public_flash_model", hints([](ImportHints& h) { h.mask_token = 19; }), "the vocabulary has the ids 0 to 18"},
       {"public_flash_model", hints([](ImportHints& h) {
