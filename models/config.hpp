@@ -241,4 +241,57 @@ void describe(Fields& f, LinearClassifierConfig& c) {
 
 void validate(const LinearClassifierConfig& config, Problems& problems);
 
+enum class Predicts { next_token, hidden_tokens, classes };
+
+/// What is known of a model from its configuration, before anything is built: a run asks this, not what type it is.
+struct ModelFacts {
+  bool classifies() const { return predicts == Predicts::classes; }  // and so the data must have labels
+
+  Predicts predicts = Predicts::next_token;
+  bool is_solved = false;                         // weights are solved for in one go, not trained in steps
+  bool is_causal = false;                         // each token reads those before it only
+  bool takes_labels = true;                       // the data may have labels, needed or not
+  bool takes_pairs = false;                       // the data may be pairs
+  bool reads_sources = false;                     // the source of a pair is read as a whole
+  bool weighs_classes = false;                    // examples of some classes count more than others
+  const char* own_token = "";                     // a row of the embedding after those of the vocabulary; empty: none
+  bool begins_with_own = false;                   // it is put in front of each text
+  const NgramTableConfig* text_ngrams = nullptr;  // of the whole text, beside the blocks; within the configuration
+  const char* command = "capstan predict";        // what such a model is for
+};
+
+inline ModelFacts facts(const LanguageModelConfig& config) {
+  ModelFacts facts;
+  facts.is_causal = facts.takes_pairs = true;
+  facts.takes_labels = false;
+  facts.reads_sources = config.prefix != PrefixRule::causal;
+  facts.command = "capstan generate";
+  return facts;
+}
+
+inline ModelFacts facts(const MaskedLanguageModelConfig&) {
+  ModelFacts facts;
+  facts.predicts = Predicts::hidden_tokens;
+  facts.own_token = "mask";
+  return facts;
+}
+
+inline ModelFacts facts(const TextClassifierConfig& config) {
+  ModelFacts facts;
+  facts.predicts = Predicts::classes;
+  facts.is_causal = config.causal;
+  facts.weighs_classes = !std::holds_alternative<EqualClasses>(config.class_weights);
+  facts.begins_with_own = config.pooling == Pooling::cls;
+  if (facts.begins_with_own) facts.own_token = "first token";
+  facts.text_ngrams = &config.ngrams;
+  return facts;
+}
+
+inline ModelFacts facts(const LinearClassifierConfig&) {
+  ModelFacts facts;
+  facts.predicts = Predicts::classes;
+  facts.is_solved = true;
+  return facts;
+}
+
 }  // namespace capstan

@@ -8,6 +8,7 @@
 #include "core/ops/linear.hpp"
 #include "core/ops/loss.hpp"
 #include "core/ops/shape.hpp"
+#include "models/summary.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -85,6 +86,15 @@ Array LanguageModel::step(const Ids& tokens, DecodeState& state) const {
   const TapePause pause;
   const Var states = stack_.step(tokens, state);
   return state.decode->linear(states.value(), output_.weight(), output_.bias());
+}
+
+ModelSummary LanguageModel::summary(const ParamStore& store, int64_t length, DecodeStates states) const {
+  ModelSummary summary = summarize_stack(stack_, store, length, states);
+  LayerSummary& output = summary.part("output");
+  const double width = static_cast<double>(stack_.config().width);
+  if (tied_output()) output.flops = output.decode_flops = 2 * width * static_cast<double>(vocabulary());
+  output.activation_bytes = width * sizeof(real);  // the gradient of the states; logits exist in chunks only
+  return summary;
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,8 +1,7 @@
 // Autoregressive language model: predicts every token from the preceding ones.
 #pragma once
 
-#include "models/stack.hpp"
-#include "models/task.hpp"
+#include "models/model.hpp"
 #include "models/token_output.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -11,13 +10,13 @@ namespace capstan::CAPSTAN_PRECISION {
 Segments prefixes_of(const Segments& segments, const Ids& labels);
 
 /// Next-token model. logits = states W^T with W the embedding's weight (tied) or output.weight (V, D); no bias.
-class LanguageModel final : public Task {
+class LanguageModel final : public StackModel {
  public:
   /// Make it, then finalize() the store of `scope`.
   LanguageModel(const Scope& scope, const LanguageModelConfig& config, int64_t vocabulary);
 
   /// tokens: (B, T) -> (B, T, V)
-  Var logits(const Ids& tokens, const Context& context) const;
+  Var logits(const Ids& tokens, const Context& context) const override;
   /// batch.labels: (B, T), the next token or ignored_target. The logits of the whole batch never exist at once. With
   /// `prefix: bidirectional`, prefixes_of() the batch are read as a whole.
   TaskLoss loss(const Batch& batch, const Context& context) const override;
@@ -34,13 +33,18 @@ class LanguageModel final : public Task {
 
   int64_t vocabulary() const { return stack_.shape().vocabulary; }
   bool tied_output() const { return output_.tied(); }
-  const Stack& stack() const { return stack_; }
-  std::optional<int64_t> position_limit() const { return stack_.position_limit(); }
+  const Stack& stack() const override { return stack_; }
+  ModelSummary summary(const ParamStore& store, int64_t length, DecodeStates states) const override;
 
  private:
   Stack stack_;
   TokenOutput output_;
   bool prefix_;
 };
+
+inline std::unique_ptr<Model> make_model(const LanguageModelConfig& config, const Scope& scope,
+                                         const ModelSizes& sizes) {
+  return std::make_unique<LanguageModel>(scope, config, sizes.vocabulary);
+}
 
 }  // namespace capstan::CAPSTAN_PRECISION

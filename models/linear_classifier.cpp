@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/ops/softmax.hpp"
+#include "models/summary.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -57,5 +58,19 @@ Array LinearClassifier::logits(const std::vector<std::string>& texts) const {
 }
 
 Array LinearClassifier::probabilities(const Array& logits) const { return softmax(Var(logits)).value(); }
+
+/// A row of weights per n-gram, of which a token has about one for each length.
+ModelSummary LinearClassifier::summary(const ParamStore& store, int64_t length, DecodeStates) const {
+  ModelSummary summary;
+  summary.length = length;
+  for (const Param& param : store.params()) summary.frozen += param.frozen ? param.var.size() : 0;
+  LayerSummary layer;
+  layer.name = "linear";
+  layer.parameters = store.count();
+  const size_t lengths = config().words.size() + config().characters.size();
+  layer.flops = 2 * static_cast<double>(lengths) * static_cast<double>(classes());
+  summary.layers.push_back(layer);
+  return summary;
+}
 
 }  // namespace capstan::CAPSTAN_PRECISION

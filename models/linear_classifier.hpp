@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/autograd/var.hpp"
-#include "models/config.hpp"
+#include "models/model.hpp"
 #include "nn/layers/text_ngrams.hpp"
 #include "nn/params/scope.hpp"
 
@@ -17,7 +17,7 @@ namespace capstan::CAPSTAN_PRECISION {
 /// its n-grams of words and those of characters (count_ngrams); each has unit norm. Buckets with scale 0 are left out: no
 /// n-gram of the training texts is there. Constants linear.scale (buckets), linear.weight (buckets, C) and linear.bias
 /// (C), all zero at first.
-class LinearClassifier {
+class LinearClassifier final : public Model {
  public:
   /// config.buckets 0 stands for the least number, 16. Make it, then finalize() the store of `scope`.
   LinearClassifier(const Scope& scope, const LinearClassifierConfig& config, int64_t classes);
@@ -26,10 +26,14 @@ class LinearClassifier {
   Array logits(const std::vector<std::string>& texts) const;
   /// (N, C) -> (N, C): the softmax.
   Array probabilities(const Array& logits) const;
+  Array class_probabilities(const std::vector<std::string>& texts) const override {
+    return probabilities(logits(texts));
+  }
 
   const LinearClassifierConfig& config() const { return config_; }
   int64_t buckets() const { return scale_.size(); }
   int64_t classes() const { return bias_.size(); }
+  ModelSummary summary(const ParamStore& store, int64_t length, DecodeStates states) const override;
 
  private:
   void add_block(const std::vector<NgramCount>& counts, double* sums) const;
@@ -38,5 +42,10 @@ class LinearClassifier {
   int bits_;
   Var scale_, weight_, bias_;
 };
+
+inline std::unique_ptr<Model> make_model(const LinearClassifierConfig& config, const Scope& scope,
+                                         const ModelSizes& sizes) {
+  return std::make_unique<LinearClassifier>(scope, config, sizes.classes);
+}
 
 }  // namespace capstan::CAPSTAN_PRECISION

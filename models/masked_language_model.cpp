@@ -5,6 +5,7 @@
 #include "core/ops/linear.hpp"
 #include "core/ops/loss.hpp"
 #include "core/ops/shape.hpp"
+#include "models/summary.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -35,6 +36,18 @@ TaskLoss MaskedLanguageModel::loss(const Batch& batch, const Context& context) c
   const CrossEntropy loss =
       linear_cross_entropy(chosen, output_.weight(), output_.bias(), Ids(Shape{count}, masked.targets), options);
   return {loss.sum, loss.targets, loss.correct};
+}
+
+/// The output layer reads the chosen tokens only.
+ModelSummary MaskedLanguageModel::summary(const ParamStore& store, int64_t length, DecodeStates states) const {
+  ModelSummary summary = summarize_stack(stack_, store, length, states);
+  LayerSummary& output = summary.part("output");
+  const double width = static_cast<double>(stack_.config().width), share = masking().config().share;
+  if (tied_output()) output.flops = 2 * width * static_cast<double>(stack_.shape().vocabulary);
+  output.flops *= share;
+  output.decode_flops = output.flops;
+  output.activation_bytes = 2 * share * width * sizeof(real);  // the chosen states and their gradient
+  return summary;
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,9 +1,9 @@
 // Masked language model: predicts tokens that are hidden from it from those around them.
 #pragma once
 
-#include "models/masking.hpp"
-#include "models/stack.hpp"
-#include "models/task.hpp"
+#include <algorithm>
+
+#include "models/model.hpp"
 #include "models/token_output.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -11,7 +11,7 @@ namespace capstan::CAPSTAN_PRECISION {
 /// Bidirectional stack and scores of every token (Devlin et al. 2019, arXiv 1810.04805, without sentence pairs). The
 /// mask token is the id after the vocabulary: embed.weight is (V + 1, D). Other parameters are named as those of a
 /// language model, so that stacks of all tasks carry the same names. With a tied output the mask token has a logit, too.
-class MaskedLanguageModel final : public Task {
+class MaskedLanguageModel final : public StackModel {
  public:
   /// Make it, then finalize() the store of `scope`. Tokens [0, maskable) of the vocabulary can be masked; what the data
   /// add to the tokenizer's, such as the end of a document, cannot.
@@ -19,24 +19,32 @@ class MaskedLanguageModel final : public Task {
                       int64_t maskable);
 
   /// tokens: (B, T) -> (B, T, V), or V + 1 with a tied output. The places to be filled hold mask_token().
-  Var logits(const Ids& tokens, const Context& context) const;
+  Var logits(const Ids& tokens, const Context& context) const override;
   /// The loss of the tokens that Masking chooses; logits exist at their places only, and never all at once.
   /// batch.labels: (B, T) as for a language model, where ignored_target marks tokens that are context only; otherwise
   /// they are not used.
   TaskLoss loss(const Batch& batch, const Context& context) const override;
 
-  Masking& masking() { return masking_; }
+  void prepare(const ModelData& data) override {
+    if (masking_.needs_words()) masking_.set_words(data.words());
+  }
   const Masking& masking() const { return masking_; }
   int32_t mask_token() const { return masking_.tokens().mask; }
   int64_t vocabulary() const { return stack_.shape().vocabulary - 1; }
   bool tied_output() const { return output_.tied(); }
-  const Stack& stack() const { return stack_; }
-  std::optional<int64_t> position_limit() const { return stack_.position_limit(); }
+  const Stack& stack() const override { return stack_; }
+  ModelSummary summary(const ParamStore& store, int64_t length, DecodeStates states) const override;
 
  private:
   Masking masking_;
   Stack stack_;
   TokenOutput output_;
 };
+
+inline std::unique_ptr<Model> make_model(const MaskedLanguageModelConfig& config, const Scope& scope,
+                                         const ModelSizes& sizes) {
+  return std::make_unique<MaskedLanguageModel>(scope, config, sizes.vocabulary,
+                                               std::max<int64_t>(1, sizes.vocabulary - sizes.added_tokens));
+}
 
 }  // namespace capstan::CAPSTAN_PRECISION

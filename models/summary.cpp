@@ -23,15 +23,6 @@ double product_flops(const std::string& part, const Param& param) {
              : 0;
 }
 
-LayerSummary& row(ModelSummary& summary, const std::string& name) {
-  if (!summary.layers.empty() && summary.layers.back().name == name) return summary.layers.back();
-  for (LayerSummary& layer : summary.layers)
-    if (layer.name == name) return layer;
-  summary.layers.emplace_back();
-  summary.layers.back().name = name;
-  return summary.layers.back();
-}
-
 /// Elements per token that a block keeps for its pullbacks: the inputs of its norms and of their branches (the same
 /// where there is no norm), what the mixer keeps, and the raw hidden layer of the feed-forward network. `owner`: the
 /// block whose parameters it uses.
@@ -48,16 +39,15 @@ double saved_elements(const std::string& owner, const LayerConfig& config, const
 void add_shared_uses(ModelSummary& summary, const ParamStore& store, const Param& param) {
   for (const auto& [name, target] : store.aliases()) {
     if (target != param.name || !starts_with(name, "blocks.")) continue;
-    LayerSummary& layer = row(summary, part_of(name));
+    LayerSummary& layer = summary.part(part_of(name));
     layer.flops += product_flops(layer.name, param);
     layer.decode_flops = layer.flops;
   }
 }
 
-/// Decode states take memory to be measured.
-enum class States { measured, left_out };
+}  // namespace
 
-ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_t length, States states) {
+ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_t length, DecodeStates states) {
   check(length > 0, "summary: documents of {} tokens", length);
   ModelSummary summary;
   summary.length = length;
@@ -65,7 +55,7 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
   summary.recompute = stack.config().recompute;
   for (const Param& param : store.params()) {
     const std::string part = part_of(param.name);
-    LayerSummary& layer = row(summary, part);
+    LayerSummary& layer = summary.part(part);
     layer.parameters += param.var.size();
     if (param.frozen) summary.frozen += param.var.size();
     layer.flops += product_flops(part, param);
@@ -76,7 +66,7 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
   const double width = static_cast<double>(stack.config().width);
   for (size_t i = 0; i < configs.size(); ++i) {
     const Block& block = stack.blocks()[i];
-    LayerSummary& layer = row(summary, fmt::format("blocks.{}", i));
+    LayerSummary& layer = summary.part(fmt::format("blocks.{}", i));
     layer.mixer = mixer_label(configs[i].mixer);
     const MixerCost cost = block.mixer().cost(length);
     layer.flops += cost.mixing_flops;
@@ -85,12 +75,12 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
     const double saved =
         stack.config().recompute ? width : saved_elements(owner, configs[i], block, store, width, length);
     layer.activation_bytes = saved * sizeof(real);
-    if (summary.decodes && states == States::measured)
+    if (summary.decodes && states == DecodeStates::measured)
       layer.state_bytes = block.make_state(1)->elements(length) * static_cast<int64_t>(sizeof(real));
   }
   const NgramEmbeddingConfig& ngrams = stack.config().ngram_embedding;
   if (!ngrams.orders.empty()) {
-    LayerSummary& layer = row(summary, "ngram_embedding");
+    LayerSummary& layer = summary.part("ngram_embedding");
     layer.flops += static_cast<double>(ngrams.orders.size()) * static_cast<double>(ngrams.width);
     layer.decode_flops = layer.flops;
     layer.activation_bytes = static_cast<double>(ngrams.width) * sizeof(real);
@@ -99,6 +89,8 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
     if (layer.name == "final_norm" || layer.name == "embed_norm") layer.activation_bytes = width * sizeof(real);
   return summary;
 }
+
+namespace {
 
 /// The sum of one member over all parts.
 template <class Number>
@@ -109,6 +101,15 @@ Number total_of(const std::vector<LayerSummary>& layers, Number LayerSummary::*n
 }
 
 }  // namespace
+
+LayerSummary& ModelSummary::part(const std::string& name) {
+  if (!layers.empty() && layers.back().name == name) return layers.back();
+  for (LayerSummary& layer : layers)
+    if (layer.name == name) return layer;
+  layers.emplace_back();
+  layers.back().name = name;
+  return layers.back();
+}
 
 int64_t ModelSummary::parameters() const { return total_of(layers, &LayerSummary::parameters); }
 double ModelSummary::flops() const { return total_of(layers, &LayerSummary::flops); }
@@ -122,81 +123,6 @@ double ModelSummary::training_flops() const {
     if (recompute && !layer.mixer.empty()) total += layer.flops;
   return total;
 }
-
-namespace {
-
-ModelSummary summarize_model(const LanguageModel& model, const ParamStore& store, int64_t length, States states) {
-  ModelSummary summary = summarize_stack(model.stack(), store, length, states);
-  LayerSummary& output = row(summary, "output");
-  const double width = static_cast<double>(model.stack().config().width);
-  if (model.tied_output()) output.flops = output.decode_flops = 2 * width * static_cast<double>(model.vocabulary());
-  output.activation_bytes = width * sizeof(real);  // the gradient of the states; logits exist in chunks only
-  return summary;
-}
-
-/// The output layer reads the chosen tokens only.
-ModelSummary summarize_model(const MaskedLanguageModel& model, const ParamStore& store, int64_t length, States states) {
-  ModelSummary summary = summarize_stack(model.stack(), store, length, states);
-  LayerSummary& output = row(summary, "output");
-  const double width = static_cast<double>(model.stack().config().width), share = model.masking().config().share;
-  if (model.tied_output()) output.flops = 2 * width * static_cast<double>(model.stack().shape().vocabulary);
-  output.flops *= share;
-  output.decode_flops = output.flops;
-  output.activation_bytes = 2 * share * width * sizeof(real);  // the chosen states and their gradient
-  return summary;
-}
-
-/// It writes no text, even if it is causal.
-ModelSummary summarize_model(const TextClassifier& model, const ParamStore& store, int64_t length) {
-  ModelSummary summary = summarize_stack(model.stack(), store, length, States::left_out);
-  summary.decodes = false;
-  row(summary, "head").flops /= static_cast<double>(length);  // one product per text
-  const double width = static_cast<double>(model.stack().config().width);
-  if (!model.ngrams().orders.empty()) {
-    LayerSummary& ngrams = row(summary, "ngrams");
-    ngrams.flops /= static_cast<double>(length);  // one product per text; a sum per n-gram
-    ngrams.flops += static_cast<double>(model.ngrams().orders.size()) * static_cast<double>(model.ngrams().width);
-    ngrams.decode_flops = ngrams.flops;
-  }
-  if (model.pooling() == Pooling::attention) row(summary, "pooling").activation_bytes = 3 * width * sizeof(real);
-  return summary;
-}
-
-}  // namespace
-
-ModelSummary summarize(const LanguageModel& model, const ParamStore& store, int64_t length) {
-  return summarize_model(model, store, length, States::measured);
-}
-ModelSummary summarize(const MaskedLanguageModel& model, const ParamStore& store, int64_t length) {
-  return summarize_model(model, store, length, States::measured);
-}
-ModelSummary summarize(const TextClassifier& model, const ParamStore& store, int64_t length) {
-  return summarize_model(model, store, length);
-}
-/// A row of weights per n-gram, of which a token has about one for each length.
-ModelSummary summarize(const LinearClassifier& model, const ParamStore& store, int64_t length) {
-  ModelSummary summary;
-  summary.length = length;
-  for (const Param& param : store.params()) summary.frozen += param.frozen ? param.var.size() : 0;
-  LayerSummary layer;
-  layer.name = "linear";
-  layer.parameters = store.count();
-  const size_t lengths = model.config().words.size() + model.config().characters.size();
-  layer.flops = 2 * static_cast<double>(lengths) * static_cast<double>(model.classes());
-  summary.layers.push_back(layer);
-  return summary;
-}
-double kept_bytes(const LanguageModel& model, const ParamStore& store, int64_t length) {
-  return summarize_model(model, store, length, States::left_out).activation_bytes();
-}
-double kept_bytes(const MaskedLanguageModel& model, const ParamStore& store, int64_t length) {
-  return summarize_model(model, store, length, States::left_out).activation_bytes();
-}
-double kept_bytes(const TextClassifier& model, const ParamStore& store, int64_t length) {
-  return summarize_model(model, store, length).activation_bytes();
-}
-
-double kept_bytes(const LinearClassifier&, const ParamStore&, int64_t) { return 0; }
 
 namespace {
 

@@ -4,10 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/language_model.hpp"
-#include "models/linear_classifier.hpp"
-#include "models/masked_language_model.hpp"
-#include "models/text_classifier.hpp"
+#include "models/model.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -29,6 +26,9 @@ struct ModelSummary {
 
   int64_t frozen = 0;  // parameters that are not trained
 
+  /// The one of this name, a new one if there is none.
+  LayerSummary& part(const std::string& name);
+
   int64_t parameters() const;
   double flops() const;           // per token, forward
   double decode_flops() const;    // of one step of a generation at position `length`
@@ -39,19 +39,17 @@ struct ModelSummary {
   bool recompute = false;
 };
 
-/// Costs for documents of `length` tokens: 2 FLOPs per weight of a matrix product, and what mixing takes. Activation
-/// memory is an estimate from what the ops keep.
-ModelSummary summarize(const LanguageModel& model, const ParamStore& store, int64_t length);
-ModelSummary summarize(const MaskedLanguageModel& model, const ParamStore& store, int64_t length);
-ModelSummary summarize(const TextClassifier& model, const ParamStore& store, int64_t length);
-ModelSummary summarize(const LinearClassifier& model, const ParamStore& store, int64_t length);
+/// Of the blocks and what is around them, without the output: where a model's own summary() begins.
+ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_t length, DecodeStates states);
 
+inline ModelSummary summarize(const Model& model, const ParamStore& store, int64_t length) {
+  return model.summary(store, length, DecodeStates::measured);
+}
 /// Bytes per token of documents of `length` tokens that the forward pass keeps for the backward pass: the sum of
 /// activation_bytes. The store needs no memory (ParamMemory::none).
-double kept_bytes(const LanguageModel& model, const ParamStore& store, int64_t length);
-double kept_bytes(const MaskedLanguageModel& model, const ParamStore& store, int64_t length);
-double kept_bytes(const TextClassifier& model, const ParamStore& store, int64_t length);
-double kept_bytes(const LinearClassifier& model, const ParamStore& store, int64_t length);
+inline double kept_bytes(const Model& model, const ParamStore& store, int64_t length) {
+  return model.summary(store, length, DecodeStates::left_out).activation_bytes();
+}
 
 /// A table with a line per part and one of totals.
 std::string to_text(const ModelSummary& summary);

@@ -8,6 +8,7 @@
 #include "core/ops/matmul.hpp"
 #include "core/ops/shape.hpp"
 #include "core/ops/softmax.hpp"
+#include "models/summary.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -160,6 +161,11 @@ Var TextClassifier::pooled(const Ids& tokens, const Context& context) const {
   return reshape(matmul(pooling_weights(x, input.context.segments), x), {x.dim(0), x.dim(2)});
 }
 
+std::vector<float> TextClassifier::text_vector(const Ids& tokens, const Context& context) const {
+  const Array vector = pooled(tokens, context).value();
+  return {vector.data(), vector.data() + vector.size()};
+}
+
 Var TextClassifier::logits(const Ids& tokens, const Context& context) const {
   const Var logits = (*head_)(pooled(tokens, context));
   return ngrams_ ? logits + (*ngrams_)(tokens, context) : logits;
@@ -201,6 +207,22 @@ TaskLoss TextClassifier::loss(const Batch& batch, const Context& context) const 
   }
   const CrossEntropy loss = softmax_cross_entropy(logits(batch.tokens, context), batch.labels, options);
   return {loss.sum, loss.targets, loss.correct};
+}
+
+/// It writes no text, even if it is causal.
+ModelSummary TextClassifier::summary(const ParamStore& store, int64_t length, DecodeStates) const {
+  ModelSummary summary = summarize_stack(stack_, store, length, DecodeStates::left_out);
+  summary.decodes = false;
+  summary.part("head").flops /= static_cast<double>(length);  // one product per text
+  const double width = static_cast<double>(stack_.config().width);
+  if (!ngrams().orders.empty()) {
+    LayerSummary& table = summary.part("ngrams");
+    table.flops /= static_cast<double>(length);  // one product per text; a sum per n-gram
+    table.flops += static_cast<double>(ngrams().orders.size()) * static_cast<double>(ngrams().width);
+    table.decode_flops = table.flops;
+  }
+  if (pooling() == Pooling::attention) summary.part("pooling").activation_bytes = 3 * width * sizeof(real);
+  return summary;
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

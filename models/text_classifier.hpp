@@ -5,8 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "models/stack.hpp"
-#include "models/task.hpp"
+#include "models/model.hpp"
 #include "nn/layers/ngram_features.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -17,18 +16,19 @@ namespace capstan::CAPSTAN_PRECISION {
 /// a valid token has p = 0, or the state of the cls token alone. With n-grams configured, their logits are added.
 /// Parameters of the stack, head.weight (C, D), head.bias, for attention pooling.hidden.weight (D, D),
 /// pooling.hidden.bias, pooling.score.weight (1, D), and those of ngrams (nn/layers/ngram_features.hpp).
-class TextClassifier final : public Task {
+class TextClassifier final : public StackModel {
  public:
   /// Make it, then finalize() the store of `scope`. multi_label: a text has any number of the classes.
   TextClassifier(const Scope& scope, const TextClassifierConfig& config, int64_t vocabulary, int64_t classes,
                  bool multi_label = false);
 
   /// tokens: (B, T) -> (B, C). Throws std::invalid_argument when a row holds more than one document.
-  Var logits(const Ids& tokens, const Context& context) const;
+  Var logits(const Ids& tokens, const Context& context) const override;
   /// (B, C) -> (B, C): the softmax, multi-label the sigmoid.
-  Array probabilities(const Var& logits) const;
+  Array probabilities(const Var& logits) const override;
   /// What the head reads: the states combined into one vector per text, (B, D).
   Var pooled(const Ids& tokens, const Context& context) const;
+  std::vector<float> text_vector(const Ids& tokens, const Context& context) const override;
   /// batch.labels: (B), the class or ignored_target; multi-label (B, C), 1 for the labels of a text and 0 for others, with
   /// a text as one target whose loss is the sum of all labels' binary cross-entropies. In training the sum is weighted
   /// and its targets smoothed as configured; their number is not weighted.
@@ -37,9 +37,12 @@ class TextClassifier final : public Task {
   /// For class weights that are `balanced`: the training examples of each class, and of all. A class without examples is
   /// left out of the balance. Call it before training with such weights; it has no effect on other kinds.
   void balance(const std::vector<int64_t>& class_counts, int64_t examples);
+  void prepare(const ModelData& data) override {
+    if (!data.class_counts.empty()) balance(data.class_counts, data.examples);
+  }
 
   /// Of every block; with pooling cls each text has one more token, its first.
-  std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const;
+  std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const override;
 
   int64_t vocabulary() const { return vocabulary_; }
   int64_t classes() const { return classes_; }
@@ -47,9 +50,8 @@ class TextClassifier final : public Task {
   int64_t label_columns() const override { return multi_label_ ? classes() : 0; }
   Pooling pooling() const { return pooling_; }
   const NgramConfig& ngrams() const { return ngram_config_; }
-  const Stack& stack() const { return stack_; }
-  /// The longest text the model can read, if there is a limit.
-  std::optional<int64_t> position_limit() const { return stack_.position_limit(); }
+  const Stack& stack() const override { return stack_; }
+  ModelSummary summary(const ParamStore& store, int64_t length, DecodeStates states) const override;
 
  private:
   struct Input {
@@ -73,5 +75,10 @@ class TextClassifier final : public Task {
   Array class_weights_;  // (C); empty: 1
   double label_smoothing_;
 };
+
+inline std::unique_ptr<Model> make_model(const TextClassifierConfig& config, const Scope& scope,
+                                         const ModelSizes& sizes) {
+  return std::make_unique<TextClassifier>(scope, config, sizes.vocabulary, sizes.classes, sizes.multi_label);
+}
 
 }  // namespace capstan::CAPSTAN_PRECISION

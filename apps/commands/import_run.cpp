@@ -119,9 +119,7 @@ void fill(ParamStore& params, const ImportedModel& model) {
 
 Array logits_of(const RunModel& model, const Ids& tokens, const Context& context) {
   const TapePause no_tape;
-  if (model.is<LanguageModel>()) return model.language_model().logits(tokens, context).value();
-  if (model.is<TextClassifier>()) return model.text_classifier().logits(tokens, context).value();
-  return model.masked_language_model().logits(tokens, context).value();
+  return model.in_blocks().logits(tokens, context).value();
 }
 
 Ids read_ids(const SafetensorsFile& file, const std::string& name) {

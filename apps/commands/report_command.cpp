@@ -52,13 +52,13 @@ void add_model_view(const ReportOptions& options, Split split, ReportedRun& repo
     std::vector<int32_t> tokens;
     if (!options.text.empty()) tokens = example_tokens(*run.tokenizer, options.text);
     try {
-      if (options.text.empty() || is_classifier(run.config.model)) {
+      if (options.text.empty() || facts_of(run.config.model).classifies()) {
         const auto data = open_saved_data(run);
         if (options.text.empty()) tokens = example_tokens(*data, split);
-        if (is_classifier(run.config.model)) reported.evaluation = evaluate_split(run, *data, split);
+        if (facts_of(run.config.model).classifies()) reported.evaluation = evaluate_split(run, *data, split);
       }
     } catch (const std::exception& error) {
-      note(is_classifier(run.config.model) ? "no confusion matrix" : "no example text", error);
+      note(facts_of(run.config.model).classifies() ? "no confusion matrix" : "no example text", error);
     }
     reported.model = view_of(run, tokens);
   } catch (const std::exception& error) {

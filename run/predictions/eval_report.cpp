@@ -140,29 +140,29 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
   EvalReport report;
   report.split = to_string(split);
   report.classes = run.classes;
+  const ModelFacts facts = facts_of(run.config.model);
   const auto source = data.evaluation(split);
-  if (run.model->is<LinearClassifier>()) {
+  if (facts.is_solved) {
     ClassifierEvaluation result = *evaluate_texts(run.model->linear_classifier(), data.texts(split));
     report.total = result.total;
     report.classification = std::move(result.report);
-  } else if (!run.model->is<TextClassifier>()) {
+  } else if (!facts.classifies()) {
     report.predicts_tokens = true;
     report.total = *evaluate(run.model->task(), *source, 0);
-  } else if (run.model->text_classifier().multi_label()) {
-    LabelReport labels(run.model->text_classifier().label_columns());
+  } else if (run.model->task().label_columns() > 0) {
+    LabelReport labels(run.model->task().label_columns());
     report.total = *evaluate(run.model->task(), *source, 0, {}, nullptr, &labels);
     report.labels = labels.at(run.threshold);
     report.total.correct = report.labels->exact;
   } else {
     ClassifierEvaluation result =
-        evaluate_classifier(run.model->text_classifier(), static_cast<int64_t>(run.classes.size()), *source);
+        evaluate_classifier(run.model->in_blocks(), static_cast<int64_t>(run.classes.size()), *source);
     report.total = result.total;
     report.classification = std::move(result.report);
   }
   if (facts_of(run.config.data).has_pairs && split != Split::train)
     report.pairs = evaluate_pairs(run, data.evaluation_pairs(split), completions);
-  // A masked language model predicts a part of the text only.
-  if (const auto text = data.text_size(split); text && !run.model->is<MaskedLanguageModel>()) {
+  if (const auto text = data.text_size(split); text && facts.predicts == Predicts::next_token) {  // all of the text
     report.bits_per_byte = report.total.loss_sum / std::log(2.0) / static_cast<double>(text->bytes);
     if (text->words.value_or(0) > 0)
       report.word_perplexity = std::exp(report.total.loss_sum / static_cast<double>(*text->words));

@@ -41,8 +41,9 @@ PredictionWriter::PredictionWriter(const SavedRun& run, const PredictionFormat& 
       out_(out),
       multi_label_(facts_of(run.config.data).multi_label()),
       separator_(facts_of(run.config.data).label_separator) {
-  if (!format.errors || run.model->is<LanguageModel>()) return;
-  if (run.model->is<MaskedLanguageModel>())
+  const Predicts predicts = facts_of(run.config.model).predicts;
+  if (!format.errors || predicts == Predicts::next_token) return;
+  if (predicts == Predicts::hidden_tokens)
     throw ConfigError("--errors: a masked language model fills blanks, which have no labels");
   const auto* const labelled = std::get_if<LabelledSourceConfig>(&run.config.data);
   classes_ = std::make_unique<ClassNames>(
@@ -69,12 +70,14 @@ void PredictionWriter::write_header() {
 }
 
 void PredictionWriter::write(const InputText& text, const Prediction& prediction) {
-  if (run_.model->is<MaskedLanguageModel>())
-    write_blanks(text, prediction);
-  else if (run_.model->is<LanguageModel>())
-    write_completions(text, prediction);
-  else
-    write_labels(text, prediction);
+  switch (facts_of(run_.config.model).predicts) {
+    case Predicts::hidden_tokens:
+      return write_blanks(text, prediction);
+    case Predicts::next_token:
+      return write_completions(text, prediction);
+    case Predicts::classes:
+      return write_labels(text, prediction);
+  }
 }
 
 std::string PredictionWriter::summary() const {

@@ -8,11 +8,11 @@ namespace capstan {
 namespace {
 
 bool is_multi_label(const SavedRun& run) {
-  return is_classifier(run.config.model) && facts_of(run.config.data).multi_label();
+  return facts_of(run.config.model).classifies() && facts_of(run.config.data).multi_label();
 }
 
 bool completes_pairs(const SavedRun& run) {
-  return run.model->is<LanguageModel>() && facts_of(run.config.data).has_pairs;
+  return facts_of(run.config.model).takes_pairs && facts_of(run.config.data).has_pairs;
 }
 
 std::vector<Prediction> label_texts(const SavedRun& run, const std::vector<InputText>& texts,
@@ -61,7 +61,7 @@ void check_predictions(const SavedRun& run, const PredictOptions& options) {
     CompletionOptions completions = options.completions;
     completions.best = options.top_k;
     check_options(completions);
-  } else if (!run.model->is<MaskedLanguageModel>() && !is_classifier(run.config.model)) {
+  } else if (facts_of(run.config.model).predicts == Predicts::next_token) {
     run.model->text_classifier();  // an error that says what is needed
   }
 }
@@ -77,9 +77,9 @@ std::vector<Prediction> predictions_of(const SavedRun& run, const std::vector<In
         texts.begin() + static_cast<std::ptrdiff_t>(std::min(begin + size, texts.size())));
     PredictOptions here = options;
     here.first += static_cast<int64_t>(begin);
-    const auto predict = run.model->is<MaskedLanguageModel>() ? fill_blanks
-                         : completes_pairs(run)               ? complete_texts
-                                                              : label_texts;
+    const auto predict = facts_of(run.config.model).classifies() ? label_texts
+                         : completes_pairs(run)                  ? complete_texts
+                                                                 : fill_blanks;
     try {
       for (Prediction& prediction : predict(run, batch, here)) all.push_back(std::move(prediction));
     } catch (const TextError& error) {

@@ -11,9 +11,10 @@ namespace {
 
 std::vector<int32_t> tokens_of(const SavedRun& run, const InputText& text) {
   TextRule rule = facts_of(run.config.data).text;
-  const std::optional<int32_t> end = run.model->is<TextClassifier>() ? std::nullopt : end_of_document(run);
+  const bool classifies = facts_of(run.config.model).classifies();
+  const std::optional<int32_t> end = classifies ? std::nullopt : end_of_document(run);
   if (const auto limit = run.model->position_limit()) {
-    const int64_t most = std::max<int64_t>(1, *limit - (end ? 1 : 0) - (run.model->is<TextClassifier>() ? 1 : 0));
+    const int64_t most = std::max<int64_t>(1, *limit - (end ? 1 : 0) - (classifies ? 1 : 0));
     rule.max_length = rule.max_length > 0 ? std::min(rule.max_length, most) : most;
   }
   std::vector<int32_t> tokens =
@@ -23,24 +24,10 @@ std::vector<int32_t> tokens_of(const SavedRun& run, const InputText& text) {
 }
 
 std::vector<float> vector_of(const SavedRun& run, const InputText& text) {
-  const int64_t width = run.model->stack().config().width;
-  std::vector<float> vector(static_cast<size_t>(width), 0.0F);
   const std::vector<int32_t> tokens = tokens_of(run, text);
-  if (tokens.empty()) return vector;
+  if (tokens.empty()) return std::vector<float>(static_cast<size_t>(run.model->stack().config().width), 0.0F);
   const Batch batch = pad_rows({tokens});
-  const Context context{Segments(batch.segment_ids)};
-  if (run.model->is<TextClassifier>()) {
-    const Array pooled = run.model->text_classifier().pooled(batch.tokens, context).value();
-    return {pooled.data(), pooled.data() + width};
-  }
-  const Array states = run.model->stack().forward(batch.tokens, context).value();
-  const int64_t length = states.dim(1);
-  for (int64_t channel = 0; channel < width; ++channel) {
-    double sum = 0;
-    for (int64_t t = 0; t < length; ++t) sum += static_cast<double>(states[t * width + channel]);
-    vector[static_cast<size_t>(channel)] = static_cast<float>(sum / static_cast<double>(length));
-  }
-  return vector;
+  return run.model->in_blocks().text_vector(batch.tokens, Context{Segments(batch.segment_ids)});
 }
 
 }  // namespace

@@ -67,8 +67,7 @@ LayerView view_of_layer(const Array& bias, const std::vector<MixingWeights>& wei
 
 /// Pooling `cls` puts a token of the model in front of the text.
 void add_first_token(const RunConfig& config, Words& words) {
-  const auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
-  if (classifier == nullptr || classifier->pooling != Pooling::cls) return;
+  if (!facts_of(config.model).begins_with_own) return;
   words.texts.insert(words.texts.begin(), "[cls] ");
   for (size_t& word : words.of_token) ++word;
   words.of_token.insert(words.of_token.begin(), 0);
@@ -128,11 +127,12 @@ ModelView view_of(const SavedRun& run, std::vector<int32_t> tokens) {
     weights = model.mixing_weights(ids);
     add_first_token(run.config, words);
   }
+  const bool next_token = facts_of(run.config.model).predicts == Predicts::next_token;
   const std::vector<LayerConfig> layers = expanded_layers(config);
   ModelView view{words.texts, {}, 0};
   for (size_t i = 0; i < layers.size(); ++i) {
     const Array bias = model.stack().blocks()[i].mixer().position_bias(most_positions);
-    LayerView layer = view_of_layer(bias, weights[i], words, model.is<LanguageModel>());
+    LayerView layer = view_of_layer(bias, weights[i], words, next_token);
     if (layer.position_bias.empty() && layer.weights.empty()) continue;
     layer.name = fmt::format("layer {}: {}", i + 1, mixer_name(layers[i].mixer));
     if (view.layers.size() < most_layers)

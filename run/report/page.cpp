@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t long_name = 120;
 
-bool is_classifier(const ReportedRun& run) { return is_classifier(run.record.config.model); }
+bool is_classifier(const ReportedRun& run) { return facts_of(run.record.config.model).classifies(); }
 
 /// A readable unit for this many seconds, and its length in seconds.
 std::pair<const char*, double> time_unit(double seconds) {

@@ -7,11 +7,9 @@
 namespace capstan {
 namespace {
 
-bool is_language_model(const RunConfig& config) { return std::holds_alternative<LanguageModelConfig>(config.model); }
-
 /// What has no meaning for weights that are solved for in one go.
-void check_linear(const RunConfig& config, Problems& problems) {
-  if (!std::holds_alternative<LinearClassifierConfig>(config.model)) return;
+void check_solved(const RunConfig& config, Problems& problems) {
+  if (!facts_of(config.model).is_solved) return;
   if (!config.train.init_map.entries.empty())
     problems.add("train.init_map", "a linear-classifier takes the whole of train.init_from");
   if (config.train.init_optimizer)
@@ -30,7 +28,7 @@ void check_open(const RunConfig& config, Problems& problems) {
   const std::vector<std::string> open = open_keys(*model);
   const bool planned = config.train.minutes > 0 && config.train.steps == 0;
   for (const std::string& key : open)
-    if (is_classifier(config.model))
+    if (facts_of(config.model).classifies())
       problems.add("model." + key, "only that of a language model can be left open");
     else if (!planned)
       problems.add("model." + key, "is left open, which is for train.minutes to choose: set it, without train.steps");
@@ -58,8 +56,8 @@ const char* type_of(const TaskConfig& config) {
   return std::visit([](const auto& model) { return std::decay_t<decltype(model)>::type_name; }, config);
 }
 
-bool is_classifier(const TaskConfig& config) {
-  return std::holds_alternative<TextClassifierConfig>(config) || std::holds_alternative<LinearClassifierConfig>(config);
+ModelFacts facts_of(const TaskConfig& config) {
+  return std::visit([](const auto& model) { return facts(model); }, config);
 }
 
 const ModelConfig* find_model(const TaskConfig& config) {
@@ -88,24 +86,24 @@ RunConfig::~RunConfig() = default;
 void validate(const RunConfig& config, Problems& problems) {
   if (const std::string problem = name_problem(config.name); !config.name.empty() && !problem.empty())
     problems.add("name", problem);
-  check_linear(config, problems);
+  check_solved(config, problems);
   check_open(config, problems);
   const SourceFacts data = facts_of(config.data);
-  if (!data.has_labels && is_classifier(config.model))
+  const ModelFacts facts = facts_of(config.model);
+  if (!data.has_labels && facts.classifies())
     problems.add("data.type", fmt::format("{} has no labels: a {} needs data of type {}", type_of(config.data),
                                           type_of(config.model), source_types(true)));
-  if (data.has_pairs && !is_language_model(config) && !is_classifier(config.model))
+  else if (data.has_pairs && !facts.takes_pairs)
     problems.add("data.type", fmt::format("{} are for a language-model", type_of(config.data)));
-  const auto* const causal = std::get_if<LanguageModelConfig>(&config.model);
-  if (causal != nullptr && causal->prefix != PrefixRule::causal && !data.has_pairs)
+  if (facts.reads_sources && !data.has_pairs)
     problems.add("model.prefix", "only data of type pairs have sources to be read as a whole");
-  const bool label_sets = data.multi_label() && is_classifier(config.model);
+  const bool label_sets = data.multi_label() && facts.classifies();
   if (const Metric& metric = metric_of(config.train.monitor); metric.label_sets && !label_sets)
     problems.add("train.monitor",
                  fmt::format("{} is for a text-classifier with data.multi_label: true; choose loss or accuracy",
                              metric.monitor));
-  if (data.has_labels && is_language_model(config))
-    problems.add("data.type", fmt::format("a language-model needs data of type {}", source_types(false)));
+  if (data.has_labels && !facts.takes_labels)
+    problems.add("data.type", fmt::format("a {} needs data of type {}", type_of(config.model), source_types(false)));
   const ModelConfig* const model = find_model(config.model);
   if (const auto limit = model != nullptr ? position_limit(*model) : std::nullopt) {
     const std::string key = fmt::format("data.{}", data.longest_key);

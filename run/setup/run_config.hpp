@@ -18,8 +18,7 @@ using TaskConfig =
 
 /// The name of the model's type in YAML.
 const char* type_of(const TaskConfig& config);
-/// Does the model predict the class of a text?
-bool is_classifier(const TaskConfig& config);
+ModelFacts facts_of(const TaskConfig& config);
 
 struct RunConfig {
   RunConfig();

@@ -72,7 +72,7 @@ SavedRun with_overrides(SavedRun run, const std::vector<std::string>& overrides)
     throw ConfigError(
         "--set: the model was trained without data.documents or data.separator and lacks the token that they "
         "add; leave these keys unchanged, or train a model with them");
-  if (is_classifier(run.config.model) && facts_of(run.config.data).multi_label() != multi_label)
+  if (facts_of(run.config.model).classifies() && facts_of(run.config.data).multi_label() != multi_label)
     throw ConfigError(fmt::format("--set: the model was trained with data.multi_label: {}; leave this key unchanged",
                                   multi_label ? "true" : "false"));
   return run;

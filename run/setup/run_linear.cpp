@@ -74,8 +74,6 @@ std::shared_ptr<const BaseClassifier> read_base(const RunConfig& config) {
 
 }  // namespace
 
-bool is_linear(const RunConfig& config) { return std::holds_alternative<LinearClassifierConfig>(config.model); }
-
 NgramRows read_ngrams(RunConfig& config, const DataSource& data) {
   const MemoryFor purpose("the n-grams of the training texts");
   const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name,

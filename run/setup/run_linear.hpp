@@ -10,9 +10,6 @@
 
 namespace capstan {
 
-/// Is the model of the run a linear classifier?
-bool is_linear(const RunConfig& config);
-
 /// The n-grams of the training data, and what the classifier of train.init_from makes of them. What the model leaves
 /// open is set in `config`. Throws Error unless train.init_from is that of a linear classifier of the same n-grams.
 NgramRows read_ngrams(RunConfig& config, const DataSource& data);

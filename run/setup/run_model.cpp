@@ -61,53 +61,26 @@ void check_rules(const ParamStore& params) {
 RunModel::RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes, ParamMemory memory)
     : params_(memory, {config.train.freeze, config.train.lr_scale, config.train.layer_decay}),
       name_(config.name),
-      type_(type_of(config.model)) {
+      type_(type_of(config.model)),
+      command_(facts_of(config.model).command) {
   const Scope scope(params_, static_cast<uint64_t>(config.seed));
-  if (const auto* model = std::get_if<LanguageModelConfig>(&config.model))
-    model_ = std::make_unique<LanguageModel>(scope, *model, vocabulary);
-  else if (const auto* masked = std::get_if<MaskedLanguageModelConfig>(&config.model))
-    model_ = std::make_unique<MaskedLanguageModel>(
-        scope, *masked, vocabulary, std::max<int64_t>(1, vocabulary - facts_of(config.data).added_tokens));
-  else if (const auto* linear = std::get_if<LinearClassifierConfig>(&config.model))
-    model_ = std::make_unique<LinearClassifier>(scope, *linear, classes);
-  else
-    model_ = std::make_unique<TextClassifier>(scope, std::get<TextClassifierConfig>(config.model), vocabulary, classes,
-                                              facts_of(config.data).multi_label());
-  if (!is<LinearClassifier>()) check_rules(params_);  // nothing of it is trained in steps
+  const SourceFacts data = facts_of(config.data);
+  const ModelSizes sizes{vocabulary, data.added_tokens, classes, data.multi_label()};
+  model_ = std::visit([&](const auto& model) { return make_model(model, scope, sizes); }, config.model);
+  if (!facts_of(config.model).is_solved) check_rules(params_);
   params_.finalize();
 }
 
-namespace {
-
-/// The part of a model that Part(model) gives, for models that have it.
-template <class Part, class Model, class Get>
-const Part& part_of(const Model& model, const char* missing, const Get& get) {
-  return std::visit(
-      [&](const auto& of) -> const Part& {
-        if constexpr (std::is_same_v<std::decay_t<decltype(*of)>, LinearClassifier>)
-          throw Error(fmt::format("this classifier is linear (model.type: linear-classifier): it has no {}", missing));
-        else
-          return get(*of);
-      },
-      model);
+const StackModel& RunModel::in_blocks(const char* missing) const {
+  if (const auto* const model = dynamic_cast<const StackModel*>(model_.get())) return *model;
+  throw Error(fmt::format("this classifier is linear (model.type: linear-classifier): it has no {}", missing));
 }
 
-}  // namespace
-
-const Task& RunModel::task() const {
-  return part_of<Task>(model_, "loss over batches", [](const auto& model) -> const Task& { return model; });
-}
-
-const Stack& RunModel::stack() const {
-  return part_of<Stack>(model_, "blocks, and no vectors of texts",
-                        [](const auto& model) -> const Stack& { return model.stack(); });
-}
-
-template <class Model>
-const Model& RunModel::get(const char* needed) const {
-  if (const auto* const model = std::get_if<std::unique_ptr<Model>>(&model_)) return **model;
-  throw Error(fmt::format("the run {} is a {}, but this needs a {}; for a {}, use {}", name_, type_, needed, type_,
-                          is<LanguageModel>() ? "capstan generate" : "capstan predict"));
+template <class Type>
+const Type& RunModel::get(const char* needed) const {
+  if (const auto* const model = dynamic_cast<const Type*>(model_.get())) return *model;
+  throw Error(
+      fmt::format("the run {} is a {}, but this needs a {}; for a {}, use {}", name_, type_, needed, type_, command_));
 }
 
 const LanguageModel& RunModel::language_model() const { return get<LanguageModel>(LanguageModelConfig::type_name); }
@@ -122,46 +95,33 @@ const LinearClassifier& RunModel::linear_classifier() const {
 RunModel::ClassifierInput RunModel::classifier_input(const std::vector<std::string_view>& columns,
                                                      const Tokenizer& tokenizer, const TextRule& rule,
                                                      const std::string& place) const {
-  if (is<LinearClassifier>()) return {{}, example_text(columns, tokenizer, rule, place)};
+  if (!has_blocks()) return {{}, example_text(columns, tokenizer, rule, place)};
   return {encode_text(columns, tokenizer, rule, place), ""};
 }
 
 Array RunModel::class_probabilities(const std::vector<ClassifierInput>& texts) const {
-  if (is<LinearClassifier>()) {
+  if (!has_blocks()) {
     std::vector<std::string> lines;
     for (const ClassifierInput& text : texts) lines.push_back(text.text);
-    return linear_classifier().probabilities(linear_classifier().logits(lines));
+    return model_->class_probabilities(lines);
   }
   std::vector<std::vector<int32_t>> rows;
   for (const ClassifierInput& text : texts) rows.push_back(text.tokens);
   const Batch batch = pad_rows(rows);
-  const TextClassifier& classifier = text_classifier();
+  const StackModel& classifier = in_blocks();
   return classifier.probabilities(classifier.logits(batch.tokens, Context{Segments(batch.segment_ids)}));
 }
 
 void RunModel::prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts, int64_t examples) {
-  if (auto* const classifier = std::get_if<std::unique_ptr<TextClassifier>>(&model_))
-    if (!class_counts.empty()) (*classifier)->balance(class_counts, examples);
-  if (auto* const masked = std::get_if<std::unique_ptr<MaskedLanguageModel>>(&model_))
-    if ((*masked)->masking().needs_words()) (*masked)->masking().set_words(word_edges(tokenizer));
+  model_->prepare({class_counts, examples, [&] { return word_edges(tokenizer); }});
 }
 
 std::optional<int64_t> RunModel::position_limit() const {
-  return is<LinearClassifier>() ? std::nullopt : stack().position_limit();
-}
-
-ModelSummary RunModel::summary(int64_t length) const {
-  return std::visit([&](const auto& model) { return summarize(*model, params_, length); }, model_);
-}
-
-double RunModel::kept_bytes(int64_t length) const {
-  return std::visit([&](const auto& model) { return capstan::kept_bytes(*model, params_, length); }, model_);
+  return has_blocks() ? stack().position_limit() : std::nullopt;
 }
 
 std::vector<std::vector<MixingWeights>> RunModel::mixing_weights(const Ids& tokens) const {
-  const Context context = Context::evaluation(tokens.dim(0), tokens.dim(1));
-  return is<TextClassifier>() ? text_classifier().mixing_weights(tokens, context)
-                              : stack().mixing_weights(tokens, context);
+  return in_blocks().mixing_weights(tokens, Context::evaluation(tokens.dim(0), tokens.dim(1)));
 }
 
 namespace {
@@ -204,7 +164,7 @@ void check_trained_with(const SavedRun& run) {
   if (tokenizer != trained.end() && tokenizer->second.find(run.tokenizer->fingerprint()) == std::string::npos)
     refuse("tokenizer.json");
   // Other models may have labelled data, too, but no use for the labels.
-  const bool has_classes = is_classifier(run.config.model);
+  const bool has_classes = facts_of(run.config.model).classifies();
   if (has_classes && classes != trained.end() && classes->second != identity_of(run.classes)) refuse("classes.txt");
 }
 
@@ -266,7 +226,7 @@ SavedRun open_run(const fs::path& where) {
   run.config = load_run_config(run.folder);
   const fs::path tokenizer = run.folder / "tokenizer.json";
   run.tokenizer = tokenizer_from_json(read_run_file(tokenizer), tokenizer.string());
-  if (is_classifier(run.config.model)) run.classes = read_classes(run.folder);
+  if (facts_of(run.config.model).classifies()) run.classes = read_classes(run.folder);
   run.weights = find_model_file(where);
   check_trained_with(run);
   run.model = std::make_unique<RunModel>(run.config, model_vocabulary(run.config, *run.tokenizer),

@@ -10,6 +10,7 @@
 #include "data/tokenizers/tokenizer.hpp"
 #include "models/language_model.hpp"
 #include "models/linear_classifier.hpp"
+#include "models/masked_language_model.hpp"
 #include "models/summary.hpp"
 #include "models/text_classifier.hpp"
 #include "run/setup/run_config.hpp"
@@ -26,7 +27,8 @@ class RunModel {
   ParamStore& params() { return params_; }
   const ParamStore& params() const { return params_; }
   /// Throws Error for a model that is not trained in steps.
-  const Task& task() const;
+  const Task& task() const { return in_blocks("loss over batches"); }
+  const StackModel& in_blocks(const char* missing = "blocks, and no vectors of texts") const;
   /// Throws Error naming the kind that is needed when the model is of the other kind.
   const LanguageModel& language_model() const;
   const MaskedLanguageModel& masked_language_model() const;
@@ -35,9 +37,9 @@ class RunModel {
   /// Tells the model what it has to know of the data before its loss is computed: the training examples of each class and
   /// of all for balanced class weights (none: they are not balanced), the words for a masking of whole words.
   void prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts = {}, int64_t examples = 0);
-  template <class Model>
+  template <class Type>
   bool is() const {
-    return std::holds_alternative<std::unique_ptr<Model>>(model_);
+    return dynamic_cast<const Type*>(model_.get()) != nullptr;
   }
   /// What a classifier reads of a text: tokens or, if it is linear, the text itself.
   struct ClassifierInput {
@@ -49,23 +51,23 @@ class RunModel {
   /// (N, C), of a classifier.
   Array class_probabilities(const std::vector<ClassifierInput>& texts) const;
   std::optional<int64_t> position_limit() const;
-  ModelSummary summary(int64_t length) const;
+  ModelSummary summary(int64_t length) const { return summarize(*model_, params_, length); }
   /// Per token of texts of this length, as kept_bytes() in models/summary.hpp.
-  double kept_bytes(int64_t length) const;
-  const Stack& stack() const;
+  double kept_bytes(int64_t length) const { return capstan::kept_bytes(*model_, params_, length); }
+  const Stack& stack() const { return in_blocks().stack(); }
   /// Those of every block, from the evaluation of one batch.
   std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens) const;
 
  private:
-  template <class Model>
-  const Model& get(const char* needed) const;
+  bool has_blocks() const { return is<StackModel>(); }
+  template <class Type>
+  const Type& get(const char* needed) const;
 
   ParamStore params_;
-  std::string name_;       // the run's
-  const char* type_ = "";  // the model's
-  std::variant<std::unique_ptr<LanguageModel>, std::unique_ptr<TextClassifier>, std::unique_ptr<MaskedLanguageModel>,
-               std::unique_ptr<LinearClassifier>>
-      model_;
+  std::string name_;          // the run's
+  const char* type_ = "";     // the model's
+  const char* command_ = "";  // what such a model is for
+  std::unique_ptr<Model> model_;
 };
 
 /// Where words begin and end in the tokens of a vocabulary.

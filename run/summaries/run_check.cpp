@@ -159,7 +159,7 @@ class RunCheck {
   }
 
   void check_classes() {
-    const bool wanted = config_ && is_classifier(config_->model);
+    const bool wanted = config_ && facts_of(config_->model).classifies();
     if (!wanted && !fs::exists(folder_ / "classes.txt")) return;
     add_read("classes.txt", written_again, [&] {
       refuse_other("classes", read_file((folder_ / "classes.txt").string()));

@@ -24,7 +24,7 @@ bool holds_out(const LabelledSourceConfig& data) {
 
 std::vector<std::string> usual_search_space(const RunConfig& config) {
   // Not min_texts: n-grams are counted in all texts, those that cross-validation holds out included.
-  if (is_linear(config))
+  if (facts_of(config.model).is_solved)
     return {"sweep.model.words=[[1, 2], [1], [1, 2, 3]]",
             "sweep.model.characters=[[2, 3, 4, 5], [], [3, 4, 5, 6], [1, 2, 3, 4, 5, 6]]",
             "sweep.model.text_ends=[true, false]"};
@@ -48,14 +48,15 @@ RunConfig shortened(RunConfig config, int64_t divisor) {
 }
 
 void check_tunable(const RunConfig& config, Problems& problems) {
-  if (is_linear(config) && !config.train.init_from.empty())
+  if (facts_of(config.model).is_solved && !config.train.init_from.empty())
     problems.add(
         "train.init_from",
         "a linear classifier has the n-grams of the one that it starts from, but autotune searches over n-grams: leave "
         "it out");
   if (config.train.steps == 0 && labelled(config) == nullptr)
     problems.add("train.steps", "autotune tries short runs first: set train.steps (instead of train.epochs)");
-  if (const auto* const data = labelled(config); data != nullptr && !is_linear(config) && !holds_out(*data))
+  if (const auto* const data = labelled(config);
+      data != nullptr && !facts_of(config.model).is_solved && !holds_out(*data))
     problems.add("data.valid_fraction", "autotune compares runs by their validation: hold some examples out");
 }
 

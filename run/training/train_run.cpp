@@ -52,8 +52,7 @@ void print_profile(const Profile& profile, std::ostream& out) {
 
 /// `config` says whether a warning has been heeded.
 std::vector<std::string> warnings(const RunConfig& config, const DataSource& data) {
-  const auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
-  const bool weighted = classifier != nullptr && !std::holds_alternative<EqualClasses>(classifier->class_weights);
+  const bool weighted = facts_of(config.model).weighs_classes;
   std::vector<std::string> lines;
   for (const DataWarning& warning : data.warnings())
     if (!weighted || warning.check != "balance") lines.push_back("data: " + warning.message);
@@ -209,7 +208,8 @@ TrainResult solve(const Prepared& run, const NgramRows& ngrams, Communicator& ra
 TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Communicator& ranks) {
   const Stopwatch since;
   RunConfig config = given;
-  if (is_linear(config) && ranks.size() > 1)
+  const bool solved = facts_of(config.model).is_solved;
+  if (solved && ranks.size() > 1)
     throw ConfigError("model.type: a linear-classifier is solved for by one process; start one rank");
   set_threads(threads_of_rank(ranks, config.threads));
   require_same_program(ranks, config, options.mixed_kernels);
@@ -221,7 +221,7 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
     config = planned(config, data, options, ranks, since, plan_report);
   }
   std::optional<NgramRows> ngrams;
-  if (is_linear(config)) ngrams.emplace(read_ngrams(config, data));  // its number of buckets may be another run's
+  if (solved) ngrams.emplace(read_ngrams(config, data));  // its number of buckets may be another run's
   if (!options.force)
     if (const auto memory = memory_problem(config, extent_of(config, data), ranks))
       throw ConfigError(memory->key + ": " + memory->message);

@@ -31,10 +31,7 @@ bool same_but_rows(const Param& param, const FileTensor& tensor) {
 
 /// The n-grams that a table is of; null where the model has none.
 const NgramTableConfig* ngrams_of(const RunConfig& config, const std::string& table) {
-  if (table == "ngrams.table") {
-    const auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
-    return classifier != nullptr ? &classifier->ngrams : nullptr;
-  }
+  if (table == "ngrams.table") return facts_of(config.model).text_ngrams;
   const ModelConfig* const model = find_model(config.model);
   return model != nullptr ? &model->ngram_embedding : nullptr;
 }
@@ -56,9 +53,7 @@ RowNames row_names(const RunConfig& config, const Tokenizer& tokenizer, std::vec
                            : facts.has_documents ? std::string("end of a document")
                            : facts.has_labels    ? std::string("between columns")
                                                  : std::string("added 0"));
-  const auto* const classifier = std::get_if<TextClassifierConfig>(&config.model);
-  if (classifier != nullptr && classifier->pooling == Pooling::cls) names.tokens.emplace_back("first token");
-  if (std::holds_alternative<MaskedLanguageModelConfig>(config.model)) names.tokens.emplace_back("mask");
+  if (const std::string own = facts_of(config.model).own_token; !own.empty()) names.tokens.push_back(own);
   return names;
 }
 

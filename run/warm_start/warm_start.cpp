@@ -245,11 +245,6 @@ bool numbers_may_mislead(const std::vector<std::string>& now, const std::vector<
          std::all_of(then.begin(), then.end(), is_number);
 }
 
-bool is_causal(const TaskConfig& model) {
-  if (const auto* const classifier = std::get_if<TextClassifierConfig>(&model)) return classifier->causal;
-  return std::holds_alternative<LanguageModelConfig>(model);
-}
-
 /// Keys of the model that change what weights compute, with both values: a line each.
 std::vector<std::string> model_differences(const RunConfig& config, const WeightsOrigin& origin) {
   std::vector<std::string> lines;
@@ -263,7 +258,7 @@ std::vector<std::string> model_differences(const RunConfig& config, const Weight
       lines.push_back(fmt::format("  model.{}{}{} was {}, is {}", key.key, difference.path.empty() ? "" : ".",
                                   difference.path, difference.a, difference.b));
   }
-  const bool before = is_causal(origin.config->model), now = is_causal(config.model);
+  const bool before = facts_of(origin.config->model).is_causal, now = facts_of(config.model).is_causal;
   if (before != now && origin.config->model.index() != config.model.index())  // otherwise model.causal is named
     lines.push_back(before
                         ? "  tokens saw those before them only, and see all now; a text-classifier with model.causal: "
@@ -353,7 +348,7 @@ WarmStart warm_start(const RunConfig& config, const RowNames& rows, const RunPar
   constexpr size_t longest = 100;
   result.ancestry.resize(std::min(result.ancestry.size(), longest));
   result.report.push_back("starts from " + to_text(result.ancestry.front()));
-  if (is_linear(config)) return result;  // its base classifier was read with the n-grams
+  if (facts_of(config.model).is_solved) return result;  // its base classifier was read with the n-grams
   Filling filling(config, rows, origin, parts.params);
   filling.fill(rename_tensors(origin, config.train.init_map), config.train.init_strict);
   for (const std::string& line : filling.table()) result.report.push_back(line);

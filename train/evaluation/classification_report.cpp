@@ -89,7 +89,7 @@ std::vector<Confusion> most_frequent_confusions(const ClassificationReport& repo
   return all;
 }
 
-ClassifierEvaluation evaluate_classifier(const TextClassifier& classifier, int64_t classes, const BatchSource& split) {
+ClassifierEvaluation evaluate_classifier(const StackModel& classifier, int64_t classes, const BatchSource& split) {
   const TapePause no_tape;
   CrossEntropyOptions options;
   options.ignored = ignored_target;

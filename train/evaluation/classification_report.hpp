@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/batches/batcher.hpp"
-#include "models/text_classifier.hpp"
+#include "models/model.hpp"
 #include "train/evaluation/evaluate.hpp"
 
 namespace capstan {
@@ -66,6 +66,6 @@ struct ClassifierEvaluation {
 };
 
 /// evaluate() for a classifier of `classes` classes, with the report. Throws Error when there is no example.
-ClassifierEvaluation evaluate_classifier(const TextClassifier& classifier, int64_t classes, const BatchSource& split);
+ClassifierEvaluation evaluate_classifier(const StackModel& classifier, int64_t classes, const BatchSource& split);
 
 }  // namespace capstan
