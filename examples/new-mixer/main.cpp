@@ -4,7 +4,7 @@
 #include <exception>
 
 #include "core/products/blas_info.hpp"
-#include "nn/mixer/custom_mixer.hpp"
+#include "nn/systems/register_mixer.hpp"
 #include "run/run.hpp"
 #include "running_mean.hpp"
 
@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: train_mixer CONFIG.yaml [KEY=VALUE ...]\n");
     return 2;
   }
-  // From here on a configuration may say `mixer: {type: custom, name: running-mean, expansion: 2}`.
+  // From here on a configuration may say `mixer: {type: running-mean, expansion: 2}`.
   capstan::register_mixer<capstan::RunningMeanConfig>();
   try {
     const capstan::Run run = capstan::train({{argv[1]}, {argv + 2, argv + argc}});

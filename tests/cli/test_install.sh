@@ -67,7 +67,7 @@ case_new_mixer() {
   loss=$(sed -n 's/.*best validation loss \([0-9.]*\) .*/\1/p' err | tail -n 1)
   test "$(echo "$loss" | cut -d. -f1)" -lt 4
   # Its option is read, saved and refused like any other key.
-  grep -A 1 "name: running-mean" runs/running-mean/config.yaml | grep -q "expansion: 2"
+  grep -A 1 "type: running-mean" runs/running-mean/config.yaml | grep -q "expansion: 2"
   exits 1 new-mixer/train_mixer sources/running-mean.yaml model.layers.1.mixer.expansoin=3
   says "did you mean expansion?" err
   # A program without the mixer says which it has.
@@ -82,7 +82,7 @@ case_a_capstan_with_one_more_mixer() {
   cp -r "$source/examples/new-mixer" own
   cat >own/main.cpp <<'EOF'
 #include "apps/commands/commands.hpp"
-#include "nn/mixer/custom_mixer.hpp"
+#include "nn/systems/register_mixer.hpp"
 #include "running_mean.hpp"
 int main(int argc, char** argv) {
   capstan::register_mixer<capstan::RunningMeanConfig>();
