@@ -1,4 +1,4 @@
-# What documents take from the tree is up to date.
+# What documents take from the tree is up to date, and the sources keep the limits of scripts/count.sh.
 . "$(dirname "$0")/support.sh"
 
 case_the_picture_of_the_architecture_is_that_of_the_table_of_arrows() {
@@ -35,5 +35,7 @@ case_paths_that_documents_name_exist() {
     compgen -G "$source/$path*" >/dev/null || { echo "no file is called $path: $(cd "$source" && git grep -l "\`$path\`" -- '*.md')"; return 1; }
   done <named
 }
+
+case_the_sources_keep_the_limits() { "$source/scripts/count.sh"; }
 
 run_cases
