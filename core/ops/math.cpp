@@ -121,17 +121,9 @@ Array mask_greater_equal(const Array& a, const Array& b) {
   return elementwise(
       "mask_greater_equal", [](const auto& u, const auto& v) { return u >= v; }, a, b);
 }
-Array mask_less(const Array& a, const Array& b) {
-  return elementwise(
-      "mask_less", [](const auto& u, const auto& v) { return u < v; }, a, b);
-}
 Array mask_less_equal(const Array& a, const Array& b) {
   return elementwise(
       "mask_less_equal", [](const auto& u, const auto& v) { return u <= v; }, a, b);
-}
-Array mask_equal(const Array& a, const Array& b) {
-  return elementwise(
-      "mask_equal", [](const auto& u, const auto& v) { return xt::equal(u, v); }, a, b);
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

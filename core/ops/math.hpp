@@ -69,8 +69,6 @@ inline Var operator/(const Var& x, double s) { return mul_scalar(x, 1 / s); }
 /// Masks: 1 where the relation holds and 0 elsewhere, of the shape both operands broadcast to. Constants: no gradient.
 Array mask_greater(const Array& a, const Array& b);
 Array mask_greater_equal(const Array& a, const Array& b);
-Array mask_less(const Array& a, const Array& b);
 Array mask_less_equal(const Array& a, const Array& b);
-Array mask_equal(const Array& a, const Array& b);
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -177,18 +177,4 @@ Var logsumexp(const Var& x, const Axes& axes, const ReduceOptions& options) {
                   });
 }
 
-Var cumulative_sum(const Var& x, int axis) {
-  const ProfileSpan span;
-  const Shape shape = x.shape();
-  check(axis >= -shape.rank() && axis < shape.rank(), "cumulative_sum: axis {} is outside shape {}", axis, shape);
-  const int a = shape.normalize_axis(axis);
-  const Shape folded{shape.product(0, a), shape[a], shape.product(a + 1, shape.rank())};
-  // Added up in double: a running float sum of a million terms would be off by 1 %.
-  Array y = make_array(xt::cumsum<double>(as_xtensor<3>(x.value().reshape(folded)), 1)).reshape(shape);
-  return make_var("cumulative_sum", std::move(y), {x}, [shape, folded](const Array& g, const Needs&) -> Grads {
-    const auto reversed = xt::flip(as_xtensor<3>(g.reshape(folded)), 1);
-    return {make_array(xt::flip(xt::cumsum<double>(reversed, 1), 1)).reshape(shape)};
-  });
-}
-
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -32,7 +32,4 @@ Var min(const Var& x, const Axes& axes, const ReduceOptions& options = {});
 /// y = m + log sum e^(x - m) with m = max x.  dx = g e^(x - y). Over elements that are all -inf: -inf, and dx = 0.
 Var logsumexp(const Var& x, const Axes& axes, const ReduceOptions& options = {});
 
-/// y_t = x_1 + ... + x_t along `axis`; same shape as x.  dx_t = g_t + ... + g_T.
-Var cumulative_sum(const Var& x, int axis);
-
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -22,10 +22,6 @@ Init normal(double stddev);
 Init uniform(double low, double high);
 /// Normal with stddev gain/sqrt(in), for a weight of shape (out, in). LeCun et al. 1998.
 Init lecun_normal(double gain = 1);
-/// Uniform with limit sqrt(6/(in + out)), for a weight of shape (out, in). Glorot and Bengio 2010.
-Init glorot_uniform();
-/// Rows (or columns, whichever is shorter) orthonormal, times `gain`. Saxe et al. 2013.
-Init orthogonal(double gain);
 
 }  // namespace init
 

@@ -43,13 +43,6 @@ TEST_CASE("softmax and its logarithm, with and without a mask") {
   CHECK(difference(log_softmax(Var(x), mask).value(), make_array(logs)) < formula_tolerance);
 }
 
-TEST_CASE("cumulative sums along every axis") {
-  const Array x = random_array({3, 4, 5});
-  const xt::xarray<double> values = as_xtensor(x);
-  for (const int axis : {0, 1, 2})
-    CHECK(difference(cumulative_sum(Var(x), axis).value(), make_array(xt::cumsum(values, axis))) < formula_tolerance);
-}
-
 TEST_CASE("norms: the deviation from the mean over the standard deviation, x over its root mean square") {
   const Array x = random_array({7, 35}, 1), gain = random_array({35}, 2), bias = random_array({35}, 3);
   const double eps = 1e-3;
