@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/array/row_grads.hpp"
+#include "core/base/no_copy.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -31,12 +32,10 @@ class GradBlock {
 
 /// While it lives, pullbacks on this thread add the gradients of the parameters of `store` to `lane` instead: lanes of a
 /// batch share the parameters and have gradients of their own.
-class LaneGrads {
+class LaneGrads : NoCopy {
  public:
   LaneGrads(const GradBlock& store, GradBlock& lane);
   ~LaneGrads();
-  LaneGrads(const LaneGrads&) = delete;
-  LaneGrads& operator=(const LaneGrads&) = delete;
 
   /// Where gradients for `store` go on this thread.
   static GradBlock& of(GradBlock& store);

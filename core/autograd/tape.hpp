@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/autograd/var.hpp"
+#include "core/base/no_copy.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -77,11 +78,9 @@ struct TapeOptions {
   bool checked = false;  // name the first op whose value or gradient is not finite, by std::domain_error
 };
 
-class Tape {
+class Tape : NoCopy {
  public:
   explicit Tape(TapeOptions options = {}) : options_(options) {}
-  Tape(const Tape&) = delete;
-  Tape& operator=(const Tape&) = delete;
 
   /// The tape that ops of this thread record on; null where there is none.
   static Tape* active();
@@ -123,12 +122,10 @@ class Tape {
 };
 
 /// A tape that is the active one of its thread while it lives.
-class TapeScope {
+class TapeScope : NoCopy {
  public:
   explicit TapeScope(TapeOptions options = {});
   ~TapeScope();
-  TapeScope(const TapeScope&) = delete;
-  TapeScope& operator=(const TapeScope&) = delete;
   Tape& tape() { return tape_; }
   void backward(const Var& loss, real scale = 1) { tape_.backward(loss, scale); }
 
@@ -138,12 +135,10 @@ class TapeScope {
 };
 
 /// No tape is active while it lives.
-class TapePause {
+class TapePause : NoCopy {
  public:
   TapePause();
   ~TapePause();
-  TapePause(const TapePause&) = delete;
-  TapePause& operator=(const TapePause&) = delete;
 
  private:
   Tape* previous_;

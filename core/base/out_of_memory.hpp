@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <new>
 
+#include "core/base/no_copy.hpp"
+
 namespace capstan {
 
 /// what(): "out of memory (wanted 512 MB for the model's parameters)".
@@ -23,12 +25,10 @@ void check_available(size_t bytes, const char* purpose);
 
 /// While it lives, an OutOfMemory of the calling thread says that the memory was wanted for `purpose`, a string literal
 /// such as "the text of the training data". The innermost one counts.
-class MemoryFor {
+class MemoryFor : NoCopy {
  public:
   explicit MemoryFor(const char* purpose) noexcept;
   ~MemoryFor();
-  MemoryFor(const MemoryFor&) = delete;
-  MemoryFor& operator=(const MemoryFor&) = delete;
 
  private:
   const char* outer_;

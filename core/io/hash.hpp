@@ -8,18 +8,18 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/no_copy.hpp"
+
 namespace capstan {
 
 /// The 16 bytes of a hash.
 using HashBits = std::array<uint64_t, 2>;
 
 /// Hash of bytes that come in pieces: where one piece ends and the next begins does not matter.
-class Hash {
+class Hash : NoCopy {
  public:
   Hash();
   ~Hash();
-  Hash(const Hash&) = delete;
-  Hash& operator=(const Hash&) = delete;
 
   void add(const void* bytes, size_t count);
   void add(std::string_view bytes) { add(bytes.data(), bytes.size()); }

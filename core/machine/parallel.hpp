@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <exception>
 
+#include "core/base/no_copy.hpp"
+
 namespace capstan {
 
 /// Threads used by kernels and GEMM from now on; 0 = one per physical core this process may run on. Throws
@@ -31,7 +33,7 @@ int thread_index();
 
 /// While it lives, products by OpenBLAS and oneDNN run on the calling thread alone; outside a parallel region they
 /// would take all threads that OpenMP offers.
-class OneThreadProducts {
+class OneThreadProducts : NoCopy {
  public:
   OneThreadProducts() : before_(in_parallel() ? 1 : omp_get_max_threads()) {
     if (before_ > 1) omp_set_num_threads(1);
@@ -39,20 +41,16 @@ class OneThreadProducts {
   ~OneThreadProducts() {
     if (before_ > 1) omp_set_num_threads(before_);
   }
-  OneThreadProducts(const OneThreadProducts&) = delete;
-  OneThreadProducts& operator=(const OneThreadProducts&) = delete;
 
  private:
   int before_;
 };
 
 /// While it lives, all that the calling thread begins runs on it alone, products included.
-class OneThread {
+class OneThread : NoCopy {
  public:
   OneThread();
   ~OneThread();
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
 
  private:
   OneThreadProducts products_;

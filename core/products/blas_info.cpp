@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "core/base/error.hpp"
+#include "core/base/no_copy.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm_backend.hpp"
@@ -28,15 +29,13 @@ namespace {
 constexpr const char* blas_purpose = "OpenBLAS's work memory: raise ulimit -v, or lower the key threads";
 
 /// Work memory of OpenBLAS, returned to it for its later products.
-class BlasMemory {
+class BlasMemory : NoCopy {
  public:
   BlasMemory() {
     check_available(blas_thread_bytes, blas_purpose);
     memory_ = blas_memory_alloc(0);
   }
   ~BlasMemory() { blas_memory_free(memory_); }
-  BlasMemory(const BlasMemory&) = delete;
-  BlasMemory& operator=(const BlasMemory&) = delete;
 
  private:
   void* memory_;

@@ -10,12 +10,13 @@
 #include <optional>
 #include <thread>
 
+#include "core/base/no_copy.hpp"
 #include "data/batches/batcher.hpp"
 
 namespace capstan {
 
 /// Goes through the batches of a source in order, from (epoch, index) on and from one epoch into the next.
-class Prefetcher {
+class Prefetcher : NoCopy {
  public:
   struct Options {
     int64_t epoch = 0, index = 0;  // the first batch; an index at the end of its epoch is the next epoch's first
@@ -30,8 +31,6 @@ class Prefetcher {
   /// `source` must outlive it.
   Prefetcher(const BatchSource& source, const Options& options);
   ~Prefetcher();
-  Prefetcher(const Prefetcher&) = delete;
-  Prefetcher& operator=(const Prefetcher&) = delete;
 
   /// The next batch; none once end_epoch is reached. Throws what the source threw.
   std::optional<Prepared> next();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/autograd/var.hpp"
+#include "core/base/no_copy.hpp"
 #include "nn/params/param_rules.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -48,12 +49,10 @@ bool is_matrix(const Param& param);
 enum class ParamMemory { allocated, none };
 
 /// Parameters are made through a Scope only, which adds them here, so that each has a name and none is left out.
-class ParamStore {
+class ParamStore : NoCopy {
  public:
   explicit ParamStore(ParamMemory memory = ParamMemory::allocated, ParamRules rules = {})
       : memory_(memory), rules_(std::move(rules)) {}
-  ParamStore(const ParamStore&) = delete;
-  ParamStore& operator=(const ParamStore&) = delete;
 
   /// Adds a leaf with this initial value. Throws std::logic_error for a name that exists or after finalize(), and
   /// std::invalid_argument for options that do not fit its shape.
