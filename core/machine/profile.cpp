@@ -27,7 +27,7 @@ int64_t Profile::nanoseconds() const {
 ProfileRow& Profile::row(const char* name, Pass pass) {
   for (ProfileRow& r : rows_)
     if (r.pass == pass && std::string_view(r.name) == name) return r;
-  return rows_.emplace_back(ProfileRow{name, pass});
+  return rows_.emplace_back(name, pass);
 }
 
 /// Whatever was spent since the last call belongs to the innermost span.
@@ -44,33 +44,24 @@ void Profile::charge() {
 
 void Profile::enter(const char* name, Pass pass) {
   charge();
-  frames_.push_back({name, pass});
+  frames_.emplace_back(name, pass);
 }
 
 void Profile::leave() {
   charge();
   const Frame frame = frames_.back();
   frames_.pop_back();
-  const auto add_to = [&frame](auto& target) {
-    target.nanoseconds += frame.nanoseconds;
-    target.products += frame.products;
-    target.bytes += frame.bytes;
-    target.flops += frame.flops;
-  };
-  if (frame.name == nullptr) return add_to(frames_.back());
+  if (frame.name == nullptr) return frames_.back().add(frame);
   ProfileRow& named = row(frame.name, frame.pass);
   ++named.calls;
-  add_to(named);
+  named.add(frame);
 }
 
 void Profile::absorb(const Profile& lane) {
   for (const ProfileRow& from : lane.rows_) {
     ProfileRow& to = row(from.name, from.pass);
     to.calls += from.calls;
-    to.nanoseconds += from.nanoseconds;
-    to.products += from.products;
-    to.bytes += from.bytes;
-    to.flops += from.flops;
+    to.add(from);
   }
 }
 

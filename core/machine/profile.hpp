@@ -10,19 +10,33 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/no_copy.hpp"
+
 namespace capstan {
 
 /// `none` is what belongs to neither: data, optimizer, the tape itself.
 enum class Pass { none, forward, backward };
 
-struct ProfileRow {
-  const char* name;
-  Pass pass;
-  int64_t calls = 0;
+/// What a span, or all spans of a name, took.
+struct ProfileSums {
   int64_t nanoseconds = 0;  // on the profiled thread, without that of spans inside; of lanes, on all threads together
   int64_t products = 0;     // how much of it went by in matrix products that were not parts of a parallel region
   int64_t bytes = 0;        // the least it had to move: operands, results and gradients once each
   int64_t flops = 0;        // of matrix products, on all threads
+
+  void add(const ProfileSums& other) {
+    nanoseconds += other.nanoseconds;
+    products += other.products;
+    bytes += other.bytes;
+    flops += other.flops;
+  }
+};
+
+struct ProfileRow : ProfileSums {
+  ProfileRow(const char* of, Pass in) : name(of), pass(in) {}
+  const char* name;
+  Pass pass;
+  int64_t calls = 0;
 };
 
 class Profile {
@@ -49,10 +63,10 @@ class Profile {
   friend void declare_traffic(int64_t bytes);
   using Clock = std::chrono::steady_clock;
 
-  struct Frame {
+  struct Frame : ProfileSums {
+    Frame(const char* of, Pass in) : name(of), pass(in) {}
     const char* name;  // null until it is known
     Pass pass;
-    int64_t nanoseconds = 0, products = 0, bytes = 0, flops = 0;
     bool declared = false;  // bytes come from declare_traffic
   };
   void enter(const char* name, Pass pass);
@@ -72,12 +86,10 @@ class Profile {
 
 /// Makes a profile the active one of its thread while it lives, and counts a step; does nothing for null. Throws
 /// std::invalid_argument when another one is active anywhere.
-class ProfiledStep {
+class ProfiledStep : NoCopy {
  public:
   explicit ProfiledStep(Profile* profile);
   ~ProfiledStep();
-  ProfiledStep(const ProfiledStep&) = delete;
-  ProfiledStep& operator=(const ProfiledStep&) = delete;
 
  private:
   Profile* profile_;
@@ -85,12 +97,10 @@ class ProfiledStep {
 
 /// While it lives, the profile of this thread's step rests, and lanes have profiles of their own, which are added to it at
 /// the end. Does nothing where there is none.
-class ProfiledLanes {
+class ProfiledLanes : NoCopy {
  public:
   explicit ProfiledLanes(int64_t lanes);
   ~ProfiledLanes();
-  ProfiledLanes(const ProfiledLanes&) = delete;
-  ProfiledLanes& operator=(const ProfiledLanes&) = delete;
 
  private:
   friend class ProfiledLane;
@@ -99,12 +109,10 @@ class ProfiledLanes {
 };
 
 /// One of them, on the thread that computes it.
-class ProfiledLane {
+class ProfiledLane : NoCopy {
  public:
   ProfiledLane(ProfiledLanes& lanes, int64_t lane);
   ~ProfiledLane();
-  ProfiledLane(const ProfiledLane&) = delete;
-  ProfiledLane& operator=(const ProfiledLane&) = delete;
 
  private:
   Profile* lane_ = nullptr;
@@ -112,7 +120,7 @@ class ProfiledLane {
 
 /// Begins every op that computes its value itself; make_var gives the span its name. The time of a span without a name
 /// counts for the span around it.
-class ProfileSpan {
+class ProfileSpan : NoCopy {
  public:
   ProfileSpan() : ProfileSpan(nullptr, Pass::none) {}
   /// `name` must outlive the profile: a string literal.
@@ -124,8 +132,6 @@ class ProfileSpan {
   ~ProfileSpan() {
     if (profile_ != nullptr) profile_->leave();
   }
-  ProfileSpan(const ProfileSpan&) = delete;
-  ProfileSpan& operator=(const ProfileSpan&) = delete;
 
   explicit operator bool() const { return profile_ != nullptr; }
   /// Bytes moved, unless declare_traffic said how many. The span must be the innermost one.
@@ -143,7 +149,7 @@ void declare_traffic(int64_t bytes);
 
 /// Counts the 2 m n k operations of a matrix product, whichever thread computes it, and its time where it is not a part
 /// of a parallel region.
-class ProductSpan {
+class ProductSpan : NoCopy {
  public:
   ProductSpan(int64_t m, int64_t n, int64_t k) {
     if (counting_.load(std::memory_order_relaxed)) begin(2 * m * n * k);
@@ -151,8 +157,6 @@ class ProductSpan {
   ~ProductSpan() {
     if (profile_ != nullptr) end();
   }
-  ProductSpan(const ProductSpan&) = delete;
-  ProductSpan& operator=(const ProductSpan&) = delete;
 
  private:
   friend class Profile;
