@@ -92,11 +92,12 @@ FileWriter::~FileWriter() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-void FileWriter::write(const void* bytes, size_t count) {
+template <class Call>
+void FileWriter::write_all(const void* bytes, size_t count, const Call& call) {
   before("write", path_);
   const char* next = static_cast<const char*>(bytes);
   while (count > 0) {
-    const ssize_t written = ::write(descriptor_, next, count);
+    const ssize_t written = call(next, count);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) throw_file_error("write", path_, errno);
     next += written;
@@ -104,17 +105,15 @@ void FileWriter::write(const void* bytes, size_t count) {
   }
 }
 
+void FileWriter::write(const void* bytes, size_t count) {
+  write_all(bytes, count, [&](const char* next, size_t left) { return ::write(descriptor_, next, left); });
+}
+
 void FileWriter::write_at(size_t place, const void* bytes, size_t count) {
-  before("write", path_);
-  const char* next = static_cast<const char*>(bytes);
-  while (count > 0) {
-    const ssize_t written = ::pwrite(descriptor_, next, count, static_cast<off_t>(place));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw_file_error("write", path_, errno);
-    next += written;
-    place += static_cast<size_t>(written);
-    count -= static_cast<size_t>(written);
-  }
+  const char* const first = static_cast<const char*>(bytes);
+  write_all(bytes, count, [&](const char* next, size_t left) {
+    return ::pwrite(descriptor_, next, left, static_cast<off_t>(place) + (next - first));
+  });
 }
 
 void FileWriter::sync() {

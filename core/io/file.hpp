@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "core/base/error.hpp"
+#include "core/base/no_copy.hpp"
 
 namespace capstan {
 
@@ -28,13 +29,11 @@ class FileError : public Error {
 
 /// A new file, written in pieces. A file that was not closed by close() may be incomplete.
 /// Throws Error when something other than a regular file has the name.
-class FileWriter {
+class FileWriter : NoCopy {
  public:
   enum class Mode { replace, append, update };  // update: of a file that exists, by write_at()
   explicit FileWriter(std::string path, Mode mode = Mode::replace);
   ~FileWriter();
-  FileWriter(const FileWriter&) = delete;
-  FileWriter& operator=(const FileWriter&) = delete;
 
   void write(const void* bytes, size_t count);
   void write(std::string_view text) { write(text.data(), text.size()); }
@@ -45,18 +44,20 @@ class FileWriter {
   void close();
 
  private:
+  /// call(bytes, count): writes a part of them, as write(2).
+  template <class Call>
+  void write_all(const void* bytes, size_t count, const Call& call);
+
   std::string path_;
   int descriptor_ = -1;
 };
 
 /// A whole regular file, mapped into memory for reading. If another process truncates the file meanwhile, reading the
 /// lost part raises SIGBUS: see core/io/mapping_faults.hpp.
-class MappedFile {
+class MappedFile : NoCopy {
  public:
   explicit MappedFile(std::string path);
   ~MappedFile();
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
 
   const std::string& path() const { return path_; }
   const unsigned char* data() const { return data_; }
@@ -75,13 +76,11 @@ class MappedFile {
 };
 
 /// A lock that one process holds at a time; released by the system, however the process ends. The file stays.
-class FileLock {
+class FileLock : NoCopy {
  public:
   /// Creates the file if there is none. Throws Error.
   explicit FileLock(const std::string& path);
   ~FileLock();
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
 
   /// False when another process holds the lock. Some file systems have no locks; there the result is true, and the
   /// user must take care.

@@ -186,20 +186,6 @@ void verify_checksum(const std::string& path, json header, const unsigned char* 
 const char* to_string(DType dtype) { return info(dtype).name; }
 int64_t byte_size(DType dtype) { return info(dtype).bytes; }
 
-std::vector<double> FileTensor::to_doubles() const {
-  std::vector<double> values(static_cast<size_t>(size));
-  copy_to(values.data());
-  return values;
-}
-
-std::vector<float> FileTensor::to_floats() const {
-  std::vector<float> values(static_cast<size_t>(size));
-  copy_to(values.data());
-  return values;
-}
-
-void FileTensor::copy_to(float* out) const { copy_elements(*this, 0, size, out); }
-void FileTensor::copy_to(double* out) const { copy_elements(*this, 0, size, out); }
 void FileTensor::copy_part(int64_t begin, int64_t end, float* out) const { copy_elements(*this, begin, end, out); }
 void FileTensor::copy_part(int64_t begin, int64_t end, double* out) const { copy_elements(*this, begin, end, out); }
 

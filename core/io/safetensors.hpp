@@ -26,14 +26,24 @@ struct FileTensor {
   const unsigned char* bytes = nullptr;
   int64_t size = 0;  // elements
 
-  std::vector<double> to_doubles() const;
-  std::vector<float> to_floats() const;
-  /// Converts into `out`, which has room for `size` elements.
-  void copy_to(float* out) const;
-  void copy_to(double* out) const;
-  /// The same for elements [begin, end), in row-major order.
+  std::vector<double> to_doubles() const { return to_vector<double>(); }
+  std::vector<float> to_floats() const { return to_vector<float>(); }
+  /// Converts elements [begin, end), in row-major order, into `out`.
   void copy_part(int64_t begin, int64_t end, float* out) const;
   void copy_part(int64_t begin, int64_t end, double* out) const;
+  /// All of them.
+  template <class T>
+  void copy_to(T* out) const {
+    copy_part(0, size, out);
+  }
+
+ private:
+  template <class T>
+  std::vector<T> to_vector() const {
+    std::vector<T> values(static_cast<size_t>(size));
+    copy_to(values.data());
+    return values;
+  }
 };
 
 /// An open file. Opening checks it strictly and throws Error naming the file and the tensor: for a truncated file, a
