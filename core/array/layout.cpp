@@ -1,11 +1,13 @@
 #include "core/array/layout.hpp"
 
 #include <array>
+#include <stdexcept>
 
 #include "core/array/rows.hpp"
 #include "core/base/error.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/kernels/layout.hpp"
+#include "core/kernels/reduce.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -54,6 +56,32 @@ Array broadcasted(const Array& x, const Shape& shape) {
     }
   });
   return y;
+}
+
+Array sum_to(const Array& array, const Shape& shape, const char* op) {
+  const int missing = array.rank() - shape.rank();
+  bool fits = missing >= 0;
+  for (int axis = 0; fits && axis < shape.rank(); ++axis)
+    fits = shape[axis] == array.dim(axis + missing) || shape[axis] == 1;
+  if (!fits)
+    throw std::logic_error(fmt::format("{}: a gradient of shape {} does not sum to {}", op, array.shape(), shape));
+  Array result = array;
+  const Shape full = array.shape();
+  int64_t inner = 1;
+  // From the last axis to the first; runs of summed axes go in one pass.
+  for (int axis = full.rank() - 1; axis >= 0;) {
+    const auto summed = [&](int a) { return a < missing || (shape[a - missing] == 1 && full[a] != 1); };
+    if (!summed(axis)) {
+      inner *= full[axis--];
+      continue;
+    }
+    int64_t middle = 1;
+    while (axis >= 0 && summed(axis)) middle *= full[axis--];
+    Array sums(Shape{full.product(0, axis + 1), inner});
+    kernels::sum_middle(sums.mutable_data(), result.data(), sums.dim(0), middle, inner);
+    result = std::move(sums);
+  }
+  return result.reshape(shape);
 }
 
 namespace {

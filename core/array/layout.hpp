@@ -13,6 +13,9 @@ std::vector<int> inverse_order(const std::vector<int>& order);
 
 /// x repeated to `shape`, to which it must broadcast.
 Array broadcasted(const Array& x, const Shape& shape);
+/// The inverse: sums `array` over the axes along which `shape` was broadcast to array.shape(). Throws std::logic_error
+/// naming `op` when `shape` does not broadcast to it.
+Array sum_to(const Array& array, const Shape& shape, const char* op);
 
 /// Entries [begin, end) of `axis`; shares x's buffer where they are contiguous in it.
 Array sliced(const Array& x, int axis, int64_t begin, int64_t end);

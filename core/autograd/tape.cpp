@@ -3,7 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "core/array/broadcast.hpp"
+#include "core/array/layout.hpp"
 #include "core/base/error.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/machine/profile.hpp"
