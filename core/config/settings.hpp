@@ -1,10 +1,11 @@
-// A described struct as text, one entry per field: what a checkpoint records about its configuration.
+// A described struct field by field, and as text: what a checkpoint records about its configuration.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -13,29 +14,25 @@
 
 namespace capstan {
 
-using Settings = std::map<std::string, std::string>;  // "optimizer.beta1" -> "0.9"
-
-/// Visitor over describe().
-class SettingsCollector {
+/// Visitor over describe() that calls visit(key, value) for each field that is there and has no fields of its own, such as
+/// "optimizer.beta1" with a double, and visit("optimizer", name of its type) for a variant.
+template <class Visit>
+class LeafVisitor {
  public:
+  explicit LeafVisitor(const Visit& visit) : visit_(visit) {}
+
   template <class T>
   void operator()(const char* name, T& field, const Constraint&, const char*) {
     add(prefix_.empty() ? name : prefix_ + "." + name, field);
   }
-  Settings take() { return std::move(settings_); }
 
  private:
   template <class T>
   void add(const std::string& key, T& field) {
-    if constexpr (std::is_same_v<T, std::string>) {
-      settings_[key] = field;
-    } else if constexpr (std::is_arithmetic_v<T>) {
-      settings_[key] = fmt::format("{}", field);
-    } else if constexpr (std::is_enum_v<T>) {
-      settings_[key] = enum_name(field);
-    } else {
+    if constexpr (std::is_same_v<T, std::string> || std::is_arithmetic_v<T> || std::is_enum_v<T>)
+      visit_(key, field);
+    else
       add_composite(key, field);
-    }
   }
   template <class T>
   void add_composite(const std::string& key, std::optional<T>& field) {
@@ -49,7 +46,7 @@ class SettingsCollector {
   void add_composite(const std::string& key, std::variant<Cases...>& field) {
     std::visit(
         [&](auto& config) {
-          settings_[key] = config.type_name;
+          visit_(key, config.type_name);
           add_composite(key, config);
         },
         field);
@@ -61,15 +58,28 @@ class SettingsCollector {
     prefix_ = outer;
   }
 
+  const Visit& visit_;
   std::string prefix_;
-  Settings settings_;
 };
+
+template <class Config, class Visit>
+void visit_leaves(Config& config, const Visit& visit) {
+  LeafVisitor<Visit> visitor(visit);
+  describe(visitor, config);
+}
+
+using Settings = std::map<std::string, std::string>;  // "optimizer.beta1" -> "0.9"
 
 template <class Config>
 Settings settings_of(Config config) {
-  SettingsCollector collector;
-  describe(collector, config);
-  return collector.take();
+  Settings settings;
+  visit_leaves(config, [&](const std::string& key, const auto& value) {
+    if constexpr (std::is_enum_v<std::decay_t<decltype(value)>>)
+      settings[key] = enum_name(value);
+    else
+      settings[key] = fmt::format("{}", value);
+  });
+  return settings;
 }
 
 }  // namespace capstan

@@ -2,14 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <variant>
 #include <vector>
 
-#include "core/config/schema.hpp"
-#include "run/yaml/config_types.hpp"
+#include "core/config/settings.hpp"
 
 namespace capstan {
 
@@ -19,44 +17,15 @@ struct NumberKey {
   std::variant<std::int64_t*, double*> value;
 };
 
-/// Visitor over describe() that lists the numbers that there are.
-class NumberKeys {
- public:
-  template <class T>
-  void operator()(const char* name, T& field, const Constraint&, const char*) {
-    add(path_.empty() ? name : path_ + "." + name, field);
-  }
-  std::vector<NumberKey> take() { return std::move(keys_); }
-
- private:
-  template <class T>
-  void add(const std::string& path, T& field) {
-    if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, double>) {
-      keys_.push_back({path, &field});
-    } else if constexpr (is_scalar_field<T> || std::is_enum_v<T>) {
-      return;
-    } else if constexpr (IsOptional<T>::value) {
-      if (field) add(path, *field);
-    } else if constexpr (IsVector<T>::value) {
-      for (size_t i = 0; i < field.size(); ++i) add(path + "." + std::to_string(i), field[i]);
-    } else if constexpr (IsVariant<T>::value) {
-      std::visit([&](auto& config) { add(path, config); }, field);
-    } else {
-      const std::string outer = std::exchange(path_, path);
-      describe(*this, field);
-      path_ = outer;
-    }
-  }
-
-  std::string path_;
-  std::vector<NumberKey> keys_;
-};
-
+/// The numbers that there are.
 template <class Config>
 std::vector<NumberKey> number_keys(Config& config) {
-  NumberKeys keys;
-  describe(keys, config);
-  return keys.take();
+  std::vector<NumberKey> keys;
+  visit_leaves(config, [&keys](const std::string& path, auto& value) {
+    using T = std::remove_reference_t<decltype(value)>;
+    if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, double>) keys.push_back({path, &value});
+  });
+  return keys;
 }
 
 }  // namespace capstan
