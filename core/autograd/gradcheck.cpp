@@ -12,35 +12,21 @@ namespace {
 
 using Leaves = std::vector<std::pair<std::string, Var>>;
 
-/// sum(R * y) with R ~ N(0, 1), the same for every call.
-class Projection {
- public:
-  explicit Projection(uint64_t seed) : seed_(seed) {}
+Array normal_numbers(const Shape& shape, const RandomKey& key) {
+  RandomStream random(key);
+  Array numbers(shape);
+  real* const out = numbers.mutable_data();
+  for (int64_t i = 0; i < numbers.size(); ++i) out[i] = static_cast<real>(random.normal());
+  return numbers;
+}
 
-  double operator()(const Array& y) {
-    const Array& weights = weights_for(y.shape());
-    double sum = 0;
-    for (int64_t i = 0; i < y.size(); ++i) sum += static_cast<double>(weights[i]) * static_cast<double>(y[i]);
-    return sum;
-  }
-
-  /// A plain sum would not see errors that cancel within a row, as those of a softmax do.
-  const Array& weights_for(const Shape& shape) {
-    if (!made_ || weights_.shape() != shape) {
-      RandomStream random(random_key(seed_, "gradcheck projection"));
-      weights_ = Array(shape);
-      real* const out = weights_.mutable_data();
-      for (int64_t i = 0; i < weights_.size(); ++i) out[i] = static_cast<real>(random.normal());
-      made_ = true;
-    }
-    return weights_;
-  }
-
- private:
-  uint64_t seed_;
-  bool made_ = false;
-  Array weights_;
-};
+/// sum(R * y), R ~ N(0, 1): a plain sum would not see errors that cancel within a row, as those of a softmax do.
+double projected(const Array& y, const Array& weights) {
+  check(y.shape() == weights.shape(), "gradcheck: the function gives shapes {} and {}", weights.shape(), y.shape());
+  double sum = 0;
+  for (int64_t i = 0; i < y.size(); ++i) sum += static_cast<double>(weights[i]) * static_cast<double>(y[i]);
+  return sum;
+}
 
 std::string place(const Shape& shape, int64_t index) {
   std::string text;
@@ -64,15 +50,17 @@ std::vector<int64_t> chosen_entries(int64_t size, const GradcheckOptions& option
   return entries;
 }
 
-/// Gradients of all leaves; a leaf that received none has zeros.
-std::vector<Array> analytic_gradients(const std::function<Var()>& f, const Leaves& leaves, Projection& projection) {
+/// Gradients of all leaves; a leaf that received none has zeros. Draws R for the shape of f().
+std::vector<Array> analytic_gradients(const std::function<Var()>& f, const Leaves& leaves, uint64_t seed,
+                                      Array& weights) {
   for (const auto& [name, leaf] : leaves) {
     check(leaf.needs_grad(), "gradcheck: {} is not a leaf that collects a gradient", name);
     leaf.clear_grad();
   }
   TapeScope scope;
   const Var y = f();
-  if (y.needs_grad()) scope.tape().backward(std::vector<Var>{y}, {projection.weights_for(y.shape())});
+  weights = normal_numbers(y.shape(), random_key(seed, "gradcheck projection"));
+  if (y.needs_grad()) scope.tape().backward(std::vector<Var>{y}, {weights});
   std::vector<Array> gradients;
   for (const auto& [name, leaf] : leaves) {
     gradients.push_back(leaf.has_grad() ? leaf.grad().clone() : Array::zeros(leaf.shape()));
@@ -83,12 +71,12 @@ std::vector<Array> analytic_gradients(const std::function<Var()>& f, const Leave
 
 /// Central difference of the projected f along one entry of a leaf.
 double numeric_gradient(const std::function<Var()>& f, const Var& leaf, const Array& original, int64_t entry,
-                        double step, Projection& projection) {
+                        double step, const Array& weights) {
   const auto value_at = [&](double shift) {
     Array moved = original.clone();
     moved.mutable_data()[entry] += static_cast<real>(shift);
     leaf.assign(moved);
-    return projection(f().value());
+    return projected(f().value(), weights);
   };
   // The step that was really taken, after rounding.
   const double above = static_cast<double>(static_cast<real>(original[entry] + static_cast<real>(step)));
@@ -104,12 +92,12 @@ struct Comparison {
 };
 
 Comparison compare(const std::function<Var()>& f, const std::string& name, const Var& leaf, const Array& gradient,
-                   const std::vector<int64_t>& entries, const GradcheckOptions& options, Projection& projection) {
+                   const std::vector<int64_t>& entries, const GradcheckOptions& options, const Array& weights) {
   Comparison result;
   const Array original = leaf.value().clone();
   for (const int64_t entry : entries) {
     const double analytic = static_cast<double>(gradient[entry]);
-    const double numeric = numeric_gradient(f, leaf, original, entry, options.step, projection);
+    const double numeric = numeric_gradient(f, leaf, original, entry, options.step, weights);
     const double error = std::fabs(analytic - numeric);
     result.largest = std::max(result.largest, std::fabs(numeric));
     if (std::isnan(result.worst) || error <= result.worst) continue;  // NaN is worst of all
@@ -170,16 +158,16 @@ Array drawn(const Shape& shape, const GradcheckOptions& options, RandomStream& r
 }  // namespace
 
 GradcheckReport gradcheck(const std::function<Var()>& f, const Leaves& leaves, const GradcheckOptions& options) {
-  Projection projection(options.seed);
   const std::vector<bool> gauge = gauge_flags(leaves, options.gauge);
-  const std::vector<Array> gradients = analytic_gradients(f, leaves, projection);
+  Array weights;
+  const std::vector<Array> gradients = analytic_gradients(f, leaves, options.seed, weights);
   const TapePause pause;
   GradcheckReport report;
   for (size_t i = 0; i < leaves.size(); ++i) {
     if (gauge[i]) continue;
     const auto& [name, leaf] = leaves[i];
     const Comparison result =
-        compare(f, name, leaf, gradients[i], chosen_entries(leaf.size(), options, i), options, projection);
+        compare(f, name, leaf, gradients[i], chosen_entries(leaf.size(), options, i), options, weights);
     if (result.text.empty()) continue;  // no entries
     const double error = result.worst / std::max(result.largest, options.floor / options.tolerance);
     const bool passes = error <= options.tolerance;
