@@ -1,5 +1,7 @@
 #include "core/strings/utf8.hpp"
 
+#include <utf8proc.h>
+
 #include <cstring>
 
 #include "core/base/error.hpp"
@@ -94,22 +96,9 @@ void check_utf8(std::string_view text, const std::string& file, int64_t first_li
 }
 
 void append_utf8(std::string& text, uint32_t code_point) {
-  const auto put = [&](uint32_t byte) { text.push_back(static_cast<char>(byte)); };
-  if (code_point < 0x80) {
-    put(code_point);
-  } else if (code_point < 0x800) {
-    put(0xc0 | (code_point >> 6));
-    put(0x80 | (code_point & 0x3f));
-  } else if (code_point < 0x10000) {
-    put(0xe0 | (code_point >> 12));
-    put(0x80 | ((code_point >> 6) & 0x3f));
-    put(0x80 | (code_point & 0x3f));
-  } else {
-    put(0xf0 | (code_point >> 18));
-    put(0x80 | ((code_point >> 12) & 0x3f));
-    put(0x80 | ((code_point >> 6) & 0x3f));
-    put(0x80 | (code_point & 0x3f));
-  }
+  utf8proc_uint8_t bytes[4];
+  const utf8proc_ssize_t count = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code_point), bytes);
+  text.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(count));
 }
 
 size_t character_boundary(std::string_view text, size_t at) {
