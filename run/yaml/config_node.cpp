@@ -19,20 +19,13 @@ ConfigNode* ConfigNode::find(std::string_view name) {
 
 const ConfigNode* ConfigNode::find(std::string_view name) const { return const_cast<ConfigNode*>(this)->find(name); }
 
-ConfigNode scalar_node(std::string text, bool quoted) {
-  ConfigNode node;
-  node.kind = NodeKind::scalar;
-  node.text = std::move(text);
-  node.quoted = quoted;
-  return node;
-}
+ConfigNode scalar_node(std::string text, bool quoted) { return {NodeKind::scalar, std::move(text), quoted}; }
 
 namespace {
 
 /// {type: NAME} for NAME.
 ConfigNode expanded(ConfigNode name) {
-  ConfigNode map;
-  map.kind = NodeKind::map;
+  ConfigNode map{NodeKind::map};
   map.place = name.place;
   map.key = std::exchange(name.key, "type");
   map.key_place = name.key_place;

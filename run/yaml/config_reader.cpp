@@ -78,23 +78,29 @@ void read_scalar(const ConfigNode& node, const Location& location, const Constra
   fail_expected(node, location, "true or false", hint);
 }
 
-void read_scalar(const ConfigNode& node, const Location& location, const Constraint& constraint, std::int64_t& value) {
-  std::int64_t number = 0;
-  const auto error = is_bare_scalar(node) ? parse_number(node.text, number) : std::errc::invalid_argument;
-  if (error == std::errc{} && in_range(constraint, static_cast<double>(number)))
-    value = number;
-  else
-    fail_expected(node, location, with_limits("a whole number", limits_text(constraint)), number_hint(node, error));
-}
+namespace {
 
-void read_scalar(const ConfigNode& node, const Location& location, const Constraint& constraint, double& value) {
-  double number = 0;
+template <class T>
+void read_number(const ConfigNode& node, const Location& location, const Constraint& constraint, const char* what,
+                 T& value) {
+  T number = 0;
   const auto error = is_bare_scalar(node) ? parse_number(node.text, number) : std::errc::invalid_argument;
-  const bool acceptable = !has_range(constraint) || (std::isfinite(number) && in_range(constraint, number));
+  const auto real = static_cast<double>(number);
+  const bool acceptable = !has_range(constraint) || (std::isfinite(real) && in_range(constraint, real));
   if (error == std::errc{} && acceptable)
     value = number;
   else
-    fail_expected(node, location, with_limits("a number", limits_text(constraint)), number_hint(node, error));
+    fail_expected(node, location, with_limits(what, limits_text(constraint)), number_hint(node, error));
+}
+
+}  // namespace
+
+void read_scalar(const ConfigNode& node, const Location& location, const Constraint& constraint, std::int64_t& value) {
+  read_number(node, location, constraint, "a whole number", value);
+}
+
+void read_scalar(const ConfigNode& node, const Location& location, const Constraint& constraint, double& value) {
+  read_number(node, location, constraint, "a number", value);
 }
 
 void read_scalar(const ConfigNode& node, const Location& location, const Constraint& constraint, std::string& value) {

@@ -140,8 +140,7 @@ void read_variant(const ConfigNode& node, const Location& location, T& value) {
   const auto chosen = read_type(node, location, type_names(&value), current);
   if (!chosen) return;
   if (*chosen != current) emplace_alternative(value, *chosen);
-  ConfigNode name_only;
-  name_only.kind = NodeKind::map;
+  const ConfigNode name_only{NodeKind::map};
   const ConfigNode& map = node.kind == NodeKind::map ? node : name_only;
   std::visit([&](auto& alternative) { read_struct(map, location, alternative.type_name, alternative); }, value);
 }

@@ -88,8 +88,7 @@ std::string set_below(ConfigNode& node, const std::vector<std::string>& parts, s
 
   // {part: {next part: ... value}}; merged from here, so that a new `type` replaces the map it is in.
   for (std::size_t k = parts.size(); k-- > i;) {
-    ConfigNode map;
-    map.kind = NodeKind::map;
+    ConfigNode map{NodeKind::map};
     map.place = value.place;
     value.key = parts[k];
     value.key_place = value.place;

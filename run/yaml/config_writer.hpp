@@ -10,12 +10,10 @@ namespace capstan {
 /// The visitor that writes the fields of a struct into a map, in the order of describe().
 class FieldWriter {
  public:
-  FieldWriter() { map.kind = NodeKind::map; }
-
   template <class T>
   void operator()(const char* name, const T& field, const Constraint&, const char* help);
 
-  ConfigNode map;
+  ConfigNode map{NodeKind::map};
 };
 
 template <class T>
@@ -33,8 +31,7 @@ ConfigNode to_node(const T& value) {
   } else if constexpr (IsOptional<T>::value) {
     return value ? to_node(*value) : ConfigNode{};
   } else if constexpr (IsVector<T>::value) {
-    ConfigNode list;
-    list.kind = NodeKind::list;
+    ConfigNode list{NodeKind::list};
     for (const auto& element : value) list.children.push_back(to_node(element));
     return list;
   } else if constexpr (IsVariant<T>::value) {

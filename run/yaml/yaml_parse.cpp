@@ -136,8 +136,7 @@ class TreeBuilder final : public YAML::EventHandler {
     if (!open_.empty() && open_.back().node.kind == NodeKind::map && !open_.back().has_key)
       throw Refused{place_of(mark),
                     "expected a key, got a list or map (text with braces or brackets must be in quotes)"};
-    Open level{ConfigNode{}, anchor, false, {}, next_path()};
-    level.node.kind = kind;
+    Open level{ConfigNode{kind}, anchor, false, {}, next_path()};
     level.node.place = place_of(mark);
     open_.push_back(std::move(level));
   }
