@@ -8,7 +8,7 @@
 #include "core/base/random.hpp"
 #include "data/batches/example_source.hpp"
 #include "data/files/fingerprint.hpp"
-#include "data/tokenizers/listops_tokenizer.hpp"
+#include "data/tokenizers/blank_separated.hpp"
 
 namespace capstan {
 namespace {
@@ -146,8 +146,7 @@ SourceFacts facts(const ListOpsConfig& config) {
 }
 
 std::unique_ptr<DataSource> make_source(const ListOpsConfig& config, const SourceInputs& inputs) {
-  return std::make_unique<ExampleSource>(make_listops(config), inputs, settings_of(config),
-                                         std::vector<std::string>{"train", "valid", "test"});
+  return std::make_unique<ExampleSource>(make_listops(config), inputs, settings_of(config));
 }
 
 }  // namespace capstan

@@ -1,38 +1,48 @@
-// Text whose tokens are separated by blanks, as of ListOps and of numbers.
+// Tokenizers of generated data: tokens are words between blanks.
 #pragma once
 
-#include <algorithm>
-#include <string>
-#include <string_view>
-
-#include <fmt/core.h>
+#include "data/tokenizers/tokenizer.hpp"
 
 namespace capstan {
 
-constexpr std::string_view token_blanks = " \t\r\n";
+class BlankSeparatedTokenizer : public Tokenizer {
+ public:
+  bool needs_utf8() const override { return false; }
+  size_t boundary(std::string_view text, size_t at) const override;
+};
 
-/// body(word, at) for every word between blanks, with its place in the text.
-template <class Body>
-void for_each_blank_separated(std::string_view text, const Body& body) {
-  for (size_t at = text.find_first_not_of(token_blanks); at != std::string_view::npos;
-       at = text.find_first_not_of(token_blanks, at)) {
-    const size_t stop = std::min(text.find_first_of(token_blanks, at), text.size());
-    body(text.substr(at, stop - at), at);
-    at = stop;
-  }
-}
+/// The 15 tokens of ListOps: ids 0-9 are the digits, then `[MIN [MAX [MED [SM ]`. Parentheses, which only group, are
+/// left out; `X` is read as `]`.
+class ListOpsTokenizer final : public BlankSeparatedTokenizer {
+ public:
+  static constexpr int32_t minimum = 10, maximum = 11, median = 12, sum_modulo_ten = 13, end = 14;
+  static constexpr int64_t size = 15;
 
-/// The last place at or before `at` that is not inside a word.
-inline size_t blank_separated_boundary(std::string_view text, size_t at) {
-  if (at >= text.size()) return text.size();
-  while (at > 0 && token_blanks.find(text[at - 1]) == std::string_view::npos) --at;
-  return at;
-}
+  std::string kind() const override { return "listops"; }
+  int64_t vocabulary_size() const override { return size; }
+  /// Throws Error for a word that is not a token.
+  std::vector<int32_t> encode(std::string_view text, const std::string& file = "text") const override;
+  std::string piece(int32_t id, int32_t previous) const override;
+  int32_t start_token() const override { return end; }
+  std::string to_json() const override;
+};
 
-/// "file:line:column" of a byte of the text.
-inline std::string place_in_text(const std::string& file, std::string_view text, size_t at) {
-  return fmt::format("{}:{}:{}", file, 1 + std::count(text.begin(), text.begin() + static_cast<int64_t>(at), '\n'),
-                     at - (text.rfind('\n', at) + 1) + 1);
-}
+/// Tokens without any text of their own: id n is written as the number n. For generated sequences.
+class NumberTokenizer final : public BlankSeparatedTokenizer {
+ public:
+  /// Throws std::invalid_argument unless size > 0.
+  explicit NumberTokenizer(int64_t size);
+
+  std::string kind() const override { return "number"; }
+  int64_t vocabulary_size() const override { return size_; }
+  /// Numbers between blanks. Throws Error for a word that is not a number below the vocabulary's size.
+  std::vector<int32_t> encode(std::string_view text, const std::string& file = "text") const override;
+  std::string piece(int32_t id, int32_t previous) const override;
+  int32_t start_token() const override { return 0; }
+  std::string to_json() const override;
+
+ private:
+  int64_t size_;
+};
 
 }  // namespace capstan

@@ -6,7 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/io/json.hpp"
 #include "core/strings/utf8.hpp"
-#include "data/tokenizers/normalisation_json.hpp"
+#include "data/tokenizers/normalisation.hpp"
 
 namespace capstan {
 

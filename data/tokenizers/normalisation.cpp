@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
 
@@ -95,6 +96,23 @@ size_t normalisation_boundary(std::string_view text, size_t at) {
   if (at >= text.size()) return text.size();
   while (at > 0 && !is_ascii(text[at])) --at;
   return at;
+}
+
+void add_to_json(const Normalisation& rule, nlohmann::json& json) {
+  if (rule.form != NormalForm::none) json["normalise"] = enum_name(rule.form);
+  if (rule.case_fold) json["case_fold"] = true;
+}
+
+Normalisation normalisation_from(const nlohmann::json& json) {
+  Normalisation rule;
+  rule.case_fold = json.value("case_fold", false);
+  const auto name = json.value("normalise", enum_name(NormalForm::none));
+  for (const auto& known : enum_names(NormalForm{})) {
+    if (name != known.name) continue;
+    rule.form = known.value;
+    return rule;
+  }
+  throw Error(fmt::format("unknown normal form '{}'", name));
 }
 
 }  // namespace capstan

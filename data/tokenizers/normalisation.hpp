@@ -1,6 +1,7 @@
 // One spelling for texts that mean the same: Unicode's normal forms and case folding, by utf8proc.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,5 +40,9 @@ std::string normalised(std::string_view text, const Normalisation& rule);
 /// The largest position <= `at` with an ASCII character after it, or the text's end:
 /// normalised() may work on the two sides alone.
 size_t normalisation_boundary(std::string_view text, size_t at);
+
+/// Adds what is not the default to a frozen tokenizer: those of runs older than these keys keep their fingerprints.
+void add_to_json(const Normalisation& rule, nlohmann::json& json);
+Normalisation normalisation_from(const nlohmann::json& json);
 
 }  // namespace capstan

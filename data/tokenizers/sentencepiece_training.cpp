@@ -1,4 +1,4 @@
-#include "data/tokenizers/sentencepiece_training.hpp"
+#include "data/tokenizers/sentencepiece_tokenizer.hpp"
 
 #include <sentencepiece_trainer.h>
 

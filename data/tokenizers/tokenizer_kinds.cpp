@@ -8,10 +8,9 @@
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "core/strings/base64.hpp"
-#include "data/tokenizers/listops_tokenizer.hpp"
-#include "data/tokenizers/normalisation_json.hpp"
-#include "data/tokenizers/number_tokenizer.hpp"
-#include "data/tokenizers/sentencepiece_training.hpp"
+#include "data/tokenizers/blank_separated.hpp"
+#include "data/tokenizers/normalisation.hpp"
+#include "data/tokenizers/sentencepiece_tokenizer.hpp"
 
 namespace capstan {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "data/generated/associative_recall.hpp"
-#include "data/tokenizers/number_tokenizer.hpp"
+#include "data/tokenizers/blank_separated.hpp"
 #include "support.hpp"
 
 using namespace capstan;

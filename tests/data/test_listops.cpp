@@ -5,7 +5,7 @@
 #include "data/files/table_reader.hpp"
 #include "data/files/text_file.hpp"
 #include "data/generated/listops.hpp"
-#include "data/tokenizers/listops_tokenizer.hpp"
+#include "data/tokenizers/blank_separated.hpp"
 #include "support.hpp"
 
 using namespace capstan;

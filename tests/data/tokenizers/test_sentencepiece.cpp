@@ -1,5 +1,5 @@
 #include "core/base/error.hpp"
-#include "data/tokenizers/sentencepiece_training.hpp"
+#include "data/tokenizers/sentencepiece_tokenizer.hpp"
 #include "sentencepiece_support.hpp"
 
 using namespace capstan;

@@ -7,7 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "data/text/text_source.hpp"
-#include "data/tokenizers/sentencepiece_training.hpp"
+#include "data/tokenizers/sentencepiece_tokenizer.hpp"
 #include "sentencepiece_support.hpp"
 
 using namespace capstan;

@@ -1,8 +1,7 @@
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
 #include "core/strings/utf8.hpp"
-#include "data/tokenizers/listops_tokenizer.hpp"
-#include "data/tokenizers/number_tokenizer.hpp"
+#include "data/tokenizers/blank_separated.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "tests/data/support.hpp"
 
