@@ -7,7 +7,7 @@ namespace {
 void pack_projections(Import& import, const std::vector<std::string>& names, ImportedModule& module, int64_t inner,
                       bool has_bias = true) {
   const int64_t width = module.width;
-  ImportedModule::Tensor packed{{3 * inner, width}, {}};
+  ImportedTensor packed{{3 * inner, width}, {}};
   const std::vector<std::string> biases = {"query_bias", "key_bias", "value_bias"};
   for (size_t part = 0; part < names.size(); ++part) {
     const std::vector<float> weight = import.take(names[part] + ".weight", {inner, width}).to_floats();
@@ -27,11 +27,16 @@ void take_position_bias(Import& import, const std::string& name, ImportedModule&
   module.parameters["position_bias"] = {bias.shape, bias.to_floats()};
 }
 
-AftProjections all_projections(bool output) {
-  AftProjections projections;
-  projections.bias = projections.key_bias = true;
-  projections.output_projection = output;
-  return projections;
+AftProjections all_projections(bool output, int64_t inner = 0) {
+  return {/*bias=*/true, /*key_bias=*/true, output, inner};
+}
+
+/// A mixer with these projections and, if it has a position bias, a dense one.
+template <class Config>
+Config with(const AftProjections& projections, Config config = {}) {
+  static_cast<AftProjections&>(config) = projections;
+  if constexpr (!std::is_same_v<Config, AftSimpleConfig>) config.position_bias = PositionBias::dense;
+  return config;
 }
 
 /// The window, from the first column of the mask: the number of t for which |t - 0| < window.
@@ -47,16 +52,11 @@ ImportedModule import_aft_full(Import& import, const ImportHints&) {
   module.width = import.take("fc_q.weight", {-1, -1}).shape[0];
   pack_projections(import, {"fc_q", "fc_k", "fc_v"}, module, module.width);
   if (!import.has("position_biases")) {  // made with simple=True
-    AftSimpleConfig simple;
-    static_cast<AftProjections&>(simple) = all_projections(false);
-    module.layer.mixer = simple;
+    module.layer.mixer = with<AftSimpleConfig>(all_projections(false));
     return module;
   }
   take_position_bias(import, "position_biases", module);
-  AftFullConfig config;
-  static_cast<AftProjections&>(config) = all_projections(false);
-  config.position_bias = PositionBias::dense;
-  module.layer.mixer = config;
+  module.layer.mixer = with<AftFullConfig>(all_projections(false));
   return module;
 }
 
@@ -70,9 +70,7 @@ ImportedModule import_aft_local(Import& import, const ImportHints& hints) {
   module.width = import.take("query.weight", {-1, -1}).shape[0];
   // Made with bias=False, it still has the output's bias.
   pack_projections(import, {"query", "key", "value"}, module, module.width, import.has("query.bias"));
-  module.parameters["to_out.weight"] = {{module.width, module.width},
-                                        import.take("output.weight", {module.width, module.width}).to_floats()};
-  module.parameters["to_out.bias"] = {{module.width}, import.take("output.bias", {module.width}).to_floats()};
+  take_linear(import, "output", "to_out", module.width, module.width, /*bias=*/true, module.parameters);
   take_position_bias(import, "pos_bias", module);
   if (import.has("local_mask")) {
     const FileTensor& mask = import.take("local_mask", {module.max_length, module.max_length});
@@ -82,10 +80,8 @@ ImportedModule import_aft_local(Import& import, const ImportHints& hints) {
     window = in_file;
   }
   if (window <= 0) throw Error("AFTLocal: the file does not contain the window: give it with --window");
-  AftLocalConfig config;
-  static_cast<AftProjections&>(config) = all_projections(true);
+  auto config = with<AftLocalConfig>(all_projections(true));
   config.window = window;
-  config.position_bias = PositionBias::dense;
   module.layer.mixer = config;
   return module;
 }
@@ -97,30 +93,19 @@ ImportedModule import_aft_projected(Import& import, const ImportHints& hints) {
   const FileTensor& query = import.take("to_q.weight", {-1, -1});
   const int64_t width = module.width = query.shape[1], inner = query.shape[0];
   pack_projections(import, {"to_q", "to_k", "to_v"}, module, inner);
-  module.parameters["to_out.weight"] = {{width, inner}, import.take("project.weight", {width, inner}).to_floats()};
-  module.parameters["to_out.bias"] = {{width}, import.take("project.bias", {width}).to_floats()};
-  AftProjections projections = all_projections(true);
-  projections.inner = inner == width ? 0 : inner;
-  const auto set = [&](auto config) {
-    static_cast<AftProjections&>(config) = projections;
-    module.layer.mixer = config;
-  };
+  take_linear(import, "project", "to_out", width, inner, /*bias=*/true, module.parameters);
+  const AftProjections projections = all_projections(true, inner == width ? 0 : inner);
   if (!import.has("wbias")) {
-    set(AftSimpleConfig{});
+    module.layer.mixer = with<AftSimpleConfig>(projections);
     return module;
   }
   take_position_bias(import, "wbias", module);
-  AftFullConfig full;
-  full.position_bias = PositionBias::dense;
-  AftLocalConfig local;
-  local.position_bias = PositionBias::dense;
+  module.layer.mixer = with<AftFullConfig>(projections);
+  if (hints.window == 0) return module;
+  auto local = with<AftLocalConfig>(projections);
   local.window = hints.window;
-  if (hints.window == 0) {
-    set(full);
-  } else {
-    module.source = "AFTLocal";
-    set(local);
-  }
+  module.layer.mixer = local;
+  module.source = "AFTLocal";
   return module;
 }
 

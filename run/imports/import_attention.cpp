@@ -1,10 +1,9 @@
-#include "run/imports/import_attention.hpp"
+#include <cmath>
+
 #include "run/imports/importers.hpp"
 
 namespace capstan {
 namespace {
-
-using Tensor = ImportedModule::Tensor;
 
 /// `attention`: what precedes in_proj_weight.
 void take_attention(Import& import, const std::string& attention, const ImportHints& hints, ImportedModule& module) {
@@ -14,11 +13,9 @@ void take_attention(Import& import, const std::string& attention, const ImportHi
         module.source));
   const int64_t width = module.width = import.take(attention + "in_proj_weight", {-1, -1}).shape[1];
   AttentionConfig config;
-  module.parameters["to_qkv.weight"] = {{3 * width, width},
-                                        import.take(attention + "in_proj_weight", {3 * width, width}).to_floats()};
-  module.parameters["to_out.weight"] = {{width, width},
-                                        import.take(attention + "out_proj.weight", {width, width}).to_floats()};
+  import.take(attention + "in_proj_weight", {3 * width, width}, "to_qkv.weight", module.parameters);
   config.bias = config.key_bias = import.has(attention + "in_proj_bias");
+  take_linear(import, attention + "out_proj", "to_out", width, width, config.bias, module.parameters);
   if (config.bias) {
     const std::vector<float> biases = import.take(attention + "in_proj_bias", {3 * width}).to_floats();
     auto from = biases.begin();
@@ -26,7 +23,6 @@ void take_attention(Import& import, const std::string& attention, const ImportHi
       module.parameters[name] = {{width}, {from, from + width}};
       from += width;
     }
-    module.parameters["to_out.bias"] = {{width}, import.take(attention + "out_proj.bias", {width}).to_floats()};
   }
   if (hints.heads <= 0)
     throw Error(fmt::format("{}: the file does not contain the number of heads: give it with --heads", module.source));
@@ -36,8 +32,7 @@ void take_attention(Import& import, const std::string& attention, const ImportHi
   module.layer.mixer = config;
 }
 
-}  // namespace
-
+/// Throws Error without hints.heads, which no file has.
 ImportedModule import_attention(Import& import, const ImportHints& hints) {
   ImportedModule module;
   module.source = "MultiheadAttention";
@@ -45,48 +40,109 @@ ImportedModule import_attention(Import& import, const ImportHints& hints) {
   return module;
 }
 
+/// The same without hints.activation.
 ImportedModule import_encoder_layer(Import& import, const ImportHints& hints) {
   ImportedModule module;
   module.source = "TransformerEncoderLayer";
   module.is_block = true;
   take_attention(import, "self_attn.", hints, module);
-  const int64_t width = module.width, hidden = import.take("linear1.weight", {-1, width}).shape[0];
-  module.layer.feed_forward.bias = import.has("linear1.bias");
-  const auto take = [&](const std::string& from, const std::string& to, const std::vector<int64_t>& shape) {
-    module.block[to] = {shape, import.take(from, shape).to_floats()};
-  };
-  take("linear1.weight", "feed_forward.up.weight", {hidden, width});
-  take("linear2.weight", "feed_forward.down.weight", {width, hidden});
-  if (module.layer.feed_forward.bias) {
-    take("linear1.bias", "feed_forward.up.bias", {hidden});
-    take("linear2.bias", "feed_forward.down.bias", {width});
-  }
+  take_feed_forward(import, "linear1", "linear2", import.has("linear1.bias"), module);
   for (const auto& [from, to] :
        {std::pair<std::string, std::string>{"norm1.", "mixer_norm."}, {"norm2.", "feed_forward_norm."}}) {
-    take(from + "weight", to + "gain", {width});
+    import.take(from + "weight", {module.width}, to + "gain", module.block);
     if (import.has(from + "bias"))
-      take(from + "bias", to + "bias", {width});
+      import.take(from + "bias", {module.width}, to + "bias", module.block);
     else
-      module.block[to + "bias"] = {{width}, std::vector<float>(static_cast<size_t>(width), 0)};
+      module.block[to + "bias"] = {{module.width}, std::vector<float>(static_cast<size_t>(module.width), 0)};
   }
   if (!hints.activation)
     throw Error(
         "TransformerEncoderLayer: the file does not contain the activation: give it with --activation relu or gelu");
   module.layer.feed_forward.type =
       *hints.activation == ImportActivation::relu ? FeedForwardKind::relu : FeedForwardKind::gelu;
-  module.layer.feed_forward.expansion = static_cast<double>(hidden) / static_cast<double>(width);
   module.layer.norm.eps = hints.norm_eps.value_or(module.layer.norm.eps);
   module.layer.norm_placement = hints.norm_first ? NormPlacement::pre : NormPlacement::post;
   return module;
 }
 
+/// Names that PyTorch's tutorials and examples have given to the parts of the same model.
+struct TransformerNames {
+  std::string embedding, encoder, output;
+};
+
+std::optional<TransformerNames> names_in(const Import& import) {
+  for (const std::string encoder : {"transformer_encoder", "encoder"}) {
+    if (!import.has(encoder + ".layers.0.self_attn.in_proj_weight")) continue;
+    for (const std::string embedding : {"embedding", "input_emb", "encoder"})
+      for (const std::string output : {"linear", "decoder"})
+        if (import.has(embedding + ".weight") && import.has(output + ".weight"))
+          return TransformerNames{embedding, encoder, output};
+  }
+  return std::nullopt;
+}
+
+/// The module multiplies the embedding by sqrt(width), as `sinusoidal` does. Another table than that of sines and cosines
+/// is taken as learned positions, with the factor in the embedding.
+void take_positions(Import& import, ModelConfig& stack, ImportedTensors& tensors) {
+  const int64_t width = stack.width;
+  stack.positions = Positions::sinusoidal;
+  if (!import.has("pos_encoder.pe")) return;
+  const std::vector<int64_t>& shape = import.shape("pos_encoder.pe");
+  const bool batch_first = !shape.empty() && shape[0] == 1;  // else (positions, 1, width)
+  const FileTensor& table = import.take(
+      "pos_encoder.pe", batch_first ? std::vector<int64_t>{1, -1, width} : std::vector<int64_t>{-1, 1, width});
+  const int64_t count = table.size / width;
+  const double largest = largest_difference(table.to_doubles(), [&](double index) {
+    const double position = std::floor(index / static_cast<double>(width)),
+                 feature = index - position * static_cast<double>(width), pair = std::floor(feature / 2);
+    const double angle = position * std::pow(10000.0, -2 * pair / static_cast<double>(width));
+    return feature == 2 * pair ? std::sin(angle) : std::cos(angle);
+  });
+  if (largest <= 1e-3) return;  // angles of large positions are rounded in float32
+  stack.positions = Positions::learned;
+  stack.max_length = count;
+  tensors["positions.weight"] = {{count, width}, table.to_floats()};
+  for (float& value : tensors.at("embed.weight").values)
+    value = static_cast<float>(value * std::sqrt(static_cast<double>(width)));
+}
+
+/// TransformerModel of PyTorch's tutorials and examples.
+ImportedModel import_transformer(Import& import, const ImportHints& hints) {
+  const TransformerNames names = names_in(import).value();
+  ImportedModel model;
+  model.source = "TransformerModel";
+  const auto& embedding = import.take(names.embedding + ".weight", {-1, -1}, "embed.weight", model.parameters);
+  ModelConfig stack;
+  model.vocabulary = embedding.shape[0];
+  stack.width = embedding.shape[1];
+  take_positions(import, stack, model.parameters);
+  const std::string layers = names.encoder + ".layers";
+  for (int64_t layer = 0; layer < import.count(layers, "self_attn.in_proj_weight"); ++layer) {
+    Import of_layer = import.below(fmt::format("{}.{}.", layers, layer));
+    add_block(import_encoder_layer(of_layer, hints), stack, model.parameters);
+  }
+  stack.final_norm.eps = hints.norm_eps.value_or(stack.final_norm.eps);
+  if (import.has(names.encoder + ".norm.weight")) {
+    stack.norm_after_post = true;
+    take_layer_norm(import, names.encoder + ".norm", "final_norm", stack.width, model.parameters);
+  } else if (hints.norm_first) {
+    stack.final_norm.type = NormKind::none;
+  }
+  const bool bias = import.has(names.output + ".bias");
+  take_linear(import, names.output, "output", model.vocabulary, stack.width, bias, model.parameters);
+  finish_token_model(stack, hints.causal, bias, hints, model);
+  return model;
+}
+
+}  // namespace
+
 Importers attention_importers() {
-  return {
-      {{"MultiheadAttention (in_proj_weight, out_proj)",
-        [](const Import& import) { return import.has("in_proj_weight"); }, import_attention},
-       {"TransformerEncoderLayer (self_attn, linear1, linear2, norm1, norm2)",
-        [](const Import& import) { return import.has("self_attn.in_proj_weight"); }, import_encoder_layer}},
-      {{"TransformerModel (embedding, transformer_encoder, pos_encoder, linear)", is_transformer, import_transformer}}};
+  return {{{"MultiheadAttention (in_proj_weight, out_proj)",
+            [](const Import& import) { return import.has("in_proj_weight"); }, import_attention},
+           {"TransformerEncoderLayer (self_attn, linear1, linear2, norm1, norm2)",
+            [](const Import& import) { return import.has("self_attn.in_proj_weight"); }, import_encoder_layer}},
+          {{"TransformerModel (embedding, transformer_encoder, pos_encoder, linear)",
+            [](const Import& import) { return names_in(import).has_value(); }, import_transformer}}};
 }
 
 }  // namespace capstan

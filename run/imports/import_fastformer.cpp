@@ -1,22 +1,12 @@
-#include "run/imports/import_fastformer.hpp"
+#include <cmath>
+
 #include "run/imports/importers.hpp"
 
 namespace capstan {
 namespace {
 
-/// One Linear layer, under its name in Capstan.
-void take_linear(Import& import, const std::string& from, const std::string& to, int64_t out, int64_t in,
-                 ImportedModule& module) {
-  module.parameters[to + ".weight"] = {{out, in}, import.take(from + ".weight", {out, in}).to_floats()};
-  module.parameters[to + ".bias"] = {{out}, import.take(from + ".bias", {out}).to_floats()};
-}
-
-void take_norm(Import& import, const std::string& from, const std::string& to, int64_t width, ImportedModule& module) {
-  module.block[to + ".gain"] = {{width}, import.take(from + ".weight", {width}).to_floats()};
-  module.block[to + ".bias"] = {{width}, import.take(from + ".bias", {width}).to_floats()};
-}
-
-}  // namespace
+/// Of BERT's configurations, which the notebook uses.
+constexpr double bert_norm_eps = 1e-12;
 
 ImportedModule import_fastformer(Import& import, const ImportHints& hints) {
   const bool whole = import.has("self.query_att.weight");
@@ -29,20 +19,23 @@ ImportedModule import_fastformer(Import& import, const ImportHints& hints) {
     throw Error(
         fmt::format("{}: {} heads (the rows of query_att) do not divide the width {}", module.source, heads, width));
   module.width = width;
-  take_linear(import, self + "query", "to_qk", width, width, module);
-  ImportedModule::Tensor &weight = module.parameters["to_qk.weight"], &bias = module.parameters["to_qk.bias"];
+  const auto take = [&](const std::string& from, const std::string& to, int64_t rows) {
+    take_linear(import, from, to, rows, width, /*bias=*/true, module.parameters);
+  };
+  take(self + "query", "to_qk", width);
+  ImportedTensor &weight = module.parameters["to_qk.weight"], &bias = module.parameters["to_qk.bias"];
   const auto append = [](std::vector<float>& to, const std::vector<float>& from) {
     to.insert(to.end(), from.begin(), from.end());
   };
   append(weight.values, import.take(self + "key.weight", {width, width}).to_floats());
   append(bias.values, import.take(self + "key.bias", {width}).to_floats());
   weight.shape[0] = bias.shape[0] = 2 * width;
-  take_linear(import, self + "query_att", "query_logits", heads, width, module);
-  take_linear(import, self + "key_att", "key_logits", heads, width, module);
-  take_linear(import, self + "transform", "to_r", width, width, module);
-  if (whole) take_linear(import, "output.dense", "to_out", width, width, module);
+  take(self + "query_att", "query_logits", heads);
+  take(self + "key_att", "key_logits", heads);
+  take(self + "transform", "to_r", width);
+  if (whole) take("output.dense", "to_out", width);
   if (whole && import.has("output.LayerNorm.weight")) {
-    take_norm(import, "output.LayerNorm", "mixer_norm", width, module);
+    take_layer_norm(import, "output.LayerNorm", "mixer_norm", width, module.block);
     module.is_block = true;
     module.layer.norm = {NormKind::layer, hints.norm_eps.value_or(bert_norm_eps)};
     module.layer.norm_placement = NormPlacement::post;
@@ -62,20 +55,61 @@ ImportedModule import_fastformer_layer(Import& import, const ImportHints& hints)
   ImportedModule module = import_fastformer(attention, hints);
   if (!module.is_block) throw Error("FastformerLayer: attention.output.LayerNorm is missing");
   module.source = "FastformerLayer";
-  const int64_t width = module.width, hidden = import.take("intermediate.dense.weight", {-1, width}).shape[0];
-  const auto take = [&](const std::string& from, const std::string& to, const std::vector<int64_t>& shape) {
-    module.block[to] = {shape, import.take(from, shape).to_floats()};
-  };
-  take("intermediate.dense.weight", "feed_forward.up.weight", {hidden, width});
-  take("intermediate.dense.bias", "feed_forward.up.bias", {hidden});
-  take("output.dense.weight", "feed_forward.down.weight", {width, hidden});
-  take("output.dense.bias", "feed_forward.down.bias", {width});
-  take_norm(import, "output.LayerNorm", "feed_forward_norm", width, module);
+  take_feed_forward(import, "intermediate.dense", "output.dense", /*bias=*/true, module);
+  take_layer_norm(import, "output.LayerNorm", "feed_forward_norm", module.width, module.block);
   const bool relu = hints.activation == ImportActivation::relu;
   module.layer.feed_forward.type = relu ? FeedForwardKind::relu : FeedForwardKind::gelu;
-  module.layer.feed_forward.expansion = static_cast<double>(hidden) / static_cast<double>(width);
   return module;
 }
+
+/// The notebook pools with e^a / (sum e^a + 1e-8), Capstan with a softmax, which has no bias: that cancels. |a - bias| is
+/// at most the sum of the weights' sizes, because tanh is at most 1: so is the difference of the pooled vector bounded.
+void take_pooling(Import& import, int64_t width, ImportedModel& model) {
+  const std::string from = "fastformer_model.poolers.0.";
+  if (import.has("fastformer_model.poolers.1.att_fc1.weight"))
+    throw Error(fmt::format("{}: it has several poolers, for several tasks: remove all but poolers.0 from the file",
+                            model.source));
+  take_linear(import, from + "att_fc1", "pooling.hidden", width, width, /*bias=*/true, model.parameters);
+  const auto& score = import.take(from + "att_fc2.weight", {1, width}, "pooling.score.weight", model.parameters);
+  double least = import.take(from + "att_fc2.bias", {1}).to_doubles()[0];
+  for (const float weight : score.values) least -= std::abs(static_cast<double>(weight));
+  const double effect = 1e-8 / std::exp(least);
+  if (effect > 1e-6)
+    import.approximate(
+        fmt::format("the module adds 1e-8 to the sum of the pooling weights, which is not done here: the pooled vector "
+                    "of a text may be larger than the module's by a factor of up to 1 + {:.2g}",
+                    effect));
+}
+
+/// Fastformer's classifier.
+ImportedModel import_fastformer_model(Import& import, const ImportHints& hints) {
+  ImportedModel model;
+  model.source = "Fastformer's classifier";
+  const auto& embedding = import.take("word_embedding.weight", {-1, -1}, "embed.weight", model.parameters);
+  TextClassifierConfig config;
+  model.vocabulary = embedding.shape[0];
+  const int64_t width = config.width = embedding.shape[1];
+  const std::string encoder = "fastformer_model.";
+  config.positions = Positions::learned;
+  config.max_length =
+      import.take(encoder + "position_embeddings.weight", {-1, width}, "positions.weight", model.parameters).shape[0];
+  config.embedding_norm = true;
+  config.final_norm.eps = hints.norm_eps.value_or(bert_norm_eps);
+  take_layer_norm(import, encoder + "LayerNorm", "embed_norm", width, model.parameters);
+  for (int64_t layer = 0; layer < import.count(encoder + "encoders", "attention.self.query.weight"); ++layer) {
+    Import of_layer = import.below(fmt::format("{}encoders.{}.", encoder, layer));
+    add_block(import_fastformer_layer(of_layer, hints), config, model.parameters);
+  }
+  config.pooling = Pooling::attention;
+  take_pooling(import, width, model);
+  model.classes = import.take("dense_linear.weight", {-1, width}, "head.weight", model.parameters).shape[0];
+  import.take("dense_linear.bias", {model.classes}, "head.bias", model.parameters);
+  model.notes.push_back("token 0 is padding in the module; here, texts must not contain it");
+  model.config = config;
+  return model;
+}
+
+}  // namespace
 
 Importers fastformer_importers() {
   return {

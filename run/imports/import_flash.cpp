@@ -1,5 +1,3 @@
-#include "run/imports/import_flash.hpp"
-
 #include <cmath>
 
 #include "run/imports/import_gated.hpp"
@@ -30,8 +28,6 @@ void take_rotary(Import& import, GatedUnitConfig& config) {
                     tensor.name, config.rotary.base, largest));
 }
 
-}  // namespace
-
 ImportedModule import_flash(Import& import, const ImportHints& hints) {
   ImportedModule module;
   module.source = "FLASH";
@@ -51,6 +47,40 @@ ImportedModule import_flash(Import& import, const ImportHints& hints) {
   module.layer.mixer = config;
   return module;
 }
+
+/// FLASHTransformer.
+ImportedModel import_flash_model(Import& import, const ImportHints& hints) {
+  ImportedModel model;
+  model.source = "FLASHTransformer";
+  const auto& embedding = import.take("token_emb.weight", {-1, -1}, "embed.weight", model.parameters);
+  ModelConfig stack;
+  model.vocabulary = embedding.shape[0];
+  const int64_t width = stack.width = embedding.shape[1];
+  stack.positions = Positions::scaled_sinusoidal;
+  import.take("abs_pos_emb.scale", {1}, "positions.scale", model.parameters);
+  if (import.has("abs_pos_emb.inv_freq")) {
+    const double largest =
+        largest_difference(import.take("abs_pos_emb.inv_freq", {width / 2}).to_doubles(),
+                           [&](double pair) { return std::pow(10000.0, -2 * pair / static_cast<double>(width)); });
+    if (largest > 1e-6)
+      import.approximate(
+          fmt::format("the frequencies of the position vectors are not those of base 10000, which is used instead: the "
+                      "angles at position p differ by up to {:.2g} p radians",
+                      largest));
+  }
+  for (int64_t layer = 0; layer < import.count("layers", "qk_offset_scale.gamma"); ++layer) {
+    Import of_layer = import.below(fmt::format("layers.{}.", layer));
+    add_block(import_flash(of_layer, hints), stack, model.parameters);
+  }
+  take_layer_norm(import, "to_logits.0", "final_norm", width, model.parameters);
+  stack.final_norm.eps = hints.norm_eps.value_or(stack.final_norm.eps);
+  const bool bias = import.has("to_logits.1.bias");
+  take_linear(import, "to_logits.1", "output", model.vocabulary, width, bias, model.parameters);
+  finish_token_model(stack, hints.causal, bias, hints, model);
+  return model;
+}
+
+}  // namespace
 
 Importers flash_importers() {
   return {{{"FLASH (to_hidden, to_qk, qk_offset_scale)",

@@ -3,8 +3,6 @@
 namespace capstan {
 namespace {
 
-using Tensor = ImportedTensor;
-
 /// `rows` of a tensor of `width` columns, in this order.
 void append_rows(std::vector<float>& to, const std::vector<float>& from, int64_t width,
                  const std::vector<int64_t>& rows) {
@@ -26,7 +24,7 @@ void take_projections(Import& import, ImportedModule& module, GatedUnitConfig& c
     of_features[0] = key_dim;
     const std::vector<float> uv = import.take("to_hidden.0." + part, of_hidden).to_floats(),
                              z = import.take("to_qk.0." + part, of_features).to_floats();
-    Tensor result{shape, {}};
+    ImportedTensor result{shape, {}};
     result.values.insert(result.values.end(), uv.begin() + inner * columns, uv.end());
     result.values.insert(result.values.end(), uv.begin(), uv.begin() + inner * columns);
     result.values.insert(result.values.end(), z.begin(), z.end());
@@ -34,9 +32,8 @@ void take_projections(Import& import, ImportedModule& module, GatedUnitConfig& c
   };
   module.parameters["to_uvz.weight"] = packed("weight", {rows, width}, width);
   module.parameters["to_uvz.bias"] = packed("bias", {rows}, 1);
-  const std::string out = import.has("to_out.0.weight") ? "to_out.0." : "to_out.";
-  module.parameters["to_out.weight"] = {{width, inner}, import.take(out + "weight", {width, inner}).to_floats()};
-  module.parameters["to_out.bias"] = {{width}, import.take(out + "bias", {width}).to_floats()};
+  take_linear(import, import.has("to_out.0.weight") ? "to_out.0" : "to_out", "to_out", width, inner, /*bias=*/true,
+              module.parameters);
   config.expansion = static_cast<double>(inner) / static_cast<double>(width);
   config.key_dim = key_dim;
   config.bias = true;
@@ -46,7 +43,7 @@ void take_views(Import& import, const std::string& name, const std::vector<int64
                 ImportedModule& module) {
   const auto views = static_cast<int64_t>(order.size());
   for (const auto& [from, to] : {std::pair<std::string, std::string>{"gamma", "gain"}, {"beta", "offset"}}) {
-    Tensor tensor{{views, key_dim}, {}};
+    ImportedTensor tensor{{views, key_dim}, {}};
     append_rows(tensor.values, import.take(name + from, {views, key_dim}).to_floats(), key_dim, order);
     module.parameters[to] = std::move(tensor);
   }
@@ -61,11 +58,10 @@ void take_position_buckets(Import& import, double scale, ImportedModule& module,
 }
 
 void take_norm(Import& import, ImportedModule& module) {
-  const int64_t width = module.width;
   for (const auto& [from, to] : {std::pair<std::string, std::string>{"norm.weight", "gain"}, {"norm.bias", "bias"}})
-    if (import.has(from)) module.block["mixer_norm." + to] = {{width}, import.take(from, {width}).to_floats()};
+    if (import.has(from)) import.take(from, {module.width}, "mixer_norm." + to, module.block);
   if (import.has("norm.g")) {
-    module.block["mixer_norm.gain"] = {{1}, import.take("norm.g", {1}).to_floats()};
+    import.take("norm.g", {1}, "mixer_norm.gain", module.block);
     module.layer.norm = {NormKind::scale, 1e-5, /*clamp=*/true};
   }
   module.layer.feed_forward.type = FeedForwardKind::none;

@@ -3,7 +3,6 @@
 
 #include "nn/systems/gated/unit.hpp"
 #include "run/imports/import_tensors.hpp"
-#include "run/imports/imported_module.hpp"
 
 namespace capstan {
 

@@ -13,6 +13,7 @@
 #include "core/base/error.hpp"
 #include "core/io/safetensors.hpp"
 #include "core/strings/affixes.hpp"
+#include "run/imports/imported_module.hpp"
 
 namespace capstan {
 
@@ -55,6 +56,12 @@ class Import {
     record_->taken.insert(tensor.name);
     return tensor;
   }
+  /// The same, as `to` in `tensors`.
+  const ImportedTensor& take(const std::string& name, const std::vector<int64_t>& shape, const std::string& to,
+                             ImportedTensors& tensors) {
+    const FileTensor& tensor = take(name, shape);
+    return tensors[to] = {tensor.shape, tensor.to_floats()};
+  }
 
   /// Records what Capstan computes otherwise, and how large the effect is. Throws Error unless approximations are accepted.
   void approximate(const std::string& difference) {
@@ -81,6 +88,38 @@ class Import {
   std::string prefix_;
   std::shared_ptr<Record> record_;
 };
+
+/// NAME.weight and, with `bias`, NAME.bias of a Linear layer as TO.weight and TO.bias.
+inline void take_linear(Import& import, const std::string& name, const std::string& to, int64_t out, int64_t in,
+                        bool bias, ImportedTensors& tensors) {
+  import.take(name + ".weight", {out, in}, to + ".weight", tensors);
+  if (bias) import.take(name + ".bias", {out}, to + ".bias", tensors);
+}
+
+/// NAME.weight and NAME.bias of a LayerNorm as TO.gain and TO.bias.
+inline void take_layer_norm(Import& import, const std::string& name, const std::string& to, int64_t width,
+                            ImportedTensors& tensors) {
+  import.take(name + ".weight", {width}, to + ".gain", tensors);
+  import.take(name + ".bias", {width}, to + ".bias", tensors);
+}
+
+/// Two Linear layers as the feed-forward network of a block.
+inline void take_feed_forward(Import& import, const std::string& up, const std::string& down, bool bias,
+                              ImportedModule& module) {
+  const int64_t width = module.width, hidden = import.take(up + ".weight", {-1, width}).shape[0];
+  take_linear(import, up, "feed_forward.up", hidden, width, bias, module.block);
+  take_linear(import, down, "feed_forward.down", width, hidden, bias, module.block);
+  module.layer.feed_forward.bias = bias;
+  module.layer.feed_forward.expansion = static_cast<double>(hidden) / static_cast<double>(width);
+}
+
+/// Adds a block after those that are there.
+void add_block(const ImportedModule& block, ModelConfig& config, ImportedTensors& tensors);
+
+/// Language model or masked one, as the hints say, with an output of its own. Of a masked model the embedding gets a row
+/// for the mask token. Throws Error without hints.mask_token where it is needed.
+void finish_token_model(const ModelConfig& stack, bool causal, bool output_bias, const ImportHints& hints,
+                        ImportedModel& model);
 
 /// The largest difference of an element from what it should be, by its index; infinite where an element is not finite.
 template <class Wanted>

@@ -31,7 +31,7 @@ Array read(const SafetensorsFile& file, const std::string& name, const ImportedM
   return module.time_first ? swap_first_axes(value) : value;
 }
 
-void fill(ParamStore& params, const std::map<std::string, ImportedModule::Tensor>& tensors, const std::string& prefix) {
+void fill(ParamStore& params, const ImportedTensors& tensors, const std::string& prefix) {
   for (const auto& [name, tensor] : tensors) {
     const Param& param = params.find(prefix + name);
     if (param.var.shape().to_vector() != tensor.shape)

@@ -24,9 +24,8 @@ struct ImportedModule {
   /// Norms, feed-forward network and their place matter for a block only: a module with norm and residual.
   LayerConfig layer;
   bool is_block = false;
-  int64_t width = 0, max_length = 0;  // max_length 0: any number of tokens
-  bool time_first = false;            // the module's input is (T, B, D)
-  using Tensor = ImportedTensor;
+  int64_t width = 0, max_length = 0;        // max_length 0: any number of tokens
+  bool time_first = false;                  // the module's input is (T, B, D)
   ImportedTensors parameters;               // of the mixer
   ImportedTensors block;                    // of what is beside the mixer in its block: mixer_norm.gain
   std::vector<std::string> notes;           // what its user should know

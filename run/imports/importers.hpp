@@ -1,10 +1,9 @@
-// The importers of all systems. A new one is a declaration here and an entry in importers.cpp.
+// The importers of all systems. A new one is a declaration here and an entry in import_module.cpp.
 #pragma once
 
 #include <vector>
 
 #include "run/imports/import_tensors.hpp"
-#include "run/imports/imported_module.hpp"
 
 namespace capstan {
 
@@ -26,8 +25,5 @@ Importers fastformer_importers();
 Importers gau_importers();
 Importers flash_importers();
 Importers attention_importers();
-
-/// In the order in which a file is shown to them.
-const std::vector<Importers>& all_importers();
 
 }  // namespace capstan

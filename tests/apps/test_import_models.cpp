@@ -7,7 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/ops/loss.hpp"
 #include "core/ops/math.hpp"
-#include "run/imports/import_model.hpp"
+#include "run/imports/import_module.hpp"
 #include "run/setup/run_model.hpp"
 #include "tests/apps/import_support.hpp"
 

@@ -1,5 +1,5 @@
 // Weights of published models.
-#include "run/imports/import_model.hpp"
+#include "run/imports/import_module.hpp"
 #include "tests/fuzz/tensor_files.hpp"
 
 namespace capstan::fuzz {
