@@ -10,10 +10,6 @@ namespace {
 
 constexpr int64_t batches_per_chunk = 64;
 
-void check_index(int64_t index, int64_t batches) {
-  check(index >= 0 && index < batches, "batch: index {} is outside an epoch of {} batches", index, batches);
-}
-
 /// Of single labels (B); of sets of labels (B, C), 1 where the example has the label.
 Ids batch_labels(const ExampleSet& examples, const std::vector<int64_t>& rows) {
   const auto count = static_cast<int64_t>(rows.size());
@@ -42,13 +38,24 @@ Batch labelled_batch(const ExampleSet& examples, const std::vector<int64_t>& row
 }
 
 std::vector<int64_t> entries(const BatchPlan& plan, int64_t index) {
-  check_index(index, plan.batches());
+  check_batch_index(index, plan.batches());
   const auto begin = plan.order.begin() + plan.starts[static_cast<size_t>(index)];
   const auto end = plan.order.begin() + plan.starts[static_cast<size_t>(index) + 1];
   return {begin, end};
 }
 
 }  // namespace
+
+void check_batch_index(int64_t index, int64_t batches) {
+  check(index >= 0 && index < batches, "batch: index {} is outside an epoch of {} batches", index, batches);
+}
+
+BatchPlan plan_longest_first(int64_t count, const BatchConfig& config, const std::function<int64_t(int64_t)>& length) {
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return length(a) > length(b); });
+  return cut_batches(std::move(order), config, length);
+}
 
 Batch rows_of(const Batch& batch, int64_t begin, int64_t end) {
   return {batch.tokens.rows(begin, end), batch.segment_ids.rows(begin, end), batch.labels.rows(begin, end),
@@ -91,8 +98,7 @@ BucketedBatches::BucketedBatches(const ExampleSet& examples, const BatchConfig& 
 }
 
 int64_t BucketedBatches::example(int64_t epoch, int64_t place) const {
-  return static_cast<int64_t>(permuted(static_cast<uint64_t>(place), static_cast<uint64_t>(examples_.size()),
-                                       example_key_, static_cast<uint64_t>(epoch)));
+  return permuted_place(place, examples_.size(), example_key_, epoch);
 }
 
 std::shared_ptr<const BatchPlan> BucketedBatches::plan(int64_t epoch) const {
@@ -119,10 +125,8 @@ std::shared_ptr<const BatchPlan> BucketedBatches::plan(int64_t epoch) const {
 
 std::vector<int64_t> BucketedBatches::places(int64_t epoch, int64_t index) const {
   const auto current = plan(epoch);
-  check_index(index, current->batches());
-  const uint64_t shuffled = permuted(static_cast<uint64_t>(index), static_cast<uint64_t>(current->batches()),
-                                     batch_key_, static_cast<uint64_t>(epoch));
-  return entries(*current, static_cast<int64_t>(shuffled));
+  check_batch_index(index, current->batches());
+  return entries(*current, permuted_place(index, current->batches(), batch_key_, epoch));
 }
 
 BatchExtent BucketedBatches::extent(int64_t epoch, int64_t index) const {
@@ -148,13 +152,9 @@ Batch BucketedBatches::rows(int64_t epoch, int64_t index, int64_t begin, int64_t
   return labelled_batch(examples_, examples, mine, extent(epoch, index).columns);
 }
 
-OrderedBatches::OrderedBatches(const ExampleSet& examples, const BatchConfig& config) : examples_(examples) {
-  const auto length = [&](int64_t example) { return examples.length(example); };
-  std::vector<int64_t> order(static_cast<size_t>(examples.size()));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return length(a) > length(b); });
-  plan_ = cut_batches(std::move(order), config, length);
-}
+OrderedBatches::OrderedBatches(const ExampleSet& examples, const BatchConfig& config)
+    : examples_(examples),
+      plan_(plan_longest_first(examples.size(), config, [&](int64_t example) { return examples.length(example); })) {}
 
 Batch OrderedBatches::batch(int64_t, int64_t index) const {
   const std::vector<int64_t> rows = entries(plan_, index);

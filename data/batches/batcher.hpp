@@ -1,7 +1,9 @@
 // Batches as pure functions of (seed, epoch, index): a training run resumes by storing the last two.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -16,6 +18,11 @@ namespace capstan {
 struct BatchConfig {
   int64_t batch_size = 32;
   int64_t batch_tokens = 0;
+
+  /// Rows of a batch whose rows all have this length.
+  int64_t rows_of_length(int64_t length) const {
+    return batch_tokens > 0 ? std::max<int64_t>(1, batch_tokens / length) : batch_size;
+  }
 };
 template <class Fields>
 void describe(Fields& f, BatchConfig& c) {
@@ -76,6 +83,12 @@ BatchPlan cut_batches(std::vector<int64_t> order, const BatchConfig& config, con
   plan.order = std::move(order);
   return plan;
 }
+
+/// Entries 0 ... count - 1 cut so, the longest first, those of one length in their order.
+BatchPlan plan_longest_first(int64_t count, const BatchConfig& config, const std::function<int64_t(int64_t)>& length);
+
+/// Throws std::invalid_argument for an index outside an epoch of so many batches.
+void check_batch_index(int64_t index, int64_t batches);
 
 /// Training batches of labelled examples with little padding: the epoch's examples are permuted, sorted by length
 /// within chunks of 64 batches, cut, and the batches permuted. Every example is in exactly one batch of an epoch.

@@ -7,18 +7,6 @@
 
 namespace capstan {
 
-const char* to_string(Split split) {
-  switch (split) {
-    case Split::train:
-      return "train";
-    case Split::valid:
-      return "valid";
-    case Split::test:
-      return "test";
-  }
-  return "?";
-}
-
 LabelledTexts DataSource::texts(Split) const { throw Error("data: only labelled examples are texts with classes"); }
 
 std::vector<EvaluationPair> DataSource::evaluation_pairs(Split) const {
@@ -43,8 +31,11 @@ void DataSource::check_has(Split split, const std::string& remedy) const {
     throw Error(fmt::format("data: there is no {} split: give data.{}{}", to_string(split), to_string(split), remedy));
 }
 
-std::string source_identity(const Settings& settings, const std::vector<std::string>& without,
-                            const std::string& fingerprint, const std::string& more) {
+std::string source_identity(const Settings& settings, std::vector<std::string> without, const std::string& fingerprint,
+                            const std::string& more) {
+  for (const char* const name : {"train", "valid", "test", "on_error", "max_file_mb", "tokenizer.vocabulary",
+                                 "tokenizer.model", "tokenizer.normalise", "tokenizer.case_fold"})
+    without.emplace_back(name);
   std::string text;
   for (const auto& [key, value] : settings) {
     const bool counts = std::none_of(without.begin(), without.end(), [&key = key](const std::string& name) {

@@ -18,13 +18,10 @@
 #include "data/batches/text_example.hpp"
 #include "data/checks/report.hpp"
 #include "data/files/progress.hpp"
+#include "data/files/split.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 
 namespace capstan {
-
-enum class Split { train, valid, test };
-constexpr Split all_splits[] = {Split::train, Split::valid, Split::test};
-const char* to_string(Split split);
 
 /// The files, folders and patterns that a key of `data` names.
 struct SourceFiles {
@@ -127,9 +124,10 @@ class DataSource {
 };
 
 /// The identity of a source: its settings, except those called `without` and those below them; then `more`; then the
-/// fingerprint. Where files are is no part of it, and neither is what the fingerprint of their content covers.
-std::string source_identity(const Settings& settings, const std::vector<std::string>& without,
-                            const std::string& fingerprint, const std::string& more = "");
+/// fingerprint. No part of any identity is where files are, how much of them may be bad or large, and what the
+/// fingerprint covers: what the tokenizer makes of the texts.
+std::string source_identity(const Settings& settings, std::vector<std::string> without, const std::string& fingerprint,
+                            const std::string& more = "");
 /// An identity that an earlier version saved, as this one would have: settings that it did not know have the values of
 /// `defaults`. `now`: an identity of this version, for the order of the lines.
 std::string renewed_identity(const std::string& saved, const std::string& now, const Settings& defaults);

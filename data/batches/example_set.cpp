@@ -42,12 +42,6 @@ void ExampleSet::add(const std::vector<int32_t>& tokens, const LabelSet& labels)
   if (label_columns_ > 0) label_offsets_.push_back(static_cast<int64_t>(labels_.size()));
 }
 
-ExampleSet ExampleSet::subset(const std::vector<int64_t>& examples) const {
-  ExampleSet result = label_columns_ > 0 ? multi_label(label_columns_) : ExampleSet();
-  for (const int64_t i : examples) result.add({tokens(i), tokens(i) + length(i)}, labels(i));
-  return result;
-}
-
 std::string ExampleSet::fingerprint() const {
   Fingerprint all;
   all.add(tokens_).add(offsets_).add(labels_);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/checks/report.hpp"
+#include "data/files/split.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 
 namespace capstan {
@@ -39,7 +40,6 @@ class ExampleSet {
   /// Throws std::invalid_argument for an example without tokens, and unless there is one label or the set is multi-label.
   void add(const std::vector<int32_t>& tokens, const LabelSet& labels);
   void add(const std::vector<int32_t>& tokens, int32_t label) { add(tokens, LabelSet{label}); }
-  ExampleSet subset(const std::vector<int64_t>& examples) const;
   /// XXH3-128 over tokens and labels.
   std::string fingerprint() const;
 
@@ -54,10 +54,9 @@ class ExampleSet {
 };
 
 /// A classification task. `test` is empty where the configuration names none.
-struct ClassificationData {
+struct ClassificationData : PerSplit<ExampleSet> {
   std::vector<std::string> classes;  // names, by label
   std::shared_ptr<const Tokenizer> tokenizer;
-  ExampleSet train, valid, test;
   std::vector<std::string> left_out;  // what was left out, a line each
   std::vector<DataWarning> warnings;
   /// Over what training sees and is judged by: tokens and labels of train and valid, and the classes.

@@ -7,9 +7,9 @@
 namespace capstan {
 
 ExampleSource::ExampleSource(ClassificationData data, const SourceInputs& inputs, const Settings& settings,
-                             const std::vector<std::string>& without)
+                             std::vector<std::string> without)
     : data_(std::move(data)),
-      identity_(source_identity(settings, without, data_.fingerprint())),
+      identity_(source_identity(settings, std::move(without), data_.fingerprint())),
       batches_(inputs.batches),
       training_(data_.train, inputs.batches, inputs.seed) {}
 
@@ -17,27 +17,23 @@ std::vector<int64_t> ExampleSource::class_counts() const {
   return data_.train.class_counts(static_cast<int64_t>(data_.classes.size()));
 }
 
-const ExampleSet& ExampleSource::examples(Split split) const {
-  return split == Split::train ? data_.train : split == Split::valid ? data_.valid : data_.test;
-}
-
 std::unique_ptr<BatchSource> ExampleSource::evaluation(Split split) const {
   check_has(split);
-  return std::make_unique<OrderedBatches>(examples(split), batches_);
+  return std::make_unique<OrderedBatches>(data_[split], batches_);
 }
 
 LabelledTexts ExampleSource::texts(Split split) const {
   check_has(split);
-  std::vector<int64_t> order(static_cast<size_t>(examples(split).size()));
+  std::vector<int64_t> order(static_cast<size_t>(data_[split].size()));
   for (size_t i = 0; i < order.size(); ++i) {
     const auto place = static_cast<int64_t>(i);
     order[i] = split == Split::train ? training_.example(0, place) : place;
   }
-  return {examples(split), *data_.tokenizer, std::move(order)};
+  return {data_[split], *data_.tokenizer, std::move(order)};
 }
 
 std::vector<std::string> ExampleSource::describe_split(Split split) const {
-  const ExampleSet& set = examples(split);
+  const ExampleSet& set = data_[split];
   const std::string labels =
       set.label_columns() > 0
           ? fmt::format(" with {:.2f} labels each",

@@ -14,14 +14,14 @@ class ExampleSource final : public DataSource {
  public:
   /// `settings` and `without`: see source_identity(). Throws std::invalid_argument when there are no training examples.
   ExampleSource(ClassificationData data, const SourceInputs& inputs, const Settings& settings,
-                const std::vector<std::string>& without);
+                std::vector<std::string> without = {});
 
   const Tokenizer& tokenizer() const override { return *data_.tokenizer; }
   std::vector<std::string> classes() const override { return data_.classes; }
   std::vector<int64_t> class_counts() const override;
   std::string identity() const override { return identity_; }
 
-  bool has(Split split) const override { return examples(split).size() > 0; }
+  bool has(Split split) const override { return data_[split].size() > 0; }
   const BatchSource& training() const override { return training_; }
   std::unique_ptr<BatchSource> evaluation(Split split) const override;
   LabelledTexts texts(Split split) const override;
@@ -32,8 +32,6 @@ class ExampleSource final : public DataSource {
   std::vector<std::string> describe_split(Split split) const override;
 
  private:
-  const ExampleSet& examples(Split split) const;
-
   ClassificationData data_;
   std::string identity_;
   BatchConfig batches_;

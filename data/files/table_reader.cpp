@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/base/error.hpp"
 #include "core/io/json.hpp"
@@ -9,11 +10,65 @@
 #include "core/strings/integer.hpp"
 #include "core/strings/join.hpp"
 #include "core/strings/utf8.hpp"
-#include "data/files/label_text.hpp"
 #include "data/files/text_file.hpp"
 
 namespace capstan {
 namespace {
+
+constexpr std::string_view blanks = " \t\r\v\f";
+
+std::string_view trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(blanks);
+  return begin == std::string_view::npos ? "" : text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+}
+
+/// Throws Error naming `place` for an empty label and for one that is given twice.
+void check_labels(const std::vector<std::string>& labels, const std::string& place) {
+  std::set<std::string_view> seen;
+  for (const std::string& label : labels) {
+    if (label.empty()) throw Error(fmt::format("{}: label {} of {} is empty", place, seen.size() + 1, labels.size()));
+    if (!seen.insert(label).second)
+      throw Error(fmt::format("{}: the label '{}' is given twice", place, label.substr(0, 100)));
+  }
+}
+
+/// "a, b" -> {"a", "b"}: without the blanks around a label; empty text has none. Throws Error naming `place` for an
+/// empty label between separators and for a label that is given twice.
+std::vector<std::string> split_labels(std::string_view text, std::string_view separator, const std::string& place) {
+  std::vector<std::string> labels;
+  if (trimmed(text).empty()) return labels;
+  const bool by_blanks = trimmed(separator).empty();  // runs of them are one separator
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(separator, at), text.size());
+    const std::string_view label = trimmed(text.substr(at, end - at));
+    if (!label.empty() || !by_blanks) labels.emplace_back(label);
+    at = end + separator.size();
+  }
+  check_labels(labels, place);
+  return labels;
+}
+
+/// A line of fastText: words that begin with "__label__" are its labels, the rest is its text.
+struct FastTextLine {
+  std::vector<std::string> labels;
+  std::string text;
+};
+FastTextLine fasttext_line(std::string_view line) {
+  constexpr std::string_view prefix = "__label__";
+  FastTextLine result;
+  for (size_t at = 0; at < line.size();) {
+    const size_t word = std::min(line.find_first_not_of(blanks, at), line.size());
+    const size_t end = std::min(line.find_first_of(blanks, word), line.size());
+    const std::string_view token = line.substr(word, end - word);
+    if (starts_with(token, prefix))
+      result.labels.emplace_back(token.substr(prefix.size()));
+    else
+      result.text += line.substr(at, end - at);
+    at = end;
+  }
+  result.text = trimmed(result.text);
+  return result;
+}
 
 /// Columns of TSV and CSV, found by the header if there is one.
 class Columns {
@@ -194,12 +249,17 @@ LabelledText read_json(const Line& line, const std::string& file, const ColumnCh
   return row;
 }
 
-std::vector<LabelledText> read_jsonl(const TableFile& file) {
+/// A row for every line that is not blank.
+template <class Read>
+std::vector<LabelledText> read_lines(const TableFile& file, bool utf8, const Read& read) {
   std::vector<LabelledText> rows;
   Lines lines(file.content);
   for (Line line; lines.next(line);)
     if (line.text.find_first_not_of(" \t") != std::string_view::npos)
-      file.bad.guard([&] { rows.push_back(read_json(line, file.name, file.choice)); });
+      file.bad.guard([&] {
+        if (utf8) check_utf8(line.text, file.name, line.number);
+        rows.push_back(read(line, file.name, file.choice));
+      });
   return rows;
 }
 
@@ -220,18 +280,6 @@ LabelledText read_fasttext_line(const Line& line, const std::string& file, const
                     place, read.labels.size()));
   row.label = std::move(read.labels.front());
   return row;
-}
-
-std::vector<LabelledText> read_fasttext(const TableFile& file) {
-  std::vector<LabelledText> rows;
-  Lines lines(file.content);
-  for (Line line; lines.next(line);)
-    if (line.text.find_first_not_of(" \t") != std::string_view::npos)
-      file.bad.guard([&] {
-        if (file.utf8) check_utf8(line.text, file.name, line.number);
-        rows.push_back(read_fasttext_line(line, file.name, file.choice));
-      });
-  return rows;
 }
 
 /// Without a byte order mark, as spreadsheets write it.
@@ -291,11 +339,11 @@ std::vector<LabelledText> read_table(std::string_view content, const std::string
     case TableFormat::csv:
       return read_csv(table);
     case TableFormat::jsonl:
-      return read_jsonl(table);
+      return read_lines(table, /*utf8=*/false, read_json);  // the parser refuses what is not UTF-8
     case TableFormat::tsv:
       return read_tsv(table);
     case TableFormat::fasttext:
-      return read_fasttext(table);
+      return read_lines(table, utf8, read_fasttext_line);
     case TableFormat::by_name:
     case TableFormat::folders:
       break;

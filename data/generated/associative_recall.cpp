@@ -8,7 +8,7 @@
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
 #include "data/files/fingerprint.hpp"
-#include "data/tokenizers/number_tokenizer.hpp"
+#include "data/tokenizers/blank_separated.hpp"
 
 namespace capstan {
 namespace {
@@ -98,23 +98,21 @@ std::string AssociativeRecall::fingerprint() const {
 
 RecallBatches::RecallBatches(const AssociativeRecallConfig& config, std::string split, int64_t count,
                              const BatchConfig& batches, std::optional<uint64_t> order_seed)
-    : recall_(config), split_(std::move(split)), count_(count), order_seed_(order_seed) {
-  rows_ = batches.batch_tokens > 0 ? std::max<int64_t>(1, batches.batch_tokens / config.length) : batches.batch_size;
-}
+    : recall_(config),
+      split_(std::move(split)),
+      count_(count),
+      rows_(batches.rows_of_length(config.length)),
+      order_seed_(order_seed) {}
 
 Batch RecallBatches::batch(int64_t epoch, int64_t index) const {
-  check(index >= 0 && index < batches_per_epoch(epoch), "batch: index {} is outside an epoch of {} batches", index,
-        batches_per_epoch(epoch));
+  check_batch_index(index, batches_per_epoch(epoch));
   const int64_t begin = index * rows_, rows = std::min(count_ - begin, rows_), length = recall_.config().length;
   const Shape shape{rows, length};
   Batch batch{Ids(shape), Ids(shape, 1), Ids(shape), Ids(Shape{rows})};
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t place = begin + row;
     const int64_t number =
-        order_seed_ ? static_cast<int64_t>(permuted(static_cast<uint64_t>(place), static_cast<uint64_t>(count_),
-                                                    random_key(*order_seed_, "order of examples"),
-                                                    static_cast<uint64_t>(epoch)))
-                    : place;
+        order_seed_ ? permuted_place(place, count_, random_key(*order_seed_, "order of examples"), epoch) : place;
     const RecallExample example = recall_.example(split_, number);
     std::copy(example.tokens.begin(), example.tokens.end(), batch.tokens.mutable_data() + row * length);
     std::copy(example.labels.begin(), example.labels.end(), batch.labels.mutable_data() + row * length);
@@ -130,8 +128,7 @@ class RecallSource final : public DataSource {
   RecallSource(const AssociativeRecallConfig& config, const SourceInputs& inputs)
       : config_(config),
         tokenizer_(config.vocabulary),
-        identity_(
-            source_identity(settings_of(config), {"train", "valid", "test"}, AssociativeRecall(config).fingerprint())),
+        identity_(source_identity(settings_of(config), {}, AssociativeRecall(config).fingerprint())),
         batches_(inputs.batches),
         training_(config, "train", config.train, inputs.batches, inputs.seed) {}
 
@@ -151,9 +148,7 @@ class RecallSource final : public DataSource {
   }
 
  private:
-  int64_t count(Split split) const {
-    return split == Split::train ? config_.train : split == Split::valid ? config_.valid : config_.test;
-  }
+  int64_t count(Split split) const { return part_of(config_, split); }
 
   AssociativeRecallConfig config_;
   NumberTokenizer tokenizer_;

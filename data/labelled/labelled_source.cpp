@@ -181,51 +181,40 @@ std::pair<size_t, size_t> held_positions(size_t c, size_t count, const LabelledS
   return {0, std::clamp<size_t>(share, 1, count - 1)};
 }
 
-/// Positions of the examples of each class, multi-label of all.
-std::vector<std::vector<size_t>> positions_by_class(const std::vector<Source>& sources, int64_t classes,
-                                                    const LabelledSourceConfig& config) {
+/// Moves examples of each class, multi-label of all, to the result: those at positions [begin, end) = range(class, count)
+/// of an order that is drawn for the class and `purpose` (with {} for the class). Both keep their order.
+template <class Range>
+std::vector<Source> take_of_classes(std::vector<Source>& sources, int64_t classes, const LabelledSourceConfig& config,
+                                    const char* purpose, const Range& range) {
   std::vector<std::vector<size_t>> by_class(static_cast<size_t>(config.multi_label ? 1 : classes));
   for (size_t i = 0; i < sources.size(); ++i)
     by_class[config.multi_label ? 0 : static_cast<size_t>(sources[i].label_set)].push_back(i);
-  return by_class;
+  std::vector<bool> marked(sources.size(), false);
+  for (size_t c = 0; c < by_class.size(); ++c) {
+    const size_t count = by_class[c].size();
+    const std::pair<size_t, size_t> places = range(c, count);
+    const RandomKey key = random_key(static_cast<uint64_t>(config.split_seed), fmt::format(fmt::runtime(purpose), c));
+    for (size_t i = places.first; i < places.second; ++i) marked[by_class[c][permuted(i, count, key, 0)]] = true;
+  }
+  return take_marked(sources, marked);
 }
 
-/// Keeps a share of every class, multi-label of all examples, and at least one; their order stays. What a smaller share
-/// keeps, a larger one keeps, too.
+/// Keeps a share of every class, and at least one. What a smaller share keeps, a larger one keeps, too.
 void thin_out(std::vector<Source>& train, int64_t classes, const LabelledSourceConfig& config) {
   if (config.train_fraction == 1) return;
-  const auto by_class = positions_by_class(train, classes, config);
-  std::vector<bool> kept(train.size(), false);
-  for (size_t c = 0; c < by_class.size(); ++c) {
-    const size_t count = by_class[c].size();
+  train = take_of_classes(train, classes, config, "examples of class {} that are used", [&](size_t, size_t count) {
     const auto share = static_cast<size_t>(std::ceil(static_cast<double>(count) * config.train_fraction));
-    const RandomKey key =
-        random_key(static_cast<uint64_t>(config.split_seed), fmt::format("examples of class {} that are used", c));
-    for (size_t i = 0; i < std::min(share, count); ++i) kept[by_class[c][permuted(i, count, key, 0)]] = true;
-  }
-  std::vector<Source> some;
-  for (size_t i = 0; i < train.size(); ++i)
-    if (kept[i]) some.push_back(std::move(train[i]));
-  train = std::move(some);
+    return std::make_pair(size_t{0}, std::min(share, count));
+  });
 }
 
-/// Moves a share or a fold of every class, multi-label of all examples, from train to the result; both keep their order.
+/// Moves a share or a fold of every class from train to the result.
 std::vector<Source> hold_out(std::vector<Source>& train, int64_t classes, const LabelledSourceConfig& config) {
-  const auto seed = static_cast<uint64_t>(config.split_seed);
-  const auto by_class = positions_by_class(train, classes, config);
-  std::vector<bool> held(train.size(), false);
-  for (size_t c = 0; c < by_class.size(); ++c) {
-    const size_t count = by_class[c].size();
-    const auto [begin, end] = held_positions(c, count, config);
-    const RandomKey key = random_key(seed, fmt::format("held-out examples of class {}", c));
-    for (size_t i = begin; i < end; ++i) held[by_class[c][permuted(i, count, key, 0)]] = true;
-  }
-  std::vector<Source> kept, valid;
-  for (size_t i = 0; i < train.size(); ++i) (held[i] ? valid : kept).push_back(std::move(train[i]));
-  if (config.folds > 0 && (kept.empty() || valid.empty()))
-    throw ConfigError(
-        fmt::format("data.folds: {} examples are too few for {} folds; lower it", train.size(), config.folds));
-  train = std::move(kept);
+  const size_t all = train.size();
+  std::vector<Source> valid = take_of_classes(train, classes, config, "held-out examples of class {}",
+                                              [&](size_t c, size_t count) { return held_positions(c, count, config); });
+  if (config.folds > 0 && (train.empty() || valid.empty()))
+    throw ConfigError(fmt::format("data.folds: {} examples are too few for {} folds; lower it", all, config.folds));
   return valid;
 }
 
@@ -256,9 +245,9 @@ ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer
 ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer> tokenizer) {
   const LabelledSourceConfig& config = loading.config;
   BadRows& bad = loading.bad;
-  std::vector<Source> train = read_rows(config.train, Split::train, loading),
-                      valid = read_rows(config.valid, Split::valid, loading),
-                      test = read_rows(config.test, Split::test, loading);
+  PerSplit<std::vector<Source>> rows;
+  for (const Split split : all_splits) rows[split] = read_rows(part_of(config, split), split, loading);
+  std::vector<Source>& train = rows.train;
   if (config.train.empty()) throw ConfigError("data: train names no file");
   const auto check_train = [&](bool any_left) {
     bad.check();
@@ -268,12 +257,12 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   if (!named || train.empty()) check_train(!train.empty());  // with names, the labels are looked at first
   const ClassNames classes = class_names(config, train);
   check_separator(config, classes);
-  for (auto* split : {&train, &valid, &test}) set_labels(*split, classes, loading);
+  for (const Split split : all_splits) set_labels(rows[split], classes, loading);
   check_train(!train.empty());
   check_several_classes(train, loading.check.sets());
   const auto class_count = static_cast<int64_t>(classes.names().size());
   if (config.folds > 0 || (config.valid.empty() && config.valid_fraction > 0))
-    valid = hold_out(train, class_count, config);
+    rows.valid = hold_out(train, class_count, config);
   thin_out(train, class_count, config);
 
   ClassificationData data;
@@ -284,9 +273,7 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
     tokenizer = make_tokenizer(config.tokenizer, texts);
   }
   data.tokenizer = std::move(tokenizer);
-  data.train = encode(train, *data.tokenizer, Split::train, class_count, loading);
-  data.valid = encode(valid, *data.tokenizer, Split::valid, class_count, loading);
-  data.test = encode(test, *data.tokenizer, Split::test, class_count, loading);
+  for (const Split split : all_splits) data[split] = encode(rows[split], *data.tokenizer, split, class_count, loading);
   check_train(data.train.size() > 0);
   data.left_out = bad.summary();
   int64_t empty = 0;
@@ -344,21 +331,8 @@ SourceFacts facts(const LabelledSourceConfig& config) {
 }
 
 std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, const SourceInputs& inputs) {
-  // Not in the identity: paths and what the fingerprint covers (labels, and what the tokenizer makes of the texts).
-  static const std::vector<std::string> without = {"train",
-                                                   "valid",
-                                                   "test",
-                                                   "classes",
-                                                   "classes_file",
-                                                   "first_label",
-                                                   "multi_label",
-                                                   "label_separator",
-                                                   "on_error",
-                                                   "max_file_mb",
-                                                   "tokenizer.vocabulary",
-                                                   "tokenizer.model",
-                                                   "tokenizer.normalise",
-                                                   "tokenizer.case_fold"};
+  // Not in the identity: what the fingerprint covers (labels).
+  const std::vector<std::string> without = {"classes", "classes_file", "first_label", "multi_label", "label_separator"};
   LabelledSourceConfig known = config;
   if (!inputs.classes.empty()) {
     known.classes = inputs.classes;

@@ -48,18 +48,203 @@ class Warnings {
  private:
   void add(const char* check, std::string message) { found_.push_back({check, std::move(message)}); }
 
-  void header();
-  bool identifiers_as_labels();
-  void seen_once();
-  void unseen();
-  void balance();
-  void single_labels();
-  void text_column();
-  void truncated();
-  void empty();
-  void shared();
-  void conflicts();
-  void encoding();
+  void header() {
+    for (const LabelledCheck::Row& row : train_.rows) {
+      const LabelledCheck::File& file = check_.files()[row.file];
+      if (!is_header(file, row)) continue;
+      const auto label = static_cast<size_t>(check_.labels(row).front());
+      header_labels_.push_back(label);
+      add("header", fmt::format("{}:{}: the first row names columns ({}), but is used as an example, and '{}' as a "
+                                "class; set data.header=true{}",
+                                file.path, row.line, join_first(file.sample.first_row()), name(label),
+                                other_columns(file.sample)));
+    }
+    for (const LabelledCheck::File& file : check_.files())
+      if (check_.config().header && file.sample.begins_with_text())
+        add("no-header", fmt::format("{}: data.header is true, so the first row is not used; but it looks like an "
+                                     "example; if it is one, set data.header=false",
+                                     file.path));
+  }
+
+  bool identifiers_as_labels() {
+    constexpr double too_many = 0.5;
+    const size_t classes = check_.classes().size(), examples = train_.rows.size();
+    if (examples < examples_needed || share(static_cast<int64_t>(classes), examples) < too_many) return false;
+    std::string remedy = "check data.label_column";
+    if (sampled_ != nullptr && label_) {
+      const ColumnSample& sample = sampled_->sample;
+      if (const auto better = sample.likely_label(); better && better != label_)
+        remedy = fmt::format("set {}{} ({} different values in the first {} rows)",
+                             sample.begins_with_names() && !check_.config().header ? "data.header=true " : "",
+                             setting("data.label_column", sample.name_of(*better)), sample.different(*better),
+                             sample.rows());
+    }
+    add("labels", fmt::format("{} classes in {} training examples: the labels are probably identifiers or texts; {}",
+                              classes, examples, remedy));
+    return true;
+  }
+
+  void seen_once() {
+    constexpr size_t shown = 5;
+    std::vector<std::string> places;
+    size_t count = 0;
+    for (size_t i = 0; i < train_.rows.size(); ++i)
+      for (const int32_t c : check_.labels(train_.rows[i])) {
+        const auto label = static_cast<size_t>(c);
+        const bool known = std::find(header_labels_.begin(), header_labels_.end(), label) != header_labels_.end();
+        if (train_.of_class[label] != 1 || known) continue;
+        if (++count <= shown) places.push_back(fmt::format("'{}' ({})", name(label), check_.place(0, i)));
+      }
+    if (count == 0 || train_.rows.size() < examples_needed) return;
+    add("seen-once",
+        fmt::format("{} of {} classes {} a single training example, too few to learn from: {}{}; correct these labels, "
+                    "or remove the rows",
+                    count, check_.classes().size(), count == 1 ? "has" : "have", join(places),
+                    count > shown ? ", ..." : ""));
+  }
+
+  void unseen() {
+    std::vector<std::string> never;
+    for (size_t c = 0; c < check_.classes().size(); ++c) {
+      if (train_.of_class[c] > 0) continue;
+      const int64_t valid = check_.of(Split::valid).of_class[c], test = check_.of(Split::test).of_class[c];
+      never.push_back(fmt::format("'{}' ({} in valid, {} in test)", name(c), valid, test));
+    }
+    if (never.empty()) return;
+    add("unseen", fmt::format("the training data have no example of {}; the model cannot learn {}: add examples, or "
+                              "remove {} from data.classes",
+                              join_first(never), never.size() == 1 ? "it" : "them", never.size() == 1 ? "it" : "them"));
+  }
+
+  void balance() {
+    constexpr int64_t very = 20;
+    if (train_.rows.size() < examples_needed) return;
+    size_t most = 0, least = 0;
+    for (size_t c = 0; c < train_.of_class.size(); ++c) {
+      if (train_.of_class[c] > train_.of_class[most]) most = c;
+      const bool fewer = train_.of_class[least] <= 1 || train_.of_class[c] < train_.of_class[least];
+      if (train_.of_class[c] > 1 && fewer) least = c;
+    }
+    if (train_.of_class[least] <= 1 || train_.of_class[most] < very * train_.of_class[least]) return;
+    add("balance",
+        fmt::format("very unbalanced classes: '{}' has {} of {} training examples ({}), '{}' has {}; set "
+                    "model.class_weights=balanced, and judge by the macro-F1 of capstan eval",
+                    name(most), train_.of_class[most], train_.rows.size(),
+                    percent(share(train_.of_class[most], train_.rows.size())), name(least), train_.of_class[least]));
+  }
+
+  void single_labels() {
+    const auto several = [&](const LabelledCheck::Row& row) { return check_.labels(row).size() > 1; };
+    if (train_.rows.size() < examples_needed || std::any_of(train_.rows.begin(), train_.rows.end(), several)) return;
+    std::string remedy = "check data.label_separator, or set data.multi_label=false";
+    for (const char* const separator : {",", ";", "|", " "})
+      if (std::any_of(check_.classes().begin(), check_.classes().end(),
+                      [&](const std::string& name) { return name.find(separator) != std::string::npos; })) {
+        remedy = fmt::format("labels contain '{0}': is 'data.label_separator=\"{0}\"' meant?", separator);
+        break;
+      }
+    add("single-labels",
+        fmt::format("data.multi_label is true, but no training text has more than one label; {}", remedy));
+  }
+
+  void text_column() {
+    constexpr double nearly_all = 0.95, much_longer = 4, few = 0.1;
+    const size_t examples = train_.rows.size();
+    if (examples < examples_needed || share(train_.single_words, examples) < nearly_all) return;
+    std::string remedy = "check data.text_columns";
+    bool longer = false;
+    const std::vector<std::string>& columns = check_.config().text_columns;
+    if (sampled_ != nullptr && label_) {
+      const ColumnSample& sample = sampled_->sample;
+      const auto now = sample.index_of(columns.empty() ? "-1" : columns[0]), better = sample.likely_text(*label_);
+      longer = now && better && sample.mean_bytes(*better) > much_longer * sample.mean_bytes(*now);
+      if (longer)
+        remedy = fmt::format("set data.text_columns=[\"{}\"], whose values are longer", sample.name_of(*better));
+    }
+    const int64_t different = static_cast<int64_t>(examples) - check_.duplicates().splits[0].repeated;
+    const char* what = nullptr;
+    if (share(train_.numbers, examples) >= nearly_all)
+      what = "are numbers";
+    else if (share(different, examples) <= few)
+      what = "look like labels: single words, of which few differ";
+    else if (longer)
+      what = "are single words";
+    if (what != nullptr) add("text-column", fmt::format("the training texts {}; {}", what, remedy));
+  }
+
+  void truncated() {
+    constexpr double many = 0.05;
+    const int64_t limit = check_.config().max_length;
+    for (const Split split : all_splits) {
+      const LabelledCheck::OfSplit& of = check_.of(split);
+      if (of.rows.empty() || share(of.cut, of.rows.size()) <= many) continue;
+      std::vector<int64_t> lengths;
+      for (const LabelledCheck::Row& row : of.rows) lengths.push_back(row.tokens);
+      const LengthSummary summary = summary_of(std::move(lengths));
+      add("truncated",
+          fmt::format("{}: {} of the texts have more than data.max_length = {} tokens and lose their {}; for 95 % of "
+                      "them to be whole, set data.max_length={} (and model.max_length, if the model has one); the "
+                      "longest has {}",
+                      to_string(split), percent(share(of.cut, of.rows.size())), limit,
+                      check_.config().truncate == Truncate::tail ? "beginning" : "end", summary.most_of,
+                      summary.greatest));
+    }
+  }
+
+  void empty() {
+    constexpr double many = 0.05;
+    for (const Split split : all_splits) {
+      const LabelledCheck::OfSplit& of = check_.of(split);
+      const size_t all = of.rows.size() + static_cast<size_t>(of.empty);
+      if (of.empty == 0 || share(of.empty, all) <= many) continue;
+      add("empty", fmt::format("{}: {} of {} texts are empty{}; is data.text_columns right?", to_string(split),
+                               of.empty, all, check_.config().skip_empty ? " and left out (data.skip_empty)" : ""));
+    }
+  }
+
+  void shared() {
+    constexpr size_t in_train = static_cast<size_t>(Split::train);
+    for (const Split split : {Split::valid, Split::test}) {
+      const Duplicates::OfSplit& twice = check_.duplicates().splits[static_cast<size_t>(split)];
+      if (twice.also_in[in_train] == 0) continue;
+      const size_t all = check_.of(split).rows.size();
+      std::vector<std::string> pairs;
+      for (const TextPair& pair : twice.examples[in_train])
+        pairs.push_back(fmt::format("{} = {}", check_.place(pair.second_split, pair.second),
+                                    check_.place(pair.first_split, pair.first)));
+      add("shared-texts",
+          fmt::format("{}: {} of {} texts ({}) are also in train, so its results will be too good: {}{}; "
+                      "remove the copies from one of the two",
+                      to_string(split), twice.also_in[in_train], all, percent(share(twice.also_in[in_train], all)),
+                      join(pairs), twice.also_in[in_train] > static_cast<int64_t>(pairs.size()) ? ", ..." : ""));
+    }
+  }
+
+  void conflicts() {
+    constexpr double many = 0.01;
+    const int64_t count = check_.duplicates().splits[0].other_label;
+    if (train_.rows.empty() || share(count, train_.rows.size()) <= many) return;
+    std::vector<std::string> pairs;
+    for (const TextPair& pair : check_.duplicates().conflicts)
+      pairs.push_back(fmt::format("{} and {}", check_.place(pair.first_split, pair.first),
+                                  check_.place(pair.second_split, pair.second)));
+    add("label-noise", fmt::format("{} of {} training texts have a copy with another label, such as {}; correct the "
+                                   "labels",
+                                   count, train_.rows.size(), join(pairs)));
+  }
+
+  void encoding() {
+    constexpr size_t shown = 5;
+    std::vector<std::string> places;
+    size_t count = 0;
+    for (const LabelledCheck::File& file : check_.files()) {
+      const std::string remarks = file.encoding.remarks();
+      if (!remarks.empty() && ++count <= shown) places.push_back(fmt::format("{}: {}", file.path, remarks));
+    }
+    if (count == 0) return;
+    add("encoding", fmt::format("unusual bytes in {}{}; convert such files to UTF-8 with one kind of line end",
+                                join(places, "; "), count > shown ? "; ..." : ""));
+  }
 
   const std::string& name(size_t label) const { return check_.classes()[label]; }
   /// Is the first row of its file, taken for an example, a header?
@@ -68,7 +253,18 @@ class Warnings {
     const LabelSet labels = check_.labels(row);
     return labels.size() == 1 && train_.of_class[static_cast<size_t>(labels.front())] == 1;
   }
-  std::string other_columns(const ColumnSample& sample) const;
+  /// " data.label_column=sentiment data.text_columns=[review]": what else to set once the header is read.
+  std::string other_columns(const ColumnSample& sample) const {
+    std::string keys;
+    const auto label = sample.likely_label();
+    if (!label) return keys;
+    if (label != label_) keys += " " + setting("data.label_column", sample.name_of(*label));
+    const std::vector<std::string>& texts = check_.config().text_columns;
+    const auto text = sample.likely_text(*label);
+    if (text && texts.size() <= 1 && sample.index_of(texts.empty() ? "-1" : texts[0]) != text)
+      keys += " " + setting("data.text_columns", "[" + sample.name_of(*text) + "]");
+    return keys;
+  }
 
   const LabelledCheck& check_;
   const LabelledCheck::OfSplit& train_;
@@ -77,217 +273,6 @@ class Warnings {
   std::vector<size_t> header_labels_ = {};  // classes that are a name of a column
   std::vector<DataWarning> found_ = {};
 };
-
-/// " data.label_column=sentiment data.text_columns=[review]": what else to set once the header is read.
-std::string Warnings::other_columns(const ColumnSample& sample) const {
-  std::string keys;
-  const auto label = sample.likely_label();
-  if (!label) return keys;
-  if (label != label_) keys += " " + setting("data.label_column", sample.name_of(*label));
-  const std::vector<std::string>& texts = check_.config().text_columns;
-  const auto text = sample.likely_text(*label);
-  if (text && texts.size() <= 1 && sample.index_of(texts.empty() ? "-1" : texts[0]) != text)
-    keys += " " + setting("data.text_columns", "[" + sample.name_of(*text) + "]");
-  return keys;
-}
-
-void Warnings::header() {
-  for (const LabelledCheck::Row& row : train_.rows) {
-    const LabelledCheck::File& file = check_.files()[row.file];
-    if (!is_header(file, row)) continue;
-    const auto label = static_cast<size_t>(check_.labels(row).front());
-    header_labels_.push_back(label);
-    add("header",
-        fmt::format("{}:{}: the first row names columns ({}), but is used as an example, and '{}' as a "
-                    "class; set data.header=true{}",
-                    file.path, row.line, join_first(file.sample.first_row()), name(label), other_columns(file.sample)));
-  }
-  for (const LabelledCheck::File& file : check_.files())
-    if (check_.config().header && file.sample.begins_with_text())
-      add("no-header", fmt::format("{}: data.header is true, so the first row is not used; but it looks like an "
-                                   "example; if it is one, set data.header=false",
-                                   file.path));
-}
-
-bool Warnings::identifiers_as_labels() {
-  constexpr double too_many = 0.5;
-  const size_t classes = check_.classes().size(), examples = train_.rows.size();
-  if (examples < examples_needed || share(static_cast<int64_t>(classes), examples) < too_many) return false;
-  std::string remedy = "check data.label_column";
-  if (sampled_ != nullptr && label_) {
-    const ColumnSample& sample = sampled_->sample;
-    if (const auto better = sample.likely_label(); better && better != label_)
-      remedy =
-          fmt::format("set {}{} ({} different values in the first {} rows)",
-                      sample.begins_with_names() && !check_.config().header ? "data.header=true " : "",
-                      setting("data.label_column", sample.name_of(*better)), sample.different(*better), sample.rows());
-  }
-  add("labels", fmt::format("{} classes in {} training examples: the labels are probably identifiers or texts; {}",
-                            classes, examples, remedy));
-  return true;
-}
-
-void Warnings::seen_once() {
-  constexpr size_t shown = 5;
-  std::vector<std::string> places;
-  size_t count = 0;
-  for (size_t i = 0; i < train_.rows.size(); ++i)
-    for (const int32_t c : check_.labels(train_.rows[i])) {
-      const auto label = static_cast<size_t>(c);
-      const bool known = std::find(header_labels_.begin(), header_labels_.end(), label) != header_labels_.end();
-      if (train_.of_class[label] != 1 || known) continue;
-      if (++count <= shown) places.push_back(fmt::format("'{}' ({})", name(label), check_.place(0, i)));
-    }
-  if (count == 0 || train_.rows.size() < examples_needed) return;
-  add("seen-once",
-      fmt::format("{} of {} classes {} a single training example, too few to learn from: {}{}; correct these labels, "
-                  "or remove the rows",
-                  count, check_.classes().size(), count == 1 ? "has" : "have", join(places),
-                  count > shown ? ", ..." : ""));
-}
-
-void Warnings::unseen() {
-  std::vector<std::string> never;
-  for (size_t c = 0; c < check_.classes().size(); ++c) {
-    if (train_.of_class[c] > 0) continue;
-    const int64_t valid = check_.of(Split::valid).of_class[c], test = check_.of(Split::test).of_class[c];
-    never.push_back(fmt::format("'{}' ({} in valid, {} in test)", name(c), valid, test));
-  }
-  if (never.empty()) return;
-  add("unseen", fmt::format("the training data have no example of {}; the model cannot learn {}: add examples, or "
-                            "remove {} from data.classes",
-                            join_first(never), never.size() == 1 ? "it" : "them", never.size() == 1 ? "it" : "them"));
-}
-
-void Warnings::balance() {
-  constexpr int64_t very = 20;
-  if (train_.rows.size() < examples_needed) return;
-  size_t most = 0, least = 0;
-  for (size_t c = 0; c < train_.of_class.size(); ++c) {
-    if (train_.of_class[c] > train_.of_class[most]) most = c;
-    const bool fewer = train_.of_class[least] <= 1 || train_.of_class[c] < train_.of_class[least];
-    if (train_.of_class[c] > 1 && fewer) least = c;
-  }
-  if (train_.of_class[least] <= 1 || train_.of_class[most] < very * train_.of_class[least]) return;
-  add("balance",
-      fmt::format("very unbalanced classes: '{}' has {} of {} training examples ({}), '{}' has {}; set "
-                  "model.class_weights=balanced, and judge by the macro-F1 of capstan eval",
-                  name(most), train_.of_class[most], train_.rows.size(),
-                  percent(share(train_.of_class[most], train_.rows.size())), name(least), train_.of_class[least]));
-}
-
-void Warnings::single_labels() {
-  const auto several = [&](const LabelledCheck::Row& row) { return check_.labels(row).size() > 1; };
-  if (train_.rows.size() < examples_needed || std::any_of(train_.rows.begin(), train_.rows.end(), several)) return;
-  std::string remedy = "check data.label_separator, or set data.multi_label=false";
-  for (const char* const separator : {",", ";", "|", " "})
-    if (std::any_of(check_.classes().begin(), check_.classes().end(),
-                    [&](const std::string& name) { return name.find(separator) != std::string::npos; })) {
-      remedy = fmt::format("labels contain '{0}': is 'data.label_separator=\"{0}\"' meant?", separator);
-      break;
-    }
-  add("single-labels",
-      fmt::format("data.multi_label is true, but no training text has more than one label; {}", remedy));
-}
-
-void Warnings::text_column() {
-  constexpr double nearly_all = 0.95, much_longer = 4, few = 0.1;
-  const size_t examples = train_.rows.size();
-  if (examples < examples_needed || share(train_.single_words, examples) < nearly_all) return;
-  std::string remedy = "check data.text_columns";
-  bool longer = false;
-  const std::vector<std::string>& columns = check_.config().text_columns;
-  if (sampled_ != nullptr && label_) {
-    const ColumnSample& sample = sampled_->sample;
-    const auto now = sample.index_of(columns.empty() ? "-1" : columns[0]), better = sample.likely_text(*label_);
-    longer = now && better && sample.mean_bytes(*better) > much_longer * sample.mean_bytes(*now);
-    if (longer)
-      remedy = fmt::format("set data.text_columns=[\"{}\"], whose values are longer", sample.name_of(*better));
-  }
-  const int64_t different = static_cast<int64_t>(examples) - check_.duplicates().splits[0].repeated;
-  const char* what = nullptr;
-  if (share(train_.numbers, examples) >= nearly_all)
-    what = "are numbers";
-  else if (share(different, examples) <= few)
-    what = "look like labels: single words, of which few differ";
-  else if (longer)
-    what = "are single words";
-  if (what != nullptr) add("text-column", fmt::format("the training texts {}; {}", what, remedy));
-}
-
-void Warnings::truncated() {
-  constexpr double many = 0.05;
-  const int64_t limit = check_.config().max_length;
-  for (const Split split : all_splits) {
-    const LabelledCheck::OfSplit& of = check_.of(split);
-    if (of.rows.empty() || share(of.cut, of.rows.size()) <= many) continue;
-    std::vector<int64_t> lengths;
-    for (const LabelledCheck::Row& row : of.rows) lengths.push_back(row.tokens);
-    const LengthSummary summary = summary_of(std::move(lengths));
-    add("truncated",
-        fmt::format("{}: {} of the texts have more than data.max_length = {} tokens and lose their {}; for 95 % of "
-                    "them to be whole, set data.max_length={} (and model.max_length, if the model has one); the "
-                    "longest has {}",
-                    to_string(split), percent(share(of.cut, of.rows.size())), limit,
-                    check_.config().truncate == Truncate::tail ? "beginning" : "end", summary.most_of,
-                    summary.greatest));
-  }
-}
-
-void Warnings::empty() {
-  constexpr double many = 0.05;
-  for (const Split split : all_splits) {
-    const LabelledCheck::OfSplit& of = check_.of(split);
-    const size_t all = of.rows.size() + static_cast<size_t>(of.empty);
-    if (of.empty == 0 || share(of.empty, all) <= many) continue;
-    add("empty", fmt::format("{}: {} of {} texts are empty{}; is data.text_columns right?", to_string(split), of.empty,
-                             all, check_.config().skip_empty ? " and left out (data.skip_empty)" : ""));
-  }
-}
-
-void Warnings::shared() {
-  constexpr size_t in_train = static_cast<size_t>(Split::train);
-  for (const Split split : {Split::valid, Split::test}) {
-    const Duplicates::OfSplit& twice = check_.duplicates().splits[static_cast<size_t>(split)];
-    if (twice.also_in[in_train] == 0) continue;
-    const size_t all = check_.of(split).rows.size();
-    std::vector<std::string> pairs;
-    for (const TextPair& pair : twice.examples[in_train])
-      pairs.push_back(fmt::format("{} = {}", check_.place(pair.second_split, pair.second),
-                                  check_.place(pair.first_split, pair.first)));
-    add("shared-texts",
-        fmt::format("{}: {} of {} texts ({}) are also in train, so its results will be too good: {}{}; "
-                    "remove the copies from one of the two",
-                    to_string(split), twice.also_in[in_train], all, percent(share(twice.also_in[in_train], all)),
-                    join(pairs), twice.also_in[in_train] > static_cast<int64_t>(pairs.size()) ? ", ..." : ""));
-  }
-}
-
-void Warnings::conflicts() {
-  constexpr double many = 0.01;
-  const int64_t count = check_.duplicates().splits[0].other_label;
-  if (train_.rows.empty() || share(count, train_.rows.size()) <= many) return;
-  std::vector<std::string> pairs;
-  for (const TextPair& pair : check_.duplicates().conflicts)
-    pairs.push_back(fmt::format("{} and {}", check_.place(pair.first_split, pair.first),
-                                check_.place(pair.second_split, pair.second)));
-  add("label-noise", fmt::format("{} of {} training texts have a copy with another label, such as {}; correct the "
-                                 "labels",
-                                 count, train_.rows.size(), join(pairs)));
-}
-
-void Warnings::encoding() {
-  constexpr size_t shown = 5;
-  std::vector<std::string> places;
-  size_t count = 0;
-  for (const LabelledCheck::File& file : check_.files()) {
-    const std::string remarks = file.encoding.remarks();
-    if (!remarks.empty() && ++count <= shown) places.push_back(fmt::format("{}: {}", file.path, remarks));
-  }
-  if (count == 0) return;
-  add("encoding", fmt::format("unusual bytes in {}{}; convert such files to UTF-8 with one kind of line end",
-                              join(places, "; "), count > shown ? "; ..." : ""));
-}
 
 }  // namespace
 

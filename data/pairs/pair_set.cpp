@@ -28,10 +28,7 @@ std::string PairSet::fingerprint() const { return Fingerprint().add(tokens_).add
 
 PackedPairs::PackedPairs(const PairSet& pairs, int64_t row_length, const BatchConfig& config,
                          std::optional<uint64_t> seed)
-    : pairs_(pairs),
-      row_length_(row_length),
-      rows_(config.batch_tokens > 0 ? std::max<int64_t>(1, config.batch_tokens / row_length) : config.batch_size),
-      seed_(seed) {
+    : pairs_(pairs), row_length_(row_length), rows_(config.rows_of_length(row_length)), seed_(seed) {
   check(pairs.size() > 0, "pairs: there are none");
   for (int64_t pair = 0; pair < pairs.size(); ++pair)
     check(pairs.length(pair) - 1 <= row_length, "pairs: pair {} has {} tokens, a row {}", pair, pairs.length(pair) - 1,
@@ -42,15 +39,12 @@ std::shared_ptr<const BatchPlan> PackedPairs::plan(int64_t epoch) const {
   const std::lock_guard lock(mutex_);
   if (!seed_) epoch = 0;
   if (epoch == planned_epoch_) return plan_;
-  const auto count = static_cast<uint64_t>(pairs_.size());
   const auto plan = std::make_shared<BatchPlan>();
   for (int64_t begin = 0; begin < pairs_.size(); begin += pairs_per_chunk) {
     std::vector<int64_t> chunk;
     for (int64_t place = begin; place < std::min(pairs_.size(), begin + pairs_per_chunk); ++place)
-      chunk.push_back(
-          seed_ ? static_cast<int64_t>(permuted(static_cast<uint64_t>(place), count,
-                                                random_key(*seed_, "order of pairs"), static_cast<uint64_t>(epoch)))
-                : place);
+      chunk.push_back(seed_ ? permuted_place(place, pairs_.size(), random_key(*seed_, "order of pairs"), epoch)
+                            : place);
     std::stable_sort(chunk.begin(), chunk.end(),
                      [&](int64_t a, int64_t b) { return pairs_.length(a) > pairs_.length(b); });
     std::vector<std::vector<int64_t>> rows;
@@ -81,14 +75,12 @@ int64_t PackedPairs::batches_per_epoch(int64_t epoch) const { return (plan(epoch
 Batch PackedPairs::batch(int64_t epoch, int64_t index) const {
   const auto current = plan(epoch);
   const int64_t all = current->batches(), first = index * rows_, count = std::min(all - first, rows_);
-  check(index >= 0 && count > 0, "batch: index {} is outside an epoch of {} batches", index, (all + rows_ - 1) / rows_);
+  check_batch_index(index, (all + rows_ - 1) / rows_);
   std::vector<std::pair<int64_t, int64_t>> rows;  // begin and end in the plan's order
   int64_t longest = 0;
   for (int64_t place = first; place < first + count; ++place) {
     const auto row =
-        static_cast<size_t>(seed_ ? permuted(static_cast<uint64_t>(place), static_cast<uint64_t>(all),
-                                             random_key(*seed_, "order of rows"), static_cast<uint64_t>(epoch))
-                                  : static_cast<uint64_t>(place));
+        static_cast<size_t>(seed_ ? permuted_place(place, all, random_key(*seed_, "order of rows"), epoch) : place);
     rows.emplace_back(current->starts[row], current->starts[row + 1]);
     int64_t length = 0;
     for (int64_t at = rows.back().first; at < rows.back().second; ++at)

@@ -29,13 +29,10 @@ struct PairSplit {
   int64_t cut = 0;                        // sources
 };
 
-struct PairData {
+struct PairData : PerSplit<PairSplit> {
   std::shared_ptr<const Tokenizer> tokenizer;
-  PairSplit splits[3];
   std::vector<std::string> left_out;
 };
-
-const PairSplit& split_of(const PairData& data, Split split) { return data.splits[static_cast<size_t>(split)]; }
 
 std::vector<PairRow> read_rows(const PairSourceConfig& config, const std::vector<std::string>& paths, Split split,
                                BadRows& bad, bool utf8) {
@@ -62,10 +59,7 @@ std::vector<PairRow> hold_out(std::vector<PairRow>& rows, double fraction, int64
   std::vector<bool> held(rows.size(), false);
   for (size_t i = 0; i < std::clamp<size_t>(share, 1, rows.size() - 1); ++i)
     held[permuted(i, rows.size(), key, 0)] = true;
-  std::vector<PairRow> kept, valid;
-  for (size_t i = 0; i < rows.size(); ++i) (held[i] ? valid : kept).push_back(std::move(rows[i]));
-  rows = std::move(kept);
-  return valid;
+  return take_marked(rows, held);
 }
 
 PairSplit encode(const PairSourceConfig& config, std::vector<PairRow> rows, const Tokenizer& tokenizer, Split split,
@@ -98,22 +92,20 @@ PairSplit encode(const PairSourceConfig& config, std::vector<PairRow> rows, cons
 PairData load(const PairSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer, BadRows& bad) {
   if (config.train.empty()) throw ConfigError("data: train names no file");
   const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
-  std::vector<PairRow> rows[3];
-  const std::vector<std::string>* const paths[] = {&config.train, &config.valid, &config.test};
-  for (const Split split : all_splits) {
-    const auto at = static_cast<size_t>(split);
-    if (!paths[at]->empty()) rows[at] = read_rows(config, *paths[at], split, bad, utf8);
-  }
+  PerSplit<std::vector<PairRow>> rows;
+  for (const Split split : all_splits)
+    if (const auto& paths = part_of(config, split); !paths.empty())
+      rows[split] = read_rows(config, paths, split, bad, utf8);
   const auto check_train = [&](bool any_left) {
     bad.check();
     if (!any_left) throw Error(fmt::format("{}: no row has a usable pair", join_first(config.train)));
   };
-  check_train(!rows[0].empty());
-  if (config.valid.empty()) rows[1] = hold_out(rows[0], config.valid_fraction, config.split_seed);
+  check_train(!rows.train.empty());
+  if (config.valid.empty()) rows.valid = hold_out(rows.train, config.valid_fraction, config.split_seed);
   PairData data;
   if (!tokenizer) {
     std::vector<std::string_view> texts;
-    for (const PairRow& row : rows[0]) {
+    for (const PairRow& row : rows.train) {
       texts.push_back(row.source);
       texts.push_back(row.target);
     }
@@ -121,9 +113,8 @@ PairData load(const PairSourceConfig& config, std::shared_ptr<const Tokenizer> t
   }
   data.tokenizer = std::move(tokenizer);
   for (const Split split : all_splits)
-    data.splits[static_cast<size_t>(split)] =
-        encode(config, std::move(rows[static_cast<size_t>(split)]), *data.tokenizer, split, bad);
-  check_train(split_of(data, Split::train).pairs.size() > 0);
+    data[split] = encode(config, std::move(rows[split]), *data.tokenizer, split, bad);
+  check_train(data[Split::train].pairs.size() > 0);
   data.left_out = bad.summary();
   return data;
 }
@@ -134,42 +125,29 @@ class PairSource final : public DataSource {
       : config_(config),
         data_(std::move(data)),
         batches_(inputs.batches),
-        training_(split_of(data_, Split::train).pairs, config.max_length, inputs.batches, inputs.seed) {
-    // Not in the identity: paths, and what the fingerprint of the tokens covers.
-    static const std::vector<std::string> without = {"train",
-                                                     "valid",
-                                                     "test",
-                                                     "source_column",
-                                                     "target_column",
-                                                     "max_source",
-                                                     "truncate",
-                                                     "on_error",
-                                                     "max_file_mb",
-                                                     "tokenizer.vocabulary",
-                                                     "tokenizer.model",
-                                                     "tokenizer.normalise",
-                                                     "header",
-                                                     "format",
-                                                     "tokenizer.case_fold"};
+        training_(data_[Split::train].pairs, config.max_length, inputs.batches, inputs.seed) {
+    // Not in the identity: what the fingerprint of the tokens covers.
+    const std::vector<std::string> without = {"source_column", "target_column", "max_source",
+                                              "truncate",      "header",        "format"};
     Fingerprint all;
-    for (const Split split : {Split::train, Split::valid}) all.add(split_of(data_, split).pairs.fingerprint());
+    for (const Split split : {Split::train, Split::valid}) all.add(data_[split].pairs.fingerprint());
     identity_ = source_identity(settings_of(config), without, all.hex());
   }
 
   const Tokenizer& tokenizer() const override { return *data_.tokenizer; }
   std::string identity() const override { return identity_; }
-  bool has(Split split) const override { return split_of(data_, split).pairs.size() > 0; }
+  bool has(Split split) const override { return data_[split].pairs.size() > 0; }
   const BatchSource& training() const override { return training_; }
   std::unique_ptr<BatchSource> evaluation(Split split) const override {
     check_has(split);
-    return std::make_unique<PackedPairs>(split_of(data_, split).pairs, config_.max_length, batches_, std::nullopt);
+    return std::make_unique<PackedPairs>(data_[split].pairs, config_.max_length, batches_, std::nullopt);
   }
   std::vector<EvaluationPair> evaluation_pairs(Split split) const override;
   std::vector<std::string> left_out() const override { return data_.left_out; }
 
  protected:
   std::vector<std::string> describe_split(Split split) const override {
-    const PairSplit& of = split_of(data_, split);
+    const PairSplit& of = data_[split];
     const LengthSummary source = summary_of(of.sources), target = summary_of(of.lengths);
     return {
         fmt::format("{} pairs, {} tokens; sources of {} tokens in the median, {} at most ({} cut to {}); targets of {} "
@@ -188,7 +166,7 @@ class PairSource final : public DataSource {
 
 std::vector<EvaluationPair> PairSource::evaluation_pairs(Split split) const {
   check_has(split);
-  const PairSplit& of = split_of(data_, split);
+  const PairSplit& of = data_[split];
   if (split == Split::train)
     throw Error("data: the text of training targets is not kept; choose the split valid or test");
   std::vector<EvaluationPair> all;
@@ -245,7 +223,7 @@ DataReport check_source(const PairSourceConfig& checked, const SourceInputs&) {
                   {}};
   DataReport report;
   for (const Split split : all_splits) {
-    const PairSplit& of = split_of(data, split);
+    const PairSplit& of = data[split];
     if (of.pairs.size() == 0) continue;
     const LengthSummary source = summary_of(of.sources), target = summary_of(of.lengths);
     table.rows.push_back({std::string(to_string(split)), of.pairs.size(), source.median, source.most_of,

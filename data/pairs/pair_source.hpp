@@ -1,12 +1,71 @@
-// Pairs of texts from TSV, CSV and JSONL files, for language models that write the second after the first.
+// Pairs of texts, a source and a target, for language models.
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "core/config/schema.hpp"
 #include "data/batches/data_source.hpp"
-#include "data/pairs/pair_config.hpp"
+#include "data/batches/text_example.hpp"
+#include "data/files/bad_rows.hpp"
+#include "data/files/table_reader.hpp"
+#include "data/files/text_file.hpp"
+#include "data/tokenizers/tokenizer_kinds.hpp"
 
 namespace capstan {
+
+struct PairSourceConfig {
+  static constexpr const char* type_name = "pairs";
+  std::vector<std::string> train, valid, test;
+  TableFormat format = TableFormat::by_name;
+  bool header = false;
+  std::optional<std::string> source_column, target_column;
+  double valid_fraction = 0.1;
+  int64_t split_seed = 0;
+  int64_t max_length = 512, max_source = 256;
+  Truncate truncate = Truncate::head;
+  OnError on_error = OnError::stop;
+  int64_t max_file_mb = usual_max_file_mb;
+  TokenizerConfig tokenizer = WordTokenizerConfig{WordSplit::words, true, 30000, 2, ""};
+};
+template <class Fields>
+void describe(Fields& f, PairSourceConfig& c) {
+  f("train", c.train, not_empty(), "files with one pair per row; .gz and .zst are decompressed");
+  f("valid", c.valid, any(), "the same for validation; if empty, valid_fraction of the training pairs is held out");
+  f("test", c.test, any(), "the same for the test set");
+  f("format", c.format, any(), "tsv (no quoting), csv (RFC 4180) or jsonl; auto: by the name of the file");
+  f("header", c.header, any(), "the first row of tsv and csv files gives the names of the columns");
+  f("source_column", c.source_column, any(),
+    "column of the source (the prompt): a number counted from 1, a name from the header, or a key; if unset, 1, or "
+    "\"prompt\" in jsonl");
+  f("target_column", c.target_column, any(),
+    "column of the target (the completion), given in the same way; if unset, 2, or \"completion\" in jsonl");
+  f("valid_fraction", c.valid_fraction, between_below(0, 1), "share of the pairs held out for validation");
+  f("split_seed", c.split_seed, at_least(0), "seed that determines which pairs are held out");
+  f("max_length", c.max_length, length_from(3),
+    "number of tokens per row of a batch; pairs are packed into rows as documents. Longer pairs are unusable: targets "
+    "are never cut");
+  f("max_source", c.max_source, length_from(1),
+    "largest number of tokens of a source; longer ones are cut, by truncate");
+  f("truncate", c.truncate, any(),
+    "what to do with longer sources: keep the head, keep the tail, or stop with an error");
+  f("on_error", c.on_error, any(),
+    "what to do with unusable rows (wrong columns, JSON, quotes or UTF-8; empty target; too long): stop, or skip "
+    "(leave them out and count them)");
+  f("max_file_mb", c.max_file_mb, size_from(1),
+    "refuse a file with more than this many million bytes, decompressed: a small compressed file can hold any amount");
+  f("tokenizer", c.tokenizer, any(),
+    "how text is divided into tokens: byte, char, word, sentencepiece, or that of another run (saved)");
+}
+
+inline void validate(const PairSourceConfig& c, Problems& problems) {
+  if (c.max_source > c.max_length - 3)
+    problems.add("max_source", "must be at least 3 less than max_length: a start, a separator and a target follow it");
+  if (c.format == TableFormat::folders || c.format == TableFormat::fasttext)
+    problems.add("format", "pairs come in tables: tsv, csv or jsonl");
+}
 
 SourceFacts facts(const PairSourceConfig& config);
 std::unique_ptr<DataSource> make_source(const PairSourceConfig& config, const SourceInputs& inputs);

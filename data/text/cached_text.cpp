@@ -1,11 +1,10 @@
-#include "data/text/cached_text.hpp"
-
 #include <algorithm>
 
 #include "core/base/error.hpp"
 #include "core/config/settings.hpp"
 #include "data/files/fingerprint.hpp"
 #include "data/text/text_key.hpp"
+#include "data/text/text_loading.hpp"
 #include "data/text/token_cache.hpp"
 
 namespace capstan {
@@ -132,17 +131,16 @@ class CachedText {
     TokenIndex index;
     index.width = TokenRow::width_for(vocabulary_size(config_, *tokenizer_));
     index.left_out = text.left_out;
-    const std::array<const std::vector<Piece>*, 3> splits{&text.pieces.train, &text.pieces.valid, &text.pieces.test};
     size_t bytes = 0;
-    for (const auto* pieces : splits) bytes += bytes_of(*pieces);
+    for (const Split split : all_splits) bytes += bytes_of(text.pieces[split]);
     Progress progress(log_, "data: tokenising", bytes);
     std::array<TokenRow, 3> rows;
-    for (size_t i = 0; i < splits.size(); ++i) {
+    for (size_t i = 0; i < split_names.size(); ++i) {
       const std::string path = fmt::format("{}/{}.tokens", folder, split_names[i]);
       TokenIndex::Split& split = index.splits[i];
       TokenWriter writer(path, index.width);
       split.size = encode(
-          *splits[i], config_.documents, *tokenizer_, &progress,
+          text.pieces[all_splits[i]], config_.documents, *tokenizer_, &progress,
           [&](const std::vector<int32_t>& tokens) { writer.add(tokens); },
           [&](const Piece& piece, int64_t begin, int64_t end) {
             const auto [list, number] = place_of(piece, text);
@@ -164,19 +162,18 @@ class CachedText {
     data.left_out = index.left_out;
     data.fingerprint = index.fingerprint;
     const std::string folder = cache_.tokens_folder(*tokenizer_);
-    const std::array<TextCorpus*, 3> corpora{&data.train, &data.valid, &data.test};
-    for (size_t i = 0; i < corpora.size(); ++i) {
+    for (size_t i = 0; i < split_names.size(); ++i) {
       const TokenIndex::Split& split = index.splits[i];
-      corpora[i]->tokens =
-          TokenRow::mapped(fmt::format("{}/{}.tokens", folder, split_names[i]), split.size, index.width);
+      TextCorpus& corpus = data[all_splits[i]];
+      corpus.tokens = TokenRow::mapped(fmt::format("{}/{}.tokens", folder, split_names[i]), split.size, index.width);
       for (const TokenIndex::File& piece : split.files) {
         const FoundFile& file = lists_[piece.list].at(piece.number);
-        corpora[i]->files.push_back(
+        corpus.files.push_back(
             {file.path, file.name, piece.begin, piece.end, piece.text_end - piece.text_begin, {}, file.source});
         if (i == 0) continue;
-        corpora[i]->files.back().text = [on_error = config_.on_error, utf8 = tokenizer_->needs_utf8(),
-                                         max_mb = config_.max_file_mb, file, cache = cache_,
-                                         piece] { return text_again(on_error, utf8, max_mb, file, cache, piece); };
+        corpus.files.back().text = [on_error = config_.on_error, utf8 = tokenizer_->needs_utf8(),
+                                    max_mb = config_.max_file_mb, file, cache = cache_,
+                                    piece] { return text_again(on_error, utf8, max_mb, file, cache, piece); };
       }
     }
     describe_corpora(config_, data);

@@ -19,30 +19,22 @@
 
 namespace capstan {
 
-struct NoDocumentsConfig {
+struct NoDocumentOptions {};
+template <class Fields>
+void describe(Fields&, NoDocumentOptions&) {}
+
+struct NoDocumentsConfig : NoDocumentOptions {
   static constexpr const char* type_name = "none";
 };
-template <class Fields>
-void describe(Fields&, NoDocumentsConfig&) {}
-
-struct FileDocumentsConfig {
+struct FileDocumentsConfig : NoDocumentOptions {
   static constexpr const char* type_name = "file";
 };
-template <class Fields>
-void describe(Fields&, FileDocumentsConfig&) {}
-
-struct LineDocumentsConfig {
+struct LineDocumentsConfig : NoDocumentOptions {
   static constexpr const char* type_name = "line";
 };
-template <class Fields>
-void describe(Fields&, LineDocumentsConfig&) {}
-
-struct BlankLineDocumentsConfig {
+struct BlankLineDocumentsConfig : NoDocumentOptions {
   static constexpr const char* type_name = "blank-line";
 };
-template <class Fields>
-void describe(Fields&, BlankLineDocumentsConfig&) {}
-
 struct MarkerDocumentsConfig {
   static constexpr const char* type_name = "marker";
   std::string text = "<|endoftext|>";

@@ -1,10 +1,10 @@
-#include "data/text/text_check.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <optional>
 
 #include "core/base/error.hpp"
+#include "core/base/no_copy.hpp"
 #include "core/io/file.hpp"
 #include "core/strings/join.hpp"
 #include "data/checks/duplicates.hpp"
@@ -12,13 +12,13 @@
 #include "data/files/text_file.hpp"
 #include "data/files/with_key.hpp"
 #include "data/text/text_key.hpp"
+#include "data/text/text_loading.hpp"
 #include "data/text/token_cache.hpp"
 
 namespace capstan {
 namespace {
 
 constexpr int64_t most_file_mb = std::numeric_limits<int64_t>::max() / 1000000;  // no limit
-constexpr std::array<const char*, checked_splits> splits = {"train", "valid", "test"};
 
 double share(int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0.0; }
 
@@ -92,7 +92,7 @@ void warn_of_unknown(const TextCounts& counts, std::vector<DataWarning>& warning
           {"unknown",
            fmt::format("{}: {} of the tokens are <unk>, text that the vocabulary does not cover; enlarge the "
                        "vocabulary (data.tokenizer.max_size, min_count), or set data.tokenizer=sentencepiece",
-                       splits[s], percent(part))});
+                       to_string(all_splits[s]), percent(part))});
   }
 }
 
@@ -108,8 +108,8 @@ void warn_of_shared(const TextCounts& counts, std::vector<DataWarning>& warnings
            fmt::format(
                "{}: {}{} of {} {} ({} of their bytes) are also in train, so its loss will be too low; remove the "
                "copies from one of the two",
-               splits[s], counts.sampled() ? "about " : "", twice.also_in[0], counts.of(s).texts, counts.noun(),
-               percent(part))});
+               to_string(all_splits[s]), counts.sampled() ? "about " : "", twice.also_in[0], counts.of(s).texts,
+               counts.noun(), percent(part))});
   }
 }
 
@@ -124,8 +124,8 @@ DataTable splits_table(const TextCounts& counts) {
     const SplitCounts& of = counts.of(s);
     if (of.bytes == 0) continue;
     const Duplicates::OfSplit& twice = counts.duplicates().splits[s];
-    table.rows.push_back({std::string(splits[s]), of.files, of.bytes, of.tokens, share(of.bytes, of.tokens),
-                          100 * share(of.unknown, of.tokens), of.texts, twice.repeated,
+    table.rows.push_back({std::string(to_string(all_splits[s])), of.files, of.bytes, of.tokens,
+                          share(of.bytes, of.tokens), 100 * share(of.unknown, of.tokens), of.texts, twice.repeated,
                           100 * share(twice.repeated_weight, of.text_bytes), twice.also_in[0],
                           100 * share(twice.weight_also_in[0], of.text_bytes), twice.also_in[1]});
   }
@@ -156,13 +156,13 @@ DataTable files_table(const TextSourceConfig& config, const FileLists& lists, co
       };
       // Training maps the plain files of a large text, whatever their size.
       const bool limited = !large || is_packed_name(file.path);
-      with_key(fmt::format("data.{}", splits[i]),
+      with_key(fmt::format("data.{}", to_string(all_splits[i])),
                [&] { read_blocks(file.path, block, take, limited ? config.max_file_mb : most_file_mb); });
       const EncodingFacts facts = check.finish();
       const std::string remarks = facts.remarks();
       if (!remarks.empty() && ++unusual <= named) first.push_back(fmt::format("{}: {}", file.path, remarks));
       if (few || !remarks.empty())
-        table.rows.push_back({file.path, fmt::format("data.{}", splits[i]), facts.bytes, remarks});
+        table.rows.push_back({file.path, fmt::format("data.{}", to_string(all_splits[i])), facts.bytes, remarks});
     }
   progress.finish();
   if (unusual > 0)
@@ -174,7 +174,7 @@ DataTable files_table(const TextSourceConfig& config, const FileLists& lists, co
 
 /// A folder for unpacked copies of a large text, which one process has at a time; none for a small one, which is held in
 /// memory. Copies that a killed process left are removed by the next one.
-class Scratch {
+class Scratch : NoCopy {
  public:
   Scratch(const TextSourceConfig& config, const FileLists& lists, const LogLine& log) {
     if (!is_large(config, lists)) return;
@@ -190,8 +190,6 @@ class Scratch {
     } catch (const std::exception&) {  // the next one clears it away
     }
   }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
   /// ReadRule::copies.
   std::string copies() const { return path_.empty() ? "" : path_ + "/"; }
 
@@ -201,18 +199,17 @@ class Scratch {
 };
 
 void count_tokens(const SplitText& text, const TextSourceConfig& config, const LogLine& log, TextCounts& counts) {
-  const std::array<const std::vector<Piece>*, checked_splits> pieces{&text.pieces.train, &text.pieces.valid,
-                                                                     &text.pieces.test};
   size_t bytes = 0;
-  for (const auto* split : pieces) bytes += bytes_of(*split);
+  for (const Split split : all_splits) bytes += bytes_of(text.pieces[split]);
   Progress learning(log, "data: learning the tokenizer", 0);
   const auto tokenizer = learn_tokenizer(config, text.pieces.train, &learning);
   learning.finish();
   Progress progress(log, "data: tokenising", bytes);
   for (size_t s = 0; s < checked_splits; ++s) {
-    counts.add_texts(s, *pieces[s], nullptr);
+    const std::vector<Piece>& pieces = text.pieces[all_splits[s]];
+    counts.add_texts(s, pieces, nullptr);
     encode(
-        *pieces[s], config.documents, *tokenizer, &progress,
+        pieces, config.documents, *tokenizer, &progress,
         [&](const std::vector<int32_t>& tokens) { counts.add_tokens(s, tokens, tokenizer->unknown_token()); },
         [](const Piece&, int64_t, int64_t) {});
   }
@@ -225,13 +222,11 @@ void count_tokens(const SplitText& text, const TextSourceConfig& config, const L
 std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConfig& config, const TextData& data) {
   constexpr int64_t block = 1 << 18;
   TextCounts counts(config.documents);
-  const std::array<const std::vector<Piece>*, checked_splits> pieces{&text.pieces.train, &text.pieces.valid,
-                                                                     &text.pieces.test};
-  const std::array<const TextCorpus*, checked_splits> corpora{&data.train, &data.valid, &data.test};
   for (size_t s = 0; s < checked_splits; ++s) {
-    counts.add_texts(s, *pieces[s], nullptr);
-    for (int64_t at = 0; at < corpora[s]->size(); at += block)
-      counts.add_tokens(s, corpora[s]->tokens.slice(at, std::min(corpora[s]->size(), at + block)),
+    const TextCorpus& corpus = data[all_splits[s]];
+    counts.add_texts(s, text.pieces[all_splits[s]], nullptr);
+    for (int64_t at = 0; at < corpus.size(); at += block)
+      counts.add_tokens(s, corpus.tokens.slice(at, std::min(corpus.size(), at + block)),
                         data.tokenizer->unknown_token());
   }
   counts.finish();

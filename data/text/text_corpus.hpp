@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "data/checks/report.hpp"
+#include "data/files/split.hpp"
 #include "data/files/token_row.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 
@@ -35,12 +37,14 @@ struct TextCorpus {
   std::vector<Source> sources;  // of training text with weights, in the order of their tokens; otherwise empty
 
   int64_t size() const { return tokens.size(); }
-  int64_t bytes() const;
+  int64_t bytes() const {
+    return std::accumulate(files.begin(), files.end(), int64_t{0},
+                           [](int64_t sum, const File& file) { return sum + file.bytes; });
+  }
 };
 
-struct TextData {
+struct TextData : PerSplit<TextCorpus> {
   std::shared_ptr<const Tokenizer> tokenizer;
-  TextCorpus train, valid, test;
   std::vector<std::string> left_out;  // what was left out, a line each
   std::vector<DataWarning> warnings;  // of text in memory
   std::string fingerprint;            // XXH3-128 over the tokens of train and valid

@@ -117,8 +117,7 @@ int64_t encode(const std::vector<Piece>& pieces, const DocumentsConfig& document
 }
 
 void describe_corpora(const TextSourceConfig& config, TextData& data) {
-  for (TextCorpus* const corpus : {&data.train, &data.valid, &data.test})
-    corpus->end_of_document = end_of_document(config.documents, *data.tokenizer);
+  for (const Split split : all_splits) data[split].end_of_document = end_of_document(config.documents, *data.tokenizer);
   data.train.sources = weighted_sources(config, data.train.files);
 }
 

@@ -1,4 +1,4 @@
-// The steps that load_text() is made of, whether the tokens end in memory or on the disk.
+// The steps that load_text() and the check of a text are made of, whether the tokens end in memory or on the disk.
 #pragma once
 
 #include <array>
@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "data/checks/report.hpp"
+#include "data/files/progress.hpp"
 #include "data/text/text_config.hpp"
 #include "data/text/text_corpus.hpp"
 #include "data/text/text_split.hpp"
@@ -49,5 +51,15 @@ void check_sizes(const TextSourceConfig& config, int64_t train, int64_t valid);
 
 /// Fills in what follows from the configuration: the end of a document, and the weighted sources.
 void describe_corpora(const TextSourceConfig& config, TextData& data);
+
+/// What load_text() gives of a large text, by way of config.cache: tokenised once, into files that later runs map.
+TextData load_cached_text(const TextSourceConfig& config, const FileLists& lists,
+                          std::shared_ptr<const Tokenizer> tokenizer, const LogLine& log);
+
+/// What may be wrong although it can be read, as far as it costs little: of a text in memory whose tokens are made.
+std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConfig& config, const TextData& data);
+
+/// The same of all of a text, large or small, which is read and tokenised.
+DataReport check_text(const TextSourceConfig& config, const LogLine& log);
 
 }  // namespace capstan

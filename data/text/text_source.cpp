@@ -2,8 +2,6 @@
 
 #include "core/base/error.hpp"
 #include "data/files/fingerprint.hpp"
-#include "data/text/cached_text.hpp"
-#include "data/text/text_check.hpp"
 #include "data/text/text_loading.hpp"
 #include "data/text/text_windows.hpp"
 
@@ -34,9 +32,8 @@ TextData load_to_memory(const TextSourceConfig& config, const FileLists& lists,
   TextData data;
   data.left_out = text->left_out;
   data.tokenizer = tokenizer ? std::move(tokenizer) : learn_tokenizer(config, text->pieces.train, nullptr);
-  data.train = encode_to_memory(text->pieces.train, config.documents, *data.tokenizer, false);
-  data.valid = encode_to_memory(text->pieces.valid, config.documents, *data.tokenizer, true);
-  data.test = encode_to_memory(text->pieces.test, config.documents, *data.tokenizer, true);
+  for (const Split split : all_splits)
+    data[split] = encode_to_memory(text->pieces[split], config.documents, *data.tokenizer, split != Split::train);
   check_sizes(config, data.train.size(), data.valid.size());
   describe_corpora(config, data);
   data.warnings = warnings_of(*text, config, data);
@@ -78,11 +75,8 @@ std::string sources_text(const TextCorpus& corpus) {
 }
 
 std::string identity_of(const TextSourceConfig& config, const TextData& data) {
-  // Not in the identity: paths, what evaluation alone uses, and what the fingerprint of the tokens covers.
-  static const std::vector<std::string> without = {
-      "train",      "valid",     "test",     "include", "exclude",        "tokenizer.vocabulary", "tokenizer.model",
-      "overlap",    "documents", "on_error", "cache",   "cache_above_mb", "tokenizer.normalise",  "tokenizer.case_fold",
-      "max_file_mb"};
+  // Not in the identity: which files, what evaluation alone uses, and what the fingerprint of the tokens covers.
+  const std::vector<std::string> without = {"include", "exclude", "overlap", "documents", "cache", "cache_above_mb"};
   return source_identity(settings_of(config), without, data.fingerprint, sources_text(data.train));
 }
 
@@ -96,7 +90,7 @@ class TextSource final : public DataSource {
 
   const Tokenizer& tokenizer() const override { return *data_.tokenizer; }
   std::string identity() const override { return identity_of(config_, data_); }
-  bool has(Split split) const override { return corpus(split).size() > 0; }
+  bool has(Split split) const override { return data_[split].size() > 0; }
   const BatchSource& training() const override { return training_; }
   std::unique_ptr<BatchSource> evaluation(Split split) const override { return windows(split, false); }
   FileEvaluation evaluation_per_file(Split split) const override;
@@ -108,14 +102,11 @@ class TextSource final : public DataSource {
   std::vector<std::string> describe_split(Split split) const override;
 
  private:
-  const TextCorpus& corpus(Split split) const {
-    return split == Split::train ? data_.train : split == Split::valid ? data_.valid : data_.test;
-  }
   std::unique_ptr<EvaluationWindows> windows(Split split, bool per_file) const {
     check_has(split, fmt::format(", or data.{}_fraction", to_string(split)));
     const EvaluationWindows::Options options{config_.sequence_length, start_token(config_, tokenizer()),
                                              config_.overlap, per_file};
-    return std::make_unique<EvaluationWindows>(corpus(split), options, batches_);
+    return std::make_unique<EvaluationWindows>(data_[split], options, batches_);
   }
 
   TextSourceConfig config_;
@@ -127,7 +118,7 @@ class TextSource final : public DataSource {
 FileEvaluation TextSource::evaluation_per_file(Split split) const {
   std::unique_ptr<EvaluationWindows> batches = windows(split, true);
   FileEvaluation evaluation;
-  for (const TextCorpus::File& file : corpus(split).files) {
+  for (const TextCorpus::File& file : data_[split].files) {
     if (!file.text) throw Error("data: the text of training files is not kept; choose the split valid or test");
     evaluation.files.push_back({file.name, file.bytes, file.text});
   }
@@ -139,8 +130,8 @@ FileEvaluation TextSource::evaluation_per_file(Split split) const {
 }
 
 std::optional<TextSize> TextSource::text_size(Split split) const {
-  TextSize size{corpus(split).bytes(), 0};
-  for (const TextCorpus::File& file : corpus(split).files) {
+  TextSize size{data_[split].bytes(), 0};
+  for (const TextCorpus::File& file : data_[split].files) {
     if (!file.text) return TextSize{size.bytes, std::nullopt};
     *size.words += count_words(file.text());
   }
@@ -148,7 +139,7 @@ std::optional<TextSize> TextSource::text_size(Split split) const {
 }
 
 std::vector<std::string> TextSource::describe_split(Split split) const {
-  const TextCorpus& text = corpus(split);
+  const TextCorpus& text = data_[split];
   std::vector<std::string> lines{
       fmt::format("{} files, {} bytes, {} tokens", text.files.size(), text.bytes(), text.size())};
   for (size_t i = 0; i < text.sources.size(); ++i) {

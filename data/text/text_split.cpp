@@ -136,10 +136,9 @@ void split_files(const std::vector<SourceText>& files, const SplitRule& rule, Pi
         fmt::format("data: split by-file holds {} of {} files out and leaves none to train on; name more files, lower "
                     "the fractions, or use split: tail",
                     valid_files + test_files, files.size()));
-  std::vector<int> splits(files.size(), 0);
-  for (size_t i = 0; i < valid_files + test_files; ++i) splits[order[i]] = i < valid_files ? 1 : 2;
-  for (size_t i = 0; i < files.size(); ++i)
-    add_piece(splits[i] == 0 ? pieces.train : splits[i] == 1 ? pieces.valid : pieces.test, files[i], 0, files[i].size);
+  std::vector<Split> splits(files.size(), Split::train);
+  for (size_t i = 0; i < valid_files + test_files; ++i) splits[order[i]] = i < valid_files ? Split::valid : Split::test;
+  for (size_t i = 0; i < files.size(); ++i) add_piece(pieces[splits[i]], files[i], 0, files[i].size);
 }
 
 }  // namespace

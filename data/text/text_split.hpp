@@ -7,6 +7,7 @@
 
 #include "data/files/bad_rows.hpp"
 #include "data/files/file_list.hpp"
+#include "data/files/split.hpp"
 #include "data/tokenizers/texts.hpp"
 
 namespace capstan {
@@ -48,9 +49,7 @@ struct Piece {
   Text open(Progress* progress = nullptr) const { return source->open(begin, end, progress); }
 };
 
-struct Pieces {
-  std::vector<Piece> train, valid, test;
-};
+using Pieces = PerSplit<std::vector<Piece>>;
 
 struct SplitRule {
   TextSplit split = TextSplit::tail;

@@ -35,8 +35,7 @@ TrainingWindows::TrainingWindows(const TextCorpus& corpus, const Options& option
       options_(options),
       stretches_(cut(corpus, options)),
       mixture_(mix(corpus, stretches_)),
-      rows_(batches.batch_tokens > 0 ? std::max<int64_t>(1, batches.batch_tokens / options.sequence_length)
-                                     : batches.batch_size) {}
+      rows_(batches.rows_of_length(options.sequence_length)) {}
 
 std::vector<TrainingWindows::Stretch> TrainingWindows::cut(const TextCorpus& corpus, const Options& options) {
   check(options.sequence_length > 0, "training windows: sequence_length {} is not positive", options.sequence_length);
@@ -92,22 +91,21 @@ int64_t TrainingWindows::window_begin(int64_t epoch, int64_t place) const {
 }
 
 int64_t TrainingWindows::window_begin(const Stretch& stretch, int64_t epoch, int64_t place) const {
-  const auto epoch_number = static_cast<uint64_t>(epoch);
   if (options_.rule == WindowRule::random) {
     const RandomKey key = random_key(options_.seed, fmt::format("windows of epoch {}{}", epoch, stretch.name));
     const auto begins = static_cast<uint64_t>(stretch.end - stretch.begin - options_.sequence_length);
     return static_cast<int64_t>(RandomStream(key, static_cast<uint64_t>(place) << 16).below(begins));
   }
-  RandomStream offsets(random_key(options_.seed, "offset of windows" + stretch.name), epoch_number << 16);
+  RandomStream offsets(random_key(options_.seed, "offset of windows" + stretch.name), static_cast<uint64_t>(epoch)
+                                                                                          << 16);
   const auto offset = static_cast<int64_t>(offsets.below(static_cast<uint64_t>(stretch.offsets)));
-  const uint64_t window = permuted(static_cast<uint64_t>(place), static_cast<uint64_t>(stretch.windows),
-                                   random_key(options_.seed, "order of windows" + stretch.name), epoch_number);
-  return offset + static_cast<int64_t>(window) * options_.sequence_length;
+  const int64_t window =
+      permuted_place(place, stretch.windows, random_key(options_.seed, "order of windows" + stretch.name), epoch);
+  return offset + window * options_.sequence_length;
 }
 
 BatchExtent TrainingWindows::extent(int64_t epoch, int64_t index) const {
-  check(index >= 0 && index < batches_per_epoch(epoch), "batch: index {} is outside an epoch of {} batches", index,
-        batches_per_epoch(epoch));
+  check_batch_index(index, batches_per_epoch(epoch));
   return {std::min(mixture_.places(), (index + 1) * rows_) - index * rows_, options_.sequence_length};
 }
 
@@ -140,13 +138,9 @@ EvaluationWindows::EvaluationWindows(const TextCorpus& corpus, const Options& op
       add_text(static_cast<int64_t>(i), corpus.files[i].begin, corpus.files[i].end);
   else
     add_text(-1, 0, corpus.size());
-  const auto length = [this](int64_t window) {
+  plan_ = plan_longest_first(examples_per_epoch(), batches, [this](int64_t window) {
     return windows_[static_cast<size_t>(window)].end - windows_[static_cast<size_t>(window)].begin;
-  };
-  std::vector<int64_t> order(windows_.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return length(a) > length(b); });
-  plan_ = cut_batches(std::move(order), batches, length);
+  });
 }
 
 int64_t EvaluationWindows::boundary_within(int64_t begin, int64_t end) const {
@@ -170,8 +164,7 @@ void EvaluationWindows::add_text(int64_t file, int64_t begin, int64_t end) {
 }
 
 Batch EvaluationWindows::batch(int64_t, int64_t index) const {
-  check(index >= 0 && index < plan_.batches(), "batch: index {} is outside an epoch of {} batches", index,
-        plan_.batches());
+  check_batch_index(index, plan_.batches());
   std::vector<std::vector<int32_t>> tokens, labels;
   std::vector<int64_t> numbers;
   for (int64_t i = plan_.starts[static_cast<size_t>(index)]; i < plan_.starts[static_cast<size_t>(index) + 1]; ++i) {

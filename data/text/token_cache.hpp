@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/no_copy.hpp"
 #include "core/io/file.hpp"
 #include "data/files/fingerprint.hpp"
 #include "data/files/progress.hpp"
@@ -99,12 +100,10 @@ class FolderLock {
 
 /// The right to make something from a text, which one process has at a time.
 /// Takes with it, in the end, whatever is not finished.
-class TokenCacheWriter {
+class TokenCacheWriter : NoCopy {
  public:
   TokenCacheWriter(const TokenCache& cache, const LogLine& log);
   ~TokenCacheWriter();
-  TokenCacheWriter(const TokenCacheWriter&) = delete;
-  TokenCacheWriter& operator=(const TokenCacheWriter&) = delete;
 
   /// Empty folders: for what need not stay, and for the tokens.
   std::string scratch() const { return partial_ + "/texts"; }

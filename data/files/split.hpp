@@ -1,0 +1,38 @@
+// The parts of data: what is trained on, and what is held out.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace capstan {
+
+enum class Split { train, valid, test };
+constexpr Split all_splits[] = {Split::train, Split::valid, Split::test};
+
+/// What a struct with members train, valid and test has of a split.
+template <class Parts>
+auto& part_of(Parts& parts, Split split) {
+  return split == Split::train ? parts.train : split == Split::valid ? parts.valid : parts.test;
+}
+
+template <class T>
+struct PerSplit {
+  T train{}, valid{}, test{};
+
+  T& operator[](Split split) { return part_of(*this, split); }
+  const T& operator[](Split split) const { return part_of(*this, split); }
+};
+
+inline const char* to_string(Split split) { return PerSplit<const char*>{"train", "valid", "test"}[split]; }
+
+/// Moves the rows that are marked to the result; both keep their order.
+template <class Row>
+std::vector<Row> take_marked(std::vector<Row>& rows, const std::vector<bool>& marked) {
+  std::vector<Row> kept, taken;
+  for (size_t i = 0; i < rows.size(); ++i) (marked[i] ? taken : kept).push_back(std::move(rows[i]));
+  rows = std::move(kept);
+  return taken;
+}
+
+}  // namespace capstan
