@@ -1,5 +1,6 @@
 #include "nn/layers/layers.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/base/error.hpp"
@@ -70,28 +71,10 @@ DropoutOptions Dropout::options(const Context& context) const {
 
 namespace {
 
-bool is_gated(FeedForwardKind kind) {
-  return kind == FeedForwardKind::glu || kind == FeedForwardKind::swiglu || kind == FeedForwardKind::geglu;
-}
-
-Activation activation_of(FeedForwardKind kind) {
-  switch (kind) {
-    case FeedForwardKind::relu:
-      return Activation::relu;
-    case FeedForwardKind::squared_relu:
-      return Activation::squared_relu;
-    case FeedForwardKind::gelu:
-    case FeedForwardKind::geglu:
-      return Activation::gelu;
-    case FeedForwardKind::silu:
-    case FeedForwardKind::swiglu:
-      return Activation::silu;
-    case FeedForwardKind::glu:
-      return Activation::sigmoid;
-    case FeedForwardKind::none:
-      break;
-  }
-  throw std::logic_error("feed_forward: type none has no activation");
+const FeedForwardForm& form_of(FeedForwardKind kind) {
+  check(kind != FeedForwardKind::none, "feed_forward: type none has no layers");
+  return *std::find_if(std::begin(feed_forward_forms), std::end(feed_forward_forms),
+                       [kind](const FeedForwardForm& form) { return form.kind == kind; });
 }
 
 int64_t hidden_width(const FeedForwardConfig& config, int64_t width) {
@@ -103,19 +86,20 @@ int64_t hidden_width(const FeedForwardConfig& config, int64_t width) {
 FeedForward::FeedForward(const Scope& scope, const FeedForwardConfig& config, int64_t width, double init_gain)
     : config_(config),
       hidden_(hidden_width(config, width)),
-      up_(scope / "up", is_gated(config.type)
+      up_(scope / "up", form_of(config.type).gated
                             ? LinearConfig{width, 2 * hidden_, config.bias, 1, /*output=*/false, {hidden_, hidden_}}
                             : LinearConfig{width, hidden_, config.bias}),
       down_(scope / "down", {hidden_, width, config.bias, init_gain}) {}
 
 Var FeedForward::operator()(const Var& x) const {
-  const auto op = is_gated(config_.type) ? gated_feed_forward : feed_forward;
-  return op(x, up_.weight(), up_.bias(), down_.weight(), down_.bias(), activation_of(config_.type), {});
+  const FeedForwardForm& form = form_of(config_.type);
+  const auto op = form.gated ? gated_feed_forward : feed_forward;
+  return op(x, up_.weight(), up_.bias(), down_.weight(), down_.bias(), form.activation, {});
 }
 
 Array FeedForward::step(const Array& x, DecodeContext& decode) const {
-  const Activation activation = activation_of(config_.type);
-  if (!is_gated(config_.type)) return down_.step(up_.step(x, decode, activation), decode);
+  const auto [kind, name, activation, gated] = form_of(config_.type);
+  if (!gated) return down_.step(up_.step(x, decode, activation), decode);
   const Array pre = up_.step(x, decode);
   Array hidden(x.shape().with(-1, hidden_));
   kernels::gated_forward(activation, pre.data(), nullptr, hidden.mutable_data(), hidden.size() / hidden_, hidden_);

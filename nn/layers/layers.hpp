@@ -39,15 +39,27 @@ inline void validate(const NormConfig& c, Problems& problems) {
 
 enum class FeedForwardKind { none, relu, squared_relu, gelu, silu, glu, swiglu, geglu };
 
+/// What a kind of feed-forward network is.
+struct FeedForwardForm {
+  FeedForwardKind kind;
+  const char* name;
+  Activation activation;
+  bool gated;
+};
+constexpr FeedForwardForm feed_forward_forms[] = {
+    {FeedForwardKind::none, "none", Activation::none, false},
+    {FeedForwardKind::relu, "relu", Activation::relu, false},
+    {FeedForwardKind::squared_relu, "squared-relu", Activation::squared_relu, false},
+    {FeedForwardKind::gelu, "gelu", Activation::gelu, false},
+    {FeedForwardKind::silu, "silu", Activation::silu, false},
+    {FeedForwardKind::glu, "glu", Activation::sigmoid, true},
+    {FeedForwardKind::swiglu, "swiglu", Activation::silu, true},
+    {FeedForwardKind::geglu, "geglu", Activation::gelu, true}};
+
 inline std::vector<EnumName<FeedForwardKind>> enum_names(FeedForwardKind) {
-  return {{FeedForwardKind::none, "none"},
-          {FeedForwardKind::relu, "relu"},
-          {FeedForwardKind::squared_relu, "squared-relu"},
-          {FeedForwardKind::gelu, "gelu"},
-          {FeedForwardKind::silu, "silu"},
-          {FeedForwardKind::glu, "glu"},
-          {FeedForwardKind::swiglu, "swiglu"},
-          {FeedForwardKind::geglu, "geglu"}};
+  std::vector<EnumName<FeedForwardKind>> names;
+  for (const FeedForwardForm& form : feed_forward_forms) names.push_back({form.kind, form.name});
+  return names;
 }
 
 struct FeedForwardConfig {
