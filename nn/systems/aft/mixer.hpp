@@ -48,9 +48,8 @@ void describe(Fields& f, AftSimpleConfig& c) {
   describe_projections(f, c);
 }
 
-/// A learned w_ts for every pair of positions. O(T^2 D) time, O(T D) memory and decode state.
-struct AftFullConfig : AftProjections {
-  static constexpr const char* type_name = "aft-full";
+/// A learned w_ts for pairs of positions.
+struct AftPositions : AftProjections {
   PositionBias position_bias = PositionBias::factorised;
   int64_t rank = 64;
   double position_stddev = 0.1;
@@ -60,36 +59,36 @@ struct AftFullConfig : AftProjections {
 };
 
 template <class Fields>
-void describe_positions(Fields& f, PositionBias& bias, int64_t& rank, double& stddev) {
-  f("position_bias", bias, any(), "how the position bias w is stored: factorised (w = u v^T) or dense (w itself)");
-  f("rank", rank, width_from(1), "inner size of the factorised position bias (d' in the paper)");
-  f("position_stddev", stddev, at_least(0), "standard deviation of the initial parameters of the position bias");
-}
-
-template <class Fields>
-void describe(Fields& f, AftFullConfig& c) {
-  describe_positions(f, c.position_bias, c.rank, c.position_stddev);
+void describe_positions(Fields& f, AftPositions& c) {
+  f("position_bias", c.position_bias, any(),
+    "how the position bias w is stored: factorised (w = u v^T) or dense (w itself)");
+  f("rank", c.rank, width_from(1), "inner size of the factorised position bias (d' in the paper)");
+  f("position_stddev", c.position_stddev, at_least(0),
+    "standard deviation of the initial parameters of the position bias");
   describe_projections(f, c);
 }
 
+/// For every pair. O(T^2 D) time, O(T D) memory and decode state.
+struct AftFullConfig : AftPositions {
+  static constexpr const char* type_name = "aft-full";
+};
+
+template <class Fields>
+void describe(Fields& f, AftFullConfig& c) {
+  describe_positions(f, c);
+}
+
 /// The same inside a window, w = 0 outside it, where tokens still see each other. O(T s D) time.
-struct AftLocalConfig : AftProjections {
+struct AftLocalConfig : AftPositions {
   static constexpr const char* type_name = "aft-local";
   int64_t window = 32;
-  PositionBias position_bias = PositionBias::factorised;
-  int64_t rank = 64;
-  double position_stddev = 0.1;
-
-  bool has_position_limit() const { return true; }
-  std::string prefix_obstacle() const { return ""; }
 };
 
 template <class Fields>
 void describe(Fields& f, AftLocalConfig& c) {
   f("window", c.window, length_from(1),
     "w_ts is learned for |t - s| < window and is 0 elsewhere; called s in the paper");
-  describe_positions(f, c.position_bias, c.rank, c.position_stddev);
-  describe_projections(f, c);
+  describe_positions(f, c);
 }
 
 /// w depends on t - s and the head only, so that any length works. O(T s D) time.
@@ -121,54 +120,6 @@ inline void validate(const AftConvConfig& c, const ModelShape& model, Problems& 
 }  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
-
-/// One of the four variants, of inner width I (D unless configured).  Parameters to_qkv.weight (I + K + I, D), query_bias, key_bias, value_bias, to_out;
-/// position_u and position_v (max_length, rank) or position_bias (max_length, max_length); for aft-conv kernel,
-/// kernel_gain and kernel_bias: w = gain (kernel - mean) / std + bias per head, gain and bias starting at 0,
-/// so that it starts as aft-simple.
-class Aft final : public Mixer {
- public:
-  Aft(const Scope& scope, const MixerShape& shape, const AftSimpleConfig& config);
-  Aft(const Scope& scope, const MixerShape& shape, const AftFullConfig& config);
-  Aft(const Scope& scope, const MixerShape& shape, const AftLocalConfig& config);
-  Aft(const Scope& scope, const MixerShape& shape, const AftConvConfig& config);
-
-  Var forward(const Var& x, const Context& context) const override;
-  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
-  Var prefill(const Var& x, MixerState& state) const override;
-  Var step(const Var& x, MixerState& state) const override;
-  MixerCost cost(int64_t length) const override;
-  Array position_bias(int64_t longest) const override;
-
- private:
-  enum class Bias { none, factorised, dense, taps };
-
-  Aft(const Scope& scope, const MixerShape& shape, const AftProjections& projections, Bias bias, int64_t window,
-      int64_t heads);
-  void make_positions(const Scope& scope, int64_t rank, double stddev);
-  int64_t stride() const { return 2 * inner_ + keys_; }
-  /// Of q|k|v; undefined where there is none.
-  Var packed_bias() const;
-  Var project(const Var& x) const { return linear(x, qkv_weight_, packed_bias()); }
-  Var mix(const Var& qkv, const Segments& segments, bool causal) const;
-  Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
-  /// Positions that show the whole bias: what is outside a window is 0.
-  int64_t shown_positions(int64_t longest) const;
-  /// (heads, taps), reparametrised.
-  Var taps() const;
-  /// Tokens whose keys and values a decode state holds.
-  int64_t cached_tokens() const;
-  /// w of target `t` against sources t, t - 1, ..., t - count + 1, for every head: (heads, count).
-  Array bias_row(int64_t t, int64_t count) const;
-
-  MixerShape shape_;
-  Bias bias_;
-  int64_t inner_, window_, heads_, keys_;  // heads_ 0: one key per channel
-  double kernel_eps_ = 0;
-  Var qkv_weight_, query_bias_, key_bias_, value_bias_;
-  Var position_u_, position_v_, position_bias_, kernel_, kernel_gain_, kernel_bias_;
-  std::unique_ptr<Linear> to_out_;
-};
 
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AftSimpleConfig& config);
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AftFullConfig& config);

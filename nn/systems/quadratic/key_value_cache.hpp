@@ -32,6 +32,17 @@ class KeyValueCache {
   /// keys + (b tokens + t) key_stride, its value likewise.
   void append(const real* keys, int64_t key_stride, const real* values, int64_t value_stride, int64_t tokens);
 
+  /// All tokens of one sequence, of their values only columns [begin, end): for a caller with one head.
+  kernels::AttentionCache columns(int64_t row, int64_t begin, int64_t end) const {
+    return {keys_.data() + row * capacity_ * key_width_,
+            values_.data() + row * capacity_ * value_width_ + begin,
+            key_width_,
+            value_width_,
+            count_,
+            key_width_,
+            end - begin};
+  }
+
   /// y = the query's attention over all tokens held. q: row b at q + b q_stride, H Z elements; y: (B, H E).
   void attend(const CacheQuery& query, const real* q, int64_t q_stride, real* y) const;
 

@@ -102,7 +102,7 @@ TEST_CASE("heads and turned features must fit the width") {
     config.heads = heads;
     config.rotary.enabled = turned;
     config.rotary.dims = dims;
-    return MultiHeadAttention(Scope(store, 1) / "mixer", {width, 8, true, 1}, config);
+    return make_mixer(Scope(store, 1) / "mixer", {width, 8, true, 1}, config);
   };
   CHECK_THROWS_AS(make(4, false, 0), std::invalid_argument);
   CHECK_THROWS_AS(make(5, true, 0), std::invalid_argument);  // 7 features
