@@ -12,8 +12,7 @@ Block::Block(const Scope& scope, const MixerShape& shape, const LayerConfig& con
       mixer_norm_(scope / "mixer_norm", config.norm, shape.width),
       mixer_dropout_(scope / "mixer_dropout", dropout),
       feed_forward_dropout_(scope / "feed_forward_dropout", dropout) {
-  if (config.short_conv > 0)
-    mixer_ = std::make_unique<ShortConv>(scope, shape.width, config.short_conv, std::move(mixer_));
+  if (config.short_conv > 0) mixer_ = make_short_conv(scope, shape.width, config.short_conv, std::move(mixer_));
   if (config.feed_forward.type == FeedForwardKind::none) return;
   feed_forward_norm_ = std::make_unique<Norm>(scope / "feed_forward_norm", config.norm, shape.width);
   feed_forward_ =

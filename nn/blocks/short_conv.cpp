@@ -59,63 +59,75 @@ ShortConvState& state_of(MixerState& state, const Var& x, int64_t rank, const Va
   return *own;
 }
 
+class ShortConv final : public Mixer {
+ public:
+  ShortConv(const Scope& scope, int64_t width, int64_t taps, std::unique_ptr<Mixer> mixer) : mixer_(std::move(mixer)) {
+    check(taps >= 1, "short_conv: {} taps", taps);
+    const double limit = 1 / std::sqrt(static_cast<double>(taps));
+    kernel_ = (scope / "short_conv").param("kernel", {width, taps}, init::uniform(-limit, limit), {/*decay=*/false});
+  }
+
+  Var forward(const Var& x, const Context& context) const override {
+    return mixer_->forward(convolved(x, context.segments), context);
+  }
+
+  std::unique_ptr<MixerState> make_state(int64_t batch) const override {
+    return std::make_unique<ShortConvState>(batch, kernel_.dim(1), kernel_.dim(0), mixer_->make_state(batch));
+  }
+
+  Var prefill(const Var& x, MixerState& state) const override {
+    ShortConvState& own = state_of(state, x, 3, kernel_);
+    const Var y = mixer_->prefill(convolved(x, Segments::full(x.dim(0), x.dim(1))), *own.mixer);
+    own.remember(x.value());  // a prefill that is refused leaves the state as it was
+    return y;
+  }
+
+  Var step(const Var& x, MixerState& state) const override {
+    ShortConvState& own = state_of(state, x, 2, kernel_);
+    const int64_t batch = x.dim(0), width = x.dim(1), taps = kernel_.dim(1);
+    Array y = x.value().clone();
+    const real* const kernel = kernel_.value().data();
+    for (int64_t sequence = 0; sequence < batch; ++sequence) {
+      real* const sum = y.mutable_data() + sequence * width;
+      for (int64_t k = 0; k < taps; ++k) {
+        const real* const in = k + 1 < taps ? own.before.data() + (sequence * (taps - 1) + k) * width
+                                            : x.value().data() + sequence * width;
+        for (int64_t d = 0; d < width; ++d) sum[d] += kernel[d * taps + k] * in[d];
+      }
+    }
+    const Var out = mixer_->step(Var(y), *own.mixer);
+    own.remember(x.value().reshape({batch, 1, width}));
+    return out;
+  }
+
+  MixerCost cost(int64_t length) const override {
+    MixerCost cost = mixer_->cost(length);
+    const double products = 2.0 * static_cast<double>(kernel_.value().size());
+    cost.mixing_flops += products;
+    cost.decode_flops += products;
+    cost.saved_elements += static_cast<double>(kernel_.dim(0));  // its sum with x, which the mixer's projections read
+    return cost;
+  }
+
+  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override {
+    return mixer_->mixing_weights(convolved(x, context.segments), context);
+  }
+
+  Array position_bias(int64_t longest) const override { return mixer_->position_bias(longest); }
+
+ private:
+  Var convolved(const Var& x, const Segments& segments) const {
+    return x + depthwise_causal_conv(x, kernel_, segments);
+  }
+
+  std::unique_ptr<Mixer> mixer_;
+  Var kernel_;
+};
+
 }  // namespace
 
-ShortConv::ShortConv(const Scope& scope, int64_t width, int64_t taps, std::unique_ptr<Mixer> mixer)
-    : mixer_(std::move(mixer)) {
-  check(taps >= 1, "short_conv: {} taps", taps);
-  const double limit = 1 / std::sqrt(static_cast<double>(taps));
-  kernel_ = (scope / "short_conv").param("kernel", {width, taps}, init::uniform(-limit, limit), {/*decay=*/false});
-}
-
-Var ShortConv::convolved(const Var& x, const Segments& segments) const {
-  return x + depthwise_causal_conv(x, kernel_, segments);
-}
-
-Var ShortConv::forward(const Var& x, const Context& context) const {
-  return mixer_->forward(convolved(x, context.segments), context);
-}
-
-std::vector<MixingWeights> ShortConv::mixing_weights(const Var& x, const Context& context) const {
-  return mixer_->mixing_weights(convolved(x, context.segments), context);
-}
-
-std::unique_ptr<MixerState> ShortConv::make_state(int64_t batch) const {
-  return std::make_unique<ShortConvState>(batch, kernel_.dim(1), kernel_.dim(0), mixer_->make_state(batch));
-}
-
-Var ShortConv::prefill(const Var& x, MixerState& state) const {
-  ShortConvState& own = state_of(state, x, 3, kernel_);
-  const Var y = mixer_->prefill(convolved(x, Segments::full(x.dim(0), x.dim(1))), *own.mixer);
-  own.remember(x.value());  // a prefill that is refused leaves the state as it was
-  return y;
-}
-
-Var ShortConv::step(const Var& x, MixerState& state) const {
-  ShortConvState& own = state_of(state, x, 2, kernel_);
-  const int64_t batch = x.dim(0), width = x.dim(1), taps = kernel_.dim(1);
-  Array y = x.value().clone();
-  const real* const kernel = kernel_.value().data();
-  for (int64_t sequence = 0; sequence < batch; ++sequence) {
-    real* const sum = y.mutable_data() + sequence * width;
-    for (int64_t k = 0; k < taps; ++k) {
-      const real* const in =
-          k + 1 < taps ? own.before.data() + (sequence * (taps - 1) + k) * width : x.value().data() + sequence * width;
-      for (int64_t d = 0; d < width; ++d) sum[d] += kernel[d * taps + k] * in[d];
-    }
-  }
-  const Var out = mixer_->step(Var(y), *own.mixer);
-  own.remember(x.value().reshape({batch, 1, width}));
-  return out;
-}
-
-MixerCost ShortConv::cost(int64_t length) const {
-  MixerCost cost = mixer_->cost(length);
-  const double products = 2.0 * static_cast<double>(kernel_.value().size());
-  cost.mixing_flops += products;
-  cost.decode_flops += products;
-  cost.saved_elements += static_cast<double>(kernel_.dim(0));  // its sum with x, which the mixer's projections read
-  return cost;
+std::unique_ptr<Mixer> make_short_conv(const Scope& scope, int64_t width, int64_t taps, std::unique_ptr<Mixer> mixer) {
+  return std::make_unique<ShortConv>(scope, width, taps, std::move(mixer));
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -126,7 +126,7 @@ Built<Mixer> built_mixer(const MixerCase& c, bool causal, int64_t max_length) {
   Built<Mixer> built;
   const Scope scope(*built.store, 1);
   built.module = make_mixer(scope, {width, max_length, causal, 1}, c.config);
-  if (c.short_conv > 0) built.module = std::make_unique<ShortConv>(scope, width, c.short_conv, std::move(built.module));
+  if (c.short_conv > 0) built.module = make_short_conv(scope, width, c.short_conv, std::move(built.module));
   redraw(*built.store);
   return built;
 }
