@@ -4,9 +4,9 @@
 cd "$(dirname "$0")/.."
 
 # What is above its final limit at present: 52500 lines, no function and no folder.
-most_lines=54700
+most_lines=54100
 most_functions=1
-most_folders=4
+most_folders=2
 
 # limit NAME FOUND MOST: a line of the table
 limit() {
