@@ -8,7 +8,7 @@ build=$(cd "$(dirname "$capstan")" && pwd)
 declared() {
   find "$source/$1" -path '*/kernels/*.hpp' -exec awk '
     FNR == 1 { previous = "" }
-    /^[a-zA-Z].*[a-z_]\(/ && !/^(inline|template|constexpr)/ && previous !~ /^template/ { sub(/\(.*/, ""); sub(/.* /, ""); print }
+    /^[a-zA-Z].*[a-z0-9_]\(/ && !/^(inline|template|constexpr)/ && previous !~ /^template/ { sub(/\(.*/, ""); sub(/.* /, ""); print }
     { previous = $0 }
   ' {} + | sort -u
 }
