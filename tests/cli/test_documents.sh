@@ -37,4 +37,14 @@ case_paths_that_documents_name_exist() {
   done <named
 }
 
+case_files_that_documents_link_to_exist() {
+  local file link
+  (cd "$source" && git ls-files '*.md' | xargs grep -oE '\]\([^) ]+\)') | sed -E 's/:\]\(/ /; s/\)$//; s/#.*//' >links
+  [ "$(wc -l <links)" -gt 200 ]
+  while read -r file link; do
+    case $link in http* | "") continue ;; esac
+    [ -e "$source/$(dirname "$file")/$link" ] || { echo "$file: there is no $link"; return 1; }
+  done <links
+}
+
 run_cases

@@ -25,7 +25,8 @@ case_every_declared_kernel_is_dispatched() {
     declared $room >declared
     test "$(wc -l <declared)" -gt 20
     for library in capstan_$room capstan_${room}_f64; do
-      [ -d "$build/$room/kernels/$library" ] || continue # not built
+      # The program needs the float library; the double one may not be built.
+      [ -d "$build/$room/kernels/$library" ] || [ $library = capstan_$room ] || continue
       dispatched $room $library >dispatched
       diff declared dispatched || { echo "< declared by kernels/*.hpp of $room, > dispatched by $library"; return 1; }
     done
