@@ -2,28 +2,32 @@
 
 namespace capstan {
 
+namespace {
+
+RankPart part_of_rank(const ParamStore& params, const BatchSource& train, const TrainConfig& config,
+                      const Communicator& ranks) {
+  Shares shares = shares_for(config.optimizer, params, ranks.size());
+  std::vector<Elements> owned = shares.parts(ranks.rank());
+  return {{train, config.lanes, ranks.rank(), ranks.size()}, std::move(shares), std::move(owned)};
+}
+
+}  // namespace
+
 RankStep::RankStep(const Task& task, ParamStore& params, const BatchSource& train, const TrainConfig& config,
                    Communicator& ranks)
-    : RankStep(std::make_unique<Parts>(Parts{{train, config.lanes, ranks.rank(), ranks.size()},
-                                             shares_for(config.optimizer, params, ranks.size()),
-                                             {}}),
-               task, params, config, ranks) {}
-
-RankStep::RankStep(std::unique_ptr<Parts> parts, const Task& task, ParamStore& params, const TrainConfig& config,
-                   Communicator& ranks)
-    : TrainingStep(task, params, parts->batches, config, parts->owned = parts->shares.parts(ranks.rank())),
-      mine_(std::move(parts)),
+    : RankPart(part_of_rank(params, train, config, ranks)),
+      TrainingStep(task, params, own_batches, config, owned),
       ranks_(ranks),
-      gradients_(ranks, params, mine_->shares, lanes_) {}
+      gradients_(ranks, params, shares, lanes_) {}
 
 RunParts RankStep::parts(RunState& state) {
-  return {params_, optimizer_, average_.get(), state, &ranks_, mine_->owned};
+  return {params_, optimizer_, average_.get(), state, &ranks_, owned};
 }
 
 void RankStep::add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const RunNews& own,
                              StepSums& sums) {
   const Batch batch = batches_.batch(epoch, index);
-  gradients_.add_gradients(batch, mine_->batches.share(epoch, index), options, own, sums);
+  gradients_.add_gradients(batch, own_batches.share(epoch, index), options, own, sums);
 }
 
 void RankStep::swap_average() {
@@ -41,7 +45,7 @@ void RankStep::with_average(const std::function<void()>& evaluate) {
 TrainingStep::Description RankStep::description() const {
   Description found{{ranks_.description()}, ""};
   for (int rank = 0; rank < ranks_.size(); ++rank) found.lines.push_back("  " + ranks_.name_of(rank));
-  const int64_t lanes = mine_->batches.share(0, 0).tree.lanes();
+  const int64_t lanes = own_batches.share(0, 0).tree.lanes();
   if (lanes < ranks_.size())
     found.warning = fmt::format(
         "train.lanes: the first batch has too few lanes ({}) for {} ranks, so that {} of them have nothing "

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "train/optimizers/shares.hpp"
 #include "train/rank_steps/rank_batches.hpp"
@@ -12,8 +13,16 @@
 
 namespace capstan {
 
+/// What a rank has of a batch and of the parameters: what the step of a RankStep refers to, so that it is made before it
+/// and outlives it. A thread of the step may still be reading a batch when it ends.
+struct RankPart {
+  RankBatches own_batches;
+  Shares shares;
+  std::vector<Elements> owned;  // elements of the parameters
+};
+
 /// All ranks call the same methods in the same order.
-class RankStep final : public TrainingStep {
+class RankStep final : private RankPart, public TrainingStep {
  public:
   RankStep(const Task& task, ParamStore& params, const BatchSource& train, const TrainConfig& config,
            Communicator& ranks);
@@ -28,22 +37,12 @@ class RankStep final : public TrainingStep {
   std::string slow_warning() override;
 
  private:
-  /// What the base class refers to, made before it.
-  struct Parts {
-    RankBatches batches;
-    Shares shares;
-    std::vector<Elements> owned;
-  };
-  RankStep(std::unique_ptr<Parts> parts, const Task& task, ParamStore& params, const TrainConfig& config,
-           Communicator& ranks);
-
   void add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const RunNews& own,
                      StepSums& sums) override;
   double norm(double scale) override { return gradients_.norm(scale); }
   void update(const std::function<void()>& update) override { gradients_.update(update); }
   void swap_average();
 
-  std::unique_ptr<Parts> mine_;
   Communicator& ranks_;
   RankGradients gradients_;
   int slow_rank_ = -1;  // that a warning has named last
