@@ -3,9 +3,9 @@
 #   scripts/count.sh          the table of counts, and the offending places
 cd "$(dirname "$0")/.."
 
-# What is above its final limit at present: 52500 lines, no function and no folder.
+# What is above its final limit at present: 52500 lines and no folder.
 most_lines=54100
-most_functions=1
+most_functions=0
 most_folders=2
 
 # limit NAME FOUND MOST: a line of the table

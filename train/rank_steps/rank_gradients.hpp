@@ -52,6 +52,7 @@ class RankGradients {
     LaneRange lanes;
   };
   struct Arrivals;
+  class TableExchange;
 
   std::vector<Lanes::Node> compute(const Batch& rows, const BatchShare& share, const PassOptions& options,
                                    std::string& problem);

@@ -36,94 +36,131 @@ Elements rows_of_rank(const Shares& shares, const Param& table, int rank) {
   return {(part.begin - table.offset) / width, (part.end - table.offset) / width};
 }
 
+struct Rows {
+  std::vector<int64_t> rows;
+  Array values;
+};
+
+Rows copy_of(const RowGrads& grads, const RowSpan& span, int64_t width) {
+  const auto begin = static_cast<std::ptrdiff_t>(span.begin), end = static_cast<std::ptrdiff_t>(span.end);
+  Rows copy{{grads.rows().begin() + begin, grads.rows().begin() + end}, Array(Shape{span.count(), width})};
+  if (span.count() > 0)
+    kernels::copy(copy.values.mutable_data(), grads.values().data() + begin * width, span.count() * width);
+  return copy;
+}
+
 }  // namespace
 
-/// Rows that no lane has read are not sent.
-void RankGradients::reduce_tables(std::vector<Lanes::Node>& nodes, const std::vector<Source>& sources,
-                                  const LaneTree& tree) {
-  const std::vector<const Param*> tables = tables_of(params_);
-  if (tables.empty()) return;
-  const int me = ranks_.rank();
-  const auto others = static_cast<size_t>(ranks_.size());
+/// The rows of tables' gradients on their way to the ranks that own them. Rows that no lane has read are not sent.
+class RankGradients::TableExchange {
+ public:
+  TableExchange(const RankGradients& gradients, const std::vector<const Param*>& tables,
+                const std::vector<Lanes::Node>& nodes, const std::vector<Source>& sources)
+      : ranks_(gradients.ranks_), shares_(gradients.shares_), tables_(tables), nodes_(nodes), sources_(sources) {}
+
+  /// First, how many rows of every table each node of another rank has for this one.
+  void exchange_counts();
+  /// Then the rows themselves: begins to send those of others, and to receive this rank's, by source and table.
+  void send(std::vector<Pending>& pending);
+  std::vector<std::vector<Rows>> receive(std::vector<Pending>& pending);
+
+ private:
+  const RowGrads& grads_of(const Lanes::Node& node, const Param& table) const {
+    return node.grads->tables()[static_cast<size_t>(table.table)];
+  }
+  /// What a node has of the rows of an owner.
+  RowSpan span_for(int owner, const Lanes::Node& node, const Param& table) const {
+    const Elements rows = rows_of_rank(shares_, table, owner);
+    return rows_within(grads_of(node, table), rows.begin, rows.end);
+  }
+
+  Communicator& ranks_;
+  const Shares& shares_;
+  const std::vector<const Param*>& tables_;
+  const std::vector<Lanes::Node>& nodes_;
+  const std::vector<Source>& sources_;
+  std::vector<std::vector<int64_t>> counts_;  // by rank, then by node and table
+};
+
+void RankGradients::TableExchange::exchange_counts() {
+  const auto size = static_cast<size_t>(ranks_.size());
+  std::vector<size_t> nodes_of(size, 0);
+  for (const Source& source : sources_) ++nodes_of[static_cast<size_t>(source.rank)];
+  std::vector<std::vector<int64_t>> to(size);
+  counts_.resize(size);
   std::vector<Pending> pending;
-  // First how many rows of every table each node has for each owner.
-  std::vector<size_t> nodes_of(others, 0);
-  for (const Source& source : sources) ++nodes_of[static_cast<size_t>(source.rank)];
-  std::vector<std::vector<int64_t>> to(others), from(others);
   for (int rank = 0; rank < ranks_.size(); ++rank) {
+    if (rank == ranks_.rank()) continue;
     const auto at = static_cast<size_t>(rank);
-    for (const Lanes::Node& node : nodes)
-      for (const Param* const table : tables) {
-        const Elements rows = rows_of_rank(shares_, *table, rank);
-        to[at].push_back(
-            rows_within(node.grads->tables()[static_cast<size_t>(table->table)], rows.begin, rows.end).count());
-      }
-    if (rank == me) continue;
-    from[at].resize(nodes_of[at] * tables.size());
-    if (!from[at].empty()) pending.push_back(ranks_.receive(rank, from[at].data(), from[at].size() * sizeof(int64_t)));
+    for (const Lanes::Node& node : nodes_)
+      for (const Param* const table : tables_) to[at].push_back(span_for(rank, node, *table).count());
+    std::vector<int64_t>& from = counts_[at];
+    from.resize(nodes_of[at] * tables_.size());
+    if (!from.empty()) pending.push_back(ranks_.receive(rank, from.data(), from.size() * sizeof(int64_t)));
     if (!to[at].empty()) pending.push_back(ranks_.send(rank, to[at].data(), to[at].size() * sizeof(int64_t)));
   }
   ranks_.wait(pending);
-  pending.clear();
-  // Then the rows themselves.
+}
+
+void RankGradients::TableExchange::send(std::vector<Pending>& pending) {
   for (int step = 1; step < ranks_.size(); ++step) {
-    const int owner = (me + step) % ranks_.size();
-    for (Lanes::Node& node : nodes)
-      for (const Param* const table : tables) {
-        RowGrads& grads = node.grads->tables()[static_cast<size_t>(table->table)];
-        const Elements rows = rows_of_rank(shares_, *table, owner);
-        const RowSpan span = rows_within(grads, rows.begin, rows.end);
+    const int owner = (ranks_.rank() + step) % ranks_.size();
+    for (const Lanes::Node& node : nodes_)
+      for (const Param* const table : tables_) {
+        const RowGrads& grads = grads_of(node, *table);
+        const RowSpan span = span_for(owner, node, *table);
         if (span.count() == 0) continue;
         const int64_t width = table->var.dim(1);
         pending.push_back(
             ranks_.send(owner, grads.rows().data() + span.begin, static_cast<size_t>(span.count()) * sizeof(int64_t)));
-        pending.push_back(ranks_.send(owner, grads.data() + static_cast<int64_t>(span.begin) * width,
+        pending.push_back(ranks_.send(owner, grads.values().data() + static_cast<int64_t>(span.begin) * width,
                                       bytes_of(span.count() * width)));
       }
   }
-  struct Rows {
-    std::vector<int64_t> rows;
-    Array values;
-  };
-  std::vector<std::vector<Rows>> arrived(sources.size());  // by source and table
-  std::vector<LaneRange> lanes;
-  for (size_t s = 0; s < sources.size(); ++s) {
-    const Source& source = sources[s];
-    lanes.push_back(source.lanes);
-    for (const Param* const table : tables) {
+}
+
+std::vector<std::vector<Rows>> RankGradients::TableExchange::receive(std::vector<Pending>& pending) {
+  std::vector<std::vector<Rows>> arrived;
+  for (const Source& source : sources_) {
+    arrived.emplace_back();
+    for (const Param* const table : tables_) {
       const int64_t width = table->var.dim(1);
-      const auto t = static_cast<size_t>(table->table);
-      Rows rows;
-      if (source.rank == me) {
-        const RowGrads& grads = nodes[source.index].grads->tables()[t];
-        const Elements own = rows_of_rank(shares_, *table, me);
-        const RowSpan span = rows_within(grads, own.begin, own.end);
-        rows.rows.assign(grads.rows().begin() + static_cast<std::ptrdiff_t>(span.begin),
-                         grads.rows().begin() + static_cast<std::ptrdiff_t>(span.end));
-        rows.values = Array(Shape{span.count(), width});
-        if (span.count() > 0)
-          kernels::copy(rows.values.mutable_data(), grads.values().data() + static_cast<int64_t>(span.begin) * width,
-                        span.count() * width);
-      } else {
-        const int64_t count = from[static_cast<size_t>(source.rank)][source.index * tables.size() + t];
-        rows.rows.resize(static_cast<size_t>(count));
-        rows.values = Array(Shape{count, width});
-        if (count > 0) {
-          pending.push_back(ranks_.receive(source.rank, rows.rows.data(), rows.rows.size() * sizeof(int64_t)));
-          pending.push_back(ranks_.receive(source.rank, rows.values.mutable_data(), bytes_of(count * width)));
-        }
+      if (source.rank == ranks_.rank()) {
+        const Lanes::Node& node = nodes_[source.index];
+        arrived.back().push_back(copy_of(grads_of(node, *table), span_for(source.rank, node, *table), width));
+        continue;
       }
-      arrived[s].push_back(std::move(rows));
+      const int64_t count = counts_[static_cast<size_t>(source.rank)]
+                                   [source.index * tables_.size() + static_cast<size_t>(table->table)];
+      Rows rows{std::vector<int64_t>(static_cast<size_t>(count)), Array(Shape{count, width})};
+      if (count > 0) {
+        pending.push_back(ranks_.receive(source.rank, rows.rows.data(), rows.rows.size() * sizeof(int64_t)));
+        pending.push_back(ranks_.receive(source.rank, rows.values.mutable_data(), bytes_of(count * width)));
+      }
+      arrived.back().push_back(std::move(rows));
     }
   }
+  return arrived;
+}
+
+void RankGradients::reduce_tables(std::vector<Lanes::Node>& nodes, const std::vector<Source>& sources,
+                                  const LaneTree& tree) {
+  const std::vector<const Param*> tables = tables_of(params_);
+  if (tables.empty()) return;
+  TableExchange exchange(*this, tables, nodes, sources);
+  exchange.exchange_counts();
+  std::vector<Pending> pending;
+  exchange.send(pending);
+  std::vector<std::vector<Rows>> arrived = exchange.receive(pending);
   ranks_.wait(pending);
+  std::vector<LaneRange> lanes;
+  for (const Source& source : sources) lanes.push_back(source.lanes);
   for (const Param* const table : tables) {
-    const auto t = static_cast<size_t>(table->table);
     std::vector<RowGrads> grads;
-    for (std::vector<Rows>& of_source : arrived)
-      grads.push_back(of_source[t].rows.empty()
-                          ? RowGrads()
-                          : RowGrads(std::move(of_source[t].rows), std::move(of_source[t].values)));
+    for (std::vector<Rows>& of_source : arrived) {
+      Rows& rows = of_source[static_cast<size_t>(table->table)];
+      grads.push_back(rows.rows.empty() ? RowGrads() : RowGrads(std::move(rows.rows), std::move(rows.values)));
+    }
     tree.finish(lanes, [&](size_t left, size_t right) { grads[left].add(std::move(grads[right])); });
     params_.row_grads(*table).add(std::move(grads.front()));
   }
