@@ -4,7 +4,7 @@
 cd "$(dirname "$0")/.."
 
 # What is above its final limit at present: 52500 lines and no folder.
-most_lines=54100
+most_lines=54250
 most_functions=0
 most_folders=2
 

@@ -3,16 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/array/select.hpp"
 #include "core/base/error.hpp"
-#include "core/kernels/gemv.hpp"
 #include "core/ops/math.hpp"
-#include "core/products/gemm.hpp"
 #include "nn/mixer/prefix.hpp"
 #include "nn/systems/flash/shift.hpp"
-#include "nn/systems/gated/kernels/passes.hpp"
 #include "nn/systems/quadratic/composed.hpp"
-#include "nn/systems/quadratic/kernels/decode.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -41,260 +36,79 @@ ChunkNormaliser chunk_normaliser(const FlashConfig& config, bool causal) {
   return config.normaliser == Normaliser::chunk && causal ? ChunkNormaliser::constant : ChunkNormaliser::counted;
 }
 
-struct FlashDecodeState final : MixerState {
-  FlashDecodeState(int64_t batch_, int64_t hidden_, int64_t width, const FlashConfig& config)
-      : batch(batch_),
-        hidden(hidden_),
-        key_dim(config.key_dim),
-        chunk(config.chunk),
-        local(config.local),
-        global(config.global),
-        values(Shape{batch, chunk, hidden}) {
-    if (config.shift_tokens) before = Array::zeros(Shape{batch, shifted_features(width)});
-    if (local) quad_keys = Array(Shape{batch, chunk, key_dim});
-    if (!global) return;
-    lin_keys = Array(Shape{batch, chunk, key_dim});
-    sums = Array(Shape{batch, key_dim, hidden});
-  }
+}  // namespace
 
-  void reset() override {
-    position = 0;
-    if (!before.empty()) std::fill_n(before.mutable_data(), before.size(), real{0});
-  }
-  void select(const std::vector<int64_t>& rows) override {
-    for (Array* const part : {&quad_keys, &lin_keys, &values, &sums, &before}) *part = select_rows(*part, rows);
-    batch = static_cast<int64_t>(rows.size());
-  }
-  int64_t elements(int64_t seen) const override {
-    const int64_t row_numbers = hidden + (local ? key_dim : 0) + (global ? key_dim : 0);
-    const int64_t shifted = before.empty() ? 0 : before.dim(1);
-    return (global && seen >= chunk ? key_dim * hidden : 0) + std::min(seen, chunk) * row_numbers + shifted;
-  }
+Flash::Flash(const Scope& scope, const MixerShape& shape, const FlashConfig& config)
+    : shape_(shape),
+      config_(config),
+      linear_{config.chunk, shape.causal, chunk_normaliser(config, shape.causal), static_cast<double>(config.chunk)},
+      unit_(scope, shape, unit_config(config), unit_shape(config, shape.causal)) {}
 
-  real* row(Array& rows, int64_t sequence, int64_t index) const {
-    return rows.mutable_data() + (sequence * chunk + index) * rows.dim(2);
+Flash::Parts Flash::project(const Var& x, const Segments& segments) const {
+  const GatedUnit::Parts unit =
+      unit_.project(config_.shift_tokens ? shift_tokens(x, segments) : x, segments.positions());
+  Parts parts;
+  parts.gate = unit.gate;
+  parts.value = unit.value;
+  auto view = unit.views.begin();
+  if (config_.local) {
+    parts.quad_q = *view++;
+    parts.quad_k = *view++;
   }
-  real* sum(int64_t sequence) { return sums.mutable_data() + sequence * key_dim * hidden; }
-  /// M = beta M + k^T v over `count` rows.
-  void fold(int64_t sequence, const real* k, const real* v, int64_t count, real beta) {
-    gemm(key_dim, hidden, count, {k, key_dim, Transpose::yes}, {v, hidden}, sum(sequence), hidden, 1, beta);
+  if (config_.global) {
+    parts.lin_q = *view++;
+    parts.lin_k = *view++;
   }
-  kernels::AttentionCache cache(int64_t sequence, int64_t count) {
-    return {row(quad_keys, sequence, 0), row(values, sequence, 0), key_dim, hidden, count, key_dim, hidden};
-  }
-
-  /// table: (1, 2 chunk - 1), entry chunk - 1 + d for distance d; undefined: none.
-  void keep_bias(const Var& table) {
-    if (!table) return;
-    bias = Array(Shape{chunk});
-    std::reverse_copy(table.value().data() + chunk - 1, table.value().data() + table.size(), bias.mutable_data());
-  }
-  /// b of the cached rows, oldest first, for the query that follows `current` others in its chunk.
-  const real* bias_of(int64_t current) const { return bias.empty() ? nullptr : bias.data() + chunk - 1 - current; }
-
-  /// x (B, D) with the shifted features of the token before, whose place the token itself takes.
-  Array shift(const Array& x) {
-    if (before.empty()) return x;
-    const int64_t width = x.dim(1), moved = before.dim(1);
-    Array shifted = x.clone();
-    for (int64_t sequence = 0; sequence < batch; ++sequence) {
-      std::copy_n(before.data() + sequence * moved, moved, shifted.mutable_data() + sequence * width);
-      std::copy_n(x.data() + sequence * width, moved, before.mutable_data() + sequence * moved);
-    }
-    return shifted;
-  }
-
-  int64_t batch, hidden, key_dim, chunk, position = 0;
-  bool local, global;
-  Array quad_keys, lin_keys, values;  // (B, C, Z), (B, C, Z), (B, C, E): rows of the current chunk
-  Array sums;                         // (B, Z, E): M of the full chunks; undefined while there is none
-  Array bias;                         // (C): entry C - 1 - d is b_d
-  Array before;                       // (B, features): what the next token takes from the last one; empty: nothing
-};
-
-/// Throws std::invalid_argument for a state that some other mixer made.
-FlashDecodeState& decode_state(MixerState& state, int64_t hidden, const FlashConfig& config) {
-  auto* const flash = dynamic_cast<FlashDecodeState*>(&state);
-  check(flash != nullptr && flash->hidden == hidden && flash->key_dim == config.key_dim &&
-            flash->chunk == config.chunk && flash->local == config.local && flash->global == config.global,
-        "flash: this state was made for another mixer");
-  return *flash;
+  return parts;
 }
 
-/// (u * (V_quad + V_lin)) W_o: V_quad is attention() among the tokens of a chunk, V_lin chunk_linear_attention() over
-/// the preceding chunks (bidirectional: over the whole document). Parameters as GatedUnit names them; rows of gain and offset:
-/// quad_q, quad_k, lin_q, lin_k, without those of a part that is off. Documents may have any length. With shift_tokens
-/// it reads shift_tokens(x) (nn/systems/flash/shift.hpp).
-class Flash final : public Mixer {
- public:
-  /// Throws std::invalid_argument when both parts are off.
-  Flash(const Scope& scope, const MixerShape& shape, const FlashConfig& config)
-      : shape_(shape),
-        config_(config),
-        linear_{config.chunk, shape.causal, chunk_normaliser(config, shape.causal), static_cast<double>(config.chunk)},
-        unit_(scope, shape, unit_config(config), unit_shape(config, shape.causal)) {}
+Var Flash::mix(const Parts& parts, const Segments& segments, const Context& context, bool causal) const {
+  Var local, global;
+  if (config_.local)
+    local = attention(parts.quad_q, parts.quad_k, parts.value, local_bias(segments), segments,
+                      unit_.attention_options(segments, context, causal));
+  ChunkLinearOptions linear = linear_;
+  linear.causal = causal;
+  if (config_.global) global = chunk_linear_attention(parts.lin_q, parts.lin_k, parts.value, segments, linear);
+  return local && global ? local + global : local ? local : global;
+}
 
-  Var forward(const Var& x, const Context& context) const override {
-    const Parts parts = project(x, context.segments);
-    if (!shape_.causal) return unit_.output(parts.gate, mix(parts, context.segments, context, false));
-    return unit_.output(parts.gate, mix_with_prefix(context, [&](const Segments& segments, bool causal) {
-                          return mix(parts, segments, context, causal);
-                        }));
+Var Flash::forward(const Var& x, const Context& context) const {
+  const Parts parts = project(x, context.segments);
+  if (!shape_.causal) return unit_.output(parts.gate, mix(parts, context.segments, context, false));
+  return unit_.output(parts.gate, mix_with_prefix(context, [&](const Segments& segments, bool causal) {
+                        return mix(parts, segments, context, causal);
+                      }));
+}
+
+std::vector<MixingWeights> Flash::mixing_weights(const Var& x, const Context& context) const {
+  if (!config_.local) return {};
+  const Segments& segments = context.segments;
+  const Parts parts = project(x, segments);
+  return {{"attention in chunks", attention_weights(parts.quad_q, parts.quad_k, local_bias(segments), segments,
+                                                    unit_.attention_options(segments, context, shape_.causal))
+                                      .value()}};
+}
+
+MixerCost Flash::cost(int64_t length) const {
+  const double key = static_cast<double>(config_.key_dim), hidden = static_cast<double>(unit_.hidden()),
+               seen = static_cast<double>(std::min(config_.chunk, length));
+  // The packed projection; u, v and the sum of both parts; z and its views.
+  MixerCost cost{0, 0, 5 * hidden + 2 * key};
+  if (config_.local) {
+    cost.mixing_flops += 2 * (key + hidden) * (shape_.causal ? seen / 2 : seen);
+    cost.decode_flops += 2 * (key + hidden) * seen;
+    cost.saved_elements += 2 * key;
+    // The softmax keeps two numbers of a row, and its own output beside the sum of both parts.
+    if (config_.kernel == AttentionKernel::softmax) cost.saved_elements += 2 + (config_.global ? hidden : 0);
   }
-
-  std::unique_ptr<MixerState> make_state(int64_t batch) const override {
-    if (!shape_.causal) throw std::logic_error("flash: a bidirectional mixer does not decode");
-    return std::make_unique<FlashDecodeState>(batch, unit_.hidden(), shape_.width, config_);
+  if (config_.global && (!shape_.causal || length > config_.chunk)) {
+    cost.mixing_flops += 4 * key * hidden;  // into the state and out of it
+    cost.decode_flops += 4 * key * hidden;
   }
-
-  Var prefill(const Var& x, MixerState& mixer_state) const override {
-    FlashDecodeState& state = decode_state(mixer_state, unit_.hidden(), config_);
-    check(x.rank() == 3 && x.dim(0) == state.batch && x.dim(2) == shape_.width,
-          "flash: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch, shape_.width);
-    check(state.position == 0, "flash: prefill needs a fresh state; this one has seen {} tokens", state.position);
-    const int64_t length = x.dim(1), folded = length / state.chunk * state.chunk;
-    if (length == 0) return x;
-    const Segments segments = Segments::full(state.batch, length);
-    const Parts parts = project(x, segments);
-    const Var y = unit_.output(parts.gate, mix(parts, segments, Context{}, !shape_.prefix));
-    for (int64_t sequence = 0; sequence < state.batch; ++sequence) {
-      const auto row = [&](const Var& all, int64_t t) {
-        return all.value().data() + (sequence * length + t) * all.dim(2);
-      };
-      const auto keep = [&](const Var& from, Array& to) {
-        std::copy_n(row(from, folded), (length - folded) * to.dim(2), state.row(to, sequence, 0));
-      };
-      keep(parts.value, state.values);
-      if (config_.local) keep(parts.quad_k, state.quad_keys);
-      if (!config_.global) continue;
-      keep(parts.lin_k, state.lin_keys);
-      if (folded > 0) state.fold(sequence, row(parts.lin_k, 0), row(parts.value, 0), folded, 0);
-    }
-    if (!state.before.empty())
-      for (int64_t sequence = 0; sequence < state.batch; ++sequence)
-        std::copy_n(x.value().data() + ((sequence + 1) * length - 1) * shape_.width, state.before.dim(1),
-                    state.before.mutable_data() + sequence * state.before.dim(1));
-    state.keep_bias(unit_.bias(state.chunk));
-    state.position = length;
-    return y;
-  }
-
-  Var step(const Var& x, MixerState& mixer_state) const override {
-    FlashDecodeState& state = decode_state(mixer_state, unit_.hidden(), config_);
-    const int64_t batch = state.batch, current = state.position % state.chunk, folded = state.position - current;
-    check(x.shape() == Shape{batch, shape_.width}, "flash: step: x is {}, but must be ({}, {})", x.shape(), batch,
-          shape_.width);
-    if (state.position == 0) state.keep_bias(unit_.bias(state.chunk));
-    const GatedUnit::StepParts parts = unit_.step_project(state.shift(x.value()), state.position, state.decode());
-    const int64_t lin_view = config_.local ? 2 : 0;
-    for (int64_t sequence = 0; sequence < batch; ++sequence) {
-      std::copy_n(parts.value(sequence), state.hidden, state.row(state.values, sequence, current));
-      if (config_.local)
-        std::copy_n(parts.view(1, sequence), state.key_dim, state.row(state.quad_keys, sequence, current));
-      if (config_.global)
-        std::copy_n(parts.view(lin_view + 1, sequence), state.key_dim, state.row(state.lin_keys, sequence, current));
-    }
-    const KernelScales scales = unit_.scales(current + 1);
-    const real linear_scale = chunk_linear_scale(linear_, folded / state.chunk, state.position);
-    Array gated(Shape{batch, state.hidden});
-    real* const out = gated.mutable_data();
-    const int64_t work =
-        (current + 1) * (state.key_dim + state.hidden) + (folded > 0 ? state.key_dim * state.hidden : 0);
-    for_value_columns(batch, state.hidden, work, [&](int64_t sequence, int64_t begin, int64_t end) {
-      real* const y = out + sequence * state.hidden + begin;
-      std::fill_n(y, end - begin, real{0});
-      if (config_.local) {
-        kernels::AttentionCache cache = state.cache(sequence, current + 1);
-        cache.values += begin, cache.value_width = end - begin;
-        kernels::attention_decode(cache, config_.kernel, static_cast<real>(scales.logit), state.bias_of(current),
-                                  static_cast<real>(scales.output), parts.view(0, sequence), y);
-      }
-      if (config_.global && folded > 0)
-        kernels::row_times_matrix(parts.view(lin_view, sequence), state.key_dim, state.sum(sequence) + begin,
-                                  state.hidden, end - begin, linear_scale, y);
-      kernels::gate(parts.gate(sequence) + begin, y, y, end - begin);
-    });
-    if (config_.global && current + 1 == state.chunk)
-      for (int64_t sequence = 0; sequence < batch; ++sequence)
-        state.fold(sequence, state.row(state.lin_keys, sequence, 0), state.row(state.values, sequence, 0), state.chunk,
-                   folded > 0 ? real{1} : real{0});
-    ++state.position;
-    return Var(unit_.step_output(gated, state.decode()));
-  }
-
-  MixerCost cost(int64_t length) const override {
-    const double key = static_cast<double>(config_.key_dim), hidden = static_cast<double>(unit_.hidden()),
-                 seen = static_cast<double>(std::min(config_.chunk, length));
-    // The packed projection; u, v and the sum of both parts; z and its views.
-    MixerCost cost{0, 0, 5 * hidden + 2 * key};
-    if (config_.local) {
-      cost.mixing_flops += 2 * (key + hidden) * (shape_.causal ? seen / 2 : seen);
-      cost.decode_flops += 2 * (key + hidden) * seen;
-      cost.saved_elements += 2 * key;
-      // The softmax keeps two numbers of a row, and its own output beside the sum of both parts.
-      if (config_.kernel == AttentionKernel::softmax) cost.saved_elements += 2 + (config_.global ? hidden : 0);
-    }
-    if (config_.global && (!shape_.causal || length > config_.chunk)) {
-      cost.mixing_flops += 4 * key * hidden;  // into the state and out of it
-      cost.decode_flops += 4 * key * hidden;
-    }
-    if (config_.global) cost.saved_elements += 2 * key;
-    return cost;
-  }
-
-  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override {
-    if (!config_.local) return {};
-    const Segments& segments = context.segments;
-    const Parts parts = project(x, segments);
-    return {{"attention in chunks", attention_weights(parts.quad_q, parts.quad_k, local_bias(segments), segments,
-                                                      unit_.attention_options(segments, context, shape_.causal))
-                                        .value()}};
-  }
-
- private:
-  struct Parts {
-    Var gate, value;                        // (B, T, E)
-    Var quad_q, quad_k, lin_q, lin_k = {};  // (B, T, Z); undefined for a part that is off
-  };
-  Parts project(const Var& x, const Segments& segments) const {
-    const GatedUnit::Parts unit =
-        unit_.project(config_.shift_tokens ? shift_tokens(x, segments) : x, segments.positions());
-    Parts parts;
-    parts.gate = unit.gate;
-    parts.value = unit.value;
-    auto view = unit.views.begin();
-    if (config_.local) {
-      parts.quad_q = *view++;
-      parts.quad_k = *view++;
-    }
-    if (config_.global) {
-      parts.lin_q = *view++;
-      parts.lin_k = *view++;
-    }
-    return parts;
-  }
-
-  /// b of the quadratic part.
-  Var local_bias(const Segments& segments) const { return unit_.bias(std::min(config_.chunk, segments.longest())); }
-  /// V_quad + V_lin
-  Var mix(const Parts& parts, const Segments& segments, const Context& context, bool causal) const {
-    Var local, global;
-    if (config_.local)
-      local = attention(parts.quad_q, parts.quad_k, parts.value, local_bias(segments), segments,
-                        unit_.attention_options(segments, context, causal));
-    ChunkLinearOptions linear = linear_;
-    linear.causal = causal;
-    if (config_.global) global = chunk_linear_attention(parts.lin_q, parts.lin_k, parts.value, segments, linear);
-    return local && global ? local + global : local ? local : global;
-  }
-
-  MixerShape shape_;
-  FlashConfig config_;
-  ChunkLinearOptions linear_;
-  GatedUnit unit_;
-};
-
-}  // namespace
+  if (config_.global) cost.saved_elements += 2 * key;
+  return cost;
+}
 
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const FlashConfig& config) {
   return std::make_unique<Flash>(scope, shape, config);

@@ -1,142 +1,44 @@
 #include "nn/systems/gau/mixer.hpp"
 
-#include <algorithm>
-
-#include "core/base/error.hpp"
 #include "nn/mixer/prefix.hpp"
-#include "nn/systems/gated/kernels/passes.hpp"
 #include "nn/systems/quadratic/composed.hpp"
-#include "nn/systems/quadratic/key_value_cache.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
-namespace {
 
-struct GauDecodeState final : MixerState {
-  GauDecodeState(int64_t batch, int64_t key_width_, int64_t value_width_)
-      : key_width(key_width_), value_width(value_width_), cache(batch, key_width, value_width) {}
+Gau::Gau(const Scope& scope, const MixerShape& shape, const GauConfig& config)
+    : shape_(shape),
+      config_(config),
+      unit_(scope, shape, config, {{1, 1}, {config.key_dim, shape.causal, config.paper_length}, shape.max_length}) {}
 
-  void reset() override { cache.clear(); }
-  void select(const std::vector<int64_t>& rows) override { cache.select(rows); }
-  int64_t elements(int64_t seen) const override { return seen * (key_width + value_width); }
-
-  int64_t key_width, value_width;
-  KeyValueCache cache;
-  Array bias;  // entry size - 1 - d is b_d, so that a row of the cache reads it forwards; empty: none
-};
-
-/// Throws std::invalid_argument for a state that some other mixer made.
-GauDecodeState& decode_state(MixerState& state, int64_t key_width, int64_t value_width) {
-  auto* const gau = dynamic_cast<GauDecodeState*>(&state);
-  check(gau != nullptr && gau->key_width == key_width && gau->value_width == value_width,
-        "gau: this state was made for another mixer");
-  return *gau;
+Var Gau::attend(const GatedUnit::Parts& parts, const Segments& segments, const Context& context, bool causal) const {
+  return attention(parts.views[0], parts.views[1], parts.value, unit_.bias(segments.longest()), segments,
+                   unit_.attention_options(segments, context, causal));
 }
 
-/// Parameters as GatedUnit names them; a Toeplitz bias knows max_length positions. Rows of gain and offset: query, key.
-class Gau final : public Mixer {
- public:
-  Gau(const Scope& scope, const MixerShape& shape, const GauConfig& config)
-      : shape_(shape),
-        config_(config),
-        unit_(scope, shape, config, {{1, 1}, {config.key_dim, shape.causal, config.paper_length}, shape.max_length}) {}
+Var Gau::forward(const Var& x, const Context& context) const {
+  const GatedUnit::Parts parts = unit_.project(x, context.segments.positions());
+  if (!shape_.causal) return unit_.output(parts.gate, attend(parts, context.segments, context, false));
+  return unit_.output(parts.gate, mix_with_prefix(context, [&](const Segments& segments, bool causal) {
+                        return attend(parts, segments, context, causal);
+                      }));
+}
 
-  Var forward(const Var& x, const Context& context) const override {
-    const GatedUnit::Parts parts = unit_.project(x, context.segments.positions());
-    if (!shape_.causal) return unit_.output(parts.gate, attend(parts, context.segments, context, false));
-    return unit_.output(parts.gate, mix_with_prefix(context, [&](const Segments& segments, bool causal) {
-                          return attend(parts, segments, context, causal);
-                        }));
-  }
+std::vector<MixingWeights> Gau::mixing_weights(const Var& x, const Context& context) const {
+  const Segments& segments = context.segments;
+  const GatedUnit::Parts parts = unit_.project(x, segments.positions());
+  return {{"attention", attention_weights(parts.views[0], parts.views[1], unit_.bias(segments.longest()), segments,
+                                          unit_.attention_options(segments, context, shape_.causal))
+                            .value()}};
+}
 
-  std::unique_ptr<MixerState> make_state(int64_t batch) const override {
-    if (!shape_.causal) throw std::logic_error("gau: a bidirectional mixer does not decode");
-    return std::make_unique<GauDecodeState>(batch, config_.key_dim, unit_.hidden());
-  }
-
-  Var prefill(const Var& x, MixerState& mixer_state) const override {
-    GauDecodeState& state = decode_state(mixer_state, config_.key_dim, unit_.hidden());
-    KeyValueCache& cache = state.cache;
-    check(x.rank() == 3 && x.dim(0) == cache.batch() && x.dim(2) == shape_.width,
-          "gau: prefill: x is {}, but must be ({}, T, {})", x.shape(), cache.batch(), shape_.width);
-    check(cache.count() == 0, "gau: prefill needs a fresh state; this one has seen {} tokens", cache.count());
-    const int64_t length = x.dim(1);
-    if (length == 0) return x;
-    prepare_bias(state.bias, length);
-    const Segments segments = Segments::full(cache.batch(), length);
-    const GatedUnit::Parts parts = unit_.project(x, segments.positions());
-    const Var y = unit_.output(parts.gate, attend(parts, segments, Context{}, !shape_.prefix));
-    cache.append(parts.views[1].value().data(), state.key_width, parts.value.value().data(), state.value_width, length);
-    return y;
-  }
-
-  Var step(const Var& x, MixerState& mixer_state) const override {
-    GauDecodeState& state = decode_state(mixer_state, config_.key_dim, unit_.hidden());
-    const int64_t batch = state.cache.batch(), t = state.cache.count();
-    check(x.shape() == Shape{batch, shape_.width}, "gau: step: x is {}, but must be ({}, {})", x.shape(), batch,
-          shape_.width);
-    prepare_bias(state.bias, t + 1);
-    const GatedUnit::StepParts parts = unit_.step_project(x.value(), t, state.decode());
-    state.cache.append(parts.view(1, 0), state.key_width, parts.value(0), parts.uvz.dim(1), 1);
-    const KernelScales scales = unit_.scales(t + 1);
-    const real* const bias = state.bias.empty() ? nullptr : state.bias.data() + state.bias.size() - 1 - t;
-    Array gated(Shape{batch, state.value_width});
-    real* const out = gated.mutable_data();
-    const int64_t work = (t + 1) * (state.key_width + state.value_width);
-    for_value_columns(batch, state.value_width, work, [&](int64_t row, int64_t begin, int64_t end) {
-      real* const y = out + row * state.value_width + begin;
-      kernels::attention_decode(state.cache.columns(row, begin, end), config_.kernel, static_cast<real>(scales.logit),
-                                bias, static_cast<real>(scales.output), parts.view(0, row), y);
-      kernels::gate(parts.gate(row) + begin, y, y, end - begin);
-    });
-    return Var(unit_.step_output(gated, state.decode()));
-  }
-
-  MixerCost cost(int64_t length) const override {
-    const double hidden = static_cast<double>(unit_.hidden()), key = static_cast<double>(config_.key_dim),
-                 t = static_cast<double>(length);
-    const double seen = shape_.causal ? t / 2 : t;
-    // The packed projection; u, v and attended values; z, q and k; two numbers for the softmax.
-    const double saved = 5 * hidden + 4 * key + (config_.kernel == AttentionKernel::softmax ? 2 : 0);
-    return {2 * seen * (hidden + key), 2 * t * (hidden + key), saved};
-  }
-
-  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override {
-    const Segments& segments = context.segments;
-    const GatedUnit::Parts parts = unit_.project(x, segments.positions());
-    return {{"attention", attention_weights(parts.views[0], parts.views[1], unit_.bias(segments.longest()), segments,
-                                            unit_.attention_options(segments, context, shape_.causal))
-                              .value()}};
-  }
-
- private:
-  Var attend(const GatedUnit::Parts& parts, const Segments& segments, const Context& context, bool causal) const {
-    return attention(parts.views[0], parts.views[1], parts.value, unit_.bias(segments.longest()), segments,
-                     unit_.attention_options(segments, context, causal));
-  }
-
-  /// Lets the bias of a decode state serve `tokens` tokens. Throws std::invalid_argument past the positions of a Toeplitz
-  /// bias.
-  void prepare_bias(Array& bias, int64_t tokens) const {
-    constexpr int64_t fewest = 64;
-    const bool limited = config_.position_bias == RelativeBiasKind::toeplitz;
-    check(!limited || tokens <= shape_.max_length, "gau: token {} is past the {} positions of this mixer", tokens - 1,
-          shape_.max_length);
-    if (tokens <= bias.size()) return;
-    int64_t length = std::max({fewest, 2 * bias.size(), tokens});
-    if (limited) length = std::min(length, shape_.max_length);
-    if (const Var table = unit_.bias(length)) {
-      const Array& all = table.value();  // b_d at length - 1 + d
-      bias = Array(Shape{length});
-      std::reverse_copy(all.data() + length - 1, all.data() + all.size(), bias.mutable_data());
-    }
-  }
-
-  MixerShape shape_;
-  GauConfig config_;
-  GatedUnit unit_;
-};
-
-}  // namespace
+MixerCost Gau::cost(int64_t length) const {
+  const double hidden = static_cast<double>(unit_.hidden()), key = static_cast<double>(config_.key_dim),
+               t = static_cast<double>(length);
+  const double seen = shape_.causal ? t / 2 : t;
+  // The packed projection; u, v and attended values; z, q and k; two numbers for the softmax.
+  const double saved = 5 * hidden + 4 * key + (config_.kernel == AttentionKernel::softmax ? 2 : 0);
+  return {2 * seen * (hidden + key), 2 * t * (hidden + key), saved};
+}
 
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const GauConfig& config) {
   return std::make_unique<Gau>(scope, shape, config);
