@@ -20,9 +20,7 @@ RankStep::RankStep(const Task& task, ParamStore& params, const BatchSource& trai
       ranks_(ranks),
       gradients_(ranks, params, shares, lanes_) {}
 
-RunParts RankStep::parts(RunState& state) {
-  return {params_, optimizer_, average_.get(), state, &ranks_, owned};
-}
+RunParts RankStep::parts(RunState& state) { return {params_, optimizer_, average_.get(), state, &ranks_, owned}; }
 
 void RankStep::add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const RunNews& own,
                              StepSums& sums) {

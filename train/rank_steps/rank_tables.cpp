@@ -130,8 +130,8 @@ std::vector<std::vector<Rows>> RankGradients::TableExchange::receive(std::vector
         arrived.back().push_back(copy_of(grads_of(node, *table), span_for(source.rank, node, *table), width));
         continue;
       }
-      const int64_t count = counts_[static_cast<size_t>(source.rank)]
-                                   [source.index * tables_.size() + static_cast<size_t>(table->table)];
+      const int64_t count =
+          counts_[static_cast<size_t>(source.rank)][source.index * tables_.size() + static_cast<size_t>(table->table)];
       Rows rows{std::vector<int64_t>(static_cast<size_t>(count)), Array(Shape{count, width})};
       if (count > 0) {
         pending.push_back(ranks_.receive(source.rank, rows.rows.data(), rows.rows.size() * sizeof(int64_t)));
