@@ -3,10 +3,10 @@
 
 #include "bench/cases.hpp"
 #include "core/base/random.hpp"
+#include "core/fused/kernels/cross_entropy.hpp"
+#include "core/fused/kernels/norm.hpp"
 #include "core/kernels/activation.hpp"
-#include "core/kernels/cross_entropy.hpp"
 #include "core/kernels/elementwise.hpp"
-#include "core/kernels/norm.hpp"
 #include "core/kernels/optimizer.hpp"
 #include "core/kernels/reduce.hpp"
 #include "core/machine/parallel.hpp"

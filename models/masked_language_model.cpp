@@ -1,9 +1,9 @@
 #include "models/masked_language_model.hpp"
 
 #include "core/base/error.hpp"
+#include "core/fused/linear.hpp"
+#include "core/fused/loss.hpp"
 #include "core/ops/index.hpp"
-#include "core/ops/linear.hpp"
-#include "core/ops/loss.hpp"
 #include "core/ops/shape.hpp"
 #include "models/summary.hpp"
 

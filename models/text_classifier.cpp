@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "core/ops/loss.hpp"
+#include "core/fused/loss.hpp"
 #include "core/ops/math.hpp"
 #include "core/ops/matmul.hpp"
 #include "core/ops/shape.hpp"

@@ -3,10 +3,10 @@
 #   scripts/count.sh          the table of counts, and the offending places
 cd "$(dirname "$0")/.."
 
-# What is above its final limit at present: 52500 lines and no folder.
+# What is above its final limit at present: 52500 lines.
 most_lines=54250
 most_functions=0
-most_folders=2
+most_folders=0
 
 # limit NAME FOUND MOST: a line of the table
 limit() {

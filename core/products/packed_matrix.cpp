@@ -6,8 +6,8 @@
 #include "core/base/error.hpp"
 #include "core/base/round_up.hpp"
 #include "core/kernels/activation.hpp"
-#include "core/kernels/gemv.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/products/kernels/gemv.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

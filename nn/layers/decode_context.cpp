@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/ops/linear_products.hpp"
+#include "core/fused/linear_products.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 

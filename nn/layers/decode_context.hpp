@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "core/autograd/var.hpp"
-#include "core/ops/rotary_tables.hpp"
+#include "core/fused/rotary_tables.hpp"
 #include "core/products/packed_matrix.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

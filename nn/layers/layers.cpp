@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "core/fused/feed_forward.hpp"
+#include "core/fused/norm.hpp"
 #include "core/kernels/activation.hpp"
-#include "core/ops/feed_forward.hpp"
 #include "core/ops/index.hpp"
-#include "core/ops/norm.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

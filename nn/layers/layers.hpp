@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "core/config/schema.hpp"
+#include "core/fused/linear.hpp"
 #include "core/kernels/activation_kind.hpp"
 #include "core/ops/dropout.hpp"
-#include "core/ops/linear.hpp"
 #include "nn/layers/context.hpp"
 #include "nn/layers/decode_context.hpp"
 #include "nn/params/scope.hpp"

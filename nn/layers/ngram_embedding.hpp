@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/ops/bag.hpp"
+#include "core/fused/bag.hpp"
 #include "nn/layers/layers.hpp"
 #include "nn/layers/ngram_config.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/ops/bag.hpp"
+#include "core/fused/bag.hpp"
 #include "nn/layers/layers.hpp"
 #include "nn/layers/ngram_config.hpp"
 

@@ -1,7 +1,7 @@
 // Rotary positions as a part of a mixer's configuration. Su et al. 2021, arXiv 2104.09864.
 #pragma once
 
-#include "core/ops/rotary.hpp"
+#include "core/fused/rotary.hpp"
 
 namespace capstan {
 

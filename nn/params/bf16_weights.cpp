@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "core/kernels/bf16.hpp"
+#include "core/products/kernels/bf16.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

@@ -6,7 +6,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 
 /// While it exists, every parameter of the store has a bf16 copy of the value it had when this was made. Products of
-/// affine maps with such a weight, forward and in pullbacks, are computed in bf16 (core/ops/linear_products.hpp).
+/// affine maps with such a weight, forward and in pullbacks, are computed in bf16 (core/fused/linear_products.hpp).
 /// Everything else stays float, including parameters and their gradients. Make one for each training step, around the
 /// forward passes and their pullbacks, and destroy it before the weights change.
 class Bf16Weights {

@@ -5,7 +5,7 @@
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/ops/loss.hpp"
+#include "core/fused/loss.hpp"
 #include "core/ops/math.hpp"
 #include "run/imports/import_module.hpp"
 #include "run/setup/run_model.hpp"

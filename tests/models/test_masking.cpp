@@ -3,7 +3,7 @@
 #include <set>
 
 #include "core/base/error.hpp"
-#include "core/ops/loss.hpp"
+#include "core/fused/loss.hpp"
 #include "tests/models/samples.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

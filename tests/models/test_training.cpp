@@ -1,8 +1,8 @@
 // What every model must do in training beside learning (test_matrix.cpp):
 // ignore padding, take no fresh memory, recompute exactly.
 #include "core/base/error.hpp"
+#include "core/fused/loss.hpp"
 #include "core/machine/pool.hpp"
-#include "core/ops/loss.hpp"
 #include "tests/models/systems.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

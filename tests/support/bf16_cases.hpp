@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/autograd/tape.hpp"
-#include "core/kernels/bf16.hpp"
+#include "core/products/kernels/bf16.hpp"
 #include "tests/support/compare.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

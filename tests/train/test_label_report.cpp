@@ -6,8 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/fused/loss.hpp"
 #include "core/io/file.hpp"
-#include "core/ops/loss.hpp"
 #include "tests/support/source_dir.hpp"
 #include "tests/train/rank_threads.hpp"
 #include "train/evaluation/evaluate.hpp"

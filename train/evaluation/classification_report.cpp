@@ -5,7 +5,7 @@
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/ops/loss.hpp"
+#include "core/fused/loss.hpp"
 #include "core/ops/softmax.hpp"
 
 namespace capstan {

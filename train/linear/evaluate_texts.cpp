@@ -5,8 +5,8 @@
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
+#include "core/fused/loss.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/ops/loss.hpp"
 
 namespace capstan {
 namespace {

@@ -1,6 +1,6 @@
 // Attention token by token, from the keys and values of all tokens so far.
 #include "core/base/error.hpp"
-#include "core/kernels/rotary.hpp"
+#include "core/fused/kernels/rotary.hpp"
 #include "nn/systems/attention/mixer.hpp"
 #include "nn/systems/quadratic/key_value_cache.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/ops/linear.hpp"
+#include "core/fused/linear.hpp"
 #include "core/ops/math.hpp"
 #include "core/ops/matmul.hpp"
 #include "core/ops/shape.hpp"

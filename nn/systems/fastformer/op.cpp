@@ -7,11 +7,11 @@
 #include "core/array/segments_fill.hpp"
 #include "core/autograd/grad_sink.hpp"
 #include "core/base/error.hpp"
+#include "core/fused/linear_products.hpp"
 #include "core/kernels/column_sums.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
-#include "core/ops/linear_products.hpp"
 #include "core/products/gemm.hpp"
 #include "nn/systems/fastformer/kernels/pool.hpp"
 

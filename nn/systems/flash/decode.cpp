@@ -3,8 +3,8 @@
 
 #include "core/array/select.hpp"
 #include "core/base/error.hpp"
-#include "core/kernels/gemv.hpp"
 #include "core/products/gemm.hpp"
+#include "core/products/kernels/gemv.hpp"
 #include "nn/systems/flash/mixer.hpp"
 #include "nn/systems/flash/shift.hpp"
 #include "nn/systems/gated/kernels/passes.hpp"

@@ -1,8 +1,8 @@
 #include "nn/systems/gated/composed.hpp"
 
+#include "core/fused/rotary_tables.hpp"
 #include "core/ops/math.hpp"
 #include "core/ops/matmul.hpp"
-#include "core/ops/rotary_tables.hpp"
 #include "core/ops/shape.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
+#include "core/fused/linear_products.hpp"
 #include "core/machine/profile.hpp"
-#include "core/ops/linear_products.hpp"
 #include "nn/systems/gated/kernels/passes.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -5,8 +5,8 @@
 
 #include "core/autograd/grad_sink.hpp"
 #include "core/base/error.hpp"
+#include "core/fused/rotary_tables.hpp"
 #include "core/machine/profile.hpp"
-#include "core/ops/rotary_tables.hpp"
 #include "core/products/gemm.hpp"
 #include "nn/systems/gated/kernels/passes.hpp"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/autograd/tape.hpp"
-#include "core/ops/rotary.hpp"
+#include "core/fused/rotary.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/config/schema.hpp"
-#include "core/ops/rotary.hpp"
+#include "core/fused/rotary.hpp"
 #include "nn/params/scope.hpp"
 
 namespace capstan {

@@ -6,9 +6,9 @@
 #include <chrono>
 #include <string>
 
+#include "core/fused/bag.hpp"
+#include "core/fused/linear.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/ops/bag.hpp"
-#include "core/ops/linear.hpp"
 #include "core/ops/ops.hpp"
 #include "core/products/gemm.hpp"
 #include "support/arrays.hpp"

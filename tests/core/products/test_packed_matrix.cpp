@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/kernels/activation.hpp"
-#include "core/kernels/gemv.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/products/kernels/gemv.hpp"
 #include "core/products/packed_matrix.hpp"
 #include "tests/support/compare.hpp"
 

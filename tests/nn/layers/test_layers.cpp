@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "core/fused/norm.hpp"
 #include "core/ops/math.hpp"
-#include "core/ops/norm.hpp"
 #include "core/ops/shape.hpp"
 #include "nn/blocks/block.hpp"
 #include "nn/systems/make_mixer.hpp"

@@ -1,10 +1,10 @@
 // Norms, activations, rotary positions, cross entropy and AdamW against PyTorch (tests/parity/README.md).
 #include "core/autograd/tape.hpp"
+#include "core/fused/loss.hpp"
+#include "core/fused/norm.hpp"
+#include "core/fused/rotary.hpp"
 #include "core/kernels/optimizer.hpp"
-#include "core/ops/loss.hpp"
 #include "core/ops/math.hpp"
-#include "core/ops/norm.hpp"
-#include "core/ops/rotary.hpp"
 #include "core/ops/shape.hpp"
 #include "tests/support/fixture.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "core/fused/kernels/rotary.hpp"
 #include "core/kernels/column_sums.hpp"
-#include "core/kernels/rotary.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace kernels {

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "core/ops/linear.hpp"
-#include "core/ops/rotary.hpp"
+#include "core/fused/linear.hpp"
+#include "core/fused/rotary.hpp"
 #include "core/ops/shape.hpp"
 #include "nn/systems/attention/mixer.hpp"
 #include "nn/systems/quadratic/composed.hpp"

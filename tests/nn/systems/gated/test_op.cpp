@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "core/ops/linear.hpp"
+#include "core/fused/linear.hpp"
+#include "core/fused/rotary_tables.hpp"
 #include "core/ops/math.hpp"
-#include "core/ops/rotary_tables.hpp"
 #include "core/ops/shape.hpp"
 #include "nn/systems/gated/composed.hpp"
 #include "nn/systems/gated/gated_linear.hpp"

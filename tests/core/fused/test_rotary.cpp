@@ -2,9 +2,9 @@
 
 #include <cmath>
 
+#include "core/fused/rotary.hpp"
 #include "core/ops/index.hpp"
 #include "core/ops/math.hpp"
-#include "core/ops/rotary.hpp"
 #include "core/ops/shape.hpp"
 #include "tests/support/agreement.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "core/ops/bag.hpp"
+#include "core/fused/bag.hpp"
 #include "core/ops/index.hpp"
 #include "core/ops/matmul.hpp"
 #include "core/ops/reduce.hpp"

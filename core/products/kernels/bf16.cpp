@@ -1,4 +1,4 @@
-#include "core/kernels/bf16.hpp"
+#include "core/products/kernels/bf16.hpp"
 
 #include "core/machine/parallel.hpp"
 

@@ -1,9 +1,9 @@
-#include "core/ops/feed_forward.hpp"
+#include "core/fused/feed_forward.hpp"
 
 #include "core/base/error.hpp"
+#include "core/fused/linear_products.hpp"
 #include "core/kernels/activation.hpp"
 #include "core/machine/profile.hpp"
-#include "core/ops/linear_products.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

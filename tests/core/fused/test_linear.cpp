@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
+#include "core/fused/linear.hpp"
 #include "core/kernels/activation.hpp"
-#include "core/ops/linear.hpp"
 #include "core/ops/matmul.hpp"
 #include "tests/support/activations.hpp"
 #include "tests/support/agreement.hpp"

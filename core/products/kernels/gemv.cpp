@@ -1,4 +1,4 @@
-#include "core/kernels/gemv.hpp"
+#include "core/products/kernels/gemv.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,10 +1,10 @@
-#include "core/ops/bag.hpp"
+#include "core/fused/bag.hpp"
 
 #include <algorithm>
 #include <memory>
 
 #include "core/base/error.hpp"
-#include "core/kernels/bag.hpp"
+#include "core/fused/kernels/bag.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/machine/profile.hpp"
 

@@ -1,4 +1,4 @@
-#include "core/kernels/norm.hpp"
+#include "core/fused/kernels/norm.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
-#include "core/ops/norm.hpp"
+#include "core/fused/norm.hpp"
 
 #include "core/base/error.hpp"
-#include "core/kernels/norm.hpp"
+#include "core/fused/kernels/norm.hpp"
+#include "core/fused/linear_products.hpp"
 #include "core/machine/profile.hpp"
-#include "core/ops/linear_products.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <limits>
 
+#include "core/fused/loss.hpp"
 #include "core/machine/pool.hpp"
-#include "core/ops/loss.hpp"
 #include "core/ops/math.hpp"
 #include "core/ops/matmul.hpp"
 #include "core/ops/reduce.hpp"

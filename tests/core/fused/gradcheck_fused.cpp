@@ -1,12 +1,12 @@
 #include <doctest/doctest.h>
 
 #include "core/autograd/gradcheck.hpp"
-#include "core/ops/bag.hpp"
-#include "core/ops/feed_forward.hpp"
-#include "core/ops/linear.hpp"
-#include "core/ops/loss.hpp"
-#include "core/ops/norm.hpp"
-#include "core/ops/rotary.hpp"
+#include "core/fused/bag.hpp"
+#include "core/fused/feed_forward.hpp"
+#include "core/fused/linear.hpp"
+#include "core/fused/loss.hpp"
+#include "core/fused/norm.hpp"
+#include "core/fused/rotary.hpp"
 #include "tests/support/agreement.hpp"
 
 using namespace capstan;

@@ -1,4 +1,4 @@
-#include "core/kernels/sigmoid_cross_entropy.hpp"
+#include "core/fused/kernels/sigmoid_cross_entropy.hpp"
 
 #include "core/kernels/column_sums.hpp"
 #include "core/kernels/simd.hpp"

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
+#include "core/fused/feed_forward.hpp"
 #include "core/machine/pool.hpp"
-#include "core/ops/feed_forward.hpp"
 #include "core/ops/matmul.hpp"
 #include "core/ops/shape.hpp"
 #include "tests/support/activations.hpp"

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
+#include "core/fused/norm.hpp"
 #include "core/ops/math.hpp"
-#include "core/ops/norm.hpp"
 #include "core/ops/reduce.hpp"
 #include "tests/support/agreement.hpp"
 

@@ -1,11 +1,11 @@
-#include "core/ops/linear_products.hpp"
+#include "core/fused/linear_products.hpp"
 
 #include <algorithm>
 #include <type_traits>
 
 #include "core/base/error.hpp"
-#include "core/kernels/bf16.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/products/kernels/bf16.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

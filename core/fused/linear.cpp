@@ -1,8 +1,8 @@
-#include "core/ops/linear.hpp"
+#include "core/fused/linear.hpp"
 
+#include "core/fused/linear_products.hpp"
 #include "core/kernels/activation.hpp"
 #include "core/machine/profile.hpp"
-#include "core/ops/linear_products.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

@@ -1,14 +1,14 @@
-#include "core/ops/loss.hpp"
+#include "core/fused/loss.hpp"
 
 #include <algorithm>
 
 #include "core/base/error.hpp"
+#include "core/fused/kernels/cross_entropy.hpp"
+#include "core/fused/kernels/sigmoid_cross_entropy.hpp"
+#include "core/fused/linear_products.hpp"
 #include "core/kernels/column_sums.hpp"
-#include "core/kernels/cross_entropy.hpp"
 #include "core/kernels/elementwise.hpp"
-#include "core/kernels/sigmoid_cross_entropy.hpp"
 #include "core/machine/profile.hpp"
-#include "core/ops/linear_products.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

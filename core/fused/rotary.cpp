@@ -1,10 +1,10 @@
-#include "core/ops/rotary.hpp"
+#include "core/fused/rotary.hpp"
 
 #include "core/base/error.hpp"
-#include "core/kernels/rotary.hpp"
+#include "core/fused/kernels/rotary.hpp"
+#include "core/fused/linear_products.hpp"
+#include "core/fused/rotary_tables.hpp"
 #include "core/machine/profile.hpp"
-#include "core/ops/linear_products.hpp"
-#include "core/ops/rotary_tables.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 

@@ -1,4 +1,4 @@
-#include "core/ops/rotary_tables.hpp"
+#include "core/fused/rotary_tables.hpp"
 
 #include <algorithm>
 #include <cmath>
