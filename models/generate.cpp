@@ -68,17 +68,17 @@ int32_t Sampler::choose(const Array& logits) {
   std::partial_sort(order.begin(), order.begin() + static_cast<long>(kept), order.end(), likelier);
   order.resize(kept);
 
-  // Differences from the largest score, which overflow at no temperature.
+  // Differences from the largest score, which overflow at no temperature: the likeliest token has likelihood 1.
   const double top = scores[static_cast<size_t>(order[0])];
+  const auto likelihood = [&](int32_t token) {
+    return std::exp((scores[static_cast<size_t>(token)] - top) / config_.temperature);
+  };
   std::vector<double> cumulative;
   double total = 0;
-  for (const int32_t token : order) {
-    const double likelihood = std::exp((scores[static_cast<size_t>(token)] - top) / config_.temperature);
-    if (likelihood < config_.min_p || likelihood == 0) break;  // the likeliest has 1
-    cumulative.push_back(total += likelihood);
-  }
+  for (const int32_t token : order) cumulative.push_back(total += likelihood(token));
   const auto reaching = std::lower_bound(cumulative.begin(), cumulative.end(), config_.top_p * total);
-  const size_t last = std::min(cumulative.size() - 1, static_cast<size_t>(reaching - cumulative.begin()));
+  size_t last = std::min(cumulative.size() - 1, static_cast<size_t>(reaching - cumulative.begin()));
+  while (likelihood(order[last]) < config_.min_p) --last;
   const auto drawn = std::upper_bound(cumulative.begin(), cumulative.begin() + static_cast<long>(last),
                                       random_.uniform() * cumulative[last]);
   return order[static_cast<size_t>(drawn - cumulative.begin())];

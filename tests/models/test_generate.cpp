@@ -69,6 +69,35 @@ TEST_CASE("top-k and top-p keep the likeliest tokens") {
   CHECK(draws(greedy, {1, 2, 2}, 10) == std::vector<int>{0, 10, 0});  // of equal ones the first
 }
 
+TEST_CASE("top-k, then top-p of what it left, then min-p of what both left: as worked by hand") {
+  struct Case {
+    std::vector<double> p;
+    SamplingConfig config;  // temperature, top_k, top_p, repetition penalty, seed, min_p
+    std::vector<double> expected;
+  };
+  const std::vector<double> five{0.5, 0.2, 0.1, 0.1, 0.1}, four{0.4, 0.3, 0.2, 0.1};
+  for (const Case& c : {Case{five, {1, 0, 0.7, 1, 1, 0.3}, {5.0 / 7, 2.0 / 7, 0, 0, 0}},
+                        // top-p needs three (0.8 of 1), min-p takes the third, 0.2 of the first
+                        Case{five, {1, 0, 0.75, 1, 1, 0.25}, {5.0 / 7, 2.0 / 7, 0, 0, 0}},
+                        // top-k leaves 4/9, 3/9, 2/9: 7/9 > 0.75 with two, which in the whole have 0.7
+                        Case{four, {1, 3, 0.75, 1, 1, 0}, {4.0 / 7, 3.0 / 7, 0, 0}},
+                        Case{four, {1, 3, 0.8, 1, 1, 0.45}, {4.0 / 9, 3.0 / 9, 2.0 / 9, 0}},
+                        Case{four, {1, 3, 0.8, 1, 1, 0.55}, {4.0 / 7, 3.0 / 7, 0, 0}},
+                        // the temperature comes first: 16, 9, 4, 1 of 30
+                        Case{four, {0.5, 0, 0.9, 1, 1, 0.2}, {16.0 / 29, 9.0 / 29, 4.0 / 29, 0}},
+                        Case{four, {0.5, 0, 0.9, 1, 1, 0.3}, {16.0 / 25, 9.0 / 25, 0, 0}},
+                        Case{four, {1, 0, 1, 1, 1, 1}, {1, 0, 0, 0}}}) {
+    std::vector<real> logits;
+    for (const double p : c.p) logits.push_back(real(std::log(p)));
+    const auto counts = draws(c.config, logits, 20000);
+    for (size_t i = 0; i < c.p.size(); ++i) {
+      INFO("top_k ", c.config.top_k, ", top_p ", c.config.top_p, ", min_p ", c.config.min_p, ", token ", i);
+      CHECK((counts[i] > 0) == (c.expected[i] > 0));
+      CHECK(counts[i] / 20000.0 == doctest::Approx(c.expected[i]).epsilon(0.05));
+    }
+  }
+}
+
 TEST_CASE("tokens seen are made less likely, whatever the sign of their logit") {
   SamplingConfig config;
   config.temperature = 0;
