@@ -16,7 +16,7 @@ delete() {
   cp -r "$tree" "$work/before"
   (cd "$tree" && grep -rlE "\"(tests/)?$folder/|^$folder(/[a-z]*)?:|\\b$1_importers\\(\\)" nn run tests/nn tests/models tests/arrows.txt) |
     while read -r file; do
-      sed -i -E "\\#\"(tests/)?$folder/|^$folder(/[a-z]*)?:|\\b$1_importers\\(\\)#d" "$tree/$file"
+      sed -i -E -e "s/\\b$1_importers\\(\\), |, $1_importers\\(\\)//" -e "\\#\"(tests/)?$folder/|^$folder(/[a-z]*)?:|\\b$1_importers\\(\\)#d" "$tree/$file"
     done
   for config in $configs; do sed -i -E "/using MixerConfig/,/;/ s/\\b$config,( |\$)//" "$tree/nn/systems/mixer_config.hpp"; done
   lines=$(diff -r "$work/before" "$tree" | grep -c '^<')
