@@ -18,7 +18,14 @@ MaskedLanguageModel::MaskedLanguageModel(const Scope& scope, const MaskedLanguag
 }
 
 Var MaskedLanguageModel::logits(const Ids& tokens, const Context& context) const {
-  return linear(stack_.forward(tokens, context), output_.weight(), output_.bias());
+  return logits(stack_.forward(tokens, context));
+}
+
+Var MaskedLanguageModel::logits(const Var& states) const { return linear(states, output_.weight(), output_.bias()); }
+
+Var MaskedLanguageModel::states(const Ids& tokens, const std::vector<int32_t>& places, const Context& context) const {
+  const Var x = stack_.forward(tokens, context);
+  return gather(reshape(x, {x.dim(0) * x.dim(1), x.dim(2)}), Ids(Shape{static_cast<int64_t>(places.size())}, places));
 }
 
 TaskLoss MaskedLanguageModel::loss(const Batch& batch, const Context& context) const {
@@ -27,14 +34,12 @@ TaskLoss MaskedLanguageModel::loss(const Batch& batch, const Context& context) c
     masked.places = {0};
     masked.targets = {ignored_target};
   }
-  const auto count = static_cast<int64_t>(masked.places.size());
-  const Var x = stack_.forward(masked.tokens, context);
-  const Var chosen = gather(reshape(x, {x.dim(0) * x.dim(1), x.dim(2)}), Ids(Shape{count}, masked.places));
+  const Var chosen = states(masked.tokens, masked.places, context);
   CrossEntropyOptions options;
   options.ignored = ignored_target;
   options.count_correct = !context.training;
-  const CrossEntropy loss =
-      linear_cross_entropy(chosen, output_.weight(), output_.bias(), Ids(Shape{count}, masked.targets), options);
+  const CrossEntropy loss = linear_cross_entropy(chosen, output_.weight(), output_.bias(),
+                                                 Ids(Shape{chosen.dim(0)}, masked.targets), options);
   return {loss.sum, loss.targets, loss.correct};
 }
 

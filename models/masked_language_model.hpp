@@ -20,6 +20,9 @@ class MaskedLanguageModel final : public StackModel {
 
   /// tokens: (B, T) -> (B, T, V), or V + 1 with a tied output. The places to be filled hold mask_token().
   Var logits(const Ids& tokens, const Context& context) const override;
+  /// States (N, D) of N places of tokens, which count all (B, T), and their logits (N, V) as above.
+  Var states(const Ids& tokens, const std::vector<int32_t>& places, const Context& context) const;
+  Var logits(const Var& states) const;
   /// The loss of the tokens that Masking chooses; logits exist at their places only, and never all at once.
   /// batch.labels: (B, T) as for a language model, where ignored_target marks tokens that are context only; otherwise
   /// they are not used.

@@ -105,8 +105,10 @@ void add_predict_command(CommandParser& cli, const Choose& choose) {
     return "texts are read from one file or from standard input: echo TEXT | capstan predict RUN";
   });
   command->footer(
-      "Texts longer than those the model was trained with are shortened according to data.truncate. The two texts\n"
-      "of a pair are separated by a tab. At the first text that cannot be read, predict stops with an error, after\n"
+      "Texts longer than those the model was trained with are shortened according to data.truncate; of blanks, as "
+      "many\n"
+      "tokens around them are read. The two texts of a pair are separated by a tab. At the first text that cannot be "
+      "read, predict stops with an error, after\n"
       "printing the labels of the texts before it.\n"
       "For example:  capstan predict runs/ag-news texts.txt\n"
       "              capstan predict runs/ag-news --errors test.csv\n"

@@ -89,6 +89,21 @@ Batch pad_rows(const std::vector<std::vector<int32_t>>& rows, int64_t width) {
   return batch;
 }
 
+void for_padded_groups(const std::vector<std::vector<int32_t>>& rows,
+                       const std::function<void(const std::vector<int64_t>& indices, const Batch& group)>& take) {
+  BatchConfig config;
+  config.batch_tokens = 16384;
+  const BatchPlan plan = plan_longest_first(static_cast<int64_t>(rows.size()), config, [&](int64_t row) {
+    return static_cast<int64_t>(rows[static_cast<size_t>(row)].size());
+  });
+  for (int64_t group = 0; group < plan.batches(); ++group) {
+    const std::vector<int64_t> indices = entries(plan, group);
+    std::vector<std::vector<int32_t>> members;
+    for (const int64_t row : indices) members.push_back(rows[static_cast<size_t>(row)]);
+    take(indices, pad_rows(members));
+  }
+}
+
 BucketedBatches::BucketedBatches(const ExampleSet& examples, const BatchConfig& config, uint64_t seed)
     : examples_(examples),
       config_(config),

@@ -4,11 +4,25 @@
 #include <numeric>
 
 #include "core/base/error.hpp"
+#include "core/ops/index.hpp"
 #include "data/batches/batcher.hpp"
 #include "run/predictions/predictions.hpp"
 
 namespace capstan {
 namespace {
+
+/// Blanks whose scores of the whole vocabulary are in memory at once.
+constexpr size_t blanks_at_once = 256;
+
+struct Blank {
+  size_t text, token;
+};
+
+/// What the model reads to fill some blanks: tokens of a text.
+struct Window {
+  size_t text, begin, end;
+  size_t first_blank, blanks;
+};
 
 class BlankFiller {
  public:
@@ -37,27 +51,39 @@ class BlankFiller {
           fmt::format("{}: there is no {} in the text; write it where a token is missing, or choose another mark "
                       "with --blank",
                       input.place, options_.blank));
-    const auto limit = model_.position_limit();
-    if (limit && static_cast<int64_t>(ids.size()) > *limit)
-      throw Error(fmt::format("{}: the text has {} tokens, but this model has {} positions; shorten it", input.place,
-                              ids.size(), *limit));
     return ids;
   }
 
-  /// tokens: those of the text; logits: (tokens, V).
-  Prediction fill(const std::string& text, const std::vector<int32_t>& tokens, const float* logits,
-                  int64_t vocabulary) const {
+  /// Adds those of a text. A window is all of a text that is no longer than those of the training; otherwise it is as many
+  /// tokens around a blank, which serve the following blanks in it, too.
+  void add_windows(size_t text, const std::vector<int32_t>& tokens, std::vector<Blank>& blanks,
+                   std::vector<Window>& windows) const {
+    size_t most = tokens.size();
+    for (const int64_t limit : {facts_of(run_.config.data).longest, model_.position_limit().value_or(0)})
+      if (limit > 0) most = std::min(most, static_cast<size_t>(limit));
+    size_t end = 0;
+    for (size_t t = 0; t < tokens.size(); ++t) {
+      if (tokens[t] != model_.mask_token()) continue;
+      if (t >= end) {
+        const size_t begin = std::min(t - std::min(t, most / 2), tokens.size() - most);
+        end = begin + most;
+        windows.push_back({text, begin, end, blanks.size(), 0});
+      }
+      ++windows.back().blanks;
+      blanks.push_back({text, t});
+    }
+  }
+
+  /// `guesses`: those of its blanks.
+  Prediction prediction(const std::string& text, std::vector<std::vector<Guess>> guesses) const {
     Prediction prediction;
-    for (size_t t = 0; t < tokens.size(); ++t)
-      if (tokens[t] == model_.mask_token())
-        prediction.blanks.push_back(guesses(logits + static_cast<int64_t>(t) * vocabulary, t > 0 ? tokens[t - 1] : -1));
-    prediction.filled = filled(text, prediction.blanks);
-    for (std::vector<Guess>& blank : prediction.blanks)
+    prediction.filled = filled(text, guesses);
+    for (std::vector<Guess>& blank : guesses)
       for (Guess& guess : blank) guess.text = without_space(guess.text);
+    prediction.blanks = std::move(guesses);
     return prediction;
   }
 
- private:
   /// The likeliest tokens for a blank after token `previous`. Those that are no text are left out.
   std::vector<Guess> guesses(const float* logits, int32_t previous) const {
     const auto size = static_cast<size_t>(run_.tokenizer->vocabulary_size());
@@ -81,6 +107,7 @@ class BlankFiller {
     return best;
   }
 
+ private:
   /// The text with the likeliest token in every blank.
   std::string filled(const std::string& text, const std::vector<std::vector<Guess>>& blanks) const {
     std::string out;
@@ -111,15 +138,44 @@ class BlankFiller {
 std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<InputText>& texts,
                                     const PredictOptions& options) {
   const BlankFiller filler(run, options);
-  const auto rows = encode_all(texts, [&](const InputText& text) { return filler.tokens_of(text); });
-  const Batch batch = pad_rows(rows);
-  const Array logits =
-      run.model->masked_language_model().logits(batch.tokens, Context{Segments(batch.segment_ids)}).value();
+  const MaskedLanguageModel& model = run.model->masked_language_model();
+  const auto tokens = encode_all(texts, [&](const InputText& text) { return filler.tokens_of(text); });
+  std::vector<Blank> blanks;
+  std::vector<Window> windows;
+  for (size_t i = 0; i < texts.size(); ++i) filler.add_windows(i, tokens[i], blanks, windows);
+  std::vector<std::vector<int32_t>> rows;
+  for (const Window& window : windows)
+    rows.emplace_back(tokens[window.text].begin() + static_cast<std::ptrdiff_t>(window.begin),
+                      tokens[window.text].begin() + static_cast<std::ptrdiff_t>(window.end));
+  std::vector<std::vector<Guess>> guesses(blanks.size());
+  for_padded_groups(rows, [&](const std::vector<int64_t>& indices, const Batch& group) {
+    std::vector<int32_t> places;
+    std::vector<size_t> numbers;  // of the blanks at these places
+    for (size_t row = 0; row < indices.size(); ++row) {
+      const Window& window = windows[static_cast<size_t>(indices[row])];
+      for (size_t b = window.first_blank; b < window.first_blank + window.blanks; ++b) {
+        places.push_back(
+            static_cast<int32_t>(row * static_cast<size_t>(group.tokens.dim(1)) + blanks[b].token - window.begin));
+        numbers.push_back(b);
+      }
+    }
+    const Var states = model.states(group.tokens, places, Context{Segments(group.segment_ids)});
+    for (size_t begin = 0; begin < numbers.size(); begin += blanks_at_once) {
+      std::vector<int32_t> some(std::min(blanks_at_once, numbers.size() - begin));
+      std::iota(some.begin(), some.end(), static_cast<int32_t>(begin));
+      const Array logits = model.logits(gather(states, Ids(Shape{static_cast<int64_t>(some.size())}, some))).value();
+      for (size_t i = 0; i < some.size(); ++i) {
+        const Blank& blank = blanks[numbers[begin + i]];
+        guesses[numbers[begin + i]] = filler.guesses(logits.data() + static_cast<int64_t>(i) * logits.dim(1),
+                                                     blank.token > 0 ? tokens[blank.text][blank.token - 1] : -1);
+      }
+    }
+  });
+  std::vector<std::vector<std::vector<Guess>>> of_text(texts.size());
+  for (size_t b = 0; b < blanks.size(); ++b) of_text[blanks[b].text].push_back(std::move(guesses[b]));
   std::vector<Prediction> predictions;
-  for (size_t row = 0; row < texts.size(); ++row)
-    predictions.push_back(filler.fill(texts[row].text, rows[row],
-                                      logits.data() + static_cast<int64_t>(row) * logits.dim(1) * logits.dim(2),
-                                      logits.dim(2)));
+  for (size_t i = 0; i < texts.size(); ++i)
+    predictions.push_back(filler.prediction(texts[i].text, std::move(of_text[i])));
   return predictions;
 }
 

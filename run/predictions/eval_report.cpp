@@ -14,8 +14,8 @@
 namespace capstan {
 namespace {
 
-/// Up to this many classes the confusion matrix is printed.
-constexpr int64_t widest_confusion = 20;
+/// Up to this many classes the confusion matrix is printed as text.
+constexpr int64_t widest_table = 20;
 /// Number of most frequent confusions that are listed for more classes.
 constexpr size_t named_confusions = 15;
 
@@ -176,11 +176,31 @@ void print_text(const EvalReport& report, std::ostream& out) {
     out << fmt::format("{} {:.{}f}\n", figure.name, figure.value, figure.digits);
   print_classes(report, out);
   if (!report.classification) return;
-  if (report.classification->classes() <= widest_confusion)
+  if (report.classification->classes() <= widest_table)
     print_confusion(report, out);
   else
     print_most_frequent_confusions(report, out);
 }
+
+namespace {
+
+void add_confusion(const EvalReport& report, nlohmann::ordered_json& json) {
+  const ClassificationReport& r = *report.classification;
+  if (r.classes() > widest_confusion_matrix) {
+    for (const Confusion& c : most_frequent_confusions(r, r.counts().size()))
+      json["confusions"].push_back({{"count", c.count},
+                                    {"class", report.classes[static_cast<size_t>(c.truth)]},
+                                    {"predicted", report.classes[static_cast<size_t>(c.predicted)]}});
+    return;
+  }
+  for (int64_t truth = 0; truth < r.classes(); ++truth) {
+    nlohmann::ordered_json row;
+    for (int64_t predicted = 0; predicted < r.classes(); ++predicted) row.push_back(r.count(truth, predicted));
+    json["confusion"].push_back(row);
+  }
+}
+
+}  // namespace
 
 void print_json(const EvalReport& report, std::ostream& out) {
   nlohmann::ordered_json json{{"split", report.split}};
@@ -196,14 +216,7 @@ void print_json(const EvalReport& report, std::ostream& out) {
                                {"recall", classes[c].recall},
                                {"f1", classes[c].f1},
                                {"examples", classes[c].examples}});
-  if (report.classification) {
-    const ClassificationReport& r = *report.classification;
-    for (int64_t truth = 0; truth < r.classes(); ++truth) {
-      nlohmann::ordered_json row;
-      for (int64_t predicted = 0; predicted < r.classes(); ++predicted) row.push_back(r.count(truth, predicted));
-      json["confusion"].push_back(row);
-    }
-  }
+  if (report.classification) add_confusion(report, json);
   out << json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
 }
 

@@ -14,6 +14,9 @@
 
 namespace capstan {
 
+/// For more classes there is a list of what was confused instead of a matrix.
+constexpr int64_t widest_confusion_matrix = 200;
+
 struct Figure {
   std::string name;
   double value;
@@ -42,7 +45,8 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
                           const CompletionOptions& completions = {});
 
 void print_text(const EvalReport& report, std::ostream& out);
-/// One object on one line: the figures by the names of print_text, the classes, and "confusion" (rows: true class).
+/// One object on one line: the figures by the names of print_text, the classes, and "confusion" (rows: true class), or for
+/// many classes "confusions", the most frequent first.
 void print_json(const EvalReport& report, std::ostream& out);
 
 }  // namespace capstan

@@ -42,13 +42,16 @@ std::string table_html(const EvalReport& report) {
   return out + "</tbody></table></div>\n";
 }
 
-std::string picture_html(const EvalReport& report) {
+std::string many_classes_html(const EvalReport& report) {
   const ClassificationReport& r = *report.classification;
-  HeatMap map{"rows: true class, columns: predicted class", {}, "true class", "predicted class"};
-  map.matrix.rows = map.matrix.columns = static_cast<size_t>(r.classes());
-  for (int64_t truth = 0; truth < r.classes(); ++truth)
-    for (int64_t c = 0; c < r.classes(); ++c) map.matrix.values.push_back(static_cast<float>(share(r, truth, c)));
-  std::string out = to_html({map}, "share of the true class");
+  std::string out;
+  if (r.classes() <= widest_confusion_matrix) {
+    HeatMap map{"rows: true class, columns: predicted class", {}, "true class", "predicted class"};
+    map.matrix.rows = map.matrix.columns = static_cast<size_t>(r.classes());
+    for (int64_t truth = 0; truth < r.classes(); ++truth)
+      for (int64_t c = 0; c < r.classes(); ++c) map.matrix.values.push_back(static_cast<float>(share(r, truth, c)));
+    out = to_html({map}, "share of the true class");
+  }
   const std::vector<Confusion> frequent = most_frequent_confusions(r, named_confusions);
   if (frequent.empty()) return out;
   out += "<p>Commonest confusions:</p><ol>";
@@ -99,7 +102,7 @@ std::string confusion_html(const EvalReport& report) {
       "{:.4f}.</p>\n",
       r.examples(), escaped(report.split), report.total.loss(), 100 * report.total.accuracy(), r.macro_f1(),
       r.calibration_error());
-  return out + (r.classes() <= most_columns ? table_html(report) : picture_html(report));
+  return out + (r.classes() <= most_columns ? table_html(report) : many_classes_html(report));
 }
 
 }  // namespace capstan

@@ -107,9 +107,16 @@ Array RunModel::class_probabilities(const std::vector<ClassifierInput>& texts) c
   }
   std::vector<std::vector<int32_t>> rows;
   for (const ClassifierInput& text : texts) rows.push_back(text.tokens);
-  const Batch batch = pad_rows(rows);
   const StackModel& classifier = in_blocks();
-  return classifier.probabilities(classifier.logits(batch.tokens, Context{Segments(batch.segment_ids)}));
+  Array all;
+  for_padded_groups(rows, [&](const std::vector<int64_t>& indices, const Batch& group) {
+    const Array some = classifier.probabilities(classifier.logits(group.tokens, Context{Segments(group.segment_ids)}));
+    const int64_t classes = some.dim(1);
+    if (all.empty()) all = Array::zeros(Shape{static_cast<int64_t>(rows.size()), classes});
+    for (size_t i = 0; i < indices.size(); ++i)
+      std::copy_n(some.data() + static_cast<int64_t>(i) * classes, classes, all.mutable_data() + indices[i] * classes);
+  });
+  return all;
 }
 
 void RunModel::prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts, int64_t examples) {

@@ -107,6 +107,22 @@ TEST_CASE("masked language model: eval and predict") {
   check_refused(place, {"generate", {}, {"generate", "runs/masked"}, 1, {"needs a language-model", "capstan predict"}});
 }
 
+TEST_CASE("masked language model: blanks of a text of any length are filled from the tokens around them") {
+  const Workplace& place = trained();
+  const auto blanks = [&](const std::string& text) {
+    return nlohmann::json::parse(
+        succeed(place, {"predict", "runs/masked", "--format", "jsonl"}, text + "\n").out)["blanks"];
+  };
+  std::string words;  // more than a window of 16 tokens
+  for (int i = 0; i < 3000; ++i) words += "the sea and a tape ";
+  CHECK(blanks("the <mask> " + words).size() == 1);
+  const auto three = blanks("the <mask> " + words + "<mask> " + words + " <mask>");
+  REQUIRE(three.size() == 3);
+  CHECK(three[0] == blanks("the <mask> " + words)[0]);
+  CHECK(three[1] == blanks(words + "<mask> " + words)[0]);
+  CHECK(three[2] == blanks(words + " <mask>")[0]);
+}
+
 TEST_CASE("masked language model of labelled data: eval and predict") {
   const Workplace& place = trained();
   place.write("masked-labelled.yaml", R"(name: masked-labelled

@@ -108,6 +108,25 @@ TEST_CASE("rows of a bucketed batch are made without the others, as wide as the 
   for (int64_t i = 0; i < batches.batches_per_epoch(1); ++i) check_rows(batches, 1, i);
 }
 
+TEST_CASE("padded groups: every row once, and none makes many others as long as itself") {
+  std::vector<std::vector<int32_t>> rows(64, {1, 2, 3});
+  rows[10].assign(100'000, 7);
+  rows[20].clear();
+  std::vector<int64_t> seen;
+  for_padded_groups(rows, [&](const std::vector<int64_t>& indices, const Batch& group) {
+    CHECK(group.tokens.size() <= (indices.size() == 1 ? 100'000 : 16'384));
+    for (size_t i = 0; i < indices.size(); ++i) {
+      const int32_t* const row = group.tokens.data() + static_cast<int64_t>(i) * group.tokens.dim(1);
+      const std::vector<int32_t>& expected = rows[static_cast<size_t>(indices[i])];
+      CHECK(std::equal(expected.begin(), expected.end(), row));
+      seen.push_back(indices[i]);
+    }
+  });
+  std::sort(seen.begin(), seen.end());
+  REQUIRE(seen.size() == rows.size());
+  for (size_t i = 0; i < seen.size(); ++i) CHECK(seen[i] == static_cast<int64_t>(i));
+}
+
 TEST_CASE("evaluation batches: every example once, the longest first, under its own index") {
   const ExampleSet examples = random_examples(301);
   for (const BatchConfig& config : {BatchConfig{8, 0}, BatchConfig{1, 200}}) {

@@ -61,6 +61,23 @@ TEST_CASE("classification report: calibration error") {
   }
 }
 
+TEST_CASE("classification report: memory is in proportion to what occurs, not to the square of the classes") {
+  ClassificationReport report(200'000);  // squared: 320 GB of counts
+  add(report, 0, 199'999, 0.9F);
+  add(report, 0, 199'999, 0.9F);
+  add(report, 7, 7, 0.9F);
+  add(report, 8, 7, 0.9F);
+  CHECK(report.counts().size() == 3);
+  CHECK(report.of_class(0) == 2);
+  CHECK(report.predicted_as(7) == 2);
+  CHECK(report.macro_f1() == doctest::Approx((2.0 / 3) / 4));  // of classes 0, 7, 8 and 199,999
+  const std::vector<Confusion> frequent = most_frequent_confusions(report, 5);
+  REQUIRE(frequent.size() == 2);
+  CHECK(frequent[0].count == 2);
+  CHECK(frequent[0].predicted == 199'999);
+  CHECK(frequent[1].truth == 8);
+}
+
 TEST_CASE("classification report: nothing seen, and a class that is not there") {
   ClassificationReport report(2);
   CHECK(report.accuracy() == 0);

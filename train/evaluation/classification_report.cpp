@@ -16,7 +16,7 @@ double quotient(double part, int64_t whole) { return whole > 0 ? part / static_c
 }  // namespace
 
 ClassificationReport::ClassificationReport(int64_t classes)
-    : classes_(classes), counts_(static_cast<size_t>(classes * classes)) {
+    : classes_(classes), of_class_(static_cast<size_t>(classes)), predicted_as_(static_cast<size_t>(classes)) {
   check(classes > 0, "classification report: {} classes", classes);
 }
 
@@ -25,7 +25,9 @@ void ClassificationReport::add(const float* probabilities, int64_t truth) {
   const int64_t predicted = std::max_element(probabilities, probabilities + classes_) - probabilities;
   const auto confidence = static_cast<double>(probabilities[predicted]);
   ++examples_;
-  ++counts_[static_cast<size_t>(truth * classes_ + predicted)];
+  ++counts_[{truth, predicted}];
+  ++of_class_[static_cast<size_t>(truth)];
+  ++predicted_as_[static_cast<size_t>(predicted)];
   const auto bin = std::clamp<int64_t>(static_cast<int64_t>(confidence * bin_count), 0, bin_count - 1);
   Bin& entry = bins_[static_cast<size_t>(bin)];
   ++entry.examples;
@@ -33,16 +35,9 @@ void ClassificationReport::add(const float* probabilities, int64_t truth) {
   entry.confidence += confidence;
 }
 
-int64_t ClassificationReport::of_class(int64_t truth) const {
-  int64_t sum = 0;
-  for (int64_t predicted = 0; predicted < classes_; ++predicted) sum += count(truth, predicted);
-  return sum;
-}
-
-int64_t ClassificationReport::predicted_as(int64_t predicted) const {
-  int64_t sum = 0;
-  for (int64_t truth = 0; truth < classes_; ++truth) sum += count(truth, predicted);
-  return sum;
+int64_t ClassificationReport::count(int64_t truth, int64_t predicted) const {
+  const auto found = counts_.find({truth, predicted});
+  return found == counts_.end() ? 0 : found->second;
 }
 
 double ClassificationReport::accuracy() const {
@@ -80,10 +75,8 @@ double ClassificationReport::calibration_error() const {
 
 std::vector<Confusion> most_frequent_confusions(const ClassificationReport& report, size_t limit) {
   std::vector<Confusion> all;
-  for (int64_t truth = 0; truth < report.classes(); ++truth)
-    for (int64_t predicted = 0; predicted < report.classes(); ++predicted)
-      if (truth != predicted && report.count(truth, predicted) > 0)
-        all.push_back({report.count(truth, predicted), truth, predicted});
+  for (const auto& [pair, count] : report.counts())
+    if (pair.first != pair.second) all.push_back({count, pair.first, pair.second});
   std::stable_sort(all.begin(), all.end(), [](const Confusion& a, const Confusion& b) { return a.count > b.count; });
   if (all.size() > limit) all.resize(limit);
   return all;

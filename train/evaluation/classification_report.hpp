@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "data/batches/batcher.hpp"
@@ -12,7 +14,7 @@
 namespace capstan {
 
 /// Counts of (true class, predicted class), and the calibration of the probabilities. A quotient without cases is 0:
-/// the precision of a class that was never predicted.
+/// the precision of a class that was never predicted. Memory is in proportion to the classes and to the pairs that occur.
 class ClassificationReport {
  public:
   explicit ClassificationReport(int64_t classes);
@@ -22,11 +24,11 @@ class ClassificationReport {
 
   int64_t classes() const { return classes_; }
   int64_t examples() const { return examples_; }
-  int64_t count(int64_t truth, int64_t predicted) const {
-    return counts_[static_cast<size_t>(truth * classes_ + predicted)];
-  }
-  int64_t of_class(int64_t truth) const;
-  int64_t predicted_as(int64_t predicted) const;
+  int64_t count(int64_t truth, int64_t predicted) const;
+  int64_t of_class(int64_t truth) const { return of_class_[static_cast<size_t>(truth)]; }
+  int64_t predicted_as(int64_t predicted) const { return predicted_as_[static_cast<size_t>(predicted)]; }
+  /// Those of (true class, predicted class) that occur.
+  const std::map<std::pair<int64_t, int64_t>, int64_t>& counts() const { return counts_; }
 
   double accuracy() const;
   /// Share of the examples predicted as `c` whose class is c.
@@ -49,7 +51,8 @@ class ClassificationReport {
   };
 
   int64_t classes_, examples_ = 0;
-  std::vector<int64_t> counts_;  // (classes, classes)
+  std::map<std::pair<int64_t, int64_t>, int64_t> counts_;
+  std::vector<int64_t> of_class_, predicted_as_;  // (classes): their sums
   std::array<Bin, bin_count> bins_{};
 };
 
