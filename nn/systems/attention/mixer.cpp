@@ -77,8 +77,8 @@ MixerCost MultiHeadAttention::cost(int64_t length) const {
   const double width = static_cast<double>(shape_.width), heads = static_cast<double>(config_.heads),
                t = static_cast<double>(length);
   const double seen = shape_.causal ? t / 2 : t;
-  // q|k|v, the heads' outputs, and two elements per head for the softmax.
-  return {2 * seen * 2 * width, 2 * t * 2 * width, 4 * width + 2 * heads};
+  // q|k|v, what to_out reads of the heads' outputs, and two elements per head for the softmax.
+  return {2 * seen * 2 * width, 2 * t * 2 * width, (to_out_ ? 4 : 3) * width + 2 * heads};
 }
 
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AttentionConfig& config) {

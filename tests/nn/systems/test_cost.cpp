@@ -4,6 +4,7 @@
 #include "core/autograd/tape.hpp"
 #include "core/machine/pool.hpp"
 #include "nn/systems/make_mixer.hpp"
+#include "tests/nn/systems/samples.hpp"
 #include "tests/support/compare.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -15,37 +16,39 @@ struct CostCase {
   MixerConfig config;
 };
 
-template <class Config, class Change>
-MixerConfig changed(Config config, const Change& change) {
-  change(config);
-  return config;
-}
+using Options = std::vector<std::pair<std::string, std::string>>;
 
-/// The systems, and the options on which the number of kept elements depends.
-std::vector<CostCase> cost_cases() {
-  const auto softmax = [](auto& c) {
-    c.kernel = AttentionKernel::softmax;
-    c.logits = LogitForm::log_length;
+/// Options on which the number of kept elements depends, as YAML has them; those of a row are set together.
+const std::vector<Options> option_rows = {{{"output_projection", "false"}},
+                                          {{"inner", "32"}},
+                                          {{"position_bias", "dense"}},
+                                          {{"heads", "16"}},
+                                          {{"value", "own"}},
+                                          {{"kernel", "softmax"}, {"logits", "log-length"}},
+                                          {{"global", "false"}},
+                                          {{"local", "false"}}};
+
+/// Every alternative as it is by default, and with each row of options that it has.
+template <class... Configs>
+std::vector<CostCase> cost_cases(const std::variant<Configs...>*) {
+  std::vector<CostCase> all;
+  const auto add = [&](auto* none) {
+    using Config = std::remove_pointer_t<decltype(none)>;
+    if constexpr (!std::is_same_v<Config, CustomMixerConfig>) {
+      all.push_back({Config::type_name, Config{}});
+      for (const Options& row : option_rows) {
+        CostCase changed{Config::type_name, Config{}};
+        bool known = true;
+        for (const auto& [option, value] : row) {
+          known = known && set_option(changed.config, option, value);
+          changed.name += fmt::format(", {}: {}", option, value);
+        }
+        if (known) all.push_back(changed);
+      }
+    }
   };
-  return {{"aft-simple", AftSimpleConfig{}},
-          {"aft-simple, alone", changed(AftSimpleConfig{}, [](auto& c) { c.output_projection = false; })},
-          {"aft-simple, inner", changed(AftSimpleConfig{}, [](auto& c) { c.inner = 32; })},
-          {"aft-full", AftFullConfig{}},
-          {"aft-full, dense", changed(AftFullConfig{}, [](auto& c) { c.position_bias = PositionBias::dense; })},
-          {"aft-local", AftLocalConfig{}},
-          {"aft-conv", AftConvConfig{}},
-          {"aft-conv, 16 heads", changed(AftConvConfig{}, [](auto& c) { c.heads = 16; })},
-          {"fastformer", FastformerConfig{}},
-          {"fastformer, own values", changed(FastformerConfig{}, [](auto& c) { c.value = FastformerValue::own; })},
-          {"fastformer, alone", changed(FastformerConfig{}, [](auto& c) { c.output_projection = false; })},
-          {"attention", AttentionConfig{}},
-          {"attention, 16 heads", changed(AttentionConfig{}, [](auto& c) { c.heads = 16; })},
-          {"gau", GauConfig{}},
-          {"gau, softmax", changed(GauConfig{}, softmax)},
-          {"flash", FlashConfig{}},
-          {"flash, softmax", changed(FlashConfig{}, softmax)},
-          {"flash, local", changed(FlashConfig{}, [](auto& c) { c.global = false; })},
-          {"flash, global", changed(FlashConfig{}, [](auto& c) { c.local = false; })}};
+  (add(static_cast<Configs*>(nullptr)), ...);
+  return all;
 }
 
 /// Few enough that blocks fit into a size class of the pool that is hardly larger.
@@ -64,14 +67,15 @@ double kept_elements(const Mixer& mixer, int64_t length) {
 }
 
 TEST_CASE("the cost of every mixer: what a recorded forward pass keeps per token, in both directions") {
-  for (const auto& [name, config] : cost_cases())
+  for (const auto& [name, config] : cost_cases(static_cast<const MixerConfig*>(nullptr)))
     for (const bool causal : {false, true})
       for (const int64_t length : {255, 2040}) {
         ParamStore store;
         const auto mixer = make_mixer(Scope(store, 1), {64, length, causal, 1}, config);
         const double kept = kept_elements(*mixer, length), predicted = mixer->cost(length).saved_elements;
-        CHECK_MESSAGE((kept > 0.99 * predicted && kept < 1.06 * predicted), name, causal ? ", causal, " : ", ", length,
-                      " tokens: ", kept, " elements per token, ", predicted, " predicted");
+        CHECK_MESSAGE((kept > 0.99 * predicted && kept < 1.07 * predicted),
+                      fmt::format("{}, {}, {} tokens: {} elements per token, {} predicted", name,
+                                  causal ? "causal" : "bidirectional", length, kept, predicted));
       }
 }
 
