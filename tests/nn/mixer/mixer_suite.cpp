@@ -251,9 +251,10 @@ void check_blind_tokens(const MixerCase& c) {
       const Var x = Var::leaf(normal_array({4, 70, width}, 8, 3));
       TapeScope scope({/*checked=*/true});
       const Var y = built.module->forward(x, {segments});
-      CHECK(in_padding(y.value(), segments, output_bias(*built.store)) == 0);
+      CHECK_MESSAGE(in_padding(y.value(), segments, output_bias(*built.store)) == 0,
+                    "rows of padding must be 0 before the output projection, whose bias must be called to_out.bias");
       scope.tape().backward(std::vector<Var>{y}, {normal_array(y.shape(), 9)});
-      CHECK(in_padding(x.grad(), segments, Var()) == 0);
+      CHECK_MESSAGE(in_padding(x.grad(), segments, Var()) == 0, "rows of padding must get no gradient");
       if (segments.valid() > 0) {
         CHECK(relative_error(x.grad(), Array::zeros(x.shape()), 1) > 0);
         continue;

@@ -1,5 +1,5 @@
-// What every mixer must do (the five invariants, docs/adding.md), whatever its system:
-// the checks that the tests of each system run on their own cases.
+// What every mixer must do, whatever its system: the invariants of nn/mixer/README.md, as checks that are run on every
+// sample of the variant. Gradients are checked in gradcheck_samples.cpp.
 #pragma once
 
 #include <memory>

@@ -18,13 +18,20 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 
+template <class Config>
+using SamplesOf = decltype(samples(std::declval<Config>(), int64_t{}));
+
 template <class... Configs>
 std::vector<MixerCase> samples_of(const std::variant<Configs...>*, int64_t heads) {
   std::vector<MixerCase> all;
   const auto add = [&](auto* none) {
     using Config = std::remove_pointer_t<decltype(none)>;
-    if constexpr (!std::is_same_v<Config, CustomMixerConfig>)
+    if constexpr (!std::is_same_v<Config, CustomMixerConfig>) {
+      static_assert(
+          IsValid<SamplesOf, Config>::value,
+          "an entry of MixerConfig needs tests/nn/systems/NAME/sample.hpp with samples(Config, heads), included above");
       for (const MixerCase& sample : samples(Config{}, heads)) all.push_back(sample);
+    }
   };
   (add(static_cast<Configs*>(nullptr)), ...);
   return all;

@@ -1,4 +1,4 @@
-// The five invariants (docs/adding.md) for whole AFT mixers; those of the ops alone are in tests/core, gradients in
+// The invariants (nn/mixer/README.md) of whole AFT mixers; those of the ops alone are in tests/core, gradients in
 // gradcheck_modules.cpp, decoding in test_aft_decode.cpp.
 #include <doctest/doctest.h>
 
