@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs Debian 12 packages, as root or through sudo. Does nothing when all of them are installed.
 #   scripts/install-deps.sh          what Capstan and its tests are built from
-#   scripts/install-deps.sh test     also clang-format, for the format check of scripts/test.sh
+#   scripts/install-deps.sh test     also clang-format and cmark-gfm, for the checks of sources and documents in scripts/test.sh
 #   scripts/install-deps.sh fuzz     what tests are built from, and clang with its sanitizers, for scripts/fuzz.sh
 #   scripts/install-deps.sh develop  also clang-tidy (scripts/lint.sh), doxygen (target docs), clang with its OpenMP library
 #                                    (scripts/test-threads.sh), and mold and Python (scripts/mutate.py), for developers
@@ -28,7 +28,7 @@ packages=(
   libxxhash-dev                      # fingerprints
   doctest-dev                        # tests
 )
-if [ "$purpose" = test ] || [ "$purpose" = develop ]; then packages+=(clang-format); fi
+if [ "$purpose" = test ] || [ "$purpose" = develop ]; then packages+=(clang-format cmark-gfm); fi
 if [ "$purpose" = fuzz ]; then packages+=(clang-14 libclang-rt-14-dev libomp-14-dev); fi
 # python3: scripts/lint_database.py
 if [ "$purpose" = develop ]; then packages+=(clang-tidy doxygen python3 clang-14 libclang-rt-14-dev libomp-14-dev mold); fi

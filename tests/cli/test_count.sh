@@ -14,6 +14,7 @@ tree() {
   done
   sed 's/^most_functions=.*/most_functions=0/; s/^most_folders=.*/most_folders=0/' "$source/scripts/count.sh" >scripts/count.sh
   chmod +x scripts/count.sh
+  git init -q .
   exits 0 scripts/count.sh
 }
 
@@ -71,6 +72,17 @@ case_each_other_limit_is_noticed() {
   for i in {1..25}; do echo 'int a;' >"data/a$i.cpp"; done
   refused "data: 26 files"
   rm data/a*.cpp
+  sed -i 's/^most_words=.*/most_words=3/' scripts/count.sh
+  echo 'one two three' >README.md
+  echo 'four' >untracked.md
+  mkdir -p bench/tables
+  echo 'five' >bench/tables/a.md
+  git add README.md bench
+  exits 0 scripts/count.sh
+  echo 'one two three four' >README.md
+  refused "words of the documents" "words of the documents.*"
+  rm README.md
+  git rm -q --cached README.md
   # Few lines in each folder and each file, many in all.
   mkdir -p apps/{1..11}
   for i in {1..11}; do for j in {1..380}; do echo "int a$j;"; done >"apps/$i/b.cpp"; done

@@ -36,14 +36,39 @@ case_paths_that_documents_name_exist() {
   done <named
 }
 
-case_files_that_documents_link_to_exist() {
-  local file link
-  (cd "$source" && git ls-files '*.md' | xargs grep -oE '\]\([^) ]+\)') | sed -E 's/:\]\(/ /; s/\)$//; s/#.*//' >links
-  [ "$(wc -l <links)" -gt 200 ]
-  while read -r file link; do
-    case $link in http* | "") continue ;; esac
-    [ -e "$source/$(dirname "$file")/$link" ] || { echo "$file: there is no $link"; return 1; }
-  done <links
+case_documents_render_as_they_were_meant() {
+  command -v cmark-gfm >/dev/null || skip "no cmark-gfm here (scripts/install-deps.sh test)"
+  cd "$source"
+  git ls-files '*.md' | xargs perl tests/cli/check_documents.pl
+}
+
+# broken TEXT MESSAGE: a page with the text is refused, with the message alone
+broken() {
+  printf '# A heading: `its` name\n\n%b\n' "$1" >page.md
+  if perl "$source/tests/cli/check_documents.pl" page.md >out; then echo "nothing found in:"; cat page.md; return 1; fi
+  says "$2" out
+  [ "$(wc -l <out)" -eq 1 ] || { cat out; return 1; }
+}
+
+case_each_way_of_being_broken_is_found() {
+  command -v cmark-gfm >/dev/null || skip "no cmark-gfm here (scripts/install-deps.sh test)"
+  broken '[it](other.md)' 'page.md:3: there is no other.md'
+  broken '[it](#heading)' 'page.md has no heading #heading'
+  broken 'It ends with exit code\n2. The message names the key.' 'looks like an item: 2. The message'
+  broken 'There are\n- one\n- two' 'page.md:4: a list that interrupts a paragraph'
+  broken 'These are there: - one\n  two - three' 'joined to a paragraph'
+  broken '| a | b |\n|---|---|\n| c | d | e |' 'page.md:5: a row with 3 cells in a table of 2'
+  broken 'The keys:\n| c | d |' 'page.md:4: a row outside of a table'
+  broken 'predict fills <mask>' 'HTML, which is not shown: <mask>'
+  broken '$$ a = b $$ and so on' 'not on a line of its own'
+  broken '$$\na = b' 'does not end'
+  broken 'so that\n$$\na = b\n$$' 'not a paragraph of its own'
+  broken '$$\na\n= b\n\n- c\n$$' 'not a paragraph of its own'
+  broken '$$\na = \\frac{1}{b\n$$' 'braces of the formula'
+  broken '$$\na = \\left( b )\n$$' 'the formula has 1'
+  broken 'It costs 3 $.' 'opens no formula'
+  printf '# A heading: `its` name\n\n[it](#a-heading-its-name)\n\n- one\n- two\n\n| `a\\|b` | `$c` |\n|---|---|\n| 1 | |\n\n$$\n\\left( \\frac{1}{2} \\right)\n$$\n' >page.md
+  perl "$source/tests/cli/check_documents.pl" page.md
 }
 
 run_cases
