@@ -36,8 +36,8 @@ class BeamSearch {
     std::vector<Hypothesis> open{{}};
     std::optional<Hypothesis> greedy = Hypothesis{};
     size_t greedy_row = 0;
-    for (int64_t step = 1; !open.empty() || greedy; ++step) {
-      const bool last = step == options_.max_tokens || !has_room();
+    for (int64_t step = 1; step <= options_.max_tokens && (!open.empty() || greedy); ++step) {
+      const bool last = !has_room();
       std::vector<size_t> rows;
       std::vector<int32_t> tokens;
       std::vector<Hypothesis> next;
@@ -63,12 +63,13 @@ class BeamSearch {
           tokens.push_back(c.token);
         }
       }
-      if (last) break;
       open = std::move(next);
-      if (!can_improve(open, greedy, step)) break;
+      if (last || !can_improve(open, greedy, step)) return std::move(finished_);
       greedy_row = open.size();
-      if (!rows.empty()) read(rows, tokens);
+      read(rows, tokens);
     }
+    if (greedy) open.push_back(std::move(*greedy));
+    for (size_t row = 0; row < open.size(); ++row) finish(ended(open[row], row));
     return std::move(finished_);
   }
 
@@ -89,6 +90,12 @@ class BeamSearch {
     return longer;
   }
 
+  /// A text of max_tokens, and the stop token where that is likeliest.
+  Hypothesis ended(const Hypothesis& text, size_t row) const {
+    const Candidate c = likeliest(row, text.log_probability);
+    return c.token == options_.stop_token ? extended(text, c.token, c.log_probability, options_.max_tokens + 1) : text;
+  }
+
   /// Keeps the `width` best different ones.
   void finish(Hypothesis text) {
     for (const Hypothesis& known : finished_)
@@ -102,7 +109,8 @@ class BeamSearch {
   /// A text's log probability can only fall; a longer one may be divided by more.
   bool can_improve(const std::vector<Hypothesis>& open, const std::optional<Hypothesis>& greedy, int64_t step) const {
     if (static_cast<int64_t>(finished_.size()) < options_.width) return true;
-    const int64_t longest = options_.length_penalty > 0 ? options_.max_tokens : step + 1;
+    const int64_t longest =
+        options_.length_penalty > 0 ? options_.max_tokens + 1 : std::min(step + 1, options_.max_tokens);
     double best = greedy ? score(greedy->log_probability, longest) : -HUGE_VAL;
     for (const Hypothesis& text : open) best = std::max(best, score(text.log_probability, longest));
     return best > finished_.back().score;

@@ -111,7 +111,7 @@ void check_prompt(const LanguageModel& model, const std::vector<int32_t>& prompt
 struct Writing {
   size_t prompt;  // its index
   Sampler sampler;
-  std::vector<int32_t> window;  // tokens that the state has read
+  std::vector<int32_t> window;  // its tokens from begin_ on
 };
 
 /// The model, its state and the texts so far. Row i of the state is open_[i].
@@ -134,23 +134,22 @@ class Generation {
   }
 
   std::vector<Generated> run() {
-    Array logits = options_.max_tokens == 0 ? Array() : read_windows();
-    for (int64_t written = 0; options_.max_tokens < 0 || written < options_.max_tokens; ++written) {
+    if (options_.max_tokens == 0) return std::move(out_);
+    for (Array logits = read_windows();;) {
       std::vector<int64_t> kept;
       std::vector<int32_t> chosen;
       for (size_t row = 0; row < open_.size(); ++row) {
         const auto at = static_cast<int64_t>(row);
-        const int32_t token = open_[row].sampler.choose(logits.rows(at, at + 1));
-        if (options_.log_probabilities) of(row).log_probability += log_probability(logits.rows(at, at + 1), token);
-        if (!goes_on(row, token)) continue;
+        const Array own = logits.rows(at, at + 1);
+        const int32_t token = open_[row].sampler.choose(own);
+        if (!goes_on(row, token, own)) continue;
         kept.push_back(at);
         chosen.push_back(token);
       }
-      if (kept.empty()) break;
+      if (kept.empty()) return std::move(out_);
       keep(kept);
       logits = read(chosen);
     }
-    return std::move(out_);
   }
 
  private:
@@ -158,13 +157,17 @@ class Generation {
   bool full() const { return model_.position_limit() && state_.position >= *model_.position_limit(); }
 
   /// Adds the token to its text; false when the text ends here.
-  bool goes_on(size_t row, int32_t token) {
+  bool goes_on(size_t row, int32_t token, const Array& logits) {
     Generated& text = of(row);
-    if (options_.stop_token && token == *options_.stop_token) return end(text, GenerateEnd::stop_token);
+    const bool stops = options_.stop_token && token == *options_.stop_token;
+    const auto is_long = [&] { return static_cast<int64_t>(text.tokens.size()) == options_.max_tokens; };
+    if (is_long() && !stops) return end(text, GenerateEnd::max_tokens);
+    if (options_.log_probabilities) text.log_probability += log_probability(logits, token);
+    if (stops) return end(text, GenerateEnd::stop_token);
     text.tokens.push_back(token);
     if (options_.on_token && !options_.on_token(static_cast<int64_t>(open_[row].prompt), token))
       return end(text, GenerateEnd::callback);
-    if (static_cast<int64_t>(text.tokens.size()) == options_.max_tokens) return end(text, GenerateEnd::max_tokens);
+    if (is_long() && !options_.stop_token) return end(text, GenerateEnd::max_tokens);
     return !full() || options_.slide || end(text, GenerateEnd::window);
   }
   static bool end(Generated& text, GenerateEnd how) {
@@ -180,19 +183,17 @@ class Generation {
     state_.select(rows);
   }
 
-  /// Reads the windows from their beginning, or their last halves if they do not fit.
+  /// Reads the windows that the texts have come to.
   Array read_windows() {
-    const auto limit = model_.position_limit();
-    if (limit && static_cast<int64_t>(open_[0].window.size()) > *limit) {
-      const auto half = static_cast<long>(std::max<int64_t>(1, *limit / 2));
-      if (!slid_ && options_.on_slide) options_.on_slide();
-      slid_ = true;
-      for (size_t row = 0; row < open_.size(); ++row) {
-        std::vector<int32_t>& window = open_[row].window;
-        window.erase(window.begin(), window.end() - half);
-        of(row).slid = true;
-      }
+    const int64_t read = begin_ + static_cast<int64_t>(open_[0].window.size());
+    const int64_t begin = window_begin(read - 1, model_.position_limit());
+    if (begin_ == 0 && begin > 0 && options_.on_slide) options_.on_slide();
+    for (size_t row = 0; row < open_.size(); ++row) {
+      std::vector<int32_t>& window = open_[row].window;
+      window.erase(window.begin(), window.begin() + static_cast<long>(begin - begin_));
+      of(row).slid = begin > 0;
     }
+    begin_ = begin;
     state_.reset();
     const auto rows = static_cast<int64_t>(open_.size()), length = static_cast<int64_t>(open_[0].window.size());
     const bool alike =
@@ -226,10 +227,16 @@ class Generation {
   DecodeState state_;
   std::vector<Writing> open_;
   std::vector<Generated> out_;
-  bool slid_ = false;
+  int64_t begin_ = 0;  // of the windows, in the texts
 };
 
 }  // namespace
+
+int64_t window_begin(int64_t last, std::optional<int64_t> limit) {
+  if (!limit || last < *limit) return 0;
+  const int64_t step = *limit + 1 - std::max<int64_t>(1, *limit / 2);
+  return ((last - *limit) / step + 1) * step;
+}
 
 std::vector<Generated> generate_together(const LanguageModel& model, const std::vector<Prompt>& prompts,
                                          const GenerateOptions& options) {

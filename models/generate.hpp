@@ -55,9 +55,9 @@ double log_probability(const Array& logits, int32_t token);
 struct GenerateOptions {
   SamplingConfig sampling = {};
   DecodeWeights weights = DecodeWeights::float32;  // bf16: less to read for every token
-  int64_t max_tokens = 256;                        // new tokens at most; < 0: no limit
+  int64_t max_tokens = 256;                        // new tokens at most, before a stop token; < 0: no limit
   std::optional<int32_t> stop_token = {};          // ends the text and is not part of it
-  bool slide = true;                               // past the longest position: go on from the last half of the window
+  bool slide = true;                               // past the longest position: go on in a further window
   std::vector<int32_t> banned = {};                // tokens that are never chosen, such as the unknown word
   bool log_probabilities = false;                  // fill Generated::log_probability
   /// Called with every new token and the index of its prompt; false ends this text after it.
@@ -79,8 +79,13 @@ struct Prompt {
   int64_t stream = 0;  // of random numbers: the same prompt with another stream gives another text
 };
 
-/// Continues `prompt`. A model without a position limit goes on for any length. Another reads the last half of its
-/// window again when the window is full, also for a longer prompt, or stops with GenerateEnd::window. Throws Error
+/// The first token of the window from which the successor of token `last` of a text is predicted. A model without a position
+/// limit reads all of the text. Another reads windows of `limit` tokens, each of which begins with the last half of the one
+/// before: token 0 begins the first.
+int64_t window_begin(int64_t last, std::optional<int64_t> limit);
+
+/// Continues `prompt`, token by token, each from its window, or stops at the end of the first one with GenerateEnd::window.
+/// After max_tokens, only the stop token is taken. Throws Error
 /// for an empty prompt, a token outside the vocabulary, a prompt longer than the window when it may not slide, and
 /// logits that are not finite.
 Generated generate(const LanguageModel& model, const std::vector<int32_t>& prompt, const GenerateOptions& options = {});

@@ -38,21 +38,22 @@ DecodeWeights weights_named(const std::string& name) {
 
 /// Prints the samples; a single one as it is written.
 void print_continuations(const Run& run, const InputText& prompt, ContinuationOptions options) {
+  const std::string given = prompt.text + (facts_of(run.config().data).has_pairs ? "\t" : "");
   if (options.samples > 1) {
     bool first = true;
     options.on_piece = [](int64_t, std::string_view) { return std::cout.good(); };
     for (const Continuation& one : run.generate(prompt, options)) {
-      std::cout << (first ? "" : "---\n") << prompt.text << one.text << std::endl;
+      std::cout << (first ? "" : "---\n") << given << one.text << std::endl;
       first = false;
     }
     return;
   }
-  std::cout << prompt.text;
+  std::cout << given;
   options.on_piece = [](int64_t, std::string_view piece) { return (std::cout << piece << std::flush).good(); };
   const Continuation only = run.generate(prompt, options).front();
   std::cout << std::endl;
   if (only.end == GenerateEnd::stop_token) log_info("the document ends here");
-  if (only.end == GenerateEnd::window) log_info("stopped at the model's last position (--no-slide)");
+  if (only.end == GenerateEnd::window) log_info("stopped at the model's last position");
 }
 
 /// A text from a file or the keyboard; `place` names it in messages.

@@ -38,10 +38,11 @@ struct SourceFacts {
   int64_t longest = 0;               // tokens of the longest example; 0: any length
   const char* longest_key = "";      // the key of `data` that sets it
   int64_t added_tokens = 0;          // ids that examples use after the tokenizer's vocabulary
-  bool has_documents = false;        // the first of them ends every document
-  bool has_pairs = false;            // documents are a source and a target; the second added token is between them
-  double least_bytes = 0;            // that the examples take in memory at least; 0: not known
-  TextRule text = {};                // how a text given to a trained classifier becomes an example
+  bool has_start = false;      // texts begin with a token in front: the end of a document or Tokenizer::start_token()
+  bool has_documents = false;  // the first of them ends every document
+  bool has_pairs = false;      // documents are a source and a target; the second added token is between them
+  double least_bytes = 0;      // that the examples take in memory at least; 0: not known
+  TextRule text = {};          // how a text given to a trained classifier becomes an example
   std::vector<SourceFiles> files = {};
 };
 

@@ -197,7 +197,7 @@ SourceFacts facts(const PairSourceConfig& config) {
   facts.longest = config.max_length;
   facts.longest_key = "max_length";
   facts.added_tokens = 2;
-  facts.has_documents = true;
+  facts.has_start = facts.has_documents = true;
   facts.has_pairs = true;
   facts.text = {1, config.max_source, config.truncate};
   facts.files = {{"train", config.train}, {"valid", config.valid}, {"test", config.test}};

@@ -159,6 +159,7 @@ SourceFacts facts(const TextSourceConfig& config) {
   SourceFacts facts;
   facts.longest = config.sequence_length;
   facts.longest_key = "sequence_length";
+  facts.has_start = true;
   facts.has_documents = has_documents(config.documents);
   facts.files = {{"train", config.train}, {"valid", config.valid}, {"test", config.test}};
   facts.added_tokens = facts.has_documents ? 1 : 0;

@@ -29,11 +29,11 @@ class BlankFiller {
   BlankFiller(const SavedRun& run, const PredictOptions& options)
       : run_(run), model_(run.model->masked_language_model()), options_(options) {}
 
-  /// The text between the blanks is encoded piece by piece. Documents begin as in training.
+  /// The text between the blanks is encoded piece by piece.
   std::vector<int32_t> tokens_of(const InputText& input) const {
     const std::string& text = input.text;
     std::vector<int32_t> ids;
-    if (const auto end = end_of_document(run_)) ids.push_back(*end);
+    if (const auto start = start_token(run_)) ids.push_back(*start);
     bool any = false;
     for (size_t at = 0; at <= text.size();) {
       const size_t blank = text.find(options_.blank, at);
@@ -84,8 +84,9 @@ class BlankFiller {
     return prediction;
   }
 
-  /// The likeliest tokens for a blank after token `previous`. Those that are no text are left out.
-  std::vector<Guess> guesses(const float* logits, int32_t previous) const {
+  /// The likeliest tokens for a blank after token `previous`, with the probabilities that the loss is made of. Those that are
+  /// no text are left out.
+  std::vector<Guess> guesses(const float* logits, int64_t vocabulary, int32_t previous) const {
     const auto size = static_cast<size_t>(run_.tokenizer->vocabulary_size());
     const std::optional<int32_t> unknown = run_.tokenizer->unknown_token();
     std::vector<size_t> order(size);
@@ -96,9 +97,9 @@ class BlankFiller {
     const size_t count = std::min(order.size(), static_cast<size_t>(std::max<int64_t>(options_.top_k, 1)));
     std::partial_sort(order.begin(), order.begin() + static_cast<long>(count), order.end(),
                       [&](size_t a, size_t b) { return logits[a] > logits[b] || (logits[a] == logits[b] && a < b); });
-    const double top = static_cast<double>(*std::max_element(logits, logits + size));
+    const double top = static_cast<double>(*std::max_element(logits, logits + vocabulary));
     double total = 0;
-    for (size_t id = 0; id < size; ++id) total += std::exp(static_cast<double>(logits[id]) - top);
+    for (int64_t id = 0; id < vocabulary; ++id) total += std::exp(static_cast<double>(logits[id]) - top);
     const bool text_before = previous >= 0 && previous < run_.tokenizer->vocabulary_size();
     std::vector<Guess> best;
     for (size_t i = 0; i < count; ++i)
@@ -166,8 +167,9 @@ std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<Input
       const Array logits = model.logits(gather(states, Ids(Shape{static_cast<int64_t>(some.size())}, some))).value();
       for (size_t i = 0; i < some.size(); ++i) {
         const Blank& blank = blanks[numbers[begin + i]];
-        guesses[numbers[begin + i]] = filler.guesses(logits.data() + static_cast<int64_t>(i) * logits.dim(1),
-                                                     blank.token > 0 ? tokens[blank.text][blank.token - 1] : -1);
+        guesses[numbers[begin + i]] =
+            filler.guesses(logits.data() + static_cast<int64_t>(i) * logits.dim(1), logits.dim(1),
+                           blank.token > 0 ? tokens[blank.text][blank.token - 1] : -1);
       }
     }
   });

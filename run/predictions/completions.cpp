@@ -31,7 +31,7 @@ std::vector<Completion> search(const SavedRun& run, const std::vector<int32_t>& 
   BeamOptions beam;
   beam.width = options.beam;
   beam.length_penalty = options.length_penalty;
-  beam.max_tokens = limits.tokens + 1;  // the end is one of them
+  beam.max_tokens = limits.tokens;
   beam.stop_token = limits.end;
   beam.banned = limits.banned;
   std::vector<Completion> found;
@@ -104,15 +104,11 @@ void check_options(const CompletionOptions& options) {
     throw ConfigError("--beam: beam search does not sample; leave out --temperature, or --beam");
 }
 
-std::vector<int32_t> prompt_of(const SavedRun& run, std::string_view source, const std::string& place) {
+std::vector<int32_t> prompt_of(const SavedRun& run, std::string_view text, const std::string& place) {
   const SourceFacts facts = facts_of(run.config.data);
-  if (!facts.has_pairs)
-    throw Error(
-        fmt::format("the run {} was not trained on pairs (data.type: pairs); use capstan generate", run.config.name));
-  const auto end = static_cast<int32_t>(run.tokenizer->vocabulary_size());
-  std::vector<int32_t> prompt = encode_text({source}, *run.tokenizer, facts.text, place);
-  prompt.insert(prompt.begin(), end);
-  prompt.push_back(end + 1);
+  std::vector<int32_t> prompt = encode_text({text}, *run.tokenizer, facts.text, place);
+  if (const auto start = start_token(run)) prompt.insert(prompt.begin(), *start);
+  if (facts.has_pairs) prompt.push_back(*end_of_document(run) + 1);
   return prompt;
 }
 

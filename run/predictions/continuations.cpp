@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "run/predictions/completions.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {
@@ -59,10 +60,11 @@ GenerateOptions generation_of(const SavedRun& run, const ContinuationOptions& op
   generation.sampling = options.sampling;
   generation.weights = options.weights;
   generation.max_tokens = options.tokens;
-  generation.slide = options.slide;
+  const bool pairs = facts_of(run.config.data).has_pairs;
+  generation.slide = options.slide && !pairs;  // a target is not written without its source
   generation.stop_token = end_of_document(run);
   if (const auto unknown = run.tokenizer->unknown_token()) generation.banned.push_back(*unknown);
-  if (facts_of(run.config.data).has_pairs) generation.banned.push_back(*generation.stop_token + 1);  // the separator
+  if (pairs) generation.banned.push_back(*generation.stop_token + 1);  // the separator
   generation.on_slide = [&run] {
     log_info(fmt::format("the model has only {} positions: generation continues from the last half of the text",
                          *run.model->position_limit()));
@@ -75,11 +77,9 @@ GenerateOptions generation_of(const SavedRun& run, const ContinuationOptions& op
 std::vector<Continuation> continuations_of(const SavedRun& run, const InputText& text,
                                            const ContinuationOptions& options) {
   const LanguageModel& model = run.model->language_model();
-  std::vector<int32_t> tokens = run.tokenizer->encode(text.text, text.place);
-  const std::optional<int32_t> end = end_of_document(run);
-  const int32_t previous = !tokens.empty() ? tokens.back() : end ? -1 : start_token(run);
-  // The beginning of a document, as in training.
-  if (tokens.empty() || end) tokens.insert(tokens.begin(), start_token(run));
+  std::vector<int32_t> tokens = prompt_of(run, text.text, text.place);
+  if (tokens.empty()) tokens.push_back(run.tokenizer->start_token());  // something must be read
+  const int32_t previous = tokens.back() < run.tokenizer->vocabulary_size() ? tokens.back() : -1;
   std::vector<Prompt> prompts;
   std::vector<SampleText> samples;
   for (int64_t i = 0; i < options.samples; ++i) {

@@ -9,14 +9,13 @@
 namespace capstan {
 namespace {
 
-/// ln p of tokens [first, end) of a sequence, after all that precede them within a window.
+/// ln p of tokens [first, end) of a sequence, each in its window.  first >= 1
 double log_probability(const LanguageModel& model, const std::vector<int32_t>& sequence, int64_t first) {
   const auto count = static_cast<int64_t>(sequence.size()) - 1;  // inputs
-  const int64_t window = model.position_limit().value_or(count);
+  const std::optional<int64_t> limit = model.position_limit();
   double sum = 0;
   for (int64_t counted = first - 1; counted < count;) {  // of the inputs: input t predicts token t + 1
-    const int64_t begin = std::max<int64_t>(0, counted + 1 <= window ? 0 : counted - window / 2);
-    const int64_t end = std::min(count, begin + window);
+    const int64_t begin = window_begin(counted, limit), end = std::min(count, begin + limit.value_or(count));
     Batch batch = pad_rows({{sequence.begin() + begin, sequence.begin() + end}});
     batch.labels = Ids(batch.tokens.shape(), ignored_target);
     std::copy(sequence.begin() + counted + 1, sequence.begin() + end + 1,
@@ -31,20 +30,19 @@ double log_probability(const LanguageModel& model, const std::vector<int32_t>& s
 
 TextScore score_of(const SavedRun& run, const InputText& text) {
   const LanguageModel& model = run.model->language_model();
-  const std::optional<int32_t> end = end_of_document(run);
-  std::vector<int32_t> sequence;
-  if (facts_of(run.config.data).has_pairs)
-    sequence = prompt_of(run, text.text, text.place);
-  else
-    sequence = {start_token(run)};
-  const auto first = static_cast<int64_t>(sequence.size());
-  const bool pairs = first > 1 || facts_of(run.config.data).has_pairs;
+  const bool pairs = facts_of(run.config.data).has_pairs;
+  std::vector<int32_t> sequence = prompt_of(run, pairs ? text.text : "", text.place);
+  const size_t first = std::max<size_t>(sequence.size(), 1);
   const std::vector<int32_t> tokens = run.tokenizer->encode(pairs ? text.label : text.text, text.place);
   if (pairs && tokens.empty()) throw Error(fmt::format("{}: the target is empty", text.place));
   sequence.insert(sequence.end(), tokens.begin(), tokens.end());
-  if (end) sequence.push_back(*end);
-  const int64_t predicted = static_cast<int64_t>(sequence.size()) - first;
-  return {predicted > 0 ? log_probability(model, sequence, first) : 0.0, predicted};
+  const auto limit = model.position_limit();
+  if (pairs && limit && static_cast<int64_t>(sequence.size()) > *limit)
+    throw Error(fmt::format("{}: the pair has {} tokens, but this model has {} positions; shorten it", text.place,
+                            sequence.size(), *limit));
+  if (const auto end = end_of_document(run)) sequence.push_back(*end);
+  if (sequence.size() <= first) return {};
+  return {log_probability(model, sequence, static_cast<int64_t>(first)), static_cast<int64_t>(sequence.size() - first)};
 }
 
 }  // namespace

@@ -195,7 +195,10 @@ int64_t model_vocabulary(const RunConfig& config, const Tokenizer& tokenizer) {
   return tokenizer.vocabulary_size() + facts_of(config.data).added_tokens;
 }
 
-int32_t start_token(const SavedRun& run) { return end_of_document(run).value_or(run.tokenizer->start_token()); }
+std::optional<int32_t> start_token(const SavedRun& run) {
+  if (!facts_of(run.config.data).has_start) return std::nullopt;
+  return end_of_document(run).value_or(run.tokenizer->start_token());
+}
 
 std::optional<int32_t> end_of_document(const SavedRun& run) {
   if (!facts_of(run.config.data).has_documents) return std::nullopt;

@@ -103,8 +103,8 @@ struct SavedRun {
 /// something is missing or damaged, naming the file.
 SavedRun open_run(const std::filesystem::path& where);
 
-/// The token in front of the first token of a text, as in training.
-int32_t start_token(const SavedRun& run);
+/// The token in front of a text, after which its first one is predicted; none where the data have texts without.
+std::optional<int32_t> start_token(const SavedRun& run);
 /// The token that ends a document; none when the model was trained without documents.
 std::optional<int32_t> end_of_document(const SavedRun& run);
 

@@ -99,7 +99,8 @@ TEST_CASE("generate: several prompts together give what each gives alone") {
   }
 }
 
-/// All texts of up to `most` tokens that end with the stop token, or have `most` tokens, with their log probabilities.
+/// All texts of up to `most` tokens that end with the stop token, and those of `most` after which something else is likelier,
+/// with their log probabilities.
 void enumerate(const LanguageModel& model, const std::vector<int32_t>& prompt, std::vector<int32_t>& text, double sum,
                int64_t most, const BeamOptions& options, std::vector<Hypothesis>& all) {
   DecodeState state = model.make_state(1);
@@ -107,12 +108,24 @@ void enumerate(const LanguageModel& model, const std::vector<int32_t>& prompt, s
   read.insert(read.end(), text.begin(), text.end());
   const Array logits = model.prefill(Ids(Shape{1, static_cast<int64_t>(read.size())}, read), state);
   const auto length = static_cast<double>(text.size() + 1);
+  const auto banned = [&](int32_t token) {
+    return std::find(options.banned.begin(), options.banned.end(), token) != options.banned.end();
+  };
+  if (static_cast<int64_t>(text.size()) == most) {
+    int32_t likeliest = options.stop_token;
+    for (int32_t token = 0; token < vocabulary; ++token)
+      if (!banned(token) && logits[token] > logits[likeliest]) likeliest = token;
+    const bool stop = likeliest == options.stop_token;
+    const double end = sum + (stop ? log_probability(logits, likeliest) : 0);
+    all.push_back({text, end, end / std::pow(stop ? length : length - 1, options.length_penalty), stop});
+    return;
+  }
   for (int32_t token = 0; token < vocabulary; ++token) {
-    if (std::find(options.banned.begin(), options.banned.end(), token) != options.banned.end()) continue;
+    if (banned(token)) continue;
     const double next = sum + log_probability(logits, token);
     const bool stop = token == options.stop_token;
     if (!stop) text.push_back(token);
-    if (stop || static_cast<int64_t>(text.size()) == most)
+    if (stop)
       all.push_back({text, next, next / std::pow(length, options.length_penalty), stop});
     else
       enumerate(model, prompt, text, next, most, options, all);
