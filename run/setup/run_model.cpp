@@ -157,16 +157,14 @@ fs::path run_folder_of(const fs::path& where) {
 }
 
 /// Throws Error if the checkpoint was trained with another tokenizer or other classes than those of the run folder.
-void check_trained_with(const SavedRun& run) {
-  const fs::path checkpoint = fs::path(run.weights).parent_path();
-  if (!fs::exists(checkpoint / "state.json")) return;  // weights alone, copied from somewhere
-  const Identity trained = read_state(checkpoint).identity;
+void check_trained_with(const RunFiles& run, const fs::path& checkpoint) {
   const auto refuse = [&](const char* file) {
     throw Error(
         fmt::format("{}: this is not what {} was trained with: the file was changed, or is from another run; use a "
                     "copy of the original",
                     (run.folder / file).string(), checkpoint.string()));
   };
+  const Identity& trained = run.state->identity;
   const auto tokenizer = trained.find("tokenizer"), classes = trained.find("classes");
   if (tokenizer != trained.end() && tokenizer->second.find(run.tokenizer->fingerprint()) == std::string::npos)
     refuse("tokenizer.json");
@@ -230,21 +228,32 @@ std::vector<std::string> read_classes(const fs::path& folder) {
   return classes;
 }
 
-SavedRun open_run(const fs::path& where) {
-  SavedRun run;
-  run.folder = run_folder_of(where);
-  run.config = load_run_config(run.folder);
-  const fs::path tokenizer = run.folder / "tokenizer.json";
+RunFiles read_run_files(const fs::path& folder, const SafetensorsFile& weights) {
+  RunFiles run;
+  run.folder = folder;
+  run.config = load_run_config(folder);
+  const fs::path tokenizer = folder / "tokenizer.json", checkpoint = fs::path(weights.path()).parent_path();
   run.tokenizer = tokenizer_from_json(read_run_file(tokenizer), tokenizer.string());
-  if (facts_of(run.config.model).classifies()) run.classes = read_classes(run.folder);
-  run.weights = find_model_file(where);
-  check_trained_with(run);
+  if (facts_of(run.config.model).classifies()) run.classes = read_classes(folder);
+  if (fs::exists(checkpoint / state_name)) {
+    run.state = read_state(checkpoint);
+    check_trained_with(run, checkpoint);
+  }
+  check_model_fits(weights, RunModel(run.config, model_vocabulary(run.config, *run.tokenizer),
+                                     static_cast<int64_t>(run.classes.size()), ParamMemory::none)
+                                .params());
+  return run;
+}
+
+SavedRun open_run(const fs::path& where) {
+  const fs::path folder = run_folder_of(where);
+  const SafetensorsFile weights(find_model_file(where));
+  SavedRun run{read_run_files(folder, weights), nullptr, weights.path()};
   run.model = std::make_unique<RunModel>(run.config, model_vocabulary(run.config, *run.tokenizer),
                                          static_cast<int64_t>(run.classes.size()));
-  load_model(run.weights, run.model->params());
+  load_model(weights, run.model->params());
   run.model->prepare(*run.tokenizer);
-  if (const fs::path checkpoint = fs::path(run.weights).parent_path(); fs::exists(checkpoint / state_name))
-    run.threshold = read_state(checkpoint).threshold.value_or(usual_threshold);
+  if (run.state) run.threshold = run.state->threshold.value_or(usual_threshold);
   return run;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/io/safetensors.hpp"
 #include "data/batches/text_example.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 #include "models/language_model.hpp"
@@ -14,6 +15,7 @@
 #include "models/summary.hpp"
 #include "models/text_classifier.hpp"
 #include "run/setup/run_config.hpp"
+#include "train/checkpoints/run_state.hpp"
 #include "train/evaluation/label_report.hpp"
 
 namespace capstan {
@@ -88,12 +90,22 @@ std::vector<std::string> read_classes(const std::filesystem::path& folder);
 void write_run_files(const std::filesystem::path& folder, const RunConfig& config, const Tokenizer& tokenizer,
                      const std::vector<std::string>& classes);
 
-/// A trained model, read from its run folder.
-struct SavedRun {
+/// What the files of a run folder say of weights.
+struct RunFiles {
   std::filesystem::path folder;
   RunConfig config;
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::vector<std::string> classes;
+  std::vector<std::string> classes;  // of a classifier
+  std::optional<RunState> state;     // of the checkpoint; none with weights alone, copied from somewhere
+};
+
+/// Throws Error, naming the file, when one is missing or damaged, when the checkpoint of the weights was trained with another
+/// tokenizer or other classes, and unless the weights have the shapes of the model: nothing is made in a size that a file
+/// names before.
+RunFiles read_run_files(const std::filesystem::path& folder, const SafetensorsFile& weights);
+
+/// A trained model, read from its run folder.
+struct SavedRun : RunFiles {
   std::shared_ptr<RunModel> model;
   std::string weights;                 // the file they were read from
   double threshold = usual_threshold;  // multi-label: the probability from which a text has a label

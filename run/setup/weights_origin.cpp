@@ -7,24 +7,10 @@
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
 #include "core/strings/printable.hpp"
-#include "data/tokenizers/tokenizer_kinds.hpp"
-#include "run/setup/saved_config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;
-
-namespace {
-
-/// Tokenizer, classes and configuration of the run that the weights belong to.
-void read_run(const fs::path& folder, WeightsOrigin& origin) {
-  const fs::path tokenizer = folder / "tokenizer.json", classes = folder / "classes.txt";
-  origin.config = load_run_config(folder);
-  if (fs::exists(tokenizer)) origin.tokenizer = tokenizer_from_json(read_file(tokenizer.string()), tokenizer.string());
-  if (fs::exists(classes)) origin.classes = read_classes(folder);
-}
-
-}  // namespace
 
 WeightsOrigin open_weights(const fs::path& where) {
   WeightsOrigin origin;
@@ -33,7 +19,12 @@ WeightsOrigin open_weights(const fs::path& where) {
   if (fs::exists(origin.folder() / state_name)) origin.state = read_state(origin.folder());
   // A run's weights are in <run>/checkpoints/<step>/.
   const fs::path run = fs::absolute(origin.file).parent_path().parent_path().parent_path();
-  if (origin.state && fs::exists(run / "config.yaml") && fs::is_directory(run / "checkpoints")) read_run(run, origin);
+  if (origin.state && fs::exists(run / "config.yaml") && fs::is_directory(run / "checkpoints")) {
+    RunFiles files = read_run_files(run, *origin.tensors);
+    origin.config = std::move(files.config);
+    origin.tokenizer = std::move(files.tokenizer);
+    origin.classes = std::move(files.classes);
+  }
   return origin;
 }
 

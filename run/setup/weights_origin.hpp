@@ -31,7 +31,7 @@ struct WeightsOrigin {
 };
 
 /// `where`: a run folder (its best checkpoint), the folder of a checkpoint, or a safetensors file. Throws Error when
-/// there is none, or when it or a file of its run is damaged.
+/// there is none, when it is damaged, and where read_run_files() refuses its run.
 WeightsOrigin open_weights(const std::filesystem::path& where);
 
 }  // namespace capstan

@@ -319,7 +319,7 @@ void take_checkpoint(const WeightsOrigin& origin, const RunConfig& config, const
   if (origin.tokenizer == nullptr || !origin.config) refuse("the run of the weights is not known");
   const RowNames theirs = row_names(*origin.config, *origin.tokenizer, origin.classes);
   if (theirs.tokens != rows.tokens) refuse("the tokenizer is another");
-  if (theirs.classes != rows.classes) refuse("the classes are others");
+  if (facts_of(config.model).classifies() && theirs.classes != rows.classes) refuse("the classes are others");
   const auto type = [](const Settings& settings, const char* key) {
     const auto found = settings.find(key);
     return found != settings.end() ? found->second : std::string("?");

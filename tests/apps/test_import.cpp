@@ -46,7 +46,7 @@ TEST_CASE("imported weights compute what the public modules compute") {
     ParamStore params;
     const auto mixer = make_mixer(Scope(params, 1), shape, config.mixer);
     params.finalize();
-    load_model(imported, params);
+    load_model(SafetensorsFile(imported), params);
     const Array mixed = mixer->forward(Var(x), Context::evaluation(x.dim(0), x.dim(1))).value();
     const double error = relative_error(mixed, y);
     MESSAGE(c.name, ": largest difference ", error, " of the largest output");
@@ -72,7 +72,7 @@ TEST_CASE("Fastformer's imported weights compute what the public module computes
     ParamStore params;
     const auto mixer = make_mixer(Scope(params, 1), {x.dim(2), 1, false, 1}, config.mixer);
     params.finalize();
-    load_model(imported, params);
+    load_model(SafetensorsFile(imported), params);
     const Array mixed = mixer->forward(Var(x), {segments}).value(), wanted = tensor(io, whole ? "y" : "y_self");
     double error = 0, largest = 0;  // over visible tokens: at padding the public module passes its query through
     for (int64_t i = 0; i < mixed.size(); ++i) {

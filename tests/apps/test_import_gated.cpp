@@ -29,7 +29,7 @@ Branches imported_branches(const std::string& name, const std::string& output, b
   const Array x = tensor(io, "x");
   const Block block(Scope(params, 1), {x.dim(2), 1, causal, 1}, layer, 0);
   params.finalize();
-  load_model(imported, params);
+  load_model(SafetensorsFile(imported), params);
   const Array y = tensor(io, output);
   Array ours = block.forward(Var(x), Context::evaluation(x.dim(0), x.dim(1))).value().clone(), wanted = y.clone();
   for (int64_t i = 0; i < x.size(); ++i) {

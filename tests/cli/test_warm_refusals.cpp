@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "core/io/safetensors.hpp"
+#include "data/tokenizers/tokenizer_kinds.hpp"
 #include "tests/cli/warm_runs.hpp"
+#include "train/checkpoints/run_state.hpp"
 
 namespace capstan::testing {
 namespace fs = std::filesystem;
@@ -229,6 +231,98 @@ TEST_CASE("wrong uses of init_from, freeze and lr_scale are refused with a remed
     CHECK_MESSAGE(!fs::exists(place / "runs/wrong/checkpoints/last"), row.name);
     fs::remove_all(place / "runs/wrong");
     fs::remove_all(place / "more");
+  }
+}
+
+/// A copy of a run, whose tokenizer.json is another one that its checkpoints claim to be trained with.
+void claim_tokenizer(const Workplace& place, const std::string& run, const std::string& json) {
+  place.write(run + "/tokenizer.json", json);
+  for (const char* const step : {"/checkpoints/step-4/state.json", "/checkpoints/step-6/state.json"}) {
+    const std::string path = (place / (run + step)).string();
+    RunState state = run_state_from_json(place.read(run + step), path);
+    state.identity["tokenizer"] = "fingerprint " + tokenizer_from_json(json)->fingerprint();
+    place.write(run + step, to_json(state));
+  }
+}
+
+TEST_CASE("init_from refuses a run that predict and score refuse, before it takes memory for sizes that files name") {
+  const Workplace place;
+  write_trained_samples(place);
+  const auto change = [](const std::string& file, const std::string& from, const std::string& to) {
+    return [=](const Workplace& p, const std::string& run) {
+      std::string text = p.read(run + "/" + file);
+      const size_t at = text.find(from);
+      REQUIRE(at != std::string::npos);
+      p.write(run + "/" + file, text.replace(at, from.size(), to));
+    };
+  };
+  const std::string large = "{\"kind\": \"number\", \"size\": 2000000000}";
+  struct Change {
+    std::string name, kind;
+    std::function<void(const Workplace&, const std::string&)> make;
+    Words says;
+  };
+  const std::vector<Change> changes = {
+      {"classes in another order",
+       "classifier",
+       [](const Workplace& p, const std::string& run) {
+         Words names = lines_of(p.read(run + "/classes.txt"));
+         std::swap(names.at(0), names.at(1));
+         std::string text;
+         for (const std::string& name : names) text += name + "\n";
+         p.write(run + "/classes.txt", text);
+       },
+       {"changed/classes.txt: this is not what", "was trained with", "use a copy of the original"}},
+      {"a class more",
+       "classifier",
+       [](const Workplace& p, const std::string& run) {
+         p.write(run + "/classes.txt", p.read(run + "/classes.txt") + "more\n");
+       },
+       {"changed/classes.txt: this is not what"}},
+      {"no classes",
+       "classifier",
+       [](const Workplace& p, const std::string& run) { fs::remove(p / (run + "/classes.txt")); },
+       {"changed/classes.txt: cannot be read"}},
+      {"another tokenizer",
+       "lm",
+       [](const Workplace& p, const std::string& run) { p.write(run + "/tokenizer.json", "{\"kind\": \"byte\"}"); },
+       {"changed/tokenizer.json: this is not what", "was trained with"}},
+      {"a large vocabulary",
+       "lm",
+       [&](const Workplace& p, const std::string& run) { p.write(run + "/tokenizer.json", large); },
+       {"changed/tokenizer.json: this is not what", "was trained with"}},
+      {"a large vocabulary that the checkpoint confirms",
+       "lm",
+       [&](const Workplace& p, const std::string& run) { claim_tokenizer(p, run, large); },
+       {"model.safetensors: tensor embed.weight is (22, 16), this configuration needs (2000000000, 16)"}},
+      {"a large width",
+       "lm",
+       change("config.yaml", "  width: 16\n", "  width: 65536\n"),
+       {"model.safetensors: tensor embed.weight is (22, 16), this configuration needs (22, 65536)"}},
+      {"many layers",
+       "lm",
+       change("config.yaml", "repeat: 1\n", "repeat: 1000\n"),
+       {"model.safetensors: there is no tensor blocks.1."}},
+      {"many n-grams",
+       "classifier",
+       change("config.yaml", "    orders: []\n", "    orders: [1, 2]\n"),
+       {"model.safetensors: there is no tensor"}},
+  };
+  for (const Change& c : changes) {
+    INFO(c.name);
+    fs::remove_all(place / "changed");
+    copy_files(place / ("runs/" + c.kind), place / "changed");
+    c.make(place, "changed");
+    const std::string ask = c.kind == "lm" ? "score" : "predict",
+                      limited = "ulimit -v 2000000; exec timeout 20 \"$capstan\" ";
+    for (const std::string& command :
+         {ask + " changed </dev/null", "train --config " + c.kind + ".yaml --set name=new train.init_from=changed"}) {
+      INFO(command);
+      const Outcome outcome = run_shell(place, limited + command);
+      CHECK(outcome.code == 1);
+      for (const std::string& part : c.says) CHECK_MESSAGE(contains(outcome.err, part), part, " in ", outcome.err);
+      CHECK(!fs::exists(place / "runs/new/checkpoints/last"));
+    }
   }
 }
 

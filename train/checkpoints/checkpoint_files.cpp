@@ -37,20 +37,24 @@ void add_tensors(std::vector<TensorToWrite>& tensors, const ParamStore& params, 
 
 std::string shape_text(const std::vector<int64_t>& extents) { return "(" + join(extents) + ")"; }
 
+const FileTensor& tensor_for(const SafetensorsFile& file, const Param& param, const std::string& suffix) {
+  const FileTensor* const tensor = file.find(param.name + suffix);
+  if (tensor == nullptr)
+    throw Error(fmt::format("{}: there is no tensor {}: the file belongs to another configuration", file.path(),
+                            param.name + suffix));
+  if (tensor->shape != param.var.shape().to_vector())
+    throw Error(fmt::format("{}: tensor {} is {}, this configuration needs {}", file.path(), tensor->name,
+                            shape_text(tensor->shape), param.var.shape()));
+  return *tensor;
+}
+
 template <class Holds, class Part>
 void read_tensors(const SafetensorsFile& file, const ParamStore& params, const std::string& suffix, const Holds& holds,
                   const Part& part) {
   for (const Param& param : params.params()) {
     if (!holds(param)) continue;
-    const FileTensor* const tensor = file.find(param.name + suffix);
-    if (tensor == nullptr)
-      throw Error(fmt::format("{}: there is no tensor {}: the file belongs to another configuration", file.path(),
-                              param.name + suffix));
-    if (tensor->shape != param.var.shape().to_vector())
-      throw Error(fmt::format("{}: tensor {} is {}, this configuration needs {}", file.path(), tensor->name,
-                              shape_text(tensor->shape), param.var.shape()));
     const auto here = part(param);
-    tensor->copy_part(here.begin, here.end, here.values);
+    tensor_for(file, param, suffix).copy_part(here.begin, here.end, here.values);
   }
 }
 
@@ -133,15 +137,19 @@ std::optional<std::string> damage_of_model(const std::string& path) {
   });
 }
 
-void load_model(const std::string& path, ParamStore& params) {
-  const SafetensorsFile file(path);
-  read_tensors(file, params, "", every, within(params.values()));
+void check_model_fits(const SafetensorsFile& file, const ParamStore& params) {
+  for (const Param& param : params.params()) tensor_for(file, param, "");
   refuse_unknown(file, params, {""});
+}
+
+void load_model(const SafetensorsFile& file, ParamStore& params) {
+  check_model_fits(file, params);
+  read_tensors(file, params, "", every, within(params.values()));
 }
 
 void read_checkpoint(const fs::path& checkpoint, const RunParts& parts) {
   RunState state = read_state(checkpoint);
-  load_model((checkpoint / model_name).string(), parts.params);
+  load_model(SafetensorsFile((checkpoint / model_name).string()), parts.params);
   load_optimizer(checkpoint, parts);
   parts.optimizer.set_steps(state.optimizer_step);
   parts.state = std::move(state);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/io/safetensors.hpp"
 #include "nn/params/param_store.hpp"
 #include "train/checkpoints/run_state.hpp"
 #include "train/optimizers/optimizer.hpp"
@@ -39,9 +40,11 @@ std::optional<std::string> damage_of(const std::filesystem::path& checkpoint);
 /// The state of a checkpoint's folder.
 RunState read_state(const std::filesystem::path& checkpoint);
 
-/// Reads all parameters from a file. Throws Error naming the first parameter that is missing,
-/// unknown or of another shape.
-void load_model(const std::string& path, ParamStore& params);
+/// Throws Error naming the first parameter that a file does not have, that is unknown or of another shape. The store needs no
+/// memory (ParamMemory::none).
+void check_model_fits(const SafetensorsFile& file, const ParamStore& params);
+/// Reads all parameters from a file. Throws Error as check_model_fits().
+void load_model(const SafetensorsFile& file, ParamStore& params);
 /// The same as damage_of() for what is needed to use a model: its file and, if there is one, the state next to it.
 std::optional<std::string> damage_of_model(const std::string& path);
 
