@@ -1,4 +1,16 @@
-"""The mixers of the Attention Free Transformer (Zhai et al. 2021), and the two public modules that are imported."""
+"""The mixers of the Attention Free Transformer (Zhai et al. 2021), and the two public modules that are imported.
+
+aft_inputs has x, dy (3, 29, 35), segment_ids.full (one document per row) and segment_ids.ragged (right padding; left
+padding; two packed documents followed by padding). Each variant has a file; aft_conv has two, because the kernel's
+size depends on the direction. The tensor to_qkv.weight has rows q, k, v; k has D rows, or one per head for conv. What
+the equations leave open:
+
+- w_ts = u_t . v_s, or position_bias[t, s], with t the target;
+- local: w_ts for |t - s| < window, 0 beyond, where the keys stay visible;
+- conv, causal: tap j is the source j places back, window taps; bidirectional: tap j has t - s = j - (window - 1), 2
+  window - 1 taps; w = gain (kernel - mean) / sqrt(variance + 1e-5) + bias per head, population variance over all taps
+  of the head, and 0 outside the window; channel c belongs to head floor(c heads / D).
+"""
 
 import torch
 

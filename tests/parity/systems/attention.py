@@ -1,5 +1,9 @@
 """Multi-head attention (Vaswani et al. 2017) and the op behind it from the equations: one document, or one chunk of it,
 and one head at a time, every pair of tokens written out.
+
+The file attention has, for each of the metadata's configs (no positions; all biases; rotary interleaved, halves, or
+of two features of each head), <config>.parameter.<name> and the cases. The file attention_op has q, k, v, bias (2,
+29), row_scale, output_scale, dy, and for each of cases, <kernel>.<direction>.<chunk>, y and gradient.q|k|v|bias.
 """
 
 import math

@@ -1,4 +1,10 @@
-"""Fastformer (Wu et al. 2021) from its equations: every document on its own, every prefix pooled anew."""
+"""Fastformer (Wu et al. 2021) from its equations: every document on its own, every prefix pooled anew.
+
+Causal, every prefix is pooled separately: p of a token is made with the query pooled up to it. public_fastformer is
+the state dict of the official notebook's attention; its _io has x, y, y_self (without output.dense) and segment_ids,
+masked as there by lowering logits by 10000. At padding the public module passes its query through: those rows are not
+to be compared.
+"""
 
 from dataclasses import dataclass
 

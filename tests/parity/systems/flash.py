@@ -1,4 +1,11 @@
-"""FLASH's mixed chunk attention (Hua et al. 2022) from its equations: one document, one chunk, one sum at a time."""
+"""FLASH's mixed chunk attention (Hua et al. 2022) from its equations: one document, one chunk, one sum at a time.
+
+Rows: a full row of four chunks, a row padded on both sides, and a document of one token packed before one of sixteen.
+Chunks begin at position 0 of every document, the last one is as long as it is. The causal global part reads the
+chunks before the query's own, the bidirectional one the whole document; it is divided by the number of tokens it
+reads (counted) or by the chunk's length times the number of chunks (paper). Rows of gain and offset: query and key of
+the local part, query and key of the global part.
+"""
 
 import math
 from dataclasses import asdict, dataclass

@@ -1,6 +1,9 @@
 """The gated attention unit (Hua et al. 2022) from its equations: one document at a time, every pair written out.
 
 Its fixtures hold each published form of kernel, logits and normaliser.
+
+Options are tensors <config>.<option>. t5_scale multiplies the buckets; rotary_dims 0 turns nothing; the rotary
+position bias turns all features with the same base and pairs.
 """
 
 import math

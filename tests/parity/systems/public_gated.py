@@ -1,4 +1,10 @@
-"""Twins of the GAU and FLASH modules of the common PyTorch port, written from its formulas: state dicts and outputs."""
+"""Twins of the GAU and FLASH modules of the common PyTorch port, written from its formulas: state dicts and outputs.
+
+Width 16, key width 8, groups of 8, texts of 24 tokens; _io has x and y.<kernel> (GAU: y.<kernel>.<direction>), norm
+and residual included. Offsets, gains and T5 buckets are large, so that the attention and not the output's bias makes
+the branch. GAU divides logits and bias by the text's length, FLASH the logits alone by the group's.
+public_flash_rotary turns the first four features in neighbouring pairs.
+"""
 
 import math
 

@@ -1,4 +1,9 @@
-"""Public attention and AFT modules: state dicts and outputs. torch.nn's own, and twins written from formulas."""
+"""Public attention and AFT modules: state dicts and outputs. torch.nn's own, and twins written from formulas.
+
+public_aft_full: x is (batch, time, width), bidirectional, no output projection. public_aft_local: x is (time, batch,
+width), causal; local_mask is a BOOL that the module keeps as a parameter. Its pos_bias is not zero outside the
+window: the importer must not use it there. The key biases are not zero: they must be accepted, and cancel.
+"""
 
 import torch
 

@@ -1,4 +1,19 @@
-"""Whole models on AFT: parameters, logits, losses, gradients, and a curve of training."""
+"""Whole models on AFT: parameters, logits, losses, gradients, and a curve of training.
+
+Two pre-norm blocks, x += mixer(norm(x)), x += down(gelu(up(norm(x)))), learned positions, final LayerNorm, eps 1e-5,
+gelu with erf. gradient.<name> is of the loss sum. labels are -1 where ignored; logits are 0 at padding and must not
+be used there.
+
+- language_model: aft-local, causal, one full, one right-padded, one packed row. The curve starts from parameter.*:
+  step i of 20 takes curve.tokens[i], .segment_ids[i], .labels[i], and curve.losses[i] is its mean loss before AdamW's
+  step on that mean (lr 1e-2, betas 0.9 and 0.999, eps 1e-8, no clip, weight decay 0.1 on every tensor of rank 2).
+  curve.losses_positions_undecayed is the same run with no decay on positions.weight, position_u, position_v.
+- masked_language_model: aft-local, bidirectional; embed.weight has one row more, the mask token. labels are the
+  tokens of a third of the places, and read is tokens with the mask token there.
+- prefix_language_model: aft-simple; t sees s if s <= t, or if both are in the document's source (sources, segment
+  ids). Sources have no label but for their last token.
+- classifier: aft-simple, bidirectional; mean of the final states over the valid ones.
+"""
 
 import torch
 
