@@ -27,13 +27,10 @@ struct RunningMeanState final : MixerState {
   int64_t seen = 0;
 };
 
-/// Throws std::invalid_argument for the state of another mixer, or when x does not have a row for each of its sequences.
-RunningMeanState& state_of(MixerState& state, const Var& x, const Shape& wanted) {
-  auto* const own = dynamic_cast<RunningMeanState*>(&state);
-  check(own != nullptr, "running-mean: this state was made for another mixer");
-  check(x.shape() == wanted.with(0, own->sum.dim(0)), "running-mean: x is {}, the state has {} sequences", x.shape(),
-        own->sum.dim(0));
-  return *own;
+/// Throws std::invalid_argument when x does not have a row for each sequence of the state.
+void check_input(const Var& x, const Shape& wanted, const RunningMeanState& state) {
+  check(x.shape() == wanted.with(0, state.sum.dim(0)), "running-mean: x is {}, the state has {} sequences", x.shape(),
+        state.sum.dim(0));
 }
 
 /// (B, T, T): entry (t, s) is 1 / (number of tokens that t sees) where t sees s, else 0. The spans are the documents of
@@ -91,13 +88,14 @@ Var RunningMean::forward(const Var& x, const Context& context) const {
 
 std::unique_ptr<MixerState> RunningMean::make_state(int64_t batch) const {
   if (!shape_.causal) throw std::logic_error("running-mean: a bidirectional mixer does not decode");
-  return std::make_unique<RunningMeanState>(batch, hidden_);
+  return new_state<RunningMeanState>(batch, hidden_);
 }
 
 // As forward, and fills the state with what step needs. A generation may begin with no token at all.
 Var RunningMean::prefill(const Var& x, MixerState& mixer_state) const {
   const int64_t batch = x.dim(0), length = x.dim(1);
-  RunningMeanState& state = state_of(mixer_state, x, {batch, length, shape_.width});
+  auto& state = own_state<RunningMeanState>(mixer_state, "running-mean");
+  check_input(x, {batch, length, shape_.width}, state);
   check(state.seen == 0, "running-mean: prefill needs a fresh state");
   if (length == 0) return x;
   state.seen = length;
@@ -108,7 +106,8 @@ Var RunningMean::prefill(const Var& x, MixerState& mixer_state) const {
 }
 
 Var RunningMean::step(const Var& x, MixerState& mixer_state) const {
-  RunningMeanState& state = state_of(mixer_state, x, {x.dim(0), shape_.width});
+  auto& state = own_state<RunningMeanState>(mixer_state, "running-mean");
+  check_input(x, {x.dim(0), shape_.width}, state);
   // Linear::step multiplies with weights that are packed once for the whole generation.
   const std::vector<Var> vg = split(Var(to_vg_.step(x.value(), state.decode())), -1, {hidden_, hidden_});
   state.sum = (Var(state.sum) + vg[0]).value();

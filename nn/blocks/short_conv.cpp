@@ -47,18 +47,6 @@ struct ShortConvState final : MixerState {
   std::unique_ptr<MixerState> mixer;
 };
 
-/// Of a call with x: (B, T, D) or, for `rank` 2, (B, D). Throws std::invalid_argument for a state that some other mixer
-/// made, or for other sizes.
-ShortConvState& state_of(MixerState& state, const Var& x, int64_t rank, const Var& kernel) {
-  auto* const own = dynamic_cast<ShortConvState*>(&state);
-  check(own != nullptr && own->before.dim(1) == kernel.dim(1) - 1 && own->before.dim(2) == kernel.dim(0),
-        "short_conv: this decode state belongs to another mixer");
-  check(x.rank() == rank && x.dim(0) == own->before.dim(0) && x.dim(rank - 1) == kernel.dim(0),
-        "short_conv: x of shape {} does not fit a state of {} sequences of width {}", x.shape(), own->before.dim(0),
-        kernel.dim(0));
-  return *own;
-}
-
 class ShortConv final : public Mixer {
  public:
   ShortConv(const Scope& scope, int64_t width, int64_t taps, std::unique_ptr<Mixer> mixer) : mixer_(std::move(mixer)) {
@@ -72,18 +60,18 @@ class ShortConv final : public Mixer {
   }
 
   std::unique_ptr<MixerState> make_state(int64_t batch) const override {
-    return std::make_unique<ShortConvState>(batch, kernel_.dim(1), kernel_.dim(0), mixer_->make_state(batch));
+    return new_state<ShortConvState>(batch, kernel_.dim(1), kernel_.dim(0), mixer_->make_state(batch));
   }
 
   Var prefill(const Var& x, MixerState& state) const override {
-    ShortConvState& own = state_of(state, x, 3, kernel_);
+    ShortConvState& own = own_state(state, x, 3);
     const Var y = mixer_->prefill(convolved(x, Segments::full(x.dim(0), x.dim(1))), *own.mixer);
     own.remember(x.value());  // a prefill that is refused leaves the state as it was
     return y;
   }
 
   Var step(const Var& x, MixerState& state) const override {
-    ShortConvState& own = state_of(state, x, 2, kernel_);
+    ShortConvState& own = own_state(state, x, 2);
     const int64_t batch = x.dim(0), width = x.dim(1), taps = kernel_.dim(1);
     Array y = x.value().clone();
     const real* const kernel = kernel_.value().data();
@@ -116,6 +104,14 @@ class ShortConv final : public Mixer {
   Array position_bias(int64_t longest) const override { return mixer_->position_bias(longest); }
 
  private:
+  /// For a call with x: (B, T, D) or, for `rank` 2, (B, D). Throws std::invalid_argument for other sizes.
+  ShortConvState& own_state(MixerState& state, const Var& x, int64_t rank) const {
+    auto& own = Mixer::own_state<ShortConvState>(state, "short_conv");
+    check(x.rank() == rank && x.dim(0) == own.before.dim(0) && x.dim(rank - 1) == kernel_.dim(0),
+          "short_conv: x of shape {} does not fit a state of {} sequences of width {}", x.shape(), own.before.dim(0),
+          kernel_.dim(0));
+    return own;
+  }
   Var convolved(const Var& x, const Segments& segments) const {
     return x + depthwise_causal_conv(x, kernel_, segments);
   }

@@ -3,9 +3,11 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/autograd/var.hpp"
+#include "core/base/error.hpp"
 #include "nn/layers/context.hpp"
 #include "nn/layers/decode_context.hpp"
 
@@ -28,7 +30,9 @@ class MixerState {
   virtual void share(std::shared_ptr<DecodeContext> decode) { decode_ = std::move(decode); }
 
  private:
+  friend class Mixer;
   std::shared_ptr<DecodeContext> decode_ = std::make_shared<DecodeContext>();
+  std::shared_ptr<const char> maker_;  // of the mixer that made it
 };
 
 /// Cost of one mixer, beyond what its parameters' products cost.
@@ -78,6 +82,25 @@ class Mixer {
   /// The learned bias w_ts that position alone gives source s (column) for target t (row), (H, T, T) with H = 1 when all
   /// features share it; T is `longest`, or less where that many positions show all of it. Empty without such a bias.
   virtual Array position_bias(int64_t longest) const;
+
+ protected:
+  /// For make_state(): a State that own_state() takes.
+  template <class State, class... Arguments>
+  std::unique_ptr<MixerState> new_state(Arguments&&... arguments) const {
+    auto state = std::make_unique<State>(std::forward<Arguments>(arguments)...);
+    state->maker_ = identity_;
+    return state;
+  }
+  /// For prefill() and step(): `state` as what make_state() made. Throws std::invalid_argument, naming the `mixer`, for
+  /// the state of any other mixer, even one of the same form: its tokens were read with other weights.
+  template <class State>
+  State& own_state(MixerState& state, const char* mixer) const {
+    check(state.maker_ == identity_, "{}: this state was made for another mixer", mixer);
+    return static_cast<State&>(state);
+  }
+
+ private:
+  std::shared_ptr<const char> identity_ = std::make_shared<const char>();  // states hold it too, so it is never reused
 };
 
 inline std::vector<MixingWeights> Mixer::mixing_weights(const Var&, const Context&) const { return {}; }

@@ -54,14 +54,6 @@ struct AftDecodeState final : MixerState {
   Array key_ring, value_ring;      // (B, capacity, keys or D)
 };
 
-/// Throws std::invalid_argument for a state that some other kind of mixer made.
-AftDecodeState& decode_state(MixerState& state, int64_t keys, int64_t width, int64_t capacity) {
-  auto* const aft = dynamic_cast<AftDecodeState*>(&state);
-  check(aft != nullptr && aft->maximum.dim(1) == keys && aft->average.dim(1) == width && aft->capacity == capacity,
-        "aft: this state was made for another mixer");
-  return *aft;
-}
-
 /// Groups of channels as the kernels want them: all at once with a key each, or one head after the other.
 template <class Body>
 void for_each_group(int64_t width, int64_t heads, const Body& body) {
@@ -74,12 +66,12 @@ void for_each_group(int64_t width, int64_t heads, const Body& body) {
 
 std::unique_ptr<MixerState> Aft::make_state(int64_t batch) const {
   if (!shape_.causal) throw std::logic_error("aft: a bidirectional mixer does not decode");
-  return std::make_unique<AftDecodeState>(batch, inner_, keys_, cached_tokens());
+  return new_state<AftDecodeState>(batch, inner_, keys_, cached_tokens());
 }
 
 Var Aft::prefill(const Var& x, MixerState& mixer_state) const {
   const int64_t width = inner_;
-  AftDecodeState& state = decode_state(mixer_state, keys_, width, cached_tokens());
+  auto& state = own_state<AftDecodeState>(mixer_state, "aft");
   check(x.rank() == 3 && x.dim(0) == state.batch() && x.dim(2) == shape_.width,
         "aft: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch(), shape_.width);
   check(state.position == 0, "aft: prefill needs a fresh state; this one has seen {} tokens", state.position);
@@ -136,7 +128,7 @@ Array Aft::bias_row(int64_t t, int64_t count) const {
 
 Var Aft::step(const Var& x, MixerState& mixer_state) const {
   const int64_t width = inner_;
-  AftDecodeState& state = decode_state(mixer_state, keys_, width, cached_tokens());
+  auto& state = own_state<AftDecodeState>(mixer_state, "aft");
   const int64_t batch = state.batch(), t = state.position;
   check(x.shape() == Shape{batch, shape_.width}, "aft: step: x is {}, but must be ({}, {})", x.shape(), batch,
         shape_.width);

@@ -113,20 +113,19 @@ AftTiles::Work AftTiles::work(int64_t index) {
   return work;
 }
 
-kernels::AftState AftTiles::carry(const Array& states, const Unit& unit) const {
+kernels::AftState AftTiles::carry(real* states, const Unit& unit) const {
   const int64_t keys = layout_.keys(), size = 2 * keys + layout_.width;
-  // The states were written by scan_carries; later readers use the same view of them.
-  real* const state =
-      const_cast<real*>(states.data()) + (unit.span * static_cast<int64_t>(tiles_.size()) + unit.tile_index) * size;
+  real* const state = states + (unit.span * static_cast<int64_t>(tiles_.size()) + unit.tile_index) * size;
   return {state + unit.group->key, state + keys + unit.group->key, state + 2 * keys + unit.group->channel};
 }
 
 void AftTiles::scan_carries() {
   const int64_t tile_count = static_cast<int64_t>(tiles_.size());
-  const Shape shape{static_cast<int64_t>(layout_.segments.spans().size()), tile_count,
+  const Shape shape{layout_.causal ? 1 : 2, static_cast<int64_t>(layout_.segments.spans().size()), tile_count,
                     2 * layout_.keys() + layout_.width};
-  prefixes_ = Array(shape);
-  if (!layout_.causal) suffixes_ = Array(shape);
+  carries_ = Array(shape);
+  prefixes_ = carries_.mutable_data();
+  suffixes_ = layout_.causal ? nullptr : prefixes_ + carries_.size() / 2;
   const auto copy_state = [](const kernels::AftState& from, const kernels::AftState& to,
                              const kernels::AftGroup& group) {
     std::copy_n(from.maximum, group.keys(), to.maximum);

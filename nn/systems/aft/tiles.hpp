@@ -80,7 +80,7 @@ class AftTiles {
   void scan_carries();
   kernels::AftState prefix(const Unit& unit) const { return carry(prefixes_, unit); }
   kernels::AftState suffix(const Unit& unit) const { return carry(suffixes_, unit); }
-  kernels::AftState carry(const Array& states, const Unit& unit) const;
+  kernels::AftState carry(real* states, const Unit& unit) const;
 
   void prepare_weights(const AftTile& tile);
   const real* weights(const Unit& unit) const;
@@ -114,7 +114,8 @@ class AftTiles {
   std::vector<Group> groups_;
   int64_t max_sources_ = 0, weight_stride_ = 0, max_columns_ = 0, total_columns_ = 0;
   Array logits_, weights_;     // (heads, tile, weight_stride): columns prefix | sources | suffix
-  Array prefixes_, suffixes_;  // (documents, tiles, 2 keys + D): maximum | weight | average
+  Array carries_;  // (prefixes, suffixes; documents; tiles; 2 keys + D): maximum | weight | average
+  real *prefixes_ = nullptr, *suffixes_ = nullptr;
   Array prefix_grads_,
       suffix_grads_;  // (documents, tiles, total_columns): rows [G_v | G_k] relative to the carry's maximum
   Array work_;

@@ -8,34 +8,25 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 struct AttentionState final : MixerState {
-  AttentionState(int64_t batch, int64_t width_, int64_t heads_)
-      : width(width_), heads(heads_), cache(batch, width_, width_) {}
+  AttentionState(int64_t batch, int64_t width_) : width(width_), cache(batch, width_, width_) {}
   void reset() override { cache.clear(); }
   void select(const std::vector<int64_t>& rows) override { cache.select(rows); }
   int64_t elements(int64_t position) const override { return 2 * width * position; }
 
-  int64_t width, heads;
+  int64_t width;
   KeyValueCache cache;
 };
-
-/// Throws std::invalid_argument for a state that some other mixer made.
-KeyValueCache& cache_of(MixerState& state, int64_t width, int64_t heads) {
-  auto* const attention = dynamic_cast<AttentionState*>(&state);
-  check(attention != nullptr && attention->width == width && attention->heads == heads,
-        "attention: this state was made for another mixer");
-  return attention->cache;
-}
 
 }  // namespace
 
 std::unique_ptr<MixerState> MultiHeadAttention::make_state(int64_t batch) const {
   if (!shape_.causal) throw std::logic_error("attention: a bidirectional mixer does not decode");
-  return std::make_unique<AttentionState>(batch, shape_.width, config_.heads);
+  return new_state<AttentionState>(batch, shape_.width);
 }
 
 Var MultiHeadAttention::prefill(const Var& x, MixerState& state) const {
   const int64_t width = shape_.width;
-  KeyValueCache& cache = cache_of(state, width, config_.heads);
+  KeyValueCache& cache = own_state<AttentionState>(state, "attention").cache;
   check(x.rank() == 3 && x.dim(0) == cache.batch() && x.dim(2) == width,
         "attention: prefill: x is {}, but must be ({}, T, {})", x.shape(), cache.batch(), width);
   check(cache.count() == 0, "attention: prefill needs a fresh state; this one has seen {} tokens", cache.count());
@@ -49,7 +40,7 @@ Var MultiHeadAttention::prefill(const Var& x, MixerState& state) const {
 
 Var MultiHeadAttention::step(const Var& x, MixerState& state) const {
   const int64_t width = shape_.width, heads = config_.heads;
-  KeyValueCache& cache = cache_of(state, width, config_.heads);
+  KeyValueCache& cache = own_state<AttentionState>(state, "attention").cache;
   const int64_t batch = cache.batch();
   check(x.shape() == Shape{batch, width}, "attention: step: x is {}, but must be ({}, {})", x.shape(), batch, width);
   Array qkv = state.decode().linear(x.value(), qkv_weight_, packed_bias());

@@ -23,23 +23,15 @@ struct FastformerDecodeState final : MixerState {
   int64_t position = 0;
 };
 
-/// Throws std::invalid_argument for a state that some other kind of mixer made.
-FastformerDecodeState& decode_state(MixerState& state, int64_t heads, int64_t width) {
-  auto* const mine = dynamic_cast<FastformerDecodeState*>(&state);
-  check(mine != nullptr && mine->pools.query.maximum.dim(1) == heads && mine->pools.query.average.dim(1) == width,
-        "fastformer: this state was made for another mixer");
-  return *mine;
-}
-
 }  // namespace
 
 std::unique_ptr<MixerState> Fastformer::make_state(int64_t batch) const {
   if (!shape_.causal) throw std::logic_error("fastformer: a bidirectional mixer does not decode");
-  return std::make_unique<FastformerDecodeState>(batch, config_.heads, shape_.width);
+  return new_state<FastformerDecodeState>(batch, config_.heads, shape_.width);
 }
 
 Var Fastformer::prefill(const Var& x, MixerState& mixer_state) const {
-  FastformerDecodeState& state = decode_state(mixer_state, config_.heads, shape_.width);
+  auto& state = own_state<FastformerDecodeState>(mixer_state, "fastformer");
   check(x.rank() == 3 && x.dim(0) == state.batch() && x.dim(2) == shape_.width,
         "fastformer: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch(), shape_.width);
   check(state.position == 0, "fastformer: prefill needs a fresh state; this one has seen {} tokens", state.position);
@@ -52,7 +44,7 @@ Var Fastformer::prefill(const Var& x, MixerState& mixer_state) const {
 }
 
 Var Fastformer::step(const Var& x, MixerState& mixer_state) const {
-  FastformerDecodeState& state = decode_state(mixer_state, config_.heads, shape_.width);
+  auto& state = own_state<FastformerDecodeState>(mixer_state, "fastformer");
   const int64_t batch = state.batch(), width = shape_.width;
   check(x.shape() == Shape{batch, width}, "fastformer: step: x is {}, but must be ({}, {})", x.shape(), batch, width);
   ++state.position;

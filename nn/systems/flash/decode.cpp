@@ -84,24 +84,15 @@ struct FlashDecodeState final : MixerState {
   Array before;                       // (B, features): what the next token takes from the last one; empty: nothing
 };
 
-/// Throws std::invalid_argument for a state that some other mixer made.
-FlashDecodeState& decode_state(MixerState& state, int64_t hidden, const FlashConfig& config) {
-  auto* const flash = dynamic_cast<FlashDecodeState*>(&state);
-  check(flash != nullptr && flash->hidden == hidden && flash->key_dim == config.key_dim &&
-            flash->chunk == config.chunk && flash->local == config.local && flash->global == config.global,
-        "flash: this state was made for another mixer");
-  return *flash;
-}
-
 }  // namespace
 
 std::unique_ptr<MixerState> Flash::make_state(int64_t batch) const {
   if (!shape_.causal) throw std::logic_error("flash: a bidirectional mixer does not decode");
-  return std::make_unique<FlashDecodeState>(batch, unit_.hidden(), shape_.width, config_);
+  return new_state<FlashDecodeState>(batch, unit_.hidden(), shape_.width, config_);
 }
 
 Var Flash::prefill(const Var& x, MixerState& mixer_state) const {
-  FlashDecodeState& state = decode_state(mixer_state, unit_.hidden(), config_);
+  auto& state = own_state<FlashDecodeState>(mixer_state, "flash");
   check(x.rank() == 3 && x.dim(0) == state.batch && x.dim(2) == shape_.width,
         "flash: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch, shape_.width);
   check(state.position == 0, "flash: prefill needs a fresh state; this one has seen {} tokens", state.position);
@@ -133,7 +124,7 @@ Var Flash::prefill(const Var& x, MixerState& mixer_state) const {
 }
 
 Var Flash::step(const Var& x, MixerState& mixer_state) const {
-  FlashDecodeState& state = decode_state(mixer_state, unit_.hidden(), config_);
+  auto& state = own_state<FlashDecodeState>(mixer_state, "flash");
   const int64_t batch = state.batch, current = state.position % state.chunk, folded = state.position - current;
   check(x.shape() == Shape{batch, shape_.width}, "flash: step: x is {}, but must be ({}, {})", x.shape(), batch,
         shape_.width);
@@ -148,7 +139,7 @@ Var Flash::step(const Var& x, MixerState& mixer_state) const {
       std::copy_n(parts.view(lin_view + 1, sequence), state.key_dim, state.row(state.lin_keys, sequence, current));
   }
   const KernelScales scales = unit_.scales(current + 1);
-  const real linear_scale = chunk_linear_scale(linear_, folded / state.chunk, state.position);
+  const real linear_scale = chunk_linear_scale(linear_options(true), folded / state.chunk, state.position);
   Array gated(Shape{batch, state.hidden});
   real* const out = gated.mutable_data();
   const int64_t work = (current + 1) * (state.key_dim + state.hidden) + (folded > 0 ? state.key_dim * state.hidden : 0);

@@ -31,18 +31,19 @@ GatedUnitShape unit_shape(const FlashConfig& config, bool causal) {
   return {gains, {config.key_dim, causal, config.chunk, config.chunk}, config.chunk};
 }
 
-ChunkNormaliser chunk_normaliser(const FlashConfig& config, bool causal) {
-  if (config.normaliser == Normaliser::paper) return ChunkNormaliser::chunks;
-  return config.normaliser == Normaliser::chunk && causal ? ChunkNormaliser::constant : ChunkNormaliser::counted;
-}
-
 }  // namespace
 
 Flash::Flash(const Scope& scope, const MixerShape& shape, const FlashConfig& config)
     : shape_(shape),
       config_(config),
-      linear_{config.chunk, shape.causal, chunk_normaliser(config, shape.causal), static_cast<double>(config.chunk)},
       unit_(scope, shape, unit_config(config), unit_shape(config, shape.causal)) {}
+
+ChunkLinearOptions Flash::linear_options(bool causal) const {
+  ChunkLinearOptions options{config_.chunk, causal, ChunkNormaliser::counted, static_cast<double>(config_.chunk)};
+  if (config_.normaliser == Normaliser::paper) options.normaliser = ChunkNormaliser::chunks;
+  if (config_.normaliser == Normaliser::chunk && causal) options.normaliser = ChunkNormaliser::constant;
+  return options;
+}
 
 Flash::Parts Flash::project(const Var& x, const Segments& segments) const {
   const GatedUnit::Parts unit =
@@ -67,9 +68,8 @@ Var Flash::mix(const Parts& parts, const Segments& segments, const Context& cont
   if (config_.local)
     local = attention(parts.quad_q, parts.quad_k, parts.value, local_bias(segments), segments,
                       unit_.attention_options(segments, context, causal));
-  ChunkLinearOptions linear = linear_;
-  linear.causal = causal;
-  if (config_.global) global = chunk_linear_attention(parts.lin_q, parts.lin_k, parts.value, segments, linear);
+  if (config_.global)
+    global = chunk_linear_attention(parts.lin_q, parts.lin_k, parts.value, segments, linear_options(causal));
   return local && global ? local + global : local ? local : global;
 }
 

@@ -67,6 +67,8 @@ class Flash final : public Mixer {
     Var quad_q, quad_k, lin_q, lin_k = {};  // (B, T, Z); undefined for a part that is off
   };
   Parts project(const Var& x, const Segments& segments) const;
+  /// Of the global part, n included.
+  ChunkLinearOptions linear_options(bool causal) const;
   /// b of the quadratic part.
   Var local_bias(const Segments& segments) const { return unit_.bias(std::min(config_.chunk, segments.longest())); }
   /// V_quad + V_lin
@@ -74,7 +76,6 @@ class Flash final : public Mixer {
 
   MixerShape shape_;
   FlashConfig config_;
-  ChunkLinearOptions linear_;
   GatedUnit unit_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/base/error.hpp"
 
@@ -47,7 +48,9 @@ AttentionOptions gated_attention_options(const GatedKernelConfig& config, const 
       out[i] = static_cast<real>(kernel_scales(config, shape, std::max(static_cast<double>(counts[i]), 1.0)).*factor);
     return factors;
   };
-  const KernelScales few = kernel_scales(config, shape, 1), many = kernel_scales(config, shape, 1000);
+  // Every scale is monotone in the number of keys: one that is the same for 1 and for infinitely many is constant.
+  const KernelScales few = kernel_scales(config, shape, 1),
+                     many = kernel_scales(config, shape, std::numeric_limits<double>::infinity());
   if (few.logit == many.logit)
     options.scale = few.logit;
   else

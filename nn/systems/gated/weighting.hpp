@@ -59,7 +59,7 @@ inline const char* kernel_problem(const GatedKernelConfig& c) {
   // With n in front of b, the bias would differ from query to query; squared-relu takes n out of the kernel.
   if (c.kernel == AttentionKernel::laplace && c.logits == LogitForm::whole_length &&
       c.normaliser == Normaliser::counted)
-    return "the laplace kernel takes logits whole-length with the normaliser paper only";
+    return "the laplace kernel takes logits whole-length only with a constant n: normaliser paper or, in flash, chunk";
   return nullptr;
 }
 

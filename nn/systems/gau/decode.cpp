@@ -22,19 +22,11 @@ struct GauDecodeState final : MixerState {
   Array bias;  // entry size - 1 - d is b_d, so that a row of the cache reads it forwards; empty: none
 };
 
-/// Throws std::invalid_argument for a state that some other mixer made.
-GauDecodeState& decode_state(MixerState& state, int64_t key_width, int64_t value_width) {
-  auto* const gau = dynamic_cast<GauDecodeState*>(&state);
-  check(gau != nullptr && gau->key_width == key_width && gau->value_width == value_width,
-        "gau: this state was made for another mixer");
-  return *gau;
-}
-
 }  // namespace
 
 std::unique_ptr<MixerState> Gau::make_state(int64_t batch) const {
   if (!shape_.causal) throw std::logic_error("gau: a bidirectional mixer does not decode");
-  return std::make_unique<GauDecodeState>(batch, config_.key_dim, unit_.hidden());
+  return new_state<GauDecodeState>(batch, config_.key_dim, unit_.hidden());
 }
 
 void Gau::prepare_bias(Array& bias, int64_t tokens) const {
@@ -53,7 +45,7 @@ void Gau::prepare_bias(Array& bias, int64_t tokens) const {
 }
 
 Var Gau::prefill(const Var& x, MixerState& mixer_state) const {
-  GauDecodeState& state = decode_state(mixer_state, config_.key_dim, unit_.hidden());
+  auto& state = own_state<GauDecodeState>(mixer_state, "gau");
   KeyValueCache& cache = state.cache;
   check(x.rank() == 3 && x.dim(0) == cache.batch() && x.dim(2) == shape_.width,
         "gau: prefill: x is {}, but must be ({}, T, {})", x.shape(), cache.batch(), shape_.width);
@@ -69,7 +61,7 @@ Var Gau::prefill(const Var& x, MixerState& mixer_state) const {
 }
 
 Var Gau::step(const Var& x, MixerState& mixer_state) const {
-  GauDecodeState& state = decode_state(mixer_state, config_.key_dim, unit_.hidden());
+  auto& state = own_state<GauDecodeState>(mixer_state, "gau");
   const int64_t batch = state.cache.batch(), t = state.cache.count();
   check(x.shape() == Shape{batch, shape_.width}, "gau: step: x is {}, but must be ({}, {})", x.shape(), batch,
         shape_.width);

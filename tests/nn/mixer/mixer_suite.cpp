@@ -79,7 +79,7 @@ void check_states(const MixerCase& c) {
   }
 }
 
-/// The state of another mixer.
+/// A state that no mixer made.
 struct ForeignState final : MixerState {
   void reset() override {}
   void select(const std::vector<int64_t>&) override {}
@@ -97,7 +97,12 @@ void check_decode_refusals(const MixerCase& c) {
   CHECK_THROWS_AS(built.module->step(zeros({2, 1, width}), *state), std::invalid_argument);
   CHECK_THROWS_AS(built.module->step(zeros({2, width + 1}), *state), std::invalid_argument);
   ForeignState foreign;
-  CHECK_THROWS_AS(built.module->step(zeros({2, width}), foreign), std::invalid_argument);
+  const auto other = built_mixer(c, true, 8).module->make_state(2);  // of the same form
+  for (MixerState* const wrong : {static_cast<MixerState*>(&foreign), other.get()}) {
+    CHECK_THROWS_WITH_AS(built.module->step(zeros({2, width}), *wrong),
+                         doctest::Contains("this state was made for another mixer"), std::invalid_argument);
+    CHECK_THROWS_AS(built.module->prefill(zeros({2, 4, width}), *wrong), std::invalid_argument);
+  }
   CHECK_NOTHROW(built.module->step(zeros({2, width}), *state));
   CHECK_THROWS_AS(built.module->prefill(zeros({2, 4, width}), *state), std::invalid_argument);
 }
@@ -122,10 +127,10 @@ Built<Mixer> built_mixer(const MixerConfig& config, bool causal, int64_t max_len
   return built_mixer(MixerCase{"", config}, causal, max_length);
 }
 
-Built<Mixer> built_mixer(const MixerCase& c, bool causal, int64_t max_length) {
+Built<Mixer> built_mixer(const MixerCase& c, bool causal, int64_t max_length, bool prefix) {
   Built<Mixer> built;
   const Scope scope(*built.store, 1);
-  built.module = make_mixer(scope, {width, max_length, causal, 1}, c.config);
+  built.module = make_mixer(scope, {width, max_length, causal, 1, prefix}, c.config);
   if (c.short_conv > 0) built.module = make_short_conv(scope, width, c.short_conv, std::move(built.module));
   redraw(*built.store);
   return built;
@@ -282,6 +287,21 @@ void check_shapes(const MixerCase& c) {
   }
 }
 
+void check_prefix(const MixerCase& c) {
+  if (!prefix_obstacle(c.config).empty()) return;
+  INFO(c.name);
+  const int64_t end = 45;
+  const auto bidirectional = built_mixer(c, /*causal=*/false, end), prefixed = built_mixer(c, true, end, true);
+  const Array x = normal_array({4, end, width}, 14);
+  Context context{ragged_segments(end)};
+  context.prefixes = context.segments;
+  const Array y = prefixed.module->forward(Var(x), context).value();
+  CHECK(relative_error(y, forward(*bidirectional.module, x, context.segments), 1) <= layer_tolerance);
+  const auto state = prefixed.module->make_state(4);
+  CHECK(relative_error(prefixed.module->prefill(Var(x), *state).value(),
+                       forward(*bidirectional.module, x, Segments::full(4, end)), 1) <= layer_tolerance);
+}
+
 void check_decode(const MixerCase& c) {
   INFO(c.name);
   for (const int count : {1, 2}) {
@@ -299,6 +319,7 @@ void check_mixer(const MixerCase& c) {
   check_lengths(c);
   check_blind_tokens(c);
   check_shapes(c);
+  check_prefix(c);
   check_decode(c);
 }
 

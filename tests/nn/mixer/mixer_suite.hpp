@@ -32,9 +32,9 @@ struct Built {
   std::unique_ptr<Module> module;
 };
 
-/// With weights of sigma 0.5.
+/// With weights of sigma 0.5. `prefix`: as in MixerShape.
 Built<Mixer> built_mixer(const MixerConfig& config, bool causal, int64_t max_length);
-Built<Mixer> built_mixer(const MixerCase& c, bool causal, int64_t max_length);
+Built<Mixer> built_mixer(const MixerCase& c, bool causal, int64_t max_length, bool prefix = false);
 
 Array forward(const Mixer& mixer, const Array& x, const Segments& segments);
 
@@ -56,6 +56,8 @@ void check_lengths(const MixerCase& c);
 void check_blind_tokens(const MixerCase& c);
 /// Batches without sequences or tokens pass through; inputs that do not fit are refused.
 void check_shapes(const MixerCase& c);
+/// A document that is all prefix gives what a bidirectional mixer gives, in forward and in prefill.
+void check_prefix(const MixerCase& c);
 /// Decoding gives what forward gives for any prefill; keeps sequences apart; reset forgets; misuse is refused.
 void check_decode(const MixerCase& c);
 

@@ -28,7 +28,8 @@ void check_gated_rules() {
          c.kernel = AttentionKernel::laplace;
          c.logits = LogitForm::whole_length;
        },
-       "mixer.logits: the laplace kernel takes logits whole-length with the normaliser paper only"},
+       "mixer.logits: the laplace kernel takes logits whole-length only with a constant n: normaliser paper or, in "
+       "flash, chunk"},
       {[](auto& c) { c.rotary.dims = 7; },
        "mixer.rotary_dims: cannot rotate 7 of 128 features: an even number is needed"},
       {[](auto& c) { c.rotary.dims = 130; },
