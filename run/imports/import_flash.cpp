@@ -33,7 +33,7 @@ ImportedModule import_flash(Import& import, const ImportHints& hints) {
   module.source = "FLASH";
   FlashConfig config;
   take_projections(import, module, config);
-  // The port's order: quad_q, lin_q, quad_k, lin_k.
+  // The port's order: local_q, global_q, local_k, global_k.
   take_views(import, "qk_offset_scale.", {0, 2, 1, 3}, config.key_dim, module);
   take_position_buckets(import, std::sqrt(static_cast<double>(config.key_dim)), module, config);
   take_rotary(import, config);

@@ -121,10 +121,10 @@ inline void validate(const AftConvConfig& c, const ModelShape& model, Problems& 
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// One of the four variants, of inner width I (D unless configured).  Parameters to_qkv.weight (I + K + I, D), query_bias, key_bias, value_bias, to_out;
-/// position_u and position_v (max_length, rank) or position_bias (max_length, max_length); for aft-conv kernel,
-/// kernel_gain and kernel_bias: w = gain (kernel - mean) / std + bias per head, gain and bias starting at 0,
-/// so that it starts as aft-simple.
+/// One of the four variants, of inner width I (D unless configured).  Parameters to_qkv.weight (I + K + I, D),
+/// query_bias, key_bias, value_bias, to_out; position_u and position_v (max_length, rank) or position_bias (max_length,
+/// max_length); for aft-conv kernel, kernel_gain and kernel_bias: w = gain (kernel - mean) / std + bias per head, gain
+/// and bias starting at 0, so that it starts as aft-simple.
 class Aft final : public Mixer {
  public:
   Aft(const Scope& scope, const MixerShape& shape, const AftSimpleConfig& config);

@@ -113,8 +113,8 @@ class AftTiles {
   std::vector<Run> runs_;
   std::vector<Group> groups_;
   int64_t max_sources_ = 0, weight_stride_ = 0, max_columns_ = 0, total_columns_ = 0;
-  Array logits_, weights_;     // (heads, tile, weight_stride): columns prefix | sources | suffix
-  Array carries_;  // (prefixes, suffixes; documents; tiles; 2 keys + D): maximum | weight | average
+  Array logits_, weights_;  // (heads, tile, weight_stride): columns prefix | sources | suffix
+  Array carries_;           // (prefixes, suffixes; documents; tiles; 2 keys + D): maximum | weight | average
   real *prefixes_ = nullptr, *suffixes_ = nullptr;
   Array prefix_grads_,
       suffix_grads_;  // (documents, tiles, total_columns): rows [G_v | G_k] relative to the carry's maximum

@@ -95,7 +95,7 @@ void AftTiles::backward_unit(const Unit& unit, const Work& work, const Gradients
   if (unit.suffix) keep_carry_gradient(unit, work, false);
   // d(log weight) / weight; the weight itself is multiplied in once per tile. Carries have no w.
   const int64_t head = bias_.heads() > 1 ? unit.group->head : 0;
-  // The first product of the part overwrites the sum if it covers the tile: a tile of a long text is larger than a cache.
+  // The part's first product overwrites the sum if it covers the tile: a tile of a long text is larger than a cache.
   const bool whole = unit.targets == unit.tile->targets() && unit.sources == unit.tile->sources();
   const bool add = begun[static_cast<size_t>(head)] || !whole;
   if (!begun[static_cast<size_t>(head)] && !whole) clear_dlogits(*unit.tile, work, head);

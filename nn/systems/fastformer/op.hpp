@@ -20,8 +20,8 @@ struct FastformerWeights {
   Var query_logits, key_logits, query_logit_bias, key_logit_bias, to_r, to_r_bias;
 };
 
-/// qk: (B, T, 2D), or (B, T, 3D) with values of its own -> (B, T, D), 0 for padding.  O(T D) beyond the products. Saves the weights of both pools, 2 B T H
-/// values; the pullback computes the pools again and scans backwards without exp.
+/// qk: (B, T, 2D), or (B, T, 3D) with values of its own -> (B, T, D), 0 for padding.  O(T D) beyond the products. Saves
+/// the weights of both pools, 2 B T H values; the pullback computes the pools again and scans backwards without exp.
 /// Throws std::invalid_argument naming the shapes.
 Var fastformer(const Var& qk, const FastformerWeights& weights, const Segments& segments, bool causal);
 

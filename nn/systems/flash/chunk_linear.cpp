@@ -4,6 +4,7 @@
 
 #include "core/array/segments_fill.hpp"
 #include "core/base/error.hpp"
+#include "core/base/round_up.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
 #include "core/products/gemm.hpp"
@@ -20,16 +21,17 @@ struct Chunk {
 /// The chunks of a document, in order. A bidirectional one is a single chunk, which sees itself.
 std::vector<Chunk> chunks_of(const Segments::Span& span, int64_t length, const ChunkLinearOptions& options) {
   const int64_t first = span.row * length + span.begin, tokens = span.length();
-  if (!options.causal) return {{first, tokens, chunk_linear_scale(options, 0, tokens)}};
+  if (!options.causal) return {{first, tokens, chunk_linear_scale(options, tokens)}};
   std::vector<Chunk> chunks;
   for (int64_t begin = 0; begin < tokens; begin += options.chunk)
     chunks.push_back({first + begin, std::min(options.chunk, tokens - begin),
-                      chunk_linear_scale(options, begin / options.chunk, tokens)});
+                      chunk_linear_scale(options, begin)});  // the chunks in front of it are full
   return chunks;
 }
 
-/// read(chunk, state) for every chunk, `state` = sum of what add(chunk, beta) has added for the chunks before it: add
-/// computes product + beta * state. A chunk that nothing comes before goes to `empty` instead.
+/// read(chunk) for every chunk from `begin` to `end`, which go backwards for N: the state then is the sum of what
+/// add(chunk, beta) has added for those already passed, bidirectional for the only chunk itself. add computes
+/// product + beta * state. The first causal chunk, whose state has nothing, goes to `empty` instead.
 template <class Iterator, class Add, class Read, class Empty>
 void for_each_state(Iterator begin, Iterator end, bool causal, const Add& add, const Read& read, const Empty& empty) {
   if (!causal) {
@@ -143,21 +145,21 @@ Array query_gradient(const Operands& in, const Array& dy) {
   return gradient;
 }
 
-/// N = sum of Q^T dO / n runs backward: dK = V N^T, dV = K N.
+/// The mirror image N of M, the sum of Q^T dO / n, runs backward: dK = V N^T, dV = K N.
 std::pair<Array, Array> key_value_gradients(const Operands& in, const Array& dy) {
   const Rows d = rows_of(dy), q = rows_of(in.q), k = rows_of(in.k), v = rows_of(in.v);
   const int64_t keys = k.width, values = v.width;
   std::pair<Array, Array> gradients{Array(in.k.shape()), Array(in.v.shape())};
   const MutableRows dk = mutable_rows(gradients.first, in.segments), dv = mutable_rows(gradients.second, in.segments);
-  for_each_document(in.segments, in.options, keys * values, [&](const std::vector<Chunk>& chunks, real* n) {
+  for_each_document(in.segments, in.options, keys * values, [&](const std::vector<Chunk>& chunks, real* mirror) {
     for_each_state(
         chunks.rbegin(), chunks.rend(), in.options.causal,
         [&](const Chunk& c, real beta) {
-          gemm(keys, values, c.rows, q.at(c, Transpose::yes), d.at(c), n, values, c.scale, beta);
+          gemm(keys, values, c.rows, q.at(c, Transpose::yes), d.at(c), mirror, values, c.scale, beta);
         },
         [&](const Chunk& c) {
-          gemm(c.rows, keys, values, v.at(c), {n, values, Transpose::yes}, dk.at(c), keys);
-          gemm(c.rows, values, keys, k.at(c), {n, values}, dv.at(c), values);
+          gemm(c.rows, keys, values, v.at(c), {mirror, values, Transpose::yes}, dk.at(c), keys);
+          gemm(c.rows, values, keys, k.at(c), {mirror, values}, dv.at(c), values);
         },
         [&](const Chunk& c) {
           dk.clear(c);
@@ -169,14 +171,13 @@ std::pair<Array, Array> key_value_gradients(const Operands& in, const Array& dy)
 
 }  // namespace
 
-real chunk_linear_scale(const ChunkLinearOptions& options, int64_t index, int64_t length) {
-  const int64_t chunks = options.causal ? index : (length + options.chunk - 1) / options.chunk;
-  if (chunks == 0) return 0;
+real chunk_linear_scale(const ChunkLinearOptions& options, int64_t keys) {
+  if (keys == 0) return 0;
   switch (options.normaliser) {
-    case ChunkNormaliser::counted:  // a chunk that is followed by another one is full
-      return real{1} / static_cast<real>(options.causal ? index * options.chunk : length);
+    case ChunkNormaliser::counted:
+      return real{1} / static_cast<real>(keys);
     case ChunkNormaliser::chunks:
-      return real{1} / static_cast<real>(chunks * options.chunk);
+      return real{1} / static_cast<real>(round_up(keys, options.chunk));
     case ChunkNormaliser::constant:
       return static_cast<real>(1 / options.constant);
   }

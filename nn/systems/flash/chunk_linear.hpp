@@ -7,7 +7,7 @@
 namespace capstan {
 
 /// What the sum over visible keys is divided by: their number; chunk * the number of their chunks (the paper's
-/// appendix: a ragged last chunk counts in full); a constant.
+/// appendix: a short last chunk counts in full); a constant.
 enum class ChunkNormaliser { counted, chunks, constant };
 
 struct ChunkLinearOptions {
@@ -21,8 +21,9 @@ struct ChunkLinearOptions {
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// 1 / n for the queries of chunk `index` of a document of `length` tokens; 0 where they see no key.
-real chunk_linear_scale(const ChunkLinearOptions& options, int64_t index, int64_t length);
+/// 1 / n for queries that see `keys` tokens: causal those of all earlier chunks, bidirectional the whole document.
+/// 0 for none.
+real chunk_linear_scale(const ChunkLinearOptions& options, int64_t keys);
 
 /// O_i = q_i . M / n with M = sum of k_j^T v_j over the keys that i sees: causal those of all strictly earlier chunks
 /// of its document (the first chunk gives 0), bidirectional those of the whole document. Padding gives 0 and gets no

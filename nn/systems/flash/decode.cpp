@@ -23,10 +23,10 @@ struct FlashDecodeState final : MixerState {
         global(config.global),
         values(Shape{batch, chunk, hidden}) {
     if (config.shift_tokens) before = Array::zeros(Shape{batch, shifted_features(width)});
-    if (local) quad_keys = Array(Shape{batch, chunk, key_dim});
+    if (local) local_keys = Array(Shape{batch, chunk, key_dim});
     if (!global) return;
-    lin_keys = Array(Shape{batch, chunk, key_dim});
-    sums = Array(Shape{batch, key_dim, hidden});
+    global_keys = Array(Shape{batch, chunk, key_dim});
+    m = Array(Shape{batch, key_dim, hidden});
   }
 
   void reset() override {
@@ -34,7 +34,7 @@ struct FlashDecodeState final : MixerState {
     if (!before.empty()) std::fill_n(before.mutable_data(), before.size(), real{0});
   }
   void select(const std::vector<int64_t>& rows) override {
-    for (Array* const part : {&quad_keys, &lin_keys, &values, &sums, &before}) *part = select_rows(*part, rows);
+    for (Array* const part : {&local_keys, &global_keys, &values, &m, &before}) *part = select_rows(*part, rows);
     batch = static_cast<int64_t>(rows.size());
   }
   int64_t elements(int64_t seen) const override {
@@ -46,13 +46,13 @@ struct FlashDecodeState final : MixerState {
   real* row(Array& rows, int64_t sequence, int64_t index) const {
     return rows.mutable_data() + (sequence * chunk + index) * rows.dim(2);
   }
-  real* sum(int64_t sequence) { return sums.mutable_data() + sequence * key_dim * hidden; }
+  real* m_of(int64_t sequence) { return m.mutable_data() + sequence * key_dim * hidden; }
   /// M = beta M + k^T v over `count` rows.
   void fold(int64_t sequence, const real* k, const real* v, int64_t count, real beta) {
-    gemm(key_dim, hidden, count, {k, key_dim, Transpose::yes}, {v, hidden}, sum(sequence), hidden, 1, beta);
+    gemm(key_dim, hidden, count, {k, key_dim, Transpose::yes}, {v, hidden}, m_of(sequence), hidden, 1, beta);
   }
   kernels::AttentionCache cache(int64_t sequence, int64_t count) {
-    return {row(quad_keys, sequence, 0), row(values, sequence, 0), key_dim, hidden, count, key_dim, hidden};
+    return {row(local_keys, sequence, 0), row(values, sequence, 0), key_dim, hidden, count, key_dim, hidden};
   }
 
   /// table: (1, 2 chunk - 1), entry chunk - 1 + d for distance d; undefined: none.
@@ -64,7 +64,7 @@ struct FlashDecodeState final : MixerState {
   /// b of the cached rows, oldest first, for the query that follows `current` others in its chunk.
   const real* bias_of(int64_t current) const { return bias.empty() ? nullptr : bias.data() + chunk - 1 - current; }
 
-  /// x (B, D) with the shifted features of the token before, whose place the token itself takes.
+  /// x (B, D) with the shifted features of the token before it. Keeps those of x for the next token.
   Array shift(const Array& x) {
     if (before.empty()) return x;
     const int64_t width = x.dim(1), moved = before.dim(1);
@@ -78,10 +78,10 @@ struct FlashDecodeState final : MixerState {
 
   int64_t batch, hidden, key_dim, chunk, position = 0;
   bool local, global;
-  Array quad_keys, lin_keys, values;  // (B, C, Z), (B, C, Z), (B, C, E): rows of the current chunk
-  Array sums;                         // (B, Z, E): M of the full chunks; undefined while there is none
-  Array bias;                         // (C): entry C - 1 - d is b_d
-  Array before;                       // (B, features): what the next token takes from the last one; empty: nothing
+  Array local_keys, global_keys, values;  // (B, C, Z), (B, C, Z), (B, C, E): rows of the current chunk
+  Array m;                                // (B, Z, E): M of the full chunks; undefined while there is none
+  Array bias;                             // (C): entry C - 1 - d is b_d
+  Array before;                           // (B, features): what the next token takes from the last one; empty: nothing
 };
 
 }  // namespace
@@ -109,10 +109,10 @@ Var Flash::prefill(const Var& x, MixerState& mixer_state) const {
       std::copy_n(row(from, folded), (length - folded) * to.dim(2), state.row(to, sequence, 0));
     };
     keep(parts.value, state.values);
-    if (config_.local) keep(parts.quad_k, state.quad_keys);
+    if (config_.local) keep(parts.local_k, state.local_keys);
     if (!config_.global) continue;
-    keep(parts.lin_k, state.lin_keys);
-    if (folded > 0) state.fold(sequence, row(parts.lin_k, 0), row(parts.value, 0), folded, 0);
+    keep(parts.global_k, state.global_keys);
+    if (folded > 0) state.fold(sequence, row(parts.global_k, 0), row(parts.value, 0), folded, 0);
   }
   if (!state.before.empty())
     for (int64_t sequence = 0; sequence < state.batch; ++sequence)
@@ -130,16 +130,17 @@ Var Flash::step(const Var& x, MixerState& mixer_state) const {
         shape_.width);
   if (state.position == 0) state.keep_bias(unit_.bias(state.chunk));
   const GatedUnit::StepParts parts = unit_.step_project(state.shift(x.value()), state.position, state.decode());
-  const int64_t lin_view = config_.local ? 2 : 0;
+  const int64_t global_view = config_.local ? 2 : 0;
   for (int64_t sequence = 0; sequence < batch; ++sequence) {
     std::copy_n(parts.value(sequence), state.hidden, state.row(state.values, sequence, current));
     if (config_.local)
-      std::copy_n(parts.view(1, sequence), state.key_dim, state.row(state.quad_keys, sequence, current));
+      std::copy_n(parts.view(1, sequence), state.key_dim, state.row(state.local_keys, sequence, current));
     if (config_.global)
-      std::copy_n(parts.view(lin_view + 1, sequence), state.key_dim, state.row(state.lin_keys, sequence, current));
+      std::copy_n(parts.view(global_view + 1, sequence), state.key_dim,
+                  state.row(state.global_keys, sequence, current));
   }
   const KernelScales scales = unit_.scales(current + 1);
-  const real linear_scale = chunk_linear_scale(linear_options(true), folded / state.chunk, state.position);
+  const real global_scale = chunk_linear_scale(linear_options(true), folded);
   Array gated(Shape{batch, state.hidden});
   real* const out = gated.mutable_data();
   const int64_t work = (current + 1) * (state.key_dim + state.hidden) + (folded > 0 ? state.key_dim * state.hidden : 0);
@@ -153,13 +154,13 @@ Var Flash::step(const Var& x, MixerState& mixer_state) const {
                                 static_cast<real>(scales.output), parts.view(0, sequence), y);
     }
     if (config_.global && folded > 0)
-      kernels::row_times_matrix(parts.view(lin_view, sequence), state.key_dim, state.sum(sequence) + begin,
-                                state.hidden, end - begin, linear_scale, y);
+      kernels::row_times_matrix(parts.view(global_view, sequence), state.key_dim, state.m_of(sequence) + begin,
+                                state.hidden, end - begin, global_scale, y);
     kernels::gate(parts.gate(sequence) + begin, y, y, end - begin);
   });
   if (config_.global && current + 1 == state.chunk)
     for (int64_t sequence = 0; sequence < batch; ++sequence)
-      state.fold(sequence, state.row(state.lin_keys, sequence, 0), state.row(state.values, sequence, 0), state.chunk,
+      state.fold(sequence, state.row(state.global_keys, sequence, 0), state.row(state.values, sequence, 0), state.chunk,
                  folded > 0 ? real{1} : real{0});
   ++state.position;
   return Var(unit_.step_output(gated, state.decode()));

@@ -34,9 +34,7 @@ GatedUnitShape unit_shape(const FlashConfig& config, bool causal) {
 }  // namespace
 
 Flash::Flash(const Scope& scope, const MixerShape& shape, const FlashConfig& config)
-    : shape_(shape),
-      config_(config),
-      unit_(scope, shape, unit_config(config), unit_shape(config, shape.causal)) {}
+    : shape_(shape), config_(config), unit_(scope, shape, unit_config(config), unit_shape(config, shape.causal)) {}
 
 ChunkLinearOptions Flash::linear_options(bool causal) const {
   ChunkLinearOptions options{config_.chunk, causal, ChunkNormaliser::counted, static_cast<double>(config_.chunk)};
@@ -53,12 +51,12 @@ Flash::Parts Flash::project(const Var& x, const Segments& segments) const {
   parts.value = unit.value;
   auto view = unit.views.begin();
   if (config_.local) {
-    parts.quad_q = *view++;
-    parts.quad_k = *view++;
+    parts.local_q = *view++;
+    parts.local_k = *view++;
   }
   if (config_.global) {
-    parts.lin_q = *view++;
-    parts.lin_k = *view++;
+    parts.global_q = *view++;
+    parts.global_k = *view++;
   }
   return parts;
 }
@@ -66,10 +64,10 @@ Flash::Parts Flash::project(const Var& x, const Segments& segments) const {
 Var Flash::mix(const Parts& parts, const Segments& segments, const Context& context, bool causal) const {
   Var local, global;
   if (config_.local)
-    local = attention(parts.quad_q, parts.quad_k, parts.value, local_bias(segments), segments,
+    local = attention(parts.local_q, parts.local_k, parts.value, local_bias(segments), segments,
                       unit_.attention_options(segments, context, causal));
   if (config_.global)
-    global = chunk_linear_attention(parts.lin_q, parts.lin_k, parts.value, segments, linear_options(causal));
+    global = chunk_linear_attention(parts.global_q, parts.global_k, parts.value, segments, linear_options(causal));
   return local && global ? local + global : local ? local : global;
 }
 
@@ -85,7 +83,7 @@ std::vector<MixingWeights> Flash::mixing_weights(const Var& x, const Context& co
   if (!config_.local) return {};
   const Segments& segments = context.segments;
   const Parts parts = project(x, segments);
-  return {{"attention in chunks", attention_weights(parts.quad_q, parts.quad_k, local_bias(segments), segments,
+  return {{"attention in chunks", attention_weights(parts.local_q, parts.local_k, local_bias(segments), segments,
                                                     unit_.attention_options(segments, context, shape_.causal))
                                       .value()}};
 }

@@ -9,9 +9,10 @@
 
 namespace capstan {
 
-/// O(T (C (Z + E) + Z E)) time, O(Z E + C (2Z + E)) decode state. `normaliser` holds for both parts: counted, the
-/// visible tokens of the chunk and of the other chunks; paper, the chunk's length, times the number of visible chunks
-/// for the global part; chunk, the chunk's length, for the bidirectional global part the number of tokens.
+/// O(T (C (Z + E) + Z E)) time, O(Z E + C (2Z + E)) decode state. What the parts are divided by, local and global:
+///   counted  the tokens of its chunk that a query sees; those that it sees in M;
+///   paper    C; C times the number of chunks in M;
+///   chunk    C; causal C, bidirectional the number of tokens in M.
 struct FlashConfig : GatedUnitConfig {
   static constexpr const char* type_name = "flash";
   FlashConfig() { position_bias = RelativeBiasKind::toeplitz; }
@@ -45,9 +46,9 @@ inline void validate(const FlashConfig& c, const ModelShape& model, Problems& pr
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// (u * (V_quad + V_lin)) W_o: V_quad is attention() among the tokens of a chunk, V_lin chunk_linear_attention() over
-/// the preceding chunks (bidirectional: over the whole document). Parameters as GatedUnit names them; rows of gain and offset:
-/// quad_q, quad_k, lin_q, lin_k, without those of a part that is off. Documents may have any length. With shift_tokens
+/// (u * (L + G)) W_o: L is attention() among the tokens of a chunk, G chunk_linear_attention() over the chunks in front
+/// (bidirectional: over the whole document). Parameters as GatedUnit names them; rows of gain and offset: local_q,
+/// local_k, global_q, global_k, without those of a part that is off. Documents may have any length. With shift_tokens
 /// it reads shift_tokens(x) (nn/systems/flash/shift.hpp).
 class Flash final : public Mixer {
  public:
@@ -63,15 +64,15 @@ class Flash final : public Mixer {
 
  private:
   struct Parts {
-    Var gate, value;                        // (B, T, E)
-    Var quad_q, quad_k, lin_q, lin_k = {};  // (B, T, Z); undefined for a part that is off
+    Var gate, value;                           // (B, T, E)
+    Var local_q, local_k, global_q, global_k;  // (B, T, Z); undefined for a part that is off
   };
   Parts project(const Var& x, const Segments& segments) const;
   /// Of the global part, n included.
   ChunkLinearOptions linear_options(bool causal) const;
   /// b of the quadratic part.
   Var local_bias(const Segments& segments) const { return unit_.bias(std::min(config_.chunk, segments.longest())); }
-  /// V_quad + V_lin
+  /// L + G
   Var mix(const Parts& parts, const Segments& segments, const Context& context, bool causal) const;
 
   MixerShape shape_;

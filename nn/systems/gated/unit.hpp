@@ -15,7 +15,7 @@
 
 namespace capstan {
 
-/// How a gated unit starts. With `paper` all matrices, biases of position and gains are N(0, 0.02): queries and keys
+/// How a gated unit starts. With `paper` all matrices, biases of position and gains are N(0, 0.02^2): queries and keys
 /// are close to zero, so that layers start near the identity and need many steps to learn; meant for large models.
 /// `lecun` keeps activations of size one: matrices N(0, 1 / in), gains 1 (of FLASH's global part less).
 enum class GatedInit { lecun, paper };
@@ -54,7 +54,7 @@ void describe_unit(Fields& f, GatedUnitConfig& c) {
     "factor applied to the t5 bias; 0 = sqrt(key_dim) (FLASH-pytorch's GAU: sqrt(width))");
   f("bias", c.bias, any(), "biases of both projections");
   f("init", c.init, any(),
-    "initial weights: lecun (keeps activations at unit scale) or paper (N(0, 0.02) for all weights: close to the "
+    "initial weights: lecun (keeps activations at unit scale) or paper (N(0, 0.02^2) for all weights: close to the "
     "identity, so learning starts slowly)");
   f("attention_dropout", c.attention_dropout, between_below(0, 1),
     "share of the weights of the quadratic attention that are set to zero in training");

@@ -17,7 +17,7 @@ constexpr double log_length_usual = 512;
 KernelScales kernel_scales(const GatedKernelConfig& config, const GatedKernelShape& shape, double count) {
   const char* const problem = kernel_problem(config);
   check(problem == nullptr, "gated kernel: {}", problem == nullptr ? "" : problem);
-  const double n = config.normaliser != Normaliser::counted ? static_cast<double>(shape.paper_length) : count;
+  const double n = config.normaliser != Normaliser::counted ? static_cast<double>(shape.constant) : count;
   const double usual = 1 / std::sqrt(static_cast<double>(shape.key_dim));
   switch (config.logits) {
     case LogitForm::key_dim:
@@ -25,6 +25,7 @@ KernelScales kernel_scales(const GatedKernelConfig& config, const GatedKernelSha
     case LogitForm::length:
       return {1 / n, 1, 1};
     case LogitForm::whole_length:
+      // relu(l / n)^2 = relu(l)^2 / n^2, without a factor of b that differs from query to query.
       if (config.kernel == AttentionKernel::squared_relu) return {1, 1, 1 / (n * n)};
       return {1 / n, 1 / n, 1};
     case LogitForm::log_length:

@@ -44,7 +44,7 @@ void describe_kernel(Fields& f, GatedKernelConfig& c) {
     "sqrt(key_dim)) + b) with n >= least_length (GAU-alpha)");
   f("normaliser", c.normaliser, any(),
     "what n is: counted (the number of valid keys that a token sees), paper (a constant; for the global part of flash, "
-    "times the number of visible chunks) or, for flash, chunk (its chunk's length; causally also for the global part, "
+    "times the number of visible chunks) or, for flash, chunk (the key `chunk`; causally also for the global part, "
     "which then grows with the number of chunks, as in FLASH-pytorch)");
   f("least_length", c.least_length, length_from(1),
     "for logits log-length: n is at least this; 16 in bert4keras, 1 in ports of GAU-alpha");
@@ -76,8 +76,8 @@ struct KernelScales {
 struct GatedKernelShape {
   int64_t key_dim;
   bool causal;
-  int64_t paper_length;  // n of the normalisers `paper` and `chunk`
-  int64_t chunk = 0;     // as in AttentionOptions
+  int64_t constant;   // n of the normalisers `paper` and `chunk`
+  int64_t chunk = 0;  // as in AttentionOptions
 };
 
 /// For a query that sees `count` keys, at least 1. `bias` is the same for every query.

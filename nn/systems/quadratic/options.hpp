@@ -18,8 +18,8 @@ struct AttentionOptions {
   Array row_scale = {};     // (B, T), constant; empty: 1
   Array output_scale = {};  // (B, T), constant factor of each query's output; empty: 1
   /// While training: which weights f(logit) become 0, after the softmax's normalisation; the others are scaled by
-  /// 1 / (1 - rate) (Srivastava et al. 2014). A pure function of (key, head, example, places of query and key in the row,
-  /// step). `positions` are not used.
+  /// 1 / (1 - rate) (Srivastava et al. 2014). A pure function of (key, head, example, places of query and key in the
+  /// row, step); its `positions` are not used.
   DropoutOptions dropout = {};
   int64_t tile = 0;  // queries of a tile and keys of a block; 0: chosen by the op. Changes rounding only.
 };

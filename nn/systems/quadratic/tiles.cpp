@@ -153,9 +153,9 @@ void AttentionTiles::forward_tile(const Queries& queries, const Work& work, real
   for_each_block(queries, [&](const Block& block) {
     form_logits(queries, block, work);
     const int64_t column = block.column;
-    kernels::attention_weights(layout_.options.kernel, tile_of(queries, block, work),
-                               {work.maximum + column, work.total + column, work.decay + column},
-                               block.first ? nullptr : work.sums + column, layout_.value_width);
+    kernels::attention_tile_weights(layout_.options.kernel, tile_of(queries, block, work),
+                                    {work.maximum + column, work.total + column, work.decay + column},
+                                    block.first ? nullptr : work.sums + column, layout_.value_width);
     drop(queries, block, work.logits);
     const real* const v = values(queries, block);
     for_each_slice(layout_.value_width, [&](int64_t e, int64_t width) {

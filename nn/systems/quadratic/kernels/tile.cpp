@@ -206,8 +206,8 @@ void attention_clear(const AttentionRunning& running, int64_t columns) {
   std::fill_n(running.total, columns, real{0});
 }
 
-void attention_weights(AttentionKernel kernel, const AttentionTile& tile, const AttentionRunning& running, real* sums,
-                       int64_t width) {
+void attention_tile_weights(AttentionKernel kernel, const AttentionTile& tile, const AttentionRunning& running,
+                            real* sums, int64_t width) {
   switch (kernel) {
     case AttentionKernel::softmax:
       softmax_weights(tile, running);
@@ -220,8 +220,8 @@ void attention_weights(AttentionKernel kernel, const AttentionTile& tile, const 
   }
 }
 
-void attention_weights_backward(AttentionKernel kernel, const AttentionTile& tile, real* dweights, const real* maximum,
-                                const real* shift) {
+void attention_tile_weights_backward(AttentionKernel kernel, const AttentionTile& tile, real* dweights,
+                                     const real* maximum, const real* shift) {
   switch (kernel) {
     case AttentionKernel::softmax:
       return softmax_weights_backward(tile, dweights, maximum, shift);

@@ -34,13 +34,13 @@ void attention_clear(const AttentionRunning& running, int64_t columns);
 /// logits -> f(logits), exactly 0 where the query does not see the key; the softmax's without its denominator, relative
 /// to the running maximum. Where that rises, the sums of earlier tiles, `sums` (width, columns) with the tile's stride,
 /// are scaled down to it.
-void attention_weights(AttentionKernel kernel, const AttentionTile& tile, const AttentionRunning& running, real* sums,
-                       int64_t width);
+void attention_tile_weights(AttentionKernel kernel, const AttentionTile& tile, const AttentionRunning& running,
+                            real* sums, int64_t width);
 
 /// logits -> f(logits) as above and, in place, dweights -> dlogits. softmax: maximum is that of the whole row, and
 /// dlogit = f (dweight - shift) with one `shift` per query.
-void attention_weights_backward(AttentionKernel kernel, const AttentionTile& tile, real* dweights, const real* maximum,
-                                const real* shift);
+void attention_tile_weights_backward(AttentionKernel kernel, const AttentionTile& tile, real* dweights,
+                                     const real* maximum, const real* shift);
 
 /// dbias[c - r] += dlogits of column c and key r.
 void attention_add_diagonals(const AttentionTile& tile, const real* dlogits, real* dbias);
