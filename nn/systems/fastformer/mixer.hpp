@@ -61,8 +61,8 @@ inline void validate(const FastformerConfig& c, const ModelShape& model, Problem
 namespace capstan::CAPSTAN_PRECISION {
 
 /// y = W_o (W_r u + b_r + q) + b_o with u of nn/systems/fastformer/op.hpp.  Parameters to_qk.weight (2D, D) and .bias
-/// or, with values of its own, to_qkv.weight (3D, D) and .bias; query_logits and key_logits .weight (H, D) or, per head,
-/// (H, D/H) and .bias (H); to_r.weight (D, D) and .bias, to_out.
+/// or, with values of its own, to_qkv.weight (3D, D) and .bias; query_logits and key_logits .weight (H, D) or, per
+/// head, (H, D/H) and .bias (H); to_r.weight (D, D) and .bias, to_out.
 class Fastformer final : public Mixer {
  public:
   Fastformer(const Scope& scope, const MixerShape& shape, const FastformerConfig& config);

@@ -25,7 +25,7 @@ struct FastformerWeights {
 /// Throws std::invalid_argument naming the shapes.
 Var fastformer(const Var& qk, const FastformerWeights& weights, const Segments& segments, bool causal);
 
-/// What a pool remembers of B sequences: per head the running maximum m of the logits and D = sum e^(logit - m), (B,
+/// What a pool remembers of B sequences: per head the running maximum m of the logits and S = sum e^(logit - m), (B,
 /// H), and the average so far (B, D).
 struct AdditivePoolState {
   Array maximum, weight, average;

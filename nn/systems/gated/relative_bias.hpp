@@ -24,8 +24,9 @@ inline std::vector<EnumName<RelativeBiasKind>> enum_names(RelativeBiasKind) {
 namespace capstan::CAPSTAN_PRECISION {
 
 /// The row of T5's bias table for a query `distance` tokens after its key (negative: in front of it). Causal: 32
-/// buckets of distances from 0; else 16 for keys up to the query and 16 for later ones. The first half of them holds one
-/// distance each, the others grow logarithmically up to 128, the last holds all larger distances. Raffel et al. 2020.
+/// buckets of distances from 0; else 16 for keys up to the query and 16 for later ones. The first half of them holds
+/// one distance each, the others grow logarithmically up to 128, the last holds all larger distances.
+/// Raffel et al. 2020.
 int64_t t5_bucket(int64_t distance, bool causal);
 
 struct RelativeBiasConfig {

@@ -30,7 +30,7 @@ struct PoolState {
 };
 
 /// logits (length, heads) become the weights of the pool, in place.  Bidirectional: w_t = softmax over the document.
-/// Causal: w_t = e^(logit - m) / D among the tokens so far, continuing `state`: the gate of the moving average below.
+/// Causal: w_t = e^(logit - m) / S among the tokens so far, continuing `state`: the gate of the moving average below.
 void pool_weights(real* logits, int64_t length, int64_t heads, bool causal, const PoolState& state);
 
 /// A document's part in both passes; `weights` are (length, heads).
@@ -60,7 +60,7 @@ struct PoolGradients {
 
 /// With P = dout others.  Causal, a reverse scan without exp: B_t = P_t + (1 - w_{t+1}) B_{t+1},
 /// C_t = P_t R_t + (1 - w_{t+1}) C_{t+1},  dvalues = w B,  dlogit = w sum_channels(values B - C).  Bidirectional: with
-/// S = sum_t P_t,  dvalues = w S,  dlogit = w sum_channels(S (values - R)).
+/// B = sum_t P_t,  dvalues = w B,  dlogit = w sum_channels(B (values - R)).
 void pool_product_backward(const Pool& pool, const PoolGradients& out);
 
 }  // namespace kernels

@@ -1,5 +1,5 @@
 // Fastformer's op: equal to its composition, and the invariants every mixer must keep (docs/design.md). Gradients:
-// gradcheck_fastformer.cpp; decoding and the whole mixer: tests/nn.
+// gradcheck_op.cpp; decoding and the whole mixer: tests/nn.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // FLASH: what every mixer must do, its two parts, and defects known from other implementations. Gradients are
-// in gradcheck_flash.cpp, PyTorch's numbers in test_parity_flash.cpp.
+// in gradcheck_mixer.cpp, PyTorch's numbers in test_parity.cpp.
 #include <doctest/doctest.h>
 
 #include <cmath>

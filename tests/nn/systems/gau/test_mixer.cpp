@@ -1,5 +1,5 @@
 // The gated attention unit: what every mixer must do, its normalisers, and what went wrong elsewhere. Gradients are
-// in gradcheck_gau.cpp, PyTorch's numbers in test_parity_gau.cpp.
+// in gradcheck_mixer.cpp, PyTorch's numbers in test_parity.cpp.
 #include <doctest/doctest.h>
 
 #include <cmath>
