@@ -78,8 +78,9 @@ struct GatedUnitShape {
   int64_t positions;           // a Toeplitz bias knows as many
 };
 
-/// Parameters to_uvz.weight (2E + Z, D) and .bias, gain and offset (views, Z), to_out.weight (D, E) and .bias;
-/// relative_bias.table (2 positions - 1), relative_bias.a and .c (Z), or relative_bias.buckets (32).
+/// Parameters, GatedInit says how they start: to_uvz.weight (2E + Z, D), gain (views, Z), to_out.weight (D, E);
+/// relative_bias.table (2 positions - 1), relative_bias.a and .c (Z), or relative_bias.buckets (32), all N(0, 0.02^2);
+/// to_uvz.bias, offset and to_out.bias, all 0.
 class GatedUnit {
  public:
   /// Throws std::invalid_argument for a kernel that does not exist or rotary positions that do not fit.
