@@ -55,13 +55,12 @@ std::vector<LayerConfig> joined_layers(const std::vector<LayerConfig>& layers) {
 /// The run's configuration, before --config and --set: the model, and data that its user has to name.
 RunConfig base_config(const ImportedModel& model, const fs::path& folder, const std::vector<std::string>& classes) {
   RunConfig config;
-  const fs::path whole = folder.has_filename() ? folder : folder.parent_path();
-  config.name = whole.filename().string();
-  config.folder = whole.has_parent_path() ? whole.parent_path().string() : ".";
+  config.name = folder.filename().string();
+  config.folder = folder.has_parent_path() ? folder.parent_path().string() : ".";
   config.model = std::visit([](const auto& task) -> TaskConfig { return task; }, model.config);
   config.train.steps = 1000;  // a run must end
   model_of(config).layers = joined_layers(model_of(config).layers);
-  const SavedTokenizerConfig tokenizer{(whole / "tokenizer.json").string()};
+  const SavedTokenizerConfig tokenizer{(folder / "tokenizer.json").string()};
   const auto limit = position_limit(model_of(config));
   if (model.classes > 0) {
     LabelledSourceConfig data;
@@ -150,13 +149,16 @@ double difference_of(const RunModel& model, const std::string& path) {
     throw Error(fmt::format("{}: logits has shape {}, the model gives {}", path, wanted.shape(), found.shape()));
   const int64_t width = found.dim(-1);
   double difference = 0, largest = 0;
+  bool any = false;
   for (int64_t i = 0; i < found.size(); ++i) {
     if (found.rank() == 3 && segments.ids()[i / width] == 0) continue;
     const double a = static_cast<double>(wanted[i]), b = static_cast<double>(found[i]);
     if (!std::isfinite(a) || !std::isfinite(b)) return INFINITY;
     difference = std::max(difference, std::abs(a - b));
     largest = std::max(largest, std::abs(a));
+    any = true;
   }
+  if (!any) throw Error(fmt::format("{}: there are no tokens: nothing would be verified", path));
   return largest > 0 ? difference / largest : difference;
 }
 
@@ -171,6 +173,7 @@ void check_logits(const RunModel& model, const std::string& path) {
   std::cout << fmt::format("verified: the logits in {} are met to {:.2g} of the largest one\n", path, difference);
 }
 
+/// The folder is made under another name: it is whole or not there. What a killed import has left is removed.
 void save(const fs::path& folder, const RunConfig& config, const Tokenizer& tokenizer,
           const std::vector<std::string>& classes, const Ancestor& origin, RunModel& model) {
   RunState state;
@@ -182,17 +185,36 @@ void save(const fs::path& folder, const RunConfig& config, const Tokenizer& toke
   state.working_folder = fs::current_path().string();
   state.ancestry = {origin};
   Optimizer optimizer(config.train.optimizer, model.params());
-  make_folders(folder.string());
-  write_run_files(folder, config, tokenizer, classes);
-  Checkpoints(folder / "checkpoints").save({model.params(), optimizer, nullptr, state}, /*best=*/true, 1);
+  const fs::path parent = folder.has_parent_path() ? folder.parent_path() : ".";
+  const fs::path unfinished = parent / (".importing-" + folder.filename().string());
+  remove_tree(unfinished.string());
+  try {
+    make_folders(unfinished.string());
+    write_run_files(unfinished, config, tokenizer, classes);
+    Checkpoints(unfinished / "checkpoints").save({model.params(), optimizer, nullptr, state}, /*best=*/true, 1);
+    rename_path(unfinished.string(), folder.string());
+  } catch (...) {
+    remove_tree(unfinished.string());
+    throw;
+  }
+  sync_folder(parent.string());
+}
+
+/// The folder without a slash at its end. Throws Error unless it is absent or empty.
+fs::path new_folder(const std::string& name) {
+  const fs::path folder = fs::path(name).has_filename() ? fs::path(name) : fs::path(name).parent_path();
+  const fs::file_status status = fs::symlink_status(folder);
+  if (fs::exists(folder / "config.yaml") || fs::exists(folder / "checkpoints"))
+    throw Error(fmt::format("{}: there is a run already: give another folder", folder.string()));
+  if (fs::exists(status) && !(fs::is_directory(status) && fs::is_empty(folder)))
+    throw Error(fmt::format("{}: is there already, and is no empty folder: give another one", folder.string()));
+  return folder;
 }
 
 }  // namespace
 
 void import_run(const ImportRunOptions& options) {
-  const fs::path folder = options.folder;
-  if (fs::exists(folder / "config.yaml") || fs::exists(folder / "checkpoints"))
-    throw Error(fmt::format("{}: there is a run already: give another folder", folder.string()));
+  const fs::path folder = new_folder(options.folder);
   const SafetensorsFile file(options.file);
   const ImportedModel imported = import_model(file, options.prefix, options.hints);
   const std::vector<std::string> classes =

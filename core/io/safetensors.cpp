@@ -249,13 +249,22 @@ struct Layout {
   int64_t bytes = 0;
 };
 
+/// Throws Error for text that JSON cannot hold.
+void check_text(const char* what, const std::string& text) {
+  const std::string shown = json(text).dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
+  if (json::parse(shown).get_ref<const std::string&>() != text)
+    throw Error(fmt::format("safetensors: {} {} is not UTF-8", what, shown));
+}
+
 Layout lay_out(std::vector<TensorToWrite>& tensors, const std::map<std::string, std::string>& metadata) {
   std::sort(tensors.begin(), tensors.end(), [](const TensorToWrite& a, const TensorToWrite& b) {
     return std::make_pair(-byte_size(a.dtype), a.name) < std::make_pair(-byte_size(b.dtype), b.name);
   });
   Layout layout;
   layout.header[metadata_key] = metadata;
+  for (const auto& [key, value] : metadata) check_text("the metadata", key + ": " + value);
   for (const TensorToWrite& tensor : tensors) {
+    check_text("the name of tensor", tensor.name);
     check(tensor.name != metadata_key && !layout.header.contains(tensor.name), "safetensors: two tensors called {}",
           tensor.name);
     int64_t bytes = byte_size(tensor.dtype);

@@ -46,11 +46,12 @@ ImportedModule import_encoder_layer(Import& import, const ImportHints& hints) {
   module.source = "TransformerEncoderLayer";
   module.is_block = true;
   take_attention(import, "self_attn.", hints, module);
-  take_feed_forward(import, "linear1", "linear2", import.has("linear1.bias"), module);
+  const bool bias = import.has("linear1.bias");  // of all parts or of none
+  take_feed_forward(import, "linear1", "linear2", bias, module);
   for (const auto& [from, to] :
        {std::pair<std::string, std::string>{"norm1.", "mixer_norm."}, {"norm2.", "feed_forward_norm."}}) {
     import.take(from + "weight", {module.width}, to + "gain", module.block);
-    if (import.has(from + "bias"))
+    if (bias)
       import.take(from + "bias", {module.width}, to + "bias", module.block);
     else
       module.block[to + "bias"] = {{module.width}, std::vector<float>(static_cast<size_t>(module.width), 0)};

@@ -37,6 +37,9 @@ ImportedModule import_flash(Import& import, const ImportHints& hints) {
   take_views(import, "qk_offset_scale.", {0, 2, 1, 3}, config.key_dim, module);
   take_position_buckets(import, std::sqrt(static_cast<double>(config.key_dim)), module, config);
   take_rotary(import, config);
+  if (!config.rotary.enabled)
+    module.notes.push_back(
+        "the file has no rotary_pos_emb.freqs: the module was taken as made without rotary positions");
   take_norm(import, module);
   if (hints.chunk <= 0) throw Error("FLASH: the file does not contain the size of its groups: give it with --chunk");
   config.kernel = hints.laplace ? AttentionKernel::laplace : AttentionKernel::squared_relu;
@@ -58,25 +61,23 @@ ImportedModel import_flash_model(Import& import, const ImportHints& hints) {
   const int64_t width = stack.width = embedding.shape[1];
   stack.positions = Positions::scaled_sinusoidal;
   import.take("abs_pos_emb.scale", {1}, "positions.scale", model.parameters);
-  if (import.has("abs_pos_emb.inv_freq")) {
-    const double largest =
-        largest_difference(import.take("abs_pos_emb.inv_freq", {width / 2}).to_doubles(),
-                           [&](double pair) { return std::pow(10000.0, -2 * pair / static_cast<double>(width)); });
-    if (largest > 1e-6)
-      import.approximate(
-          fmt::format("the frequencies of the position vectors are not those of base 10000, which is used instead: the "
-                      "angles at position p differ by up to {:.2g} p radians",
-                      largest));
-  }
+  const double largest =
+      largest_difference(import.take("abs_pos_emb.inv_freq", {width / 2}).to_doubles(),
+                         [&](double pair) { return std::pow(10000.0, -2 * pair / static_cast<double>(width)); });
+  if (largest > 1e-6)
+    import.approximate(
+        fmt::format("the frequencies of the position vectors are not those of base 10000, which is used instead: the "
+                    "angles at position p differ by up to {:.2g} p radians",
+                    largest));
   for (int64_t layer = 0; layer < import.count("layers", "qk_offset_scale.gamma"); ++layer) {
     Import of_layer = import.below(fmt::format("layers.{}.", layer));
+    of_layer.take("rotary_pos_emb.freqs", {-1});  // which a module alone may be made without
     add_block(import_flash(of_layer, hints), stack, model.parameters);
   }
   take_layer_norm(import, "to_logits.0", "final_norm", width, model.parameters);
   stack.final_norm.eps = hints.norm_eps.value_or(stack.final_norm.eps);
-  const bool bias = import.has("to_logits.1.bias");
-  take_linear(import, "to_logits.1", "output", model.vocabulary, width, bias, model.parameters);
-  finish_token_model(stack, hints.causal, bias, hints, model);
+  take_linear(import, "to_logits.1", "output", model.vocabulary, width, /*bias=*/true, model.parameters);
+  finish_token_model(stack, hints.causal, /*output_bias=*/true, hints, model);
   return model;
 }
 

@@ -52,17 +52,17 @@ void take_views(Import& import, const std::string& name, const std::vector<int64
 void take_position_buckets(Import& import, double scale, ImportedModule& module, GatedUnitConfig& config) {
   const std::string name = "rel_pos_bias.relative_attention_bias.weight";
   config.position_bias = import.has(name) ? RelativeBiasKind::t5 : RelativeBiasKind::none;
-  if (!import.has(name)) return;
+  if (!import.has(name)) return import.approximate(name + " is missing, as in early versions: positions have no bias");
   config.t5_scale = scale;
   module.parameters["relative_bias.buckets"] = {{32}, import.take(name, {32, 1}).to_floats()};
 }
 
 void take_norm(Import& import, ImportedModule& module) {
-  for (const auto& [from, to] : {std::pair<std::string, std::string>{"norm.weight", "gain"}, {"norm.bias", "bias"}})
-    if (import.has(from)) import.take(from, {module.width}, "mixer_norm." + to, module.block);
   if (import.has("norm.g")) {
     import.take("norm.g", {1}, "mixer_norm.gain", module.block);
     module.layer.norm = {NormKind::scale, 1e-5, /*clamp=*/true};
+  } else {
+    take_layer_norm(import, "norm", "mixer_norm", module.width, module.block);
   }
   module.layer.feed_forward.type = FeedForwardKind::none;
   module.is_block = true;

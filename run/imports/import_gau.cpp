@@ -54,14 +54,13 @@ ImportedModule gau_layer(Import& import, int64_t width, const NormConfig& norm) 
   take_linear(import, "gau.o_dense", "to_out", width, hidden, config.bias, tensors);
   ImportedTensor gain{{2, key}, {}}, offset{{2, key}, {}};
   for (const std::string view : {"gau.q_scaleoffset", "gau.k_scaleoffset"}) {
-    const auto append = [&](const std::string& name, ImportedTensor& to) {
+    const auto append = [&](const std::string& name, bool is_there, ImportedTensor& to) {
       const std::vector<float> values =
-          import.has(name) ? import.take(name, {key}).to_floats() : std::vector<float>(static_cast<size_t>(key), 0);
+          is_there ? import.take(name, {key}).to_floats() : std::vector<float>(static_cast<size_t>(key), 0);
       to.values.insert(to.values.end(), values.begin(), values.end());
     };
-    import.take(view + ".weight", {key});
-    append(view + ".weight", gain);
-    append(view + ".bias", offset);
+    append(view + ".weight", true, gain);
+    append(view + ".bias", config.bias, offset);
   }
   tensors["gain"] = gain;
   tensors["offset"] = offset;

@@ -2,6 +2,7 @@
 
 #include "core/strings/join.hpp"
 #include "run/imports/importers.hpp"
+#include "run/yaml/config.hpp"
 
 namespace capstan {
 
@@ -65,7 +66,11 @@ Imported import_by(std::vector<Importer<Imported>> Importers::*kind, const Safet
 }  // namespace
 
 ImportedModule import_module(const SafetensorsFile& file, const std::string& prefix, const ImportHints& hints) {
-  return import_by(&Importers::modules, file, prefix, hints, "; set --prefix to what precedes these names in the file");
+  ImportedModule module =
+      import_by(&Importers::modules, file, prefix, hints, "; set --prefix to what precedes these names in the file");
+  // What train.init_from reads of it: values that no configuration may have are refused here.
+  load_config_text<LayerConfig>(to_yaml(module.layer), file.path() + ": the layer");
+  return module;
 }
 
 ImportedModel import_model(const SafetensorsFile& file, const std::string& prefix, const ImportHints& hints) {

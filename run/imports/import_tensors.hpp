@@ -44,7 +44,7 @@ class Import {
   /// Extents of a tensor that is there; throws Error otherwise.
   const std::vector<int64_t>& shape(const std::string& name) const { return file_.at(prefix_ + name).shape; }
 
-  /// The tensor; throws Error unless it has this shape (-1: any extent but 0).
+  /// The tensor; throws Error unless it has this shape (-1: any extent but 0) and all its elements are finite.
   const FileTensor& take(const std::string& name, const std::vector<int64_t>& shape) {
     const FileTensor& tensor = file_.at(prefix_ + name);
     bool fits = tensor.shape.size() == shape.size();
@@ -53,7 +53,12 @@ class Import {
     if (!fits)
       throw Error(fmt::format("{}: {} has shape {}, which does not fit the other tensors of the module", file_.path(),
                               tensor.name, to_string(Shape(tensor.shape))));
-    record_->taken.insert(tensor.name);
+    if (record_->taken.insert(tensor.name).second) {
+      const std::vector<float> values = tensor.to_floats();
+      const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
+      if (bad != values.end())
+        throw Error(fmt::format("{}: element {} of {} is not finite", file_.path(), bad - values.begin(), tensor.name));
+    }
     return tensor;
   }
   /// The same, as `to` in `tensors`.

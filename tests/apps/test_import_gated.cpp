@@ -85,7 +85,12 @@ TEST_CASE("older GAU files without position bias, and ScaleNorm's one gain") {
   tensors.remove("norm.bias");
   tensors.parts.push_back({"norm.g", {1}, {2}});
   tensors.write(folder / "changed.safetensors");
-  const ImportedModule module = import_module(SafetensorsFile(folder / "changed.safetensors"), "", {0, 24});
+  ImportHints hints{0, 24};
+  CHECK_THROWS_WITH_AS(import_module(SafetensorsFile(folder / "changed.safetensors"), "", hints),
+                       doctest::Contains("rel_pos_bias.relative_attention_bias.weight is missing"), Error);
+  hints.approximate = true;
+  const ImportedModule module = import_module(SafetensorsFile(folder / "changed.safetensors"), "", hints);
+  CHECK(module.approximations.size() == 1);
   CHECK(std::get<GauConfig>(module.layer.mixer).position_bias == RelativeBiasKind::none);
   CHECK(module.parameters.count("relative_bias.buckets") == 0);
   CHECK(module.block.at("mixer_norm.gain").values == std::vector<float>{2});
@@ -132,6 +137,16 @@ TEST_CASE("a file that is not quite GAU or FLASH is refused, and the tensor name
          t.at("rotary_pos_emb.freqs").values = {1, 0.1F, 0.01F, 0.001F, 0.0001F};
        },
        all, "rotates 10 of 8 features"},
+      {"public_gau", [](Tensors& t) { t.remove("norm.weight"); }, all, "norm.weight"},
+      {"public_gau", [](Tensors& t) { t.remove("norm.bias"); }, all, "norm.bias"},
+      {"public_flash", [](Tensors& t) { t.remove("norm.bias"); }, all, "norm.bias"},
+      {"public_flash", [](Tensors& t) { t.remove("rel_pos_bias.relative_attention_bias.weight"); }, all,
+       "rel_pos_bias.relative_attention_bias.weight is missing"},
+      {"public_flash", [](Tensors& t) { t.remove("to_hidden.0.bias"); }, all, "to_hidden.0.bias"},
+      {"public_flash", [](Tensors& t) { t.at("norm.weight").values[3] = NAN; }, all,
+       "element 3 of norm.weight is not finite"},
+      {"public_gau", [](Tensors& t) { t.at("to_qk.0.weight").values[0] = INFINITY; }, all,
+       "element 0 of to_qk.0.weight is not finite"},
   };
   const ImportFolder folder;
   for (const Case& c : cases) {

@@ -2,10 +2,12 @@
 // and training goes on as the twins' does: the losses of 20 steps of AdamW.
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/fused/loss.hpp"
+#include "core/io/file.hpp"
 #include "core/ops/math.hpp"
 #include "run/imports/import_module.hpp"
 #include "run/setup/run_model.hpp"
@@ -212,6 +214,89 @@ TEST_CASE("what is no model, or does not fit, is refused") {
   CHECK_FALSE(std::filesystem::exists(folder / "a"));
   refused({"--run", folder / "a"}, exit_done);
   refused({"--run", folder / "a"}, exit_failed);  // there is a run already
+}
+
+TEST_CASE("a FLASHTransformer without one of its norms, biases or tables is refused, and the tensor named") {
+  const ImportFolder folder;
+  ImportHints hints;
+  hints.causal = true;
+  hints.chunk = 8;
+  for (const std::string name :
+       {"abs_pos_emb.inv_freq", "layers.1.rotary_pos_emb.freqs", "layers.0.rotary_pos_emb.freqs", "layers.1.norm.g",
+        "layers.0.rel_pos_bias.relative_attention_bias.weight", "layers.1.to_qk.0.bias", "layers.0.to_out.bias",
+        "to_logits.0.bias", "to_logits.1.bias"}) {
+    INFO(name);
+    Tensors tensors("public_flash_model");
+    tensors.remove(name);
+    tensors.write(folder / "less.safetensors");
+    const std::string named = name == "layers.1.norm.g" ? "layers.1.norm.weight" : name;
+    CHECK_THROWS_WITH_AS(
+        import_model(SafetensorsFile(folder / "less.safetensors"), "", hints),
+        doctest::Contains(named.find("rel_pos") != named.npos ? "rel_pos_bias.relative_attention_bias.weight is missing"
+                                                              : named.c_str()),
+        Error);
+  }
+}
+
+TEST_CASE("import --verify with no tokens to compare is an error") {
+  const ImportFolder folder;
+  const std::vector<int32_t> ids(10, 1), padding(10, 0);
+  const std::vector<float> logits(10 * 19, 0);
+  write_safetensors(folder / "none.safetensors",
+                    {{"tokens", DType::i32, {0, 5}, ids.data()}, {"logits", DType::f32, {0, 5, 19}, logits.data()}});
+  write_safetensors(folder / "short.safetensors",
+                    {{"tokens", DType::i32, {2, 0}, ids.data()}, {"logits", DType::f32, {2, 0, 19}, logits.data()}});
+  write_safetensors(folder / "padding.safetensors", {{"tokens", DType::i32, {2, 5}, ids.data()},
+                                                     {"segment_ids", DType::i32, {2, 5}, padding.data()},
+                                                     {"logits", DType::f32, {2, 5, 19}, logits.data()}});
+  for (const char* const file : {"none.safetensors", "short.safetensors", "padding.safetensors"}) {
+    INFO(file);
+    CHECK(capstan_command({"import", fixture("public_flash_model"), "--causal", "--chunk", "8", "--run", folder / "a",
+                           "--verify", folder / file}) == exit_failed);
+    CHECK_FALSE(std::filesystem::exists(folder / "a"));
+  }
+}
+
+TEST_CASE("import --run: whole or not there, whenever it is killed, and nothing of others is replaced") {
+  namespace fs = std::filesystem;
+  const ImportFolder folder;
+  const fs::path runs = folder / "runs", killed = folder / "killed";
+  const auto import = [&](const std::string& run) {
+    return capstan_command(
+        {"import", fixture("public_flash_model"), "--causal", "--chunk", "8", "--run", (runs / run).string()});
+  };
+  const auto copy = [](const fs::path& from, const fs::path& to) {
+    fs::remove_all(to);
+    fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  };
+  int renames = 1;
+  for (int n = 0; n < renames; ++n) {
+    INFO("killed at rename ", n);
+    fs::remove_all(runs);
+    fs::create_directories(runs);
+    renames = 0;
+    // What is on the disk at this moment is what a kill leaves.
+    set_file_hook([&](const char* call, const std::string&) {
+      if (std::string(call) == "rename" && renames++ == n) copy(runs, killed);
+    });
+    const int code = import("a");
+    set_file_hook({});
+    REQUIRE(code == exit_done);
+    copy(killed, runs);
+    if (fs::exists(runs / "a")) CHECK_NOTHROW(open_run(runs / "a"));
+    if (!fs::exists(runs / "a")) CHECK(import("a") == exit_done);
+    CHECK_NOTHROW(open_run(runs / "a"));
+    CHECK(std::distance(fs::directory_iterator(runs), fs::directory_iterator()) == 1);
+  }
+  CHECK(renames >= 5);
+  fs::create_directories(runs / "others");
+  std::ofstream(runs / "others/tokenizer.json") << "mine";
+  CHECK(import("others") == exit_failed);
+  CHECK(read_file((runs / "others/tokenizer.json").string()) == "mine");
+  CHECK_FALSE(fs::exists(runs / "others/config.yaml"));
+  fs::create_directories(runs / "empty");
+  CHECK(import("empty") == exit_done);
+  CHECK_NOTHROW(open_run(runs / "empty"));
 }
 
 }  // namespace

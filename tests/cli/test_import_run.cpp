@@ -85,5 +85,16 @@ TEST_CASE("an imported classifier and an imported masked model predict, evaluate
                         {"few.json: 12 tokens, but the model's vocabulary has 19"}});
 }
 
+TEST_CASE("a name that is not UTF-8 is refused with it, and nothing is written") {
+  const Workplace place;
+  check_refused(place, {"a byte that is no text",
+                        {},
+                        {"import", state_dict("public_flash"), "--chunk", "8", "--into", "blocks\xff.mixer", "-o",
+                         "out.safetensors"},
+                        1,
+                        {"blocks\\ufffd.mixer", "is not UTF-8"}});
+  CHECK(std::filesystem::is_empty(place.folder()));
+}
+
 }  // namespace
 }  // namespace capstan::testing
