@@ -13,6 +13,7 @@
 #include "core/products/machine_rates.hpp"
 #include "run/setup/run_memory.hpp"
 #include "run/setup/run_model.hpp"
+#include "run/setup/strange_run.hpp"
 #include "run/yaml/config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/rank_steps/rank_cost.hpp"
@@ -25,7 +26,7 @@ struct InspectOptions {
   std::vector<std::string> what;
   std::vector<std::string> overrides;
   int64_t length = 0, vocabulary = 256, classes = 10;
-  bool tensors = false;
+  bool tensors = false, trust = false;
   int64_t ranks = 0;
   double bandwidth = 1, latency = 50, speed = 0;
 };
@@ -137,6 +138,7 @@ int inspect(const InspectOptions& options) {
     print_tensors(what);
     return exit_done;
   }
+  if (!options.trust) refuse_links_outside(run_folder_of(what));
   const SavedRun run = open_run(what);
   if (options.tensors) {
     print_tensors(run.weights);
@@ -179,6 +181,7 @@ void add_inspect_command(CommandParser& cli, const Choose& choose) {
       ->check(number_check(between(2, 1 << 24)));
   command->add_flag("--tensors", options->tensors,
                     "with a run: list its tensors instead, with their shapes and the magnitude of their elements");
+  command->add_flag("--trust", options->trust, trust_help);
   command
       ->add_option("--ranks", options->ranks,
                    "with configurations: predict messages, time of a step and memory for so many processes")

@@ -7,7 +7,9 @@
 #include "core/io/file.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
+#include "core/strings/join.hpp"
 #include "run/report/page.hpp"
+#include "run/setup/strange_run.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {
@@ -16,7 +18,7 @@ namespace {
 struct ReportOptions {
   std::vector<std::string> runs;
   std::string output, split = "valid", text;
-  bool curves_only = false;
+  bool curves_only = false, trust = false;
 };
 
 /// Losses of different tasks cannot share an axis.
@@ -39,6 +41,13 @@ void check_output(const std::string& output) {
   check_replaceable(output);
 }
 
+std::string unread_files(const SavedRun& run) {
+  std::vector<std::string> paths;
+  for (const SourceFiles& files : facts_of(run.config.data).files)
+    paths.insert(paths.end(), files.paths.begin(), files.paths.end());
+  return fmt::format("{} could not be read, or may not be what the run was trained with", join(paths));
+}
+
 /// Adds what needs the trained model. An error becomes a note on the page: the curves are useful without the model.
 void add_model_view(const ReportOptions& options, Split split, ReportedRun& reported) {
   const auto note = [&](const std::string& missing, const std::exception& error) {
@@ -54,11 +63,19 @@ void add_model_view(const ReportOptions& options, Split split, ReportedRun& repo
     try {
       if (options.text.empty() || facts_of(run.config.model).classifies()) {
         const auto data = open_saved_data(run);
+        if (!options.trust && !are_known(run, *data, split))
+          throw Error(
+              fmt::format("the files of the {} split are not known to be those that the run was trained with: use them "
+                          "with --trust",
+                          to_string(split)));
         if (options.text.empty()) tokens = example_tokens(*data, split);
         if (facts_of(run.config.model).classifies()) reported.evaluation = evaluate_split(run, *data, split);
       }
     } catch (const std::exception& error) {
-      note(facts_of(run.config.model).classifies() ? "no confusion matrix" : "no example text", error);
+      const std::string missing = facts_of(run.config.model).classifies() ? "no confusion matrix" : "no example text";
+      note(missing, error);
+      // The message may quote what the files hold, which must not be on the page of a stranger's run.
+      if (!options.trust) reported.notes.back() = fmt::format("{}: {}", missing, unread_files(run));
     }
     reported.model = view_of(run, tokens);
   } catch (const std::exception& error) {
@@ -69,6 +86,8 @@ void add_model_view(const ReportOptions& options, Split split, ReportedRun& repo
 int write_report(const ReportOptions& options) {
   const Split split = split_named(options.split);
   check_output(options.output);
+  if (!options.trust)
+    for (const std::string& run : options.runs) refuse_links_outside(run);
   std::vector<RunRecord> records = read_records(options.runs);
   check_one_task(records);
   std::vector<ReportedRun> runs;
@@ -94,6 +113,7 @@ void add_report_command(CommandParser& cli, const Choose& choose) {
   command
       ->add_option("--text", options->text, "example text for the mixing weights; default: the first text of the split")
       ->type_name("TEXT");
+  command->add_flag("--trust", options->trust, trust_help);
   command->add_flag("--curves-only", options->curves_only, "leave out everything that needs the models and their data");
   command->footer(
       "The page is one file without scripts. It shows a confusion matrix for classifiers, the position biases of\n"

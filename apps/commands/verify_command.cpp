@@ -4,16 +4,23 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
+#include "run/setup/strange_run.hpp"
 #include "run/summaries/run_check.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {
 namespace {
 
-int verify(const std::vector<std::string>& runs) {
+struct VerifyOptions {
+  std::vector<std::string> runs;
+  bool trust = false;
+};
+
+int verify(const VerifyOptions& options) {
   int64_t damaged = 0;
-  for (const std::string& run : runs) {
-    const int code = run_command([&run] {  // so that a folder that cannot be read does not hide the others
+  for (const std::string& run : options.runs) {
+    const int code = run_command([&] {  // so that a folder that cannot be read does not hide the others
+      if (!options.trust) refuse_links_outside(run);
       const std::vector<RunPart> parts = check_run(run);
       const bool damage = any_damaged(parts);
       std::cout << fmt::format("{}: {}\n", run, damage ? "DAMAGED" : "whole");
@@ -22,8 +29,8 @@ int verify(const std::vector<std::string>& runs) {
     });
     damaged += code != exit_done ? 1 : 0;
   }
-  if (damaged > 0 && runs.size() > 1)
-    log_error(fmt::format("{} of {} runs are damaged or cannot be read", damaged, runs.size()));
+  if (damaged > 0 && options.runs.size() > 1)
+    log_error(fmt::format("{} of {} runs are damaged or cannot be read", damaged, options.runs.size()));
   return damaged > 0 ? exit_failed : exit_done;
 }
 
@@ -32,13 +39,14 @@ int verify(const std::vector<std::string>& runs) {
 void add_verify_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const command =
       cli.add_subcommand("verify", "Check every file of a run for damage, and say what could be lost");
-  const auto runs = std::make_shared<std::vector<std::string>>();
-  command->add_option("runs", *runs, "run folders")->required()->type_name("RUN");
+  const auto options = std::make_shared<VerifyOptions>();
+  command->add_option("runs", options->runs, "run folders")->required()->type_name("RUN");
+  command->add_flag("--trust", options->trust, trust_help);
   command->footer(
       "Checkpoints, metrics and the tokens of a large text are read in full and compared with their checksums.\n"
       "Nothing is written. Exit code 0: everything is whole; 1: something is damaged.\n"
       "For example:  capstan verify runs/*");
-  command->callback([runs, choose] { choose([runs] { return verify(*runs); }); });
+  command->callback([options, choose] { choose([options] { return verify(*options); }); });
 }
 
 }  // namespace capstan

@@ -46,6 +46,10 @@ struct SourceFacts {
   std::vector<SourceFiles> files = {};
 };
 
+/// May a source store what it made of the data in the folder that the configuration names? Training may; who only reads a run
+/// writes nothing outside of it.
+enum class CacheUse { read, write };
+
 /// What a run gives its source.
 struct SourceInputs {
   std::shared_ptr<const Tokenizer> tokenizer;  // of an earlier run; null: the source makes its own
@@ -53,6 +57,7 @@ struct SourceInputs {
   BatchConfig batches;
   uint64_t seed = 0;  // of the order of training examples
   LogLine log;        // takes lines about long work
+  CacheUse cache = CacheUse::read;
 };
 
 /// Size of the text of a split.

@@ -14,10 +14,11 @@ namespace {
 constexpr const char* version = "capstan tokens 2";
 
 /// What is made of a text depends on its files, in their order, and on how they are split.
-std::string key_of_text(const TextSourceConfig& config, const FileLists& lists, const LogLine& log) {
+std::string key_of_text(const TextSourceConfig& config, const FileLists& lists, const LogLine& log, CacheUse use) {
   Fingerprint key;
   key.add(version);
-  for (const auto& files : lists) key.add(files.empty() ? "" : key_of_content(files, config.cache + "/contents", log));
+  for (const auto& files : lists)
+    key.add(files.empty() ? "" : key_of_content(files, config.cache + "/contents", log, use));
   const Settings settings = settings_of(config);
   for (const char* const name : {"split", "valid_fraction", "test_fraction", "on_error", "documents"})
     key.add(settings.at(name));
@@ -47,12 +48,10 @@ bool may_be_saved(const TokenizerConfig& config) {
 }
 
 /// The text of a piece that was tokenised before, read once more.
-std::string text_again(OnError on_error, bool utf8, int64_t max_file_mb, const FoundFile& file, const TokenCache& cache,
+std::string text_again(OnError on_error, bool utf8, int64_t max_file_mb, const FoundFile& file,
                        const TokenIndex::File& piece) {
-  const TokenCacheWriter writer(cache, nullptr);
   BadRows bad(on_error, "line");
-  const std::vector<SourceText> sources =
-      read_sources({file}, {utf8, max_file_mb, writer.scratch() + "/", nullptr}, bad);
+  const std::vector<SourceText> sources = read_sources({file}, {utf8, max_file_mb, "", nullptr}, bad);
   const auto begin = static_cast<size_t>(piece.text_begin), end = static_cast<size_t>(piece.text_end);
   if (end > sources[0].size) throw Error(fmt::format("{}: the file has changed since it was tokenised", file.path));
   return std::string(sources[0].open(begin, end).view());
@@ -71,21 +70,27 @@ std::pair<size_t, size_t> place_of(const Piece& piece, const SplitText& text) {
 class CachedText {
  public:
   CachedText(const TextSourceConfig& config, const FileLists& lists, std::shared_ptr<const Tokenizer> tokenizer,
-             const LogLine& log)
+             const LogLine& log, CacheUse use)
       : config_(config),
         lists_(lists),
         log_(log),
+        use_(use),
         state_(state_of(lists)),
-        cache_(config.cache + "/" + key_of_text(config, lists, log)),
+        cache_(config.cache + "/" + key_of_text(config, lists, log, use)),
         tokenizer_key_(key_of_tokenizer(config)),
         tokenizer_(std::move(tokenizer)) {
     if (!tokenizer_ && !learns_from_texts(config.tokenizer)) tokenizer_ = make_tokenizer(config.tokenizer, {});
   }
 
-  TextData load() {
-    if (auto index = find(nullptr)) return data(*index);
+  std::optional<TextData> load() {
+    auto index = find(nullptr);
+    if (use_ == CacheUse::read) return index ? std::optional(data(*index)) : std::nullopt;
+    if (index) {
+      cache_.remove_unfinished();
+      return data(*index);
+    }
     const TokenCacheWriter writer(cache_, log_);
-    auto index = find(log_);  // another process may have made them meanwhile
+    index = find(log_);  // another process may have made them meanwhile
     return data(index ? *index : build(writer));
   }
 
@@ -172,8 +177,8 @@ class CachedText {
             {file.path, file.name, piece.begin, piece.end, piece.text_end - piece.text_begin, {}, file.source});
         if (i == 0) continue;
         corpus.files.back().text = [on_error = config_.on_error, utf8 = tokenizer_->needs_utf8(),
-                                    max_mb = config_.max_file_mb, file, cache = cache_,
-                                    piece] { return text_again(on_error, utf8, max_mb, file, cache, piece); };
+                                    max_mb = config_.max_file_mb, file,
+                                    piece] { return text_again(on_error, utf8, max_mb, file, piece); };
       }
     }
     describe_corpora(config_, data);
@@ -183,6 +188,7 @@ class CachedText {
   const TextSourceConfig& config_;
   const FileLists& lists_;
   const LogLine& log_;
+  CacheUse use_;
   std::string state_;  // of the files, before they were first read
   TokenCache cache_;
   std::string tokenizer_key_;
@@ -191,9 +197,9 @@ class CachedText {
 
 }  // namespace
 
-TextData load_cached_text(const TextSourceConfig& config, const FileLists& lists,
-                          std::shared_ptr<const Tokenizer> tokenizer, const LogLine& log) {
-  return CachedText(config, lists, std::move(tokenizer), log).load();
+std::optional<TextData> load_cached_text(const TextSourceConfig& config, const FileLists& lists,
+                                         std::shared_ptr<const Tokenizer> tokenizer, const LogLine& log, CacheUse use) {
+  return CachedText(config, lists, std::move(tokenizer), log, use).load();
 }
 
 }  // namespace capstan

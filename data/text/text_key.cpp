@@ -56,10 +56,11 @@ std::string state_of_files(const std::vector<FoundFile>& files) {
   return state.hex();
 }
 
-std::string key_of_content(const std::vector<FoundFile>& files, const std::string& folder, const LogLine& log) {
+std::string key_of_content(const std::vector<FoundFile>& files, const std::string& folder, const LogLine& log,
+                           CacheUse use) {
   const std::string state = state_of_files(files), note = folder + "/" + state;
   if (std::string key = noted_key(note); !key.empty()) return key;
-  const bool may_be_noted = !changed_just_now(files);
+  const bool may_be_noted = use == CacheUse::write && !changed_just_now(files);
   size_t bytes = 0;
   for (const FoundFile& file : files) bytes += static_cast<size_t>(status_of(file).st_size);
   Progress progress(log, "data: reading", bytes);

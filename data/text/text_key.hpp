@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "data/batches/data_source.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/progress.hpp"
 
@@ -17,7 +18,8 @@ size_t size_of_text(const std::vector<FoundFile>& files);
 std::string state_of_files(const std::vector<FoundFile>& files);
 
 /// XXH3-128 over the names and the content of the files. What it found is noted in `folder` under the files' state, so
-/// that it need not read them again.
-std::string key_of_content(const std::vector<FoundFile>& files, const std::string& folder, const LogLine& log);
+/// that it need not read them again; not with CacheUse::read.
+std::string key_of_content(const std::vector<FoundFile>& files, const std::string& folder, const LogLine& log,
+                           CacheUse use);
 
 }  // namespace capstan

@@ -4,9 +4,11 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "data/batches/data_source.hpp"
 #include "data/checks/report.hpp"
 #include "data/files/progress.hpp"
 #include "data/text/text_config.hpp"
@@ -52,9 +54,10 @@ void check_sizes(const TextSourceConfig& config, int64_t train, int64_t valid);
 /// Fills in what follows from the configuration: the end of a document, and the weighted sources.
 void describe_corpora(const TextSourceConfig& config, TextData& data);
 
-/// What load_text() gives of a large text, by way of config.cache: tokenised once, into files that later runs map.
-TextData load_cached_text(const TextSourceConfig& config, const FileLists& lists,
-                          std::shared_ptr<const Tokenizer> tokenizer, const LogLine& log);
+/// What load_text() gives of a large text, by way of config.cache: tokenised once, into files that later runs map. Empty if
+/// there are no such files, and none may be written.
+std::optional<TextData> load_cached_text(const TextSourceConfig& config, const FileLists& lists,
+                                         std::shared_ptr<const Tokenizer> tokenizer, const LogLine& log, CacheUse use);
 
 /// What may be wrong although it can be read, as far as it costs little: of a text in memory whose tokens are made.
 std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConfig& config, const TextData& data);

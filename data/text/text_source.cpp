@@ -43,13 +43,15 @@ TextData load_to_memory(const TextSourceConfig& config, const FileLists& lists,
 
 }  // namespace
 
-TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer, const LogLine& log) {
+TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer, const LogLine& log,
+                   CacheUse cache) {
   ProblemText problems("data");
   validate(config, problems);
   if (!problems.text().empty()) throw ConfigError(problems.text());
   const FileLists lists = lists_of(config);
-  return is_large(config, lists) ? load_cached_text(config, lists, std::move(tokenizer), log)
-                                 : load_to_memory(config, lists, std::move(tokenizer));
+  if (is_large(config, lists))
+    if (auto data = load_cached_text(config, lists, tokenizer, log, cache)) return std::move(*data);
+  return load_to_memory(config, lists, std::move(tokenizer));
 }
 
 namespace {
@@ -84,7 +86,7 @@ class TextSource final : public DataSource {
  public:
   TextSource(const TextSourceConfig& config, const SourceInputs& inputs)
       : config_(config),
-        data_(load_text(config, inputs.tokenizer, inputs.log)),
+        data_(load_text(config, inputs.tokenizer, inputs.log, inputs.cache)),
         batches_(inputs.batches),
         training_(data_.train, {config.sequence_length, config.windows, inputs.seed}, inputs.batches) {}
 

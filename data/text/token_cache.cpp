@@ -148,6 +148,13 @@ std::shared_ptr<const Tokenizer> TokenCache::find_tokenizer(const std::string& s
   }
 }
 
+void TokenCache::remove_unfinished() const {
+  const std::string partial = folder_ + "/.partial";
+  if (!std::filesystem::exists(partial)) return;
+  FileLock lock(folder_ + "/.lock");
+  if (lock.try_lock()) remove_tree(partial);
+}
+
 std::optional<TokenIndex> TokenCache::find(const Tokenizer& tokenizer, int64_t vocabulary, const FileCounts& files,
                                            const LogLine& log) const {
   const std::string folder = tokens_folder(tokenizer);

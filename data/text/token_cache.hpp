@@ -73,6 +73,8 @@ class TokenCache {
 
   /// The saved tokenizer of some settings; null when there is none or it is damaged.
   std::shared_ptr<const Tokenizer> find_tokenizer(const std::string& settings_key) const;
+  /// Removes what a killed process left unfinished.
+  void remove_unfinished() const;
   /// The index of a tokenizer's tokens, whose files were read and are undamaged. Empty if there are none, or if they
   /// are damaged, which is logged: they are then made again. vocabulary: ids are below it.
   std::optional<TokenIndex> find(const Tokenizer& tokenizer, int64_t vocabulary, const FileCounts& files,

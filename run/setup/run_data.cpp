@@ -55,11 +55,9 @@ SourceInputs source_inputs(const RunConfig& config) {
   return inputs;
 }
 
-std::unique_ptr<DataSource> open_data(const RunConfig& config, std::shared_ptr<const Tokenizer> tokenizer,
-                                      const std::vector<std::string>& classes) {
+std::unique_ptr<DataSource> open_data(const RunConfig& config) {
   SourceInputs inputs = source_inputs(config);
-  inputs.tokenizer = std::move(tokenizer);
-  inputs.classes = classes;
+  inputs.cache = CacheUse::write;
   const MemoryFor purpose("reading the data");
   return open_source(config.data, inputs);
 }
@@ -80,7 +78,11 @@ SavedRun with_overrides(SavedRun run, const std::vector<std::string>& overrides)
 
 std::unique_ptr<DataSource> open_saved_data(const SavedRun& run) {
   try {
-    return open_data(run.config, run.tokenizer, run.classes);
+    SourceInputs inputs = source_inputs(run.config);
+    inputs.tokenizer = run.tokenizer;
+    inputs.classes = run.classes;
+    const MemoryFor purpose("reading the data");
+    return open_source(run.config.data, inputs);
   } catch (const ConfigError&) {
     throw;
   } catch (const Error& error) {

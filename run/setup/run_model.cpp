@@ -146,16 +146,6 @@ std::string read_run_file(const fs::path& path) {
   return read_file(path.string());
 }
 
-/// The run folder of a checkpoint's folder, or the folder itself.
-fs::path run_folder_of(const fs::path& where) {
-  if (fs::exists(where / "config.yaml")) return where;
-  for (fs::path folder = fs::absolute(where); folder.has_relative_path(); folder = folder.parent_path())
-    if (fs::exists(folder / "config.yaml") && fs::exists(folder / "checkpoints")) return folder;
-  const fs::path best = where / "best";  // of a search
-  throw Error(fmt::format("{}: there is no config.yaml here: give the folder of a run, such as {}", where.string(),
-                          fs::exists(best / "config.yaml") ? best.string() : "runs/NAME"));
-}
-
 /// Throws Error if the checkpoint was trained with another tokenizer or other classes than those of the run folder.
 void check_trained_with(const RunFiles& run, const fs::path& checkpoint) {
   const auto refuse = [&](const char* file) {
@@ -226,6 +216,15 @@ std::vector<std::string> read_classes(const fs::path& folder) {
   std::vector<std::string> classes;
   for (std::string name; std::getline(names, name);) classes.push_back(name);
   return classes;
+}
+
+fs::path run_folder_of(const fs::path& where) {
+  if (fs::exists(where / "config.yaml")) return where;
+  for (fs::path folder = fs::absolute(where); folder.has_relative_path(); folder = folder.parent_path())
+    if (fs::exists(folder / "config.yaml") && fs::exists(folder / "checkpoints")) return folder;
+  const fs::path best = where / "best";  // of a search
+  throw Error(fmt::format("{}: there is no config.yaml here: give the folder of a run, such as {}", where.string(),
+                          fs::exists(best / "config.yaml") ? best.string() : "runs/NAME"));
 }
 
 RunFiles read_run_files(const fs::path& folder, const SafetensorsFile& weights) {

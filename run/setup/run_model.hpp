@@ -111,6 +111,9 @@ struct SavedRun : RunFiles {
   double threshold = usual_threshold;  // multi-label: the probability from which a text has a label
 };
 
+/// The run folder of a checkpoint's folder, or the folder itself. Throws Error when there is none.
+std::filesystem::path run_folder_of(const std::filesystem::path& where);
+
 /// `where`: a run folder (best checkpoint, else the last) or the folder of one of its checkpoints. Throws Error when
 /// something is missing or damaged, naming the file.
 SavedRun open_run(const std::filesystem::path& where);

@@ -39,11 +39,6 @@ std::string size_text(const fs::path& file) {
   return error ? "" : fmt::format("{} bytes", bytes);
 }
 
-bool is_link(const fs::path& path) {
-  std::error_code error;
-  return fs::is_symlink(path, error);
-}
-
 class RunCheck {
  public:
   explicit RunCheck(fs::path folder) : folder_(std::move(folder)), checkpoints_(folder_ / "checkpoints") {}
@@ -233,22 +228,13 @@ class RunCheck {
   void report_links() {
     const bool saved = !damage_.empty();
     const std::string goes_on = "nothing: training goes on from the newest complete checkpoint before it";
-    if (const auto problem = link_problem("last"); !problem.empty() && saved)
+    if (const auto problem = checkpoints_.link_problem("last"); !problem.empty() && saved)
       add("checkpoints/last", State::damaged, problem, goes_on);
     const bool has_best = state_ && !state_->best.empty();
-    if (const auto problem = link_problem("best"); !problem.empty() && has_best)
+    if (const auto problem = checkpoints_.link_problem("best"); !problem.empty() && has_best)
       add("checkpoints/best", State::damaged, problem,
           fmt::format("the best model, of step {}; name another checkpoint to eval, predict and generate",
                       state_->best_step));
-  }
-
-  std::string link_problem(const char* name) const {
-    const fs::path link = checkpoints_.folder() / name;
-    std::error_code error;
-    if (!fs::exists(fs::symlink_status(link, error))) return "is missing";
-    if (fs::is_directory(link, error)) return "";
-    return is_link(link) ? fmt::format("points to {}, which is not there", fs::read_symlink(link).string())
-                         : std::string("is neither a link nor a folder");
   }
 
   void report_leftovers() {

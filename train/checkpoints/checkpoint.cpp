@@ -24,6 +24,13 @@ int64_t step_of(const std::string& name) {
   return std::stoll(digits);
 }
 
+/// What a link to a checkpoint says; empty if it is no link. Any other name than one of this folder leads out of it.
+std::string target_of(const fs::path& link) {
+  std::error_code error;
+  return fs::read_symlink(link, error).string();
+}
+bool leads_elsewhere(const fs::path& link) { return !target_of(link).empty() && step_of(target_of(link)) < 0; }
+
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -68,12 +75,21 @@ std::vector<std::string> Checkpoints::leftovers() const {
 
 std::optional<fs::path> Checkpoints::last() const {
   const fs::path link = folder_ / "last";
-  std::error_code error;
-  if (fs::is_symlink(link, error)) return folder_ / fs::read_symlink(link);
+  if (const std::string target = target_of(link); step_of(target) >= 0) return folder_ / target;
   // No link: nothing was saved, or the first save was killed just before it made the link.
   const std::vector<int64_t> all = steps();
   if (all.empty()) return std::nullopt;
   return of_step(all.back());
+}
+
+std::string Checkpoints::link_problem(const std::string& name) const {
+  const fs::path link = folder_ / name;
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(link, error))) return "is missing";
+  if (leads_elsewhere(link)) return fmt::format("points to {}, which is no checkpoint of this folder", target_of(link));
+  if (fs::is_directory(link, error)) return "";
+  return fs::is_symlink(link, error) ? fmt::format("points to {}, which is not there", target_of(link))
+                                     : std::string("is neither a link nor a folder");
 }
 
 std::string Checkpoints::complete_ones(const fs::path& but) const {
@@ -152,11 +168,15 @@ std::optional<Checkpoints::Resumed> Checkpoints::load_newest(const RunParts& par
     if (accept) accept(read_state(candidate), candidate);
     read_checkpoint(candidate, parts);
     Resumed resumed{candidate, {}};
+    const bool strange = leads_elsewhere(folder_ / "last");
+    if (strange)
+      resumed.warnings.push_back(fmt::format("{} {}; the run goes on from step {}", (folder_ / "last").string(),
+                                             link_problem("last"), parts.state.step));
     for (const auto& [checkpoint, damage] : damaged)
       resumed.warnings.push_back(
           fmt::format("{}{}; the run goes back to step {}", damage, set_aside(checkpoint), parts.state.step));
     std::error_code error;
-    if (damaged.empty() && fs::is_symlink(folder_ / "last", error)) return resumed;
+    if (damaged.empty() && !strange && fs::is_symlink(folder_ / "last", error)) return resumed;
     // Nothing may be left to train, and so no later save that would make the link.
     replace_link((folder_ / "last").string(), candidate.filename().string());
     sync_folder(folder_.string());
@@ -182,7 +202,7 @@ std::string Checkpoints::set_aside(const fs::path& checkpoint) {
 void Checkpoints::repair_best(const RunState& state) {
   const fs::path link = folder_ / "best";
   std::error_code error;
-  const bool dangling = fs::is_symlink(link, error) && !fs::exists(link, error);
+  const bool dangling = fs::is_symlink(link, error) && (leads_elsewhere(link) || !fs::exists(link, error));
   if (state.best.empty() || !fs::is_directory(of_step(state.best_step), error)) {
     if (dangling) remove_tree(link.string());
     return;
@@ -197,6 +217,12 @@ namespace {
 fs::path checkpoint_to_use(const fs::path& where) {
   const fs::path best = where / "checkpoints" / "best", last = where / "checkpoints" / "last";
   std::error_code error;
+  for (const fs::path& link : {best, last})
+    if (leads_elsewhere(link)) {
+      const Checkpoints checkpoints(where / "checkpoints");
+      throw Error(fmt::format("{} {}; {}: give the folder of one of them to use it", link.string(),
+                              checkpoints.link_problem(link.filename().string()), checkpoints.complete_ones({})));
+    }
   if (fs::exists(fs::symlink_status(best, error))) return best;
   if (!fs::exists(fs::symlink_status(last, error)) && fs::exists(where / ".lock", error))
     throw Error(fmt::format(

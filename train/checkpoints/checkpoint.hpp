@@ -28,8 +28,11 @@ class Checkpoints {
   /// Creates the folder and completes or undoes a save that was killed. Only for the process that trains.
   void recover();
 
-  /// The folder that `last` points to, which may be damaged or absent; empty when nothing has been saved.
+  /// The folder that `last` points to, which may be damaged or absent, or the newest if `last` names none of this folder;
+  /// empty when nothing has been saved.
   std::optional<std::filesystem::path> last() const;
+  /// Why the link `name` leads to no checkpoint of this folder; empty if it does. A copy of the folder in its place will do.
+  std::string link_problem(const std::string& name) const;
   std::filesystem::path of_step(int64_t step) const { return folder_ / ("step-" + std::to_string(step)); }
   /// Steps that have a folder, ascending.
   std::vector<int64_t> steps() const;

@@ -1,0 +1,118 @@
+// Run folders from others: what reading commands write, and what they use outside of the run.
+#include <doctest/doctest.h>
+
+#include "tests/cli/samples.hpp"
+
+namespace capstan::testing {
+namespace fs = std::filesystem;
+namespace {
+
+const std::string secret = "the combination of the safe is 4711\n";
+
+/// Replaces `from`, which must be there, in a file.
+void edit(const Workplace& place, const std::string& file, const std::string& from, const std::string& to) {
+  std::string text = place.read(file);
+  const size_t at = text.find(from);
+  REQUIRE_MESSAGE(at != std::string::npos, from, " in ", text);
+  place.write(file, text.replace(at, from.size(), to));
+}
+
+void point(const Workplace& place, const std::string& link, const std::string& target) {
+  fs::remove_all(place / link);
+  fs::create_symlink(target, place / link);
+}
+
+TEST_CASE("reading commands write nothing, whatever the configuration of the run names") {
+  const Workplace place;
+  write_trained_samples(place);
+  edit(place, "runs/lm/config.yaml", "cache: ", "cache: elsewhere/cache #");
+  edit(place, "runs/lm/config.yaml", "cache_above_mb: ", "cache_above_mb: 0 #");
+  const fs::path page = fs::temp_directory_path() / (place.folder().filename().string() + ".html");
+  const auto before = place.content(".");
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"report", "runs/lm", "-o", page.string()},
+                                             {"report", "runs/lm", "-o", page.string(), "--trust"},
+                                             {"inspect", "runs/lm"},
+                                             {"verify", "runs/lm"},
+                                             {"eval", "runs/lm"},
+                                             {"eval", "runs/lm", "--compare-gzip"},
+                                             {"predict", "runs/classifier"},
+                                             {"score", "runs/lm"},
+                                             {"embed", "runs/lm"},
+                                             {"generate", "runs/lm", "-n", "4"},
+                                             {"compare", "runs/lm", "runs/classifier"},
+                                             {"metrics", "runs/lm"}}) {
+    INFO(command[0]);
+    succeed(place, command, "the sea\n");
+    CHECK(place.content(".") == before);
+  }
+  CHECK_FALSE(fs::exists(place / "elsewhere"));
+  fs::remove(page);
+}
+
+TEST_CASE("report uses files outside of a run only if they are those of its training, or with --trust") {
+  const Workplace place;
+  write_trained_samples(place);
+  std::string text;
+  for (int i = 0; i < 50; ++i) text += secret;
+  place.write("secret.txt", text);
+  const auto page = [&](const std::string& folder, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> command{"report", folder, "-o", "page.html"};
+    command.insert(command.end(), more.begin(), more.end());
+    succeed(place, command);
+    return place.read("page.html");
+  };
+  CHECK_FALSE(contains(page("runs/lm"), "class=\"note\""));
+  CHECK_FALSE(contains(page("runs/classifier"), "class=\"note\""));
+  CHECK(contains(page("runs/classifier", {"--split", "test"}), "class=\"note\""));  // no state has its fingerprint
+  edit(place, "runs/lm/config.yaml", "train: ", "train: [secret.txt] #");
+  edit(place, "runs/classifier/config.yaml", "train: ", "train: [secret.txt] #");  // not labelled: an error quotes it
+  for (const char* const folder : {"runs/lm", "runs/classifier"}) {
+    const std::string shown = page(folder);
+    CHECK(contains(shown, "secret.txt could not be read, or may not be what the run was trained with"));
+    CHECK_FALSE(contains(shown, "combination"));
+  }
+  CHECK_FALSE(contains(page("runs/lm", {"--trust"}), "class=\"note\""));
+}
+
+TEST_CASE("report, inspect and verify follow no link out of a run, unless with --trust") {
+  const Workplace place;
+  write_trained_samples(place);
+  place.write("names.txt", place.read("runs/classifier/classes.txt"));
+  point(place, "runs/classifier/classes.txt", "../../names.txt");
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"report", "runs/classifier", "-o", "page.html"},
+                                             {"inspect", "runs/classifier"},
+                                             {"verify", "runs/classifier"}}) {
+    check_refused(place, {command[0], {}, command, 1, {"runs/classifier/classes.txt", "../../names.txt", "--trust"}});
+    auto trusting = command;
+    trusting.emplace_back("--trust");
+    succeed(place, trusting);
+  }
+  point(place, "runs/classifier/classes.txt", "../classifier/names.txt");
+  fs::rename(place / "names.txt", place / "runs/classifier/names.txt");
+  succeed(place, {"verify", "runs/classifier"});  // it stays inside
+}
+
+TEST_CASE("checkpoints/last that names no checkpoint of the folder is damage; training goes on from the newest") {
+  const Workplace original;
+  write_trained_samples(original);
+  for (const char* const target : {".", "..", "/etc", "../../classifier/checkpoints/step-6", "../checkpoints/step-4"}) {
+    INFO(target);
+    const Workplace place;
+    copy_files(original.folder(), place.folder());
+    point(place, "runs/lm/checkpoints/last", target);
+    const Outcome outcome = run(place, {"verify", "runs/lm", "--trust"});
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.out, "which is no checkpoint of this folder"));
+    check_refused(place, {"eval", {}, {"eval", "runs/lm"}, 1, {"checkpoints/last points to", target, "step-6"}});
+    const Outcome training = succeed(place, {"train", "--config", "lm.yaml", "--set", "train.steps=8"});
+    CHECK(contains(training.err, "the run goes on from step 6"));
+    CHECK(fs::read_symlink(place / "runs/lm/checkpoints/last") == "step-8");
+    CHECK_FALSE(fs::exists(place / "runs/classifier/damaged-checkpoints"));
+    succeed(place, {"verify", "runs/lm"});
+  }
+}
+
+}  // namespace
+}  // namespace capstan::testing
