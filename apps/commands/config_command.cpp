@@ -13,7 +13,9 @@ namespace capstan {
 void add_config_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const command = cli.add_subcommand("config", "Print, check or explain a configuration");
   command->require_subcommand(1);
-  command->footer("For example:  capstan config check --config configs/quickstart-lm.yaml --set model.width=256");
+  command->footer(
+      "For example:  capstan config check --config configs/quickstart-lm.yaml --set model.width=256\n"
+      "              capstan config explain train.lr");
   const auto options = std::make_shared<ConfigOptions>();
   const auto load = [options] {
     if (options->files.empty()) throw ConfigError("config: no configuration given: name a file with --config");
@@ -41,6 +43,17 @@ void add_config_command(CommandParser& cli, const Choose& choose) {
         return exit_done;
       }
       std::cout << load().name << ": the configuration is valid\n";
+      return exit_done;
+    });
+  });
+
+  const auto key = std::make_shared<std::string>();
+  CommandParser* const explain =
+      command->add_subcommand("explain", "Print what a key means, its limits and its default");
+  explain->add_option("key", *key, "the key, or its last parts: mixer.window")->required()->type_name("KEY");
+  explain->callback([=] {
+    choose([=] {
+      std::cout << explain_key(config_rows<RunConfig>(), *key);
       return exit_done;
     });
   });

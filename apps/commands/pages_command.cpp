@@ -13,24 +13,11 @@
 namespace capstan {
 namespace {
 
-/// "model.layers.N.mixer(flash).chunk" -> "model.layers.0.mixer.chunk": as --set accepts it, for the first entry.
-std::string key_of(const std::string& path) {
-  std::string key;
-  bool inside = false;  // inside brackets
-  for (const char c : path) {
-    if (c == '(') inside = true;
-    if (!inside) key += c;
-    if (c == ')') inside = false;
-  }
-  for (size_t at; (at = key.find(".N.")) != std::string::npos;) key[at + 1] = '0';
-  return key;
-}
-
 /// Every key that takes a value, once.
 std::vector<std::string> settable_keys() {
   std::vector<std::string> keys;
   for (const TableRow& row : config_rows<RunConfig>())
-    if (row.type.find("map") == std::string::npos) keys.push_back(key_of(row.path));
+    if (row.type.find("map") == std::string::npos) keys.push_back(settable_key(row.path));
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   return keys;

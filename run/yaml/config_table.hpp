@@ -13,6 +13,17 @@ struct TableRow {
 
 std::string markdown_table(const std::vector<TableRow>& rows);
 
+/// Without what stands there before: keys of a struct that an earlier key has, too, and keys that several types of a
+/// variant share, which name them all: `mixer(gau, flash).key_dim`.
+std::vector<TableRow> shortened(const std::vector<TableRow>& rows);
+
+/// As --set accepts it, for the first entry of a list: "model.layers.N.mixer(flash).chunk" -> "model.layers.0.mixer.chunk".
+std::string settable_key(const std::string& path);
+
+/// Type, default, limits and meaning of a key, given whole or by its last parts ("mixer.window"), with an example.
+/// Throws ConfigError for an unknown one, with the nearest.
+std::string explain_key(const std::vector<TableRow>& rows, const std::string& key);
+
 /// The name of a field's type.
 template <class T>
 std::string type_text() {
@@ -112,7 +123,7 @@ std::vector<TableRow> config_rows(C defaults = {}) {
 /// Markdown of all keys of C: key, type, default, limits, meaning.
 template <class C>
 std::string config_table() {
-  return markdown_table(config_rows<C>());
+  return markdown_table(shortened(config_rows<C>()));
 }
 
 }  // namespace capstan

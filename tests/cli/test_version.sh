@@ -17,4 +17,8 @@ case_the_changelog_tells_of_this_version() {
   grep -qE "^## \[$version\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$" "$source/CHANGELOG.md"
 }
 
+case_the_citation_has_this_version() {
+  grep -qx "version: $version" "$source/CITATION.cff"
+}
+
 run_cases

@@ -233,11 +233,8 @@ TEST_CASE("the table of keys") {
         "| `model.layers.N.mixer(conv).kernel` | whole number | must be given | at least 1 | kernel length |\n"
         "| `model.layers.N.scale` | number | `1` |  | residual scale |\n"
         "| `model.head` | map, or null | `null` |  | a last layer |\n"
-        "| `model.head.mixer` | type (simple, local, conv) | `simple` |  | token mixer |\n"
-        "| `model.head.mixer(local).window` | whole number | `32` | at least 1 | tokens seen to each side |\n"
-        "| `model.head.mixer(local).dropout` | number, or null | `null` | at least 0 and below 1 | share of weights "
-        "dropped |\n"
-        "| `model.head.mixer(conv).kernel` | whole number | must be given | at least 1 | kernel length |\n"
+        "| `model.head.mixer` | type (simple, local, conv) | `simple` |  | token mixer; its keys are those of "
+        "`model.layers.N.mixer` |\n"
         "| `model.head.scale` | number | `1` |  | residual scale |\n"
         "| `model.norm` | map |  |  | normalisation |\n"
         "| `model.norm.type` | text | `layer` | one of (layer, rms) | which statistics |\n"
@@ -248,4 +245,41 @@ TEST_CASE("the table of keys") {
         "| `train.steps` | whole number | `1000` | at least 1 | updates |\n"
         "| `train.warmup_steps` | whole number | `10` | at least 0 | linear warm-up |\n"
         "| `train.ema` | true or false | `false` |  | average the weights |\n");
+}
+
+TEST_CASE("the table of keys has a row for a key that several types share, and one struct once") {
+  const auto row = [](const std::string& path, const std::string& help) {
+    return TableRow{path, "number", "1", "", help};
+  };
+  std::vector<TableRow> rows;
+  for (const std::string model : {"a", "b"})
+    for (const std::string key : {"", ".N.mixer(x).k", ".N.mixer(y).k", ".N.mixer(y).own"})
+      rows.push_back(row("model(" + model + ").layers" + key, key));
+  rows.push_back(row("model(b).layers2", "others"));
+  std::string paths;
+  for (const TableRow& kept : shortened(rows)) paths += kept.path + "\n";
+  // The same help for .k of x and of y would join them; here it differs.
+  CHECK(paths ==
+        "model(a, b).layers\n"
+        "model(a).layers.N.mixer(x).k\n"
+        "model(a).layers.N.mixer(y).k\n"
+        "model(a).layers.N.mixer(y).own\n"
+        "model(b).layers2\n");
+  for (TableRow& one : rows) one.help = "one";
+  CHECK(shortened(rows)[1].path == "model(a).layers.N.mixer(x, y).k");
+}
+
+TEST_CASE("a key is explained by its whole name or its last parts, and an unknown one by the nearest") {
+  const std::vector<TableRow> rows = config_rows<Run>();
+  CHECK(
+      explain_key(rows, "train.lr") ==
+      "train.lr\n  peak learning rate\n  number, greater than 0; default 0.001\n  for example: --set train.lr=0.001\n");
+  CHECK(explain_key(rows, "model.layers.7.mixer.kernel") ==
+        "model.layers.0.mixer.kernel (of conv)\n  kernel length\n  whole number, at least 1; must be given\n"
+        "  for example: --set model.layers.0.mixer.kernel=VALUE\n");
+  const std::string both = explain_key(rows, "scale");
+  CHECK(both.find("model.layers.0.scale\n") != std::string::npos);
+  CHECK(both.find("model.head.scale\n") != std::string::npos);
+  CHECK_THROWS_WITH_AS(explain_key(rows, "train.lrr"),
+                       "config explain: no key is called train.lrr, did you mean train.lr?", ConfigError);
 }
