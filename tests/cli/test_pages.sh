@@ -98,7 +98,7 @@ case_values_are_completed() {
   touch runs/one/config.yaml "a file.yaml" other.txt
   test "$(completes capstan tra)" = train
   test "$(completes capstan completion '' | tr '\n' ' ')" = "bash fish "
-  test "$(completes capstan config '' | tr '\n' ' ')" = "print check table "
+  test "$(completes capstan config '' | tr '\n' ' ')" = "print check explain table "
   offers "a file.yaml" capstan train --config a
   offers "a file.yaml" capstan train --config other.txt ""
   offers runs/one capstan eval runs/
