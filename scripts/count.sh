@@ -4,8 +4,8 @@
 cd "$(dirname "$0")/.."
 
 # What is above its final limit at present: 52500 lines, 40000 words.
-most_lines=54500
-most_words=44000
+most_lines=54900
+most_words=44500
 most_functions=0
 most_folders=0
 
