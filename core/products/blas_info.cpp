@@ -8,7 +8,6 @@
 #include <deque>
 #include <fstream>
 #include <set>
-#include <string>
 #include <thread>
 
 #include "core/base/error.hpp"

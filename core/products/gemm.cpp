@@ -18,11 +18,11 @@ struct Batched {
 /// The operand from row (or, transposed, column) `first` of its outer side on.
 template <class T>
 MatrixOf<T> rows_from(const MatrixOf<T>& a, int64_t first) {
-  return {a.data + first * (a.transpose == Transpose::yes ? 1 : a.stride), a.stride, a.transpose};
+  return {a.data + first * (a.transposed() ? 1 : a.stride), a.stride, a.transpose};
 }
 template <class T>
 MatrixOf<T> columns_from(const MatrixOf<T>& b, int64_t first) {
-  return {b.data + first * (b.transpose == Transpose::yes ? b.stride : 1), b.stride, b.transpose};
+  return {b.data + first * (b.transposed() ? b.stride : 1), b.stride, b.transpose};
 }
 
 /// Below this many multiply-adds a second thread costs more than it brings.
@@ -90,8 +90,6 @@ void split(const Batched& batch, int64_t m, int64_t n, int64_t k, const MatrixOf
   });
 }
 
-constexpr bool is_transposed(Transpose transpose) { return transpose == Transpose::yes; }
-
 }  // namespace
 
 void gemm(int64_t m, int64_t n, int64_t k, const MatrixView& a, const MatrixView& b, real* c, int64_t c_stride,
@@ -104,8 +102,7 @@ void gemm(int64_t m, int64_t n, int64_t k, const Bf16View& a, const Bf16View& b,
   check(beta == 0 || beta == 1, "gemm: bf16 products need beta 0 or 1, got {}", beta);
   split({1, 0, 0, 0}, m, n, k, a, b, c, c_stride, beta,
         [=](int64_t rows, int64_t columns, const Bf16View& left, const Bf16View& right, float* out) {
-          multiply(Bf16Product{rows, columns, k, left.data, left.stride, is_transposed(left.transpose), right.data,
-                               right.stride, is_transposed(right.transpose), out, c_stride, beta == 1});
+          multiply(Bf16Product{rows, columns, k, left, right, out, c_stride, 1, beta});
         });
 }
 
@@ -114,8 +111,7 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixVi
                   real beta) {
   split({batch, a_step, b_step, c_step}, m, n, k, a, b, c, c_stride, beta,
         [=](int64_t rows, int64_t columns, const MatrixView& left, const MatrixView& right, real* out) {
-          multiply(Product<real>{rows, columns, k, left.data, left.stride, is_transposed(left.transpose), right.data,
-                                 right.stride, is_transposed(right.transpose), out, c_stride, alpha, beta});
+          multiply(Product<real>{rows, columns, k, left, right, out, c_stride, alpha, beta});
         });
 }
 

@@ -6,18 +6,10 @@
 #include <cstdint>
 
 #include "core/array/array.hpp"
+#include "core/products/product.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
-enum class Transpose { no, yes };
-
-/// A row-major matrix operand: `data` with `stride` elements from one stored row to the next, taken transposed or not.
-template <class T>
-struct MatrixOf {
-  const T* data;
-  int64_t stride;
-  Transpose transpose = Transpose::no;
-};
 using MatrixView = MatrixOf<real>;
 using Bf16View = MatrixOf<Bf16>;
 

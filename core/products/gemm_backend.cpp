@@ -3,6 +3,7 @@
 #include <cblas.h>
 #include <omp.h>
 
+#include <utility>
 #include <vector>
 
 #include "core/array/array.hpp"
@@ -37,27 +38,26 @@ Bf16Backend& bf16_setting() {
 
 template <class T, class Function>
 void call_blas(const Product<T>& p, Function cblas_gemm) {
-  cblas_gemm(CblasRowMajor, p.a_transposed ? CblasTrans : CblasNoTrans, p.b_transposed ? CblasTrans : CblasNoTrans,
-             static_cast<blasint>(p.m), static_cast<blasint>(p.n), static_cast<blasint>(p.k), p.alpha, p.a,
-             static_cast<blasint>(p.a_stride), p.b, static_cast<blasint>(p.b_stride), p.beta, p.c,
+  cblas_gemm(CblasRowMajor, p.a.transposed() ? CblasTrans : CblasNoTrans, p.b.transposed() ? CblasTrans : CblasNoTrans,
+             static_cast<blasint>(p.m), static_cast<blasint>(p.n), static_cast<blasint>(p.k), p.alpha, p.a.data,
+             static_cast<blasint>(p.a.stride), p.b.data, static_cast<blasint>(p.b.stride), p.beta, p.c,
              static_cast<blasint>(p.c_stride));
 }
 
-/// The stored matrix, row after row without gaps.
-ArrayOf<float> widened(const Bf16* data, int64_t rows, int64_t columns, int64_t stride) {
+/// The elements of a matrix of `rows` and `columns`, as it is stored, row after row without gaps.
+ArrayOf<float> widened(const MatrixOf<Bf16>& matrix, int64_t rows, int64_t columns) {
+  if (matrix.transposed()) std::swap(rows, columns);
   ArrayOf<float> result(Shape{rows, columns});
   float* to = result.mutable_data();
   for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = 0; column < columns; ++column) *to++ = to_float(data[row * stride + column]);
+    for (int64_t column = 0; column < columns; ++column) *to++ = to_float(matrix.data[row * matrix.stride + column]);
   return result;
 }
 
 void multiply_as_floats(const Bf16Product& p) {
-  const int64_t a_columns = p.a_transposed ? p.m : p.k, b_columns = p.b_transposed ? p.k : p.n;
-  const ArrayOf<float> a = widened(p.a, p.a_transposed ? p.k : p.m, a_columns, p.a_stride);
-  const ArrayOf<float> b = widened(p.b, p.b_transposed ? p.n : p.k, b_columns, p.b_stride);
-  multiply(Product<float>{p.m, p.n, p.k, a.data(), a_columns, p.a_transposed, b.data(), b_columns, p.b_transposed, p.c,
-                          p.c_stride, 1, p.accumulate ? 1.0f : 0.0f});
+  const ArrayOf<float> a = widened(p.a, p.m, p.k), b = widened(p.b, p.k, p.n);
+  const MatrixOf<float> left{a.data(), a.dim(1), p.a.transpose}, right{b.data(), b.dim(1), p.b.transpose};
+  multiply(Product<float>{p.m, p.n, p.k, left, right, p.c, p.c_stride, p.alpha, p.beta});
 }
 
 #ifdef CAPSTAN_ONEDNN
@@ -67,18 +67,18 @@ bool openblas_is_faster(const Product<float>& p) {
   // A call of oneDNN costs about 0.4 microseconds.
   if (work < 32 * 1024) return true;
   // OpenBLAS has kernels that multiply small matrices without packing; they are slow where only B is transposed.
-  const bool only_b_transposed = p.b_transposed && !p.a_transposed;
+  const bool only_b_transposed = p.b.transposed() && !p.a.transposed();
   if (!only_b_transposed && p.n <= 128 && work <= 1'000'000) return true;
   // The forward product of a wide layer, which starts from the bias.
   if (only_b_transposed && p.beta != 0 && p.m >= 512 && p.n >= 1024) return true;
   // oneDNN packs a transposed A slowly when its rows are a multiple of 1 KB apart, and a narrow B does not make up for
   // it: weight gradients of layers with 1024 outputs or more.
-  return p.a_transposed && p.a_stride >= 1024 && p.a_stride % 256 == 0 && p.k > 512 && p.n < 1024;
+  return p.a.transposed() && p.a.stride >= 1024 && p.a.stride % 256 == 0 && p.k > 512 && p.n < 1024;
 }
 
 void call_onednn(const Product<float>& p) {
-  const dnnl_status_t status = dnnl_sgemm(p.a_transposed ? 'T' : 'N', p.b_transposed ? 'T' : 'N', p.m, p.n, p.k,
-                                          p.alpha, p.a, p.a_stride, p.b, p.b_stride, p.beta, p.c, p.c_stride);
+  const dnnl_status_t status = dnnl_sgemm(p.a.transposed() ? 'T' : 'N', p.b.transposed() ? 'T' : 'N', p.m, p.n, p.k,
+                                          p.alpha, p.a.data, p.a.stride, p.b.data, p.b.stride, p.beta, p.c, p.c_stride);
   check(status == dnnl_success, "gemm: oneDNN refuses a product ({}, {}) x ({}, {}): status {}", p.m, p.k, p.k, p.n,
         static_cast<int>(status));
 }
@@ -94,11 +94,10 @@ void make_onednn_kernels() {
   const std::vector<float> a(size * size), b(size * size);
   std::vector<float> c(size * size);
   const OneThreadProducts one_thread;
-  for (const bool a_transposed : {false, true})
-    for (const bool b_transposed : {false, true})
+  for (const Transpose of_a : {Transpose::no, Transpose::yes})
+    for (const Transpose of_b : {Transpose::no, Transpose::yes})
       for (const float beta : {0.0F, 1.0F})
-        call_onednn(
-            {size, size, size, a.data(), size, a_transposed, b.data(), size, b_transposed, c.data(), size, 1, beta});
+        call_onednn({size, size, size, {a.data(), size, of_a}, {b.data(), size, of_b}, c.data(), size, 1, beta});
 #endif
 }
 
@@ -139,7 +138,7 @@ bool onednn_multiplies_bf16() {
   const Bf16 one[1] = {to_bf16(1)};
   float result[1];
   const OneThreadProducts one_thread;
-  return onednn_multiply({1, 1, 1, one, 1, false, one, 1, false, result, 1, false});
+  return onednn_multiply({1, 1, 1, {one, 1}, {one, 1}, result, 1, 1, 0});
 }
 
 void multiply(const Product<float>& product) {

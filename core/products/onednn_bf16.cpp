@@ -27,13 +27,13 @@ memory without_data(const memory::desc& description) { return {description, engi
 class Prepared {
  public:
   explicit Prepared(const Bf16Product& p)
-      : Prepared(matrix(p.m, p.k, p.a_stride, p.a_transposed, memory::data_type::bf16),
-                 matrix(p.k, p.n, p.b_stride, p.b_transposed, memory::data_type::bf16),
-                 matrix(p.m, p.n, p.c_stride, false, memory::data_type::f32), p.accumulate) {}
+      : Prepared(matrix(p.m, p.k, p.a.stride, p.a.transposed(), memory::data_type::bf16),
+                 matrix(p.k, p.n, p.b.stride, p.b.transposed(), memory::data_type::bf16),
+                 matrix(p.m, p.n, p.c_stride, false, memory::data_type::f32), p.beta != 0) {}
 
   void run(const Bf16Product& p, const dnnl::stream& stream) {
-    a_.set_data_handle(const_cast<Bf16*>(p.a));
-    b_.set_data_handle(const_cast<Bf16*>(p.b));
+    a_.set_data_handle(const_cast<Bf16*>(p.a.data));
+    b_.set_data_handle(const_cast<Bf16*>(p.b.data));
     c_.set_data_handle(p.c);
     product_.execute(stream, {{DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, c_}});
   }
@@ -70,7 +70,7 @@ class PreparedProducts {
 
   /// Empty where oneDNN has no kernel.
   std::optional<Prepared>& find(const Bf16Product& p) {
-    const Key key{p.m, p.n, p.k, p.a_stride, p.a_transposed, p.b_stride, p.b_transposed, p.c_stride, p.accumulate};
+    const Key key{p.m, p.n, p.k, p.a.stride, p.a.transposed(), p.b.stride, p.b.transposed(), p.c_stride, p.beta != 0};
     const auto found = products_.find(key);
     if (found != products_.end()) return found->second;
     if (products_.size() == most) products_.clear();

@@ -7,33 +7,28 @@
 
 namespace capstan {
 
-/// C (m, n) = alpha * op(A) op(B) + beta * C, row-major, inner size k; with beta = 0 C is not read. m, n, k > 0.
+enum class Transpose { no, yes };
+
+/// A row-major matrix operand: `data` with `stride` elements from one stored row to the next, taken transposed or not.
 template <class T>
-struct Product {
-  int64_t m, n, k;
-  const T* a;
-  int64_t a_stride;
-  bool a_transposed;
-  const T* b;
-  int64_t b_stride;
-  bool b_transposed;
-  T* c;
-  int64_t c_stride;
-  T alpha, beta;
+struct MatrixOf {
+  const T* data;
+  int64_t stride;
+  Transpose transpose = Transpose::no;
+  bool transposed() const { return transpose == Transpose::yes; }
 };
 
-/// C (m, n) = op(A) op(B), or C + op(A) op(B), in floats: products of two bf16 values are exact, sums are rounded.
-struct Bf16Product {
+/// C (m, n) = alpha * op(A) op(B) + beta * C, row-major, inner size k; with beta = 0 C is not read. m, n, k > 0.
+template <class T, class Result = T>
+struct Product {
   int64_t m, n, k;
-  const Bf16* a;
-  int64_t a_stride;
-  bool a_transposed;
-  const Bf16* b;
-  int64_t b_stride;
-  bool b_transposed;
-  float* c;
+  MatrixOf<T> a, b;
+  Result* c;
   int64_t c_stride;
-  bool accumulate;
+  Result alpha, beta;
 };
+
+/// In floats: products of two bf16 values are exact, sums are rounded. alpha is 1, and beta 0 or 1.
+using Bf16Product = Product<Bf16, float>;
 
 }  // namespace capstan

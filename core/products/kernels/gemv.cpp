@@ -6,8 +6,7 @@
 #include "core/base/bf16.hpp"
 #include "core/kernels/simd.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
 using simd::Batch;
@@ -184,5 +183,4 @@ void row_times_matrix(const real* x, int64_t in, const real* matrix, int64_t str
   });
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

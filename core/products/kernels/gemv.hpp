@@ -6,8 +6,7 @@
 
 #include "core/base/real.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// A packed weight (out, in) is stored in panels of 32 outputs, with zeros after the last one: for every input the
 /// panel's weights side by side, so that a panel is read from front to back and no sum runs across a register.
@@ -40,5 +39,4 @@ void gemv(const Bf16Pair* packed, const GemvPass& pass, int64_t first, int64_t l
 void row_times_matrix(const real* x, int64_t in, const real* matrix, int64_t stride, int64_t columns, real scale,
                       real* y);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels
