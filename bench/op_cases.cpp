@@ -70,10 +70,11 @@ void add_layers(std::vector<OpCase>& cases) {
   cases.push_back({"softmax", {stream(length)}, [](Vars v) { return softmax(v[0]); }});
   cases.push_back({"rotary", {x}, [ids = ids_below(length)](Vars v) { return rotary(v[0], ids); }});
   cases.push_back({"dropout", {x}, [](Vars v) { return dropout(v[0], {0.1, {1, 2}, 3, Ids(Shape{batch}, 4)}); }});
-  cases.push_back({"depthwise_causal_conv",
-                   {x, leaf({width, 4})},
-                   [](Vars v) { return depthwise_causal_conv(v[0], v[1]); },
-                   mixing(4, width)});
+  cases.push_back(
+      {"depthwise_causal_conv",
+       {x, leaf({width, 4})},
+       [segments = Segments::full(batch, length)](Vars v) { return depthwise_causal_conv(v[0], v[1], segments); },
+       mixing(4, width)});
 }
 
 void add_aft(std::vector<OpCase>& cases, const Segments& segments) {

@@ -5,7 +5,6 @@
 
 #include "core/array/rows.hpp"
 #include "core/base/error.hpp"
-#include "core/kernels/elementwise.hpp"
 #include "core/kernels/layout.hpp"
 #include "core/kernels/reduce.hpp"
 

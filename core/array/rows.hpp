@@ -54,9 +54,6 @@ void walk_rows(const RowPlan& plan, int64_t begin, int64_t end, const Body& body
   }
 }
 
-/// Elements that a thread should get at least: below it a second thread costs more than it brings.
-constexpr int64_t elementwise_grain = 16384;
-
 /// body(offset in the result, offsets in the operands, count) over pieces of rows, split among the threads. A single
 /// long row is cut at multiples of 64 elements, so that the split does not decide what a vector register handles.
 template <class Body>

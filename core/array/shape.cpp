@@ -1,7 +1,5 @@
 #include "core/array/shape.hpp"
 
-#include <algorithm>
-
 #include "core/base/error.hpp"
 #include "core/base/sizes.hpp"
 

@@ -1,6 +1,5 @@
 #include "core/autograd/tape.hpp"
 
-#include <cmath>
 #include <stdexcept>
 
 #include "core/array/layout.hpp"

@@ -5,7 +5,6 @@
 
 #include "core/base/error.hpp"
 #include "core/fused/kernels/bag.hpp"
-#include "core/kernels/elementwise.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -4,7 +4,6 @@
 
 #include "core/base/error.hpp"
 #include "core/fused/kernels/cross_entropy.hpp"
-#include "core/fused/kernels/sigmoid_cross_entropy.hpp"
 #include "core/fused/linear_products.hpp"
 #include "core/kernels/column_sums.hpp"
 #include "core/kernels/elementwise.hpp"
@@ -33,12 +32,9 @@ int64_t count_targets(const char* op, const Shape& rows, int64_t classes, const 
 
 kernels::CrossEntropyPass make_pass(const Ids& targets, int64_t first, int64_t rows, int64_t classes,
                                     const CrossEntropyOptions& options) {
-  return {rows,
-          classes,
-          targets.data() + first,
-          options.ignored,
-          static_cast<real>(options.label_smoothing),
-          options.class_weights.empty() ? nullptr : options.class_weights.data()};
+  const real* const weights = options.class_weights.empty() ? nullptr : options.class_weights.data();
+  const auto smoothing = static_cast<real>(options.label_smoothing);
+  return {rows, classes, targets.data() + first, options.ignored, smoothing, weights};
 }
 
 Array sum_of(const Array& losses) {

@@ -24,15 +24,10 @@ Var rotary(const Var& x, const Ids& positions, const RotaryOptions& options) {
   const int64_t pairs = rotary_pairs(options, x.dim(-1)), heads = x.rank() == 4 ? x.dim(2) : 1;
   check(options.heads >= 0 && options.heads <= heads, "rotary: cannot rotate {} of {} heads", options.heads, heads);
   const RotaryTables tables = rotary_tables(positions, pairs, options.base);
-  const kernels::RotaryPass pass{positions.size(),
-                                 heads,
-                                 x.dim(-1),
-                                 pairs,
-                                 options.pairs == RotaryPairs::interleaved,
-                                 tables.cosine.data(),
-                                 tables.sine.data(),
-                                 tables.rows.data(),
-                                 options.heads};
+  const bool interleaved = options.pairs == RotaryPairs::interleaved;
+  const real *const cosine = tables.cosine.data(), *const sine = tables.sine.data();
+  const kernels::RotaryPass pass{positions.size(), heads, x.dim(-1),          pairs,        interleaved,
+                                 cosine,           sine,  tables.rows.data(), options.heads};
   Array y(x.shape());
   kernels::rotate(pass, false, x.value().data(), y.mutable_data());
   return make_var("rotary", std::move(y), {x}, [tables, pass](Array dy, const Needs&) -> Grads {

@@ -2,8 +2,7 @@
 
 #include "core/kernels/activation_functions.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
 using simd::Batch;
@@ -23,11 +22,8 @@ void add_at(const Place& at, real* sums, const Batch& value) {
 }
 
 template <class F>
-void forward_rows(const real* pre, const Bias& bias, real* out, int64_t begin, int64_t end, int64_t columns) {
-  for (int64_t row = begin; row < end; ++row) {
-    const int64_t first = row * columns;
-    simd::sweep(columns, [&](auto at) { at.store(out + first, F::value(bias.add_to(at.load(pre + first), at))); });
-  }
+void forward_row(const real* pre, const Bias& bias, real* out, int64_t columns) {
+  simd::sweep(columns, [&](auto at) { at.store(out, F::value(bias.add_to(at.load(pre), at))); });
 }
 
 /// One row of activation_backward; out and sums may be null.
@@ -73,8 +69,8 @@ void gated_backward_row(const real* pre, const Bias& gate_bias, const Bias& valu
 void activation_forward(Activation activation, const real* pre, const real* bias, real* out, int64_t rows,
                         int64_t columns) {
   with_activation(activation, [&](auto f) {
-    parallel_for(rows, row_grain(columns), [&](int64_t begin, int64_t end) {
-      forward_rows<decltype(f)>(pre, Bias{bias}, out, begin, end, columns);
+    for_rows(rows, columns, [&](int64_t row) {
+      forward_row<decltype(f)>(pre + row * columns, Bias{bias}, out + row * columns, columns);
     });
   });
 }
@@ -99,9 +95,8 @@ void activation_backward(Activation activation, const real* pre, const real* bia
 void gated_forward(Activation gate, const real* pre, const real* bias, real* out, int64_t rows, int64_t columns) {
   const Bias gate_bias{bias}, value_bias{bias == nullptr ? nullptr : bias + columns};
   with_activation(gate, [&](auto f) {
-    parallel_for(rows, row_grain(2 * columns), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row)
-        gated_row<decltype(f)>(pre + 2 * row * columns, gate_bias, value_bias, out + row * columns, columns);
+    for_rows(rows, 2 * columns, [&](int64_t row) {
+      gated_row<decltype(f)>(pre + 2 * row * columns, gate_bias, value_bias, out + row * columns, columns);
     });
   });
 }
@@ -123,5 +118,4 @@ void gated_backward(Activation gate, const real* pre, const real* bias, const re
   });
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -6,8 +6,7 @@
 #include "core/kernels/activation_kind.hpp"
 #include "core/kernels/column_sums.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// out = act(pre + bias).  pre, out: (rows, columns), may be the same; bias: (columns) or null.
 void activation_forward(Activation activation, const real* pre, const real* bias, real* out, int64_t rows,
@@ -26,5 +25,4 @@ void gated_forward(Activation gate, const real* pre, const real* bias, real* out
 void gated_backward(Activation gate, const real* pre, const real* bias, const real* dout, real* dpre, real* out,
                     ColumnSums dbias, int64_t rows, int64_t columns);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -4,8 +4,7 @@
 #include "core/kernels/activation_kind.hpp"
 #include "core/kernels/simd.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// The value of an activation and its slope there.
 struct ValueAndSlope {
@@ -116,5 +115,4 @@ void with_activation(Activation activation, const Body& body) {
   }
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -2,8 +2,7 @@
 
 #include "core/kernels/simd.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 void column_sums(const real* in, ColumnSums out, int64_t rows, int64_t columns) {
   if (out.data == nullptr) return;
@@ -16,5 +15,4 @@ void column_sums(const real* in, ColumnSums out, int64_t rows, int64_t columns) 
       [&](const real* sums) { out.add(sums, columns); });
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -1,4 +1,4 @@
-// Sums over the rows of a matrix, which ride in other passes over it: gradients of biases and gains.
+// Passes over the rows of a matrix, and sums over them that ride along: gradients of biases and gains.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,7 @@
 #include "core/machine/parallel.hpp"
 #include "core/machine/pool.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// Where column sums go: data = beta * data + sums; if `data` is null, none are computed.
 /// With beta = 0 the old content is never read.
@@ -21,6 +20,19 @@ struct ColumnSums {
     for (int64_t i = 0; i < columns; ++i) data[i] = beta == 0 ? sums[i] : beta * data[i] + sums[i];
   }
 };
+
+/// Rows of `columns` elements that a thread should get at least.
+inline int64_t row_grain(int64_t columns) {
+  return std::max<int64_t>(1, elementwise_grain / std::max<int64_t>(columns, 1));
+}
+
+/// body(row) for all rows of `columns` elements, split among the threads.
+template <class Body>
+void for_rows(int64_t rows, int64_t columns, const Body& body) {
+  parallel_for(rows, row_grain(columns), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) body(row);
+  });
+}
 
 /// body(begin, end, sums) over contiguous pieces of [0, rows), each with `width` sums of its own that start at zero; then
 /// finish(sums) with the pieces' sums added up in order. The pieces depend on the rows and the grain alone, and so do all
@@ -46,8 +58,4 @@ void for_rows_with_sums(int64_t rows, int64_t grain, int64_t width, const Body& 
 /// Sums over the rows of in (rows, columns).
 void column_sums(const real* in, ColumnSums out, int64_t rows, int64_t columns);
 
-/// Rows of `columns` elements below which a second thread costs more than it brings.
-inline int64_t row_grain(int64_t columns) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(columns, 1)); }
-
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

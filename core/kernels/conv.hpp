@@ -6,8 +6,7 @@
 
 #include "core/base/real.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 struct ConvSize {
   int64_t batch, length, width, taps;
@@ -20,5 +19,4 @@ void causal_conv_grad_x(real* dx, const real* g, const real* taps, const int32_t
 /// dtaps[size - 1 - back] = sum over b, t with back < reach[b, t] of g[b, t] * x[b, t - back]
 void causal_conv_grad_taps(real* dtaps, const real* g, const real* x, const int32_t* reach, const ConvSize& size);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -4,8 +4,7 @@
 
 #include "core/kernels/philox.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
 constexpr int64_t block_words = 4 * philox_counters;
@@ -65,5 +64,4 @@ void dropout_block(real* rows, const DropoutBlock& block, uint32_t threshold, re
   }
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -5,8 +5,7 @@
 
 #include "core/base/real.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// What decides about one row: Philox key, and the counter words that do not change along the row.
 struct DropoutRow {
@@ -30,5 +29,4 @@ struct DropoutBlock {
 /// step) for query i.
 void dropout_block(real* rows, const DropoutBlock& block, uint32_t threshold, real scale);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -5,34 +5,28 @@
 
 #include "core/machine/parallel.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
-namespace {
-
-constexpr int64_t grain = 16384;  // elements; below it a second thread costs more than it brings
-
-}  // namespace
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 void fill(real* out, int64_t count, real value) {
-  parallel_for(count, grain, [=](int64_t begin, int64_t end) {
+  parallel_for(count, elementwise_grain, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) out[i] = value;
   });
 }
 
 void copy(real* out, const real* in, int64_t count) {
-  parallel_for(count, grain, [=](int64_t begin, int64_t end) {
+  parallel_for(count, elementwise_grain, [=](int64_t begin, int64_t end) {
     std::memcpy(out + begin, in + begin, static_cast<size_t>(end - begin) * sizeof(real));
   });
 }
 
 void add_into(real* out, const real* in, int64_t count) {
-  parallel_for(count, grain, [=](int64_t begin, int64_t end) {
+  parallel_for(count, elementwise_grain, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) out[i] += in[i];
   });
 }
 
 void take_into(real* out, real* in, int64_t count) {
-  parallel_for(count, grain, [=](int64_t begin, int64_t end) {
+  parallel_for(count, elementwise_grain, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       out[i] += in[i];
       in[i] = 0;
@@ -41,20 +35,20 @@ void take_into(real* out, real* in, int64_t count) {
 }
 
 void add_scaled(real* out, const real* in, int64_t count, real factor) {
-  parallel_for(count, grain, [=](int64_t begin, int64_t end) {
+  parallel_for(count, elementwise_grain, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) out[i] += factor * in[i];
   });
 }
 
 void scale(real* out, const real* in, int64_t count, real factor) {
-  parallel_for(count, grain, [=](int64_t begin, int64_t end) {
+  parallel_for(count, elementwise_grain, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) out[i] = factor * in[i];
   });
 }
 
 bool all_finite(const real* in, int64_t count) {
   std::atomic<bool> finite{true};
-  parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+  parallel_for(count, elementwise_grain, [&](int64_t begin, int64_t end) {
     // x - x is 0 for finite x and NaN otherwise, and NaN survives the sum: no branch in the loop.
     real sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -64,5 +58,4 @@ bool all_finite(const real* in, int64_t count) {
   return finite;
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -5,8 +5,7 @@
 
 #include "core/base/real.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 void fill(real* out, int64_t count, real value);
 void copy(real* out, const real* in, int64_t count);
@@ -20,5 +19,4 @@ void add_scaled(real* out, const real* in, int64_t count, real factor);
 void scale(real* out, const real* in, int64_t count, real factor);
 bool all_finite(const real* in, int64_t count);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

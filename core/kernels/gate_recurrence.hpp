@@ -3,8 +3,7 @@
 
 #include "core/kernels/simd.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// Running maximum m of the keys and sum D of e^(K - m): one exp per token, D >= 1 from the first one on.
 template <class Group>
@@ -44,5 +43,4 @@ class GateRecurrence {
   simd::Batch maximum_[Group::size], weight_[Group::size];
 };
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

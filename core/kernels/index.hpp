@@ -6,8 +6,7 @@
 
 #include "core/base/real.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// out[a, i, c] = x[a, index[i], c];  x: (outer, extent, inner), index: (count), out: (outer, count, inner)
 void gather(real* out, const real* x, const int32_t* index, int64_t outer, int64_t extent, int64_t count,
@@ -16,12 +15,4 @@ void gather(real* out, const real* x, const int32_t* index, int64_t outer, int64
 void scatter_add(real* out, const real* in, const int32_t* index, int64_t outer, int64_t extent, int64_t count,
                  int64_t inner);
 
-/// out[a, i, c] = x[a, index[a, i, c], c];  index, out: (outer, count, inner)
-void take_along(real* out, const real* x, const int32_t* index, int64_t outer, int64_t extent, int64_t count,
-                int64_t inner);
-/// out[a, index[a, i, c], c] += in[a, i, c]
-void put_along(real* out, const real* in, const int32_t* index, int64_t outer, int64_t extent, int64_t count,
-               int64_t inner);
-
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

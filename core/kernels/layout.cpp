@@ -5,12 +5,10 @@
 
 #include "core/machine/parallel.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
-constexpr int64_t grain = 16384;  // elements; below it a second thread costs more than it brings
-constexpr int64_t tile = 16;      // one cache line of float is read and written whole
+constexpr int64_t tile = 16;  // one cache line of float is read and written whole
 constexpr int max_rank = 6;
 
 /// Where the block number `unit` of the counted axes starts, in `out` and in `in`.
@@ -52,7 +50,7 @@ void transpose_tile(real* out, int64_t out_stride, const real* in, int64_t in_st
 
 void copy_blocks(real* out, int64_t out_stride, const real* in, int64_t in_stride, int64_t rows, int64_t length) {
   if (length == 0) return;
-  parallel_for(rows, 1 + grain / length, [=](int64_t begin, int64_t end) {
+  parallel_for(rows, 1 + elementwise_grain / length, [=](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) copy_run(out + r * out_stride, in + r * in_stride, length);
   });
 }
@@ -72,7 +70,7 @@ void permute(real* out, const real* in, int rank, const int64_t* extents, const 
   for (int axis = 0; axis < last; ++axis)
     if (axis != contiguous) walk.add(extents[axis], out_strides[axis], strides[axis]);
   if (contiguous == last) {
-    parallel_for(walk.count, 1 + grain / extents[last], [&](int64_t begin, int64_t end) {
+    parallel_for(walk.count, 1 + elementwise_grain / extents[last], [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
         int64_t to, from;
         walk.find(unit, to, from);
@@ -82,7 +80,7 @@ void permute(real* out, const real* in, int rank, const int64_t* extents, const 
     return;
   }
   const int64_t tiles = (extents[contiguous] + tile - 1) / tile;
-  parallel_for(walk.count * tiles, 1 + grain / (tile * extents[last]), [&](int64_t begin, int64_t end) {
+  parallel_for(walk.count * tiles, 1 + elementwise_grain / (tile * extents[last]), [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end; ++unit) {
       int64_t to, from;
       walk.find(unit / tiles, to, from);
@@ -93,5 +91,4 @@ void permute(real* out, const real* in, int rank, const int64_t* extents, const 
   });
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

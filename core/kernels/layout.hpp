@@ -5,8 +5,7 @@
 
 #include "core/base/real.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// out[r * out_stride + i] = in[r * in_stride + i] for r < rows, i < length.
 void copy_blocks(real* out, int64_t out_stride, const real* in, int64_t in_stride, int64_t rows, int64_t length);
@@ -15,5 +14,4 @@ void copy_blocks(real* out, int64_t out_stride, const real* in, int64_t in_strid
 /// of extent 1 are not allowed, and one axis must have stride 1.
 void permute(real* out, const real* in, int rank, const int64_t* extents, const int64_t* strides);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -5,8 +5,7 @@
 
 #include "core/kernels/philox.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
 using Doubles = xsimd::batch<double>;
@@ -87,5 +86,4 @@ void normal_numbers(real* out, int64_t count, uint64_t key, uint64_t first, doub
   }
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

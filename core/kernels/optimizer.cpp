@@ -6,8 +6,7 @@
 
 #include "core/machine/parallel.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
 // Threads split the blocks at multiples of this: a loop's SIMD body and its scalar tail may round differently, so the
@@ -148,5 +147,4 @@ void moving_average(real* average, const real* values, int64_t count, double dec
   });
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

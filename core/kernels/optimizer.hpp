@@ -6,8 +6,7 @@
 
 #include "core/base/real.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// Sum of in_i^2, added up in double over fixed pieces. Finite exactly when every in_i is (for float).
 double sum_of_squares(const real* in, int64_t count);
@@ -62,5 +61,4 @@ void lion(const UpdateBlocks& blocks, real* m, const LionStep& step);
 /// average = decay * average + (1 - decay) * values
 void moving_average(real* average, const real* values, int64_t count, double decay);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

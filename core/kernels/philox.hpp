@@ -5,8 +5,7 @@
 
 #include "core/base/real.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 constexpr int64_t philox_counters = 64;
 
@@ -32,5 +31,4 @@ inline void philox_rounds(PhiloxBlock& block, uint32_t key0, uint32_t key1) {
   }
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

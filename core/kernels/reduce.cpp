@@ -4,16 +4,14 @@
 
 #include "core/machine/parallel.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
-constexpr int64_t grain = 16384;  // elements; below it a second thread costs more than it brings
-constexpr int64_t block = 512;    // terms summed in working precision before they join the rest
-constexpr int64_t columns = 64;   // handled together where the reduced axis is not the last
+constexpr int64_t block = 512;   // terms summed in working precision before they join the rest
+constexpr int64_t columns = 64;  // handled together where the reduced axis is not the last
 
 /// Pieces for parallel_for of units that each touch `size` elements.
-int64_t unit_grain(int64_t size) { return 1 + grain / std::max<int64_t>(size, 1); }
+int64_t unit_grain(int64_t size) { return 1 + elementwise_grain / std::max<int64_t>(size, 1); }
 
 real sum_run(const real* in, int64_t count) {
   double total = 0;
@@ -32,7 +30,7 @@ real sum_long_run(const real* in, int64_t count) {
   constexpr int64_t pieces = 64;
   double sums[pieces];
   const int64_t length = (count + pieces - 1) / pieces;
-  parallel_for(pieces, std::max<int64_t>(1, grain / length), [&](int64_t begin, int64_t end) {
+  parallel_for(pieces, std::max<int64_t>(1, elementwise_grain / length), [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t first = std::min(piece * length, count);
       sums[piece] = sum_run(in + first, std::min(length, count - first));
@@ -67,26 +65,6 @@ void sum_columns(real* out, const real* in, int64_t middle, int64_t stride, int6
   for (int64_t i = 0; i < width; ++i) out[i] = static_cast<real>(total[i]);
 }
 
-/// `better(a, b)`: is a to replace b?
-template <class Better>
-void best_middle(real* out, int32_t* where, const real* in, int64_t outer, int64_t middle, int64_t inner,
-                 const Better& better) {
-  column_blocks(outer, middle, inner, [&](int64_t o, int64_t first, int64_t width) {
-    const real* const source = in + o * middle * inner + first;
-    real* const best = out + o * inner + first;
-    int32_t* const index = where + o * inner + first;
-    for (int64_t i = 0; i < width; ++i) best[i] = source[i], index[i] = 0;
-    for (int64_t m = 1; m < middle; ++m) {
-      const real* const row = source + m * inner;
-      for (int64_t i = 0; i < width; ++i) {
-        const bool replace = best[i] == best[i] && (row[i] != row[i] || better(row[i], best[i]));
-        best[i] = replace ? row[i] : best[i];
-        index[i] = replace ? static_cast<int32_t>(m) : index[i];
-      }
-    }
-  });
-}
-
 }  // namespace
 
 void sum_middle(real* out, const real* in, int64_t outer, int64_t middle, int64_t inner) {
@@ -103,13 +81,4 @@ void sum_middle(real* out, const real* in, int64_t outer, int64_t middle, int64_
   }
 }
 
-void max_middle(real* out, int32_t* where, const real* in, int64_t outer, int64_t middle, int64_t inner) {
-  best_middle(out, where, in, outer, middle, inner, [](real a, real b) { return a > b; });
-}
-
-void min_middle(real* out, int32_t* where, const real* in, int64_t outer, int64_t middle, int64_t inner) {
-  best_middle(out, where, in, outer, middle, inner, [](real a, real b) { return a < b; });
-}
-
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -5,16 +5,10 @@
 
 #include "core/base/real.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// out (outer, inner) = sum over middle. Summed in blocks, so that the rounding error grows with the square root of the
 /// number of terms at most.
 void sum_middle(real* out, const real* in, int64_t outer, int64_t middle, int64_t inner);
 
-/// out (outer, inner) = the largest (smallest) over middle, `where` its first index. NaN wins. middle >= 1.
-void max_middle(real* out, int32_t* where, const real* in, int64_t outer, int64_t middle, int64_t inner);
-void min_middle(real* out, int32_t* where, const real* in, int64_t outer, int64_t middle, int64_t inner);
-
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

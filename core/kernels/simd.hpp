@@ -7,8 +7,7 @@
 
 #include "core/base/real.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels::simd {
+namespace capstan::CAPSTAN_PRECISION::kernels::simd {
 
 using Batch = xsimd::batch<real>;
 constexpr int64_t lanes = static_cast<int64_t>(Batch::size);
@@ -70,6 +69,12 @@ inline void sweep_groups(int64_t count, const Body& body) {
 }
 
 inline real sum(const Batch& value) { return xsimd::hadd(value); }
+/// Of `count` elements.
+inline real sum(const real* x, int64_t count) {
+  Batch total(real{0});
+  sweep(count, [&](auto at) { total += at.load(x); });
+  return sum(total);
+}
 
 inline real maximum(const Batch& value) {
   alignas(64) real buffer[lanes];
@@ -79,5 +84,4 @@ inline real maximum(const Batch& value) {
   return result;
 }
 
-}  // namespace kernels::simd
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels::simd

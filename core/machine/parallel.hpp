@@ -57,6 +57,9 @@ class OneThread : NoCopy {
   bool before_;
 };
 
+/// Elements that a thread should get at least: below it a second thread costs more than it brings.
+constexpr int64_t elementwise_grain = 16384;
+
 /// body(begin, end) over contiguous pieces of [0, count), one per thread; one piece on the calling thread when count is
 /// below 2 * grain or a parallel loop is running. The split depends on count, grain and threads() only. An exception
 /// of the first piece that threw is thrown again.

@@ -6,10 +6,17 @@
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
-namespace {
 
-Var conv(const Var& x, const Var& kernel, const Ids& reach) {
+Var depthwise_causal_conv(const Var& x, const Var& kernel, const Segments& segments) {
   const ProfileSpan span;
+  check(x.rank() == 3 && kernel.rank() == 2 && kernel.dim(0) == x.dim(2) && kernel.dim(1) >= 1,
+        "depthwise_causal_conv: need x (B, T, D) and kernel (D, K), got {} and {}", x.shape(), kernel.shape());
+  check(segments.batch() == x.dim(0) && segments.length() == x.dim(1),
+        "depthwise_causal_conv: segments {} do not fit x {}", segments.ids().shape(), x.shape());
+  Ids reach(segments.ids().shape());
+  int32_t* const out = reach.mutable_data();
+  for (int64_t token = 0; token < reach.size(); ++token)
+    out[token] = segments.ids()[token] == 0 ? 0 : segments.positions()[token] + 1;
   const kernels::ConvSize size{x.dim(0), x.dim(1), x.dim(2), kernel.dim(1)};
   const Array taps = permuted_axes(kernel.value(), {1, 0});  // (K, D): a tap's elements are neighbours
   Array y(x.shape());
@@ -30,32 +37,6 @@ Var conv(const Var& x, const Var& kernel, const Ids& reach) {
                     }
                     return grads;
                   });
-}
-
-void check_shapes(const Var& x, const Var& kernel) {
-  check(x.rank() == 3 && kernel.rank() == 2 && kernel.dim(0) == x.dim(2) && kernel.dim(1) >= 1,
-        "depthwise_causal_conv: need x (B, T, D) and kernel (D, K), got {} and {}", x.shape(), kernel.shape());
-}
-
-}  // namespace
-
-Var depthwise_causal_conv(const Var& x, const Var& kernel) {
-  check_shapes(x, kernel);
-  Ids reach(Shape{x.dim(0), x.dim(1)});
-  int32_t* const out = reach.mutable_data();
-  for (int64_t row = 0; row < reach.size(); ++row) out[row] = static_cast<int32_t>(row % x.dim(1) + 1);
-  return conv(x, kernel, reach);
-}
-
-Var depthwise_causal_conv(const Var& x, const Var& kernel, const Segments& segments) {
-  check_shapes(x, kernel);
-  check(segments.batch() == x.dim(0) && segments.length() == x.dim(1),
-        "depthwise_causal_conv: segments {} do not fit x {}", segments.ids().shape(), x.shape());
-  Ids reach(segments.ids().shape());
-  int32_t* const out = reach.mutable_data();
-  for (int64_t row = 0; row < reach.size(); ++row)
-    out[row] = segments.ids()[row] == 0 ? 0 : segments.positions()[row] + 1;
-  return conv(x, kernel, reach);
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -6,11 +6,10 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// y[b, t, d] = sum over k of kernel[d, k] x[b, t - (K - 1) + k, d], with zeros before the start: the last tap is the
-/// present token.  x: (B, T, D), kernel: (D, K) -> (B, T, D). dx[b, t, d] = sum over k of kernel[d, k] g[b, t + (K - 1)
-/// - k, d];  dkernel[d, k] = sum over b, t of g[b, t, d] x[b, t - (K - 1) + k, d].
-Var depthwise_causal_conv(const Var& x, const Var& kernel);
-/// The same within each document: taps never reach into another one or into padding, and padding gives 0.
+/// y[b, t, d] = sum over k of kernel[d, k] x[b, t - (K - 1) + k, d], with zeros before the start of the token's
+/// document: the last tap is the present token. Padding gives 0.  x: (B, T, D), kernel: (D, K) -> (B, T, D).
+/// dx[b, t, d] = sum over k of kernel[d, k] g[b, t + (K - 1) - k, d];
+/// dkernel[d, k] = sum over b, t of g[b, t, d] x[b, t - (K - 1) + k, d], both within a document.
 Var depthwise_causal_conv(const Var& x, const Var& kernel, const Segments& segments);
 
 }  // namespace capstan::CAPSTAN_PRECISION

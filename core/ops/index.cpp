@@ -93,39 +93,4 @@ Var embedding(const Var& table, const Ids& ids) {
   return rows_of("embedding", table, ids, around("embedding", table.shape(), 0));
 }
 
-Var take_along(const Var& x, const Ids& index, int axis) {
-  const ProfileSpan span;
-  const Around s = around("take_along", x.shape(), axis);
-  check(index.rank() == x.rank() && index.shape().with(s.axis, 0) == x.shape().with(s.axis, 0),
-        "take_along: index {} and x {} differ in more than axis {}", index.shape(), x.shape(), s.axis);
-  check_range("take_along", index, s.extent);
-  Array y(index.shape());
-  kernels::take_along(y.mutable_data(), x.value().data(), index.data(), s.outer, s.extent, index.dim(s.axis), s.inner);
-  return make_var(
-      "take_along", std::move(y), {x}, [index, s, shape = x.shape()](const Array& g, const Needs&) -> Grads {
-        Array dx(shape);
-        kernels::fill(dx.mutable_data(), dx.size(), 0);
-        kernels::put_along(dx.mutable_data(), g.data(), index.data(), s.outer, s.extent, index.dim(s.axis), s.inner);
-        return {dx};
-      });
-}
-
-Var scatter_add(const Var& x, const Ids& index, const Var& updates, int axis) {
-  const ProfileSpan span;
-  const Around s = around("scatter_add", x.shape(), axis);
-  check(updates.shape() == with_index(x.shape(), s.axis, index.shape()),
-        "scatter_add: updates {} do not fit x {}, index {} and axis {}", updates.shape(), x.shape(), index.shape(),
-        s.axis);
-  check_range("scatter_add", index, s.extent);
-  Array y = x.value().clone();
-  kernels::scatter_add(y.mutable_data(), updates.value().data(), index.data(), s.outer, s.extent, index.size(),
-                       s.inner);
-  return make_var("scatter_add", std::move(y), {x, updates}, [index, s](const Array& g, const Needs& needs) -> Grads {
-    Grads grads(2);
-    grads[0] = g;
-    if (needs[1]) grads[1] = gathered(g, index, s);
-    return grads;
-  });
-}
-
 }  // namespace capstan::CAPSTAN_PRECISION

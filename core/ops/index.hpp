@@ -10,11 +10,6 @@ namespace capstan::CAPSTAN_PRECISION {
 /// y = x taken at `index` along `axis`: x (A, N, C), index (I...) -> (A, I..., C), y[a, i, c] = x[a, index[i], c].
 /// dx[a, n, c] = sum of g[a, i, c] over the i with index[i] = n.
 Var gather(const Var& x, const Ids& index, int axis = 0);
-/// y[a, i, c] = x[a, index[a, i, c], c] along `axis`: index has x's shape but for that axis.  dx is the scatter of g.
-Var take_along(const Var& x, const Ids& index, int axis);
-/// x with updates added: y[a, n, c] = x[a, n, c] + sum of updates[a, i, c] over the i with index[i] = n; index (I...),
-/// updates (A, I..., C).  dx = g, dupdates = gather(g, index, axis).
-Var scatter_add(const Var& x, const Ids& index, const Var& updates, int axis = 0);
 /// Rows of a table: table (V, D), ids (...) -> (..., D).  dtable[v] = sum of g over the positions of id v, added
 /// to the block in place where the table is a parameter.
 Var embedding(const Var& table, const Ids& ids);

@@ -1,25 +1,16 @@
 #include "core/ops/math.hpp"
 
+#include <functional>
+
 #include "core/array/rows_xt.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-Array product(Array a, const Array& b, const char* op) {
-  return elementwise(
-      op, [](const auto& u, const auto& v) { return u * v; }, std::move(a), b);
-}
-
-Array quotient(Array a, const Array& b, const char* op) {
-  return elementwise(
-      op, [](const auto& u, const auto& v) { return u / v; }, std::move(a), b);
-}
-
-Array negative(Array x, const char* op) {
-  return elementwise(
-      op, [](const auto& v) { return -v; }, std::move(x));
-}
+Array product(Array a, const Array& b, const char* op) { return elementwise(op, std::multiplies<>(), std::move(a), b); }
+Array quotient(Array a, const Array& b, const char* op) { return elementwise(op, std::divides<>(), std::move(a), b); }
+Array negative(Array x, const char* op) { return elementwise(op, std::negate<>(), std::move(x)); }
 
 /// mask ? a : b.
 Array chosen(const Array& mask, const Array& a, const Array& b, const char* op) {
@@ -41,8 +32,7 @@ Grads choice_grads(const char* op, const Array& g, const Array& mask, const Need
 
 Var add(const Var& a, const Var& b) {
   const ProfileSpan span;
-  Array y = elementwise(
-      "add", [](const auto& u, const auto& v) { return u + v; }, a.value(), b.value());
+  Array y = elementwise("add", std::plus<>(), a.value(), b.value());
   return make_var("add", std::move(y), {a, b}, [](const Array& g, const Needs&) -> Grads {
     declare_traffic(0);
     return {g, g};
@@ -51,8 +41,7 @@ Var add(const Var& a, const Var& b) {
 
 Var sub(const Var& a, const Var& b) {
   const ProfileSpan span;
-  Array y = elementwise(
-      "sub", [](const auto& u, const auto& v) { return u - v; }, a.value(), b.value());
+  Array y = elementwise("sub", std::minus<>(), a.value(), b.value());
   return make_var("sub", std::move(y), {a, b}, [](const Array& g, const Needs& needs) -> Grads {
     Grads grads(2);
     if (needs[1]) grads[1] = negative(g, "sub");
@@ -88,7 +77,7 @@ Var div(const Var& a, const Var& b) {
                   });
 }
 
-// A NaN in either operand of maximum and minimum is the result, as u + v: xtensor's functions of these names hide some.
+// A NaN in either operand of maximum is the result, as u + v: xtensor's function of this name hides some.
 Var maximum(const Var& a, const Var& b) {
   const ProfileSpan span;
   const auto larger = [](const auto& u, const auto& v) { return xt::where(u >= v, u, xt::where(u < v, v, u + v)); };
@@ -98,32 +87,16 @@ Var maximum(const Var& a, const Var& b) {
   });
 }
 
-Var minimum(const Var& a, const Var& b) {
-  const ProfileSpan span;
-  const auto smaller = [](const auto& u, const auto& v) { return xt::where(u <= v, u, xt::where(u > v, v, u + v)); };
-  Array y = elementwise("minimum", smaller, a.value(), b.value());
-  return make_var("minimum", std::move(y), {a, b}, [a = a.value(), b = b.value()](const Array& g, const Needs& needs) {
-    return choice_grads("minimum", g, mask_less_equal(a, b), needs);
-  });
-}
-
 Var where(const Array& mask, const Var& a, const Var& b) {
   const ProfileSpan span;
   return make_var("where", chosen(mask, a.value(), b.value(), "where"), {a, b},
                   [mask](const Array& g, const Needs& needs) { return choice_grads("where", g, mask, needs); });
 }
 
-Array mask_greater(const Array& a, const Array& b) {
-  return elementwise(
-      "mask_greater", [](const auto& u, const auto& v) { return u > v; }, a, b);
-}
+Array mask_greater(const Array& a, const Array& b) { return elementwise("mask_greater", std::greater<>(), a, b); }
+
 Array mask_greater_equal(const Array& a, const Array& b) {
-  return elementwise(
-      "mask_greater_equal", [](const auto& u, const auto& v) { return u >= v; }, a, b);
-}
-Array mask_less_equal(const Array& a, const Array& b) {
-  return elementwise(
-      "mask_less_equal", [](const auto& u, const auto& v) { return u <= v; }, a, b);
+  return elementwise("mask_greater_equal", std::greater_equal<>(), a, b);
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -16,8 +16,6 @@ Var mul(const Var& a, const Var& b);
 Var div(const Var& a, const Var& b);
 /// max(a, b).  g goes to the larger operand, to a where they are equal.
 Var maximum(const Var& a, const Var& b);
-/// min(a, b).  g goes to the smaller operand, to a where they are equal.
-Var minimum(const Var& a, const Var& b);
 /// a where mask is not 0, b elsewhere; all three broadcast.  da = g where mask, db = g elsewhere. What is not chosen
 /// may be infinite or NaN.
 Var where(const Array& mask, const Var& a, const Var& b);
@@ -69,6 +67,5 @@ inline Var operator/(const Var& x, double s) { return mul_scalar(x, 1 / s); }
 /// Masks: 1 where the relation holds and 0 elsewhere, of the shape both operands broadcast to. Constants: no gradient.
 Array mask_greater(const Array& a, const Array& b);
 Array mask_greater_equal(const Array& a, const Array& b);
-Array mask_less_equal(const Array& a, const Array& b);
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,3 +1,5 @@
+#include <functional>
+
 #include "core/array/rows_xt.hpp"
 #include "core/machine/profile.hpp"
 #include "core/ops/math.hpp"
@@ -46,10 +48,7 @@ Var mul_scalar(const Var& x, double s) {
 
 Var neg(const Var& x) {
   const ProfileSpan span;
-  const auto negated = [](Array v) {
-    return elementwise(
-        "neg", [](const auto& u) { return -u; }, std::move(v));
-  };
+  const auto negated = [](Array v) { return elementwise("neg", std::negate<>(), std::move(v)); };
   return make_var("neg", negated(x.value()), {x},
                   [negated](Array g, const Needs&) -> Grads { return {negated(std::move(g))}; });
 }

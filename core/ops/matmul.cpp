@@ -29,13 +29,8 @@ Problem problem(const Shape& a, const Shape& b, const MatmulOptions& options, Sh
         tb ? " transposed" : "");
   const Shape batch = broadcast_shapes(batch_shape(a), batch_shape(b), "matmul");
   result = batch.append(m).append(n);
-  return {m,
-          n,
-          k,
-          options,
-          {a[-1], b[-1], n},
-          {m * k, k * n, m * n},
-          plan_rows(batch, {batch_shape(a), batch_shape(b), batch})};
+  const std::array<int64_t, 3> columns{a[-1], b[-1], n}, size{m * k, k * n, m * n};
+  return {m, n, k, options, columns, size, plan_rows(batch, {batch_shape(a), batch_shape(b), batch})};
 }
 
 struct Side {
@@ -89,34 +84,22 @@ void multiply(const Problem& p, const BatchProduct& product) {
             [&](int64_t, const RowPlan::Offsets& offsets) { multiply_run(p, product, p.batches.length, offsets); });
 }
 
+constexpr Transpose other(Transpose transpose) { return transpose == Transpose::no ? Transpose::yes : Transpose::no; }
+
 /// da = g b^T, or its transpose b g^T where a is stored transposed.
 BatchProduct grad_a(const Problem& p, const real* b, const real* g, real* out) {
-  const bool tb = p.options.b == Transpose::yes;
-  if (p.options.a == Transpose::no)
-    return {{role_y, g, Transpose::no},
-            {role_b, b, tb ? Transpose::no : Transpose::yes},
-            role_a,
-            out,
-            p.m,
-            p.k,
-            p.n,
-            false};
-  return {{role_b, b, p.options.b}, {role_y, g, Transpose::yes}, role_a, out, p.k, p.m, p.n, false};
+  const Transpose stored = p.options.a;
+  const Side dy{role_y, g, stored};
+  if (stored == Transpose::no) return {dy, {role_b, b, other(p.options.b)}, role_a, out, p.m, p.k, p.n, false};
+  return {{role_b, b, p.options.b}, dy, role_a, out, p.k, p.m, p.n, false};
 }
 
 /// db = a^T g, or its transpose g^T a where b is stored transposed.
 BatchProduct grad_b(const Problem& p, const real* a, const real* g, real* out) {
-  const bool ta = p.options.a == Transpose::yes;
-  if (p.options.b == Transpose::no)
-    return {{role_a, a, ta ? Transpose::no : Transpose::yes},
-            {role_y, g, Transpose::no},
-            role_b,
-            out,
-            p.k,
-            p.n,
-            p.m,
-            false};
-  return {{role_y, g, Transpose::yes}, {role_a, a, p.options.a}, role_b, out, p.n, p.k, p.m, false};
+  const Transpose stored = p.options.b;
+  const Side dy{role_y, g, stored};
+  if (stored == Transpose::no) return {{role_a, a, other(p.options.a)}, dy, role_b, out, p.k, p.n, p.m, false};
+  return {dy, {role_a, a, p.options.a}, role_b, out, p.n, p.k, p.m, false};
 }
 
 /// Adds into the parameter's block where there is one, else into a new array of the operand's own shape.
@@ -139,14 +122,8 @@ Var matmul(const Var& a, const Var& b, const MatmulOptions& options) {
   Shape shape;
   const Problem p = problem(a.shape(), b.shape(), options, shape);
   Array y(shape);
-  multiply(p, {{role_a, a.value().data(), options.a},
-               {role_b, b.value().data(), options.b},
-               role_y,
-               y.mutable_data(),
-               p.m,
-               p.n,
-               p.k,
-               true});
+  const Side left{role_a, a.value().data(), options.a}, right{role_b, b.value().data(), options.b};
+  multiply(p, {left, right, role_y, y.mutable_data(), p.m, p.n, p.k, true});
   return make_var("matmul", std::move(y), {a, b},
                   [p, a_shape = a.shape(), b_shape = b.shape(), av = b.needs_grad() ? a.value() : Array(),
                    bv = a.needs_grad() ? b.value() : Array()](const Array& g, const Needs& needs) -> Grads {

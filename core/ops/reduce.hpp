@@ -1,4 +1,4 @@
-// Primitives that reduce or scan along axes. Negative axes count from the end; an axis named twice or outside the shape
+// Primitives that reduce along axes. Negative axes count from the end; an axis named twice or outside the shape
 // throws std::invalid_argument. g is the gradient of the output.
 #pragma once
 
@@ -22,14 +22,4 @@ Var sum(const Var& x, const Axes& axes, const ReduceOptions& options = {});
 /// Mean over n elements.  dx = g / n. Throws std::invalid_argument for n = 0.
 Var mean(const Var& x);
 Var mean(const Var& x, const Axes& axes, const ReduceOptions& options = {});
-/// Largest element.  g goes to the first element (in row-major order) that is the largest; NaN counts as largest.
-/// Throws std::invalid_argument for a maximum over no elements.
-Var max(const Var& x);
-Var max(const Var& x, const Axes& axes, const ReduceOptions& options = {});
-/// Smallest element.  g goes to the first element that is the smallest; otherwise as max.
-Var min(const Var& x);
-Var min(const Var& x, const Axes& axes, const ReduceOptions& options = {});
-/// y = m + log sum e^(x - m) with m = max x.  dx = g e^(x - y). Over elements that are all -inf: -inf, and dx = 0.
-Var logsumexp(const Var& x, const Axes& axes, const ReduceOptions& options = {});
-
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string>
 
 #include "core/array/layout.hpp"
 #include "core/base/error.hpp"
 #include "core/kernels/elementwise.hpp"
-#include "core/kernels/layout.hpp"
-#include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
 #include "core/strings/join.hpp"
 
@@ -18,17 +15,6 @@ namespace {
 int checked_axis(const char* op, const Shape& shape, int axis) {
   check(axis >= -shape.rank() && axis < shape.rank(), "{}: axis {} is outside shape {}", op, axis, shape);
   return shape.normalize_axis(axis);
-}
-
-Array reversed(const Array& x, int axis) {
-  Array y(x.shape());
-  const int64_t inner = x.shape().product(axis + 1, x.rank()), length = x.dim(axis);
-  // Block `length - 1` first: a negative stride does what is needed.
-  for (int64_t outer = 0; length > 0 && outer < x.shape().product(0, axis); ++outer) {
-    const int64_t at = outer * length * inner;
-    kernels::copy_blocks(y.mutable_data() + at, inner, x.data() + at + (length - 1) * inner, -inner, length, inner);
-  }
-  return y;
 }
 
 }  // namespace
@@ -155,13 +141,6 @@ Var broadcast_to(const Var& x, const Shape& shape) {
     declare_traffic(0);
     return {g};
   });
-}
-
-Var flip(const Var& x, int axis) {
-  const ProfileSpan span;
-  const int a = checked_axis("flip", x.shape(), axis);
-  return make_var("flip", reversed(x.value(), a), {x},
-                  [a](const Array& g, const Needs&) -> Grads { return {reversed(g, a)}; });
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -23,7 +23,4 @@ Var concatenate(const std::vector<Var>& parts, int axis);
 std::vector<Var> split(const Var& x, int axis, const std::vector<int64_t>& sizes);
 /// x repeated along the axes it lacks or in which its extent is 1.  dx = g summed over them.
 Var broadcast_to(const Var& x, const Shape& shape);
-/// The order along `axis` reversed.  dx = flip(g).
-Var flip(const Var& x, int axis);
-
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -10,8 +10,5 @@ namespace capstan::CAPSTAN_PRECISION {
 /// y_i = e^(x_i - m) / sum_j e^(x_j - m) with m = max x.  dx = y (g - sum(g y)). Saves y.
 Var softmax(const Var& x);
 Var softmax(const Var& x, const Array& mask);
-/// y_i = x_i - m - log sum_j e^(x_j - m).  dx = g - e^y sum(g). Saves y. A masked entry of the result is 0, not -inf.
-Var log_softmax(const Var& x);
-Var log_softmax(const Var& x, const Array& mask);
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -25,10 +25,6 @@ std::string escaped_bytes(std::string_view bytes) {
   return out;
 }
 
-std::string escape_of(uint32_t code_point, std::string_view bytes) {
-  return code_point < 0x80 ? escaped_bytes(bytes) : fmt::format("\\u{:04x}", code_point);
-}
-
 /// Appends what may be shown of the text; returns the bytes at its end that begin a character without finishing it.
 std::string_view append_printable(std::string& out, std::string_view text) {
   for (size_t at = 0; at < text.size();) {
@@ -43,7 +39,7 @@ std::string_view append_printable(std::string& out, std::string_view text) {
     if (character.state == Utf8Character::State::invalid)
       out += escaped_bytes(bytes);
     else if (is_obeyed(character.code_point))
-      out += escape_of(character.code_point, bytes);
+      out += character.code_point < 0x80 ? escaped_bytes(bytes) : fmt::format("\\u{:04x}", character.code_point);
     else
       out += bytes;
     at += character.bytes;

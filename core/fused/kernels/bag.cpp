@@ -4,18 +4,12 @@
 
 #include "core/machine/parallel.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
-namespace {
-
-constexpr int64_t grain = 16384;  // elements; below it a second thread costs more than it brings
-
-}  // namespace
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 void bag_sums(real* out, const real* table, const int32_t* ids, const int64_t* offsets, const real* factors,
               int64_t bags, int64_t width) {
   const int64_t elements = (offsets[bags] / std::max<int64_t>(bags, 1) + 1) * std::max<int64_t>(width, 1);  // of a bag
-  parallel_for(bags, 1 + grain / elements, [=](int64_t begin, int64_t end) {
+  parallel_for(bags, 1 + elementwise_grain / elements, [=](int64_t begin, int64_t end) {
     for (int64_t bag = begin; bag < end; ++bag) {
       real* const sum = out + bag * width;
       std::fill_n(sum, width, real{0});
@@ -32,7 +26,7 @@ void bag_sums(real* out, const real* table, const int32_t* ids, const int64_t* o
 
 void bag_scatter(real* out, const real* in, const BagPlace* places, const int64_t* runs, int64_t run_count,
                  const real* factors, int64_t width) {
-  parallel_for(run_count, 1 + grain / std::max<int64_t>(width, 1), [=](int64_t begin, int64_t end) {
+  parallel_for(run_count, 1 + elementwise_grain / std::max<int64_t>(width, 1), [=](int64_t begin, int64_t end) {
     for (int64_t run = begin; run < end; ++run) {
       real* const row = out + run * width;
       std::fill_n(row, width, real{0});
@@ -46,5 +40,4 @@ void bag_scatter(real* out, const real* in, const BagPlace* places, const int64_
   });
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

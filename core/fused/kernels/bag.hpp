@@ -5,8 +5,7 @@
 
 #include "core/base/real.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// out[b] = factors[b] * sum of table[ids[i]] over i in [offsets[b], offsets[b + 1]);
 /// table: (rows, width), out: (bags, width)
@@ -21,5 +20,4 @@ struct BagPlace {
 void bag_scatter(real* out, const real* in, const BagPlace* places, const int64_t* runs, int64_t run_count,
                  const real* factors, int64_t width);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

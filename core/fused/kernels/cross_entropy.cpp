@@ -8,8 +8,7 @@
 #include "core/kernels/column_sums.hpp"
 #include "core/kernels/simd.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
 using simd::Batch;
@@ -19,12 +18,6 @@ real row_maximum(const real* x, int64_t columns) {
   Batch largest(lowest);
   simd::sweep(columns, [&](auto at) { largest = xsimd::max(largest, at.load(x, lowest)); });
   return simd::maximum(largest);
-}
-
-real row_sum(const real* x, int64_t columns) {
-  Batch total(real{0});
-  simd::sweep(columns, [&](auto at) { total += at.load(x); });
-  return simd::sum(total);
 }
 
 /// Sum of e^(x - largest); the terms go to `terms` unless it is null.
@@ -46,7 +39,7 @@ real weight_of(const CrossEntropyPass& pass, int32_t target) {
 
 /// Mean logit of a row, less its largest; only smoothing asks for it.
 real mean_gap(const CrossEntropyPass& pass, const real* x, real largest) {
-  return pass.smoothing == 0 ? 0 : row_sum(x, pass.columns) / static_cast<real>(pass.columns) - largest;
+  return pass.smoothing == 0 ? 0 : simd::sum(x, pass.columns) / static_cast<real>(pass.columns) - largest;
 }
 
 /// The loss of a row, from differences to the largest logit: these stay exact where logits are large.
@@ -63,60 +56,72 @@ void gradient_row(const CrossEntropyPass& pass, int32_t target, real factor, rea
   out[target] -= factor * (1 - pass.smoothing);
 }
 
+/// A logit whose label is certainly absent: without loss where the target is 0.
+constexpr real surely_absent = -1e4;
+
+/// body(row, place, w t, 1 - t) over all logits; the rows in parallel.
+template <class Body, class Finish>
+void for_logits(const SigmoidCrossEntropyPass& pass, const Body& body, const Finish& finish) {
+  for_rows(pass.rows, pass.columns, [&](int64_t row) {
+    const real* const targets = pass.targets + row * pass.columns;
+    Batch sum(real{0});
+    simd::sweep(pass.columns, [&](auto at) {
+      const Batch one(real{1}), target = at.load(targets);
+      const Batch weight = pass.label_weights != nullptr ? at.load(pass.label_weights) : one;
+      body(row * pass.columns, at, weight * target, one - target, sum);
+    });
+    finish(row, simd::sum(sum));
+  });
+}
+
 }  // namespace
 
 void cross_entropy_forward(const CrossEntropyPass& pass, const real* logits, real* loss, real* largest, real* inverse) {
-  parallel_for(pass.rows, row_grain(pass.columns), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const int32_t target = pass.targets[row];
-      const bool counted = target != pass.ignored;
-      const real* x = logits + row * pass.columns;
-      const real top = counted ? row_maximum(x, pass.columns) : real{0};
-      const real sum = counted ? exponential_sum(x, top, nullptr, pass.columns) : real{1};
-      loss[row] = counted ? weight_of(pass, target) * row_loss(pass, x[target] - top, mean_gap(pass, x, top), sum) : 0;
-      if (largest != nullptr) largest[row] = top;
-      if (inverse != nullptr) inverse[row] = 1 / sum;
-    }
+  for_rows(pass.rows, pass.columns, [&](int64_t row) {
+    const int32_t target = pass.targets[row];
+    const bool counted = target != pass.ignored;
+    const real* x = logits + row * pass.columns;
+    const real top = counted ? row_maximum(x, pass.columns) : real{0};
+    const real sum = counted ? exponential_sum(x, top, nullptr, pass.columns) : real{1};
+    loss[row] = counted ? weight_of(pass, target) * row_loss(pass, x[target] - top, mean_gap(pass, x, top), sum) : 0;
+    if (largest != nullptr) largest[row] = top;
+    if (inverse != nullptr) inverse[row] = 1 / sum;
   });
 }
 
 void cross_entropy_backward(const CrossEntropyPass& pass, const real* logits, const real* largest, const real* inverse,
                             real factor, real* dlogits) {
-  parallel_for(pass.rows, row_grain(pass.columns), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const int32_t target = pass.targets[row];
-      const real* x = logits + row * pass.columns;
-      real* out = dlogits + row * pass.columns;
-      if (target == pass.ignored) {
-        std::fill_n(out, pass.columns, real{0});
-        continue;
-      }
-      const Batch top(largest[row]), scale(inverse[row]);
-      gradient_row(pass, target, factor * weight_of(pass, target), out,
-                   [&](auto at) { return xsimd::exp(at.load(x) - top) * scale; });
+  for_rows(pass.rows, pass.columns, [&](int64_t row) {
+    const int32_t target = pass.targets[row];
+    const real* x = logits + row * pass.columns;
+    real* out = dlogits + row * pass.columns;
+    if (target == pass.ignored) {
+      std::fill_n(out, pass.columns, real{0});
+      return;
     }
+    const Batch top(largest[row]), scale(inverse[row]);
+    gradient_row(pass, target, factor * weight_of(pass, target), out,
+                 [&](auto at) { return xsimd::exp(at.load(x) - top) * scale; });
   });
 }
 
 void cross_entropy_in_place(const CrossEntropyPass& pass, real* logits, real* loss) {
-  parallel_for(pass.rows, row_grain(pass.columns), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const int32_t target = pass.targets[row];
-      real* x = logits + row * pass.columns;
-      if (target == pass.ignored) {
-        loss[row] = 0;
-        std::fill_n(x, pass.columns, real{0});
-        continue;
-      }
-      const real top = row_maximum(x, pass.columns);
-      // Read before the exponentials take their place.
-      const real target_gap = x[target] - top, mean = mean_gap(pass, x, top);
-      const real sum = exponential_sum(x, top, x, pass.columns);
-      const real weight = weight_of(pass, target);
-      loss[row] = weight * row_loss(pass, target_gap, mean, sum);
-      const Batch scale(1 / sum);
-      gradient_row(pass, target, weight, x, [&](auto at) { return at.load(x) * scale; });
+  for_rows(pass.rows, pass.columns, [&](int64_t row) {
+    const int32_t target = pass.targets[row];
+    real* x = logits + row * pass.columns;
+    if (target == pass.ignored) {
+      loss[row] = 0;
+      std::fill_n(x, pass.columns, real{0});
+      return;
     }
+    const real top = row_maximum(x, pass.columns);
+    // Read before the exponentials take their place.
+    const real target_gap = x[target] - top, mean = mean_gap(pass, x, top);
+    const real sum = exponential_sum(x, top, x, pass.columns);
+    const real weight = weight_of(pass, target);
+    loss[row] = weight * row_loss(pass, target_gap, mean, sum);
+    const Batch scale(1 / sum);
+    gradient_row(pass, target, weight, x, [&](auto at) { return at.load(x) * scale; });
   });
 }
 
@@ -136,5 +141,27 @@ int64_t count_correct(const CrossEntropyPass& pass, const real* logits) {
   return correct;
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+void sigmoid_cross_entropy_forward(const SigmoidCrossEntropyPass& pass, const real* logits, real* loss) {
+  for_logits(
+      pass,
+      [&](int64_t first, auto at, const Batch& present, const Batch& absent, Batch& sum) {
+        const Batch x = at.load(logits + first, surely_absent), zero(real{0});
+        // -log p = max(-x, 0) + log(1 + e^-|x|): no difference of large numbers.
+        const Batch tail = xsimd::log1p(xsimd::exp(-xsimd::abs(x)));
+        sum += present * (xsimd::max(-x, zero) + tail) + absent * (xsimd::max(x, zero) + tail);
+      },
+      [&](int64_t row, real sum) { loss[row] = sum; });
+}
+
+void sigmoid_cross_entropy_backward(const SigmoidCrossEntropyPass& pass, const real* logits, real factor,
+                                    real* dlogits) {
+  for_logits(
+      pass,
+      [&](int64_t first, auto at, const Batch& present, const Batch& absent, Batch&) {
+        const Batch x = at.load(logits + first);
+        at.store(dlogits + first, Batch(factor) * (absent * simd::sigmoid(x) - present * simd::sigmoid(-x)));
+      },
+      [](int64_t, real) {});
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

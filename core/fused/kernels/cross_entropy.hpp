@@ -1,12 +1,11 @@
-// Softmax cross-entropy of the rows of a matrix of logits.
+// Cross-entropy of the rows of a matrix of logits: of one class each, or of labels that a row has or has not.
 #pragma once
 
 #include <cstdint>
 
 #include "core/base/real.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 struct CrossEntropyPass {
   int64_t rows, columns;   // logits: (rows, columns)
@@ -30,5 +29,17 @@ void cross_entropy_in_place(const CrossEntropyPass& pass, real* logits, real* lo
 /// Rows that are not ignored and whose first highest logit is the target's.
 int64_t count_correct(const CrossEntropyPass& pass, const real* logits);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+struct SigmoidCrossEntropyPass {
+  int64_t rows, columns;      // logits: (rows, columns)
+  const real* targets;        // (rows, columns), t in [0, 1]
+  const real* label_weights;  // (columns), w; null: 1
+};
+
+/// loss (rows): the sum over the columns of -w t log p - (1 - t) log(1 - p), with p = 1 / (1 + e^-logit).
+void sigmoid_cross_entropy_forward(const SigmoidCrossEntropyPass& pass, const real* logits, real* loss);
+
+/// dlogits = factor * ((1 - t) p - w t (1 - p)); dlogits may be logits.
+void sigmoid_cross_entropy_backward(const SigmoidCrossEntropyPass& pass, const real* logits, real factor,
+                                    real* dlogits);
+
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

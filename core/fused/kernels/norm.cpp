@@ -5,8 +5,7 @@
 
 #include "core/kernels/simd.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
 using simd::Batch;
@@ -14,12 +13,6 @@ using simd::Batch;
 struct Moments {
   real mean, rstd;
 };
-
-real row_sum(const real* x, int64_t columns) {
-  Batch total(real{0});
-  simd::sweep(columns, [&](auto at) { total += at.load(x); });
-  return simd::sum(total);
-}
 
 /// Sums of (x - centre) and (x - centre)^2.
 struct Deviations {
@@ -46,7 +39,7 @@ Moments moments(NormKind kind, const real* x, int64_t columns, double eps) {
     return {0, static_cast<real>(1 / std::sqrt(double{squares / n} + eps))};
   }
   // The first mean is rounded; the deviations from it correct it, so that a constant row is centred to exactly 0.
-  const real rough = row_sum(x, columns) / n;
+  const real rough = simd::sum(x, columns) / n;
   const Deviations d = deviations(x, rough, columns);
   const real shift = d.sum / n, variance = std::max(d.squares / n - shift * shift, real{0});
   return {rough + shift, static_cast<real>(1 / std::sqrt(double{variance} + eps))};
@@ -105,13 +98,11 @@ real backward_row(const NormPass& pass, const Moments& m, const real* x, const r
 }  // namespace
 
 void norm_forward(const NormPass& pass, const real* bias, const real* x, real* y, real* mean, real* rstd) {
-  parallel_for(pass.rows, row_grain(pass.columns), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const Moments m = moments(pass.kind, x + row * pass.columns, pass.columns, pass.eps);
-      forward_row(pass, bias, m, x + row * pass.columns, y + row * pass.columns);
-      rstd[row] = m.rstd;
-      if (mean != nullptr) mean[row] = m.mean;
-    }
+  for_rows(pass.rows, pass.columns, [&](int64_t row) {
+    const Moments m = moments(pass.kind, x + row * pass.columns, pass.columns, pass.eps);
+    forward_row(pass, bias, m, x + row * pass.columns, y + row * pass.columns);
+    rstd[row] = m.rstd;
+    if (mean != nullptr) mean[row] = m.mean;
   });
 }
 
@@ -139,5 +130,4 @@ void norm_backward(const NormPass& pass, const real* x, const real* mean, const 
       });
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -5,8 +5,7 @@
 
 #include "core/kernels/column_sums.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// n = (x - mean x) / sqrt(var x + eps) when centred, x / sqrt(mean x^2 + eps) when rms, else x / max(sqrt(mean x^2),
 /// eps).
@@ -31,5 +30,4 @@ void norm_forward(const NormPass& pass, const real* bias, const real* x, real* y
 void norm_backward(const NormPass& pass, const real* x, const real* mean, const real* rstd, const real* dy, real* dx,
                    ColumnSums dgain, ColumnSums dbias, real* row_dots);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -5,8 +5,7 @@
 #include "core/kernels/column_sums.hpp"
 #include "core/kernels/simd.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
 using simd::Batch;
@@ -37,19 +36,16 @@ void rotate(const RotaryPass& pass, bool backwards, const real* x, real* y) {
   const int64_t row_size = pass.heads * pass.width, rest = pass.width - 2 * pass.pairs;
   const int64_t turned = pass.turned_heads == 0 ? pass.heads : pass.turned_heads;
   const RotateRow rotate_one = rotate_row(pass.interleaved);
-  parallel_for(pass.rows, row_grain(row_size), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t table = pass.table_rows[row] * pass.pairs;
-      for (int64_t head = 0; head < turned; ++head) {
-        const int64_t first = row * row_size + head * pass.width;
-        rotate_one(x + first, pass.cosine + table, pass.sine + table, sign, y + first, pass.pairs);
-        if (x != y) std::copy_n(x + first + 2 * pass.pairs, rest, y + first + 2 * pass.pairs);
-      }
-      const int64_t first = row * row_size + turned * pass.width;
-      if (x != y) std::copy_n(x + first, (pass.heads - turned) * pass.width, y + first);
+  for_rows(pass.rows, row_size, [&](int64_t row) {
+    const int64_t table = pass.table_rows[row] * pass.pairs;
+    for (int64_t head = 0; head < turned; ++head) {
+      const int64_t first = row * row_size + head * pass.width;
+      rotate_one(x + first, pass.cosine + table, pass.sine + table, sign, y + first, pass.pairs);
+      if (x != y) std::copy_n(x + first + 2 * pass.pairs, rest, y + first + 2 * pass.pairs);
     }
+    const int64_t first = row * row_size + turned * pass.width;
+    if (x != y) std::copy_n(x + first, (pass.heads - turned) * pass.width, y + first);
   });
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

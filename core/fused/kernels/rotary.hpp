@@ -5,8 +5,7 @@
 
 #include "core/base/real.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 struct RotaryPass {
   int64_t rows, heads, width;  // x: (rows, heads, width)
@@ -24,5 +23,4 @@ void rotate(const RotaryPass& pass, bool backwards, const real* x, real* y);
 using RotateRow = void (*)(const real* x, const real* cosine, const real* sine, real sign, real* y, int64_t pairs);
 RotateRow rotate_row(bool interleaved);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -152,10 +152,9 @@ Array finished(const Layout& layout, const Array& qk, const FastformerWeights& w
   Array y(u.shape());
   real* const out = y.mutable_data();
   const real* const bias = weights.to_r_bias ? weights.to_r_bias.value().data() : nullptr;
-  parallel_for(layout.tokens(), kernels::row_grain(width), [&](int64_t begin, int64_t end) {
-    for (int64_t token = begin; token < end; ++token)
-      for (int64_t c = 0; c < width; ++c)
-        out[token * width + c] = q.data[token * q.stride + c] + (bias != nullptr ? bias[c] : 0);
+  kernels::for_rows(layout.tokens(), width, [&](int64_t token) {
+    for (int64_t c = 0; c < width; ++c)
+      out[token * width + c] = q.data[token * q.stride + c] + (bias != nullptr ? bias[c] : 0);
   });
   const Factor w(weights.to_r);
   add_rows(Factor(u, w), w, out, {layout.tokens(), width, width});
@@ -234,10 +233,8 @@ Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weigh
   real* const dqk_data = dqk.mutable_data();
   const MutablePoolRows dq{dqk_data, layout.stride}, dk{dqk_data + width, layout.stride},
       dv{dqk_data + 2 * width, layout.stride};
-  parallel_for(tokens, kernels::row_grain(width), [&](int64_t begin, int64_t end) {
-    for (int64_t token = begin; token < end; ++token)
-      std::copy_n(dy.data() + token * width, width, dq.data + token * dq.stride);
-  });
+  kernels::for_rows(tokens, width,
+                    [&](int64_t token) { std::copy_n(dy.data() + token * width, width, dq.data + token * dq.stride); });
   Array du = input_grad(d, w, dy.shape(), sizes);
   const MutablePoolRows dp{du.mutable_data(), width};  // dp is written over du
 

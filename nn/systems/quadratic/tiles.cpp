@@ -1,7 +1,6 @@
 #include "nn/systems/quadratic/tiles.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/base/round_up.hpp"
 #include "core/kernels/dropout.hpp"

@@ -35,7 +35,7 @@ Var composed_loss(const Var& logits, const Ids& targets, const CrossEntropyOptio
           static_cast<real>(options.label_smoothing / static_cast<double>(classes) +
                             (j == targets[row] ? 1 - options.label_smoothing : 0));
   }
-  return -sum(log_softmax(logits) * Var(Array(logits.shape(), distribution)));
+  return -sum(log(softmax(logits)) * Var(Array(logits.shape(), distribution)));
 }
 
 Var product(const Var& x, const Var& weight) { return matmul(x, weight, {Transpose::no, Transpose::yes}); }

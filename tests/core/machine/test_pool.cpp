@@ -110,11 +110,12 @@ TEST_CASE("blocks may be taken and given back by several threads") {
 TEST_CASE("steps at a fixed shape take no memory from the system after the first") {
   const Var weight = Var::leaf(random_array({64, 64})), kernel = Var::leaf(random_array({64, 3}));
   const Array x = random_array({4, 32, 64});
+  const Segments segments = Segments::full(4, 32);
   const auto step = [&] {
     weight.clear_grad();
     kernel.clear_grad();
     TapeScope scope;
-    const Var h = gelu(depthwise_causal_conv(matmul(Var(x), weight), kernel));
+    const Var h = gelu(depthwise_causal_conv(matmul(Var(x), weight), kernel, segments));
     const auto parts = split(softmax(h), 2, {16, 48});
     scope.backward(mean(square(concatenate({parts[1], exp(parts[0])}, -1) + transpose(transpose(h)))));
   };

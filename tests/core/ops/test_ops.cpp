@@ -49,9 +49,8 @@ TEST_CASE("element-wise ops broadcast as NumPy does") {
     CHECK(difference((x * y).value(), make_array(u * w)) < op_tolerance);
     CHECK(difference((x / y).value(), make_array(u / w)) < op_tolerance);
     CHECK(identical(maximum(x, y).value(), make_array(xt::maximum(u, w))));
-    CHECK(identical(minimum(x, y).value(), make_array(xt::minimum(u, w))));
     CHECK(identical(mask_greater(a, b), make_array(u > w)));
-    CHECK(identical(where(mask_less_equal(a, b), x, y).value(), minimum(x, y).value()));
+    CHECK(identical(where(mask_greater_equal(a, b), x, y).value(), maximum(x, y).value()));
   }
   CHECK_THROWS_WITH_AS(Var(random_array({2, 3})) + Var(random_array({2})),
                        "add: shapes (2, 3) and (2) do not broadcast", std::invalid_argument);
@@ -61,7 +60,6 @@ TEST_CASE("masks compare") {
   const Array a(Shape{4}, {1, 2, 3, not_a_number}), b = Array::scalar(2);
   CHECK(mask_greater(a, b).to_vector() == std::vector<real>{0, 0, 1, 0});
   CHECK(mask_greater_equal(a, b).to_vector() == std::vector<real>{0, 1, 1, 0});
-  CHECK(mask_less_equal(a, b).to_vector() == std::vector<real>{1, 1, 0, 0});
 }
 
 TEST_CASE("functions of one operand, from the smallest to the largest arguments") {
@@ -93,12 +91,10 @@ TEST_CASE("no op hides a NaN, wherever it stands") {
     Array x = random_array({37});
     x.mutable_data()[place] = not_a_number;
     const Var v(x), zero(Array::scalar(0));
-    const std::vector<Var> results = {relu(v),          squared_relu(v),  maximum(v, zero), maximum(zero, v),
-                                      minimum(v, zero), minimum(zero, v), exp(v),           tanh(v),
-                                      sigmoid(v),       gelu(v)};
+    const std::vector<Var> results = {relu(v), squared_relu(v), maximum(v, zero), maximum(zero, v),
+                                      exp(v),  tanh(v),         sigmoid(v),       gelu(v)};
     for (const Var& result : results) CHECK(std::isnan(result.value()[place]));
-    for (const Var& result : {sum(v), max(v), min(v), logsumexp(v, {0}), sum(softmax(v)), sum(log_softmax(v))})
-      CHECK(std::isnan(result.value().item()));
+    for (const Var& result : {sum(v), mean(v), sum(softmax(v))}) CHECK(std::isnan(result.value().item()));
   }
 }
 
@@ -127,21 +123,16 @@ TEST_CASE("reductions over every set of axes") {
     const Var v(x);
     CHECK(difference(sum(v, axes).value(), make_array(xt::sum(values, dropped, now))) < op_tolerance);
     CHECK(difference(mean(v, axes).value(), make_array(xt::mean(values, dropped, now))) < op_tolerance);
-    CHECK(identical(max(v, axes).value(), make_array(xt::amax(values, dropped, now))));
-    CHECK(identical(min(v, axes).value(), make_array(xt::amin(values, dropped, now))));
-    const xt::xarray<double> total = xt::sum(xt::exp(values), dropped, now);
-    CHECK(difference(logsumexp(v, axes).value(), make_array(xt::log(total))) < op_tolerance);
     const xt::xarray<double> kept = xt::sum(values, dropped, now | xt::keep_dims);
     CHECK(difference(sum(v, axes, keep_dims).value(), make_array(kept)) < op_tolerance);
   }
-  for (const auto& reduced : {sum(Var(x), {}), mean(Var(x), {}), max(Var(x), {}), min(Var(x), {})})
-    CHECK(identical(reduced.value(), x));
+  for (const auto& reduced : {sum(Var(x), {}), mean(Var(x), {})}) CHECK(identical(reduced.value(), x));
   const Var v(x);
   CHECK_THROWS_WITH_AS(sum(v, {4}), "sum: axis 4 is outside shape (3, 4, 5, 6)", std::invalid_argument);
   CHECK_THROWS_WITH_AS(mean(v, {1, -3}), "mean: axis -3 of shape (3, 4, 5, 6) is named twice", std::invalid_argument);
-  CHECK_THROWS_AS(max(Var(Array(Shape{0, 3})), {0}), std::invalid_argument);
+  CHECK(sum(Var(Array(Shape{0, 3})), {0}).value().to_vector() == std::vector<real>{0, 0, 0});
   CHECK_THROWS_AS(mean(Var(Array(Shape{0}))), std::invalid_argument);
-  CHECK(max(Var(Array(Shape{0, 3})), {1}).shape() == Shape{0});
+  CHECK(mean(Var(Array(Shape{0, 3})), {1}).shape() == Shape{0});
 }
 
 TEST_CASE("long sums stay exact to a few units") {
@@ -152,12 +143,10 @@ TEST_CASE("long sums stay exact to a few units") {
   CHECK(std::fabs(static_cast<double>(sum(x, {0}).value()[1]) / (count * term) - 1) < 1e-5);
 }
 
-TEST_CASE("the gradient of a maximum goes to the first of equals") {
-  const Var x = Var::leaf(Array(Shape{2, 3}, {1, 5, 5, 7, 7, 2})), y = Var::leaf(Array(Shape{2}, real{3})),
-            z = Var::leaf(Array(Shape{2}, real{3}));
+TEST_CASE("of equal operands, the first gets the gradient of their maximum") {
+  const Var y = Var::leaf(Array(Shape{2}, real{3})), z = Var::leaf(Array(Shape{2}, real{3}));
   TapeScope scope;
-  scope.backward(sum(max(x, {1})) + sum(maximum(y, z)));
-  CHECK(x.grad().to_vector() == std::vector<real>{0, 1, 0, 1, 0, 0});
+  scope.backward(sum(maximum(y, z)));
   CHECK(y.grad().to_vector() == std::vector<real>{1, 1});
   CHECK(z.grad().to_vector() == std::vector<real>{0, 0});
 }
@@ -174,18 +163,13 @@ TEST_CASE("softmax at its limits") {
   const Array mask(Shape{4, 3}, {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0});
   const Var v = Var::leaf(x);
   TapeScope scope;
-  const Var y = softmax(v, mask), z = log_softmax(v, mask);
+  const Var y = softmax(v, mask);
   CHECK(y.value().to_vector() == std::vector<real>{0.5, 0.5, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0});
-  CHECK(std::fabs(z.value()[0] + std::log(real(2))) < 1e-6);
-  CHECK(all_equal(z.value().view(3, {3}), 0));
-  CHECK(all_equal(z.value().view(9, {3}), 0));
-  scope.tape().backward({y, z}, {random_array({4, 3}, 1), random_array({4, 3}, 2)});
+  scope.tape().backward({y}, {random_array({4, 3}, 1)});
   CHECK(all_equal(v.grad().view(3, {3}), 0));
   CHECK(v.grad()[8] == 0);
   CHECK(all_equal(v.grad().view(9, {3}), 0));
   for (int64_t i = 0; i < 9; ++i) CHECK(std::isfinite(v.grad()[i]));
-  CHECK(logsumexp(Var(Array(Shape{2}, -infinity)), {0}).value().item() == -infinity);
-  CHECK(logsumexp(Var(Array(Shape{2}, {1, infinity})), {0}).value().item() == infinity);
   CHECK_THROWS_AS(softmax(v, Array(Shape{4})), std::invalid_argument);
   CHECK_THROWS_AS(softmax(v, Array(Shape{2, 4, 3})), std::invalid_argument);
 }
@@ -214,48 +198,28 @@ TEST_CASE("ops on shapes move elements to their places") {
   CHECK(identical(transpose(Var(large), {3, 0, 2, 1}).value(), by_xtensor));
   CHECK(slice(v, 2, 1, 3).value().to_vector()[2] == 5);
   CHECK(slice(v, 0, 1, 2).value().data() == x.data() + 12);  // shares the buffer
-  CHECK(flip(v, 1).value()[0] == 8);
-  CHECK(flip(v, 0).value()[0] == 12);
   CHECK(reshape(v, {-1, 6}).shape() == Shape{4, 6});
   CHECK(identical(concatenate(split(v, 1, {1, 0, 2}), 1).value(), x));
   CHECK(broadcast_to(Var(random_array({3, 1})), {2, 3, 4}).shape() == Shape{2, 3, 4});
-  const std::vector<std::function<Var()>> wrong = {[&] {
-                                                     return reshape(v, {5, -1});
-                                                   },
-                                                   [&] {
-                                                     return reshape(v, {-1, -1});
-                                                   },
-                                                   [&] {
-                                                     return reshape(v, {-2, 12});
-                                                   },
-                                                   [&] {
-                                                     return reshape(v, {0, -1});
-                                                   },
-                                                   [&] {
-                                                     return transpose(v, {0, 1});
-                                                   },
-                                                   [&] {
-                                                     return transpose(v, {0, 1, 1});
-                                                   },
-                                                   [&] { return slice(v, 0, 1, 3); },
-                                                   [&] { return slice(v, 1, 2, 1); },
-                                                   [&] { return slice(v, 3, 0, 1); },
-                                                   [&] { return slice(v, 0, -1, 1); },
-                                                   [&] { return concatenate({}, 0); },
-                                                   [&] {
-                                                     return concatenate({v, transpose(v)}, 0);
-                                                   },
-                                                   [&] {
-                                                     return split(v, 0, {1, 2})[0];
-                                                   },
-                                                   [&] {
-                                                     return split(v, 0, {3, -1})[0];
-                                                   },
-                                                   [&] {
-                                                     return broadcast_to(v, {3, 4});
-                                                   },
-                                                   [&] { return transpose(Var(Array(Shape{3}))); },
-                                                   [&] { return flip(v, -4); }};
+  const std::vector<std::function<Var()>> wrong = {
+      [&] {
+                                                     return reshape(v, {5, -1}); },     [&] {
+                                                     return reshape(v, {-1, -1}); },
+      [&] {
+                                                     return reshape(v, {-2, 12}); },    [&] {
+                                                     return reshape(v, {0, -1}); },
+      [&] {
+                                                     return transpose(v, {0, 1}); },    [&] {
+                                                     return transpose(v, {0, 1, 1}); },
+      [&] { return slice(v, 0, 1, 3); },       [&] { return slice(v, 1, 2, 1); },
+      [&] { return slice(v, 3, 0, 1); },       [&] { return slice(v, 0, -1, 1); },
+      [&] { return concatenate({}, 0); },      [&] {
+                                                     return concatenate({v, transpose(v)}, 0); },
+      [&] {
+                                                     return split(v, 0, {1, 2})[0]; },  [&] {
+                                                     return split(v, 0, {3, -1})[0]; },
+      [&] {
+                                                     return broadcast_to(v, {3, 4}); }, [&] { return transpose(Var(Array(Shape{3}))); }};
   for (const auto& call : wrong) CHECK_THROWS_AS(call(), std::invalid_argument);
 }
 
@@ -266,10 +230,6 @@ TEST_CASE("an index outside its range is named with its position") {
   for (const auto& [id, message] : cases)
     CHECK_THROWS_WITH_AS(embedding(table, Ids(Shape{2, 3}, {0, 9, 3, 4, 5, id})), message, std::invalid_argument);
   CHECK_THROWS_AS(gather(table, Ids(Shape{1}, 3), 1), std::invalid_argument);
-  CHECK_THROWS_AS(take_along(table, Ids(Shape{10, 1}, 3), 1), std::invalid_argument);
-  CHECK_THROWS_AS(take_along(table, Ids(Shape{9, 1}, 0), 1), std::invalid_argument);
-  CHECK_THROWS_AS(scatter_add(table, Ids(Shape{1}, 10), Var(random_array({1, 3}))), std::invalid_argument);
-  CHECK_THROWS_AS(scatter_add(table, Ids(Shape{1}, 1), Var(random_array({2, 3}))), std::invalid_argument);
   CHECK_THROWS_AS(embedding(Var(random_array({10})), Ids(Shape{1}, 0)), std::invalid_argument);
   const Array taken = gather(table, Ids(Shape{2, 1}, {2, 0}), 1).value();
   CHECK(taken.shape() == Shape{10, 2, 1});
@@ -279,7 +239,7 @@ TEST_CASE("an index outside its range is named with its position") {
 TEST_CASE("the depthwise convolution is causal, starts from zeros and stays within documents") {
   const Array x = random_array({2, 6, 3}), kernel = random_array({3, 4}, 2);
   const Segments packed(Ids(Shape{2, 6}, {1, 1, 2, 2, 2, 0, 0, 3, 3, 3, 3, 3}));
-  const Array simple = depthwise_causal_conv(Var(x), Var(kernel)).value();
+  const Array simple = depthwise_causal_conv(Var(x), Var(kernel), Segments::full(2, 6)).value();
   const Array within = depthwise_causal_conv(Var(x), Var(kernel), packed).value();
   for (int64_t b = 0; b < 2; ++b)
     for (int64_t t = 0; t < 6; ++t)
@@ -296,7 +256,7 @@ TEST_CASE("the depthwise convolution is causal, starts from zeros and stays with
         CHECK(std::fabs(static_cast<double>(simple[(b * 6 + t) * 3 + d]) - expected) < 1e-6);
         CHECK(std::fabs(static_cast<double>(within[(b * 6 + t) * 3 + d]) - expected_within) < 1e-6);
       }
-  CHECK_THROWS_AS(depthwise_causal_conv(Var(x), Var(random_array({4, 3}))), std::invalid_argument);
+  CHECK_THROWS_AS(depthwise_causal_conv(Var(x), Var(random_array({4, 3})), packed), std::invalid_argument);
   CHECK_THROWS_AS(depthwise_causal_conv(Var(x), Var(kernel), Segments::full(2, 5)), std::invalid_argument);
 }
 

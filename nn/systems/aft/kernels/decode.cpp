@@ -5,8 +5,7 @@
 
 #include "core/kernels/simd.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
 using simd::Batch;
@@ -61,5 +60,4 @@ void aft_decode(const AftCache& cache, int64_t t, int64_t count, const AftGroup&
   decode_channels(cache, t, count, group.channels, bias, prefix, q, y);
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

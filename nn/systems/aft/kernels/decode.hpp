@@ -5,8 +5,7 @@
 
 #include "nn/systems/aft/kernels/tile.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// The last tokens of one sequence: token p is in row p % capacity of both.
 struct AftCache {
@@ -19,5 +18,4 @@ struct AftCache {
 void aft_decode(const AftCache& cache, int64_t t, int64_t count, const AftGroup& group, const real* bias,
                 const AftState& prefix, const real* q, real* y);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

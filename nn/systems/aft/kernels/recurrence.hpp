@@ -4,8 +4,7 @@
 #include "core/kernels/gate_recurrence.hpp"
 #include "nn/systems/aft/kernels/state.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// AFT-simple, for a group of places that have a key per channel.
 template <class Group>
@@ -42,5 +41,4 @@ class AftRecurrence {
 /// and chains enough to hide the exp and the quotient.
 constexpr int aft_group_size = 4;
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -4,8 +4,7 @@
 
 #include "nn/systems/aft/kernels/recurrence.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
 using simd::Batch;
@@ -97,5 +96,4 @@ void aft_pool_backward(const AftInput& in, int64_t length, int64_t channels, con
   });
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

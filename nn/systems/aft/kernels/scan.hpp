@@ -3,8 +3,7 @@
 
 #include "nn/systems/aft/kernels/state.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// Causal: continues `state`, with a key per channel, over `length` tokens: a gated moving average, one exp per key,
 ///   m' = max(m, K),  D' = e^(m - m') D + e^(K - m'),  g = e^(K - m') / D',  R' = R + g (V - R),  Y = sigmoid(Q) R'.
@@ -28,5 +27,4 @@ void aft_pool_apply(const AftInput& in, int64_t length, int64_t channels, const 
 void aft_pool_backward(const AftInput& in, int64_t length, int64_t channels, const real* dy, int64_t y_stride,
                        const real* logsum, const real* average, const AftGradient& out);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -2,8 +2,7 @@
 
 #include <limits>
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 void aft_state_clear(const AftState& state, int64_t keys, int64_t channels) {
   for (int64_t key = 0; key < keys; ++key) {
@@ -13,5 +12,4 @@ void aft_state_clear(const AftState& state, int64_t keys, int64_t channels) {
   for (int64_t c = 0; c < channels; ++c) state.average[c] = 0;
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

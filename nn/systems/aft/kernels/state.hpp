@@ -5,8 +5,7 @@
 
 #include "core/base/real.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// q|k|v of consecutive tokens: pointers to the first channel of the first token,
 /// `stride` elements from token to token.
@@ -29,5 +28,4 @@ struct AftState {
 /// The state before the first token.
 void aft_state_clear(const AftState& state, int64_t keys, int64_t channels);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "nn/systems/aft/kernels/recurrence.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
 using simd::Batch;
@@ -145,5 +143,4 @@ void aft_softmax_weights(real* row, int64_t count, real maximum) {
   simd::sweep(count, [&](auto at) { at.store(row, xsimd::exp(at.load(row) - Batch(maximum))); });
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

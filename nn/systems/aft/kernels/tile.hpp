@@ -7,8 +7,7 @@
 
 #include "nn/systems/aft/kernels/state.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 struct AftGroup {
   int64_t channels;
@@ -50,5 +49,4 @@ void aft_scatter(const AftInput& in, int64_t length, const AftGroup& group, cons
 /// One row of weights: row[0 .. count) = e^(row - maximum).
 void aft_softmax_weights(real* row, int64_t count, real maximum);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

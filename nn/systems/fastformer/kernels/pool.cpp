@@ -5,8 +5,7 @@
 
 #include "core/kernels/gate_recurrence.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
 using simd::Batch;
@@ -175,5 +174,4 @@ void pool_product_backward(const Pool& pool, const PoolGradients& out) {
   pool.causal ? scan_backward(pool, out) : whole_backward(pool, out);
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

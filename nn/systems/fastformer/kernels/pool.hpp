@@ -5,8 +5,7 @@
 
 #include "core/base/real.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// Channels [begin, begin + count) of one head, at most pool_channels of them.
 struct PoolPiece {
@@ -63,5 +62,4 @@ struct PoolGradients {
 /// B = sum_t P_t,  dvalues = w B,  dlogit = w sum_channels(B (values - R)).
 void pool_product_backward(const Pool& pool, const PoolGradients& out);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

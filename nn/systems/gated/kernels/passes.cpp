@@ -2,8 +2,7 @@
 
 #include "core/kernels/activation_functions.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
 using simd::Batch;
@@ -35,48 +34,42 @@ const real* turned_back(const RotaryPass& turn, RotateRow rotate, int64_t row, c
 }  // namespace
 
 void split_silu(const real* packed, const SiluPart* parts, int64_t count, int64_t rows, int64_t columns) {
-  parallel_for(rows, row_grain(columns), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      for_parts(parts, count, [&](const SiluPart& part, int64_t column) {
-        const real* const in = packed + row * columns + column;
-        real* const out = part.out + row * part.width;
-        simd::sweep(part.width, [&](auto at) { at.store(out, Silu::value(at.load(in))); });
-      });
-    }
+  for_rows(rows, columns, [&](int64_t row) {
+    for_parts(parts, count, [&](const SiluPart& part, int64_t column) {
+      const real* const in = packed + row * columns + column;
+      real* const out = part.out + row * part.width;
+      simd::sweep(part.width, [&](auto at) { at.store(out, Silu::value(at.load(in))); });
+    });
   });
 }
 
 void split_silu_backward(const real* packed, const SiluPart* parts, int64_t count, real* dpacked, int64_t rows,
                          int64_t columns) {
-  parallel_for(rows, row_grain(columns), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      for_parts(parts, count, [&](const SiluPart& part, int64_t column) {
-        const real* const in = packed + row * columns + column;
-        real* const out = dpacked + row * columns + column;
-        if (part.dy == nullptr) {
-          std::fill_n(out, part.width, real{0});
-          return;
-        }
-        const real* const dy = part.dy + row * part.width;
-        simd::sweep(part.width, [&](auto at) { at.store(out, at.load(dy) * Silu::both(at.load(in)).slope); });
-      });
-    }
+  for_rows(rows, columns, [&](int64_t row) {
+    for_parts(parts, count, [&](const SiluPart& part, int64_t column) {
+      const real* const in = packed + row * columns + column;
+      real* const out = dpacked + row * columns + column;
+      if (part.dy == nullptr) {
+        std::fill_n(out, part.width, real{0});
+        return;
+      }
+      const real* const dy = part.dy + row * part.width;
+      simd::sweep(part.width, [&](auto at) { at.store(out, at.load(dy) * Silu::both(at.load(in)).slope); });
+    });
   });
 }
 
 void offset_scale(const OffsetScalePass& pass, real* const* outs) {
   const int64_t width = pass.turn.width;
   const RotateRow rotate = rotate_row(pass.turn.interleaved);
-  parallel_for(pass.turn.rows, row_grain(width * pass.copies), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const real* const z = pass.z + row * width;
-      const RowTurn tables(pass.turn, row);
-      for (int64_t c = 0; c < pass.copies; ++c) {
-        const real *const gain = pass.gain + c * width, *const offset = pass.offset + c * width;
-        real* const out = outs[c] + row * width;
-        simd::sweep(width, [&](auto at) { at.store(out, xsimd::fma(at.load(gain), at.load(z), at.load(offset))); });
-        if (pass.turn.pairs > 0) rotate(out, tables.cosine, tables.sine, real{1}, out, pass.turn.pairs);
-      }
+  for_rows(pass.turn.rows, width * pass.copies, [&](int64_t row) {
+    const real* const z = pass.z + row * width;
+    const RowTurn tables(pass.turn, row);
+    for (int64_t c = 0; c < pass.copies; ++c) {
+      const real *const gain = pass.gain + c * width, *const offset = pass.offset + c * width;
+      real* const out = outs[c] + row * width;
+      simd::sweep(width, [&](auto at) { at.store(out, xsimd::fma(at.load(gain), at.load(z), at.load(offset))); });
+      if (pass.turn.pairs > 0) rotate(out, tables.cosine, tables.sine, real{1}, out, pass.turn.pairs);
     }
   });
 }
@@ -134,5 +127,4 @@ void gate_backward(const real* d, const real* gate, const real* x, real* dgate, 
   });
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -6,8 +6,7 @@
 #include "core/fused/kernels/rotary.hpp"
 #include "core/kernels/column_sums.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// One group of columns of a packed matrix and the matrix (rows, width) that belongs to it.
 struct SiluPart {
@@ -41,5 +40,4 @@ void gate(const real* gate, const real* x, real* out, int64_t count);
 /// dgate = d * x, dx = d * gate; dgate may be gate and dx may be x.
 void gate_backward(const real* d, const real* gate, const real* x, real* dgate, real* dx, int64_t count);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

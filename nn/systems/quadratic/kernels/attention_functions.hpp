@@ -4,8 +4,7 @@
 #include "core/kernels/activation_functions.hpp"
 #include "nn/systems/quadratic/kernels/attention_kernel.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// (1 + erf((x - mean) / (deviation sqrt 2))) / 2 = Phi((x - mean) / deviation).
 struct Laplace {
@@ -20,5 +19,4 @@ struct Laplace {
   }
 };
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -6,8 +6,7 @@
 
 #include "nn/systems/quadratic/kernels/attention_functions.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
 using simd::Batch;
@@ -97,5 +96,4 @@ void attention_decode(const AttentionCache& cache, AttentionKernel kernel, real 
   for (int64_t e = 0; e < cache.value_width; ++e) y[e] *= factor;
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -6,8 +6,7 @@
 #include "core/base/real.hpp"
 #include "nn/systems/quadratic/kernels/attention_kernel.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// The visible keys and values of one head, a row each, oldest first; strides count from one row to the next.
 struct AttentionCache {
@@ -22,5 +21,4 @@ struct AttentionCache {
 void attention_decode(const AttentionCache& cache, AttentionKernel kernel, real scale, const real* bias,
                       real output_scale, const real* q, real* y);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -5,8 +5,7 @@
 
 #include "nn/systems/quadratic/kernels/attention_functions.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
 using simd::Batch;
@@ -290,5 +289,4 @@ void attention_row_products(const real* a, int64_t a_stride, const real* b, int6
   }
 }
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -9,8 +9,7 @@
 #include "core/base/real.hpp"
 #include "nn/systems/quadratic/kernels/attention_kernel.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace kernels {
+namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// Columns of a tile are a multiple of this.
 int64_t attention_column_granule();
@@ -58,5 +57,4 @@ void attention_unpack_transposed(const real* in, int64_t stride, int64_t count, 
 void attention_row_products(const real* a, int64_t a_stride, const real* b, int64_t b_stride, int64_t count,
                             int64_t width, const real* factor, real* out);
 
-}  // namespace kernels
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::kernels
