@@ -11,4 +11,14 @@ std::string join_first(const std::vector<std::string>& names, std::string_view s
   return fmt::format("{}, ... ({} in all)", join(first, separator), names.size());
 }
 
+std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
+  std::vector<std::string_view> parts;
+  for (size_t at = 0;;) {
+    const size_t end = text.find(separator, at);
+    parts.push_back(text.substr(at, end - at));
+    if (end == std::string_view::npos) return parts;
+    at = end + separator.size();
+  }
+}
+
 }  // namespace capstan

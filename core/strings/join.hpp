@@ -1,4 +1,4 @@
-// Lists of words in messages, file names and scripts. (Not fmt::join:
+// Lists of words in messages, file names and scripts, and parts of lines. (Not fmt::join:
 // GCC 12 at -O3 warns inside fmt 9 wherever it is used.)
 #pragma once
 
@@ -27,5 +27,8 @@ std::string join(const Range& items, std::string_view separator = ", ") {
 
 /// The same for names in a message: of more than 20 only the first 20, followed by their count.
 std::string join_first(const std::vector<std::string>& names, std::string_view separator = ", ");
+
+/// The parts between the separators, one more than there are separators. The text must outlive them.
+std::vector<std::string_view> split(std::string_view text, std::string_view separator);
 
 }  // namespace capstan

@@ -3,25 +3,11 @@
 #include <algorithm>
 
 #include "core/strings/affixes.hpp"
+#include "core/strings/join.hpp"
 
 namespace capstan {
-namespace {
-
-/// What is between the stars: one more than there are stars.
-std::vector<std::string_view> pieces_of(std::string_view pattern) {
-  std::vector<std::string_view> pieces;
-  for (size_t at = 0;;) {
-    const size_t star = pattern.find('*', at);
-    pieces.push_back(pattern.substr(at, star == std::string_view::npos ? star : star - at));
-    if (star == std::string_view::npos) return pieces;
-    at = star + 1;
-  }
-}
-
-}  // namespace
-
 std::optional<std::vector<std::string_view>> match_stars(std::string_view text, std::string_view pattern) {
-  const std::vector<std::string_view> pieces = pieces_of(pattern);
+  const std::vector<std::string_view> pieces = split(pattern, "*");
   std::vector<std::string_view> stars;
   if (pieces.size() == 1) return text == pattern ? std::make_optional(stars) : std::nullopt;
   if (!starts_with(text, pieces.front())) return std::nullopt;
@@ -45,7 +31,7 @@ size_t star_count(std::string_view pattern) {
 std::optional<std::string> renamed(std::string_view name, std::string_view from, std::string_view to) {
   const auto stars = match_stars(name, from);
   if (!stars) return std::nullopt;
-  const std::vector<std::string_view> pieces = pieces_of(to);
+  const std::vector<std::string_view> pieces = split(to, "*");
   std::string result(pieces.front());
   for (size_t i = 1; i < pieces.size(); ++i) {
     if (i <= stars->size()) result += (*stars)[i - 1];

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/base/error.hpp"
+#include "core/strings/join.hpp"
 #include "data/files/text_file.hpp"
 
 namespace capstan {
@@ -17,11 +18,8 @@ namespace fs = std::filesystem;
 
 std::vector<std::string> parts_of(std::string_view path) {
   std::vector<std::string> parts;
-  for (size_t at = 0; at <= path.size();) {
-    const size_t end = std::min(path.find('/', at), path.size());
-    if (end > at) parts.emplace_back(path.substr(at, end - at));
-    at = end + 1;
-  }
+  for (const std::string_view part : split(path, "/"))
+    if (!part.empty()) parts.emplace_back(part);
   return parts;
 }
 

@@ -38,12 +38,8 @@ std::vector<std::string> split_labels(std::string_view text, std::string_view se
   std::vector<std::string> labels;
   if (trimmed(text).empty()) return labels;
   const bool by_blanks = trimmed(separator).empty();  // runs of them are one separator
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find(separator, at), text.size());
-    const std::string_view label = trimmed(text.substr(at, end - at));
-    if (!label.empty() || !by_blanks) labels.emplace_back(label);
-    at = end + separator.size();
-  }
+  for (const std::string_view part : split(text, separator))
+    if (const std::string_view label = trimmed(part); !label.empty() || !by_blanks) labels.emplace_back(label);
   check_labels(labels, place);
   return labels;
 }
@@ -137,13 +133,8 @@ class Columns {
 };
 
 std::vector<std::string> tsv_fields(std::string_view line) {
-  std::vector<std::string> fields;
-  for (size_t at = 0; at <= line.size();) {
-    const size_t end = std::min(line.find('\t', at), line.size());
-    fields.emplace_back(line.substr(at, end - at));
-    at = end + 1;
-  }
-  return fields;
+  const std::vector<std::string_view> fields = split(line, "\t");
+  return {fields.begin(), fields.end()};
 }
 
 /// Where a file comes from, and what is done with what cannot be read of it.

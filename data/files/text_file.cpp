@@ -8,7 +8,6 @@
 #include <memory>
 #include <new>
 
-#include "core/base/error.hpp"
 #include "core/io/regular_file.hpp"
 #include "core/strings/affixes.hpp"
 
