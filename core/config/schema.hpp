@@ -22,6 +22,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/error.hpp"
+
 namespace capstan {
 
 /// What a value must satisfy; for strings and lists the limits are those of their length.
@@ -75,6 +77,14 @@ class ProblemText final : public Problems {
  private:
   std::string section_, text_;
 };
+
+/// Throws ConfigError with all that validate() finds; for configurations that were not read from YAML.
+template <class Config>
+void check_valid(const char* section, const Config& config) {
+  ProblemText problems(section);
+  validate(config, problems);
+  if (!problems.text().empty()) throw ConfigError(problems.text());
+}
 
 /// One spelling of one enumerator; enum_names(E) returns all of them:
 ///   enum class Pooling { mean, cls };

@@ -1,6 +1,5 @@
 #include "data/batches/batcher.hpp"
 
-#include <algorithm>
 #include <numeric>
 
 #include "core/base/error.hpp"
@@ -60,6 +59,20 @@ BatchPlan plan_longest_first(int64_t count, const BatchConfig& config, const std
 Batch rows_of(const Batch& batch, int64_t begin, int64_t end) {
   return {batch.tokens.rows(begin, end), batch.segment_ids.rows(begin, end), batch.labels.rows(begin, end),
           batch.examples.empty() ? batch.examples : batch.examples.rows(begin, end)};
+}
+
+std::vector<Batch> split_rows(const Batch& batch, int64_t tokens) {
+  const int64_t rows = batch.tokens.dim(0), length = batch.tokens.dim(1);
+  if (tokens <= 0 || rows * length <= tokens) return {batch};
+  // The fewest pieces within the limit, of equal height: GEMMs are slow on a short last piece.
+  const int64_t most = std::max<int64_t>(1, tokens / std::max<int64_t>(length, 1));
+  const int64_t count = (rows + most - 1) / most;
+  std::vector<Batch> pieces;
+  for (int64_t piece = 0; piece < count; ++piece) {
+    const int64_t begin = rows * piece / count, end = rows * (piece + 1) / count;
+    pieces.push_back(rows_of(batch, begin, end));
+  }
+  return pieces;
 }
 
 BatchExtent BatchSource::extent(int64_t epoch, int64_t index) const {

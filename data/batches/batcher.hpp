@@ -39,6 +39,10 @@ struct BatchExtent {
 /// Rows [begin, end) of a batch; shares its memory.
 Batch rows_of(const Batch& batch, int64_t begin, int64_t end);
 
+/// The batch in pieces of whole rows, each of at most `tokens` tokens (padding included) or of one row; the whole batch
+/// when `tokens` is 0. Pieces share the batch's memory.
+std::vector<Batch> split_rows(const Batch& batch, int64_t tokens);
+
 /// Whatever was asked before, batch(e, i) is the same. Safe to call from several threads.
 class BatchSource {
  public:

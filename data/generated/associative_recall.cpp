@@ -52,9 +52,7 @@ void validate(const AssociativeRecallConfig& c, Problems& problems) {
 }
 
 AssociativeRecall::AssociativeRecall(const AssociativeRecallConfig& config) : config_(config) {
-  ProblemText problems("associative-recall");
-  validate(config, problems);
-  if (!problems.text().empty()) throw ConfigError(problems.text());
+  check_valid("associative-recall", config);
   for (int64_t slot = 0; slot < config.length / 2 - config.pairs * config.passes; ++slot)
     slot_weights_.push_back(std::pow(static_cast<double>(slot + 1), config.power - 1));
 }
@@ -96,32 +94,46 @@ std::string AssociativeRecall::fingerprint() const {
   return all.hex();
 }
 
-RecallBatches::RecallBatches(const AssociativeRecallConfig& config, std::string split, int64_t count,
-                             const BatchConfig& batches, std::optional<uint64_t> order_seed)
-    : recall_(config),
-      split_(std::move(split)),
-      count_(count),
-      rows_(batches.rows_of_length(config.length)),
-      order_seed_(order_seed) {}
-
-Batch RecallBatches::batch(int64_t epoch, int64_t index) const {
-  check_batch_index(index, batches_per_epoch(epoch));
-  const int64_t begin = index * rows_, rows = std::min(count_ - begin, rows_), length = recall_.config().length;
-  const Shape shape{rows, length};
-  Batch batch{Ids(shape), Ids(shape, 1), Ids(shape), Ids(Shape{rows})};
-  for (int64_t row = 0; row < rows; ++row) {
-    const int64_t place = begin + row;
-    const int64_t number =
-        order_seed_ ? permuted_place(place, count_, random_key(*order_seed_, "order of examples"), epoch) : place;
-    const RecallExample example = recall_.example(split_, number);
-    std::copy(example.tokens.begin(), example.tokens.end(), batch.tokens.mutable_data() + row * length);
-    std::copy(example.labels.begin(), example.labels.end(), batch.labels.mutable_data() + row * length);
-    batch.examples.mutable_data()[row] = static_cast<int32_t>(place);
-  }
-  return batch;
-}
-
 namespace {
+
+/// Batches of one split. `order_seed`: an epoch visits the sequences in permuted order, as Batch::examples; without it
+/// one after the other.
+class RecallBatches final : public BatchSource {
+ public:
+  RecallBatches(const AssociativeRecallConfig& config, Split split, const BatchConfig& batches,
+                std::optional<uint64_t> order_seed)
+      : recall_(config),
+        split_(split),
+        count_(part_of(config, split)),
+        length_(config.length),
+        rows_(batches.rows_of_length(config.length)),
+        order_seed_(order_seed) {}
+
+  int64_t examples_per_epoch() const override { return count_; }
+  int64_t batches_per_epoch(int64_t) const override { return (count_ + rows_ - 1) / rows_; }
+  Batch batch(int64_t epoch, int64_t index) const override {
+    check_batch_index(index, batches_per_epoch(epoch));
+    const int64_t begin = index * rows_, rows = std::min(count_ - begin, rows_);
+    const Shape shape{rows, length_};
+    Batch batch{Ids(shape), Ids(shape, 1), Ids(shape), Ids(Shape{rows})};
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t place = begin + row;
+      const int64_t number =
+          order_seed_ ? permuted_place(place, count_, random_key(*order_seed_, "order of examples"), epoch) : place;
+      const RecallExample example = recall_.example(to_string(split_), number);
+      std::copy(example.tokens.begin(), example.tokens.end(), batch.tokens.mutable_data() + row * length_);
+      std::copy(example.labels.begin(), example.labels.end(), batch.labels.mutable_data() + row * length_);
+      batch.examples.mutable_data()[row] = static_cast<int32_t>(place);
+    }
+    return batch;
+  }
+
+ private:
+  AssociativeRecall recall_;
+  Split split_;
+  int64_t count_, length_, rows_;
+  std::optional<uint64_t> order_seed_;
+};
 
 class RecallSource final : public DataSource {
  public:
@@ -130,7 +142,7 @@ class RecallSource final : public DataSource {
         tokenizer_(config.vocabulary),
         identity_(source_identity(settings_of(config), {}, AssociativeRecall(config).fingerprint())),
         batches_(inputs.batches),
-        training_(config, "train", config.train, inputs.batches, inputs.seed) {}
+        training_(config, Split::train, inputs.batches, inputs.seed) {}
 
   const Tokenizer& tokenizer() const override { return tokenizer_; }
   std::string identity() const override { return identity_; }
@@ -138,7 +150,7 @@ class RecallSource final : public DataSource {
   const BatchSource& training() const override { return training_; }
   std::unique_ptr<BatchSource> evaluation(Split split) const override {
     check_has(split);
-    return std::make_unique<RecallBatches>(config_, to_string(split), count(split), batches_, std::nullopt);
+    return std::make_unique<RecallBatches>(config_, split, batches_, std::nullopt);
   }
 
  protected:

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,31 +67,12 @@ class AssociativeRecall {
 
   /// A pure function of (seed, split, index); splits share no random numbers.
   RecallExample example(std::string_view split, int64_t index) const;
-  const AssociativeRecallConfig& config() const { return config_; }
   /// Hash of the sizes of training and validation and of some sequences: whether a run still has the data it began with.
   std::string fingerprint() const;
 
  private:
   AssociativeRecallConfig config_;
   std::vector<double> slot_weights_;
-};
-
-/// Batches of one split. `order_seed`: an epoch visits the sequences in permuted order, as Batch::examples; without it
-/// one after the other.
-class RecallBatches final : public BatchSource {
- public:
-  RecallBatches(const AssociativeRecallConfig& config, std::string split, int64_t count, const BatchConfig& batches,
-                std::optional<uint64_t> order_seed);
-
-  int64_t examples_per_epoch() const override { return count_; }
-  int64_t batches_per_epoch(int64_t) const override { return (count_ + rows_ - 1) / rows_; }
-  Batch batch(int64_t epoch, int64_t index) const override;
-
- private:
-  AssociativeRecall recall_;
-  std::string split_;
-  int64_t count_, rows_;
-  std::optional<uint64_t> order_seed_;
 };
 
 SourceFacts facts(const AssociativeRecallConfig& config);

@@ -112,8 +112,6 @@ int32_t listops_value(const std::vector<int32_t>& tokens) {
   return *result;
 }
 
-int32_t listops_value(std::string_view text) { return listops_value(ListOpsTokenizer().encode(text)); }
-
 std::optional<std::vector<int32_t>> listops_draw(const ListOpsConfig& config, std::string_view split,
                                                  uint64_t attempt) {
   // Far more room than one expression can use, so that the draws do not share random numbers.
@@ -121,9 +119,7 @@ std::optional<std::vector<int32_t>> listops_draw(const ListOpsConfig& config, st
 }
 
 ClassificationData make_listops(const ListOpsConfig& config) {
-  if (config.max_length <= config.min_length + 1)
-    throw ConfigError(fmt::format("listops: no length is more than min_length = {} and less than max_length = {}",
-                                  config.min_length, config.max_length));
+  check_valid("listops", config);
   ClassificationData data;
   for (int digit = 0; digit < 10; ++digit) data.classes.push_back(std::to_string(digit));
   data.tokenizer = std::make_shared<ListOpsTokenizer>();

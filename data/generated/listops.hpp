@@ -48,8 +48,6 @@ inline void validate(const ListOpsConfig& c, Problems& problems) {
 /// The value of an expression. MED is the median, for an even count the mean of the two middle values, truncated; SM is
 /// the sum modulo 10. Throws Error naming the place for what is not exactly one expression.
 int32_t listops_value(const std::vector<int32_t>& tokens);
-/// With or without parentheses.
-int32_t listops_value(std::string_view text);
 
 /// Draw number `attempt` of a split: an operator with the configured probability at every depth below the last, else a
 /// digit; 2 to max_arguments arguments; operators, counts and digits uniform. None when its length is outside

@@ -1,7 +1,6 @@
 #include "data/labelled/labelled_check.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include "core/strings/join.hpp"
 #include "data/checks/lengths.hpp"

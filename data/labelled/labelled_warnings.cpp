@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "core/strings/join.hpp"
 #include "data/checks/lengths.hpp"

@@ -205,9 +205,7 @@ SourceFacts facts(const PairSourceConfig& config) {
 }
 
 std::unique_ptr<DataSource> make_source(const PairSourceConfig& config, const SourceInputs& inputs) {
-  ProblemText problems("data");
-  validate(config, problems);
-  if (!problems.text().empty()) throw ConfigError(problems.text());
+  check_valid("data", config);
   BadRows bad(config.on_error);
   return std::make_unique<PairSource>(config, load(config, inputs.tokenizer, bad), inputs);
 }

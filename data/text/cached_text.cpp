@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "core/base/error.hpp"
 #include "core/config/settings.hpp"

@@ -45,9 +45,7 @@ TextData load_to_memory(const TextSourceConfig& config, const FileLists& lists,
 
 TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer, const LogLine& log,
                    CacheUse cache) {
-  ProblemText problems("data");
-  validate(config, problems);
-  if (!problems.text().empty()) throw ConfigError(problems.text());
+  check_valid("data", config);
   const FileLists lists = lists_of(config);
   if (is_large(config, lists))
     if (auto data = load_cached_text(config, lists, tokenizer, log, cache)) return std::move(*data);
@@ -169,9 +167,7 @@ SourceFacts facts(const TextSourceConfig& config) {
 }
 
 DataReport check_source(const TextSourceConfig& config, const SourceInputs& inputs) {
-  ProblemText problems("data");
-  validate(config, problems);
-  if (!problems.text().empty()) throw ConfigError(problems.text());
+  check_valid("data", config);
   return check_text(config, inputs.log);
 }
 

@@ -1,7 +1,6 @@
 // From files to the pieces of text that belong to training, validation and test.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
-#include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "data/files/token_row.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"

@@ -6,7 +6,6 @@
 #include "core/base/error.hpp"
 #include "core/io/json.hpp"
 #include "core/strings/utf8.hpp"
-#include "data/tokenizers/normalisation.hpp"
 
 namespace capstan {
 

@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <unordered_map>
 
 #include "core/base/error.hpp"
 #include "core/io/json.hpp"
 #include "core/strings/base64.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/files/text_file.hpp"
-#include "data/tokenizers/normalisation.hpp"
 #include "data/tokenizers/sentencepiece_model.hpp"
 
 namespace capstan {

@@ -10,7 +10,6 @@
 #include "core/strings/base64.hpp"
 #include "data/tokenizers/blank_separated.hpp"
 #include "data/tokenizers/normalisation.hpp"
-#include "data/tokenizers/sentencepiece_tokenizer.hpp"
 
 namespace capstan {
 namespace {

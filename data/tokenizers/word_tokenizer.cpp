@@ -7,7 +7,6 @@
 #include "core/io/json.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/files/text_file.hpp"
-#include "data/tokenizers/normalisation.hpp"
 
 namespace capstan {
 namespace {

@@ -166,15 +166,20 @@ TEST_CASE("batches of sequences: every one once per epoch, in an order of its ow
   const AssociativeRecallConfig config = small_config();
   const AssociativeRecall recall(config);
   for (const BatchConfig& cut : {BatchConfig{7, 0}, BatchConfig{1, 3 * 40 + 5}}) {
-    const RecallBatches training(config, "train", config.train, cut, 9),
-        ordered(config, "train", config.train, cut, {});
+    SourceInputs inputs;
+    inputs.batches = cut;
+    inputs.seed = 9;
+    const auto source = make_source(config, inputs);
+    const BatchSource& training = source->training();
+    const auto in_order = source->evaluation(Split::train);
+    const BatchSource& ordered = *in_order;
     CHECK(training.examples_per_epoch() == 50);
     CHECK(training.batches_per_epoch(0) == (cut.batch_tokens > 0 ? 17 : 8));
     std::vector<std::vector<std::vector<int32_t>>> epochs;
-    for (const auto& [source, epoch] : {std::pair{&ordered, 0}, {&training, 0}, {&training, 1}}) {
+    for (const auto& [batches, epoch] : {std::pair{&ordered, 0}, {&training, 0}, {&training, 1}}) {
       std::vector<std::vector<int32_t>> rows;
-      for (int64_t index = 0; index < source->batches_per_epoch(epoch); ++index) {
-        const Batch batch = source->batch(epoch, index);
+      for (int64_t index = 0; index < batches->batches_per_epoch(epoch); ++index) {
+        const Batch batch = batches->batch(epoch, index);
         CHECK(batch.labels.shape() == batch.tokens.shape());
         for (int64_t row = 0; row < batch.tokens.dim(0); ++row) {
           CHECK(batch.examples[row] == static_cast<int32_t>(rows.size()));
@@ -195,8 +200,8 @@ TEST_CASE("batches of sequences: every one once per epoch, in an order of its ow
     CHECK(std::set(epochs[2].begin(), epochs[2].end()) == std::set(epochs[0].begin(), epochs[0].end()));
     CHECK(training.batch(1, 2).tokens.to_vector() == training.batch(1, 2).tokens.to_vector());
     for (const int64_t index : {int64_t{-1}, training.batches_per_epoch(0)})
-      for (const RecallBatches* const source : {&training, &ordered})
-        CHECK_THROWS_WITH_AS(source->batch(0, index), doctest::Contains("is outside an epoch of"),
+      for (const BatchSource* const batches : {&training, &ordered})
+        CHECK_THROWS_WITH_AS(batches->batch(0, index), doctest::Contains("is outside an epoch of"),
                              std::invalid_argument);
   }
 }

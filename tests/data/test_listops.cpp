@@ -36,6 +36,8 @@ int depth_of(const std::vector<int32_t>& tokens) {
   return deepest;
 }
 
+int32_t value_of(std::string_view text) { return listops_value(ListOpsTokenizer().encode(text)); }
+
 }  // namespace
 
 TEST_CASE("values of expressions") {
@@ -46,14 +48,14 @@ TEST_CASE("values of expressions") {
   for (const Row& row : {Row{"7", 7}, Row{"[MAX 2 9 [MIN 4 7 ] 0 ]", 9}, Row{"[MIN 4 7 2 ]", 2}, Row{"[MED 1 4 ]", 2},
                          Row{"[MED 9 1 5 ]", 5}, Row{"[MED 3 8 1 4 ]", 3}, Row{"[SM 9 9 9 ]", 7}, Row{"[MIN 3 X", 3},
                          Row{"( ( ( ( [MAX 2 ) 9 ) 4 ) ] )", 9}})
-    CHECK_MESSAGE(listops_value(row.text) == row.value, row.text);
+    CHECK_MESSAGE(value_of(row.text) == row.value, row.text);
   for (const char* text : {"", "( )", "[MAX 1", "]", "[MAX ]", "1 2", "[SM 1 ] ]"})
-    CHECK_THROWS_AS(listops_value(text), Error);
-  CHECK(contains(message_of<Error>([] { listops_value("]"); }), "listops: token 1 is ']' without an operator"));
-  CHECK(contains(message_of<Error>([] { listops_value("[MAX 1\n 2 ten ]"); }), "text:2:4: 'ten' is not a token"));
+    CHECK_THROWS_AS(value_of(text), Error);
+  CHECK(contains(message_of<Error>([] { value_of("]"); }), "listops: token 1 is ']' without an operator"));
+  CHECK(contains(message_of<Error>([] { value_of("[MAX 1\n 2 ten ]"); }), "text:2:4: 'ten' is not a token"));
   std::string deep;  // no recursion
   for (int i = 0; i < 200000; ++i) deep += "[MAX ";
-  CHECK_THROWS_AS(listops_value(deep), Error);
+  CHECK_THROWS_AS(value_of(deep), Error);
 }
 
 TEST_CASE("the evaluator agrees with all 10,000 labels of the original test file") {
@@ -63,7 +65,7 @@ TEST_CASE("the evaluator agrees with all 10,000 labels of the original test file
   const auto rows = read_table(read_text_file(path), path, TableFormat::tsv, {}, bad);
   CHECK(rows.size() == 10000);
   int wrong = 0;
-  for (const LabelledText& row : rows) wrong += std::to_string(listops_value(row.text)) != row.label;
+  for (const LabelledText& row : rows) wrong += std::to_string(value_of(row.text)) != row.label;
   CHECK(wrong == 0);
 }
 
@@ -80,7 +82,7 @@ TEST_CASE("generated examples keep the rules") {
     for (int64_t i = 0; i < split->size(); ++i) {
       const std::string text = text_of(*split, i);
       CHECK(texts.insert(text).second);
-      CHECK(listops_value(text) == split->label(i));
+      CHECK(value_of(text) == split->label(i));
       CHECK(split->length(i) > config.min_length);
       CHECK(split->length(i) < config.max_length);
       CHECK(depth_of({split->tokens(i), split->tokens(i) + split->length(i)}) <= config.max_depth);

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "core/machine/parallel.hpp"
-#include "data/batches/micro_batches.hpp"
+#include "data/batches/batcher.hpp"
 #include "tests/models/systems.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/support.hpp"

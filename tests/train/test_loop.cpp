@@ -12,7 +12,7 @@
 #include "core/io/json.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/pool.hpp"
-#include "data/batches/micro_batches.hpp"
+#include "data/batches/batcher.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/support.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <mutex>
 #include <numeric>
 
@@ -10,7 +9,6 @@
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/machine/parallel.hpp"
-#include "data/batches/micro_batches.hpp"
 #include "data/batches/prefetch.hpp"
 
 namespace capstan {

@@ -7,7 +7,7 @@
 
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
-#include "data/batches/micro_batches.hpp"
+#include "data/batches/batcher.hpp"
 
 namespace capstan {
 namespace {
