@@ -18,7 +18,7 @@ struct ParamOptions {
   // A large table of which a step uses few rows: only rows that have a gradient are updated. Its gradient must come from
   // ops whose pullbacks return RowGrads, such as embedding_bag.
   bool by_rows = false;
-  // The table and its optimizer state are set to zero when an epoch ends (train/optimizers/fresh_tables.hpp).
+  // The table and its optimizer state are set to zero when an epoch ends (train/optimizers/optimizer.hpp).
   bool fresh_each_epoch = false;
   // Its rows have little to do with each other: one per token, class or head.
   // Other decayed weights of rank 2 are matrices (is_matrix below).

@@ -1,8 +1,7 @@
-#include "train/optimizers/fresh_tables.hpp"
-
 #include <doctest/doctest.h>
 
 #include "train/loop/run_length.hpp"
+#include "train/optimizers/optimizer.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;

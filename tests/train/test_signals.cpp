@@ -102,7 +102,7 @@ TEST_CASE("signals during float products leave the heap and the products whole")
     // Neighbours of what the product takes for itself: the heap notices their damage when they go.
     const std::vector<float> neighbour(1000 + 100 * static_cast<size_t>(round % 7), 1.0f);
     std::vector<float> c(m * n);
-    multiply(Product<float>{m, n, k, a.data(), k, false, b.data(), n, false, c.data(), n, 1, 0});
+    multiply(Product<float>{m, n, k, {a.data(), k}, {b.data(), n}, c.data(), n, 1, 0});
     right = right && std::all_of(c.begin(), c.end(), [](float x) { return x == 64; }) && neighbour.back() == 1;
   }
   stop = true;

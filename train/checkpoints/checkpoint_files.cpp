@@ -1,6 +1,5 @@
 #include "train/checkpoints/checkpoint_files.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -8,7 +7,6 @@
 
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
-#include "core/io/safetensors.hpp"
 #include "core/strings/join.hpp"
 
 namespace capstan {

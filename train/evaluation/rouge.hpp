@@ -1,9 +1,7 @@
 // ROUGE: how much of a reference text another one has. Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries".
 #pragma once
 
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace capstan {
 

@@ -8,7 +8,6 @@
 #include "data/batches/labelled_texts.hpp"
 #include "models/config.hpp"
 #include "nn/layers/text_ngrams.hpp"
-#include "train/linear/base_classifier.hpp"
 
 namespace capstan {
 
@@ -16,6 +15,15 @@ namespace capstan {
 struct NgramBlock {
   const NgramCount *begin, *end;
   float norm;  // one over the norm of the block
+};
+
+/// A linear classifier that another one starts from (train.init_from), which learns weights for its scores.
+struct BaseClassifier {
+  LinearClassifierConfig config;  // of what was chosen: buckets is set
+  int64_t columns = 0;            // scores of a text: one per class, or with two classes only that of the second
+  std::vector<float> scale;       // (buckets)
+  std::vector<float> weight;      // (buckets, columns)
+  std::vector<float> bias;        // (columns)
 };
 
 /// A row is a text and its class; its entries are what LinearClassifier computes from the text. scale = IDF,

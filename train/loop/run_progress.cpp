@@ -19,8 +19,16 @@ RunProgress::RunProgress(const TrainConfig& config, RunState& state, int64_t tot
       reporter_(config.progress, log_file),
       pace_({total_steps, validates ? config.valid_every : 0, config.save_every, 60 * config.max_minutes}) {}
 
-void RunProgress::record(const RunRecords::Options& options) {
-  records_ = std::make_unique<RunRecords>(options, [this](const std::string& line) { reporter_.warn(line); });
+void RunProgress::record(const std::filesystem::path& folder, const std::string& metrics_file, int64_t step, bool own) {
+  const auto warn = [this](const std::string& line) { reporter_.warn(line); };
+  metrics_.emplace(metrics_file, step, MetricsMark{state_.metrics_bytes, state_.metrics_checksum}, own, warn);
+  // A checkpoint within a window of logged steps is followed by the line of this window's first part.
+  if (config_.tensorboard) events_.emplace(folder.string(), step, state_.window_steps > 0, warn);
+}
+
+void RunProgress::record_line(const nlohmann::json& line) {
+  if (metrics_) metrics_->add(line);
+  if (events_) events_->add(line);
 }
 
 std::string RunProgress::status_line(int64_t epoch) const {
@@ -41,16 +49,14 @@ bool RunProgress::step_done(const StepNumbers& numbers, int64_t epoch) {
   reporter_.tick(share_done(), [&] { return status_line(epoch); });
   if (!logged) return false;
   record_window(epoch);
-  state_.window_loss = 0;
-  state_.window_targets = 0;
-  state_.window_steps = 0;
+  clear_window();
   pace_.start_window();
   return true;
 }
 
 /// The line of the steps since the last logged one.
 void RunProgress::record_window(int64_t epoch) {
-  if (!records_) return;
+  if (!metrics_) return;
   const double targets = static_cast<double>(state_.window_targets);
   nlohmann::json line = {{"event", "train"},
                          {"step", state_.step},
@@ -64,7 +70,13 @@ void RunProgress::record_window(int64_t epoch) {
                          {"rss_bytes", resident_bytes()},
                          {"peak_rss_bytes", peak_resident_bytes()}};
   if (state_.skipped > 0) line["skipped"] = state_.skipped;
-  records_->add(line);
+  record_line(line);
+}
+
+void RunProgress::clear_window() {
+  state_.window_loss = 0;
+  state_.window_targets = 0;
+  state_.window_steps = 0;
 }
 
 void RunProgress::close_window() {
@@ -75,9 +87,7 @@ void RunProgress::close_window() {
 
 void RunProgress::all_done() {
   record_window(last_epoch());
-  state_.window_loss = 0;
-  state_.window_targets = 0;
-  state_.window_steps = 0;
+  clear_window();
 }
 
 void RunProgress::show_bar() { reporter_.show_now(share_done(), status_line(last_epoch())); }
@@ -114,12 +124,13 @@ void RunProgress::validated(const Validation& result, bool best, double took) {
   }
   reporter_.info(fmt::format("{} : {} targets : {} : {}", text, short_count(static_cast<double>(total.targets)),
                              short_time(took), verdict));
-  if (records_) records_->add(line);
+  record_line(line);
 }
 
 void RunProgress::sync_records() {
-  if (!records_) return;
-  const MetricsMark mark = records_->sync();
+  if (!metrics_) return;
+  const MetricsMark mark = metrics_->sync();
+  if (events_) events_->sync();
   state_.metrics_bytes = mark.bytes;
   state_.metrics_checksum = mark.checksum;
 }

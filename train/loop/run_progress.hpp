@@ -2,15 +2,18 @@
 #pragma once
 
 #include <cmath>
-#include <memory>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "train/checkpoints/config.hpp"
 #include "train/checkpoints/run_state.hpp"
 #include "train/evaluation/evaluate.hpp"
+#include "train/records/event_file.hpp"
+#include "train/records/metrics.hpp"
 #include "train/records/pace.hpp"
 #include "train/records/reporter.hpp"
-#include "train/records/run_records.hpp"
 
 namespace capstan {
 
@@ -36,8 +39,10 @@ class RunProgress {
   double session_seconds() const { return session_.seconds(); }
   /// The state is now that of a checkpoint.
   void resumed() { seconds_before_ = state_.seconds; }
-  /// From now on, metrics are recorded; without this call they are not.
-  void record(const RunRecords::Options& options);
+  /// From now on, metrics.jsonl and, if wanted, event files are written; without this call they are not. `step`: of the
+  /// run that goes on from a checkpoint, below 0 for one that begins. `own`: the checkpoint is the folder's own. Throws
+  /// Error for files that cannot be continued.
+  void record(const std::filesystem::path& folder, const std::string& metrics_file, int64_t step, bool own);
 
   /// After every step, which was one of `epoch`. Returns true at the end of a window of logged steps.
   bool step_done(const StepNumbers& numbers, int64_t epoch);
@@ -60,6 +65,8 @@ class RunProgress {
  private:
   std::string status_line(int64_t epoch) const;
   void record_window(int64_t epoch);
+  void clear_window();
+  void record_line(const nlohmann::json& line);
   double share_done() const { return pace_.share_done(state_.step, seconds()); }
   /// Of the last step.
   int64_t last_epoch() const { return state_.batch == 0 && state_.epoch > 0 ? state_.epoch - 1 : state_.epoch; }
@@ -69,7 +76,8 @@ class RunProgress {
   int64_t total_steps_;
   Reporter reporter_;
   Pace pace_;
-  std::unique_ptr<RunRecords> records_;
+  std::optional<MetricsFile> metrics_;  // none: nothing is recorded
+  std::optional<EventFile> events_;
   StepNumbers numbers_;
   Stopwatch session_;
   double seconds_before_ = 0;  // in earlier sessions

@@ -101,12 +101,7 @@ void Session::start_from(const WarmStart& start, int64_t optimizer_steps) {
 void Session::record() {
   if (!ranks_.first()) return;
   // A run that begins anew keeps no line of a killed one, not even of the evaluation before the first step.
-  const int64_t recorded = begins() ? -1 : state_.step;
-  RunRecords::Options records{folder_.metrics_file(), "", recorded, {state_.metrics_bytes, state_.metrics_checksum}};
-  records.own = !options_.resume_from;
-  records.open_window = state_.window_steps > 0;
-  if (config_.tensorboard) records.event_folder = options_.folder.string();
-  progress_.record(records);
+  progress_.record(options_.folder, folder_.metrics_file(), begins() ? -1 : state_.step, !options_.resume_from);
 }
 
 bool Session::save_due() const {

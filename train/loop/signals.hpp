@@ -5,16 +5,16 @@
 #include <future>
 #include <thread>
 
+#include "core/base/no_copy.hpp"
+
 namespace capstan {
 
 /// During its lifetime these signals only set a flag; a second SIGINT ends the process immediately.
 /// Only one may exist at a time.
-class StopSignals {
+class StopSignals : NoCopy {
  public:
   StopSignals();
   ~StopSignals();
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
 
   /// The signal that was received; 0 for none.
   static int received();
@@ -28,13 +28,11 @@ class StopSignals {
 /// with the stack pointer inside the heap, and the frame of a handler that interrupts them overwrites the data there
 /// (github.com/uxlfoundation/oneDNN/issues/4845). A signal sent to one of the blocked threads
 /// (pthread_kill, raise) stays pending.
-class SignalThread {
+class SignalThread : NoCopy {
  public:
   /// Throws std::system_error when no thread can be started.
   SignalThread();
   ~SignalThread();
-  SignalThread(const SignalThread&) = delete;
-  SignalThread& operator=(const SignalThread&) = delete;
 
  private:
   sigset_t before_;

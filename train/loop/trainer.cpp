@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "core/machine/pool.hpp"
 #include "core/products/gemm_backend.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/loop/run_length.hpp"
-#include "train/optimizers/fresh_tables.hpp"
+#include "train/optimizers/optimizer.hpp"
 #include "train/rank_steps/rank_step.hpp"
 
 namespace capstan {

@@ -14,19 +14,19 @@ int64_t piece_size(int64_t elements) {
   return std::clamp(round_up(elements / pieces, unit), unit, longest);
 }
 
-std::vector<const Param*> by_place(const ParamStore& params) {
-  std::vector<const Param*> ordered;
-  for (const Param& param : params.params()) ordered.push_back(&param);
-  std::sort(ordered.begin(), ordered.end(), [](const Param* a, const Param* b) { return a->offset < b->offset; });
-  return ordered;
-}
-
 /// Appends [begin, end) in pieces of at most `size`.
 void cut(std::vector<Elements>& pieces, int64_t begin, int64_t end, int64_t size) {
   for (; begin < end; begin += size) pieces.push_back({begin, std::min(begin + size, end)});
 }
 
 }  // namespace
+
+std::vector<const Param*> by_place(const ParamStore& params) {
+  std::vector<const Param*> ordered;
+  for (const Param& param : params.params()) ordered.push_back(&param);
+  std::sort(ordered.begin(), ordered.end(), [](const Param* a, const Param* b) { return a->offset < b->offset; });
+  return ordered;
+}
 
 Shares::Shares(const ParamStore& params, bool whole_matrices, int ranks) : ranks_(ranks) {
   check(params.finalized(), "shares: the parameter store is not finalized");

@@ -18,6 +18,9 @@ inline Elements common(const Elements& a, const Elements& b) {
   return {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
 }
 
+/// The parameters in the order of their places in the flat blocks.
+std::vector<const Param*> by_place(const ParamStore& params);
+
 /// The parameters of a store, cut into pieces that depend on the model alone, and shared out among the ranks. Each of
 /// the store's regions (its dense parameters, and every table that is updated by rows) is shared out by itself, so that
 /// all ranks have a part of each; a part is contiguous and begins and ends between two pieces.

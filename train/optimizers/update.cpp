@@ -9,9 +9,7 @@ namespace capstan {
 OptimizerState::OptimizerState(const StateSpec& spec, const ParamStore& params, const std::vector<Elements>& owned)
     : name_(spec.name), holds_(spec.holds) {
   check(params.finalized(), "optimizer: the parameter store is not finalized");
-  std::vector<const Param*> ordered;
-  for (const Param& param : params.params()) ordered.push_back(&param);
-  std::sort(ordered.begin(), ordered.end(), [](const Param* a, const Param* b) { return a->offset < b->offset; });
+  const std::vector<const Param*> ordered = by_place(params);
   int64_t size = 0;
   for (size_t i = 0; i < ordered.size(); ++i) {
     if (!holds(*ordered[i])) continue;

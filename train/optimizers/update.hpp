@@ -91,8 +91,9 @@ void for_pieces(const Update& update, const OptimizerState& state, const Body& b
       tables.push_back(table);
     }
     const auto within = [&](int64_t boundary) { return std::clamp(boundary, piece.begin, piece.end) - piece.begin; };
-    const kernels::UpdateBlocks blocks{update.params.values() + piece.begin,
-                                       update.params.grads() + piece.begin,
+    real *const values = update.params.values() + piece.begin, *const grads = update.params.grads() + piece.begin;
+    const kernels::UpdateBlocks blocks{values,
+                                       grads,
                                        within(dense),
                                        within(decayed),
                                        update.grad_scale,

@@ -5,22 +5,6 @@
 namespace capstan {
 namespace {
 
-std::string facts_text(const Settings& facts) {
-  std::string text;
-  for (const auto& [name, value] : facts) text += name + '\0' + value + '\0';
-  return text;
-}
-
-Settings facts_from(const std::string& text) {
-  Settings facts;
-  for (size_t at = 0; at < text.size();) {
-    const size_t middle = text.find('\0', at), end = text.find('\0', middle + 1);
-    facts[text.substr(at, middle - at)] = text.substr(middle + 1, end - middle - 1);
-    at = end + 1;
-  }
-  return facts;
-}
-
 /// "train.lr 0.1", "no train.lr"
 std::string shown(const Settings& facts, const std::string& name) {
   const auto found = facts.find(name);
@@ -31,8 +15,13 @@ std::string shown(const Settings& facts, const std::string& name) {
 
 std::vector<std::string> disagreements(Communicator& ranks, const Settings& facts) {
   std::vector<std::string> lines;
+  std::vector<std::string> mine;
+  for (const auto& [name, value] : facts) mine.insert(mine.end(), {name, value});
   std::vector<Settings> all;
-  for (const std::string& text : ranks.gather(facts_text(facts))) all.push_back(facts_from(text));
+  for (const std::vector<std::string>& list : ranks.gather_lists(mine)) {
+    all.emplace_back();
+    for (size_t i = 0; i + 1 < list.size(); i += 2) all.back()[list[i]] = list[i + 1];
+  }
   for (size_t rank = 1; rank < all.size(); ++rank) {
     Settings names = all[rank];
     names.insert(all[0].begin(), all[0].end());

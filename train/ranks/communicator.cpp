@@ -40,31 +40,13 @@ std::string machine_name() {
   return host_name() + " " + boot + " " + std::string(space, static_cast<size_t>(std::max<ssize_t>(length, 0)));
 }
 
-std::string place_text(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += part + '\0';
-  return text;
-}
-
-std::vector<std::string> place_parts(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = text.find('\0', at);
-    parts.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
-
 }  // namespace
 
 /// How long nothing has arrived.
-class Communicator::Watch {
+class Communicator::Watch : NoCopy {
  public:
   explicit Watch(Communicator& ranks) : ranks_(ranks) {}
   ~Watch() { ranks_.traffic_.seconds += seconds_since(start_); }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
 
   void moved() {
     idle_ = Clock::now();
@@ -95,11 +77,9 @@ Communicator::Communicator(std::unique_ptr<Transport> transport, double timeout)
     : transport_(std::move(transport)), rank_(transport_->rank()), size_(transport_->size()), timeout_(timeout) {
   const Patience start(*this);  // of some ranks later than of others
   std::vector<Place> places;
-  const std::string mine = place_text({host_name(), machine_name(), std::to_string(::getpid()), memory_limit().of});
-  for (const std::string& text : gather(mine)) {
-    const std::vector<std::string> parts = place_parts(text);
+  for (const std::vector<std::string>& parts :
+       gather_lists({host_name(), machine_name(), std::to_string(::getpid()), memory_limit().of}))
     places.push_back({parts.at(0), parts.at(1), std::stoll(parts.at(2)), parts.at(3)});
-  }
   places_ = std::move(places);
   neighbours_.clear();
   for (int rank = 0; rank < size_; ++rank)
@@ -203,6 +183,16 @@ std::vector<std::string> Communicator::gather(std::string_view mine) {
   std::vector<std::string> texts;
   for (size_t i = 0; i < sizes.size(); ++i) texts.push_back(all.substr(i * widest, sizes[i]));
   return texts;
+}
+
+std::vector<std::vector<std::string>> Communicator::gather_lists(const std::vector<std::string>& mine) {
+  constexpr std::string_view separator("\0", 1);
+  std::vector<std::vector<std::string>> lists;
+  for (const std::string& text : gather(join(mine, separator))) {
+    const std::vector<std::string_view> parts = split(text, separator);
+    lists.emplace_back(parts.begin(), parts.end());
+  }
+  return lists;
 }
 
 /// Along a binary tree: a rank gets it from the one without its lowest bit, and passes it on to those with a lower one.

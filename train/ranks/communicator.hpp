@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/no_copy.hpp"
 #include "train/ranks/transport.hpp"
 
 namespace capstan {
@@ -34,15 +35,13 @@ struct Pending {
 /// Every method with "collective" in its comment is called by all ranks, in the same order. A job of one process has a
 /// communicator of size 1, whose methods return at once. Waiting throws RankFailure, which names the rank, when a rank
 /// of this machine has ended and when nothing has arrived for too long.
-class Communicator {
+class Communicator : NoCopy {
  public:
   /// One process.
   Communicator() = default;
   /// Collective. `timeout`: seconds without any message after which a rank that should have sent one counts as lost.
   Communicator(std::unique_ptr<Transport> transport, double timeout);
   ~Communicator();
-  Communicator(const Communicator&) = delete;
-  Communicator& operator=(const Communicator&) = delete;
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -58,6 +57,8 @@ class Communicator {
 
   /// Collective: what all ranks give, by rank.
   std::vector<std::string> gather(std::string_view mine);
+  /// The same for lists of texts without the character \0.
+  std::vector<std::vector<std::string>> gather_lists(const std::vector<std::string>& mine);
   /// The same for blocks of one size: `all` has room for size() of them, and this rank's is in its place.
   void gather_blocks(void* all, size_t block);
   template <class T>
@@ -80,12 +81,10 @@ class Communicator {
   void expect_pause(double seconds) { pause_ = seconds; }
   /// While it lives, waiting has no limit: for work that takes one rank much longer than another. A rank of this machine that
   /// has ended is noticed all the same.
-  class Patience {
+  class Patience : NoCopy {
    public:
     explicit Patience(Communicator& ranks) : ranks_(ranks) { ++ranks_.patience_; }
     ~Patience() { --ranks_.patience_; }
-    Patience(const Patience&) = delete;
-    Patience& operator=(const Patience&) = delete;
 
    private:
     Communicator& ranks_;

@@ -6,16 +6,16 @@
 #include <string>
 #include <thread>
 
+#include "core/base/no_copy.hpp"
+
 namespace capstan {
 
 /// Ends the process with a message and exit code 1 unless it is destroyed within `seconds`: where a process of a job was
 /// killed while all were starting or ending, MPI may wait for it for ever.
-class Deadline {
+class Deadline : NoCopy {
  public:
   Deadline(double seconds, std::string message);
   ~Deadline();
-  Deadline(const Deadline&) = delete;
-  Deadline& operator=(const Deadline&) = delete;
 
  private:
   std::mutex mutex_;

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "core/base/no_copy.hpp"
 #include "core/io/file.hpp"
 #include "core/io/mapping_faults.hpp"
 #include "core/strings/printable.hpp"
@@ -87,7 +88,7 @@ class Reporter::Console {
 
 /// Appends to a regular file and nothing else. A line that cannot be written (a full disk) is left out: the next
 /// checkpoint reports it properly.
-class Reporter::LogFile {
+class Reporter::LogFile : NoCopy {
  public:
   /// Throws Error.
   explicit LogFile(const std::string& path) : descriptor_(open_own_file(path, O_WRONLY | O_CREAT | O_APPEND)) {
@@ -97,8 +98,6 @@ class Reporter::LogFile {
     set_fault_log(-1);
     ::close(descriptor_);
   }
-  LogFile(const LogFile&) = delete;
-  LogFile& operator=(const LogFile&) = delete;
 
   void write(std::string_view line) {
     while (!line.empty()) {

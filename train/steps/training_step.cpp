@@ -5,7 +5,6 @@
 #include <stdexcept>
 
 #include "nn/params/bf16_weights.hpp"
-#include "train/optimizers/fresh_tables.hpp"
 
 namespace capstan {
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/no_copy.hpp"
 #include "models/task.hpp"
 #include "nn/params/param_store.hpp"
 #include "train/checkpoints/checkpoint.hpp"
@@ -24,7 +25,7 @@ struct RunNews {
   double clock = 0;  // seconds of training in this session
 };
 
-class TrainingStep {
+class TrainingStep : NoCopy {
  public:
   struct Result {
     std::optional<StepSums> sums;         // none: the checked tape found a value that is not finite
@@ -34,8 +35,6 @@ class TrainingStep {
   };
 
   virtual ~TrainingStep() = default;
-  TrainingStep(const TrainingStep&) = delete;
-  TrainingStep& operator=(const TrainingStep&) = delete;
 
   /// Reads the next batches of the epoch, computes their gradients and updates the weights; moves the state's position
   /// in the data. Where the loss or a gradient is not finite, the weights stay as they are and the gradients are
