@@ -42,38 +42,6 @@ void validate(const ModelConfig& config, Problems& problems) {
     problems.add("share_layers", "only layers that are all alike share parameters: write them as one with `repeat`");
 }
 
-void validate(const TextClassifierConfig& config, Problems& problems) {
-  if (config.causal && config.pooling == Pooling::cls)
-    problems.add("pooling",
-                 "cls is the first token, which sees no other in a causal model; use mean, last or attention");
-  validate(static_cast<const ModelConfig&>(config), problems);
-}
-
-void validate(const LinearClassifierConfig& config, Problems& problems) {
-  const auto check_orders = [&](const char* key, const std::vector<int64_t>& orders) {
-    for (size_t i = 0; i < orders.size(); ++i) {
-      if (orders[i] < 1 || orders[i] > 16)
-        problems.add(fmt::format("{}.{}", key, i), fmt::format("an n-gram has a length of 1 to 16, not {}", orders[i]));
-      if (std::count(orders.begin(), orders.end(), orders[i]) > 1)
-        problems.add(fmt::format("{}.{}", key, i), fmt::format("{} is listed twice", orders[i]));
-    }
-  };
-  check_orders("words", config.words);
-  check_orders("characters", config.characters);
-  if (config.words.empty() && config.characters.empty())
-    problems.add("words", "a linear-classifier needs n-grams: give lengths of words, of characters, or of both");
-  if (config.buckets != 0 && (config.buckets < 16 || (config.buckets & (config.buckets - 1)) != 0))
-    problems.add("buckets", fmt::format("expected 0 or a power of two from 16, got {}", config.buckets));
-}
-
-void validate(const LanguageModelConfig& config, Problems& problems) {
-  validate(static_cast<const ModelConfig&>(config), problems);
-  if (config.prefix == PrefixRule::causal) return;
-  for (size_t i = 0; i < config.layers.size(); ++i)
-    if (const std::string obstacle = prefix_obstacle(config.layers[i].mixer); !obstacle.empty())
-      problems.add("prefix", fmt::format("layers.{}: {}, so it can only be causal", i, obstacle));
-}
-
 void check_config(const ModelConfig& config) {
   ProblemText problems("model");
   validate(config, problems);
@@ -84,6 +52,16 @@ std::optional<int64_t> position_limit(const ModelConfig& config) {
   bool limited = config.positions == Positions::learned;
   for (const LayerConfig& layer : config.layers) limited = limited || has_position_limit(layer.mixer);
   return limited ? std::optional<int64_t>(config.max_length) : std::nullopt;
+}
+
+ModelFacts stack_facts(const ModelConfig& config) {
+  const double dropout = config.dropout.value_or(0);
+  std::string dropouts = fmt::format("dropout=[{:g}", dropout);
+  for (const double other : {0.0, 0.1, 0.3})
+    if (other != dropout) dropouts += fmt::format(", {:g}", other);
+  ModelFacts facts;
+  facts.searched = {dropouts + "]"};
+  return facts;
 }
 
 std::vector<LayerConfig> expanded_layers(const ModelConfig& config) {

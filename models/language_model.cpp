@@ -10,6 +10,18 @@
 #include "core/ops/shape.hpp"
 #include "models/summary.hpp"
 
+namespace capstan {
+
+void validate(const LanguageModelConfig& config, Problems& problems) {
+  validate(static_cast<const ModelConfig&>(config), problems);
+  if (config.prefix == PrefixRule::causal) return;
+  for (size_t i = 0; i < config.layers.size(); ++i)
+    if (const std::string obstacle = prefix_obstacle(config.layers[i].mixer); !obstacle.empty())
+      problems.add("prefix", fmt::format("layers.{}: {}, so it can only be causal", i, obstacle));
+}
+
+}  // namespace capstan
+
 namespace capstan::CAPSTAN_PRECISION {
 
 LanguageModel::LanguageModel(const Scope& scope, const LanguageModelConfig& config, int64_t vocabulary)

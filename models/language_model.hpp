@@ -4,13 +4,49 @@
 #include "models/model.hpp"
 #include "models/token_output.hpp"
 
+namespace capstan {
+
+/// How the source of a pair (data.type: pairs) is read: each token with those before it, or with all of the source.
+enum class PrefixRule { causal, bidirectional };
+
+inline std::vector<EnumName<PrefixRule>> enum_names(PrefixRule) {
+  return {{PrefixRule::causal, "causal"}, {PrefixRule::bidirectional, "bidirectional"}};
+}
+
+struct LanguageModelConfig : ModelConfig, OutputConfig {
+  static constexpr const char* type_name = "language-model";
+  PrefixRule prefix = PrefixRule::causal;
+};
+
+template <class Fields>
+void describe(Fields& f, LanguageModelConfig& c) {
+  describe_model(f, c);
+  describe_output(f, c);
+  f("prefix", c.prefix, any(),
+    "with data.type pairs: causal = tokens of the source see those before them; bidirectional = they see all of the "
+    "source (not with aft-conv, position_bias t5 or a mixer that says that it cannot)");
+}
+
+void validate(const LanguageModelConfig& config, Problems& problems);
+
+inline ModelFacts facts(const LanguageModelConfig& config) {
+  ModelFacts facts = stack_facts(config);
+  facts.is_causal = facts.takes_pairs = true;
+  facts.takes_labels = false;
+  facts.reads_sources = config.prefix != PrefixRule::causal;
+  facts.command = "capstan generate";
+  return facts;
+}
+
+}  // namespace capstan
+
 namespace capstan::CAPSTAN_PRECISION {
 
 /// The beginnings of documents up to and including their first token with a label, as Context::prefixes: the sources of pairs.
 Segments prefixes_of(const Segments& segments, const Ids& labels);
 
 /// Next-token model. logits = states W^T with W the embedding's weight (tied) or output.weight (V, D); no bias.
-class LanguageModel final : public StackModel {
+class LanguageModel final : public Model {
  public:
   /// Make it, then finalize() the store of `scope`.
   LanguageModel(const Scope& scope, const LanguageModelConfig& config, int64_t vocabulary);
@@ -21,19 +57,16 @@ class LanguageModel final : public StackModel {
   /// `prefix: bidirectional`, prefixes_of() the batch are read as a whole.
   TaskLoss loss(const Batch& batch, const Context& context) const override;
 
-  /// Decoding; no gradients. All sequences of a state are at the same position.
-  DecodeState make_state(int64_t batch, DecodeWeights weights = DecodeWeights::float32) const {
+  DecodeState make_state(int64_t batch, DecodeWeights weights = DecodeWeights::float32) const override {
     return stack_.make_state(batch, weights);
   }
-  /// tokens: (B, T), T >= 1 -> logits of the token after the last one, (B, V). `state` is fresh or reset. With
-  /// `prefix: bidirectional`, the tokens are read as a whole.
-  Array prefill(const Ids& tokens, DecodeState& state) const;
-  /// tokens: (B) -> logits of their successors, (B, V). Throws Error past position_limit().
-  Array step(const Ids& tokens, DecodeState& state) const;
+  /// With `prefix: bidirectional`, the tokens are read as a whole.
+  Array prefill(const Ids& tokens, DecodeState& state) const override;
+  Array step(const Ids& tokens, DecodeState& state) const override;
 
-  int64_t vocabulary() const { return stack_.shape().vocabulary; }
+  int64_t vocabulary() const override { return stack_.shape().vocabulary; }
   bool tied_output() const { return output_.tied(); }
-  const Stack& stack() const override { return stack_; }
+  const Stack* find_stack() const override { return &stack_; }
   ModelSummary summary(const ParamStore& store, int64_t length, DecodeStates states) const override;
 
  private:

@@ -3,8 +3,29 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/ops/softmax.hpp"
+#include "core/base/error.hpp"
 #include "models/summary.hpp"
+
+namespace capstan {
+
+void validate(const LinearClassifierConfig& config, Problems& problems) {
+  const auto check_orders = [&](const char* key, const std::vector<int64_t>& orders) {
+    for (size_t i = 0; i < orders.size(); ++i) {
+      if (orders[i] < 1 || orders[i] > 16)
+        problems.add(fmt::format("{}.{}", key, i), fmt::format("an n-gram has a length of 1 to 16, not {}", orders[i]));
+      if (std::count(orders.begin(), orders.end(), orders[i]) > 1)
+        problems.add(fmt::format("{}.{}", key, i), fmt::format("{} is listed twice", orders[i]));
+    }
+  };
+  check_orders("words", config.words);
+  check_orders("characters", config.characters);
+  if (config.words.empty() && config.characters.empty())
+    problems.add("words", "a linear-classifier needs n-grams: give lengths of words, of characters, or of both");
+  if (config.buckets != 0 && (config.buckets < 16 || (config.buckets & (config.buckets - 1)) != 0))
+    problems.add("buckets", fmt::format("expected 0 or a power of two from 16, got {}", config.buckets));
+}
+
+}  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -43,7 +64,7 @@ void LinearClassifier::add_block(const std::vector<NgramCount>& counts, double* 
   for (int64_t c = 0; c < count; ++c) sums[c] += block[static_cast<size_t>(c)] / std::sqrt(squares);
 }
 
-Array LinearClassifier::logits(const std::vector<std::string>& texts) const {
+Array LinearClassifier::text_logits(const std::vector<std::string>& texts) const {
   Array logits(Shape{static_cast<int64_t>(texts.size()), classes()});
   real* out = logits.mutable_data();
   for (const std::string& text : texts) {
@@ -57,19 +78,11 @@ Array LinearClassifier::logits(const std::vector<std::string>& texts) const {
   return logits;
 }
 
-Array LinearClassifier::probabilities(const Array& logits) const { return softmax(Var(logits)).value(); }
-
 /// A row of weights per n-gram, of which a token has about one for each length.
 ModelSummary LinearClassifier::summary(const ParamStore& store, int64_t length, DecodeStates) const {
-  ModelSummary summary;
-  summary.length = length;
-  for (const Param& param : store.params()) summary.frozen += param.frozen ? param.var.size() : 0;
-  LayerSummary layer;
-  layer.name = "linear";
-  layer.parameters = store.count();
+  ModelSummary summary = summarize_parameters(store, length);
   const size_t lengths = config().words.size() + config().characters.size();
-  layer.flops = 2 * static_cast<double>(lengths) * static_cast<double>(classes());
-  summary.layers.push_back(layer);
+  summary.part("linear").flops = 2 * static_cast<double>(lengths) * static_cast<double>(classes());
   return summary;
 }
 

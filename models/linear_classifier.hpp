@@ -11,6 +11,58 @@
 #include "nn/layers/text_ngrams.hpp"
 #include "nn/params/scope.hpp"
 
+namespace capstan {
+
+/// Of LinearClassifier (models/linear_classifier.hpp) and of how it is solved for (train/linear/fit_linear.hpp).
+struct LinearClassifierConfig {
+  static constexpr const char* type_name = "linear-classifier";
+  std::vector<int64_t> words, characters;  // lengths of n-grams
+  bool text_ends = false;
+  int64_t min_texts = 0;
+  int64_t buckets = 0;
+  int64_t folds = 5;
+};
+
+template <class Fields>
+void describe(Fields& f, LinearClassifierConfig& c) {
+  f("words", c.words, any(), "lengths of the n-grams of words, such as [1, 2] for words and pairs of words");
+  f("characters", c.characters, any(),
+    "lengths of the n-grams of characters within words, such as [2, 3, 4, 5]; the start and the end of a word count as "
+    "characters");
+  f("text_ends", c.text_ends, any(),
+    "count the start and the end of a text as words in n-grams of two or more words, so that its first and last words "
+    "are told from others");
+  f("min_texts", c.min_texts, between(0, 1000000),
+    "leave out n-grams that occur in fewer training texts than this; 0 = 1 if the training texts have fewer than 4 "
+    "million n-grams in all, otherwise 2. The number chosen is written to config.yaml");
+  f("buckets", c.buckets, between(0, 1 << 24),
+    "number of rows in the table of n-grams, a power of two; 0 = four or more per n-gram of the training texts, within "
+    "256 MB for all classes. The number chosen is written to config.yaml");
+  f("folds", c.folds, between(2, 100),
+    "parts of the training data for the cross-validation that chooses strength and weighting of the n-grams; with much "
+    "data, only the first parts are held out in turn");
+}
+
+void validate(const LinearClassifierConfig& config, Problems& problems);
+
+inline void take_choices(const LinearClassifierConfig& saved, LinearClassifierConfig& open) {
+  if (open.min_texts == 0) open.min_texts = saved.min_texts;
+  if (open.buckets == 0) open.buckets = saved.buckets;
+  if (saved.characters.empty() && !saved.words.empty()) open.characters.clear();
+}
+
+inline ModelFacts facts(const LinearClassifierConfig&) {
+  ModelFacts facts;
+  facts.predicts = Predicts::classes;
+  facts.is_solved = facts.reads_texts = true;
+  // Not min_texts: n-grams are counted in all texts, those that cross-validation holds out included.
+  facts.searched = {"words=[[1, 2], [1], [1, 2, 3]]", "characters=[[2, 3, 4, 5], [], [3, 4, 5, 6], [1, 2, 3, 4, 5, 6]]",
+                    "text_ends=[true, false]"};
+  return facts;
+}
+
+}  // namespace capstan
+
 namespace capstan::CAPSTAN_PRECISION {
 
 /// y = b + sum over blocks of x W,  x[f] = c(count of f) scale[f] / |block|,  c(n) = 1 + ln n. A text has two blocks,
@@ -22,17 +74,11 @@ class LinearClassifier final : public Model {
   /// config.buckets 0 stands for the least number, 16. Make it, then finalize() the store of `scope`.
   LinearClassifier(const Scope& scope, const LinearClassifierConfig& config, int64_t classes);
 
-  /// N texts -> (N, C).
-  Array logits(const std::vector<std::string>& texts) const;
-  /// (N, C) -> (N, C): the softmax.
-  Array probabilities(const Array& logits) const;
-  Array class_probabilities(const std::vector<std::string>& texts) const override {
-    return probabilities(logits(texts));
-  }
+  Array text_logits(const std::vector<std::string>& texts) const override;
 
   const LinearClassifierConfig& config() const { return config_; }
   int64_t buckets() const { return scale_.size(); }
-  int64_t classes() const { return bias_.size(); }
+  int64_t classes() const override { return bias_.size(); }
   ModelSummary summary(const ParamStore& store, int64_t length, DecodeStates states) const override;
 
  private:

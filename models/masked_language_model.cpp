@@ -18,10 +18,12 @@ MaskedLanguageModel::MaskedLanguageModel(const Scope& scope, const MaskedLanguag
 }
 
 Var MaskedLanguageModel::logits(const Ids& tokens, const Context& context) const {
-  return logits(stack_.forward(tokens, context));
+  return state_logits(stack_.forward(tokens, context));
 }
 
-Var MaskedLanguageModel::logits(const Var& states) const { return linear(states, output_.weight(), output_.bias()); }
+Var MaskedLanguageModel::state_logits(const Var& states) const {
+  return linear(states, output_.weight(), output_.bias());
+}
 
 Var MaskedLanguageModel::states(const Ids& tokens, const std::vector<int32_t>& places, const Context& context) const {
   const Var x = stack_.forward(tokens, context);

@@ -6,12 +6,35 @@
 #include "models/model.hpp"
 #include "models/token_output.hpp"
 
+namespace capstan {
+
+struct MaskedLanguageModelConfig : ModelConfig, OutputConfig {
+  static constexpr const char* type_name = "masked-language-model";
+  MaskingConfig masking;
+};
+
+template <class Fields>
+void describe(Fields& f, MaskedLanguageModelConfig& c) {
+  describe_model(f, c);
+  describe_output(f, c);
+  f("masking", c.masking, any(), "which tokens are to be predicted from those around them");
+}
+
+inline ModelFacts facts(const MaskedLanguageModelConfig& config) {
+  ModelFacts facts = stack_facts(config);
+  facts.predicts = Predicts::hidden_tokens;
+  facts.own_token = "mask";
+  return facts;
+}
+
+}  // namespace capstan
+
 namespace capstan::CAPSTAN_PRECISION {
 
 /// Bidirectional stack and scores of every token (Devlin et al. 2019, arXiv 1810.04805, without sentence pairs). The
 /// mask token is the id after the vocabulary: embed.weight is (V + 1, D). Other parameters are named as those of a
 /// language model, so that stacks of all tasks carry the same names. With a tied output the mask token has a logit, too.
-class MaskedLanguageModel final : public StackModel {
+class MaskedLanguageModel final : public Model {
  public:
   /// Make it, then finalize() the store of `scope`. Tokens [0, maskable) of the vocabulary can be masked; what the data
   /// add to the tokenizer's, such as the end of a document, cannot.
@@ -20,9 +43,8 @@ class MaskedLanguageModel final : public StackModel {
 
   /// tokens: (B, T) -> (B, T, V), or V + 1 with a tied output. The places to be filled hold mask_token().
   Var logits(const Ids& tokens, const Context& context) const override;
-  /// States (N, D) of N places of tokens, which count all (B, T), and their logits (N, V) as above.
-  Var states(const Ids& tokens, const std::vector<int32_t>& places, const Context& context) const;
-  Var logits(const Var& states) const;
+  Var states(const Ids& tokens, const std::vector<int32_t>& places, const Context& context) const override;
+  Var state_logits(const Var& states) const override;
   /// The loss of the tokens that Masking chooses; logits exist at their places only, and never all at once.
   /// batch.labels: (B, T) as for a language model, where ignored_target marks tokens that are context only; otherwise
   /// they are not used.
@@ -32,10 +54,9 @@ class MaskedLanguageModel final : public StackModel {
     if (masking_.needs_words()) masking_.set_words(data.words());
   }
   const Masking& masking() const { return masking_; }
-  int32_t mask_token() const { return masking_.tokens().mask; }
-  int64_t vocabulary() const { return stack_.shape().vocabulary - 1; }
+  int32_t mask_token() const override { return masking_.tokens().mask; }
   bool tied_output() const { return output_.tied(); }
-  const Stack& stack() const override { return stack_; }
+  const Stack* find_stack() const override { return &stack_; }
   ModelSummary summary(const ParamStore& store, int64_t length, DecodeStates states) const override;
 
  private:

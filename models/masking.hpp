@@ -7,9 +7,28 @@
 #include "core/array/batch.hpp"
 #include "core/array/segments.hpp"
 #include "core/base/random.hpp"
-#include "models/config.hpp"
+#include "core/config/schema.hpp"
 
 namespace capstan {
+
+/// What a masked language model has to predict, and what it reads there instead (Devlin et al. 2019, section 3.1).
+struct MaskingConfig {
+  double share = 0.15;
+  double mask = 0.8, random = 0.1;
+  bool whole_words = false;
+};
+template <class Fields>
+void describe(Fields& f, MaskingConfig& c) {
+  f("share", c.share, between(0.001, 1), "share of the tokens that are chosen, to be predicted");
+  f("mask", c.mask, between(0, 1), "share of the chosen tokens that the model reads as the mask token");
+  f("random", c.random, between(0, 1),
+    "share of the chosen tokens that the model reads as a random token; the others stay as they are");
+  f("whole_words", c.whole_words, any(),
+    "choose words instead of tokens: all tokens of a run of letters and digits, or none");
+}
+inline void validate(const MaskingConfig& c, Problems& problems) {
+  if (c.mask + c.random > 1) problems.add("random", "mask and random must not be more than 1 together");
+}
 
 /// Of every token of the vocabulary: whether its text begins, and whether it ends, with a letter or digit. Two
 /// neighbours that meet in such characters belong to one word.

@@ -4,14 +4,42 @@
 #include "core/ops/softmax.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
+namespace {
 
-Array Model::class_probabilities(const std::vector<std::string>&) const {
-  throw std::logic_error("class_probabilities: this model reads tokens");
+[[noreturn]] void refuse(const char* what) {
+  throw std::logic_error(fmt::format("this type of model has no {}", what));
 }
 
-Array StackModel::probabilities(const Var& logits) const { return softmax(logits).value(); }
+}  // namespace
 
-std::vector<float> StackModel::text_vector(const Ids& tokens, const Context& context) const {
+const Stack& Model::stack() const {
+  if (const Stack* const stack = find_stack()) return *stack;
+  refuse("blocks");
+}
+
+std::optional<int64_t> Model::position_limit() const {
+  return find_stack() != nullptr ? stack().position_limit() : std::nullopt;
+}
+
+TaskLoss Model::loss(const Batch&, const Context&) const { refuse("loss"); }
+Var Model::logits(const Ids&, const Context&) const { refuse("logits of tokens"); }
+Array Model::text_logits(const std::vector<std::string>&) const { refuse("logits of texts"); }
+int64_t Model::classes() const { refuse("classes"); }
+int32_t Model::mask_token() const { refuse("mask token"); }
+Var Model::states(const Ids&, const std::vector<int32_t>&, const Context&) const { refuse("states of hidden tokens"); }
+Var Model::state_logits(const Var&) const { refuse("logits of states"); }
+int64_t Model::vocabulary() const { refuse("vocabulary"); }
+DecodeState Model::make_state(int64_t, DecodeWeights) const { refuse("decode state"); }
+Array Model::prefill(const Ids&, DecodeState&) const { refuse("prefill"); }
+Array Model::step(const Ids&, DecodeState&) const { refuse("step"); }
+
+Array Model::probabilities(const Var& logits) const { return softmax(logits).value(); }
+
+std::vector<std::vector<MixingWeights>> Model::mixing_weights(const Ids& tokens, const Context& context) const {
+  return stack().mixing_weights(tokens, context);
+}
+
+std::vector<float> Model::text_vector(const Ids& tokens, const Context& context) const {
   const Array states = stack().forward(tokens, context).value();
   const int64_t length = states.dim(1), width = states.dim(2);
   std::vector<float> vector;

@@ -1,8 +1,9 @@
 // A model as a run has it, whatever its type. A type of model is a pair of files with
-//   - a config struct with `type_name`, fields and describe(), validate(), and ModelFacts facts(const Config&),
-//   - a class that derives from Model or StackModel,
+//   - a config struct with `type_name`, fields and describe(), validate() for rules that join several fields, and
+//     ModelFacts facts(const Config&),
+//   - a class that derives from Model,
 //   - std::unique_ptr<Model> make_model(const Config&, const Scope&, const ModelSizes&),
-// and an entry in the variant TaskConfig (run/setup/run_config.hpp).
+// with an include and an entry in the variant TaskConfig (models/task_config.hpp).
 #pragma once
 
 #include <functional>
@@ -36,33 +37,56 @@ struct ModelSummary;
 /// Decode states take memory to be measured.
 enum class DecodeStates { measured, left_out };
 
-class Model {
+/// Which of these a type has to answer follows from its ModelFacts; all others throw std::logic_error.
+class Model : public Task {
  public:
-  virtual ~Model() = default;
   virtual void prepare(const ModelData&) {}
-  /// Of a classifier that reads texts, not tokens: (N, C).
-  virtual Array class_probabilities(const std::vector<std::string>& texts) const;
   /// Costs for documents of `length` tokens: 2 FLOPs per weight of a matrix product, and what mixing takes. Activation
   /// memory is an estimate from what the ops keep. The store needs memory for decode states only.
-  virtual ModelSummary summary(const ParamStore& store, int64_t length, DecodeStates states) const = 0;
-};
+  virtual ModelSummary summary(const ParamStore& store, int64_t length, DecodeStates states) const;
 
-/// A model with blocks, trained in steps.
-class StackModel : public Model, public Task {
- public:
-  virtual const Stack& stack() const = 0;
+  /// Embedding and blocks; null: the model has none.
+  virtual const Stack* find_stack() const { return nullptr; }
+  /// The same of a model that has them.
+  const Stack& stack() const;
   /// The longest document the model can read, if there is a limit.
-  std::optional<int64_t> position_limit() const { return stack().position_limit(); }
+  std::optional<int64_t> position_limit() const;
+
+  // Trained in steps.
+  TaskLoss loss(const Batch& batch, const Context& context) const override;
   /// tokens: (B, T) -> (B, T, V), or of a classifier (B, C).
-  virtual Var logits(const Ids& tokens, const Context& context) const = 0;
+  virtual Var logits(const Ids& tokens, const Context& context) const;
+
+  // A classifier that reads texts.
+  /// N texts -> (N, C).
+  virtual Array text_logits(const std::vector<std::string>& texts) const;
+
+  // A classifier of either kind.
+  virtual int64_t classes() const;
   /// Of the same shape.
   virtual Array probabilities(const Var& logits) const;
+
+  // With blocks.
   /// Of one text, D numbers: the mean of its tokens' states, or what a classifier's head reads.
   virtual std::vector<float> text_vector(const Ids& tokens, const Context& context) const;
   /// Of every block.
-  virtual std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const {
-    return stack().mixing_weights(tokens, context);
-  }
+  virtual std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const;
+
+  // A model that predicts hidden tokens.
+  /// What it reads in place of one.
+  virtual int32_t mask_token() const;
+  /// States (N, D) of N places of tokens, which count all (B, T); then logits (N, V) of such states.
+  virtual Var states(const Ids& tokens, const std::vector<int32_t>& places, const Context& context) const;
+  virtual Var state_logits(const Var& states) const;
+
+  // A model that predicts the next token, for models/generation; no gradients. All sequences of a state are at the same
+  // position.
+  virtual int64_t vocabulary() const;
+  virtual DecodeState make_state(int64_t batch, DecodeWeights weights) const;
+  /// tokens: (B, T), T >= 1 -> logits of the token after the last one, (B, V). `state` is fresh or reset.
+  virtual Array prefill(const Ids& tokens, DecodeState& state) const;
+  /// tokens: (B) -> logits of their successors, (B, V). Throws Error past position_limit().
+  virtual Array step(const Ids& tokens, DecodeState& state) const;
 };
 
 }  // namespace capstan::CAPSTAN_PRECISION

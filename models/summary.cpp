@@ -47,12 +47,10 @@ void add_shared_uses(ModelSummary& summary, const ParamStore& store, const Param
 
 }  // namespace
 
-ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_t length, DecodeStates states) {
+ModelSummary summarize_parameters(const ParamStore& store, int64_t length) {
   check(length > 0, "summary: documents of {} tokens", length);
   ModelSummary summary;
   summary.length = length;
-  summary.decodes = stack.shape().causal;
-  summary.recompute = stack.config().recompute;
   for (const Param& param : store.params()) {
     const std::string part = part_of(param.name);
     LayerSummary& layer = summary.part(part);
@@ -62,6 +60,17 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
     layer.decode_flops = layer.flops;
     add_shared_uses(summary, store, param);
   }
+  return summary;
+}
+
+ModelSummary Model::summary(const ParamStore& store, int64_t length, DecodeStates) const {
+  return summarize_parameters(store, length);
+}
+
+ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_t length, DecodeStates states) {
+  ModelSummary summary = summarize_parameters(store, length);
+  summary.decodes = stack.shape().causal;
+  summary.recompute = stack.config().recompute;
   const std::vector<LayerConfig> configs = expanded_layers(stack.config());
   const double width = static_cast<double>(stack.config().width);
   for (size_t i = 0; i < configs.size(); ++i) {

@@ -39,6 +39,8 @@ struct ModelSummary {
   bool recompute = false;
 };
 
+/// Of the parameters: each is a part's, and of matrices of weights the product counts.
+ModelSummary summarize_parameters(const ParamStore& store, int64_t length);
 /// Of the blocks and what is around them, without the output: where a model's own summary() begins.
 ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_t length, DecodeStates states);
 

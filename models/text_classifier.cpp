@@ -10,6 +10,17 @@
 #include "core/ops/softmax.hpp"
 #include "models/summary.hpp"
 
+namespace capstan {
+
+void validate(const TextClassifierConfig& config, Problems& problems) {
+  if (config.causal && config.pooling == Pooling::cls)
+    problems.add("pooling",
+                 "cls is the first token, which sees no other in a causal model; use mean, last or attention");
+  validate(static_cast<const ModelConfig&>(config), problems);
+}
+
+}  // namespace capstan
+
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 

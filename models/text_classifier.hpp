@@ -2,11 +2,87 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "models/model.hpp"
 #include "nn/layers/ngram_features.hpp"
+
+namespace capstan {
+
+enum class Pooling { mean, cls, last, attention };
+
+inline std::vector<EnumName<Pooling>> enum_names(Pooling) {
+  return {{Pooling::mean, "mean"}, {Pooling::cls, "cls"}, {Pooling::last, "last"}, {Pooling::attention, "attention"}};
+}
+
+/// What the loss of an example of class c is multiplied by while training: 1; N / (C n_c), with n_c of the N training
+/// examples in class c of C; or one given for each class.
+struct EqualClasses {
+  static constexpr const char* type_name = "equal";
+};
+template <class Fields>
+void describe(Fields&, EqualClasses&) {}
+struct BalancedClasses {
+  static constexpr const char* type_name = "balanced";
+};
+template <class Fields>
+void describe(Fields&, BalancedClasses&) {}
+struct ListedWeights {
+  static constexpr const char* type_name = "listed";
+  std::vector<double> weights;
+};
+template <class Fields>
+void describe(Fields& f, ListedWeights& c) {
+  f("weights", c.weights, not_empty(), "one non-negative weight per class, in the order of the classes");
+}
+inline void validate(const ListedWeights& c, Problems& problems) {
+  for (size_t i = 0; i < c.weights.size(); ++i)
+    if (!(c.weights[i] >= 0)) problems.add("weights." + std::to_string(i), "a weight must not be negative");
+}
+using ClassWeights = std::variant<EqualClasses, BalancedClasses, ListedWeights>;
+
+struct TextClassifierConfig : ModelConfig {
+  static constexpr const char* type_name = "text-classifier";
+  bool causal = false;
+  Pooling pooling = Pooling::mean;
+  NgramConfig ngrams;
+  ClassWeights class_weights;
+  double label_smoothing = 0;
+};
+
+template <class Fields>
+void describe(Fields& f, TextClassifierConfig& c) {
+  describe_model(f, c);
+  f("causal", c.causal, any(),
+    "tokens see only those before them, as in a language model whose weights are taken with train.init_from");
+  f("pooling", c.pooling, any(),
+    "how the tokens of a text are combined into one vector: mean, cls (a learned first token), last (the last token) "
+    "or "
+    "attention (learned weights)");
+  f("ngrams", c.ngrams, any(), "hashed n-grams of the text as features in addition to the blocks");
+  f("class_weights", c.class_weights, any(),
+    "factor applied to the loss of an example in training: equal (always 1), balanced (inversely proportional to the "
+    "number of training examples of its class) or listed. Evaluation reports the loss without weights");
+  f("label_smoothing", c.label_smoothing, between_below(0, 1),
+    "share of the target that is spread over all classes in training; evaluation reports the loss without it");
+}
+
+void validate(const TextClassifierConfig& config, Problems& problems);
+
+inline ModelFacts facts(const TextClassifierConfig& config) {
+  ModelFacts facts = stack_facts(config);
+  facts.predicts = Predicts::classes;
+  facts.is_causal = config.causal;
+  facts.weighs_classes = !std::holds_alternative<EqualClasses>(config.class_weights);
+  facts.begins_with_own = config.pooling == Pooling::cls;
+  if (facts.begins_with_own) facts.own_token = "first token";
+  facts.text_ngrams = &config.ngrams;
+  return facts;
+}
+
+}  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -16,7 +92,7 @@ namespace capstan::CAPSTAN_PRECISION {
 /// a valid token has p = 0, or the state of the cls token alone. With n-grams configured, their logits are added.
 /// Parameters of the stack, head.weight (C, D), head.bias, for attention pooling.hidden.weight (D, D),
 /// pooling.hidden.bias, pooling.score.weight (1, D), and those of ngrams (nn/layers/ngram_features.hpp).
-class TextClassifier final : public StackModel {
+class TextClassifier final : public Model {
  public:
   /// Make it, then finalize() the store of `scope`. multi_label: a text has any number of the classes.
   TextClassifier(const Scope& scope, const TextClassifierConfig& config, int64_t vocabulary, int64_t classes,
@@ -44,13 +120,12 @@ class TextClassifier final : public StackModel {
   /// Of every block; with pooling cls each text has one more token, its first.
   std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const override;
 
-  int64_t vocabulary() const { return vocabulary_; }
-  int64_t classes() const { return classes_; }
+  int64_t classes() const override { return classes_; }
   bool multi_label() const { return multi_label_; }
   int64_t label_columns() const override { return multi_label_ ? classes() : 0; }
   Pooling pooling() const { return pooling_; }
   const NgramConfig& ngrams() const { return ngram_config_; }
-  const Stack& stack() const override { return stack_; }
+  const Stack* find_stack() const override { return &stack_; }
   ModelSummary summary(const ParamStore& store, int64_t length, DecodeStates states) const override;
 
  private:

@@ -3,7 +3,23 @@
 
 #include <memory>
 
+#include "core/config/schema.hpp"
 #include "models/stack.hpp"
+
+namespace capstan {
+
+/// The layer that scores the tokens of a vocabulary.
+struct OutputConfig {
+  bool tied_output = true;
+  bool output_bias = false;
+};
+template <class Fields>
+void describe_output(Fields& f, OutputConfig& c) {
+  f("tied_output", c.tied_output, any(), "the output layer uses the weights of the embedding");
+  f("output_bias", c.output_bias, any(), "a bias for each token in the output layer");
+}
+
+}  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
 

@@ -93,7 +93,7 @@ int generate_text(const GenerateCommandOptions& options) {
       1)
     throw ConfigError("give one of --prompt, --prompt-file and --interactive");
   const Run run = Run::open(options.run);
-  run.saved().model->language_model();
+  run.saved().model->that_predicts(Predicts::next_token);
   ContinuationOptions continuation = options.continuation;
   continuation.weights = weights_named(options.weights);
   continuation.slide = !options.no_slide;

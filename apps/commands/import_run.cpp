@@ -57,7 +57,7 @@ RunConfig base_config(const ImportedModel& model, const fs::path& folder, const 
   RunConfig config;
   config.name = folder.filename().string();
   config.folder = folder.has_parent_path() ? folder.parent_path().string() : ".";
-  config.model = std::visit([](const auto& task) -> TaskConfig { return task; }, model.config);
+  config.model = model.config;
   config.train.steps = 1000;  // a run must end
   model_of(config).layers = joined_layers(model_of(config).layers);
   const SavedTokenizerConfig tokenizer{(folder / "tokenizer.json").string()};
@@ -118,7 +118,7 @@ void fill(ParamStore& params, const ImportedModel& model) {
 
 Array logits_of(const RunModel& model, const Ids& tokens, const Context& context) {
   const TapePause no_tape;
-  return model.in_blocks().logits(tokens, context).value();
+  return model.model().logits(tokens, context).value();
 }
 
 Ids read_ids(const SafetensorsFile& file, const std::string& name) {

@@ -37,7 +37,7 @@ int score(ScoreOptions options) {
   if (options.format != "tsv" && options.format != "jsonl")
     throw ConfigError(fmt::format("--format: {} is not one of tsv, jsonl", options.format));
   const Run run = Run::open(options.run);
-  run.saved().model->language_model();
+  run.saved().model->that_predicts(Predicts::next_token);
   if (facts_of(run.config().data).has_pairs) {
     options.input.labels = true;
     if (options.input.format == "lines") throw ConfigError("--input: a pair has two columns; give tsv, csv or jsonl");

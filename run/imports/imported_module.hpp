@@ -5,10 +5,9 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "models/config.hpp"
+#include "models/task_config.hpp"
 
 namespace capstan {
 
@@ -35,7 +34,7 @@ struct ImportedModule {
 /// The same for a whole model.
 struct ImportedModel {
   std::string source;
-  std::variant<LanguageModelConfig, TextClassifierConfig, MaskedLanguageModelConfig> config;
+  TaskConfig config;
   int64_t vocabulary = 0, classes = 0;
   ImportedTensors parameters;
   std::vector<std::string> notes, approximations;

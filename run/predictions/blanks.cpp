@@ -27,7 +27,7 @@ struct Window {
 class BlankFiller {
  public:
   BlankFiller(const SavedRun& run, const PredictOptions& options)
-      : run_(run), model_(run.model->masked_language_model()), options_(options) {}
+      : run_(run), model_(run.model->that_predicts(Predicts::hidden_tokens)), options_(options) {}
 
   /// The text between the blanks is encoded piece by piece.
   std::vector<int32_t> tokens_of(const InputText& input) const {
@@ -130,7 +130,7 @@ class BlankFiller {
   }
 
   const SavedRun& run_;
-  const MaskedLanguageModel& model_;
+  const Model& model_;
   const PredictOptions& options_;
 };
 
@@ -139,7 +139,7 @@ class BlankFiller {
 std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<InputText>& texts,
                                     const PredictOptions& options) {
   const BlankFiller filler(run, options);
-  const MaskedLanguageModel& model = run.model->masked_language_model();
+  const Model& model = run.model->that_predicts(Predicts::hidden_tokens);
   const auto tokens = encode_all(texts, [&](const InputText& text) { return filler.tokens_of(text); });
   std::vector<Blank> blanks;
   std::vector<Window> windows;
@@ -164,7 +164,7 @@ std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<Input
     for (size_t begin = 0; begin < numbers.size(); begin += blanks_at_once) {
       std::vector<int32_t> some(std::min(blanks_at_once, numbers.size() - begin));
       std::iota(some.begin(), some.end(), static_cast<int32_t>(begin));
-      const Array logits = model.logits(gather(states, Ids(Shape{static_cast<int64_t>(some.size())}, some))).value();
+      const Array logits = model.state_logits(gather(states, Ids(Shape{static_cast<int64_t>(some.size())}, some))).value();
       for (size_t i = 0; i < some.size(); ++i) {
         const Blank& blank = blanks[numbers[begin + i]];
         guesses[numbers[begin + i]] =

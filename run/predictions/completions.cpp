@@ -6,7 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "data/batches/text_example.hpp"
-#include "models/beam_search.hpp"
+#include "models/generation/beam_search.hpp"
 
 namespace capstan {
 namespace {
@@ -35,7 +35,7 @@ std::vector<Completion> search(const SavedRun& run, const std::vector<int32_t>& 
   beam.stop_token = limits.end;
   beam.banned = limits.banned;
   std::vector<Completion> found;
-  for (Hypothesis& text : beam_search(run.model->language_model(), prompt, beam)) {
+  for (Hypothesis& text : beam_search(run.model->that_predicts(Predicts::next_token), prompt, beam)) {
     if (static_cast<int64_t>(found.size()) == options.best) break;
     found.push_back({run.tokenizer->decode(text.tokens), {}, text.log_probability, text.finished});
     found.back().tokens = std::move(text.tokens);
@@ -54,7 +54,7 @@ std::vector<Completion> sample(const SavedRun& run, const std::vector<Prompt>& p
   generation.slide = false;
   generation.log_probabilities = true;
   std::vector<Completion> written;
-  for (Generated& text : generate_together(run.model->language_model(), prompts, generation)) {
+  for (Generated& text : generate_together(run.model->that_predicts(Predicts::next_token), prompts, generation)) {
     written.push_back(
         {run.tokenizer->decode(text.tokens), {}, text.log_probability, text.end == GenerateEnd::stop_token});
     written.back().tokens = std::move(text.tokens);

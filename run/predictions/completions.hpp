@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/generate.hpp"
+#include "models/generation/generate.hpp"
 #include "run/setup/run_model.hpp"
 
 namespace capstan {

@@ -76,7 +76,7 @@ GenerateOptions generation_of(const SavedRun& run, const ContinuationOptions& op
 
 std::vector<Continuation> continuations_of(const SavedRun& run, const InputText& text,
                                            const ContinuationOptions& options) {
-  const LanguageModel& model = run.model->language_model();
+  const Model& model = run.model->that_predicts(Predicts::next_token);
   std::vector<int32_t> tokens = prompt_of(run, text.text, text.place);
   if (tokens.empty()) tokens.push_back(run.tokenizer->start_token());  // something must be read
   const int32_t previous = tokens.back() < run.tokenizer->vocabulary_size() ? tokens.back() : -1;

@@ -9,7 +9,6 @@
 #include "core/base/error.hpp"
 #include "core/strings/join.hpp"
 #include "core/strings/printable.hpp"
-#include "train/linear/evaluate_texts.hpp"
 
 namespace capstan {
 namespace {
@@ -142,21 +141,18 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
   report.classes = run.classes;
   const ModelFacts facts = facts_of(run.config.model);
   const auto source = data.evaluation(split);
-  if (facts.is_solved) {
-    ClassifierEvaluation result = *evaluate_texts(run.model->linear_classifier(), data.texts(split));
-    report.total = result.total;
-    report.classification = std::move(result.report);
-  } else if (!facts.classifies()) {
+  const Model& model = run.model->model();
+  if (!facts.classifies()) {
     report.predicts_tokens = true;
-    report.total = *evaluate(run.model->task(), *source, 0);
-  } else if (run.model->task().label_columns() > 0) {
-    LabelReport labels(run.model->task().label_columns());
-    report.total = *evaluate(run.model->task(), *source, 0, {}, nullptr, &labels);
+    report.total = *evaluate(model, *source, 0);
+  } else if (model.label_columns() > 0) {
+    LabelReport labels(model.label_columns());
+    report.total = *evaluate(model, *source, 0, {}, nullptr, &labels);
     report.labels = labels.at(run.threshold);
     report.total.correct = report.labels->exact;
   } else {
     ClassifierEvaluation result =
-        evaluate_classifier(run.model->in_blocks(), static_cast<int64_t>(run.classes.size()), *source);
+        facts.reads_texts ? *evaluate_classifier(model, data.texts(split)) : evaluate_classifier(model, *source);
     report.total = result.total;
     report.classification = std::move(result.report);
   }

@@ -9,8 +9,7 @@
 #include "run/predictions/pair_report.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
-#include "train/evaluation/classification_report.hpp"
-#include "train/evaluation/evaluate.hpp"
+#include "train/evaluation/evaluate_classifier.hpp"
 
 namespace capstan {
 

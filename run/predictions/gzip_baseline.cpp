@@ -19,7 +19,7 @@ std::vector<double> loss_per_file(const SavedRun& run, const FileEvaluation& eva
     // One row at a time: the loss of a batch is one sum, and a batch may hold windows of several files.
     for (int64_t row = 0; row < batch.tokens.dim(0); ++row) {
       const Batch single = rows_of(batch, row, row + 1);
-      const TaskLoss loss = run.model->task().loss(single, Context{Segments(single.segment_ids)});
+      const TaskLoss loss = run.model->model().loss(single, Context{Segments(single.segment_ids)});
       nats[evaluation.file_of(batch.examples[row])] += static_cast<double>(loss.sum.value().item());
     }
   }
@@ -57,7 +57,7 @@ double GzipTally::model_bits() const { return nats / static_cast<double>(bytes) 
 double GzipTally::gzip_bits() const { return 8 * static_cast<double>(gzip_bytes) / static_cast<double>(bytes); }
 
 std::vector<GzipTally> compare_with_gzip(const SavedRun& run, const DataSource& data, Split split) {
-  run.model->language_model();
+  run.model->that_predicts(Predicts::next_token);
   const FileEvaluation evaluation = data.evaluation_per_file(split);
   const std::vector<double> nats = loss_per_file(run, evaluation);
   GzipTally code{"code"}, prose{"prose"}, all{"all"};

@@ -41,10 +41,9 @@ PredictionWriter::PredictionWriter(const SavedRun& run, const PredictionFormat& 
       out_(out),
       multi_label_(facts_of(run.config.data).multi_label()),
       separator_(facts_of(run.config.data).label_separator) {
-  const Predicts predicts = facts_of(run.config.model).predicts;
-  if (!format.errors || predicts == Predicts::next_token) return;
-  if (predicts == Predicts::hidden_tokens)
-    throw ConfigError("--errors: a masked language model fills blanks, which have no labels");
+  if (!format.errors || facts_of(run.config.data).has_pairs) return;
+  if (run.classes.empty())
+    throw ConfigError(fmt::format("--errors: a {} fills blanks, which have no labels", type_of(run.config.model)));
   const auto* const labelled = std::get_if<LabelledSourceConfig>(&run.config.data);
   classes_ = std::make_unique<ClassNames>(
       ClassNames::from_list(run.classes, "the classes of the run", labelled ? labelled->first_label : 0));
@@ -70,14 +69,8 @@ void PredictionWriter::write_header() {
 }
 
 void PredictionWriter::write(const InputText& text, const Prediction& prediction) {
-  switch (facts_of(run_.config.model).predicts) {
-    case Predicts::hidden_tokens:
-      return write_blanks(text, prediction);
-    case Predicts::next_token:
-      return write_completions(text, prediction);
-    case Predicts::classes:
-      return write_labels(text, prediction);
-  }
+  if (!prediction.probabilities.empty()) return write_labels(text, prediction);
+  prediction.completions.empty() ? write_blanks(text, prediction) : write_completions(text, prediction);
 }
 
 std::string PredictionWriter::summary() const {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
+#include "data/batches/batcher.hpp"
+#include "data/batches/labelled_texts.hpp"
 
 namespace capstan {
 namespace {
@@ -15,14 +17,33 @@ bool completes_pairs(const SavedRun& run) {
   return facts_of(run.config.model).takes_pairs && facts_of(run.config.data).has_pairs;
 }
 
+/// (N, C)
+Array class_probabilities(const SavedRun& run, const std::vector<InputText>& texts) {
+  const Model& model = run.model->model();
+  TextRule rule = facts_of(run.config.data).text;  // how a text was cut in training
+  if (const auto limit = model.position_limit())
+    rule.max_length = rule.max_length > 0 ? std::min(rule.max_length, *limit) : *limit;
+  const auto columns = [](const InputText& text) {
+    return std::vector<std::string_view>(text.columns.begin(), text.columns.end());
+  };
+  if (facts_of(run.config.model).reads_texts)
+    return model.probabilities(Var(model.text_logits(encode_all(
+        texts, [&](const InputText& text) { return example_text(columns(text), *run.tokenizer, rule, text.place); }))));
+  const auto rows = encode_all(
+      texts, [&](const InputText& text) { return encode_text(columns(text), *run.tokenizer, rule, text.place); });
+  Array all(Shape{static_cast<int64_t>(rows.size()), model.classes()});
+  for_padded_groups(rows, [&](const std::vector<int64_t>& indices, const Batch& group) {
+    const Array some = model.probabilities(model.logits(group.tokens, Context{Segments(group.segment_ids)}));
+    for (size_t i = 0; i < indices.size(); ++i)
+      std::copy_n(some.data() + static_cast<int64_t>(i) * some.dim(1), some.dim(1),
+                  all.mutable_data() + indices[i] * some.dim(1));
+  });
+  return all;
+}
+
 std::vector<Prediction> label_texts(const SavedRun& run, const std::vector<InputText>& texts,
                                     const PredictOptions& options) {
-  TextRule rule = facts_of(run.config.data).text;  // how a text was cut in training
-  if (const auto limit = run.model->position_limit())
-    rule.max_length = rule.max_length > 0 ? std::min(rule.max_length, *limit) : *limit;
-  const Array all = run.model->class_probabilities(encode_all(texts, [&](const InputText& text) {
-    return run.model->classifier_input({text.columns.begin(), text.columns.end()}, *run.tokenizer, rule, text.place);
-  }));
+  const Array all = class_probabilities(run, texts);
   const double threshold = options.threshold > 0 ? options.threshold : run.threshold;
   const auto classes = static_cast<int64_t>(run.classes.size());
   std::vector<Prediction> predictions(texts.size());
@@ -62,7 +83,7 @@ void check_predictions(const SavedRun& run, const PredictOptions& options) {
     completions.best = options.top_k;
     check_options(completions);
   } else if (facts_of(run.config.model).predicts == Predicts::next_token) {
-    run.model->text_classifier();  // an error that says what is needed
+    run.model->that_predicts(Predicts::classes);  // an error that says what is needed
   }
 }
 

@@ -10,7 +10,7 @@ namespace capstan {
 namespace {
 
 /// ln p of tokens [first, end) of a sequence, each in its window.  first >= 1
-double log_probability(const LanguageModel& model, const std::vector<int32_t>& sequence, int64_t first) {
+double log_probability(const Model& model, const std::vector<int32_t>& sequence, int64_t first) {
   const auto count = static_cast<int64_t>(sequence.size()) - 1;  // inputs
   const std::optional<int64_t> limit = model.position_limit();
   double sum = 0;
@@ -29,7 +29,7 @@ double log_probability(const LanguageModel& model, const std::vector<int32_t>& s
 }
 
 TextScore score_of(const SavedRun& run, const InputText& text) {
-  const LanguageModel& model = run.model->language_model();
+  const Model& model = run.model->that_predicts(Predicts::next_token);
   const bool pairs = facts_of(run.config.data).has_pairs;
   std::vector<int32_t> sequence = prompt_of(run, pairs ? text.text : "", text.place);
   const size_t first = std::max<size_t>(sequence.size(), 1);
@@ -48,7 +48,7 @@ TextScore score_of(const SavedRun& run, const InputText& text) {
 }  // namespace
 
 std::vector<TextScore> scores_of(const SavedRun& run, const std::vector<InputText>& texts) {
-  run.model->language_model();
+  run.model->that_predicts(Predicts::next_token);
   std::vector<TextScore> scores(texts.size());
   for_each_text(texts.size(), [&](size_t i) { scores[i] = score_of(run, texts[i]); });
   return scores;

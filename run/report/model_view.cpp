@@ -124,15 +124,15 @@ ModelView view_of(const SavedRun& run, std::vector<int32_t> tokens) {
   if (!tokens.empty()) {
     Ids ids(Shape{1, static_cast<int64_t>(tokens.size())});
     std::copy(tokens.begin(), tokens.end(), ids.mutable_data());
-    weights = model.mixing_weights(ids);
+    weights = model.model().mixing_weights(ids, Context::evaluation(1, ids.size()));
     add_first_token(run.config, words);
   }
-  const bool next_token = facts_of(run.config.model).predicts == Predicts::next_token;
+  const bool causal = facts_of(run.config.model).is_causal;
   const std::vector<LayerConfig> layers = expanded_layers(config);
   ModelView view{words.texts, {}, 0};
   for (size_t i = 0; i < layers.size(); ++i) {
     const Array bias = model.stack().blocks()[i].mixer().position_bias(most_positions);
-    LayerView layer = view_of_layer(bias, weights[i], words, next_token);
+    LayerView layer = view_of_layer(bias, weights[i], words, causal);
     if (layer.position_bias.empty() && layer.weights.empty()) continue;
     layer.name = fmt::format("layer {}: {}", i + 1, mixer_name(layers[i].mixer));
     if (view.layers.size() < most_layers)

@@ -10,15 +10,15 @@ namespace {
 /// What has no meaning for weights that are solved for in one go.
 void check_solved(const RunConfig& config, Problems& problems) {
   if (!facts_of(config.model).is_solved) return;
-  if (!config.train.init_map.entries.empty())
-    problems.add("train.init_map", "a linear-classifier takes the whole of train.init_from");
-  if (config.train.init_optimizer)
-    problems.add("train.init_optimizer", "a linear-classifier is solved for without an optimizer");
-  if (facts_of(config.data).multi_label())
-    problems.add("data.multi_label", "a linear-classifier predicts one class per text; use a recipe with blocks");
-  if (!config.train.freeze.empty()) problems.add("train.freeze", "nothing of a linear-classifier is trained in steps");
-  if (config.train.minutes > 0)
-    problems.add("train.minutes", "a linear-classifier is solved for, in no number of steps");
+  const auto refuse = [&](bool given, const char* key, const char* why) {
+    if (given) problems.add(key, fmt::format("a {} {}", type_of(config.model), why));
+  };
+  refuse(!config.train.init_map.entries.empty(), "train.init_map", "takes the whole of train.init_from");
+  refuse(config.train.init_optimizer, "train.init_optimizer", "is solved for without an optimizer");
+  refuse(facts_of(config.data).multi_label(), "data.multi_label",
+         "predicts one class per text; use a recipe with blocks");
+  refuse(!config.train.freeze.empty(), "train.freeze", "is not trained in steps");
+  refuse(config.train.minutes > 0, "train.minutes", "is solved for, in no number of steps");
 }
 
 /// Sizes that are left open are for a plan to choose.
@@ -52,22 +52,6 @@ std::string name_problem(const std::string& name) {
 
 }  // namespace
 
-const char* type_of(const TaskConfig& config) {
-  return std::visit([](const auto& model) { return std::decay_t<decltype(model)>::type_name; }, config);
-}
-
-ModelFacts facts_of(const TaskConfig& config) {
-  return std::visit([](const auto& model) { return facts(model); }, config);
-}
-
-const ModelConfig* find_model(const TaskConfig& config) {
-  return std::visit(
-      [](const auto& model) -> const ModelConfig* {
-        if constexpr (std::is_base_of_v<ModelConfig, std::decay_t<decltype(model)>>) return &model;
-        return nullptr;
-      },
-      config);
-}
 const ModelConfig& model_of(const RunConfig& config) {
   if (const ModelConfig* const model = find_model(config.model)) return *model;
   throw Error(fmt::format("a {} has no blocks", type_of(config.model)));

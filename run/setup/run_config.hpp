@@ -2,23 +2,14 @@
 #pragma once
 
 #include <string>
-#include <variant>
 
 #include "core/config/schema.hpp"
 #include "data/sources/data_config.hpp"
-#include "models/config.hpp"
+#include "models/task_config.hpp"
 #include "run/yaml/config.hpp"
 #include "train/checkpoints/config.hpp"
 
 namespace capstan {
-
-/// YAML: model: {type: language-model, ...}.
-using TaskConfig =
-    std::variant<LanguageModelConfig, TextClassifierConfig, MaskedLanguageModelConfig, LinearClassifierConfig>;
-
-/// The name of the model's type in YAML.
-const char* type_of(const TaskConfig& config);
-ModelFacts facts_of(const TaskConfig& config);
 
 struct RunConfig {
   RunConfig();
@@ -49,9 +40,7 @@ void describe(Fields& f, RunConfig& c) {
   f("train", c.train, any(), "settings of training");
 }
 
-/// What all models with blocks have in common; null: this one has none.
-const ModelConfig* find_model(const TaskConfig& config);
-/// The same. Throws Error when there is none.
+/// What all models with blocks have in common. Throws Error when this one has none.
 ModelConfig& model_of(RunConfig& config);
 const ModelConfig& model_of(const RunConfig& config);
 

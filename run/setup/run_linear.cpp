@@ -95,14 +95,4 @@ NgramRows read_ngrams(RunConfig& config, const DataSource& data) {
   return rows;
 }
 
-RunConfig with_choices_of(const RunConfig& saved, RunConfig config) {
-  auto* const open = std::get_if<LinearClassifierConfig>(&config.model);
-  const auto* const chosen = std::get_if<LinearClassifierConfig>(&saved.model);
-  if (open == nullptr || chosen == nullptr) return config;
-  if (open->min_texts == 0) open->min_texts = chosen->min_texts;
-  if (open->buckets == 0) open->buckets = chosen->buckets;
-  if (chosen->characters.empty() && !chosen->words.empty()) open->characters.clear();
-  return config;
-}
-
 }  // namespace capstan

@@ -62,6 +62,7 @@ RunModel::RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes,
     : params_(memory, {config.train.freeze, config.train.lr_scale, config.train.layer_decay}),
       name_(config.name),
       type_(type_of(config.model)),
+      predicts_(facts_of(config.model).predicts),
       command_(facts_of(config.model).command) {
   const Scope scope(params_, static_cast<uint64_t>(config.seed));
   const SourceFacts data = facts_of(config.data);
@@ -71,64 +72,19 @@ RunModel::RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes,
   params_.finalize();
 }
 
-const StackModel& RunModel::in_blocks(const char* missing) const {
-  if (const auto* const model = dynamic_cast<const StackModel*>(model_.get())) return *model;
-  throw Error(fmt::format("this classifier is linear (model.type: linear-classifier): it has no {}", missing));
+const Model& RunModel::that_predicts(Predicts what) const {
+  if (predicts_ == what) return *model_;
+  throw Error(fmt::format("the run {} is a {}, but this needs a {}; for a {}, use {}", name_, type_, model_types(what),
+                          type_, command_));
 }
 
-template <class Type>
-const Type& RunModel::get(const char* needed) const {
-  if (const auto* const model = dynamic_cast<const Type*>(model_.get())) return *model;
-  throw Error(
-      fmt::format("the run {} is a {}, but this needs a {}; for a {}, use {}", name_, type_, needed, type_, command_));
-}
-
-const LanguageModel& RunModel::language_model() const { return get<LanguageModel>(LanguageModelConfig::type_name); }
-const TextClassifier& RunModel::text_classifier() const { return get<TextClassifier>(TextClassifierConfig::type_name); }
-const MaskedLanguageModel& RunModel::masked_language_model() const {
-  return get<MaskedLanguageModel>(MaskedLanguageModelConfig::type_name);
-}
-const LinearClassifier& RunModel::linear_classifier() const {
-  return get<LinearClassifier>(LinearClassifierConfig::type_name);
-}
-
-RunModel::ClassifierInput RunModel::classifier_input(const std::vector<std::string_view>& columns,
-                                                     const Tokenizer& tokenizer, const TextRule& rule,
-                                                     const std::string& place) const {
-  if (!has_blocks()) return {{}, example_text(columns, tokenizer, rule, place)};
-  return {encode_text(columns, tokenizer, rule, place), ""};
-}
-
-Array RunModel::class_probabilities(const std::vector<ClassifierInput>& texts) const {
-  if (!has_blocks()) {
-    std::vector<std::string> lines;
-    for (const ClassifierInput& text : texts) lines.push_back(text.text);
-    return model_->class_probabilities(lines);
-  }
-  std::vector<std::vector<int32_t>> rows;
-  for (const ClassifierInput& text : texts) rows.push_back(text.tokens);
-  const StackModel& classifier = in_blocks();
-  Array all;
-  for_padded_groups(rows, [&](const std::vector<int64_t>& indices, const Batch& group) {
-    const Array some = classifier.probabilities(classifier.logits(group.tokens, Context{Segments(group.segment_ids)}));
-    const int64_t classes = some.dim(1);
-    if (all.empty()) all = Array::zeros(Shape{static_cast<int64_t>(rows.size()), classes});
-    for (size_t i = 0; i < indices.size(); ++i)
-      std::copy_n(some.data() + static_cast<int64_t>(i) * classes, classes, all.mutable_data() + indices[i] * classes);
-  });
-  return all;
+const Stack& RunModel::stack() const {
+  if (const Stack* const stack = model_->find_stack()) return *stack;
+  throw Error(fmt::format("a {} has no blocks, and no vectors of texts", type_));
 }
 
 void RunModel::prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts, int64_t examples) {
   model_->prepare({class_counts, examples, [&] { return word_edges(tokenizer); }});
-}
-
-std::optional<int64_t> RunModel::position_limit() const {
-  return has_blocks() ? stack().position_limit() : std::nullopt;
-}
-
-std::vector<std::vector<MixingWeights>> RunModel::mixing_weights(const Ids& tokens) const {
-  return in_blocks().mixing_weights(tokens, Context::evaluation(tokens.dim(0), tokens.dim(1)));
 }
 
 namespace {

@@ -7,13 +7,8 @@
 #include <vector>
 
 #include "core/io/safetensors.hpp"
-#include "data/batches/text_example.hpp"
 #include "data/tokenizers/tokenizer.hpp"
-#include "models/language_model.hpp"
-#include "models/linear_classifier.hpp"
-#include "models/masked_language_model.hpp"
 #include "models/summary.hpp"
-#include "models/text_classifier.hpp"
 #include "run/setup/run_config.hpp"
 #include "train/checkpoints/run_state.hpp"
 #include "train/evaluation/label_report.hpp"
@@ -28,47 +23,25 @@ class RunModel {
 
   ParamStore& params() { return params_; }
   const ParamStore& params() const { return params_; }
-  /// Throws Error for a model that is not trained in steps.
-  const Task& task() const { return in_blocks("loss over batches"); }
-  const StackModel& in_blocks(const char* missing = "blocks, and no vectors of texts") const;
-  /// Throws Error naming the kind that is needed when the model is of the other kind.
-  const LanguageModel& language_model() const;
-  const MaskedLanguageModel& masked_language_model() const;
-  const TextClassifier& text_classifier() const;
-  const LinearClassifier& linear_classifier() const;
+  const Model& model() const { return *model_; }
+  /// The same. Throws Error, naming the types that do, unless the model predicts this.
+  const Model& that_predicts(Predicts what) const;
+  /// Throws Error for a model without blocks.
+  const Stack& stack() const;
+  std::optional<int64_t> position_limit() const { return model_->position_limit(); }
   /// Tells the model what it has to know of the data before its loss is computed: the training examples of each class and
   /// of all for balanced class weights (none: they are not balanced), the words for a masking of whole words.
   void prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts = {}, int64_t examples = 0);
-  template <class Type>
-  bool is() const {
-    return dynamic_cast<const Type*>(model_.get()) != nullptr;
-  }
-  /// What a classifier reads of a text: tokens or, if it is linear, the text itself.
-  struct ClassifierInput {
-    std::vector<int32_t> tokens;
-    std::string text;
-  };
-  ClassifierInput classifier_input(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer,
-                                   const TextRule& rule, const std::string& place) const;
-  /// (N, C), of a classifier.
-  Array class_probabilities(const std::vector<ClassifierInput>& texts) const;
-  std::optional<int64_t> position_limit() const;
   ModelSummary summary(int64_t length) const { return summarize(*model_, params_, length); }
   /// Per token of texts of this length, as kept_bytes() in models/summary.hpp.
   double kept_bytes(int64_t length) const { return capstan::kept_bytes(*model_, params_, length); }
-  const Stack& stack() const { return in_blocks().stack(); }
-  /// Those of every block, from the evaluation of one batch.
-  std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens) const;
 
  private:
-  bool has_blocks() const { return is<StackModel>(); }
-  template <class Type>
-  const Type& get(const char* needed) const;
-
   ParamStore params_;
-  std::string name_;          // the run's
-  const char* type_ = "";     // the model's
-  const char* command_ = "";  // what such a model is for
+  std::string name_;  // the run's
+  const char* type_;  // the model's
+  Predicts predicts_;
+  const char* command_;  // what such a model is for
   std::unique_ptr<Model> model_;
 };
 

@@ -18,7 +18,7 @@ constexpr double enough_seconds = 3;
 
 /// The median of some steps after the first ones, which touch the memory.
 double step_seconds(const RunModel& model, ParamStore& params, const DataSource& data, const TrainConfig& config) {
-  LocalStep step(model.task(), params, data.training(), config);
+  LocalStep step(model.model(), params, data.training(), config);
   RunState state;
   std::vector<double> seconds;
   const Stopwatch all;
@@ -39,7 +39,7 @@ double evaluation_seconds(const RunModel& model, const DataSource& data, int64_t
   const int64_t tried = std::min<int64_t>(batches, 4 * threads());
   const SomeBatches some(*valid, {tried, batches - tried}, 0);
   const Stopwatch watch;
-  evaluate(model.task(), some, micro_batch_tokens);
+  evaluate(model.model(), some, micro_batch_tokens);
   return watch.seconds() * static_cast<double>(batches) / static_cast<double>(std::max<int64_t>(tried, 1));
 }
 

@@ -224,16 +224,12 @@ class Planner {
 bool has_plan_to_make(const RunConfig& config) { return config.train.minutes > 0 && config.train.steps == 0; }
 
 RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
+  take_choices(saved.model, config.model);
   if (!has_plan_to_make(config) || saved.train.minutes <= 0 || saved.train.steps == 0) return config;
   const double share = config.train.minutes / saved.train.minutes;
   config.train.steps =
       static_cast<int64_t>(std::clamp(std::round(share * static_cast<double>(saved.train.steps)), 1.0, 1e12));
   if (has_fresh_tables(saved)) config.train.valid_every = saved.train.valid_every;
-  ModelConfig& open = model_of(config);
-  const ModelConfig& chosen = model_of(saved);
-  if (open.width == 0) open.width = chosen.width;
-  if (!open.dropout) open.dropout = chosen.dropout;
-  if (open.ngram_embedding.buckets == 0) open.ngram_embedding.buckets = chosen.ngram_embedding.buckets;
   return config;
 }
 

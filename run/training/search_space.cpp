@@ -23,18 +23,14 @@ bool holds_out(const LabelledSourceConfig& data) {
 }  // namespace
 
 std::vector<std::string> usual_search_space(const RunConfig& config) {
-  // Not min_texts: n-grams are counted in all texts, those that cross-validation holds out included.
-  if (facts_of(config.model).is_solved)
-    return {"sweep.model.words=[[1, 2], [1], [1, 2, 3]]",
-            "sweep.model.characters=[[2, 3, 4, 5], [], [3, 4, 5, 6], [1, 2, 3, 4, 5, 6]]",
-            "sweep.model.text_ends=[true, false]"};
+  const ModelFacts facts = facts_of(config.model);
+  std::vector<std::string> space;
   const double rate = config.train.lr;
-  const double dropout = model_of(config).dropout.value_or(0);
-  std::string dropouts = fmt::format("{:g}", dropout);
-  for (const double other : {0.0, 0.1, 0.3})
-    if (other != dropout) dropouts += fmt::format(", {:g}", other);
-  return {fmt::format("sweep.train.lr=[{:g}, {:g}, {:g}, {:g}, {:g}]", rate, rate / 2, rate * 2, rate / 4, rate * 4),
-          fmt::format("sweep.model.dropout=[{}]", dropouts)};
+  if (!facts.is_solved)
+    space.push_back(
+        fmt::format("sweep.train.lr=[{:g}, {:g}, {:g}, {:g}, {:g}]", rate, rate / 2, rate * 2, rate / 4, rate * 4));
+  for (const std::string& values : facts.searched) space.push_back("sweep.model." + values);
+  return space;
 }
 
 RunConfig shortened(RunConfig config, int64_t divisor) {

@@ -180,13 +180,13 @@ TrainResult train_in_steps(const Prepared& run, Communicator& ranks) {
   const auto& [config, options, data, model, plan] = run;
   const std::unique_ptr<BatchSource> valid = data.has(Split::valid) ? data.evaluation(Split::valid) : nullptr;
   Session session(session_options(run, total_steps(data.training(), config.train)), shown(run), ranks);
-  const auto step = make_step(model.task(), model.params(), data.training(), session.config(), ranks);
+  const auto step = make_step(model.model(), model.params(), data.training(), session.config(), ranks);
   begin(session, run, step->parts(session.state()));
   if (options.profile_steps <= 0 || options.profile == nullptr || !ranks.first())
-    return train(session, *step, {model.task(), data.training(), valid.get()});
+    return train(session, *step, {model.model(), data.training(), valid.get()});
   StepProfiler profiler(profile_warmup, options.profile_steps,
                         [&](const Profile& profile) { print_profile(profile, *run.options.profile); });
-  TrainResult result = train(session, *step, {model.task(), data.training(), valid.get(), &profiler});
+  TrainResult result = train(session, *step, {model.model(), data.training(), valid.get(), &profiler});
   profiler.finish();
   return result;
 }
@@ -200,7 +200,7 @@ TrainResult solve(const Prepared& run, const NgramRows& ngrams, Communicator& ra
   begin(session, run, parts);
   std::optional<LabelledTexts> valid;
   if (run.data.has(Split::valid)) valid.emplace(run.data.texts(Split::valid));
-  return train_linear(session, run.model.linear_classifier(), ngrams, valid ? &*valid : nullptr, parts);
+  return train_linear(session, run.model.model(), ngrams, valid ? &*valid : nullptr, parts);
 }
 
 }  // namespace
@@ -238,7 +238,7 @@ bool is_finished(const RunConfig& config) {
   const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
   try {
     const auto saved = load_run_config(folder);
-    if (!diff_configs(saved, with_choices_of(saved, with_plan_of(saved, config))).empty()) return false;
+    if (!diff_configs(saved, with_plan_of(saved, config)).empty()) return false;
     const auto last = Checkpoints(folder / "checkpoints").last();
     if (!last) return false;
     const RunState state = read_state(*last);

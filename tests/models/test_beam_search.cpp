@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "models/beam_search.hpp"
-#include "models/generate.hpp"
+#include "models/generation/beam_search.hpp"
+#include "models/generation/generate.hpp"
 #include "tests/models/samples.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "models/generate.hpp"
+#include "models/generation/generate.hpp"
 #include "tests/models/samples.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

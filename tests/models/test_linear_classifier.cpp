@@ -23,7 +23,7 @@ struct BuiltLinear {
     for (int64_t i = 0; i < store.flat_size(); ++i) store.values()[i] = static_cast<real>(random.uniform());
   }
   std::vector<double> operator()(const std::string& text) const {
-    const Array logits = linear->logits({text});
+    const Array logits = linear->text_logits({text});
     return {logits.data(), logits.data() + classes};
   }
   Array value(const std::string& name) const { return store.find("linear." + name).var.value(); }

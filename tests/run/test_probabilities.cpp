@@ -67,7 +67,7 @@ std::string text_data(const std::string& more = "") {
 const char* const causal = "type: language-model, layers: [{mixer: {type: attention, heads: 2}, repeat: 2}]";
 
 /// ln p of the last token of a sequence; `prefix` of its tokens are read as a whole, the others from left to right.
-double last_of(const LanguageModel& model, const std::vector<int32_t>& sequence, int64_t prefix = 0) {
+double last_of(const Model& model, const std::vector<int32_t>& sequence, int64_t prefix = 0) {
   const auto length = static_cast<int64_t>(sequence.size()) - 1;
   Context context = Context::evaluation(1, length);
   if (prefix > 0) {
@@ -88,7 +88,7 @@ double loss_sum(const Run& run) {
 TEST_CASE(
     "text without documents: the start token is in front, and windows past the positions begin in the last half") {
   const Run run = folder().trained("plain", text_data(), causal);
-  const LanguageModel& model = run.saved().model->language_model();
+  const Model& model = run.saved().model->model();
   const std::string text = "a drum turns the wire, and tape runs out slow";
   folder().write("one.txt", text);
   const TextScore score = run.score({text}).front();
@@ -147,7 +147,7 @@ TEST_CASE("pairs, packed or one to a row, prefix or not: score, eval and complet
                                      "type: pairs, train: [" + folder().path("pairs.tsv") +
                                          "], tokenizer: char, max_source: 4, max_length: " + std::to_string(positions),
                                      std::string(causal) + ", prefix: " + prefix);
-    const LanguageModel& model = run.saved().model->language_model();
+    const Model& model = run.saved().model->model();
     const auto pair = [](const std::string& source, const std::string& target) {
       InputText text(source);
       text.label = target;
@@ -241,7 +241,7 @@ TEST_CASE("masked models: predict gives hidden tokens the probabilities whose lo
       // What is read of a text is all but its last token, after the start token.
       folder().write("short.txt", "the tape ru");
       const std::string text = documents == "none" ? "the tape r" : "the tape ru";
-      const MaskedLanguageModel& model = run.saved().model->masked_language_model();
+      const Model& model = run.saved().model->model();
       std::vector<int32_t> tokens = run.saved().tokenizer->encode(text);
       tokens.insert(tokens.begin(), start_token(run.saved()).value());
       Batch batch = pad_rows({tokens});
@@ -279,7 +279,7 @@ TEST_CASE("sequences that begin with no start token are scored and continued wit
   std::vector<int32_t> sequence{3};
   for (const int32_t token : {14, 5, 12, 5}) {
     sequence.push_back(token);
-    sum += last_of(run.saved().model->language_model(), sequence);
+    sum += last_of(run.saved().model->model(), sequence);
   }
   CHECK(score.log_probability == doctest::Approx(sum).epsilon(1e-5));
 }

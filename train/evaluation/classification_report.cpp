@@ -82,24 +82,4 @@ std::vector<Confusion> most_frequent_confusions(const ClassificationReport& repo
   return all;
 }
 
-ClassifierEvaluation evaluate_classifier(const StackModel& classifier, int64_t classes, const BatchSource& split) {
-  const TapePause no_tape;
-  CrossEntropyOptions options;
-  options.ignored = ignored_target;
-  options.count_correct = true;
-  ClassifierEvaluation result{{}, ClassificationReport(classes)};
-  for (int64_t index = 0; index < split.batches_per_epoch(0); ++index) {
-    const Batch batch = split.batch(0, index);
-    const Var logits = classifier.logits(batch.tokens, Context{Segments(batch.segment_ids)});
-    const CrossEntropy loss = softmax_cross_entropy(logits, batch.labels, options);
-    result.total.add({static_cast<double>(loss.sum.value().item()), loss.targets, loss.correct});
-    const Array probabilities = softmax(logits).value();
-    for (int64_t row = 0; row < batch.labels.size(); ++row)
-      if (batch.labels[row] != ignored_target)
-        result.report.add(probabilities.data() + row * classes, batch.labels[row]);
-  }
-  if (result.total.targets == 0) throw Error("evaluation: the split has no examples: give more data");
-  return result;
-}
-
 }  // namespace capstan

@@ -63,12 +63,4 @@ struct Confusion {
 /// The most frequent first, at most `limit`.
 std::vector<Confusion> most_frequent_confusions(const ClassificationReport& report, size_t limit);
 
-struct ClassifierEvaluation {
-  Evaluation total;
-  ClassificationReport report;
-};
-
-/// evaluate() for a classifier of `classes` classes, with the report. Throws Error when there is no example.
-ClassifierEvaluation evaluate_classifier(const StackModel& classifier, int64_t classes, const BatchSource& split);
-
 }  // namespace capstan

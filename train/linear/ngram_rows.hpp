@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/batches/labelled_texts.hpp"
-#include "models/config.hpp"
+#include "models/linear_classifier.hpp"
 #include "nn/layers/text_ngrams.hpp"
 
 namespace capstan {

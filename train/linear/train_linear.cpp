@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "train/linear/evaluate_texts.hpp"
+#include "train/evaluation/evaluate_classifier.hpp"
 #include "train/linear/fit_linear.hpp"
 
 namespace capstan {
@@ -31,13 +31,13 @@ bool solve(Session& session, const NgramRows& rows, ParamStore& params, bool val
 
 }  // namespace
 
-TrainResult train_linear(Session& session, const LinearClassifier& classifier, const NgramRows& rows,
-                         const LabelledTexts* valid, const RunParts& parts) {
+TrainResult train_linear(Session& session, const Model& classifier, const NgramRows& rows, const LabelledTexts* valid,
+                         const RunParts& parts) {
   if (session.state().step == 0 && !solve(session, rows, parts.params, valid != nullptr))
     return session.give_up(StopSignals::received());
   if (valid != nullptr && session.state().validated_step != session.state().step) {
     const Stopwatch watch;
-    const auto found = evaluate_texts(classifier, *valid, stop);
+    const auto found = evaluate_classifier(classifier, *valid, stop);
     if (!found) return session.interrupt(StopSignals::received(), parts);
     session.validated({found->total, std::nullopt}, watch.seconds());
   }

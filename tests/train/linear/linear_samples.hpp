@@ -79,7 +79,7 @@ struct Solution {
     fit = fit_linear(rows, store, seed);
   }
   int32_t predict(const std::string& text) const {
-    const Array logits = linear->logits({text});
+    const Array logits = linear->text_logits({text});
     return static_cast<int32_t>(std::max_element(logits.data(), logits.data() + logits.size()) - logits.data());
   }
   double accuracy(const std::vector<Text>& texts) const {

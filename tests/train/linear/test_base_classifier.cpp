@@ -31,7 +31,7 @@ TEST_CASE("a base classifier: its n-grams keep their scale, its scores have one 
   copy("linear.bias", base.values("linear.bias"));
   double sum = 0, squares = 0;
   for (int64_t row = 0; row < rows.rows(); ++row) {
-    const Array logits = joined.logits({texts[static_cast<size_t>(row)].text});
+    const Array logits = joined.text_logits({texts[static_cast<size_t>(row)].text});
     for (size_t k = 0; k < 3; ++k)
       CHECK(rows.base_scores(row)[k] ==
             doctest::Approx(static_cast<double>(logits[k] * rows.base_factor()[k])).epsilon(1e-4));
@@ -96,7 +96,7 @@ TEST_CASE("a base classifier: the joined table gives the scores of the solution"
   const auto solved = solve_svm(rows, {all_rows(rows), 1, 0.25, false, random_key(1, "order of rows")});
   double factor = 0;
   for (int64_t row = 0; row < rows.rows(); ++row) {
-    const Array logits = from.linear->logits({texts[static_cast<size_t>(row)].text});
+    const Array logits = from.linear->text_logits({texts[static_cast<size_t>(row)].text});
     const auto logit = static_cast<double>(logits[1]), score = static_cast<double>(solved->score(rows, row));
     if (row == 0) factor = logit / score;
     CHECK(std::abs(logit - factor * score) < 1e-3);

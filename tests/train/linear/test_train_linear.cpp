@@ -3,7 +3,7 @@
 
 #include "tests/train/linear/linear_samples.hpp"
 #include "tests/train/support.hpp"
-#include "train/linear/evaluate_texts.hpp"
+#include "train/evaluation/evaluate_classifier.hpp"
 #include "train/linear/train_linear.hpp"
 
 namespace capstan::testing {
@@ -61,7 +61,7 @@ TEST_CASE("a linear run: a signal before it is solved for saves nothing, validat
   CHECK_FALSE(std::filesystem::exists(folder / "run/checkpoints/last"));
   run.stopped = false;
   const TrainResult result = run(folder / "run", config);
-  const auto found = evaluate_texts(run.classifier, run.valid.texts());
+  const auto found = evaluate_classifier(run.classifier, run.valid.texts());
   CHECK(result.state.best.at("loss") == found->total.loss());
   CHECK(found->total.targets == 40);
   CHECK(found->report.accuracy() == found->total.accuracy());

@@ -1,4 +1,4 @@
-#include "models/beam_search.hpp"
+#include "models/generation/beam_search.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@ bool likelier(const Candidate& a, const Candidate& b) {
 
 class BeamSearch {
  public:
-  BeamSearch(const LanguageModel& model, const std::vector<int32_t>& prompt, const BeamOptions& options)
+  BeamSearch(const Model& model, const std::vector<int32_t>& prompt, const BeamOptions& options)
       : model_(model), options_(options), state_(model.make_state(1, options.weights)) {
     check(options.width > 0 && options.max_tokens > 0 && std::isfinite(options.length_penalty),
           "beam search: width {}, max_tokens {} and length_penalty {} must be positive and finite", options.width,
@@ -161,7 +161,7 @@ class BeamSearch {
     logits_ = model_.step(Ids(Shape{static_cast<int64_t>(tokens.size())}, tokens), state_);
   }
 
-  const LanguageModel& model_;
+  const Model& model_;
   const BeamOptions& options_;
   DecodeState state_;
   Array logits_;  // of the open texts, and after them of the greedy one
@@ -170,7 +170,7 @@ class BeamSearch {
 
 }  // namespace
 
-std::vector<Hypothesis> beam_search(const LanguageModel& model, const std::vector<int32_t>& prompt,
+std::vector<Hypothesis> beam_search(const Model& model, const std::vector<int32_t>& prompt,
                                     const BeamOptions& options) {
   return BeamSearch(model, prompt, options).run();
 }

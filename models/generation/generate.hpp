@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/random.hpp"
-#include "models/language_model.hpp"
+#include "models/model.hpp"
 
 namespace capstan {
 
@@ -88,10 +88,10 @@ int64_t window_begin(int64_t last, std::optional<int64_t> limit);
 /// After max_tokens, only the stop token is taken. Throws Error
 /// for an empty prompt, a token outside the vocabulary, a prompt longer than the window when it may not slide, and
 /// logits that are not finite.
-Generated generate(const LanguageModel& model, const std::vector<int32_t>& prompt, const GenerateOptions& options = {});
+Generated generate(const Model& model, const std::vector<int32_t>& prompt, const GenerateOptions& options = {});
 /// The same for several prompts of one length, which are continued together. Each result is that of its prompt alone.
 /// Throws std::invalid_argument for prompts of different lengths.
-std::vector<Generated> generate_together(const LanguageModel& model, const std::vector<Prompt>& prompts,
+std::vector<Generated> generate_together(const Model& model, const std::vector<Prompt>& prompts,
                                          const GenerateOptions& options);
 
 }  // namespace capstan::CAPSTAN_PRECISION

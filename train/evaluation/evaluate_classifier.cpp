@@ -1,4 +1,4 @@
-#include "train/linear/evaluate_texts.hpp"
+#include "train/evaluation/evaluate_classifier.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -19,33 +19,50 @@ struct Group {
   Array logits;
 };
 
-Group read(const LinearClassifier& classifier, const LabelledTexts& texts, int64_t begin, int64_t end) {
+Group read(const Model& classifier, const LabelledTexts& texts, int64_t begin, int64_t end) {
   Group group{Ids(Shape{end - begin}), {}};
   std::vector<std::string> lines;
   for (int64_t i = begin; i < end; ++i) {
     lines.push_back(texts.text(i));
     group.labels.mutable_data()[i - begin] = texts.label(i);
   }
-  group.logits = classifier.logits(lines);
+  group.logits = classifier.text_logits(lines);
   return group;
 }
 
-void add(const LinearClassifier& classifier, const Group& group, ClassifierEvaluation& result) {
+void add(const Model& classifier, const Var& logits, const Ids& labels, ClassifierEvaluation& result) {
   CrossEntropyOptions options;
+  options.ignored = ignored_target;
   options.count_correct = true;
-  const CrossEntropy loss = softmax_cross_entropy(Var(group.logits), group.labels, options);
+  const CrossEntropy loss = softmax_cross_entropy(logits, labels, options);
   result.total.add({static_cast<double>(loss.sum.value().item()), loss.targets, loss.correct});
-  const Array probabilities = classifier.probabilities(group.logits);
-  for (int64_t row = 0; row < group.labels.size(); ++row)
-    result.report.add(probabilities.data() + row * classifier.classes(), group.labels[row]);
+  const Array probabilities = classifier.probabilities(logits);
+  for (int64_t row = 0; row < labels.size(); ++row)
+    if (labels[row] != ignored_target)
+      result.report.add(probabilities.data() + row * classifier.classes(), labels[row]);
+}
+
+void check_examples(int64_t count) {
+  if (count == 0) throw Error("evaluation: the split has no examples: give more data");
 }
 
 }  // namespace
 
-std::optional<ClassifierEvaluation> evaluate_texts(const LinearClassifier& classifier, const LabelledTexts& texts,
-                                                   const std::function<bool()>& stop) {
+ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split) {
   const TapePause no_tape;
-  if (texts.size() == 0) throw Error("evaluation: the split has no examples: give more data");
+  ClassifierEvaluation result{{}, ClassificationReport(classifier.classes())};
+  for (int64_t index = 0; index < split.batches_per_epoch(0); ++index) {
+    const Batch batch = split.batch(0, index);
+    add(classifier, classifier.logits(batch.tokens, Context{Segments(batch.segment_ids)}), batch.labels, result);
+  }
+  check_examples(result.total.targets);
+  return result;
+}
+
+std::optional<ClassifierEvaluation> evaluate_classifier(const Model& classifier, const LabelledTexts& texts,
+                                                        const std::function<bool()>& stop) {
+  const TapePause no_tape;
+  check_examples(texts.size());
   ClassifierEvaluation result{{}, ClassificationReport(classifier.classes())};
   std::atomic<bool> stopped{false};
   for (int64_t begin = 0; begin < texts.size(); begin += group_size * groups_at_once) {
@@ -60,7 +77,7 @@ std::optional<ClassifierEvaluation> evaluate_texts(const LinearClassifier& class
       groups[static_cast<size_t>(i)] = read(classifier, texts, first, std::min(first + group_size, end));
     });
     if (stopped) return std::nullopt;
-    for (const Group& group : groups) add(classifier, group, result);
+    for (const Group& group : groups) add(classifier, Var(group.logits), group.labels, result);
   }
   return result;
 }

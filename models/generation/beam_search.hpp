@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/language_model.hpp"
+#include "models/model.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -30,7 +30,6 @@ struct Hypothesis {
 /// results that there are. A text of max_tokens is finished if the stop token is what is likeliest after it. Returns up to
 /// `width` different texts, the best first. A model with a position limit stops there. Throws Error and std::invalid_argument
 /// as generate() does.
-std::vector<Hypothesis> beam_search(const LanguageModel& model, const std::vector<int32_t>& prompt,
-                                    const BeamOptions& options);
+std::vector<Hypothesis> beam_search(const Model& model, const std::vector<int32_t>& prompt, const BeamOptions& options);
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,4 +1,4 @@
-#include "models/generate.hpp"
+#include "models/generation/generate.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -94,7 +94,7 @@ double log_probability(const Array& logits, int32_t token) {
 
 namespace {
 
-void check_prompt(const LanguageModel& model, const std::vector<int32_t>& prompt, const GenerateOptions& options) {
+void check_prompt(const Model& model, const std::vector<int32_t>& prompt, const GenerateOptions& options) {
   if (prompt.empty()) throw Error("generate: the prompt is empty: give at least one token to continue");
   for (const int32_t token : prompt)
     if (token < 0 || token >= model.vocabulary())
@@ -117,7 +117,7 @@ struct Writing {
 /// The model, its state and the texts so far. Row i of the state is open_[i].
 class Generation {
  public:
-  Generation(const LanguageModel& model, const std::vector<Prompt>& prompts, const GenerateOptions& options)
+  Generation(const Model& model, const std::vector<Prompt>& prompts, const GenerateOptions& options)
       : model_(model),
         options_(options),
         state_(model.make_state(static_cast<int64_t>(prompts.size()), options.weights)),
@@ -222,7 +222,7 @@ class Generation {
     return model_.step(Ids(Shape{static_cast<int64_t>(tokens.size())}, tokens), state_);
   }
 
-  const LanguageModel& model_;
+  const Model& model_;
   const GenerateOptions& options_;
   DecodeState state_;
   std::vector<Writing> open_;
@@ -238,12 +238,12 @@ int64_t window_begin(int64_t last, std::optional<int64_t> limit) {
   return ((last - *limit) / step + 1) * step;
 }
 
-std::vector<Generated> generate_together(const LanguageModel& model, const std::vector<Prompt>& prompts,
+std::vector<Generated> generate_together(const Model& model, const std::vector<Prompt>& prompts,
                                          const GenerateOptions& options) {
   return prompts.empty() ? std::vector<Generated>() : Generation(model, prompts, options).run();
 }
 
-Generated generate(const LanguageModel& model, const std::vector<int32_t>& prompt, const GenerateOptions& options) {
+Generated generate(const Model& model, const std::vector<int32_t>& prompt, const GenerateOptions& options) {
   return generate_together(model, {{prompt, 0}}, options).front();
 }
 

@@ -1,0 +1,28 @@
+// Loss, accuracy and report of a classifier over a whole split.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "data/batches/batcher.hpp"
+#include "data/batches/labelled_texts.hpp"
+#include "models/model.hpp"
+#include "train/evaluation/classification_report.hpp"
+#include "train/evaluation/evaluate.hpp"
+
+namespace capstan {
+
+struct ClassifierEvaluation {
+  Evaluation total;
+  ClassificationReport report;
+};
+
+/// Of a classifier that reads tokens. Throws Error when there is no example.
+ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split);
+
+/// Of one that reads texts, independent of the number of threads. Empty when `stop`, which is called from any thread,
+/// returned true. Throws Error when there is no text.
+std::optional<ClassifierEvaluation> evaluate_classifier(const Model& classifier, const LabelledTexts& texts,
+                                                        const std::function<bool()>& stop = {});
+
+}  // namespace capstan
