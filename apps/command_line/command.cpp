@@ -46,6 +46,11 @@ std::string describe(const std::system_error& error) {
 
 }  // namespace
 
+int report_failures(const std::vector<std::string>& failed) {
+  for (const std::string& failure : failed) log_error(fmt::format("failed: {}", failure));
+  return failed.empty() ? exit_done : exit_failed;
+}
+
 int run_command(const Command& command, const std::function<void()>& before_message) {
   const auto failed = [&](std::string_view message, int code) {
     if (before_message) before_message();

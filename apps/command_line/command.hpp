@@ -2,17 +2,20 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
+
+#include "run/training/child_run.hpp"
 
 namespace capstan {
 
-constexpr int exit_done = 0, exit_failed = 1, exit_wrong_usage = 2, exit_interrupted = 75;
-
 /// Returns an exit code.
 using Command = std::function<int()>;
-/// Called with the function of the chosen command.
-using Choose = std::function<void(Command)>;
 
 /// Runs the command; turns exceptions into a message on stderr and an exit code. `before_message` is called first.
 int run_command(const Command& command, const std::function<void()>& before_message = {});
+
+/// Logs the runs that failed, of a command that trains several. Returns its exit code.
+int report_failures(const std::vector<std::string>& failed);
 
 }  // namespace capstan

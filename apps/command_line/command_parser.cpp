@@ -1,11 +1,15 @@
 #include "apps/command_line/command_parser.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <iostream>
+#include <type_traits>
 
-#include "apps/command_line/command.hpp"
 #include "core/base/error.hpp"
 #include "core/strings/affixes.hpp"
+#include "core/strings/join.hpp"
 #include "core/strings/nearest.hpp"
 #include "train/records/log.hpp"
 
@@ -55,6 +59,17 @@ OptionText option_text(const CLI::Option& option) {
   return text;
 }
 
+/// What is wrong with a number; nothing if it is within the limits.
+std::function<std::string(const std::string&)> number_check(const Constraint& limits) {
+  return [limits](const std::string& text) {
+    char* end = nullptr;  // the number must be all of the text, as the parser that stores it wants it
+    const auto number = static_cast<double>(std::strtold(text.c_str(), &end));
+    const bool whole = !text.empty() && end == text.c_str() + text.size();
+    if (whole && std::isfinite(number) && in_range(limits, number)) return std::string();
+    return fmt::format("expected a number ({}), got {}", limits_text(limits), text);
+  };
+}
+
 CommandText command_text(const CLI::App& app, const std::string& prefix) {
   CommandText text;
   text.name = prefix + app.get_name();
@@ -81,28 +96,18 @@ CommandOption* CommandOption::required() {
   return this;
 }
 
-CommandOption* CommandOption::type_name(const std::string& name) {
-  option_->type_name(name);
+CommandOption* CommandOption::repeats() {
+  option_->expected(-1);
   return this;
 }
 
-CommandOption* CommandOption::expected(int count) {
-  option_->expected(count);
+CommandOption* CommandOption::optional_value(const std::string& value) {
+  option_->expected(0, 1)->default_str(value);
   return this;
 }
 
-CommandOption* CommandOption::expected(int least, int most) {
-  option_->expected(least, most);
-  return this;
-}
-
-CommandOption* CommandOption::default_str(const std::string& value) {
-  option_->default_str(value);
-  return this;
-}
-
-CommandOption* CommandOption::capture_default_str() {
-  option_->capture_default_str();
+CommandOption* CommandOption::without_default() {
+  option_->default_str("");
   return this;
 }
 
@@ -111,45 +116,62 @@ CommandOption* CommandOption::check(const std::function<std::string(const std::s
   return this;
 }
 
-CommandOption* CommandOption::one_of(const std::vector<std::string>& values) {
-  option_->check(CLI::IsMember(values));
-  return this;
-}
-
 CommandParser::CommandParser(const std::string& help, const std::string& name)
     : app_(std::make_shared<CLI::App>(help, name)) {}
 
 CommandParser* CommandParser::add_subcommand(const std::string& name, const std::string& help) {
-  subcommands_.push_back(CommandParser({app_, app_->add_subcommand(name, help)}, remedies_));
+  subcommands_.push_back(CommandParser({app_, app_->add_subcommand(name, help)}, shared_));
   return &subcommands_.back();
 }
 
-void CommandParser::require_subcommand(int count) { app_->require_subcommand(count); }
+void CommandParser::require_subcommand() { app_->require_subcommand(1); }
 
-template <class T>
-CommandOption* CommandParser::add(const std::string& names, T& value, const std::string& help) {
-  return &options_.emplace_back(app_->add_option(names, value, help));
+void CommandParser::does(const Command& body) {
+  app_->callback([shared = shared_, body] { shared->chosen = body; });
 }
 
-CommandOption* CommandParser::add_option(const std::string& names, std::string& value, const std::string& help) {
-  return add(names, value, help);
+template <class T>
+CommandOption* CommandParser::add(const std::string& names, T& value, const std::string& help,
+                                  const std::string& value_name) {
+  CLI::Option* const option = app_->add_option(names, value, help);
+  if (!value_name.empty()) option->type_name(value_name);
+  if constexpr (std::is_arithmetic_v<T>) option->capture_default_str();
+  if constexpr (std::is_same_v<T, std::string>)
+    if (!value.empty()) option->capture_default_str();
+  return &options_.emplace_back(option);
+}
+
+CommandOption* CommandParser::add_option(const std::string& names, std::string& value, const std::string& help,
+                                         const std::string& value_name) {
+  return add(names, value, help, value_name);
 }
 
 CommandOption* CommandParser::add_option(const std::string& names, std::vector<std::string>& value,
-                                         const std::string& help) {
-  return add(names, value, help);
+                                         const std::string& help, const std::string& value_name) {
+  return add(names, value, help, value_name);
 }
 
-CommandOption* CommandParser::add_option(const std::string& names, std::int64_t& value, const std::string& help) {
-  return add(names, value, help);
+CommandOption* CommandParser::add_choice(const std::string& names, std::string& value,
+                                         const std::vector<std::string>& words, const std::string& help,
+                                         const std::string& value_name) {
+  return add(names, value, help, value_name)->check([words](const std::string& word) {
+    const bool known = std::find(words.begin(), words.end(), word) != words.end();
+    return known ? "" : fmt::format("{} is not one of {}", word, join(words));
+  });
 }
 
-CommandOption* CommandParser::add_option(const std::string& names, double& value, const std::string& help) {
-  return add(names, value, help);
+CommandOption* CommandParser::add_number(const std::string& names, std::int64_t& value, const Constraint& limits,
+                                         const std::string& help, const std::string& value_name) {
+  return add(names, value, help, value_name)->check(number_check(limits));
 }
 
-CommandOption* CommandParser::add_flag(const std::string& names, bool& value, const std::string& help) {
-  return &options_.emplace_back(app_->add_flag(names, value, help));
+CommandOption* CommandParser::add_number(const std::string& names, double& value, const Constraint& limits,
+                                         const std::string& help, const std::string& value_name) {
+  return add(names, value, help, value_name)->check(number_check(limits));
+}
+
+void CommandParser::add_flag(const std::string& names, bool& value, const std::string& help) {
+  app_->add_flag(names, value, help);
 }
 
 void CommandParser::set_version_flag(const std::string& name, const std::string& version, const std::string& help) {
@@ -158,16 +180,14 @@ void CommandParser::set_version_flag(const std::string& name, const std::string&
 
 void CommandParser::footer(const std::string& text) { app_->footer(text); }
 
-void CommandParser::on_stray_argument(const Remedy& remedy) { (*remedies_)[app_.get()] = remedy; }
+void CommandParser::on_stray_argument(const Remedy& remedy) { shared_->remedies[app_.get()] = remedy; }
 
-void CommandParser::callback(const std::function<void()>& chosen) { app_->callback(chosen); }
-
-std::optional<int> CommandParser::parse(int argc, char** argv) {
+std::variant<Command, int> CommandParser::parse(int argc, char** argv) {
   try {
     app_->parse(argc, argv);
-    return std::nullopt;
+    return shared_->chosen;
   } catch (const CLI::ParseError& error) {
-    return error.get_exit_code() == 0 ? app_->exit(error) : refuse(*app_, error, *remedies_);
+    return error.get_exit_code() == 0 ? app_->exit(error) : refuse(*app_, error, shared_->remedies);
   }
 }
 

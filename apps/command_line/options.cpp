@@ -1,12 +1,9 @@
 #include "apps/command_line/options.hpp"
 
-#include <cmath>
-#include <cstdlib>
 #include <filesystem>
 
 #include "apps/command_line/command_parser.hpp"
 #include "core/base/error.hpp"
-#include "run/yaml/config_reader.hpp"
 
 namespace capstan {
 
@@ -28,15 +25,15 @@ std::string remedy_for(const std::string& argument) {
 CommandOption* add_config_options(CommandParser& command, ConfigOptions& options) {
   command.on_stray_argument(remedy_for);
   CommandOption* const files =
-      command.add_option("-c,--config", options.files, "YAML files; the last one that sets a key wins")
-          ->type_name("FILE")
-          ->expected(-1)
+      command.add_option("-c,--config", options.files, "YAML files; the last one that sets a key wins", "FILE")
           ->check([](const std::string& file) {
             return looks_like_override(file) ? fmt::format("{} is no file; {}", file, remedy_for(file)) : "";
-          });
-  command.add_option("-s,--set", options.overrides, "set a key; overrides all files: --set train.lr=3e-4 (repeatable)")
-      ->type_name("KEY=VALUE")
-      ->expected(-1);
+          })
+          ->repeats();
+  command
+      .add_option("-s,--set", options.overrides, "set a key; overrides all files: --set train.lr=3e-4 (repeatable)",
+                  "KEY=VALUE")
+      ->repeats();
   return files;
 }
 
@@ -46,15 +43,5 @@ void add_force_flag(CommandParser& command, bool& force) {
 }
 
 std::string one_run(const std::string&) { return "this command takes one run; capstan compare takes several"; }
-
-std::function<std::string(const std::string&)> number_check(const Constraint& limits) {
-  return [limits](const std::string& text) {
-    char* end = nullptr;  // the number must be all of the text, as the parser that stores it wants it
-    const auto number = static_cast<double>(std::strtold(text.c_str(), &end));
-    const bool whole = !text.empty() && end == text.c_str() + text.size();
-    if (whole && std::isfinite(number) && in_range(limits, number)) return std::string();
-    return fmt::format("expected a number ({}), got {}", limits_text(limits), text);
-  };
-}
 
 }  // namespace capstan

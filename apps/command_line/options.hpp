@@ -1,12 +1,10 @@
 // Options that several subcommands share.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "core/config/schema.hpp"
-#include "run/training/sweep.hpp"
+#include "run/setup/run_config.hpp"
 
 namespace capstan {
 
@@ -21,8 +19,5 @@ void add_force_flag(CommandParser& command, bool& force);
 
 /// For CommandParser::on_stray_argument, of commands that take one run.
 std::string one_run(const std::string& argument);
-
-/// For CommandOption::check: what is wrong with a number, or nothing if it is within the limits.
-std::function<std::string(const std::string&)> number_check(const Constraint& limits);
 
 }  // namespace capstan

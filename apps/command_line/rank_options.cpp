@@ -15,13 +15,10 @@ namespace capstan {
 void add_rank_options(CommandParser& command, RankOptions& options) {
   command.add_flag("--mpi", options.mpi,
                    "run as one of several processes by MPI; without it, when started by mpirun or srun");
-  command
-      .add_option("--rank-timeout", options.timeout,
-                  "with several processes: seconds without a message after which another process counts as lost; "
-                  "ten times the longest step if that is more")
-      ->type_name("SECONDS")
-      ->capture_default_str()
-      ->check(number_check(between(1, 1e6)));
+  command.add_number("--rank-timeout", options.timeout, between(1, 1e6),
+                     "with several processes: seconds without a message after which another process counts as lost; "
+                     "ten times the longest step if that is more",
+                     "SECONDS");
 }
 
 void refuse_ranks(const std::string& command) {

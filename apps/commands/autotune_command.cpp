@@ -1,242 +1,41 @@
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <filesystem>
 #include <iostream>
-#include <map>
-#include <memory>
-#include <nlohmann/json.hpp>
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/commands/train_child.hpp"
-#include "core/base/error.hpp"
-#include "core/io/file.hpp"
-#include "core/io/json.hpp"
-#include "run/summaries/run_table.hpp"
-#include "run/training/halving.hpp"
-#include "run/training/search_space.hpp"
-#include "run/training/sweep.hpp"
-#include "run/yaml/config_diff.hpp"
-#include "train/loop/signals.hpp"
-#include "train/records/log.hpp"
+#include "run/training/autotune.hpp"
 
 namespace capstan {
 namespace {
 
-namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
-
-constexpr const char* given_run = "default";  // the configuration as it is
-constexpr const char* best_link = "best";
-
-struct AutotuneOptions {
-  ConfigOptions config;
-  double minutes = 5;
-  TrainRunOptions run;
-};
-
-/// Seconds that trials have taken so far, by the name of their run: a search that goes on counts them.
-class TrialTimes {
- public:
-  explicit TrialTimes(const fs::path& folder) : path_((folder / search_file).string()) {
-    if (!fs::exists(path_)) return;
-    const nlohmann::json saved = try_parse_json(read_file(path_));
-    if (!saved.is_object()) return;
-    for (const auto& [run, seconds] : saved.items())
-      if (seconds.is_number()) seconds_[run] = seconds.get<double>();
-  }
-  double of(const std::string& run) const {
-    const auto found = seconds_.find(run);
-    return found != seconds_.end() ? found->second : 0;
-  }
-  void add(const std::string& run, double seconds) {
-    seconds_[run] += seconds;
-    make_folders(fs::path(path_).parent_path().string());
-    replace_file(path_, json_text(nlohmann::json(seconds_), 1) + "\n");
-  }
-
- private:
-  std::string path_;
-  std::map<std::string, double> seconds_;
-};
-
-void check_folder(const fs::path& folder) {
-  if (fs::exists(folder / "config.yaml"))
-    throw Error(fmt::format("{} is the folder of a single run: give the search another name", folder.string()));
-  const fs::path best = folder / best_link;
-  if (fs::exists(fs::symlink_status(best)) && !fs::is_symlink(best))
-    throw Error(fmt::format("{} is not the link of a search: give the search another name", best.string()));
+int search(const AutotuneOptions& options) {
+  const AutotuneEnd found = autotune(
+      options, [](const Command& body) { return run_command(body); }, std::cout);
+  if (found.end == SearchEnd::stopped) return exit_interrupted;
+  if (found.end == SearchEnd::failed) return exit_failed;  // why is in the log
+  return report_failures(found.failed);
 }
-
-/// The configuration as it is, and every other one of the sweep.
-std::vector<RunConfig> candidates_of(const AutotuneOptions& options, fs::path& folder) {
-  const ConfigCheck check = [&](const RunConfig& config, Problems& problems) {
-    (options.run.force ? check_forced : check_trainable)(config, problems);
-    check_tunable(config, problems);
-  };
-  RunConfig given = load_without_sweep(options.config, check);
-  ConfigOptions config = options.config;
-  if (!has_sweep(config))
-    for (std::string& values : usual_search_space(given)) config.overrides.push_back(std::move(values));
-  const Sweep sweep = load_sweep(config, check);
-  folder = sweep.folder;
-  given.folder = folder.string();
-  given.name = given_run;
-  std::vector<RunConfig> candidates{given};
-  for (const RunConfig& run : sweep.runs) {
-    RunConfig renamed = run;
-    renamed.name = given_run;
-    if (const std::string key = incomparable_key(given, renamed); !key.empty())
-      throw ConfigError(fmt::format("sweep.{}: runs that differ in it cannot be compared; use capstan sweep", key));
-    if (!diff_configs(given, renamed).empty()) candidates.push_back(run);
-  }
-  return candidates;
-}
-
-class Autotune {
- public:
-  explicit Autotune(const AutotuneOptions& options)
-      : options_(options), candidates_(candidates_of(options, folder_)), times_(folder_) {
-    check_folder(folder_);
-  }
-
-  int run() {
-    const StopSignals signals;
-    log_info(fmt::format("searching in {}: the configuration as it is and {} more, for {:g} min", folder_.string(),
-                         candidates_.size() - 1, options_.minutes));
-    const SearchEnd end = search_by_halving(
-        candidates_.size(), options_.minutes * 60, static_cast<uint64_t>(candidates_[0].seed),
-        [this](const Trial& trial, double left) { return attempt(trial, left); },
-        {[] { return StopSignals::received() != 0; },
-         [this](const HalvingPlan& rung) {
-           log_info(fmt::format("{} of {} with {}", rung.candidates, candidates_.size() - 1,
-                                rung.divisor == 1 ? std::string("the whole training")
-                                                  : fmt::format("1/{} of the training", rung.divisor)));
-         }});
-    if (end == SearchEnd::stopped) {
-      log_info("search interrupted; the same command resumes it");
-      return exit_interrupted;
-    }
-    if (end == SearchEnd::failed) return exit_failed;  // why is in the log
-    report();
-    log_info(end == SearchEnd::time ? "the time is over; with more --minutes the search continues"
-                                    : "the search is complete");
-    for (const std::string& failure : failed_) log_error(fmt::format("failed: {}", failure));
-    return failed_.empty() ? exit_done : exit_failed;
-  }
-
- private:
-  TrialOutcome attempt(const Trial& trial, double left) {
-    RunConfig config = shortened(candidates_[trial.candidate], trial.divisor);
-    if (trial.divisor > 1) config.name = fmt::format("short-{}/{}", trial.divisor, config.name);
-    const double before = times_.of(config.name);
-    const bool first = trial.candidate == 0;  // the result if nothing else is: never cut short
-    const bool known = before > 0 && is_finished(config);
-    if (!known) {
-      if (!first && before >= left) return {false, NAN, before};
-      if (!train(config, first, left - before)) return {false, NAN, times_.of(config.name)};
-    }
-    const TrialOutcome outcome{true, cost_of_run(config), times_.of(config.name)};
-    if (!known)
-      log_info(fmt::format("{}: {} {:.4f} after {:.1f} s; {:.0f} s are left", config.name, config.train.monitor,
-                           std::abs(outcome.cost), outcome.seconds, std::max(0.0, left - outcome.seconds)));
-    return outcome;
-  }
-
-  /// Trains or resumes a run. False: it failed, or was stopped.
-  bool train(const RunConfig& config, bool first, double seconds) {
-    const auto begin = Clock::now();
-    const auto taken = [begin] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
-    bool late = false;
-    TrainRunOptions options = options_.run;
-    options.quiet = !first;
-    const Ending ending = train_in_child(config, options, [&] {
-      late = late || (!first && taken() > seconds);
-      return late || StopSignals::received() != 0;
-    });
-    times_.add(config.name, taken());
-    if (ending.code == exit_done) return true;
-    if (ending.code != exit_interrupted) {
-      failed_.push_back(fmt::format("{}: {}", (folder_ / config.name).string(), describe_ending(ending)));
-      log_error(failed_.back());
-    } else if (late) {
-      log_info(fmt::format("{}: stopped, the time is over", config.name));
-    }
-    return false;
-  }
-
-  /// INFINITY for a run that has no such value, such as one that diverged.
-  double cost_of_run(const RunConfig& config) const {
-    const double cost = cost_of(validation_of(config), metric_of(config.train.monitor));
-    return std::isnan(cost) ? INFINITY : cost;
-  }
-  ValidPoint validation_of(const RunConfig& config) const {
-    const RunRecord record = read_record(folder_ / config.name);
-    if (!record.best)
-      throw Error(fmt::format("{}: the run has no validation to compare it by", (folder_ / config.name).string()));
-    return *record.best;
-  }
-
-  /// The table of the whole runs, those of earlier searches in the folder included, and the link to the best.
-  void report() const {
-    std::vector<std::string> whole;
-    const RunConfig* best = nullptr;
-    for (const RunConfig& candidate : candidates_) {
-      if (!is_finished(candidate)) continue;
-      whole.push_back((folder_ / candidate.name).string());
-      if (best == nullptr || cost_of_run(candidate) < cost_of_run(*best)) best = &candidate;
-    }
-    print_comparison(read_records(whole), std::cout);
-    // The best of many candidates is in part the luckiest.
-    const RunConfig& given = candidates_[0];
-    if (best != &given && !clearly_better(validation_of(*best), validation_of(given), metric_of(given.train.monitor))) {
-      log_info(fmt::format("{} is better than {} by less than a standard error: {} stays the best", best->name,
-                           given_run, given_run));
-      best = &given;
-    }
-    replace_link((folder_ / best_link).string(), best->name);
-    std::cout << fmt::format("\nbest: {} ({})\n", (folder_ / best_link).string(), best->name);
-  }
-
-  const AutotuneOptions& options_;
-  fs::path folder_;
-  std::vector<RunConfig> candidates_;
-  TrialTimes times_;
-  std::vector<std::string> failed_;
-};
 
 }  // namespace
 
-void add_autotune_command(CommandParser& cli, const Choose& choose) {
-  CommandParser* const command = cli.add_subcommand("autotune", "Search for a better configuration in a given time");
-  const auto options = std::make_shared<AutotuneOptions>();
-  add_config_options(*command, options->config)->required();
-  command
-      ->add_option("--minutes", options->minutes,
-                   "time for the whole search, earlier calls included; the first run is never cut short")
-      ->check(number_check(greater_up_to(0, 100000)))
-      ->capture_default_str();
-  add_force_flag(*command, options->run.force);
-  command->footer(
-      "The configuration is trained as it is, then others. Those are the combinations of the values under the key "
-      "sweep,\n"
-      "as for capstan sweep. Without that key they are other n-grams for a linear-classifier, and "
-      "learning\n"
-      "rates and dropout for other models. Candidates are first trained with a share of the steps or examples; the "
-      "best\n"
-      "third is then trained with three times as much, and so on (successive halving). Runs are compared by "
-      "train.monitor:\n"
-      "on the validation data, or by the cross-validation of a linear classifier that has none. <folder>/<name>/best "
-      "is\n"
-      "a link to the best whole run: by accuracy the configuration as it is, unless another is better by more than a "
-      "standard\n"
-      "error. Repeating the command resumes an interrupted search; with more --minutes it\n"
-      "continues. If a candidate fails, the others are still tried and the exit code is 1.\n"
-      "For example:  capstan autotune --config configs/classify.yaml --set data.train=[train.tsv] --minutes 5\n"
-      "              capstan predict runs/classify/best");
-  command->callback([options, choose] { choose([options] { return Autotune(*options).run(); }); });
+void add_autotune_command(CommandParser& cli) {
+  const auto [command, options] =
+      cli.add_subcommand<AutotuneOptions>("autotune", "Search for a better configuration in a given time", search);
+  add_config_options(command, options.config)->required();
+  command.add_number("--minutes", options.minutes, greater_up_to(0, 100000),
+                     "time for the whole search, earlier calls included; the first run is never cut short");
+  add_force_flag(command, options.run.force);
+  command.footer(
+      R"(The configuration is trained as it is, then others. Those are the combinations of the values under the key
+sweep, as for capstan sweep. Without that key they are other n-grams for a linear-classifier, and learning
+rates and dropout for other models. Candidates are first trained with a share of the steps or examples; the
+best third is then trained with three times as much, and so on (successive halving). Runs are compared by
+train.monitor: on the validation data, or by the cross-validation of a linear classifier that has none.
+<folder>/<name>/best is a link to the best whole run: by accuracy the configuration as it is, unless another
+is better by more than a standard error. Repeating the command resumes an interrupted search; with more
+--minutes it continues. If a candidate fails, the others are still tried and the exit code is 1.
+For example:  capstan autotune --config configs/classify.yaml --set data.train=[train.tsv] --minutes 5
+              capstan predict runs/classify/best)");
 }
 
 }  // namespace capstan

@@ -1,4 +1,4 @@
-// The subcommands of `capstan`: each adds itself to the command line, with the function to run if it is chosen.
+// The subcommands of `capstan`: each adds itself to the command line, with what it does.
 #pragma once
 
 #include "apps/command_line/command.hpp"
@@ -7,24 +7,13 @@ namespace capstan {
 
 class CommandParser;
 
-void add_train_command(CommandParser& cli, const Choose& choose);
-void add_sweep_command(CommandParser& cli, const Choose& choose);
-void add_autotune_command(CommandParser& cli, const Choose& choose);
-void add_eval_command(CommandParser& cli, const Choose& choose);
-void add_predict_command(CommandParser& cli, const Choose& choose);
-void add_score_command(CommandParser& cli, const Choose& choose);
-void add_embed_command(CommandParser& cli, const Choose& choose);
-void add_generate_command(CommandParser& cli, const Choose& choose);
-void add_inspect_command(CommandParser& cli, const Choose& choose);
-void add_import_command(CommandParser& cli, const Choose& choose);
-void add_compare_command(CommandParser& cli, const Choose& choose);
-void add_metrics_command(CommandParser& cli, const Choose& choose);
-void add_report_command(CommandParser& cli, const Choose& choose);
-void add_verify_command(CommandParser& cli, const Choose& choose);
-void add_data_command(CommandParser& cli, const Choose& choose);
-void add_config_command(CommandParser& cli, const Choose& choose);
+using AddCommand = void(CommandParser& cli);
+AddCommand add_train_command, add_sweep_command, add_autotune_command, add_eval_command, add_predict_command,
+    add_score_command, add_embed_command, add_generate_command, add_inspect_command, add_import_command,
+    add_compare_command, add_metrics_command, add_report_command, add_verify_command, add_data_command,
+    add_config_command;
 /// `man` and `completion`, which describe all commands of `cli`.
-void add_pages_commands(CommandParser& cli, const Choose& choose);
+AddCommand add_pages_commands;
 
 /// Parses the command line and runs the command; turns exceptions into a message on stderr and an exit code.
 int run_command_line(int argc, char** argv);

@@ -10,9 +10,9 @@
 
 namespace capstan {
 
-void add_config_command(CommandParser& cli, const Choose& choose) {
+void add_config_command(CommandParser& cli) {
   CommandParser* const command = cli.add_subcommand("config", "Print, check or explain a configuration");
-  command->require_subcommand(1);
+  command->require_subcommand();
   command->footer(
       "For example:  capstan config check --config configs/quickstart-lm.yaml --set model.width=256\n"
       "              capstan config explain train.lr");
@@ -25,46 +25,38 @@ void add_config_command(CommandParser& cli, const Choose& choose) {
   CommandParser* const print =
       command->add_subcommand("print", "Print the whole configuration, defaults included, as YAML");
   add_config_options(*print, *options);
-  print->callback([=] {
-    choose([=] {
-      std::cout << to_yaml(load());
-      return exit_done;
-    });
+  print->does([=] {
+    std::cout << to_yaml(load());
+    return exit_done;
   });
 
   CommandParser* const check = command->add_subcommand("check", "Check a configuration and report all errors in it");
   add_config_options(*check, *options);
-  check->callback([=] {
-    choose([=] {
-      if (!options->files.empty() && has_sweep(*options)) {
-        const Sweep sweep = load_sweep(*options);
-        std::cout << fmt::format("{}: the configurations of {} runs are valid\n", sweep.folder.filename().string(),
-                                 sweep.runs.size());
-        return exit_done;
-      }
-      std::cout << load().name << ": the configuration is valid\n";
+  check->does([=] {
+    if (!options->files.empty() && has_sweep(*options)) {
+      const Sweep sweep = load_sweep(*options);
+      std::cout << fmt::format("{}: the configurations of {} runs are valid\n", sweep.folder.filename().string(),
+                               sweep.runs.size());
       return exit_done;
-    });
+    }
+    std::cout << load().name << ": the configuration is valid\n";
+    return exit_done;
   });
 
   const auto key = std::make_shared<std::string>();
   CommandParser* const explain =
       command->add_subcommand("explain", "Print what a key means, its limits and its default");
-  explain->add_option("key", *key, "the key, or its last parts: mixer.window")->required()->type_name("KEY");
-  explain->callback([=] {
-    choose([=] {
-      std::cout << explain_key(config_rows<RunConfig>(), *key);
-      return exit_done;
-    });
+  explain->add_option("key", *key, "the key, or its last parts: mixer.window", "KEY")->required();
+  explain->does([=] {
+    std::cout << explain_key(config_rows<RunConfig>(), *key);
+    return exit_done;
   });
 
   CommandParser* const table =
       command->add_subcommand("table", "Print all keys with type, default, limits and meaning, as Markdown");
-  table->callback([=] {
-    choose([] {
-      std::cout << config_table<RunConfig>();
-      return exit_done;
-    });
+  table->does([=] {
+    std::cout << config_table<RunConfig>();
+    return exit_done;
   });
 }
 

@@ -1,5 +1,4 @@
 #include <iostream>
-#include <memory>
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
@@ -25,8 +24,6 @@ void check_readable(const RunConfig& config, Problems& problems) {
 }
 
 int check_data(const DataCheckOptions& options) {
-  if (options.format != "text" && options.format != "json")
-    throw ConfigError(fmt::format("--format: {} is not one of text, json", options.format));
   const RunConfig config = load_run(options.config, check_readable);
   const DataReport report = check_source(config.data, source_inputs(config));
   if (options.format == "json")
@@ -38,23 +35,20 @@ int check_data(const DataCheckOptions& options) {
 
 }  // namespace
 
-void add_data_command(CommandParser& cli, const Choose& choose) {
+void add_data_command(CommandParser& cli) {
   CommandParser* const command = cli.add_subcommand("data", "Look at the data of a configuration");
-  command->require_subcommand(1);
+  command->require_subcommand();
   command->footer("For example:  capstan data check --config configs/classify.yaml");
-  CommandParser* const check =
-      command->add_subcommand("check", "Count and check the data before training, and warn of what looks wrong");
-  const auto options = std::make_shared<DataCheckOptions>();
-  add_config_options(*check, options->config)->required();
-  check->add_option("--format", options->format, "text, or json (everything on one line)")->capture_default_str();
-  check->footer(
-      "Shows for each split: examples, classes, lengths in tokens, truncated and duplicate texts, texts that two\n"
-      "splits share, unknown tokens, and how the files are encoded. \"in train\" counts the texts of a split that are\n"
-      "also in train; \"other label\" those that have a copy with another label. Warnings name the key to set, and "
-      "are\n"
-      "repeated by capstan train. Exit code 0 with or without warnings, 1 with errors that would stop the training.\n"
-      "For example:  capstan data check --config configs/classify.yaml --set data.train=[mine.tsv] data.test=[]");
-  check->callback([options, choose] { choose([options] { return check_data(*options); }); });
+  const auto [check, options] = command->add_subcommand<DataCheckOptions>(
+      "check", "Count and check the data before training, and warn of what looks wrong", check_data);
+  add_config_options(check, options.config)->required();
+  check.add_choice("--format", options.format, {"text", "json"}, "text, or json (everything on one line)");
+  check.footer(
+      R"(Shows for each split: examples, classes, lengths in tokens, truncated and duplicate texts, texts that two
+splits share, unknown tokens, and how the files are encoded. "in train" counts the texts of a split that are
+also in train; "other label" those that have a copy with another label. Warnings name the key to set, and are
+repeated by capstan train. Exit code 0 with or without warnings, 1 with errors that would stop the training.
+For example:  capstan data check --config configs/classify.yaml --set data.train=[mine.tsv] data.test=[])");
 }
 
 }  // namespace capstan

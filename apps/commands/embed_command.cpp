@@ -53,20 +53,17 @@ int embed(const EmbedOptions& options) {
 
 }  // namespace
 
-void add_embed_command(CommandParser& cli, const Choose& choose) {
-  CommandParser* const command = cli.add_subcommand("embed", "Turn texts into vectors with a trained model");
-  const auto options = std::make_shared<EmbedOptions>();
-  add_text_options(*command, options->run, options->input);
-  command
-      ->add_option("-o,--output", options->output,
-                   "file to write, .npy (texts x features, float32); without it, jsonl is printed")
-      ->type_name("FILE");
-  command->on_stray_argument(one_run);
-  command->footer(
-      "The vector of a text is what a classifier's head reads; of other models, the mean of the last states over its\n"
-      "tokens. Texts are cut as in training. A text without tokens gets zeros.\n"
-      "For example:  capstan embed runs/ag-news texts.txt --output vectors.npy");
-  command->callback([options, choose] { choose([options] { return embed(*options); }); });
+void add_embed_command(CommandParser& cli) {
+  const auto [command, options] =
+      cli.add_subcommand<EmbedOptions>("embed", "Turn texts into vectors with a trained model", embed);
+  add_text_options(command, options.run, options.input);
+  command.add_option("-o,--output", options.output,
+                     "file to write, .npy (texts x features, float32); without it, jsonl is printed", "FILE");
+  command.on_stray_argument(one_run);
+  command.footer(
+      R"(The vector of a text is what a classifier's head reads; of other models, the mean of the last states over its
+tokens. Texts are cut as in training. A text without tokens gets zeros.
+For example:  capstan embed runs/ag-news texts.txt --output vectors.npy)");
 }
 
 }  // namespace capstan

@@ -30,8 +30,6 @@ void print_comparison(const std::vector<GzipTally>& tallies) {
 
 int evaluate_run(const EvalOptions& options) {
   refuse_ranks("capstan eval");
-  if (options.format != "text" && options.format != "json")
-    throw ConfigError(fmt::format("--format: {} is not one of text, json", options.format));
   const Run run = Run::open(options.run, options.overrides);
   const Split split = split_named(options.split);
   if (options.gzip)
@@ -45,31 +43,25 @@ int evaluate_run(const EvalOptions& options) {
 
 }  // namespace
 
-void add_eval_command(CommandParser& cli, const Choose& choose) {
-  CommandParser* const command =
-      cli.add_subcommand("eval", "Evaluate a trained model on a split of its data: loss, accuracy and related figures");
-  const auto options = std::make_shared<EvalOptions>();
-  command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
-  command->add_option("--split", options->split, "train, valid or test")->capture_default_str();
+void add_eval_command(CommandParser& cli) {
+  const auto [command, options] = cli.add_subcommand<EvalOptions>(
+      "eval", "Evaluate a trained model on a split of its data: loss, accuracy and related figures", evaluate_run);
+  command.add_option("run", options.run, "run folder, or the folder of a checkpoint", "RUN")->required();
+  command.add_option("--split", options.split, "train, valid or test");
   command
-      ->add_option("-s,--set", options->overrides, "change a key of the run: --set data.test=[other.txt] (repeatable)")
-      ->type_name("KEY=VALUE")
-      ->expected(-1);
-  command->add_option("--format", options->format, "text, or json (everything on one line)")->capture_default_str();
-  command->add_flag(
-      "--compare-gzip", options->gzip,
+      .add_option("-s,--set", options.overrides, "change a key of the run: --set data.test=[other.txt] (repeatable)",
+                  "KEY=VALUE")
+      ->repeats();
+  command.add_choice("--format", options.format, {"text", "json"}, "text, or json (everything on one line)");
+  command.add_flag(
+      "--compare-gzip", options.gzip,
       "for language models: bits per byte of the held-out files, compared with gzip -9, separately for code and prose");
-  command->add_option("--beam", options->completions.beam, "for pairs: width of the beam search; 1 = greedy decoding")
-      ->capture_default_str()
-      ->check(number_check(between(1, 1024)));
-  command
-      ->add_option("--length-penalty", options->completions.length_penalty,
-                   "for beam search: texts of n tokens are compared by ln p / n^PENALTY")
-      ->capture_default_str()
-      ->check(number_check(between(-10, 10)));
-  command->on_stray_argument(one_run);
-  command->footer("For example:  capstan eval runs/quickstart-classifier --split test");
-  command->callback([options, choose] { choose([options] { return evaluate_run(*options); }); });
+  command.add_number("--beam", options.completions.beam, between(1, 1024),
+                     "for pairs: width of the beam search; 1 = greedy decoding");
+  command.add_number("--length-penalty", options.completions.length_penalty, between(-10, 10),
+                     "for beam search: texts of n tokens are compared by ln p / n^PENALTY");
+  command.on_stray_argument(one_run);
+  command.footer("For example:  capstan eval runs/quickstart-classifier --split test");
 }
 
 }  // namespace capstan

@@ -107,72 +107,46 @@ int generate_text(const GenerateCommandOptions& options) {
 }
 
 void add_sampling_options(CommandParser& command, SamplingConfig& sampling) {
-  command
-      .add_option("--temperature", sampling.temperature, "0 = always the most probable token; above 1 = more random")
-      ->capture_default_str()
-      ->check(number_check(at_least(0)));
-  command.add_option("--top-k", sampling.top_k, "sample from this many most probable tokens; 0 = all")
-      ->capture_default_str()
-      ->check(number_check(size_from(0)));
-  command
-      .add_option("--top-p", sampling.top_p, "sample from the most probable tokens that together have this probability")
-      ->capture_default_str()
-      ->check(number_check(between(0, 1)));
-  command
-      .add_option("--min-p", sampling.min_p,
-                  "sample from the tokens that are at least this many times as probable as the most probable one")
-      ->capture_default_str()
-      ->check(number_check(between(0, 1)));
-  command
-      .add_option("--repetition-penalty", sampling.repetition_penalty,
-                  "above 1 = tokens that occurred before become less likely")
-      ->capture_default_str()
-      ->check(number_check(greater(0)));
-  command.add_option("--seed", sampling.seed, "the same seed gives the same text")
-      ->capture_default_str()
-      ->check(number_check(at_least(0)));
+  command.add_number("--temperature", sampling.temperature, at_least(0),
+                     "0 = always the most probable token; above 1 = more random");
+  command.add_number("--top-k", sampling.top_k, size_from(0), "sample from this many most probable tokens; 0 = all");
+  command.add_number("--top-p", sampling.top_p, between(0, 1),
+                     "sample from the most probable tokens that together have this probability");
+  command.add_number("--min-p", sampling.min_p, between(0, 1),
+                     "sample from the tokens that are at least this many times as probable as the most probable one");
+  command.add_number("--repetition-penalty", sampling.repetition_penalty, greater(0),
+                     "above 1 = tokens that occurred before become less likely");
+  command.add_number("--seed", sampling.seed, at_least(0), "the same seed gives the same text");
 }
 
 }  // namespace
 
-void add_generate_command(CommandParser& cli, const Choose& choose) {
-  CommandParser* const command = cli.add_subcommand("generate", "Generate text with a trained language model");
-  const auto options = std::make_shared<GenerateCommandOptions>();
-  ContinuationOptions& continuation = options->continuation;
-  command->add_option("run", options->run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
-  command->add_option("-p,--prompt", options->prompt, "text to continue")->type_name("TEXT");
-  command
-      ->add_option("--prompt-file", options->prompt_file,
-                   "file whose text is continued, without the end of its last line; - is standard input")
-      ->type_name("FILE");
-  command->add_flag("--interactive", options->interactive,
-                    "continue every line of standard input as it comes; each is a text of its own");
-  command
-      ->add_option("--num-samples", continuation.samples,
-                   "number of texts, written together; they are separated by a line ---")
-      ->capture_default_str()
-      ->check(number_check(between(1, 65536)));
-  command->add_option("-n,--tokens", continuation.tokens, "largest number of new tokens; -1 = no limit")
-      ->capture_default_str()
-      ->check(number_check(count_from(-1)));
-  add_sampling_options(*command, options->continuation.sampling);
-  command
-      ->add_option(
-          "--weights", options->weights,
-          "number format of the weights: float32, or bf16 (rounded to 8 bits of mantissa; half as much memory is "
-          "read per token, which takes less time)")
-      ->capture_default_str()
-      ->one_of(weight_names());
-  command
-      ->add_option("--stop", continuation.stop, "generation stops before this text, which is not printed (repeatable)")
-      ->type_name("TEXT");
-  command->add_flag("--no-slide", options->no_slide,
-                    "stop at the model's last position instead of continuing from the last half of the text");
-  command->on_stray_argument([](const std::string&) { return "a text to continue is given with --prompt TEXT"; });
-  command->footer(
-      "For example:  capstan generate runs/quickstart-lm --prompt \"The \" --tokens 400 --temperature 0.8 --seed 7\n"
-      "              capstan generate runs/quickstart-lm --prompt-file start.txt --num-samples 4 --min-p 0.05");
-  command->callback([options, choose] { choose([options] { return generate_text(*options); }); });
+void add_generate_command(CommandParser& cli) {
+  const auto [command, options] = cli.add_subcommand<GenerateCommandOptions>(
+      "generate", "Generate text with a trained language model", generate_text);
+  ContinuationOptions& continuation = options.continuation;
+  command.add_option("run", options.run, "run folder, or the folder of a checkpoint", "RUN")->required();
+  command.add_option("-p,--prompt", options.prompt, "text to continue", "TEXT");
+  command.add_option("--prompt-file", options.prompt_file,
+                     "file whose text is continued, without the end of its last line; - is standard input", "FILE");
+  command.add_flag("--interactive", options.interactive,
+                   "continue every line of standard input as it comes; each is a text of its own");
+  command.add_number("--num-samples", continuation.samples, between(1, 65536),
+                     "number of texts, written together; they are separated by a line ---");
+  command.add_number("-n,--tokens", continuation.tokens, count_from(-1), "largest number of new tokens; -1 = no limit");
+  add_sampling_options(command, options.continuation.sampling);
+  command.add_choice(
+      "--weights", options.weights, weight_names(),
+      "number format of the weights: float32, or bf16 (rounded to 8 bits of mantissa; half as much memory is "
+      "read per token, which takes less time)");
+  command.add_option("--stop", continuation.stop,
+                     "generation stops before this text, which is not printed (repeatable)", "TEXT");
+  command.add_flag("--no-slide", options.no_slide,
+                   "stop at the model's last position instead of continuing from the last half of the text");
+  command.on_stray_argument([](const std::string&) { return "a text to continue is given with --prompt TEXT"; });
+  command.footer(
+      R"(For example:  capstan generate runs/quickstart-lm --prompt "The " --tokens 400 --temperature 0.8 --seed 7
+              capstan generate runs/quickstart-lm --prompt-file start.txt --num-samples 4 --min-p 0.05)");
 }
 
 }  // namespace capstan

@@ -1,18 +1,12 @@
 #include <iostream>
-#include <memory>
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/commands/import_run.hpp"
-#include "core/io/file.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
-#include "run/imports/import_module.hpp"
-#include "run/imports/import_verify.hpp"
-#include "run/imports/imported_config.hpp"
-#include "run/yaml/config.hpp"
+#include "core/base/error.hpp"
+#include "run/imports/import_file.hpp"
+#include "run/imports/import_run.hpp"
 
 namespace capstan {
 namespace {
@@ -53,71 +47,16 @@ void check_choice(const ImportOptions& options) {
   }
 }
 
-/// Where the parameters of the mixer and those beside it in its block go.
-struct Places {
-  std::string mixer, block;
-  bool in_block = false;
-};
-
-Places places_of(const std::string& into, const ImportedModule& module) {
-  const std::string end = "mixer";
-  if (into.empty()) return {};
-  if (ends_with(into, "." + end) || into == end) {
-    const std::string block = into.substr(0, into.size() - end.size());
-    return {into + ".", block, true};
-  }
-  if (!module.is_block)
-    throw ConfigError(fmt::format("--into {}: {} is a mixer: name one, such as blocks.0.mixer", into, module.source));
-  return {into + ".mixer.", into + ".", true};
-}
-
-void check_outputs(const ImportOptions& options, const ImportedModule& module) {
-  constexpr double tolerance = 1e-5;
-  const double difference = verify_import(module, options.verify, options.hints.causal);
-  if (!(difference <= tolerance))
-    throw Error(fmt::format(
-        "{}: its outputs are not those of the imported module: they differ by {:.2g} of the largest one (at most {} is "
-        "allowed); check {} and whether the module was evaluated without dropout",
-        options.verify, difference, tolerance,
-        options.hints.causal ? "the options, --causal included" : "the options (a causal module needs --causal)"));
-  std::cout << fmt::format("verified: the outputs in {} are met to {:.2g} of the largest one\n", options.verify,
-                           difference);
-}
-
 int import_weights(const ImportOptions& options) {
   refuse_ranks("capstan import");
   check_choice(options);
   const ImportHints hints = hints_of(options);
-  if (!options.run.empty()) {
+  if (options.run.empty())
+    import_file({options.file, options.prefix, options.output, options.into, options.verify, hints}, std::cout);
+  else
     import_run({options.file, options.prefix, options.run, options.tokenizer, options.classes, options.verify,
-                options.config, hints});
-    return exit_done;
-  }
-  const ImportedModule module = import_module(SafetensorsFile(options.file), options.prefix, hints);
-  const Places places = places_of(options.into, module);
-  if (!options.verify.empty()) check_outputs(options, module);
-  const std::string mixer = to_yaml(ImportedConfig{module.layer.mixer});
-  std::vector<TensorToWrite> tensors;
-  const auto add = [&](const std::string& place, const auto& parameters) {
-    for (const auto& [name, tensor] : parameters)
-      tensors.push_back({place + name, DType::f32, tensor.shape, tensor.values.data()});
-  };
-  add(places.mixer, module.parameters);
-  if (places.in_block) add(places.block, module.block);
-  std::map<std::string, std::string> metadata{{"source", module.source}, {"mixer", mixer}};
-  if (!module.approximations.empty()) metadata["approximate"] = join(module.approximations, "; ");
-  if (places.in_block && module.is_block) metadata["layer"] = to_yaml(module.layer);
-  if (places.in_block) metadata["into"] = places.mixer.substr(0, places.mixer.size() - 1);
-  replace_file(options.output,
-               [&](const std::string& unfinished) { write_safetensors(unfinished, tensors, metadata); });
-  const std::string reach = module.max_length > 0 ? fmt::format(" for up to {} tokens", module.max_length) : "";
-  std::cout << fmt::format("{} of width {}{}, written to {}. Its configuration is:\n{}", module.source, module.width,
-                           reach, options.output, module.is_block ? to_yaml(module.layer) : mixer);
-  if (!module.block.empty() && !places.in_block)
-    std::cout << "Only the mixer was written, without what is beside it in its block, such as the norm in front of it: "
-                 "--into blocks.N writes all of it.\n";
-  for (const std::string& line : module.notes) std::cout << "note: " << line << "\n";
-  for (const std::string& line : module.approximations) std::cout << "approximate: " << line << "\n";
+                options.config, hints},
+               std::cout);
   return exit_done;
 }
 
@@ -136,29 +75,27 @@ constexpr const char* known_modules =
 
 /// What is written, and where.
 void add_output_options(CommandParser& command, ImportOptions& options) {
-  command.add_option("-o,--output", options.output, "safetensors file to write")->type_name("FILE");
+  command.add_option("-o,--output", options.output, "safetensors file to write", "FILE");
   command.add_option(
       "--into", options.into,
       "the mixer of the model that gets the weights, such as blocks.0.mixer; for modules with norms, the "
       "block, such as blocks.0");
-  command
-      .add_option("--run", options.run,
-                  "for whole models: the run folder to make, for generate, predict, eval and train.init_from")
-      ->type_name("FOLDER");
-  command
-      .add_option("--tokenizer", options.tokenizer,
-                  "with --run: tokenizer.json of another run, or a SentencePiece .model file; without, texts are ids "
-                  "with blanks between them")
-      ->type_name("FILE");
-  command.add_option("--classes", options.classes, "with --run: names of the classes, one per line; without, numbers")
-      ->type_name("FILE");
+  command.add_option("--run", options.run,
+                     "for whole models: the run folder to make, for generate, predict, eval and train.init_from",
+                     "FOLDER");
+  command.add_option(
+      "--tokenizer", options.tokenizer,
+      "with --run: tokenizer.json of another run, or a SentencePiece .model file; without, texts are ids "
+      "with blanks between them",
+      "FILE");
+  command.add_option("--classes", options.classes, "with --run: names of the classes, one per line; without, numbers",
+                     "FILE");
   add_config_options(command, options.config);
-  command
-      .add_option(
-          "--verify", options.verify,
-          "safetensors file with an input x of the module and its output y, or, with --run, tokens and logits: refuse "
-          "to write anything unless they are met to 1e-5")
-      ->type_name("FILE");
+  command.add_option(
+      "--verify", options.verify,
+      "safetensors file with an input x of the module and its output y, or, with --run, tokens and logits: refuse "
+      "to write anything unless they are met to 1e-5",
+      "FILE");
   command.add_flag("--approximate", options.hints.approximate,
                    "accept what cannot be computed exactly; the size of the effect is printed and recorded");
 }
@@ -167,7 +104,7 @@ void add_output_options(CommandParser& command, ImportOptions& options) {
 void add_hint_options(CommandParser& command, ImportOptions& options) {
   ImportHints& hints = options.hints;
   const auto number = [&](const std::string& name, int64_t& value, const std::string& help) {
-    command.add_option(name, value, help)->check(number_check(length_from(1)));
+    command.add_number(name, value, length_from(1), help)->without_default();
   };
   command.add_flag("--causal", hints.causal,
                    "tokens do not see later ones: for --verify, and with --run for a language model");
@@ -175,10 +112,13 @@ void add_hint_options(CommandParser& command, ImportOptions& options) {
   number("--length", hints.length, "for GAU, causal or with --laplace: the length of the texts it was trained on");
   number("--chunk", hints.chunk, "for FLASH: its group_size");
   number("--heads", hints.heads, "for MultiheadAttention and TransformerEncoderLayer: the number of heads");
-  command.add_option("--mask-token", options.mask_token, "for masked models: id of the token that hides others")
-      ->check(number_check(at_least(0)));
-  command.add_option("--norm-eps", options.norm_eps, "eps of LayerNorm, unless it is the module's usual one")
-      ->check(number_check(greater(0)));
+  command
+      .add_number("--mask-token", options.mask_token, at_least(0),
+                  "for masked models: id of the token that hides others")
+      ->without_default();
+  command
+      .add_number("--norm-eps", options.norm_eps, greater(0), "eps of LayerNorm, unless it is the module's usual one")
+      ->without_default();
   command.add_option("--activation", options.activation, "for TransformerEncoderLayer: relu or gelu");
   command.add_flag("--norm-first", hints.norm_first, "for TransformerEncoderLayer: it was made with norm_first");
   command.add_flag("--shift-tokens", hints.shift_tokens, "for FLASH: it was made with shift_tokens");
@@ -187,21 +127,18 @@ void add_hint_options(CommandParser& command, ImportOptions& options) {
 
 }  // namespace
 
-void add_import_command(CommandParser& cli, const Choose& choose) {
-  CommandParser* const command = cli.add_subcommand(
-      "import", "Convert the weights of a published PyTorch module or model to those of a Capstan mixer, block or run");
-  const auto options = std::make_shared<ImportOptions>();
-  command->add_option("file", options->file, "safetensors file with the module's state dict")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("--prefix", options->prefix, "prefix of the module's names in the file, such as encoder.aft.");
-  add_output_options(*command, *options);
-  add_hint_options(*command, *options);
-  command->on_stray_argument([](const std::string& argument) {
+void add_import_command(CommandParser& cli) {
+  const auto [command, options] = cli.add_subcommand<ImportOptions>(
+      "import", "Convert the weights of a published PyTorch module or model to those of a Capstan mixer, block or run",
+      import_weights);
+  command.add_option("file", options.file, "safetensors file with the module's state dict", "FILE")->required();
+  command.add_option("--prefix", options.prefix, "prefix of the module's names in the file, such as encoder.aft.");
+  add_output_options(command, options);
+  add_hint_options(command, options);
+  command.on_stray_argument([](const std::string& argument) {
     return fmt::format("the file to write is given with --output {}, a folder with --run {}", argument, argument);
   });
-  command->footer(known_modules);
-  command->callback([options, choose] { choose([options] { return import_weights(*options); }); });
+  command.footer(known_modules);
 }
 
 }  // namespace capstan

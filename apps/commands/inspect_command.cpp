@@ -155,55 +155,40 @@ int inspect(const InspectOptions& options) {
 
 }  // namespace
 
-void add_inspect_command(CommandParser& cli, const Choose& choose) {
-  CommandParser* const command =
-      cli.add_subcommand("inspect", "Show parameters, cost and state of a model, or the tensors of a file");
-  const auto options = std::make_shared<InspectOptions>();
+void add_inspect_command(CommandParser& cli) {
+  const auto [command, options] = cli.add_subcommand<InspectOptions>(
+      "inspect", "Show parameters, cost and state of a model, or the tensors of a file", inspect);
   command
-      ->add_option(
-          "what", options->what,
-          "a run folder, configurations (.yaml; the last one that sets a key wins) or a file of tensors (.safetensors)")
-      ->required()
-      ->type_name("RUN|FILE ...");
-  command->add_option("-s,--set", options->overrides, "with configurations: set a key (repeatable)")
-      ->type_name("KEY=VALUE")
-      ->expected(-1);
+      .add_option(
+          "what", options.what,
+          "a run folder, configurations (.yaml; the last one that sets a key wins) or a file of tensors (.safetensors)",
+          "RUN|FILE ...")
+      ->required();
+  command.add_option("-s,--set", options.overrides, "with configurations: set a key (repeatable)", "KEY=VALUE")
+      ->repeats();
+  command.add_number(
+      "--length", options.length, length_from(0),
+      "number of tokens per text for which costs are computed; 0 = the longest text that the model allows");
+  command.add_number("--vocabulary", options.vocabulary, between(1, 1 << 24),
+                     "with configurations: number of tokens in the vocabulary");
+  command.add_number("--classes", options.classes, between(2, 1 << 24), "with configurations: number of classes");
+  command.add_flag("--tensors", options.tensors,
+                   "with a run: list its tensors instead, with their shapes and the magnitude of their elements");
+  command.add_flag("--trust", options.trust, trust_help);
   command
-      ->add_option("--length", options->length,
-                   "number of tokens per text for which costs are computed; 0 = the longest text that the model allows")
-      ->capture_default_str()
-      ->check(number_check(length_from(0)));
-  command->add_option("--vocabulary", options->vocabulary, "with configurations: number of tokens in the vocabulary")
-      ->capture_default_str()
-      ->check(number_check(between(1, 1 << 24)));
-  command->add_option("--classes", options->classes, "with configurations: number of classes")
-      ->capture_default_str()
-      ->check(number_check(between(2, 1 << 24)));
-  command->add_flag("--tensors", options->tensors,
-                    "with a run: list its tensors instead, with their shapes and the magnitude of their elements");
-  command->add_flag("--trust", options->trust, trust_help);
-  command
-      ->add_option("--ranks", options->ranks,
-                   "with configurations: predict messages, time of a step and memory for so many processes")
-      ->type_name("COUNT")
-      ->check(number_check(between(1, 4096)));
-  command->add_option("--bandwidth", options->bandwidth, "for --ranks: of a machine's connection, in Gbit/s")
-      ->capture_default_str()
-      ->check(number_check(between(1e-6, 1e6)));
-  command->add_option("--latency", options->latency, "for --ranks: of a short message, in microseconds")
-      ->capture_default_str()
-      ->check(number_check(between(0, 1e9)));
-  command
-      ->add_option("--speed", options->speed,
-                   "for --ranks: tokens per second that one process trains by itself; 0 = estimated for one thread of "
-                   "this machine")
-      ->capture_default_str()
-      ->check(number_check(between(0, 1e12)));
-  command->footer(
-      "For example:  capstan inspect configs/enwik8.yaml --length 4096\n"
-      "              capstan inspect configs/enwik8.yaml --ranks 16 --bandwidth 10 --latency 30\n"
-      "              capstan inspect runs/quickstart-lm --tensors");
-  command->callback([options, choose] { choose([options] { return inspect(*options); }); });
+      .add_number("--ranks", options.ranks, between(1, 4096),
+                  "with configurations: predict messages, time of a step and memory for so many processes", "COUNT")
+      ->without_default();
+  command.add_number("--bandwidth", options.bandwidth, between(1e-6, 1e6),
+                     "for --ranks: of a machine's connection, in Gbit/s");
+  command.add_number("--latency", options.latency, between(0, 1e9), "for --ranks: of a short message, in microseconds");
+  command.add_number(
+      "--speed", options.speed, between(0, 1e12),
+      "for --ranks: tokens per second that one process trains by itself; 0 = estimated for one thread of "
+      "this machine");
+  command.footer(R"(For example:  capstan inspect configs/enwik8.yaml --length 4096
+              capstan inspect configs/enwik8.yaml --ranks 16 --bandwidth 10 --latency 30
+              capstan inspect runs/quickstart-lm --tensors)");
 }
 
 }  // namespace capstan

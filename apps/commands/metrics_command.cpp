@@ -15,8 +15,6 @@ struct MetricsOptions {
 };
 
 int show_metrics(const MetricsOptions& options) {
-  if (options.format != "text" && options.format != "csv")
-    throw ConfigError(fmt::format("--format: {} is not one of text, csv", options.format));
   const RunRecord run = read_record(options.run);
   if (options.format == "csv")
     print_csv(curve_table(run, TableStyle::programs), std::cout);
@@ -27,17 +25,16 @@ int show_metrics(const MetricsOptions& options) {
 
 }  // namespace
 
-void add_metrics_command(CommandParser& cli, const Choose& choose) {
-  CommandParser* const command = cli.add_subcommand(
-      "metrics", "Print the learning curve of a run: losses, learning rate, speed and memory over its steps");
-  const auto options = std::make_shared<MetricsOptions>();
-  command->add_option("run", options->run, "run folder")->required()->type_name("RUN");
-  command->add_option("--format", options->format, "text or csv")->capture_default_str();
-  command->on_stray_argument(one_run);
-  command->footer(
-      "Prints one row for each step recorded in metrics.jsonl. In csv, values that were not measured are empty.\n"
-      "For example:  capstan metrics runs/listops --format csv > listops.csv");
-  command->callback([options, choose] { choose([options] { return show_metrics(*options); }); });
+void add_metrics_command(CommandParser& cli) {
+  const auto [command, options] = cli.add_subcommand<MetricsOptions>(
+      "metrics", "Print the learning curve of a run: losses, learning rate, speed and memory over its steps",
+      show_metrics);
+  command.add_option("run", options.run, "run folder", "RUN")->required();
+  command.add_choice("--format", options.format, {"text", "csv"}, "text or csv");
+  command.on_stray_argument(one_run);
+  command.footer(
+      R"(Prints one row for each step recorded in metrics.jsonl. In csv, values that were not measured are empty.
+For example:  capstan metrics runs/listops --format csv > listops.csv)");
 }
 
 }  // namespace capstan

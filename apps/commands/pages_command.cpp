@@ -25,32 +25,24 @@ std::vector<std::string> settable_keys() {
 
 }  // namespace
 
-void add_pages_commands(CommandParser& cli, const Choose& choose) {
+void add_pages_commands(CommandParser& cli) {
   CommandParser* const man = cli.add_subcommand("man", "Print the manual page");
   man->footer("For example:  capstan man | man -l -");
-  man->callback([&cli, choose] {
-    choose([&cli] {
-      std::cout << man_page(cli.text());
-      return exit_done;
-    });
+  man->does([&cli] {
+    std::cout << man_page(cli.text());
+    return exit_done;
   });
 
   const auto shell = std::make_shared<std::string>();
   CommandParser* const completion =
       cli.add_subcommand("completion", "Print a script that completes command lines in a shell");
-  completion->add_option("shell", *shell, "bash or fish")
-      ->required()
-      ->type_name("bash|fish")
-      ->check([](const std::string& name) {
-        return name == "bash" || name == "fish" ? "" : fmt::format("{} is not one of bash, fish", name);
-      });
-  completion->footer("For example:  . <(capstan completion bash)\n              capstan completion fish | source");
-  completion->callback([&cli, shell, choose] {
-    choose([&cli, shell] {
-      const CommandText root = cli.text();
-      std::cout << (*shell == "bash" ? bash_completion(root, settable_keys()) : fish_completion(root, settable_keys()));
-      return exit_done;
-    });
+  completion->add_choice("shell", *shell, {"bash", "fish"}, "bash or fish", "bash|fish")->required();
+  completion->footer(R"(For example:  . <(capstan completion bash)
+              capstan completion fish | source)");
+  completion->does([&cli, shell] {
+    const CommandText root = cli.text();
+    std::cout << (*shell == "bash" ? bash_completion(root, settable_keys()) : fish_completion(root, settable_keys()));
+    return exit_done;
   });
 }
 

@@ -102,25 +102,21 @@ int write_report(const ReportOptions& options) {
 
 }  // namespace
 
-void add_report_command(CommandParser& cli, const Choose& choose) {
-  CommandParser* const command = cli.add_subcommand(
-      "report", "Write an HTML page about runs: learning curves, comparison, and what the mixers learnt");
-  const auto options = std::make_shared<ReportOptions>();
-  command->add_option("runs", options->runs, "run folders")->required()->type_name("RUN");
-  command->add_option("-o,--output", options->output, "HTML file to write")->required()->type_name("FILE");
-  command->add_option("--split", options->split, "split for confusion matrix and example text: train, valid or test")
-      ->capture_default_str();
-  command
-      ->add_option("--text", options->text, "example text for the mixing weights; default: the first text of the split")
-      ->type_name("TEXT");
-  command->add_flag("--trust", options->trust, trust_help);
-  command->add_flag("--curves-only", options->curves_only, "leave out everything that needs the models and their data");
-  command->footer(
-      "The page is one file without scripts. It shows a confusion matrix for classifiers, the position biases of\n"
-      "aft-full, aft-local and aft-conv, and the weights that fastformer, flash, gau and attention give to the tokens\n"
-      "of an example text.\n"
-      "For example:  capstan report runs/listops/* --output listops.html");
-  command->callback([options, choose] { choose([options] { return write_report(*options); }); });
+void add_report_command(CommandParser& cli) {
+  const auto [command, options] = cli.add_subcommand<ReportOptions>(
+      "report", "Write an HTML page about runs: learning curves, comparison, and what the mixers learnt", write_report);
+  command.add_option("runs", options.runs, "run folders", "RUN")->required();
+  command.add_option("-o,--output", options.output, "HTML file to write", "FILE")->required();
+  command.add_option("--split", options.split, "split for confusion matrix and example text: train, valid or test");
+  command.add_option("--text", options.text,
+                     "example text for the mixing weights; default: the first text of the split", "TEXT");
+  command.add_flag("--trust", options.trust, trust_help);
+  command.add_flag("--curves-only", options.curves_only, "leave out everything that needs the models and their data");
+  command.footer(
+      R"(The page is one file without scripts. It shows a confusion matrix for classifiers, the position biases of
+aft-full, aft-local and aft-conv, and the weights that fastformer, flash, gau and attention give to the tokens
+of an example text.
+For example:  capstan report runs/listops/* --output listops.html)");
 }
 
 }  // namespace capstan

@@ -34,8 +34,6 @@ void print_score(const TextScore& score, const InputText& text, bool jsonl) {
 
 int score(ScoreOptions options) {
   refuse_ranks("capstan score");
-  if (options.format != "tsv" && options.format != "jsonl")
-    throw ConfigError(fmt::format("--format: {} is not one of tsv, jsonl", options.format));
   const Run run = Run::open(options.run);
   run.saved().model->that_predicts(Predicts::next_token);
   if (facts_of(run.config().data).has_pairs) {
@@ -64,20 +62,18 @@ int score(ScoreOptions options) {
 
 }  // namespace
 
-void add_score_command(CommandParser& cli, const Choose& choose) {
-  CommandParser* const command =
-      cli.add_subcommand("score", "Log probability of texts under a trained language model, one text after the other");
-  const auto options = std::make_shared<ScoreOptions>();
-  add_text_options(*command, options->run, options->input);
-  command->add_option("--format", options->format, "output: tsv or jsonl")->capture_default_str();
-  command->on_stray_argument(one_run);
-  command->footer(
-      "Each text is a document of its own. Natural logarithms; the number of tokens includes the end of a document,\n"
-      "if the model knows documents. A model that was trained on pairs reads pairs and scores the target after its\n"
-      "source.\n"
-      "For example:  capstan score runs/quickstart-lm texts.txt\n"
-      "              echo \"The tape turns.\" | capstan score runs/quickstart-lm");
-  command->callback([options, choose] { choose([options] { return score(*options); }); });
+void add_score_command(CommandParser& cli) {
+  const auto [command, options] = cli.add_subcommand<ScoreOptions>(
+      "score", "Log probability of texts under a trained language model, one text after the other", score);
+  add_text_options(command, options.run, options.input);
+  command.add_choice("--format", options.format, {"tsv", "jsonl"}, "output: tsv or jsonl");
+  command.on_stray_argument(one_run);
+  command.footer(
+      R"(Each text is a document of its own. Natural logarithms; the number of tokens includes the end of a document,
+if the model knows documents. A model that was trained on pairs reads pairs and scores the target after its
+source.
+For example:  capstan score runs/quickstart-lm texts.txt
+              echo "The tape turns." | capstan score runs/quickstart-lm)");
 }
 
 }  // namespace capstan

@@ -8,14 +8,12 @@
 namespace capstan {
 
 void add_text_options(CommandParser& command, std::string& run, TextInputOptions& input) {
-  command.add_option("run", run, "run folder, or the folder of a checkpoint")->required()->type_name("RUN");
-  command.add_option("file", input.file, "the texts; - is standard input")->capture_default_str()->type_name("FILE");
-  command
-      .add_option("--input", input.format,
-                  "lines (one text per line), or tsv, csv, jsonl or fasttext with the columns of the run's data; auto: "
-                  "csv and jsonl by the name of the file, otherwise lines")
-      ->capture_default_str()
-      ->one_of({"auto", "lines", "tsv", "csv", "jsonl", "fasttext"});
+  command.add_option("run", run, "run folder, or the folder of a checkpoint", "RUN")->required();
+  command.add_option("file", input.file, "the texts; - is standard input", "FILE");
+  command.add_choice(
+      "--input", input.format, {"auto", "lines", "tsv", "csv", "jsonl", "fasttext"},
+      "lines (one text per line), or tsv, csv, jsonl or fasttext with the columns of the run's data; auto: "
+      "csv and jsonl by the name of the file, otherwise lines");
 }
 
 TextInput open_texts(const Run& run, TextInputOptions options, const std::string& command) {

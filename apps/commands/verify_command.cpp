@@ -1,5 +1,4 @@
 #include <iostream>
-#include <memory>
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/commands/commands.hpp"
@@ -36,17 +35,15 @@ int verify(const VerifyOptions& options) {
 
 }  // namespace
 
-void add_verify_command(CommandParser& cli, const Choose& choose) {
-  CommandParser* const command =
-      cli.add_subcommand("verify", "Check every file of a run for damage, and say what could be lost");
-  const auto options = std::make_shared<VerifyOptions>();
-  command->add_option("runs", options->runs, "run folders")->required()->type_name("RUN");
-  command->add_flag("--trust", options->trust, trust_help);
-  command->footer(
-      "Checkpoints, metrics and the tokens of a large text are read in full and compared with their checksums.\n"
-      "Nothing is written. Exit code 0: everything is whole; 1: something is damaged.\n"
-      "For example:  capstan verify runs/*");
-  command->callback([options, choose] { choose([options] { return verify(*options); }); });
+void add_verify_command(CommandParser& cli) {
+  const auto [command, options] = cli.add_subcommand<VerifyOptions>(
+      "verify", "Check every file of a run for damage, and say what could be lost", verify);
+  command.add_option("runs", options.runs, "run folders", "RUN")->required();
+  command.add_flag("--trust", options.trust, trust_help);
+  command.footer(
+      R"(Checkpoints, metrics and the tokens of a large text are read in full and compared with their checksums.
+Nothing is written. Exit code 0: everything is whole; 1: something is damaged.
+For example:  capstan verify runs/*)");
 }
 
 }  // namespace capstan

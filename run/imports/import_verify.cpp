@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
@@ -31,19 +32,59 @@ Array read(const SafetensorsFile& file, const std::string& name, const ImportedM
   return module.time_first ? swap_first_axes(value) : value;
 }
 
-void fill(ParamStore& params, const ImportedTensors& tensors, const std::string& prefix) {
-  for (const auto& [name, tensor] : tensors) {
-    const Param& param = params.find(prefix + name);
-    if (param.var.shape().to_vector() != tensor.shape)
-      throw Error(fmt::format("import: {} has shape {}, its mixer needs {}", name, to_string(Shape(tensor.shape)),
-                              param.var.shape()));
-    std::copy(tensor.values.begin(), tensor.values.end(), params.values() + param.offset);
+Ids read_ids(const SafetensorsFile& file, const std::string& name) {
+  const FileTensor& tensor = file.at(name);
+  if (tensor.shape.size() != 2)
+    throw Error(fmt::format("{}: {} has shape {}; expected (texts, tokens)", file.path(), name,
+                            to_string(Shape(tensor.shape))));
+  const std::vector<double> values = tensor.to_doubles();
+  for (const double value : values)
+    if (!(value >= 0 && value <= std::numeric_limits<int32_t>::max()) || value != std::floor(value))
+      throw Error(fmt::format("{}: {} has the value {}, which is no id of a token", file.path(), name, value));
+  return Ids(Shape(tensor.shape), std::vector<int32_t>(values.begin(), values.end()));
+}
+
+/// The largest difference, as a share of the largest element of `wanted`, of the elements that count; infinite where one
+/// is not finite.
+template <class Counts>
+double difference_of(const Array& found, const Array& wanted, const Counts& counts) {
+  double difference = 0, largest = 0;
+  for (int64_t i = 0; i < wanted.size(); ++i) {
+    if (!counts(i)) continue;
+    const double a = static_cast<double>(wanted[i]), b = static_cast<double>(found[i]);
+    if (!std::isfinite(a) || !std::isfinite(b)) return INFINITY;
+    difference = std::max(difference, std::abs(a - b));
+    largest = std::max(largest, std::abs(a));
   }
+  return largest > 0 ? difference / largest : difference;
+}
+
+/// `what`: outputs of the module.
+std::string verified(double difference, const std::string& path, const char* what, const char* of, const char* check) {
+  constexpr double tolerance = 1e-5;
+  if (!(difference <= tolerance))
+    throw Error(fmt::format(
+        "{}: its {} are not those of the imported {}: they differ by {:.2g} of the largest one (at most {} is "
+        "allowed); check {} and whether the {} was evaluated without dropout",
+        path, what, of, difference, tolerance, check, of));
+  return fmt::format("verified: the {} in {} are met to {:.2g} of the largest one", what, path, difference);
 }
 
 }  // namespace
 
-double verify_import(const ImportedModule& module, const std::string& path, bool causal) {
+void fill(ParamStore& params, const ImportedTensors& tensors, const std::string& prefix) {
+  for (const auto& [name, tensor] : tensors) {
+    const Param& param = params.find(prefix + name);
+    if (param.var.shape().to_vector() != tensor.shape)
+      throw Error(fmt::format("import: {} has shape {}, the model needs {}", name, to_string(Shape(tensor.shape)),
+                              param.var.shape()));
+    for (const float value : tensor.values)
+      if (!std::isfinite(value)) throw Error(fmt::format("import: {} has a value that is not finite", name));
+    std::copy(tensor.values.begin(), tensor.values.end(), params.values() + param.offset);
+  }
+}
+
+std::string verify_import(const ImportedModule& module, const std::string& path, bool causal) {
   const SafetensorsFile file(path);
   const Array x = read(file, "x", module), y = read(file, "y", module);
   if (x.shape() != y.shape()) throw Error(fmt::format("{}: x has shape {}, y has {}", path, x.shape(), y.shape()));
@@ -66,14 +107,25 @@ double verify_import(const ImportedModule& module, const std::string& path, bool
     fill(params, module.block, "");
     return block.forward(Var(x), context).value();
   }();
-  double difference = 0, largest = 0;
-  for (int64_t i = 0; i < y.size(); ++i) {
-    const double wanted = static_cast<double>(y[i]), found = static_cast<double>(output[i]);
-    if (!std::isfinite(wanted) || !std::isfinite(found)) return INFINITY;
-    difference = std::max(difference, std::abs(wanted - found));
-    largest = std::max(largest, std::abs(wanted));
-  }
-  return largest > 0 ? difference / largest : difference;
+  return verified(difference_of(output, y, [](int64_t) { return true; }), path, "outputs", "module",
+                  causal ? "the options, --causal included" : "the options (a causal module needs --causal)");
+}
+
+std::string verify_import(const Model& model, const std::string& path) {
+  const SafetensorsFile file(path);
+  const Ids tokens = read_ids(file, "tokens");
+  const Segments segments = file.find("segment_ids") != nullptr ? Segments(read_ids(file, "segment_ids"))
+                                                                : Segments::full(tokens.dim(0), tokens.dim(1));
+  if (segments.spans().empty()) throw Error(fmt::format("{}: there are no tokens: nothing would be verified", path));
+  Array wanted{Shape(file.at("logits").shape)};
+  file.at("logits").copy_to(wanted.mutable_data());
+  const TapePause no_tape;
+  const Array found = model.logits(tokens, Context{segments}).value();
+  if (found.shape() != wanted.shape())
+    throw Error(fmt::format("{}: logits has shape {}, the model gives {}", path, wanted.shape(), found.shape()));
+  const int64_t width = found.dim(-1);
+  const auto counts = [&](int64_t i) { return found.rank() < 3 || segments.ids()[i / width] != 0; };
+  return verified(difference_of(found, wanted, counts), path, "logits", "model", "the options");
 }
 
 }  // namespace capstan

@@ -164,7 +164,8 @@ std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<Input
     for (size_t begin = 0; begin < numbers.size(); begin += blanks_at_once) {
       std::vector<int32_t> some(std::min(blanks_at_once, numbers.size() - begin));
       std::iota(some.begin(), some.end(), static_cast<int32_t>(begin));
-      const Array logits = model.state_logits(gather(states, Ids(Shape{static_cast<int64_t>(some.size())}, some))).value();
+      const Array logits =
+          model.state_logits(gather(states, Ids(Shape{static_cast<int64_t>(some.size())}, some))).value();
       for (size_t i = 0; i < some.size(); ++i) {
         const Blank& blank = blanks[numbers[begin + i]];
         guesses[numbers[begin + i]] =

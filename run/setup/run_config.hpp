@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/config/schema.hpp"
 #include "data/sources/data_config.hpp"
@@ -39,6 +40,11 @@ void describe(Fields& f, RunConfig& c) {
   f("model", c.model, any(), "model to train");
   f("train", c.train, any(), "settings of training");
 }
+
+/// Where a program's user says what the configuration is: the files that --config names, and the values of --set.
+struct ConfigOptions {
+  std::vector<std::string> files, overrides;
+};
 
 /// What all models with blocks have in common. Throws Error when this one has none.
 ModelConfig& model_of(RunConfig& config);

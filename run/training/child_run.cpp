@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "core/base/error.hpp"
@@ -45,7 +46,14 @@ class SignalsHeld {
 
 }  // namespace
 
-Ending run_in_child(const std::function<int()>& body, const std::string& what, const std::function<bool()>& stop) {
+Ending train_in_child(const RunConfig& config, const TrainRunOptions& options, const Guard& guard,
+                      const std::function<bool()>& stop) {
+  const auto body = [&] {
+    return guard([&] {
+      Communicator one_process;
+      return exit_code_of(train_run(config, options, one_process));
+    });
+  };
   const pid_t parent = getpid();
   pid_t child = -1;
   {
@@ -53,7 +61,8 @@ Ending run_in_child(const std::function<int()>& body, const std::string& what, c
     child = ::fork();
     if (child == 0) be_the_child(body, parent);
   }
-  if (child < 0) throw_file_error("start a process for", what, errno);
+  if (child < 0)
+    throw_file_error("start a process for", (std::filesystem::path(config.folder) / config.name).string(), errno);
   int status = 0;
   for (bool asked = false; ::waitpid(child, &status, WNOHANG) == 0;) {
     // Ctrl-C reaches both processes. A second SIGINT would end the run immediately; SIGTERM always lets it save.

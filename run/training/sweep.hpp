@@ -12,11 +12,6 @@
 
 namespace capstan {
 
-/// The files that --config names, and the values of --set.
-struct ConfigOptions {
-  std::vector<std::string> files, overrides;
-};
-
 /// Adds what is wrong with a configuration for one command only.
 using ConfigCheck = std::function<void(const RunConfig&, Problems&)>;
 

@@ -1,12 +1,9 @@
-#include "apps/commands/import_run.hpp"
+#include "run/imports/import_run.hpp"
 
-#include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
-#include <limits>
+#include <sstream>
 
-#include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/hash.hpp"
@@ -14,7 +11,9 @@
 #include "core/strings/join.hpp"
 #include "core/strings/printable.hpp"
 #include "data/tokenizers/blank_separated.hpp"
+#include "run/imports/import_file.hpp"
 #include "run/imports/import_module.hpp"
+#include "run/imports/import_verify.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/yaml/config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
@@ -100,79 +99,6 @@ std::shared_ptr<const Tokenizer> tokenizer_for(const std::string& file, int64_t 
   return tokenizer;
 }
 
-void fill(ParamStore& params, const ImportedModel& model) {
-  for (const auto& [name, tensor] : model.parameters) {
-    const Param& param = params.find(name);
-    if (param.var.shape().to_vector() != tensor.shape)
-      throw Error(fmt::format("import: {} has shape {}, the model needs {}", name, to_string(Shape(tensor.shape)),
-                              param.var.shape()));
-    for (const float value : tensor.values)
-      if (!std::isfinite(value)) throw Error(fmt::format("import: {} has a value that is not finite", name));
-    std::copy(tensor.values.begin(), tensor.values.end(), params.values() + param.offset);
-  }
-  for (const Param& param : params.params())
-    if (model.parameters.count(param.name) == 0)
-      throw Error(
-          fmt::format("import: {} has no {}: was the model changed with --set or --config?", model.source, param.name));
-}
-
-Array logits_of(const RunModel& model, const Ids& tokens, const Context& context) {
-  const TapePause no_tape;
-  return model.model().logits(tokens, context).value();
-}
-
-Ids read_ids(const SafetensorsFile& file, const std::string& name) {
-  const FileTensor& tensor = file.at(name);
-  const std::vector<double> values = tensor.to_doubles();
-  if (tensor.shape.size() != 2)
-    throw Error(fmt::format("{}: {} has shape {}; expected (texts, tokens)", file.path(), name,
-                            to_string(Shape(tensor.shape))));
-  for (const double value : values)
-    if (!(value >= 0 && value < 2147483647.0) || value != std::floor(value))
-      throw Error(fmt::format("{}: {} has the value {}, which is no id", file.path(), name, value));
-  for (const double value : values)
-    if (!(value >= 0 && value <= std::numeric_limits<int32_t>::max()))
-      throw Error(fmt::format("{}: {} has the value {}, which is no id of a token", file.path(), name, value));
-  return Ids(Shape(tensor.shape), std::vector<int32_t>(values.begin(), values.end()));
-}
-
-/// The largest difference between the logits in the file and ours, as a share of the largest one.
-double difference_of(const RunModel& model, const std::string& path) {
-  const SafetensorsFile file(path);
-  const Ids tokens = read_ids(file, "tokens");
-  const Segments segments = file.find("segment_ids") != nullptr ? Segments(read_ids(file, "segment_ids"))
-                                                                : Segments::full(tokens.dim(0), tokens.dim(1));
-  Array wanted{Shape(file.at("logits").shape)};
-  file.at("logits").copy_to(wanted.mutable_data());
-  const Array found = logits_of(model, tokens, {segments});
-  if (found.shape() != wanted.shape())
-    throw Error(fmt::format("{}: logits has shape {}, the model gives {}", path, wanted.shape(), found.shape()));
-  const int64_t width = found.dim(-1);
-  double difference = 0, largest = 0;
-  bool any = false;
-  for (int64_t i = 0; i < found.size(); ++i) {
-    if (found.rank() == 3 && segments.ids()[i / width] == 0) continue;
-    const double a = static_cast<double>(wanted[i]), b = static_cast<double>(found[i]);
-    if (!std::isfinite(a) || !std::isfinite(b)) return INFINITY;
-    difference = std::max(difference, std::abs(a - b));
-    largest = std::max(largest, std::abs(a));
-    any = true;
-  }
-  if (!any) throw Error(fmt::format("{}: there are no tokens: nothing would be verified", path));
-  return largest > 0 ? difference / largest : difference;
-}
-
-void check_logits(const RunModel& model, const std::string& path) {
-  constexpr double tolerance = 1e-5;
-  const double difference = difference_of(model, path);
-  if (!(difference <= tolerance))
-    throw Error(
-        fmt::format("{}: its logits are not those of the imported model: they differ by {:.2g} of the largest one (at "
-                    "most {} is allowed); check the options, and whether the model was evaluated without dropout",
-                    path, difference, tolerance));
-  std::cout << fmt::format("verified: the logits in {} are met to {:.2g} of the largest one\n", path, difference);
-}
-
 /// The folder is made under another name: it is whole or not there. What a killed import has left is removed.
 void save(const fs::path& folder, const RunConfig& config, const Tokenizer& tokenizer,
           const std::vector<std::string>& classes, const Ancestor& origin, RunModel& model) {
@@ -213,7 +139,7 @@ fs::path new_folder(const std::string& name) {
 
 }  // namespace
 
-void import_run(const ImportRunOptions& options) {
+void import_run(const ImportRunOptions& options, std::ostream& out) {
   const fs::path folder = new_folder(options.folder);
   const SafetensorsFile file(options.file);
   const ImportedModel imported = import_model(file, options.prefix, options.hints);
@@ -222,8 +148,12 @@ void import_run(const ImportRunOptions& options) {
   const RunConfig config = run_config(base_config(imported, folder, classes), options.config);
   const auto tokenizer = tokenizer_for(options.tokenizer, imported.vocabulary, facts_of(config.data).added_tokens);
   RunModel model(config, imported.vocabulary, imported.classes);
-  fill(model.params(), imported);
-  if (!options.verify.empty()) check_logits(model, options.verify);
+  fill(model.params(), imported.parameters);
+  for (const Param& param : model.params().params())
+    if (imported.parameters.count(param.name) == 0)
+      throw Error(fmt::format("import: {} has no {}: was the model changed with --set or --config?", imported.source,
+                              param.name));
+  if (!options.verify.empty()) out << verify_import(model.model(), options.verify) << '\n';
 
   std::error_code unknown;
   const fs::path whole = fs::canonical(options.file, unknown);
@@ -232,11 +162,10 @@ void import_run(const ImportRunOptions& options) {
   const Ancestor origin{printable_line((unknown ? fs::path(options.file) : whole).string()),
                         hash_hex(read_file(options.file)), -1, note};
   save(folder, config, *tokenizer, classes, origin, model);
-  std::cout << fmt::format("{} of {} parameters, written to {}; tokenizer: {}\n", imported.source,
-                           model.params().count(), folder.string(), identity_of(*tokenizer));
-  std::cout << fmt::format("To train it further, set train.init_from: {} in a run of another name.\n", folder.string());
-  for (const std::string& line : imported.notes) std::cout << "note: " << line << "\n";
-  for (const std::string& line : imported.approximations) std::cout << "approximate: " << line << "\n";
+  out << fmt::format("{} of {} parameters, written to {}; tokenizer: {}\n", imported.source, model.params().count(),
+                     folder.string(), identity_of(*tokenizer));
+  out << fmt::format("To train it further, set train.init_from: {} in a run of another name.\n", folder.string());
+  print_notes(imported.notes, imported.approximations, out);
 }
 
 }  // namespace capstan

@@ -1,10 +1,11 @@
-// `capstan import --run`: a published model as a run folder.
+// A published model as a run folder.
 #pragma once
 
+#include <ostream>
 #include <string>
 
-#include "apps/command_line/options.hpp"
 #include "run/imports/imported_module.hpp"
+#include "run/setup/run_config.hpp"
 
 namespace capstan {
 
@@ -15,7 +16,8 @@ struct ImportRunOptions {
 };
 
 /// Writes the run folder: configuration, tokenizer, classes, and a checkpoint of step 0 whose ancestry names the file.
-/// Throws Error or ConfigError, and leaves nothing, unless the model is whole, fits its tokenizer and passes --verify.
-void import_run(const ImportRunOptions& options);
+/// `out` receives what was made. Throws Error or ConfigError, and leaves nothing, unless the model is whole, fits its
+/// tokenizer and passes verify_import().
+void import_run(const ImportRunOptions& options, std::ostream& out);
 
 }  // namespace capstan
