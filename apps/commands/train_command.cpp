@@ -43,13 +43,15 @@ void add_train_command(CommandParser& cli) {
   const auto [command, options] =
       cli.add_subcommand<TrainOptions>("train", "Train a model, or resume a run that was stopped", train_model);
   add_config_options(command, options.config)->required();
-  command.add_number("--minutes", options.minutes, greater(0),
-                   "time for the training, which chooses the number of steps: short for --set train.minutes=MINUTES "
-                   "train.steps=0")
+  command
+      .add_number("--minutes", options.minutes, greater(0),
+                  "time for the training, which chooses the number of steps: short for --set train.minutes=MINUTES "
+                  "train.steps=0")
       ->without_default();
   command.add_option("--resume-from", options.run.resume_from,
                      "checkpoint folder to continue from, instead of the last one", "FOLDER");
-  command.add_number(
+  command
+      .add_number(
           "--profile", options.run.profile_steps, count_from(1),
           fmt::format("print the time of each operation over this many steps, after {} steps of warm-up, on standard "
                       "output; training then continues, and its results do not change",

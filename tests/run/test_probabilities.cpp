@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "data/batches/batcher.hpp"
-#include "models/generate.hpp"
+#include "models/generation/generate.hpp"
 #include "run/predictions/completions.hpp"
 #include "run/run.hpp"
 #include "train/records/log.hpp"
