@@ -7,6 +7,7 @@
 
 #include "data/batches/batcher.hpp"
 #include "models/generation/generate.hpp"
+#include "models/masked_language_model.hpp"
 #include "run/predictions/completions.hpp"
 #include "run/run.hpp"
 #include "train/records/log.hpp"
@@ -241,7 +242,7 @@ TEST_CASE("masked models: predict gives hidden tokens the probabilities whose lo
       // What is read of a text is all but its last token, after the start token.
       folder().write("short.txt", "the tape ru");
       const std::string text = documents == "none" ? "the tape r" : "the tape ru";
-      const Model& model = run.saved().model->model();
+      const auto& model = dynamic_cast<const MaskedLanguageModel&>(run.saved().model->model());
       std::vector<int32_t> tokens = run.saved().tokenizer->encode(text);
       tokens.insert(tokens.begin(), start_token(run.saved()).value());
       Batch batch = pad_rows({tokens});
