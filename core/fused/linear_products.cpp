@@ -66,10 +66,8 @@ Factor::Factor(const real* x, int64_t count, const Factor& weight) {
 void multiply_rows(const Factor& x, const Factor& weight, const real* bias, real* y, const LinearSizes& sizes) {
   // A product without beta starts by clearing its output; starting from the bias instead costs nothing.
   if (bias != nullptr)
-    parallel_for(sizes.rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(sizes.out, 1)),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t row = begin; row < end; ++row) std::copy_n(bias, sizes.out, y + row * sizes.out);
-                 });
+    parallel_each(sizes.rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(sizes.out, 1)),
+                  [&](int64_t row) { std::copy_n(bias, sizes.out, y + row * sizes.out); });
   forward_product(x, weight, y, sizes, bias != nullptr ? real{1} : real{0});
 }
 

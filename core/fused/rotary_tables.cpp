@@ -100,9 +100,7 @@ RotaryTables rotary_tables(const Ids& positions, int64_t pairs, double base) {
     writer.consecutive(lowest, table_rows);
     return tables;
   }
-  parallel_for(table_rows, 8, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) writer.one(row, shared ? lowest + row : positions[row]);
-  });
+  parallel_each(table_rows, 8, [&](int64_t row) { writer.one(row, shared ? lowest + row : positions[row]); });
   return tables;
 }
 

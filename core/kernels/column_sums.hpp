@@ -29,8 +29,20 @@ inline int64_t row_grain(int64_t columns) {
 /// body(row) for all rows of `columns` elements, split among the threads.
 template <class Body>
 void for_rows(int64_t rows, int64_t columns, const Body& body) {
-  parallel_for(rows, row_grain(columns), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) body(row);
+  parallel_each(rows, row_grain(columns), [&](int64_t row) { body(row); });
+}
+
+constexpr int64_t summed_columns = 64;  // by one thread, where the reduced axis is not the last
+
+/// body(o, first column, width) for all o < outer and all blocks of summed_columns of `inner` columns of `count` rows,
+/// split among the threads: sums into one place stay on one of them.
+template <class Body>
+void for_column_blocks(int64_t outer, int64_t count, int64_t inner, const Body& body) {
+  const int64_t blocks = (inner + summed_columns - 1) / summed_columns;
+  const int64_t size = std::max<int64_t>(count * std::min(inner, summed_columns), 1);
+  parallel_each(outer * blocks, 1 + elementwise_grain / size, [&](int64_t unit) {
+    const int64_t first = unit % blocks * summed_columns;
+    body(unit / blocks, first, std::min(summed_columns, inner - first));
   });
 }
 
@@ -44,11 +56,9 @@ void for_rows_with_sums(int64_t rows, int64_t grain, int64_t width, const Body& 
   const int64_t stride = (width + 31) / 32 * 32;  // no two threads on one cache line
   const Buffer scratch(static_cast<size_t>(pieces * stride) * sizeof(real));
   real* sums = static_cast<real*>(scratch.data());
-  parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
-    for (int64_t piece = first; piece < last; ++piece) {
-      std::fill_n(sums + piece * stride, width, real{0});
-      body(rows * piece / pieces, rows * (piece + 1) / pieces, sums + piece * stride);
-    }
+  parallel_each(pieces, 1, [&](int64_t piece) {
+    std::fill_n(sums + piece * stride, width, real{0});
+    body(rows * piece / pieces, rows * (piece + 1) / pieces, sums + piece * stride);
   });
   for (int64_t piece = 1; piece < pieces; ++piece)
     for (int64_t i = 0; i < width; ++i) sums[i] += sums[piece * stride + i];

@@ -18,10 +18,8 @@ void add_product(real* out, const real* a, const real* b, int64_t count) {
 /// body(t, row b * length + t) for all tokens, split among the threads.
 template <class Body>
 void for_tokens(const ConvSize& size, const Body& body) {
-  parallel_for(size.batch * size.length, 1 + elementwise_grain / std::max<int64_t>(size.width * size.taps, 1),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t row = begin; row < end; ++row) body(row % size.length, row);
-               });
+  parallel_each(size.batch * size.length, 1 + elementwise_grain / std::max<int64_t>(size.width * size.taps, 1),
+                [&](int64_t row) { body(row % size.length, row); });
 }
 
 }  // namespace
@@ -50,22 +48,17 @@ void causal_conv_grad_x(real* dx, const real* g, const real* taps, const int32_t
 void causal_conv_grad_taps(real* dtaps, const real* g, const real* x, const int32_t* reach, const ConvSize& size) {
   const int64_t width = size.width, tokens = size.batch * size.length;
   const int64_t blocks = (width + columns - 1) / columns;
-  parallel_for(blocks * size.taps, 1 + elementwise_grain / std::max<int64_t>(tokens * columns, 1),
-               [=](int64_t begin, int64_t end) {
-                 for (int64_t unit = begin; unit < end; ++unit) {
-                   const int64_t back = unit % size.taps, first = unit / size.taps * columns,
-                                 count = std::min(columns, width - first);
-                   real total[columns] = {};
-                   for (int64_t start = 0; start < tokens; start += block) {
-                     real sum[columns] = {};
-                     for (int64_t row = start; row < std::min(start + block, tokens); ++row)
-                       if (back < reach[row])
-                         add_product(sum, g + row * width + first, x + (row - back) * width + first, count);
-                     for (int64_t i = 0; i < count; ++i) total[i] += sum[i];
-                   }
-                   std::copy_n(total, count, dtaps + (size.taps - 1 - back) * width + first);
-                 }
-               });
+  parallel_each(blocks * size.taps, 1 + elementwise_grain / std::max<int64_t>(tokens * columns, 1), [=](int64_t unit) {
+    const int64_t back = unit % size.taps, first = unit / size.taps * columns, count = std::min(columns, width - first);
+    real total[columns] = {};
+    for (int64_t start = 0; start < tokens; start += block) {
+      real sum[columns] = {};
+      for (int64_t row = start; row < std::min(start + block, tokens); ++row)
+        if (back < reach[row]) add_product(sum, g + row * width + first, x + (row - back) * width + first, count);
+      for (int64_t i = 0; i < count; ++i) total[i] += sum[i];
+    }
+    std::copy_n(total, count, dtaps + (size.taps - 1 - back) * width + first);
+  });
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -50,9 +50,8 @@ void transpose_tile(real* out, int64_t out_stride, const real* in, int64_t in_st
 
 void copy_blocks(real* out, int64_t out_stride, const real* in, int64_t in_stride, int64_t rows, int64_t length) {
   if (length == 0) return;
-  parallel_for(rows, 1 + elementwise_grain / length, [=](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) copy_run(out + r * out_stride, in + r * in_stride, length);
-  });
+  parallel_each(rows, 1 + elementwise_grain / length,
+                [=](int64_t r) { copy_run(out + r * out_stride, in + r * in_stride, length); });
 }
 
 void permute(real* out, const real* in, int rank, const int64_t* extents, const int64_t* strides) {
@@ -70,24 +69,20 @@ void permute(real* out, const real* in, int rank, const int64_t* extents, const 
   for (int axis = 0; axis < last; ++axis)
     if (axis != contiguous) walk.add(extents[axis], out_strides[axis], strides[axis]);
   if (contiguous == last) {
-    parallel_for(walk.count, 1 + elementwise_grain / extents[last], [&](int64_t begin, int64_t end) {
-      for (int64_t unit = begin; unit < end; ++unit) {
-        int64_t to, from;
-        walk.find(unit, to, from);
-        copy_run(out + to, in + from, extents[last]);
-      }
+    parallel_each(walk.count, 1 + elementwise_grain / extents[last], [&](int64_t unit) {
+      int64_t to, from;
+      walk.find(unit, to, from);
+      copy_run(out + to, in + from, extents[last]);
     });
     return;
   }
   const int64_t tiles = (extents[contiguous] + tile - 1) / tile;
-  parallel_for(walk.count * tiles, 1 + elementwise_grain / (tile * extents[last]), [&](int64_t begin, int64_t end) {
-    for (int64_t unit = begin; unit < end; ++unit) {
-      int64_t to, from;
-      walk.find(unit / tiles, to, from);
-      const int64_t first = unit % tiles * tile;
-      transpose_tile(out + to + first * out_strides[contiguous], out_strides[contiguous], in + from + first,
-                     strides[last], std::min(tile, extents[contiguous] - first), extents[last]);
-    }
+  parallel_each(walk.count * tiles, 1 + elementwise_grain / (tile * extents[last]), [&](int64_t unit) {
+    int64_t to, from;
+    walk.find(unit / tiles, to, from);
+    const int64_t first = unit % tiles * tile;
+    transpose_tile(out + to + first * out_strides[contiguous], out_strides[contiguous], in + from + first,
+                   strides[last], std::min(tile, extents[contiguous] - first), extents[last]);
   });
 }
 

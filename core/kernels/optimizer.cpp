@@ -41,11 +41,9 @@ void for_pieces(const UpdateBlocks& blocks, const Body& body) {
   });
   for (int64_t t = 0; t < blocks.table_count; ++t) {
     const TableRows& table = blocks.tables[t];
-    parallel_for(table.count, 1 + grain * unit / std::max<int64_t>(table.width, 1), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = table.offset + table.rows[i] * table.width;
-        body(first, first + table.width, table.grads + i * table.width, table.decay);
-      }
+    parallel_each(table.count, 1 + grain * unit / std::max<int64_t>(table.width, 1), [&](int64_t i) {
+      const int64_t first = table.offset + table.rows[i] * table.width;
+      body(first, first + table.width, table.grads + i * table.width, table.decay);
     });
   }
 }
@@ -68,17 +66,13 @@ double sum_of_squares(const real* in, int64_t count) {
   constexpr int64_t pieces = 256;
   double sums[pieces];
   const int64_t size = (count + pieces - 1) / pieces;
-  parallel_for(pieces, std::max<int64_t>(1, grain * unit / std::max<int64_t>(size, 1)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t piece = begin; piece < end; ++piece) {
-                   double sum = 0;
-                   const int64_t last = std::min((piece + 1) * size, count);
+  parallel_each(pieces, std::max<int64_t>(1, grain * unit / std::max<int64_t>(size, 1)), [&](int64_t piece) {
+    double sum = 0;
+    const int64_t last = std::min((piece + 1) * size, count);
 #pragma omp simd reduction(+ : sum)
-                   for (int64_t i = piece * size; i < last; ++i)
-                     sum += static_cast<double>(in[i]) * static_cast<double>(in[i]);
-                   sums[piece] = sum;
-                 }
-               });
+    for (int64_t i = piece * size; i < last; ++i) sum += static_cast<double>(in[i]) * static_cast<double>(in[i]);
+    sums[piece] = sum;
+  });
   double total = 0;
   for (const double sum : sums) total += sum;
   return total;

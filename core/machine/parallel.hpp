@@ -92,6 +92,14 @@ void parallel_for(int64_t count, int64_t grain, const Body& body) {
   if (error) std::rethrow_exception(error);
 }
 
+/// body(i) for i in [0, count), in the pieces of parallel_for.
+template <class Body>
+void parallel_each(int64_t count, int64_t grain, const Body& body) {
+  parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) body(i);
+  });
+}
+
 /// body(i) for i in [0, count), handed out one by one: for units of unequal cost. Units must not depend on each other.
 template <class Body>
 void parallel_units(int64_t count, const Body& body) {

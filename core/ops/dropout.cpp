@@ -33,15 +33,13 @@ void lay_over(const Mask& mask, const real* in, real* out) {
   const auto step = static_cast<uint32_t>(mask.options.step);
   const Ids &examples = mask.options.examples, &positions = mask.options.positions;
   const int64_t grain = 1 + 2048 / std::max<int64_t>(mask.channels, 1);  // ten rounds of Philox make a number dear
-  parallel_for(mask.rows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const auto example = static_cast<uint32_t>(examples[row / mask.length]);
-      const auto position = static_cast<uint32_t>(positions.empty() ? row % mask.length : positions[row]);
-      const kernels::DropoutRow counters{
-          {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)}, example, position, step};
-      const int64_t at = row * mask.channels;
-      kernels::dropout_row(out + at, in + at, mask.channels, counters, mask.rate.threshold, mask.rate.scale);
-    }
+  parallel_each(mask.rows, grain, [&](int64_t row) {
+    const auto example = static_cast<uint32_t>(examples[row / mask.length]);
+    const auto position = static_cast<uint32_t>(positions.empty() ? row % mask.length : positions[row]);
+    const kernels::DropoutRow counters{
+        {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)}, example, position, step};
+    const int64_t at = row * mask.channels;
+    kernels::dropout_row(out + at, in + at, mask.channels, counters, mask.rate.threshold, mask.rate.scale);
   });
 }
 

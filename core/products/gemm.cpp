@@ -80,13 +80,10 @@ void split(const Batched& batch, int64_t m, int64_t n, int64_t k, const MatrixOf
   const ProductSpan span(batch.count * m, n, k);
   const Pieces pieces = cut(batch.count, m, n, k);
   const int64_t units = batch.count * pieces.count, grain = batch.count * m * n * k < serial_work ? units : 1;
-  parallel_for(units, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t unit = begin; unit < end; ++unit) {
-      const int64_t i = unit / pieces.count;
-      run_piece(pieces, unit % pieces.count, m, n, MatrixOf<Factor>{a.data + i * batch.a_step, a.stride, a.transpose},
-                MatrixOf<Factor>{b.data + i * batch.b_step, b.stride, b.transpose}, c + i * batch.c_step, c_stride,
-                one);
-    }
+  parallel_each(units, grain, [&](int64_t unit) {
+    const int64_t i = unit / pieces.count;
+    run_piece(pieces, unit % pieces.count, m, n, MatrixOf<Factor>{a.data + i * batch.a_step, a.stride, a.transpose},
+              MatrixOf<Factor>{b.data + i * batch.b_step, b.stride, b.transpose}, c + i * batch.c_step, c_stride, one);
   });
 }
 

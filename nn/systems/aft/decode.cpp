@@ -82,17 +82,15 @@ Var Aft::prefill(const Var& x, MixerState& mixer_state) const {
       output(mix(qkv, Segments::full(batch, length), !shape_.prefix));  // first: a refusal leaves the state alone
   const int64_t ring = std::min(length, state.capacity),
                 left = length - ring;  // `left` tokens are no longer in the ring
-  parallel_for(batch, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const real* const first = qkv.value().data() + row * length * stride();
-      for_each_group(width, heads_, [&](const kernels::AftGroup& group, int64_t key, int64_t channel) {
-        kernels::aft_carry({first + channel, first + width + key, first + width + keys_ + channel, stride()}, left,
-                           group, state.running(row, key, channel));
-      });
-      for (int64_t t = left; t < length; ++t) {
-        std::copy_n(first + t * stride() + width, keys_, state.key_row(row, t));
-        std::copy_n(first + t * stride() + width + keys_, width, state.value_row(row, t));
-      }
+  parallel_each(batch, 1, [&](int64_t row) {
+    const real* const first = qkv.value().data() + row * length * stride();
+    for_each_group(width, heads_, [&](const kernels::AftGroup& group, int64_t key, int64_t channel) {
+      kernels::aft_carry({first + channel, first + width + key, first + width + keys_ + channel, stride()}, left, group,
+                         state.running(row, key, channel));
+    });
+    for (int64_t t = left; t < length; ++t) {
+      std::copy_n(first + t * stride() + width, keys_, state.key_row(row, t));
+      std::copy_n(first + t * stride() + width + keys_, width, state.value_row(row, t));
     }
   });
   state.position = length;

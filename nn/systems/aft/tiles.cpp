@@ -177,21 +177,19 @@ void AftTiles::prepare_weights(const AftTile& tile) {
     real* const logits = logits_.mutable_data() + offset;
     real* const weights = weights_.mutable_data() + offset;
     bias_.logits(tile, head, logits + 1, weight_stride_);
-    parallel_for(tile.targets(), 1 + 8192 / weight_stride_, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const int64_t t = tile.t0 + row;
-        real *const logit = logits + row * weight_stride_, *const weight = weights + row * weight_stride_;
-        const int64_t visible = layout_.causal ? std::min(t + 1, tile.s1) - tile.s0 : tile.sources();
-        logit[0] = logit[suffix_column] = 0;
-        if (layout_.window > 0)
-          for (int64_t s = tile.s0; s < tile.s1; ++s)
-            if (std::abs(t - s) >= layout_.window) logit[1 + s - tile.s0] = 0;
-        real maximum = *std::max_element(logit + 1, logit + 1 + visible);
-        if (has_prefix || has_suffix) maximum = std::max(maximum, real{0});
-        std::copy_n(logit, suffix_column + 1, weight);
-        kernels::aft_softmax_weights(weight, suffix_column + 1, maximum);
-        std::fill(weight + 1 + visible, weight + suffix_column, real{0});  // later than t
-      }
+    parallel_each(tile.targets(), 1 + 8192 / weight_stride_, [&](int64_t row) {
+      const int64_t t = tile.t0 + row;
+      real *const logit = logits + row * weight_stride_, *const weight = weights + row * weight_stride_;
+      const int64_t visible = layout_.causal ? std::min(t + 1, tile.s1) - tile.s0 : tile.sources();
+      logit[0] = logit[suffix_column] = 0;
+      if (layout_.window > 0)
+        for (int64_t s = tile.s0; s < tile.s1; ++s)
+          if (std::abs(t - s) >= layout_.window) logit[1 + s - tile.s0] = 0;
+      real maximum = *std::max_element(logit + 1, logit + 1 + visible);
+      if (has_prefix || has_suffix) maximum = std::max(maximum, real{0});
+      std::copy_n(logit, suffix_column + 1, weight);
+      kernels::aft_softmax_weights(weight, suffix_column + 1, maximum);
+      std::fill(weight + 1 + visible, weight + suffix_column, real{0});  // later than t
     });
   }
 }
@@ -224,12 +222,10 @@ void AftTiles::forward(real* y, real* average, real* denominator) {
   for (const Run& run : runs_) {
     prepare_weights(tiles_[static_cast<size_t>(run.begin)]);
     const int64_t tile_count = run.end - run.begin;
-    parallel_for(unit_count() * tile_count, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t index = begin; index < end; ++index) {
-        Unit unit{};
-        if (make_unit(index / tile_count, run.begin + index % tile_count, unit))
-          forward_unit(unit, work(thread_index()), y, average, denominator);
-      }
+    parallel_each(unit_count() * tile_count, 1, [&](int64_t index) {
+      Unit unit{};
+      if (make_unit(index / tile_count, run.begin + index % tile_count, unit))
+        forward_unit(unit, work(thread_index()), y, average, denominator);
     });
   }
 }

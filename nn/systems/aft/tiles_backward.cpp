@@ -34,13 +34,11 @@ void AftTiles::backward(const real* dy, const real* average, const real* denomin
   }
   for (const Run& run : runs_) backward_run(run, g);
   if (layout_.window == 0) return;
-  parallel_for(unit_count(), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t index = begin; index < end; ++index) {
-      Unit unit{};
-      make_unit(index, 0, unit);
-      scatter_carries(unit, work(thread_index()), g, true);
-      if (!layout_.causal) scatter_carries(unit, work(thread_index()), g, false);
-    }
+  parallel_each(unit_count(), 1, [&](int64_t index) {
+    Unit unit{};
+    make_unit(index, 0, unit);
+    scatter_carries(unit, work(thread_index()), g, true);
+    if (!layout_.causal) scatter_carries(unit, work(thread_index()), g, false);
   });
 }
 
@@ -156,18 +154,16 @@ void AftTiles::finish_run(const AftTile& tile, const std::vector<Array>& exact) 
   const int64_t count = static_cast<int64_t>(exact.size()), sources = tile.sources();
   for (int64_t head = 0; head < bias_.heads(); ++head) {
     real* const total = work(0).dlogits + head * layout_.tile * weight_stride_;
-    parallel_for(tile.targets(), 1 + 8192 / sources, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const int64_t offset = (head * layout_.tile + row) * weight_stride_ + 1;
-        real* const dlogit = total + row * weight_stride_ + 1;
-        for (int64_t part = 1; part < count; ++part) kernels::add_into(dlogit, work(part).dlogits + offset, sources);
-        for (int64_t s = 0; s < sources; ++s) dlogit[s] *= weights_[offset + s];
-        for (const Array& part : exact)
-          if (!part.empty()) kernels::add_into(dlogit, part.data() + offset, sources);
-        if (layout_.window > 0)
-          for (int64_t s = 0; s < sources; ++s)
-            if (std::abs(tile.t0 + row - tile.s0 - s) >= layout_.window) dlogit[s] = 0;
-      }
+    parallel_each(tile.targets(), 1 + 8192 / sources, [&](int64_t row) {
+      const int64_t offset = (head * layout_.tile + row) * weight_stride_ + 1;
+      real* const dlogit = total + row * weight_stride_ + 1;
+      for (int64_t part = 1; part < count; ++part) kernels::add_into(dlogit, work(part).dlogits + offset, sources);
+      for (int64_t s = 0; s < sources; ++s) dlogit[s] *= weights_[offset + s];
+      for (const Array& part : exact)
+        if (!part.empty()) kernels::add_into(dlogit, part.data() + offset, sources);
+      if (layout_.window > 0)
+        for (int64_t s = 0; s < sources; ++s)
+          if (std::abs(tile.t0 + row - tile.s0 - s) >= layout_.window) dlogit[s] = 0;
     });
     bias_.add_gradient(tile, head, total + 1, weight_stride_);
   }

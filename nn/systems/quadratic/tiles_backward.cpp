@@ -155,16 +155,14 @@ void AttentionTiles::add_bias_gradients(const std::vector<BackwardUnit>& units, 
 
 void AttentionTiles::add_parts(const Array& partial, const AttentionGradients& gradients) const {
   const int64_t keys_width = heads() * layout_.key_width, values_width = heads() * layout_.value_width;
-  parallel_for(tokens(), 64, [&](int64_t begin, int64_t end) {
-    for (int64_t token = begin; token < end; ++token) {
-      if (layout_.segments.ids()[token] == 0) continue;
-      real *const dk = gradients.dk.data + token * gradients.dk.stride, *const dv = gradients.dv.data +
-                                                                                    token * gradients.dv.stride;
-      for (int64_t part = 0; part < partial.dim(0); ++part) {
-        const real* const more = partial.data() + (part * tokens() + token) * (keys_width + values_width);
-        for (int64_t i = 0; i < keys_width; ++i) dk[i] += more[i];
-        for (int64_t i = 0; i < values_width; ++i) dv[i] += more[keys_width + i];
-      }
+  parallel_each(tokens(), 64, [&](int64_t token) {
+    if (layout_.segments.ids()[token] == 0) return;
+    real *const dk = gradients.dk.data + token * gradients.dk.stride, *const dv = gradients.dv.data +
+                                                                                  token * gradients.dv.stride;
+    for (int64_t part = 0; part < partial.dim(0); ++part) {
+      const real* const more = partial.data() + (part * tokens() + token) * (keys_width + values_width);
+      for (int64_t i = 0; i < keys_width; ++i) dk[i] += more[i];
+      for (int64_t i = 0; i < values_width; ++i) dv[i] += more[keys_width + i];
     }
   });
 }
