@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/base/round_up.hpp"
+#include "core/base/sizes.hpp"
 #include "core/kernels/activation.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/kernels/gemv.hpp"

@@ -6,7 +6,6 @@
 
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
-#include "core/base/round_up.hpp"
 #include "core/base/sizes.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/machine/pool.hpp"

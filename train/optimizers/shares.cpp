@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "core/base/round_up.hpp"
+#include "core/base/sizes.hpp"
 
 namespace capstan {
 namespace {

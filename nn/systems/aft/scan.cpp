@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/array/segments_fill.hpp"
+#include "core/array/segment_masks.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
@@ -47,7 +47,7 @@ Var causal_scan(const Var& qkv, const Segments& segments) {
   Array y(shape), gate(keep ? shape : Shape{0}), average(keep ? shape : Shape{0});
   real *const y_data = y.mutable_data(), *const gate_data = gate.mutable_data(),
               *const average_data = average.mutable_data();
-  fill_padding(y_data, width, segments, 0);
+  clear_padding(y_data, width, segments);
   for_each_unit(segments, width, [&](int64_t, const Segments::Span& span, int64_t c, int64_t channels) {
     real state[3 * block];
     const kernels::AftState recurrent{state, state + block, state + 2 * block};
@@ -61,7 +61,7 @@ Var causal_scan(const Var& qkv, const Segments& segments) {
       [x = qkv.value(), gate, average, segments, length, width](const Array& dy, const Needs&) -> Grads {
         Array dqkv(x.shape());
         real* const out = dqkv.mutable_data();
-        fill_padding(out, 3 * width, segments, 0);
+        clear_padding(out, 3 * width, segments);
         for_each_unit(segments, width, [&](int64_t, const Segments::Span& span, int64_t c, int64_t channels) {
           const int64_t row = span.row * length + span.begin, at = row * width + c;
           kernels::aft_scan_backward(input_at(x, row, c), span.length(), channels, dy.data() + at, gate.data() + at,
@@ -77,7 +77,7 @@ Var bidirectional_pool(const Var& qkv, const Segments& segments) {
   Array y(Shape{qkv.dim(0), length, width}), logsum(per_document), average(per_document);
   real *const y_data = y.mutable_data(), *const logsum_data = logsum.mutable_data(),
               *const average_data = average.mutable_data();
-  fill_padding(y_data, width, segments, 0);
+  clear_padding(y_data, width, segments);
   for_each_unit(segments, width, [&](int64_t index, const Segments::Span& span, int64_t c, int64_t channels) {
     const int64_t row = span.row * length + span.begin, state = index * width + c;
     const kernels::AftInput in = input_at(qkv.value(), row, c);
@@ -88,7 +88,7 @@ Var bidirectional_pool(const Var& qkv, const Segments& segments) {
                   [x = qkv.value(), logsum, average, segments, length, width](const Array& dy, const Needs&) -> Grads {
                     Array dqkv(x.shape());
                     real* const out = dqkv.mutable_data();
-                    fill_padding(out, 3 * width, segments, 0);
+                    clear_padding(out, 3 * width, segments);
                     for_each_unit(
                         segments, width, [&](int64_t index, const Segments::Span& span, int64_t c, int64_t channels) {
                           const int64_t row = span.row * length + span.begin, state = index * width + c;

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/array/segments_fill.hpp"
-#include "core/base/round_up.hpp"
+#include "core/array/segment_masks.hpp"
+#include "core/base/sizes.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
 
@@ -216,8 +216,8 @@ void AftTiles::pack(const Unit& unit, const Work& work) const {
 }
 
 void AftTiles::forward(real* y, real* average, real* denominator) {
-  for (real* const rows : {y, average}) fill_padding(rows, layout_.width, layout_.segments, 0);
-  fill_padding(denominator, layout_.keys(), layout_.segments, 0);
+  for (real* const rows : {y, average}) clear_padding(rows, layout_.width, layout_.segments);
+  clear_padding(denominator, layout_.keys(), layout_.segments);
   allocate_work(false, team_size());
   for (const Run& run : runs_) {
     prepare_weights(tiles_[static_cast<size_t>(run.begin)]);

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/array/segments_fill.hpp"
+#include "core/array/segment_masks.hpp"
 #include "core/autograd/grad_sink.hpp"
 #include "core/base/error.hpp"
 #include "core/fused/linear_products.hpp"
@@ -98,7 +98,7 @@ Array weights_of(const Layout& layout, const PoolRows& rows, const Var& weight, 
     kernels::pool_weights(out + layout.first_token(span) * heads, span.length(), heads, layout.causal,
                           {maximum + index * heads, sums + index * heads});
   });
-  fill_padding(out, heads, layout.segments, 0);
+  clear_padding(out, heads, layout.segments);
   return logits;
 }
 
@@ -108,7 +108,7 @@ void multiply_pool(const Layout& layout, const PoolSide& side, AdditivePoolState
   for_each_unit(layout, side, [&](int64_t token, int64_t span, int64_t, const kernels::Pool& pool) {
     kernels::pool_product(pool, average + span * layout.width, {out + token * layout.width, layout.width});
   });
-  fill_padding(out, layout.width, layout.segments, 0);
+  clear_padding(out, layout.width, layout.segments);
 }
 
 PoolRows query_rows(const Layout& layout, const Array& packed) { return {packed.data(), layout.stride}; }
@@ -158,7 +158,7 @@ Array finished(const Layout& layout, const Array& qk, const FastformerWeights& w
   });
   const Factor w(weights.to_r);
   add_rows(Factor(u, w), w, out, {layout.tokens(), width, width});
-  fill_padding(out, width, layout.segments, 0);
+  clear_padding(out, width, layout.segments);
   return y;
 }
 
@@ -204,7 +204,7 @@ enum Input : size_t { packed, query_logits, key_logits, query_logit_bias, key_lo
 Array visible_rows(Array dy, const Layout& layout) {
   if (layout.segments.all_valid()) return dy;
   Array visible = dy.unique() ? std::move(dy) : dy.clone();
-  fill_padding(visible.mutable_data(), layout.width, layout.segments, 0);
+  clear_padding(visible.mutable_data(), layout.width, layout.segments);
   return visible;
 }
 
@@ -248,7 +248,7 @@ Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weigh
   auto [dquery, dquery_bias] = logit_sinks(query_logits, query_logit_bias);
   const Array da = pull_pool(layout, query_pool, {dp, dk, /*add_others=*/false, dq, nullptr, 0});
   pull_logits(layout, da, q, weights.query_logits.value(), dq, dquery, dquery_bias);
-  fill_padding(dqk_data, layout.stride, layout.segments, 0);
+  clear_padding(dqk_data, layout.stride, layout.segments);
   grads[packed] = dqk;
   grads[query_logits] = dquery.grad();
   grads[query_logit_bias] = dquery_bias.grad();

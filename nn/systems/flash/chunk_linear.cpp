@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/array/segments_fill.hpp"
+#include "core/array/segment_masks.hpp"
 #include "core/base/error.hpp"
-#include "core/base/round_up.hpp"
+#include "core/base/sizes.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
 #include "core/products/gemm.hpp"
@@ -83,7 +83,7 @@ struct MutableRows {
 Rows rows_of(const Array& array) { return {array.data(), array.dim(2)}; }
 /// For a new array: the rows of padding are 0.
 MutableRows mutable_rows(Array& array, const Segments& segments) {
-  fill_padding(array.mutable_data(), array.dim(2), segments, 0);
+  clear_padding(array.mutable_data(), array.dim(2), segments);
   return {array.mutable_data(), array.dim(2)};
 }
 

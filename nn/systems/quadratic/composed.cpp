@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/array/segment_masks.hpp"
 #include "core/ops/index.hpp"
 #include "core/ops/math.hpp"
 #include "core/ops/matmul.hpp"
 #include "core/ops/shape.hpp"
 #include "core/ops/softmax.hpp"
-#include "core/ops/visibility.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/array/segments_fill.hpp"
+#include "core/array/segment_masks.hpp"
 #include "core/autograd/grad_sink.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/profile.hpp"
@@ -63,7 +63,7 @@ Array make_statistics(const std::vector<Var>& inputs, const AttentionLayout& lay
 
 void run_forward(const AttentionLayout& layout, const AttentionInputs& inputs, Array& output, Array& statistics) {
   real* const out = output.mutable_data();
-  fill_padding(out, output.dim(2), layout.segments, 0);
+  clear_padding(out, output.dim(2), layout.segments);
   AttentionTiles(layout, inputs).forward(out, statistics.empty() ? nullptr : statistics.mutable_data());
 }
 
@@ -114,7 +114,7 @@ Var attention(const Var& q, const Var& k, const Var& v, const Var& bias, const S
                     run_backward(layout, arguments(q, k, v, bias), {kept.data(), statistics.data(), dy.data()},
                                  {out(dq), out(dk), out(dv), nullptr}, dbias);
                     for (Array* gradient : {&dq, &dk, &dv})
-                      fill_padding(gradient->mutable_data(), gradient->dim(2), layout.segments, 0);
+                      clear_padding(gradient->mutable_data(), gradient->dim(2), layout.segments);
                     return {dq, dk, dv, dbias.grad()};
                   });
 }
@@ -138,7 +138,7 @@ Var attention_packed(const Var& qkv, const Segments& segments, const AttentionOp
         GradSink no_bias;
         run_backward(layout, arguments(qkv.data()), {kept.data(), statistics.data(), dy.data()},
                      {{d, 3 * width}, {d + width, 3 * width}, {d + 2 * width, 3 * width}, nullptr}, no_bias);
-        fill_padding(d, 3 * width, layout.segments, 0);
+        clear_padding(d, 3 * width, layout.segments);
         return {dqkv};
       });
 }

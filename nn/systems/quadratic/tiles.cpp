@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/base/round_up.hpp"
+#include "core/base/sizes.hpp"
 #include "core/kernels/dropout.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
