@@ -73,7 +73,7 @@ class ModelSubject : public Subject {
  public:
   explicit ModelSubject(const Setup& setup) : setup_(setup), model_(Scope(store_, 1), model_config(setup), vocabulary) {
     store_.finalize();
-    if (!setup.weights.empty()) load_model(setup.weights, store_);
+    if (!setup.weights.empty()) load_model(SafetensorsFile(setup.weights), store_);
   }
   int64_t weights_read() const override { return store_.flat_size() - store_.find("positions.weight").var.size(); }
   const float* weights() const override { return store_.values(); }
