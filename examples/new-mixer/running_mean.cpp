@@ -82,7 +82,7 @@ Var RunningMean::forward(const Var& x, const Context& context) const {
   const auto average = [&](const Segments& segments, bool causal) {
     return matmul(Var(averaging_weights(segments, causal)), vg[0]);
   };
-  const Var mean = shape_.causal ? mix_with_prefix(context, average) : average(context.segments, false);
+  const Var mean = mix_with_prefix(context, shape_.causal, average);
   return to_out_(sigmoid(vg[1]) * mean);
 }
 

@@ -9,13 +9,13 @@ namespace capstan::CAPSTAN_PRECISION {
 /// What tokens outside of the prefixes keep: (B, T, 1), 1 there and 0 within a prefix.
 Array outside_prefixes(const Context& context);
 
-/// mix(segments, causal) -> (B, T, ...), 0 for padding. Tokens of a prefix see all of it and nothing else; later ones
-/// see the prefix and the tokens up to their own. The two are separate calls, so a mixer needs no mask for it; what it
-/// computes before and after must not depend on the direction.
+/// mix(segments, causal) -> (B, T, ...), 0 for padding. In a causal model, tokens of a prefix see all of it and nothing
+/// else; later ones see the prefix and the tokens up to their own. The two are separate calls, so a mixer needs no mask
+/// for it; what it computes before and after must not depend on the direction.
 template <class Mix>
-Var mix_with_prefix(const Context& context, const Mix& mix) {
-  const Var later = mix(context.segments, /*causal=*/true);
-  if (context.prefixes.batch() == 0) return later;
+Var mix_with_prefix(const Context& context, bool causal, const Mix& mix) {
+  const Var later = mix(context.segments, causal);
+  if (!causal || context.prefixes.batch() == 0) return later;
   return mix(context.prefixes, /*causal=*/false) + later * Var(outside_prefixes(context));
 }
 

@@ -93,9 +93,8 @@ Var Aft::mix(const Var& qkv, const Segments& segments, bool causal) const {
 
 Var Aft::forward(const Var& x, const Context& context) const {
   const Var qkv = project(x);
-  if (!shape_.causal) return output(mix(qkv, context.segments, false));
-  return output(
-      mix_with_prefix(context, [&](const Segments& segments, bool causal) { return mix(qkv, segments, causal); }));
+  return output(mix_with_prefix(context, shape_.causal,
+                                [&](const Segments& segments, bool causal) { return mix(qkv, segments, causal); }));
 }
 
 int64_t Aft::shown_positions(int64_t longest) const {

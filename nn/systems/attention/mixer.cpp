@@ -62,9 +62,9 @@ Var MultiHeadAttention::mix(const Var& qkv, const Segments& segments, const Cont
 
 Var MultiHeadAttention::forward(const Var& x, const Context& context) const {
   const Var qkv = project(x, context.segments.positions());
-  if (!shape_.causal) return output(mix(qkv, context.segments, context, false));
-  return output(mix_with_prefix(
-      context, [&](const Segments& segments, bool causal) { return mix(qkv, segments, context, causal); }));
+  return output(mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
+    return mix(qkv, segments, context, causal);
+  }));
 }
 
 std::vector<MixingWeights> MultiHeadAttention::mixing_weights(const Var& x, const Context& context) const {

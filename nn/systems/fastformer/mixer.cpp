@@ -58,9 +58,9 @@ FastformerWeights Fastformer::weights() const {
 Var Fastformer::forward(const Var& x, const Context& context) const {
   const Var qk = packed_(x);
   const FastformerWeights all = weights();
-  if (!shape_.causal) return output(fastformer(qk, all, context.segments, false));
-  return output(mix_with_prefix(
-      context, [&](const Segments& segments, bool causal) { return fastformer(qk, all, segments, causal); }));
+  return output(mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
+    return fastformer(qk, all, segments, causal);
+  }));
 }
 
 std::vector<MixingWeights> Fastformer::mixing_weights(const Var& x, const Context& context) const {

@@ -105,42 +105,38 @@ struct Operands {
   ChunkLinearOptions options;
 };
 
-/// M runs forward: O = Q M / n.
-Array forward(const Operands& in) {
-  const Rows q = rows_of(in.q), k = rows_of(in.k), v = rows_of(in.v);
-  const int64_t keys = q.width, values = v.width;
-  Array y(in.v.shape());
-  const MutableRows o = mutable_rows(y, in.segments);
-  for_each_document(in.segments, in.options, keys * values, [&](const std::vector<Chunk>& chunks, real* m) {
+/// M runs forward: read(chunk, M) for the chunks that have others to read; in the rest, the rows of `out` are 0.
+template <class Read>
+void read_states(const Operands& in, const MutableRows& out, const Read& read) {
+  const Rows k = rows_of(in.k), v = rows_of(in.v);
+  for_each_document(in.segments, in.options, k.width * v.width, [&](const std::vector<Chunk>& chunks, real* m) {
     for_each_state(
         chunks.begin(), chunks.end(), in.options.causal,
         [&](const Chunk& c, real beta) {
-          gemm(keys, values, c.rows, k.at(c, Transpose::yes), v.at(c), m, values, 1, beta);
+          gemm(k.width, v.width, c.rows, k.at(c, Transpose::yes), v.at(c), m, v.width, 1, beta);
         },
-        [&](const Chunk& c) {
-          gemm(c.rows, values, keys, q.at(c), {m, values}, o.at(c), values, c.scale);
-        },
-        [&](const Chunk& c) { o.clear(c); });
+        [&](const Chunk& c) { read(c, m); }, [&](const Chunk& c) { out.clear(c); });
+  });
+}
+
+/// O = Q M / n.
+Array forward(const Operands& in) {
+  Array y(in.v.shape());
+  const Rows q = rows_of(in.q);
+  const MutableRows o = mutable_rows(y, in.segments);
+  read_states(in, o, [&](const Chunk& c, const real* m) {
+    gemm(c.rows, o.width, q.width, q.at(c), {m, o.width}, o.at(c), o.width, c.scale);
   });
   return y;
 }
 
-/// M runs forward again: dQ = dO M^T / n.
+/// dQ = dO M^T / n.
 Array query_gradient(const Operands& in, const Array& dy) {
-  const Rows d = rows_of(dy), k = rows_of(in.k), v = rows_of(in.v);
-  const int64_t keys = k.width, values = v.width;
   Array gradient(in.q.shape());
+  const Rows d = rows_of(dy);
   const MutableRows dq = mutable_rows(gradient, in.segments);
-  for_each_document(in.segments, in.options, keys * values, [&](const std::vector<Chunk>& chunks, real* m) {
-    for_each_state(
-        chunks.begin(), chunks.end(), in.options.causal,
-        [&](const Chunk& c, real beta) {
-          gemm(keys, values, c.rows, k.at(c, Transpose::yes), v.at(c), m, values, 1, beta);
-        },
-        [&](const Chunk& c) {
-          gemm(c.rows, keys, values, d.at(c), {m, values, Transpose::yes}, dq.at(c), keys, c.scale);
-        },
-        [&](const Chunk& c) { dq.clear(c); });
+  read_states(in, dq, [&](const Chunk& c, const real* m) {
+    gemm(c.rows, dq.width, d.width, d.at(c), {m, d.width, Transpose::yes}, dq.at(c), dq.width, c.scale);
   });
   return gradient;
 }

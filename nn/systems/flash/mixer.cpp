@@ -73,8 +73,7 @@ Var Flash::mix(const Parts& parts, const Segments& segments, const Context& cont
 
 Var Flash::forward(const Var& x, const Context& context) const {
   const Parts parts = project(x, context.segments);
-  if (!shape_.causal) return unit_.output(parts.gate, mix(parts, context.segments, context, false));
-  return unit_.output(parts.gate, mix_with_prefix(context, [&](const Segments& segments, bool causal) {
+  return unit_.output(parts.gate, mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
                         return mix(parts, segments, context, causal);
                       }));
 }

@@ -17,8 +17,7 @@ Var Gau::attend(const GatedUnit::Parts& parts, const Segments& segments, const C
 
 Var Gau::forward(const Var& x, const Context& context) const {
   const GatedUnit::Parts parts = unit_.project(x, context.segments.positions());
-  if (!shape_.causal) return unit_.output(parts.gate, attend(parts, context.segments, context, false));
-  return unit_.output(parts.gate, mix_with_prefix(context, [&](const Segments& segments, bool causal) {
+  return unit_.output(parts.gate, mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
                         return attend(parts, segments, context, causal);
                       }));
 }
