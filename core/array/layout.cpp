@@ -5,8 +5,8 @@
 
 #include "core/array/rows.hpp"
 #include "core/base/error.hpp"
+#include "core/kernels/column_sums.hpp"
 #include "core/kernels/layout.hpp"
-#include "core/kernels/reduce.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 

@@ -1,4 +1,5 @@
-// Passes over the rows of a matrix, and sums over them that ride along: gradients of biases and gains.
+// Passes over the rows of a matrix, and sums over them: gradients of biases and gains, reductions of blocks. Results do
+// not depend on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -46,9 +47,9 @@ void for_column_blocks(int64_t outer, int64_t count, int64_t inner, const Body& 
   });
 }
 
-/// body(begin, end, sums) over contiguous pieces of [0, rows), each with `width` sums of its own that start at zero; then
-/// finish(sums) with the pieces' sums added up in order. The pieces depend on the rows and the grain alone, and so do all
-/// results.
+/// body(begin, end, sums) over contiguous pieces of [0, rows), each with `width` sums of its own that start at zero;
+/// then finish(sums) with the pieces' sums added up in order. The pieces depend on the rows and the grain alone, and so
+/// do all results.
 template <class Body, class Finish>
 void for_rows_with_sums(int64_t rows, int64_t grain, int64_t width, const Body& body, const Finish& finish) {
   constexpr int64_t most = 32;
@@ -67,5 +68,9 @@ void for_rows_with_sums(int64_t rows, int64_t grain, int64_t width, const Body& 
 
 /// Sums over the rows of in (rows, columns).
 void column_sums(const real* in, ColumnSums out, int64_t rows, int64_t columns);
+
+/// out (outer, inner) = in (outer, middle, inner) summed over middle, in blocks, so that the rounding error grows with
+/// the square root of the number of terms at most.
+void sum_middle(real* out, const real* in, int64_t outer, int64_t middle, int64_t inner);
 
 }  // namespace capstan::CAPSTAN_PRECISION::kernels

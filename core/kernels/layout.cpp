@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/machine/parallel.hpp"
+#include "core/kernels/column_sums.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
@@ -83,6 +83,24 @@ void permute(real* out, const real* in, int rank, const int64_t* extents, const 
     const int64_t first = unit % tiles * tile;
     transpose_tile(out + to + first * out_strides[contiguous], out_strides[contiguous], in + from + first,
                    strides[last], std::min(tile, extents[contiguous] - first), extents[last]);
+  });
+}
+
+void gather(real* out, const real* x, const int32_t* index, int64_t outer, int64_t extent, int64_t count,
+            int64_t inner) {
+  parallel_each(outer * count, 1 + elementwise_grain / std::max<int64_t>(inner, 1), [=](int64_t row) {
+    copy_run(out + row * inner, x + (row / count * extent + index[row % count]) * inner, inner);
+  });
+}
+
+void scatter_add(real* out, const real* in, const int32_t* index, int64_t outer, int64_t extent, int64_t count,
+                 int64_t inner) {
+  for_column_blocks(outer, count, inner, [=](int64_t a, int64_t first, int64_t width) {
+    for (int64_t i = 0; i < count; ++i) {
+      real* const to = out + (a * extent + index[i]) * inner + first;
+      const real* const from = in + (a * count + i) * inner + first;
+      for (int64_t c = 0; c < width; ++c) to[c] += from[c];
+    }
   });
 }
 

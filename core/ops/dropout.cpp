@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "core/kernels/dropout.hpp"
+#include "core/kernels/random.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/kernels/elementwise.hpp"
-#include "core/kernels/index.hpp"
+#include "core/kernels/layout.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

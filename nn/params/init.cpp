@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "core/kernels/normal.hpp"
+#include "core/kernels/random.hpp"
 #include "core/machine/parallel.hpp"
 #include "nn/params/scope.hpp"
 

@@ -1,4 +1,4 @@
-// Dropout of one row by counters.
+// Random numbers by counters (Philox): dropout, and normally distributed numbers.
 #pragma once
 
 #include <cstdint>
@@ -28,5 +28,9 @@ struct DropoutBlock {
 /// The same for every weight of a block, in place: word = number i % 4 of Philox at the counter (example, key, i / 4,
 /// step) for query i.
 void dropout_block(real* rows, const DropoutBlock& block, uint32_t threshold, real scale);
+
+/// out[i] = stddev * the normal number that RandomStream(key, first + i) begins with, up to rounding in double; `key`
+/// is philox_key of its key. On the calling thread.
+void normal_numbers(real* out, int64_t count, uint64_t key, uint64_t first, double stddev);
 
 }  // namespace capstan::CAPSTAN_PRECISION::kernels
