@@ -95,13 +95,9 @@ TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& c
   // Without init_stddev: how fast the table learns depends on the weights that follow it.
   if (!config.ngrams.orders.empty())
     ngrams_ = std::make_unique<NgramFeatures>(scope / "ngrams", config.ngrams, classes);
-  if (const auto* listed = std::get_if<ListedWeights>(&config.class_weights)) {
-    if (static_cast<int64_t>(listed->weights.size()) != classes)
-      throw ConfigError(
-          fmt::format("model.class_weights.weights: {} weights for {} classes", listed->weights.size(), classes));
-    class_weights_ = Array(Shape{classes});
-    std::copy(listed->weights.begin(), listed->weights.end(), class_weights_.mutable_data());
-  }
+  if (const auto* listed = std::get_if<ListedWeights>(&config.class_weights))
+    class_weights_ = Array(Shape{static_cast<int64_t>(listed->weights.size())},
+                           std::vector<real>(listed->weights.begin(), listed->weights.end()));
   if (pooling_ != Pooling::attention) return;
   const Scope place = model_scope(scope, config) / "pooling";
   pooling_hidden_ = std::make_unique<Linear>(place / "hidden", LinearConfig{config.width, config.width});
@@ -110,6 +106,9 @@ TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& c
 }
 
 void TextClassifier::balance(const std::vector<int64_t>& class_counts, int64_t examples) {
+  if (!balanced_ && !class_weights_.empty() && class_weights_.size() != classes())
+    throw ConfigError(
+        fmt::format("model.class_weights.weights: {} weights for {} classes", class_weights_.size(), classes()));
   if (!balanced_) return;
   check(static_cast<int64_t>(class_counts.size()) == classes(), "text_classifier: {} counts for {} classes",
         class_counts.size(), classes());

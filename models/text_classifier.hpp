@@ -110,8 +110,9 @@ class TextClassifier final : public Model {
   /// and its targets smoothed as configured; their number is not weighted.
   TaskLoss loss(const Batch& batch, const Context& context) const override;
 
-  /// For class weights that are `balanced`: the training examples of each class, and of all. A class without examples is
-  /// left out of the balance. Call it before training with such weights; it has no effect on other kinds.
+  /// The training examples of each class, and of all, for class weights that are `balanced`; a class without examples is
+  /// left out of the balance. Call it before training: the constructor may get a number of classes that is not that of
+  /// the data, to tell sizes. Throws ConfigError when weights are listed for another number of classes.
   void balance(const std::vector<int64_t>& class_counts, int64_t examples);
   void prepare(const ModelData& data) override {
     if (!data.class_counts.empty()) balance(data.class_counts, data.examples);

@@ -185,6 +185,34 @@ TEST_CASE("multi-label: kills, threads and ranks do not change the bits") {
   check_same_metrics(place, "ranks", "whole");
 }
 
+TEST_CASE("class weights that are listed train, whichever command trains, with one label per text and with several") {
+  for (const bool several : {false, true}) {
+    CAPTURE(several);
+    const Workplace place;
+    write_topics(place);
+    place.write("one.tsv", "food\tthe soup\nsport\ta ball\nmusic\told song\n");
+    Words options{"--config", "topics.yaml", "--set", "model.class_weights={type: listed, weights: [1, 2, 0.5]}"};
+    if (!several)
+      options.insert(options.end(), {"data.multi_label=false", "data.train=[one.tsv]", "data.valid=[one.tsv]",
+                                     "data.test=[]", "train.monitor=loss"});
+    const auto with = [&](Words words, const Words& more) {
+      words.insert(words.end(), options.begin(), options.end());
+      words.insert(words.end(), more.begin(), more.end());
+      return words;
+    };
+    succeed(place, with({"config", "check"}, {}));
+    succeed(place, with({"train"}, {"train.epochs=1"}));
+    CHECK(contains(succeed(place, with({"train"}, {"train.epochs=2"})).err, "resumed from"));
+    const Words grid{"name=grid", "train.epochs=1", "sweep.train.lr=[1e-3, 1e-2]"};
+    CHECK(contains(succeed(place, with({"sweep"}, grid)).out, "runs/grid/lr=1e-2"));
+    const Words search{"name=search", "train.epochs=1", "sweep.train.lr=[1e-3, 1e-2]"};
+    succeed(place, with({"autotune", "--minutes", "1e-5"}, search));
+    Words inspect{"inspect", "topics.yaml", "--set"};
+    inspect.insert(inspect.end(), options.begin() + 3, options.end());
+    succeed(place, inspect);
+  }
+}
+
 TEST_CASE("multi-label: rows of classes follow their label from a run with one label per text") {
   const Workplace place;
   write_topics(place);

@@ -179,7 +179,9 @@ TEST_CASE("a causal classifier reads a text as a language model does, and the la
 TEST_CASE("a list of class weights must fit the classes") {
   auto config = small<TextClassifierConfig>(any_mixer());
   config.class_weights = ListedWeights{{1, 2}};
-  CHECK_THROWS_WITH_AS(classifier(config), "model.class_weights.weights: 2 weights for 3 classes", ConfigError);
+  const auto made = classifier(config);  // sizes are asked for before the number of classes is known
+  CHECK_THROWS_WITH_AS(made.model->balance({4, 3, 3}, 10), "model.class_weights.weights: 2 weights for 3 classes",
+                       ConfigError);
   ProblemText problems("model.class_weights");
   validate(ListedWeights{{1, -2}}, problems);
   CHECK(problems.text() == "model.class_weights.weights.1: a weight must not be negative");

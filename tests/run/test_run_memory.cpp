@@ -36,6 +36,14 @@ TEST_CASE("memory: what a model needs is known without making it") {
   }
 }
 
+TEST_CASE("memory: class weights for any number of classes are taken before the classes are known") {
+  const RunConfig config = config_with({"data={type: labelled, train: [missing], max_length: 16}",
+                                        "model={type: text-classifier, layers: [{mixer: aft-local}], class_weights: "
+                                        "{type: listed, weights: [1, 2, 1]}}"});
+  CHECK_FALSE(memory_problem(config, least_extent(config), {8'000'000'000, "this machine"}));
+  CHECK(memory_problem(config, least_extent(config), {1'000, "this machine"}));
+}
+
 TEST_CASE("memory: a batch counts with its tokens, a micro-batch with its own") {
   DataExtent data;
   data.examples = 1000;
