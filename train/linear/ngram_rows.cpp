@@ -38,6 +38,7 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
         fmt::format("train.init_from: {} scores for each of {} texts take more than {} MB; start from a classifier of "
                     "fewer classes, or train on fewer texts",
                     base_->columns, rows(), most_bytes >> 20));
+  norms_.assign(starts_.size() - 1, 0);
   choose_buckets();
   weigh();
   if (base_ != nullptr) score_with_base();
@@ -86,13 +87,28 @@ void NgramRows::shorten_blocks(const Change& change) {
   entries_.erase(entries_.begin() + kept, entries_.end());
 }
 
+/// How many rows have each bucket. A word and an n-gram of characters may share one: both blocks are sorted by it.
+std::vector<int32_t> NgramRows::rows_with(size_t buckets) const {
+  std::vector<int32_t> count(buckets, 0);
+  for (int64_t row = 0; row < rows(); ++row) {
+    const NgramBlock words = block(row, 0), characters = block(row, 1);
+    const NgramCount *word = words.begin, *character = characters.begin;
+    while (word != words.end || character != characters.end) {
+      const uint32_t of_word = word != words.end ? word->bucket() : UINT32_MAX,
+                     of_character = character != characters.end ? character->bucket() : UINT32_MAX;
+      ++count[std::min(of_word, of_character)];
+      if (of_word <= of_character) ++word;
+      if (of_character <= of_word) ++character;
+    }
+  }
+  return count;
+}
+
 void NgramRows::choose_buckets() {
   if (config_.min_texts == 0) config_.min_texts = entries() < few_ngrams ? 1 : 2;
   if (config_.buckets == 0) {
-    std::vector<int32_t> texts(size_t{1} << most_bucket_bits, 0);
-    int64_t ngrams = 0;
-    for (const NgramCount& entry : entries_)
-      if (++texts[entry.bucket()] == config_.min_texts) ++ngrams;
+    const std::vector<int32_t> texts = rows_with(size_t{1} << most_bucket_bits);
+    const int64_t ngrams = std::count_if(texts.begin(), texts.end(), [&](int32_t n) { return n >= config_.min_texts; });
     const int most = std::clamp(bits_of(most_weights / classes_ + 1) - 1, least_bits, usual_most_bits);
     config_.buckets = int64_t{1} << std::clamp(bits_of(buckets_per_ngram * ngrams), least_bits, most);
   }
@@ -101,8 +117,7 @@ void NgramRows::choose_buckets() {
 }
 
 void NgramRows::weigh() {
-  std::vector<int32_t> texts(static_cast<size_t>(config_.buckets), 0);
-  for (const NgramCount& entry : entries_) ++texts[entry.bucket()];
+  const std::vector<int32_t> texts = rows_with(static_cast<size_t>(config_.buckets));
   scale_.assign(texts.size(), 0);
   for (size_t f = 0; f < texts.size(); ++f)
     if (base_ != nullptr && base_->scale[f] != 0)
@@ -114,7 +129,6 @@ void NgramRows::weigh() {
         std::remove_if(block.begin(), block.end(), [&](const NgramCount& e) { return scale_[e.bucket()] == 0; }),
         block.end());
   });
-  norms_.resize(starts_.size() - 1);
   for (size_t i = 0; i < norms_.size(); ++i) {
     double squares = 0;
     for (int64_t at = starts_[i]; at < starts_[i + 1]; ++at) {

@@ -63,6 +63,7 @@ class NgramRows {
   bool read(const LabelledTexts& texts, int64_t most_entries);
   template <class Change>
   void shorten_blocks(const Change& change);
+  std::vector<int32_t> rows_with(size_t buckets) const;
   void choose_buckets();
   void weigh();
   void score_with_base();

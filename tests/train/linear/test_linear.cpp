@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "core/machine/parallel.hpp"
 #include "tests/train/linear/linear_samples.hpp"
@@ -35,6 +36,28 @@ TEST_CASE("rows of n-grams: inverse document frequencies, unit norms, rare n-gra
             std::pow(static_cast<double>(block.norm * count_weight(entry->count()) * rows.scale()[entry->bucket()]), 2);
       CHECK((block.begin == block.end || squares == doctest::Approx(1)));
     }
+}
+
+TEST_CASE("rows of n-grams: a text counts once where a word and characters of it share a bucket") {
+  const std::vector<Text> texts = sample_texts(40);
+  LinearClassifierConfig config = config_of(64);
+  config.min_texts = 2;
+  const NgramRows rows = rows_of(texts, 2, config);
+  std::vector<int64_t> with(64, 0);
+  int64_t shared = 0;
+  for (const Text& text : texts) {
+    const TextNgrams found = count_ngrams(text.text, {config.words, config.characters}, 6);
+    std::set<uint32_t> buckets;
+    for (const auto* const counts : {&found.words, &found.characters})
+      for (const NgramCount& entry : *counts) buckets.insert(entry.bucket());
+    for (const uint32_t bucket : buckets) ++with[bucket];
+    shared += static_cast<int64_t>(found.words.size() + found.characters.size() - buckets.size());
+  }
+  REQUIRE(shared > 50);
+  for (size_t f = 0; f < with.size(); ++f) {
+    const double idf = std::log(41.0 / static_cast<double>(1 + with[f])) + 1;
+    CHECK(static_cast<double>(rows.scale()[f]) == doctest::Approx(with[f] < 2 ? 0 : idf));
+  }
 }
 
 TEST_CASE("rows of n-grams: the number of buckets follows the texts") {
