@@ -54,6 +54,7 @@ enum class CacheUse { read, write };
 struct SourceInputs {
   std::shared_ptr<const Tokenizer> tokenizer;  // of an earlier run; null: the source makes its own
   std::vector<std::string> classes;            // of an earlier run; empty: those of the data
+  bool classifies = true;                      // false: the model does not read labels, which may all be the same
   BatchConfig batches;
   uint64_t seed = 0;  // of the order of training examples
   LogLine log;        // takes lines about long work

@@ -11,10 +11,8 @@
 #include "data/files/text_file.hpp"
 
 namespace capstan {
+
 ClassNames ClassNames::from_list(std::vector<std::string> names, const std::string& origin, int64_t first_number) {
-  if (names.size() < 2)
-    throw Error(fmt::format("{}: names {} class{}; a classifier needs at least two", origin, names.size(),
-                            names.size() == 1 ? "" : "es"));
   ClassNames classes(std::move(names));
   classes.accepts_indices_ = true;
   classes.first_number_ = first_number;
@@ -41,10 +39,6 @@ ClassNames ClassNames::from_file(const std::string& path, int64_t first_number) 
 
 ClassNames ClassNames::gather(const std::vector<std::string>& labels, const std::string& origin) {
   const std::set<std::string> different(labels.begin(), labels.end());
-  if (different.size() == 1)
-    throw Error(fmt::format(
-        "{}: all {} examples have the label '{}'; a classifier needs at least two classes (is label_column right?)",
-        origin, labels.size(), *different.begin()));
   std::vector<std::string> names(different.begin(), different.end());
   if (std::all_of(names.begin(), names.end(), [](const std::string& name) { return parse_integer(name).has_value(); }))
     std::stable_sort(names.begin(), names.end(),

@@ -11,13 +11,13 @@ namespace capstan {
 class ClassNames {
  public:
   /// Names in the order of their indices. In data, an integer is the number of its class, counted from
-  /// `first_number`, unless some name is an integer itself. Throws Error for fewer than two names and for one that
-  /// occurs twice; `origin` says where they come from.
+  /// `first_number`, unless some name is an integer itself. Throws Error for a name that occurs twice; `origin` says
+  /// where they come from.
   static ClassNames from_list(std::vector<std::string> names, const std::string& origin, int64_t first_number = 0);
   /// One name per line.
   static ClassNames from_file(const std::string& path, int64_t first_number = 0);
   /// The different labels of training data, sorted: as numbers when all are integers, otherwise by bytes. `origin`
-  /// names the data. Throws Error when there is only one.
+  /// names the data.
   static ClassNames gather(const std::vector<std::string>& labels, const std::string& origin);
 
   const std::vector<std::string>& names() const { return names_; }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
@@ -44,11 +43,12 @@ struct Loading {
   bool utf8;
   BadRows& bad;
   LabelledCheck& check;
+  bool classifies;  // SourceInputs::classifies
 };
 
 /// Every file below `paths` is a text; its label is the name of its folder, one level below the path.
 std::vector<Source> read_folders(const std::vector<std::string>& paths, Split split, const Loading& loading) {
-  const auto& [config, utf8, bad, check] = loading;
+  const LabelledSourceConfig& config = loading.config;
   const std::vector<std::string> wanted = named_classes(config);
   std::vector<Source> sources;
   for (const FoundFile& found : list_files(paths)) {
@@ -61,8 +61,8 @@ std::vector<Source> read_folders(const std::vector<std::string>& paths, Split sp
     const std::string label = found.name.substr(0, slash);
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), label) == wanted.end()) continue;
     std::string text = read_text_file(found.path, config.max_file_mb);
-    const uint32_t number = check.add_file(split, found.path, text, TableFormat::folders, 1);
-    if (utf8 && !loading.bad.guard([&] { check_utf8(text, found.path); })) continue;
+    const uint32_t number = loading.check.add_file(split, found.path, text, TableFormat::folders, 1);
+    if (loading.utf8 && !loading.bad.guard([&] { check_utf8(text, found.path); })) continue;
     sources.push_back({{label, std::move(text), 1}, std::make_shared<const std::string>(found.path), number});
   }
   if (sources.empty() && !paths.empty())
@@ -71,7 +71,8 @@ std::vector<Source> read_folders(const std::vector<std::string>& paths, Split sp
 }
 
 std::vector<Source> read_tables(const std::vector<std::string>& paths, Split split, const Loading& loading) {
-  const auto& [config, utf8, bad, check] = loading;
+  const LabelledSourceConfig& config = loading.config;
+  BadRows& bad = loading.bad;
   std::vector<Source> sources;
   for (const FoundFile& found : list_files(paths)) {
     const std::string content = read_text_file(found.path, config.max_file_mb);
@@ -79,9 +80,10 @@ std::vector<Source> read_tables(const std::vector<std::string>& paths, Split spl
     const TableFormat format = config.format == TableFormat::by_name ? format_of(found.path) : config.format;
     ColumnChoice columns{config.header, config.label_column, config.text_columns};
     if (config.multi_label) columns.label_separator = config.label_separator;
-    auto rows = read_table(content, found.path, format, columns, bad, utf8);
+    auto rows = read_table(content, found.path, format, columns, bad, loading.utf8);
     const auto file = std::make_shared<const std::string>(found.path);
-    const uint32_t number = check.add_file(split, found.path, content, format, rows.empty() ? 0 : rows.front().line);
+    const uint32_t number =
+        loading.check.add_file(split, found.path, content, format, rows.empty() ? 0 : rows.front().line);
     if (rows.empty() && bad.count() == bad_before) throw Error(fmt::format("{}: holds no examples", found.path));
     for (LabelledText& row : rows) {
       row.label = trimmed(row.label);
@@ -109,11 +111,7 @@ ClassNames class_names(const LabelledSourceConfig& config, const std::vector<Sou
       labels.insert(labels.end(), source.row.labels.begin(), source.row.labels.end());
     else
       labels.push_back(source.row.label);
-  const std::string files = join_first(config.train);
-  if (config.multi_label && std::set<std::string>(labels.begin(), labels.end()).size() < 2)
-    throw Error(fmt::format("{}: found {}; a classifier needs at least two (is label_column right?)", files,
-                            labels.empty() ? "no label" : fmt::format("one label, '{}'", labels.front())));
-  return ClassNames::gather(labels, files);
+  return ClassNames::gather(labels, join_first(config.train));
 }
 
 /// predict could not join such names, nor a table hold them.
@@ -154,18 +152,22 @@ void set_labels(std::vector<Source>& sources, const ClassNames& classes, const L
   sources.erase(std::remove_if(sources.begin(), sources.end(), unknown), sources.end());
 }
 
-void check_several_classes(const std::vector<Source>& train, const LabelSets& sets) {
-  const auto same = [&](const Source& source) { return source.label_set == train.front().label_set; };
-  if (sets.multi_label()) {
-    if (std::all_of(train.begin(), train.end(), same) && sets.labels(train.front().label_set).empty())
-      throw Error(fmt::format("{}: none of {} examples has a label (is label_column right?)", *train.front().file,
-                              train.size()));
+/// Throws Error unless there are examples to tell apart.
+void check_several_classes(const std::vector<Source>& train, const ClassNames& classes, const LabelSets& sets) {
+  const Source& first = train.front();
+  const bool same = std::all_of(train.begin(), train.end(),
+                                [&](const Source& source) { return source.label_set == first.label_set; });
+  std::string found;
+  if (same && sets.labels(first.label_set).empty())
+    found = fmt::format("none of {} examples has a label", train.size());
+  else if (same && !sets.multi_label())
+    found = fmt::format("all {} examples have the label '{}'", train.size(), first.row.label);
+  else if (classes.names().size() < 2)
+    found = fmt::format("'{}' is the only label", join(classes.names()));
+  else
     return;
-  }
-  if (std::all_of(train.begin(), train.end(), same))
-    throw Error(fmt::format(
-        "{}: all {} examples have the label '{}'; a classifier needs at least two classes (is label_column right?)",
-        *train.front().file, train.size(), train.front().row.label));
+  throw Error(
+      fmt::format("{}: {}; a classifier needs at least two classes (is label_column right?)", *first.file, found));
 }
 
 /// The examples of class c that are held out, as positions in an order drawn for it: a share, or a fold. Classes begin
@@ -221,7 +223,7 @@ ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer
                   const Loading& loading) {
   const LabelledSourceConfig& config = loading.config;
   const TextRule rule = text_rule(config);
-  ExampleSet examples = config.multi_label ? ExampleSet::multi_label(classes) : ExampleSet();
+  ExampleSet examples = config.multi_label ? ExampleSet::multi_label(std::max<int64_t>(classes, 1)) : ExampleSet();
   for (const Source& source : sources)
     loading.bad.guard([&] {
       const auto columns =
@@ -258,7 +260,7 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   check_separator(config, classes);
   for (const Split split : all_splits) set_labels(rows[split], classes, loading);
   check_train(!train.empty());
-  check_several_classes(train, loading.check.sets());
+  if (loading.classifies) check_several_classes(train, classes, loading.check.sets());
   const auto class_count = static_cast<int64_t>(classes.names().size());
   if (config.folds > 0 || (config.valid.empty() && config.valid_fraction > 0))
     rows.valid = hold_out(train, class_count, config);
@@ -289,21 +291,22 @@ BadRows bad_rows(const LabelledSourceConfig& config, OnError rule) {
 
 }  // namespace
 
-ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer) {
+ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer,
+                                 bool classifies) {
   BadRows bad = bad_rows(config, config.on_error);
   LabelledCheck check(config, false);
   const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
-  ClassificationData data = load({config, utf8, bad, check}, std::move(tokenizer));
+  ClassificationData data = load({config, utf8, bad, check, classifies}, std::move(tokenizer));
   data.warnings = warnings_of(check);
   return data;
 }
 
-DataReport check_source(const LabelledSourceConfig& checked, const SourceInputs&) {
+DataReport check_source(const LabelledSourceConfig& checked, const SourceInputs& inputs) {
   LabelledSourceConfig config = checked;
   config.tokenizer = unsaved(config.tokenizer);
   BadRows bad = bad_rows(config, OnError::skip);  // so that what follows is counted, too
   LabelledCheck check(config, true);
-  load({config, needs_utf8(config.tokenizer), bad, check}, nullptr);
+  load({config, needs_utf8(config.tokenizer), bad, check, inputs.classifies}, nullptr);
   DataReport report = report_of(check);
   if (config.on_error == OnError::stop) {
     report.errors = bad.listed();
@@ -337,7 +340,8 @@ std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, cons
     known.classes = inputs.classes;
     known.classes_file.clear();
   }
-  return std::make_unique<ExampleSource>(load_labelled(known, inputs.tokenizer), inputs, settings_of(config), without);
+  return std::make_unique<ExampleSource>(load_labelled(known, inputs.tokenizer, inputs.classifies), inputs,
+                                         settings_of(config), without);
 }
 
 }  // namespace capstan

@@ -50,6 +50,7 @@ Split split_named(const std::string& name) {
 SourceInputs source_inputs(const RunConfig& config) {
   SourceInputs inputs;
   inputs.batches = {config.train.batch_size, config.train.batch_tokens};
+  inputs.classifies = facts_of(config.model).classifies();
   inputs.seed = static_cast<uint64_t>(config.seed);
   if (config.train.progress != ProgressMode::none) inputs.log = [](const std::string& line) { log_info(line); };
   return inputs;

@@ -79,11 +79,6 @@ TEST_CASE("class names: lists, files, gathered ones") {
   CHECK(ClassNames::gather({"b", "a"}, "train").names() == Fields{"a", "b"});
   CHECK_THROWS_AS(ClassNames::gather({"b", "a"}, "train").index_of("0", "f:1"), Error);
   CHECK(contains(message_of<Error>([] { ClassNames::from_list({"a", "a"}, "classes"); }), "'a' is named twice"));
-  CHECK(contains(message_of<Error>([] { ClassNames::from_list({"a"}, "classes"); }), "needs at least two"));
-  CHECK(contains(message_of<Error>([] {
-                   ClassNames::gather({"a", "a"}, "t.tsv");
-                 }),
-                 "t.tsv: all 2 examples have the label 'a'"));
 }
 
 TEST_CASE("labelled texts become examples") {
@@ -287,6 +282,8 @@ TEST_CASE("rows that cannot be used are named with file, line and remedy") {
        }},
       {"one class", "t.tsv", "a\tx\na\ty\n", "all 2 examples have the label 'a'; a classifier needs at least two",
        nothing},
+      {"one class named", "t.tsv", "0\tx\n0\ty\n", "all 2 examples have the label '0'; a classifier needs at least two",
+       [](auto& c) { c.classes = {"a"}; }},
       {"one class of two", "t.tsv", "a\tx\na\ty\n", "all 2 examples have the label 'a'",
        [](auto& c) {
          c.classes = {"a", "b"};
@@ -330,6 +327,19 @@ TEST_CASE("rows that cannot be used are named with file, line and remedy") {
     const std::string message = message_of<Error>([&] { load_labelled(config); });
     CHECK_MESSAGE(contains(message, row.message), row.what, ": ", message);
   }
+}
+
+TEST_CASE("one label, or none, is enough where no model classifies") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = config_of({folder.write("t.tsv", "a\tx\na\ty\n")});
+  CHECK(load_labelled(config, nullptr, false).classes == Fields{"a"});
+  config.classes = {"a", "b"};
+  CHECK(load_labelled(config, nullptr, false).train.size() == 2);
+  config.classes.clear();
+  config.multi_label = true;
+  CHECK(load_labelled(config, nullptr, false).classes == Fields{"a"});
+  config.train = {folder.write("none.tsv", "\tx\n\ty\n")};
+  CHECK(load_labelled(config, nullptr, false).train.size() == 2);
 }
 
 TEST_CASE("one folder per class: every file is a text of its folder's class") {
