@@ -94,8 +94,9 @@ void describe(Fields& f, TrainConfig& c) {
     "parts into which a batch is cut, each computed by one thread, with gradients added in a fixed order; 1 = the "
     "batch as a whole, each operation on all threads; 0 = up to 8 parts of at least 1024 tokens");
   f("micro_batch_tokens", c.micro_batch_tokens, size_from(0),
-    "process a batch in pieces of at most this many tokens, which saves memory and does not change results; 0 = in one "
-    "piece");
+    "process a batch in pieces of at most this many tokens, which saves memory and changes results by rounding only; 0 "
+    "= "
+    "in one piece");
   f("accumulate", c.accumulate, size_from(1), "number of batches per update");
   describe_start(f, c);
   f("lr", c.lr, greater(0), "peak learning rate");
