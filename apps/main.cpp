@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
     capstan::catch_mapping_faults();
     capstan::restart_with_best_settings(argv);
     capstan::prepare_thread_ends();
-    std::ios::sync_with_stdio(false);  // so that predict can tell whether more input is waiting
+    std::ios::sync_with_stdio(false);  // nothing of the program writes with stdio to standard output
     return capstan::run_command_line(argc, argv);
   } catch (const std::exception& error) {
     capstan::print_error(error.what());

@@ -9,8 +9,7 @@
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "core/strings/line.hpp"
-#include "data/files/text_file.hpp"
+#include "data/files/text_reader.hpp"
 #include "run/run.hpp"
 #include "train/records/log.hpp"
 
@@ -66,10 +65,11 @@ InputText prompt_from(const std::string& text, const std::string& place) {
 /// One prompt per line of standard input; on a terminal with a sign that it is waited for.
 void answer_lines(const Run& run, const ContinuationOptions& options) {
   const bool terminal = isatty(STDIN_FILENO) != 0;
+  TextReader in = TextReader::input("-");
   int64_t number = 0;
   for (std::string line;;) {
     if (terminal) std::cerr << "> " << std::flush;
-    if (!read_line(std::cin, line)) break;
+    if (!in.read_line(line)) break;
     print_continuations(run, prompt_from(line, fmt::format("stdin:{}", ++number)), options);
   }
 }
@@ -78,8 +78,9 @@ void answer_lines(const Run& run, const ContinuationOptions& options) {
 /// part of it.
 std::string prompt_text(const GenerateCommandOptions& options) {
   if (options.prompt_file.empty()) return options.prompt;
-  std::string text = options.prompt_file == "-" ? read_all(std::cin, "stdin", size_t{1} << 26)
-                                                : read_text_file(options.prompt_file, 64);
+  TextReader in = TextReader::input(options.prompt_file);
+  in.limit(64);
+  std::string text = in.read_rest();
   if (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
 }

@@ -210,14 +210,21 @@ void replace_file(const std::string& path, const std::function<void(const std::s
 }
 
 void remove_unfinished(const std::string& folder) {
+  for (const std::string& name : names_in_folder(folder)) {
+    const std::filesystem::path path = std::filesystem::path(folder) / name;
+    if (is_unfinished_name(name) && std::filesystem::is_regular_file(std::filesystem::symlink_status(path)))
+      remove_tree(path.string());
+  }
+}
+
+std::vector<std::string> names_in_folder(const std::string& path) {
+  std::vector<std::string> names;
   std::error_code error;
-  std::vector<std::string> found;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
-    if (is_unfinished_name(entry->path().filename().string()) &&
-        entry->symlink_status().type() == std::filesystem::file_type::regular)
-      found.push_back(entry->path().string());
-  if (error) throw_file_error("list", folder, error.value());
-  for (const std::string& path : found) remove_tree(path);
+  for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  if (error && error.value() != ENOENT && error.value() != ENOTDIR) throw_file_error("list", path, error.value());
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 void make_folders(const std::string& path) {

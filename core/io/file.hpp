@@ -10,6 +10,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/error.hpp"
 #include "core/base/no_copy.hpp"
@@ -112,6 +113,8 @@ void replace_file(const std::string& path, const std::function<void(const std::s
 /// Removes what killed calls of replace_file() have left in a folder. No other process may write there.
 void remove_unfinished(const std::string& folder);
 
+/// The names in a folder, sorted; none where there is no such folder. Throws FileError unless all can be read.
+std::vector<std::string> names_in_folder(const std::string& path);
 /// Creates the folder and its parents; does nothing if it exists. On return their names are on the disk.
 void make_folders(const std::string& path);
 /// Returns when files created, renamed or removed in the folder are so on the disk, too.

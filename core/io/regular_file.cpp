@@ -14,13 +14,13 @@
 namespace capstan {
 namespace {
 
-[[noreturn]] void cannot_open(const std::string& path, int error_number) {
+[[noreturn]] void cannot_open(const std::string& path, int error_number, const char* remedy) {
   std::error_code unknown;
   if (error_number == ENOENT || error_number == ENOTDIR)
     throw Error(fmt::format("{}: no such file; check the path (the program runs in {})", path,
                             std::filesystem::current_path(unknown).string()));
   if (error_number == ENXIO)  // what opening a socket gives
-    throw Error(fmt::format("{}: is not a file; a file is needed here", path));
+    throw Error(fmt::format("{}: is not a file; {}", path, remedy));
   throw Error(fmt::format("{}: cannot be opened: {}", path, std::strerror(error_number)));
 }
 
@@ -59,10 +59,10 @@ OpenedPath open_for_reading(const std::string& path) {
   return opened;
 }
 
-RegularFile::RegularFile(std::string path) : path_(std::move(path)) {
+RegularFile::RegularFile(std::string path, const char* remedy) : path_(std::move(path)) {
   const OpenedPath opened = open_for_reading(path_);
-  if (opened.error_number != 0) cannot_open(path_, opened.error_number);
-  if (opened.kind != nullptr) throw Error(fmt::format("{}: is {}; a file is needed here", path_, opened.kind));
+  if (opened.error_number != 0) cannot_open(path_, opened.error_number, remedy);
+  if (opened.kind != nullptr) throw Error(fmt::format("{}: is {}; {}", path_, opened.kind, remedy));
   descriptor_ = opened.descriptor;
   size_ = opened.size;
 }
@@ -73,8 +73,6 @@ RegularFile::~RegularFile() {
 
 RegularFile::RegularFile(RegularFile&& other) noexcept
     : path_(std::move(other.path_)), size_(other.size_), descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-int RegularFile::release() { return std::exchange(descriptor_, -1); }
 
 size_t RegularFile::read(void* to, size_t size) {
   auto* const bytes = static_cast<char*>(to);

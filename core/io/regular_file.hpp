@@ -21,9 +21,9 @@ const char* kind_name(unsigned mode);
 /// A file that is open for reading.
 class RegularFile {
  public:
-  /// Throws Error naming the path when it does not exist, cannot be read, or is not a regular file: a pipe would let the
-  /// program wait for ever, and a device such as /dev/zero has no end.
-  explicit RegularFile(std::string path);
+  /// Throws Error naming the path when it does not exist, cannot be read, or is not a regular file (with `remedy`): a pipe
+  /// would let the program wait for ever, and a device such as /dev/zero has no end.
+  explicit RegularFile(std::string path, const char* remedy = "a file is needed here");
   ~RegularFile();
   RegularFile(RegularFile&& other) noexcept;
   RegularFile& operator=(RegularFile&&) = delete;
@@ -31,9 +31,6 @@ class RegularFile {
   const std::string& path() const { return path_; }
   /// In bytes, when it was opened.
   uint64_t size() const { return size_; }
-  int descriptor() const { return descriptor_; }
-  /// Gives up the descriptor, which the caller then closes.
-  int release();
 
   /// Reads up to `size` bytes; fewer at the end of the file only. Throws Error.
   size_t read(void* to, size_t size);

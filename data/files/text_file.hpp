@@ -1,4 +1,4 @@
-// Reading files, plain, gzip or zstd, and their lines.
+// Whole texts of files, plain, gzip or zstd, and the lines of a text.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/error.hpp"
+#include "data/files/text_reader.hpp"
 
 namespace capstan {
 
@@ -23,14 +23,6 @@ std::string read_text_file(const std::string& path, int64_t max_mb = usual_max_f
 /// read_text_file() does, but an empty file gives no block.
 void read_blocks(const std::string& path, size_t block, const std::function<bool(std::string_view)>& take,
                  int64_t max_mb = usual_max_file_mb);
-
-/// What read_text_file() throws for an empty file.
-Error empty_file(const std::string& path);
-
-/// Does the name end in .gz or .zst?
-bool is_packed_name(const std::string& path);
-/// A file's name without .gz or .zst.
-std::string unpacked_name(const std::string& path);
 
 /// Is there a NUL in the first 8 KiB (of the unpacked content)? Throws Error when the file cannot be read.
 bool looks_binary(const std::string& path);

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
-#include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "core/strings/base64.hpp"
+#include "data/files/text_file.hpp"
 #include "data/tokenizers/blank_separated.hpp"
 #include "data/tokenizers/normalisation.hpp"
 
@@ -71,7 +71,7 @@ std::shared_ptr<const Tokenizer> make_sentencepiece(const SentencePieceTokenizer
 }
 
 std::shared_ptr<const Tokenizer> read_saved(const SavedTokenizerConfig& config) {
-  return tokenizer_from_json(read_file(config.file), config.file);
+  return tokenizer_from_json(read_text_file(config.file), config.file);
 }
 
 }  // namespace

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
-#include <iostream>
 #include <string>
 
 #include "core/products/blas_info.hpp"
+#include "data/files/text_reader.hpp"
 #include "run/run.hpp"
 
 namespace {
@@ -40,7 +40,8 @@ int main(int argc, char** argv) {
   try {
     const capstan::Run run = capstan::Run::open(argv[1]);
     std::vector<capstan::InputText> texts;
-    for (std::string line; std::getline(std::cin, line);)
+    capstan::TextReader in = capstan::TextReader::input("-");
+    for (std::string line; in.read_line(line);)
       if (!line.empty()) texts.emplace_back(line);
     print_answers(run, texts);
   } catch (const std::exception& error) {

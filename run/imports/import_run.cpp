@@ -1,8 +1,6 @@
 #include "run/imports/import_run.hpp"
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
@@ -10,6 +8,8 @@
 #include "core/strings/affixes.hpp"
 #include "core/strings/join.hpp"
 #include "core/strings/printable.hpp"
+#include "data/files/text_file.hpp"
+#include "data/labelled/class_names.hpp"
 #include "data/tokenizers/blank_separated.hpp"
 #include "run/imports/import_file.hpp"
 #include "run/imports/import_module.hpp"
@@ -29,8 +29,7 @@ std::vector<std::string> class_names(const std::string& file, int64_t count) {
     for (int64_t label = 0; label < count; ++label) names.push_back(std::to_string(label));
     return names;
   }
-  std::istringstream lines(read_file(file));
-  for (std::string line; std::getline(lines, line);) names.push_back(line);
+  names = ClassNames::from_file(file).names();
   if (static_cast<int64_t>(names.size()) != count)
     throw Error(fmt::format("{}: {} names for the {} classes of the model: one line for each is needed", file,
                             names.size(), count));
@@ -90,7 +89,7 @@ std::shared_ptr<const Tokenizer> tokenizer_for(const std::string& file, int64_t 
   else if (ends_with(file, ".model"))
     tokenizer = std::make_shared<SentencePieceTokenizer>(SentencePieceTokenizer::from_file(file, {}));
   else
-    tokenizer = tokenizer_from_json(read_file(file), file);
+    tokenizer = tokenizer_from_json(read_text_file(file), file);
   if (const int64_t found = tokenizer->vocabulary_size() + added; found != vocabulary)
     throw Error(fmt::format(
         "{}: {} tokens{}, but the model's vocabulary has {}: this is not the tokenizer that it was trained with",

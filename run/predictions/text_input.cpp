@@ -1,14 +1,10 @@
 #include "run/predictions/text_input.hpp"
 
-#include <cerrno>
 #include <filesystem>
-#include <iostream>
 #include <optional>
 
 #include "core/base/error.hpp"
-#include "core/io/file.hpp"
 #include "core/strings/affixes.hpp"
-#include "core/strings/line.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/files/text_file.hpp"
 
@@ -55,52 +51,33 @@ std::vector<std::string> tab_separated(const std::string& text) {
   return columns;
 }
 
+TextReader open_input(const TextInputOptions& options) {
+  std::error_code unknown;
+  if (options.file != "-" && !std::filesystem::exists(options.file, unknown))
+    throw Error(fmt::format("{}: no such file; to give a text itself: echo TEXT | {}", options.file, options.command));
+  return TextReader::input(options.file);
+}
+
 }  // namespace
 
 TextInput::TextInput(const TextInputOptions& options, const SourceConfig& data)
-    : options_(options),
-      data_(data),
-      name_(options.file == "-" ? "stdin" : options.file),
-      columns_(facts_of(data).text.columns) {
+    : options_(options), data_(data), in_(open_input(options)), columns_(facts_of(data).text.columns) {
   const std::optional<TableFormat> format = format_named(options, data);
   if (!format && options.labels)
     throw ConfigError(
         fmt::format("--errors: {} is read as lines, which have no labels; give a table, and its format with "
                     "--input tsv, csv, jsonl or fasttext",
-                    name_));
+                    in_.name()));
   table_ = format.has_value();
-  open();
   if (format) read_rows(*format);
 }
 
-void TextInput::open() {
-  in_ = &std::cin;
-  if (options_.file == "-") return;
-  std::error_code unknown;
-  if (std::filesystem::is_directory(options_.file, unknown))
-    throw Error(
-        fmt::format("{} is a folder: give a file with one text per line, or - for standard input", options_.file));
-  if (!std::filesystem::exists(options_.file, unknown))
-    throw Error(
-        fmt::format("{}: no such file; to give a text itself: echo TEXT | {}", options_.file, options_.command));
-  if (table_) return;
-  file_.open(options_.file, std::ios::binary);
-  if (!file_) throw_file_error("read", options_.file, errno);
-  if (file_.peek() == std::ifstream::traits_type::eof())
-    throw Error(fmt::format("{}: the file is empty: give a file with one text per line, or - for standard input",
-                            options_.file));
-  in_ = &file_;
-}
-
 void TextInput::read_rows(TableFormat format) {
-  std::string content;
-  if (options_.file == "-")
-    content = read_all(std::cin, name_, static_cast<size_t>(usual_max_file_mb) * 1000000);
-  else
-    content = read_text_file(options_.file);
+  in_.limit(usual_max_file_mb);
+  const std::string content = in_.read_rest();
   BadRows bad(OnError::stop);
   for (LabelledText& row :
-       read_table(content, name_, format, columns_of(data_, format, options_.labels), bad, options_.utf8)) {
+       read_table(content, in_.name(), format, columns_of(data_, format, options_.labels), bad, options_.utf8)) {
     InputText text;
     if (columns_ > 1)
       for (const std::string_view column : row.columns()) text.columns.emplace_back(column);
@@ -108,7 +85,7 @@ void TextInput::read_rows(TableFormat format) {
     if (columns_ == 1) text.columns = {text.text};
     text.label = std::move(row.label);
     text.labels = std::move(row.labels);
-    text.place = fmt::format("{}:{}", name_, row.line);
+    text.place = fmt::format("{}:{}", in_.name(), row.line);
     text.line = row.line;
     rows_.push_back(std::move(text));
   }
@@ -122,17 +99,17 @@ bool TextInput::next(InputText& text) {
     return true;
   }
   text = InputText();
-  if (!read_line(*in_, text.text)) return false;
+  if (!in_.read_line(text.text)) return false;
   if (!text.text.empty() && text.text.back() == '\r') text.text.pop_back();
   text.line = ++line_;
-  text.place = fmt::format("{}:{}", name_, line_);
+  text.place = fmt::format("{}:{}", in_.name(), line_);
   text.columns = columns_ > 1 ? tab_separated(text.text) : std::vector<std::string>{text.text};
   if (text.columns.size() != columns_)
     throw Error(
         fmt::format("{}: found {} texts, but the model was trained with {} (data.text_columns): separate "
                     "them by a tab",
                     text.place, text.columns.size(), columns_));
-  if (options_.utf8) check_utf8(text.text, name_, line_);
+  if (options_.utf8) check_utf8(text.text, in_.name(), line_);
   return true;
 }
 

@@ -1,11 +1,10 @@
 // The texts that a command reads: lines, or rows of a table with the columns of the run's data.
 #pragma once
 
-#include <fstream>
-#include <istream>
 #include <string>
 #include <vector>
 
+#include "data/files/text_reader.hpp"
 #include "run/predictions/input_text.hpp"
 #include "run/setup/run_config.hpp"
 
@@ -29,18 +28,15 @@ class TextInput {
   /// False at the end.
   bool next(InputText& text);
   /// Is there nothing more to read at the moment, as in a pipe that another program writes?
-  bool idle() const { return rows_.empty() && in_->rdbuf()->in_avail() <= 0; }
+  bool idle() const { return !table_ && in_.idle(); }
 
  private:
-  void open();
   void read_rows(TableFormat format);
 
   TextInputOptions options_;
   const SourceConfig& data_;
-  std::string name_;
+  TextReader in_;
   size_t columns_;  // texts of a row that are separate
-  std::ifstream file_;
-  std::istream* in_ = nullptr;
   bool table_ = false;
   std::vector<InputText> rows_;  // of a table
   size_t at_ = 0;

@@ -24,15 +24,6 @@ using State = RunPart::State;
 
 constexpr const char* written_again = "nothing: capstan train with the run's configuration writes it again";
 
-std::vector<std::string> sorted_names(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
-    names.push_back(entry->path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 std::string size_text(const fs::path& file) {
   std::error_code error;
   const auto bytes = fs::file_size(file, error);
@@ -188,7 +179,7 @@ class RunCheck {
   }
 
   void check_events() {
-    for (const std::string& name : sorted_names(folder_)) {
+    for (const std::string& name : names_in_folder(folder_.string())) {
       if (!starts_with(name, "events.out.tfevents.")) continue;
       add_read(name, "a part of the curves in TensorBoard", [&] {
         const EventsKept kept = events_until(read_file((folder_ / name).string()), std::numeric_limits<int64_t>::max());
@@ -238,7 +229,7 @@ class RunCheck {
   }
 
   void report_leftovers() {
-    for (const std::string& name : sorted_names(folder_))
+    for (const std::string& name : names_in_folder(folder_.string()))
       if (ends_with(name, ".tmp") || name.find(".damaged") != std::string::npos)
         add(name, State::note, "left over: not part of the run");
     if (!fs::is_directory(checkpoints_.folder())) return;
@@ -252,7 +243,7 @@ class RunCheck {
   void check_cache() {
     const auto* const text = config_ ? std::get_if<TextSourceConfig>(&config_->data) : nullptr;
     if (text == nullptr || text->cache.empty() || !tokenizer_ || !state_) return;
-    for (const std::string& name : sorted_names(text->cache)) {
+    for (const std::string& name : names_in_folder(text->cache)) {
       const TokenCache cache((fs::path(text->cache) / name).string());
       const std::string tokens = cache.tokens_folder(*tokenizer_);
       std::error_code error;

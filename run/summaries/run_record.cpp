@@ -115,10 +115,11 @@ bool ends_with_name(const std::string& path, const std::string& name) {
 /// Whether it is the folder of a sweep, or of the short runs of a search: no run, but its children are.
 bool holds_runs(const std::filesystem::path& folder) {
   std::error_code unknown;
-  if (!std::filesystem::is_directory(folder, unknown) || std::filesystem::exists(folder / "config.yaml")) return false;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, unknown))
-    if (std::filesystem::exists(entry.path() / "config.yaml", unknown)) return true;
-  return false;
+  if (std::filesystem::exists(folder / "config.yaml")) return false;
+  const std::vector<std::string> names = names_in_folder(folder.string());
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return std::filesystem::exists(folder / name / "config.yaml", unknown);
+  });
 }
 
 /// Whether it is a link, such as that of a search to its best run, to a folder that is listed, too.

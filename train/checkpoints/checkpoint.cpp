@@ -31,21 +31,11 @@ std::string target_of(const fs::path& link) {
 }
 bool leads_elsewhere(const fs::path& link) { return !target_of(link).empty() && step_of(target_of(link)) < 0; }
 
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
-    names.push_back(entry->path().filename().string());
-  if (error && error.value() != ENOENT) throw_file_error("list", folder.string(), error.value());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 }  // namespace
 
 void Checkpoints::recover() {
   make_folders(folder_.string());
-  for (const std::string& name : names_in(folder_)) {
+  for (const std::string& name : names_in_folder(folder_.string())) {
     if (starts_with(name, unfinished_prefix) || name == ".last.tmp" || name == ".best.tmp")
       remove_tree((folder_ / name).string());
     if (!starts_with(name, replaced_prefix)) continue;
@@ -60,7 +50,7 @@ void Checkpoints::recover() {
 
 std::vector<int64_t> Checkpoints::steps() const {
   std::vector<int64_t> steps;
-  for (const std::string& name : names_in(folder_))
+  for (const std::string& name : names_in_folder(folder_.string()))
     if (step_of(name) >= 0) steps.push_back(step_of(name));
   std::sort(steps.begin(), steps.end());
   return steps;
@@ -68,7 +58,7 @@ std::vector<int64_t> Checkpoints::steps() const {
 
 std::vector<std::string> Checkpoints::leftovers() const {
   std::vector<std::string> found;
-  for (const std::string& name : names_in(folder_))
+  for (const std::string& name : names_in_folder(folder_.string()))
     if (step_of(name) < 0 && name != "last" && name != "best") found.push_back(name);
   return found;
 }

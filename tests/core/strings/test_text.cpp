@@ -1,7 +1,6 @@
 // What every room does with short texts: base64, "did you mean", lists, beginnings and ends.
 #include <doctest/doctest.h>
 
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -10,38 +9,10 @@
 #include "core/strings/base64.hpp"
 #include "core/strings/integer.hpp"
 #include "core/strings/join.hpp"
-#include "core/strings/line.hpp"
 #include "core/strings/nearest.hpp"
 
 namespace capstan {
 namespace {
-
-TEST_CASE("lines are read as std::getline reads them, but not without end") {
-  const std::string zero("a\0b", 3), large(100000, 'x');
-  for (const std::string& text : {std::string(), std::string("\n"), std::string("a"), std::string("a\n\nb\r\n"),
-                                  zero + "\n" + zero, large + "\n" + large, std::string(4095, 'y') + "\n",
-                                  std::string(4096, 'y') + "\nz", std::string(4094, 'y') + "\n\n"}) {
-    std::istringstream in(text), expected(text);
-    std::string line;
-    for (std::string wanted; std::getline(expected, wanted);) {
-      REQUIRE(read_line(in, line));
-      CHECK(line == wanted);
-    }
-    CHECK_FALSE(read_line(in, line));
-  }
-  std::istringstream in(large);
-  std::string line;
-  CHECK_THROWS_WITH_AS(read_line(in, line, 90000), "a line has more than 90000 bytes", Error);
-}
-
-TEST_CASE("the rest of an input is bounded") {
-  const std::string text = std::string(70000, 'a') + "\nb" + std::string(1, '\0') + "c";
-  std::istringstream in(text);
-  CHECK(read_all(in, "stdin", 80000) == text);
-  CHECK(read_all(in, "stdin", 80000).empty());
-  std::istringstream again(text);
-  CHECK_THROWS_WITH_AS(read_all(again, "stdin", 70000), "stdin: more than 0 million bytes; give less at a time", Error);
-}
 
 TEST_CASE("base64 takes any bytes and gives them back") {
   CHECK(to_base64("") == "");
