@@ -166,7 +166,7 @@ train: {steps: 2, batch_size: 4, progress: plain}
   for (const Words& command : {check, Words{"train", "--config", "masked.yaml"}})
     check_refused(place, {"a classifier",
                           {},
-                          settings(command, {"--set", "model.type=text-classifier", "name=other"}),
+                          settings(command, {"--set", "model={type: text-classifier, layers: [{mixer: aft-simple}]}"}),
                           1,
                           {"one.tsv", "'news'", "a classifier needs at least two classes"}});
 }
