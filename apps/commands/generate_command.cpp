@@ -9,7 +9,7 @@
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "data/files/text_reader.hpp"
+#include "data/files/text_file.hpp"
 #include "run/run.hpp"
 #include "train/records/log.hpp"
 
@@ -78,9 +78,7 @@ void answer_lines(const Run& run, const ContinuationOptions& options) {
 /// part of it.
 std::string prompt_text(const GenerateCommandOptions& options) {
   if (options.prompt_file.empty()) return options.prompt;
-  TextReader in = TextReader::input(options.prompt_file);
-  in.limit(64);
-  std::string text = in.read_rest();
+  std::string text = TextReader::input(options.prompt_file, 64).read_rest();
   if (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
 }

@@ -13,8 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/io/regular_file.hpp"
-
 namespace capstan {
 namespace {
 
@@ -158,26 +156,16 @@ void check_replaceable(const std::string& path) {
 }
 
 std::string read_file(const std::string& path) {
-  const OpenedPath opened = open_for_reading(path);
-  if (opened.error_number != 0) throw_file_error("read", path, opened.error_number);
-  if (opened.kind != nullptr) throw Error(fmt::format("cannot read {}: it is {}, not a file", path, opened.kind));
-  struct Close {
-    int descriptor;
-    ~Close() { ::close(descriptor); }
-  } const close{opened.descriptor};
-  // With room for one byte more than there should be: the read that gets none is the end.
-  std::string content(static_cast<size_t>(opened.size) + 1, '\0');
-  for (size_t size = 0;;) {
-    // The file has grown.
-    if (size == content.size()) content.resize(size + std::max<size_t>(size / 2, 4096));
-    const ssize_t got = ::read(opened.descriptor, content.data() + size, content.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw_file_error("read", path, errno);
-    size += static_cast<size_t>(got);
-    if (got > 0) continue;
-    content.resize(size);
-    return content;
+  RegularFile file(path);
+  // With room for one byte more than there should be: a read that does not fill it is the end.
+  std::string content(static_cast<size_t>(file.size()) + 1, '\0');
+  size_t size = file.read(content.data(), content.size());
+  while (size == content.size()) {  // the file has grown
+    content.resize(2 * size);
+    size += file.read(content.data() + size, size);
   }
+  content.resize(size);
+  return content;
 }
 
 void write_file(const std::string& path, std::string_view content) {

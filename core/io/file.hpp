@@ -14,19 +14,9 @@
 
 #include "core/base/error.hpp"
 #include "core/base/no_copy.hpp"
+#include "core/io/regular_file.hpp"
 
 namespace capstan {
-
-/// A call of the system failed.
-class FileError : public Error {
- public:
-  FileError(const std::string& what, int error_number) : Error(what), error_number_(error_number) {}
-  /// ENOENT, ENOSPC, ...
-  int error_number() const { return error_number_; }
-
- private:
-  int error_number_;
-};
 
 /// A new file, written in pieces. A file that was not closed by close() may be incomplete.
 /// Throws Error when something other than a regular file has the name.

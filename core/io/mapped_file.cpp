@@ -6,25 +6,17 @@
 
 #include "core/io/file.hpp"
 #include "core/io/mapping_faults.hpp"
-#include "core/io/regular_file.hpp"
 
 namespace capstan {
 
 MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
-  const OpenedPath opened = open_for_reading(path_);
-  if (opened.error_number != 0) throw_file_error("read", path_, opened.error_number);
-  if (opened.kind != nullptr) throw Error(fmt::format("cannot read {}: it is {}, not a file", path_, opened.kind));
-  size_ = static_cast<size_t>(opened.size);
-  if (size_ > 0) {
-    void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, opened.descriptor, 0);
-    const int map_error = errno;
-    ::close(opened.descriptor);
-    if (memory == MAP_FAILED) throw_file_error("read", path_, map_error);
-    data_ = static_cast<const unsigned char*>(memory);
-    note_mapping(data_, size_, path_.c_str());
-  } else {
-    ::close(opened.descriptor);
-  }
+  const RegularFile file(path_);
+  size_ = static_cast<size_t>(file.size());
+  if (size_ == 0) return;
+  void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+  if (memory == MAP_FAILED) throw_file_error("read", path_, errno);
+  data_ = static_cast<const unsigned char*>(memory);
+  note_mapping(data_, size_, path_.c_str());
 }
 
 MappedFile::~MappedFile() {

@@ -1,28 +1,72 @@
-// Whole texts of files, plain, gzip or zstd, and the lines of a text.
+// Reading texts, of files, plain, gzip or zstd, and of standard input; their lines.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "data/files/text_reader.hpp"
+#include "core/base/error.hpp"
 
 namespace capstan {
 
 /// Million bytes that one file may hold, unpacked, where the configuration does not say (data.max_file_mb): a few kilobytes
 /// can unpack to terabytes.
 constexpr int64_t usual_max_file_mb = 4096;
+constexpr int64_t any_file_mb = int64_t{1} << 40;
 
-/// The content of a file; one whose name ends in .gz or .zst is unpacked. Throws Error naming the file and the remedy
-/// when it is missing, no regular file, unreadable, empty, larger than max_mb, not packed although it is called so, packed
-/// with a window above 128 MiB, truncated or damaged.
+/// A text that is read from its beginning. The end is told from an error: what cannot be read, is truncated or damaged,
+/// or has more than max_mb million bytes is thrown as Error, which names the text and the remedy.
+class TextReader {
+ public:
+  /// Reads up to so many bytes; none at the end only.
+  using Source = std::function<size_t(char* to, size_t size)>;
+
+  /// Of a regular file, which is unpacked if its name ends in .gz or .zst. `remedy`: for what is a pipe, device or folder.
+  explicit TextReader(const std::string& path, int64_t max_mb = any_file_mb,
+                      const char* remedy = "a file is needed here");
+  /// Of what a command is given: a file that is not empty, or - for standard input, which is not unpacked.
+  static TextReader input(const std::string& file, int64_t max_mb = any_file_mb);
+  TextReader(TextReader&&) = default;
+
+  /// The path, or stdin.
+  const std::string& name() const { return name_; }
+  /// The next piece, which is valid until more is read; empty at the end only.
+  std::string_view piece();
+  /// Reads the next line, without its '\n'; false at the end. Throws Error for a line of more than `most` bytes: a text
+  /// without ends of lines would fill the memory.
+  bool read_line(std::string& line, size_t most = size_t{1} << 26);
+  /// All that is left.
+  std::string read_rest();
+  bool at_end();
+  /// Is the rest of the next line not there at the moment, as in a pipe that another program writes?
+  bool idle() const;
+
+ private:
+  TextReader(std::string name, Source source, int64_t max_mb)
+      : name_(std::move(name)), source_(std::move(source)), max_mb_(max_mb) {}
+  std::string_view waiting() const { return std::string_view(buffer_).substr(at_, filled_ - at_); }
+
+  std::string name_;
+  Source source_;
+  int64_t max_mb_;
+  uint64_t taken_ = 0;
+  bool ended_ = false;
+  std::string buffer_;
+  size_t at_ = 0, filled_ = 0;  // in buffer_: what was read and not given out
+};
+
+/// The content of a file. Throws Error as TextReader does, and when it is empty.
 std::string read_text_file(const std::string& path, int64_t max_mb = usual_max_file_mb);
 
-/// The same content, block by block, for texts of any size; `take` returns false when it has had enough. Throws as
-/// read_text_file() does, but an empty file gives no block.
-void read_blocks(const std::string& path, size_t block, const std::function<bool(std::string_view)>& take,
-                 int64_t max_mb = usual_max_file_mb);
+/// What read_text_file() throws for an empty file.
+Error empty_file(const std::string& path);
+
+/// Does the name end in .gz or .zst?
+bool is_packed_name(const std::string& path);
+/// A file's name without .gz or .zst.
+std::string unpacked_name(const std::string& path);
 
 /// Is there a NUL in the first 8 KiB (of the unpacked content)? Throws Error when the file cannot be read.
 bool looks_binary(const std::string& path);

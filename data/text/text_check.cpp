@@ -1,6 +1,5 @@
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "core/base/error.hpp"
@@ -17,8 +16,6 @@
 
 namespace capstan {
 namespace {
-
-constexpr int64_t most_file_mb = std::numeric_limits<int64_t>::max() / 1000000;  // no limit
 
 double share(int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0.0; }
 
@@ -136,7 +133,6 @@ DataTable splits_table(const TextCounts& counts) {
 DataTable files_table(const TextSourceConfig& config, const FileLists& lists, const LogLine& log,
                       std::vector<DataWarning>& warnings) {
   constexpr size_t listed = 20, named = 5;
-  constexpr size_t block = size_t{1} << 20;
   size_t files = 0, bytes = 0, unusual = 0;
   for (const auto& list : lists) {
     files += list.size();
@@ -149,15 +145,16 @@ DataTable files_table(const TextSourceConfig& config, const FileLists& lists, co
   for (size_t i = 0; i < lists.size(); ++i)
     for (const FoundFile& file : lists[i]) {
       EncodingCheck check;
-      const auto take = [&](std::string_view part) {
-        check.push(part);
-        progress.add(part.size());
-        return true;
-      };
       // Training maps the plain files of a large text, whatever their size.
       const bool limited = !large || is_packed_name(file.path);
-      with_key(fmt::format("data.{}", to_string(all_splits[i])),
-               [&] { read_blocks(file.path, block, take, limited ? config.max_file_mb : most_file_mb); });
+      with_key(fmt::format("data.{}", to_string(all_splits[i])), [&] {
+        TextReader reader(file.path, limited ? config.max_file_mb : any_file_mb);
+        while (!reader.at_end()) {
+          const std::string_view part = reader.piece();
+          check.push(part);
+          progress.add(part.size());
+        }
+      });
       const EncodingFacts facts = check.finish();
       const std::string remarks = facts.remarks();
       if (!remarks.empty() && ++unusual <= named) first.push_back(fmt::format("{}: {}", file.path, remarks));

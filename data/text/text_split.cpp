@@ -61,13 +61,7 @@ void read_to_memory(SourceText& source, const ReadRule& rule, BadRows& bad) {
 
 void unpack(const std::string& from, const std::string& to, int64_t max_mb) {
   FileWriter file(to);
-  read_blocks(
-      from, text_block,
-      [&](std::string_view part) {
-        file.write(part);
-        return true;
-      },
-      max_mb);
+  for (TextReader reader(from, max_mb); !reader.at_end();) file.write(reader.piece());
   file.close();
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/products/blas_info.hpp"
-#include "data/files/text_reader.hpp"
+#include "data/files/text_file.hpp"
 #include "run/run.hpp"
 
 namespace {

@@ -51,29 +51,30 @@ std::vector<std::string> tab_separated(const std::string& text) {
   return columns;
 }
 
-TextReader open_input(const TextInputOptions& options) {
+TextReader open_input(const TextInputOptions& options, bool table) {
   std::error_code unknown;
   if (options.file != "-" && !std::filesystem::exists(options.file, unknown))
     throw Error(fmt::format("{}: no such file; to give a text itself: echo TEXT | {}", options.file, options.command));
-  return TextReader::input(options.file);
+  return TextReader::input(options.file, table ? usual_max_file_mb : any_file_mb);
 }
 
 }  // namespace
 
 TextInput::TextInput(const TextInputOptions& options, const SourceConfig& data)
-    : options_(options), data_(data), in_(open_input(options)), columns_(facts_of(data).text.columns) {
-  const std::optional<TableFormat> format = format_named(options, data);
-  if (!format && options.labels)
+    : options_(options),
+      data_(data),
+      format_(format_named(options, data)),
+      in_(open_input(options, format_.has_value())),
+      columns_(facts_of(data).text.columns) {
+  if (!format_ && options.labels)
     throw ConfigError(
         fmt::format("--errors: {} is read as lines, which have no labels; give a table, and its format with "
                     "--input tsv, csv, jsonl or fasttext",
                     in_.name()));
-  table_ = format.has_value();
-  if (format) read_rows(*format);
+  if (format_) read_rows(*format_);
 }
 
 void TextInput::read_rows(TableFormat format) {
-  in_.limit(usual_max_file_mb);
   const std::string content = in_.read_rest();
   BadRows bad(OnError::stop);
   for (LabelledText& row :
@@ -93,7 +94,7 @@ void TextInput::read_rows(TableFormat format) {
 }
 
 bool TextInput::next(InputText& text) {
-  if (table_) {
+  if (format_) {
     if (at_ == rows_.size()) return false;
     text = std::move(rows_[at_++]);
     return true;

@@ -1,10 +1,11 @@
 // The texts that a command reads: lines, or rows of a table with the columns of the run's data.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "data/files/text_reader.hpp"
+#include "data/files/text_file.hpp"
 #include "run/predictions/input_text.hpp"
 #include "run/setup/run_config.hpp"
 
@@ -28,16 +29,16 @@ class TextInput {
   /// False at the end.
   bool next(InputText& text);
   /// Is there nothing more to read at the moment, as in a pipe that another program writes?
-  bool idle() const { return !table_ && in_.idle(); }
+  bool idle() const { return !format_ && in_.idle(); }
 
  private:
   void read_rows(TableFormat format);
 
   TextInputOptions options_;
   const SourceConfig& data_;
+  std::optional<TableFormat> format_;  // none: lines
   TextReader in_;
-  size_t columns_;  // texts of a row that are separate
-  bool table_ = false;
+  size_t columns_;               // texts of a row that are separate
   std::vector<InputText> rows_;  // of a table
   size_t at_ = 0;
   int64_t line_ = 0;

@@ -1,4 +1,4 @@
-#include "data/files/text_reader.hpp"
+#include "data/files/text_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -68,8 +68,7 @@ TEST_CASE("the rest of a text follows its lines, and is bounded") {
   CHECK(in.read_line(line));
   CHECK(in.read_rest() == rest);
   CHECK(in.read_rest().empty());
-  TextReader bounded(path);
-  bounded.limit(1);
+  TextReader bounded(path, 1);
   const std::string message = message_of<Error>([&] { bounded.read_rest(); });
   CHECK_MESSAGE(contains(message, path + ": holds more than 1 million bytes; give less at a time"), message);
 }

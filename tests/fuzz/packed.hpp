@@ -14,12 +14,10 @@ inline void read_packed(std::string_view input, const char* ending) {
   const std::string path = file_in_memory(input, ending);
   looks_binary(path);
   size_t size = 0;
-  const auto add = [&](std::string_view part) {
-    size += part.size();
+  for (TextReader reader(path, megabytes); !reader.at_end();) {
+    size += reader.piece().size();
     require(size <= megabytes * 1'000'000, "no more is decompressed than was asked for");
-    return true;
-  };
-  read_blocks(path, 4096, add, megabytes);
+  }
 }
 
 }  // namespace capstan::fuzz
