@@ -51,7 +51,7 @@ TEST_CASE("verify: each kind of damage is found, and its cost is named") {
        {"checkpoints/step-6", "model.safetensors", "the best model, of step 6; steps 5 to 6, which training computes"}},
       {"optimizer", flip(checkpoints + "step-6/optimizer.safetensors"), {"optimizer.safetensors"}},
       {"state", flip(checkpoints + "step-4/state.json"), {"checkpoints/step-4", "state.json", "nothing: another"}},
-      {"a file", drop(checkpoints + "step-6/optimizer.safetensors"), {"optimizer.safetensors", "No such file"}},
+      {"a file", drop(checkpoints + "step-6/optimizer.safetensors"), {"optimizer.safetensors", "no such file"}},
       {"all",
        [&](const Workplace& p) {
          flip_middle(p, checkpoints + "step-6/model.safetensors");
@@ -71,7 +71,7 @@ TEST_CASE("verify: each kind of damage is found, and its cost is named") {
          p.write("runs/lm/metrics.jsonl", text);
        },
        {"metrics.jsonl", "not what the checkpoint of step 6 recorded"}},
-      {"metrics, absent", drop("runs/lm/metrics.jsonl"), {"metrics.jsonl", "No such file"}},
+      {"metrics, absent", drop("runs/lm/metrics.jsonl"), {"metrics.jsonl", "no such file"}},
       {"configuration", [](const Workplace& p) { p.write("runs/lm/config.yaml", "garbage"); }, {"config.yaml"}},
       {"tokenizer",
        [](const Workplace& p) { p.write("runs/lm/tokenizer.json", "{\"kind\": \"byte\"}"); },

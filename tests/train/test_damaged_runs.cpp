@@ -179,7 +179,7 @@ TEST_CASE("a damaged or lost best checkpoint is an error that names the others, 
                  contains(message(), "complete checkpoints: ") && contains(message(), (checkpoints / other).string())),
                 message());
   fs::remove_all(checkpoints / best);
-  CHECK_MESSAGE((contains(message(), "best/model.safetensors") && contains(message(), "No such file") &&
+  CHECK_MESSAGE((contains(message(), "best/model.safetensors") && contains(message(), "no such file") &&
                  contains(message(), (checkpoints / other).string())),
                 message());
   fs::remove(checkpoints / "best");
