@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -131,7 +133,7 @@ FileLock::~FileLock() { ::close(descriptor_); }
 bool FileLock::try_lock() { return ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; }
 
 void FileLock::lock() {
-  while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) continue;
+  while (!try_lock()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
 }
 
 int open_own_file(const std::string& path, int flags) {

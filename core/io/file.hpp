@@ -76,7 +76,7 @@ class FileLock : NoCopy {
   /// False when another process holds the lock. Some file systems have no locks; there the result is true, and the
   /// user must take care.
   bool try_lock();
-  /// Waits for it.
+  /// Waits for it, and looks for it again and again: others see that this process lives.
   void lock();
 
  private:

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <signal.h>
+#include <map>
 
 #include <thread>
 
@@ -103,6 +104,38 @@ TEST_CASE("a rank that is killed ends the job; any other number of ranks goes on
   }
   CHECK(run(place, train_command(training, "broken")).code == 0);
   check_same_weights(place, "broken", "one");
+}
+
+TEST_CASE("a rank that is stopped is named within the time-out, in steps, saves and evaluations") {
+  if (unavailable()) return;
+  const Workplace place;
+  write_samples(place);
+  Training training = rank_trainings().back();
+  training.overrides.insert(training.overrides.end(),
+                            {"train.steps=400", "train.log_every=1", "train.schedule.shape=constant"});
+  const std::map<std::string, std::vector<std::string>> phases = {
+      {"steps", {"train.save_every=0", "train.valid_every=0"}},
+      {"saves", {"train.save_every=1", "train.valid_every=0", "model.ngrams.buckets=300000"}},
+      {"evaluations", {"train.save_every=0", "train.valid_every=1", "data.valid_fraction=0.9"}}};
+  for (const auto& [phase, overrides] : phases) {
+    INFO(phase);
+    Training here = training;
+    here.overrides.insert(here.overrides.end(), overrides.begin(), overrides.end());
+    std::vector<std::string> command = train_command(here, phase);
+    command.insert(command.end(), {"--rank-timeout", "3"});
+    Process job(place, mpirun(3, command));
+    const std::vector<pid_t> processes = wait_for_processes(job, place, phase, 3);
+    REQUIRE(processes.size() == 3);
+    kill(processes[1], SIGSTOP);
+    const auto start = std::chrono::steady_clock::now();
+    const Outcome outcome = job.wait(std::chrono::seconds(30));
+    const auto took = std::chrono::steady_clock::now() - start;
+    kill(processes[1], SIGKILL);
+    INFO(outcome.err);
+    CHECK(outcome.code > 0);
+    CHECK(outcome.err.find("no sign of life from rank 1") != std::string::npos);
+    CHECK(took < std::chrono::seconds(8));
+  }
 }
 
 TEST_CASE("ranks that do not fit together are refused, both by name") {

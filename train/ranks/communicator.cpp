@@ -11,7 +11,7 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
-#include <set>
+#include <map>
 
 #include "core/machine/memory_limit.hpp"
 #include "core/strings/affixes.hpp"
@@ -40,6 +40,22 @@ std::string machine_name() {
   return host_name() + " " + boot + " " + std::string(space, static_cast<size_t>(std::max<ssize_t>(length, 0)));
 }
 
+/// Changes while a process of this machine works, waits for a disk or looks out for messages; of one that is stopped or
+/// waits for what does not come, it stays. Empty where it cannot be known.
+std::string sign_of_life(int64_t process) {
+  const std::string folder = "/proc/" + std::to_string(process);
+  std::string status, times;
+  std::getline(std::ifstream(folder + "/stat"), status);
+  std::getline(std::ifstream(folder + "/schedstat"), times);  // of its first thread, in nanoseconds
+  const size_t name_end = status.rfind(')');
+  if (name_end == std::string::npos || name_end + 2 >= status.size()) return "";
+  if (status[name_end + 2] == 'D') return "";
+  size_t at = name_end + 2;  // the state is field 3; user and system time of all threads are fields 14 and 15
+  for (int field = 3; field < 14 && at != std::string::npos; ++field) at = status.find(' ', at + 1);
+  const size_t end = at == std::string::npos ? at : status.find(' ', status.find(' ', at + 1) + 1);
+  return at == std::string::npos ? "" : status.substr(at, end - at) + " " + times;
+}
+
 }  // namespace
 
 /// How long nothing has arrived.
@@ -63,19 +79,44 @@ class Communicator::Watch : NoCopy {
     ::nanosleep(&nap, nullptr);
     if (turns_ % 1000 != 0) return;
     ranks_.look_for_ended();
-    const double limit = std::max(ranks_.timeout_, 10 * ranks_.pause_);
-    if (ranks_.patience_ == 0 && seconds_since(idle_) > limit) ranks_.give_up(missing, seconds_since(idle_));
+    look_for_still();
+    const double idle = seconds_since(idle_), limit = std::max(ranks_.timeout_, 10 * ranks_.pause_);
+    if (idle <= limit) return;
+    const bool far = std::any_of(missing.begin(), missing.end(),
+                                 [&](const Pending& one) { return !one.done && !ranks_.is_neighbour(one.peer); });
+    if (ranks_.patience_ == 0 || (far && idle > patience_factor * ranks_.timeout_)) ranks_.give_up(missing, idle);
   }
 
  private:
+  struct Life {
+    std::string sign;
+    Clock::time_point since;
+  };
+
+  /// Throws RankFailure for a rank of this machine that shows no sign of life. Others may wait for it, too: it is named before
+  /// they miss each other's messages.
+  void look_for_still() {
+    if (seconds_since(looked_) < std::min(1.0, ranks_.timeout_ / 20)) return;
+    looked_ = Clock::now();
+    for (const int rank : ranks_.neighbours_) {
+      if (rank == ranks_.rank_ || static_cast<size_t>(rank) >= ranks_.places_.size()) continue;
+      const std::string sign = sign_of_life(ranks_.places_[static_cast<size_t>(rank)].process);
+      Life& life = lives_[rank];
+      if (sign.empty() || sign != life.sign)
+        life = {sign, Clock::now()};
+      else if (const double still = seconds_since(life.since); still > 0.75 * ranks_.timeout_)
+        ranks_.give_up({rank}, "sign of life", still);
+    }
+  }
+
   Communicator& ranks_;
-  Clock::time_point start_ = Clock::now(), idle_ = start_;
+  Clock::time_point start_ = Clock::now(), idle_ = start_, looked_ = start_;
+  std::map<int, Life> lives_;  // of the ranks of this machine
   int64_t turns_ = 0;
 };
 
 Communicator::Communicator(std::unique_ptr<Transport> transport, double timeout)
     : transport_(std::move(transport)), rank_(transport_->rank()), size_(transport_->size()), timeout_(timeout) {
-  const Patience start(*this);  // of some ranks later than of others
   std::vector<Place> places;
   for (const std::vector<std::string>& parts :
        gather_lists({host_name(), machine_name(), std::to_string(::getpid()), memory_limit().of}))
@@ -236,12 +277,20 @@ void Communicator::give_up(const std::vector<Pending>& missing, double seconds) 
   std::set<int> ranks;
   for (const Pending& pending : missing)
     if (!pending.done) ranks.insert(pending.peer);
+  give_up(ranks, "message", seconds);
+}
+
+void Communicator::give_up(const std::set<int>& ranks, const char* missing, double seconds) const {
   std::vector<std::string> names;
   for (const int rank : ranks) names.push_back(name_of(rank));
   throw RankFailure(fmt::format(
-      "no message from {} for {:.0f} seconds: it has ended, hangs, or the network is down (--rank-timeout sets the "
+      "no {} from {} for {:.0f} seconds: it has ended, hangs, or the network is down (--rank-timeout sets the "
       "limit). The last checkpoint is whole; the same command continues the run, with any number of ranks",
-      join(names, " or "), seconds));
+      missing, join(names, " or "), seconds));
+}
+
+bool Communicator::is_neighbour(int rank) const {
+  return std::find(neighbours_.begin(), neighbours_.end(), rank) != neighbours_.end();
 }
 
 void Communicator::abort(int code) noexcept {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,7 +35,7 @@ struct Pending {
 
 /// Every method with "collective" in its comment is called by all ranks, in the same order. A job of one process has a
 /// communicator of size 1, whose methods return at once. Waiting throws RankFailure, which names the rank, when a rank
-/// of this machine has ended and when nothing has arrived for too long.
+/// of this machine has ended or shows no sign of life, and when nothing has arrived for too long.
 class Communicator : NoCopy {
  public:
   /// One process.
@@ -79,8 +80,9 @@ class Communicator : NoCopy {
   void wait(std::vector<Pending>& all);
   /// Other ranks may compute for so many seconds before they send: waiting allows ten times as long.
   void expect_pause(double seconds) { pause_ = seconds; }
-  /// While it lives, waiting has no limit: for work that takes one rank much longer than another. A rank of this machine that
-  /// has ended is noticed all the same.
+  /// While it lives, waiting for a rank of this machine has no limit as long as that shows signs of life, and waiting for
+  /// others has the limit patience_factor * timeout: for work that takes one rank much longer than another.
+  static constexpr double patience_factor = 60;
   class Patience : NoCopy {
    public:
     explicit Patience(Communicator& ranks) : ranks_(ranks) { ++ranks_.patience_; }
@@ -108,7 +110,9 @@ class Communicator : NoCopy {
   bool test(Pending& pending);
   void wait_for(Pending one);
   void look_for_ended() const;
+  bool is_neighbour(int rank) const;
   [[noreturn]] void give_up(const std::vector<Pending>& missing, double seconds) const;
+  [[noreturn]] void give_up(const std::set<int>& ranks, const char* missing, double seconds) const;
 
   std::unique_ptr<Transport> transport_;
   int rank_ = 0, size_ = 1;
