@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -63,7 +64,7 @@ std::string folder_of(const std::string& path) {
                   path, kind));
 }
 
-/// Is it a name that replace_file() writes under: NAME.PROCESS.tmp?
+/// Is it a name that replace_file() writes under: NAME.NUMBER.tmp?
 bool is_unfinished_name(const std::string& name) {
   constexpr std::string_view ending = ".tmp";
   if (name.size() <= ending.size() || name.substr(name.size() - ending.size()) != ending) return false;
@@ -187,9 +188,27 @@ void replace_file(const std::string& path, std::string_view content) {
   replace_file(path, [&](const std::string& unfinished) { write_file(unfinished, content); });
 }
 
+namespace {
+
+/// Makes an empty file of a name that nobody knows before, in which nobody else can have put anything.
+std::string new_file_beside(const std::string& path) {
+  std::random_device random;
+  for (int attempt = 0;; ++attempt) {
+    const std::string name = fmt::format("{}.{}.tmp", path, uint64_t{random()} << 32 | random());
+    const int descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (descriptor >= 0) {
+      ::close(descriptor);
+      return name;
+    }
+    if (errno != EEXIST || attempt == 10) throw_file_error("create", name, errno);
+  }
+}
+
+}  // namespace
+
 void replace_file(const std::string& path, const std::function<void(const std::string&)>& write) {
   check_replaceable(path);  // before the work
-  const std::string unfinished = fmt::format("{}.{}.tmp", path, ::getpid());
+  const std::string unfinished = new_file_beside(path);
   try {
     write(unfinished);
     publish_file(unfinished, path);

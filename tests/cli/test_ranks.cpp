@@ -10,6 +10,7 @@
 #include "tests/cli/interruption.hpp"
 
 namespace capstan::testing {
+namespace fs = std::filesystem;
 namespace {
 
 /// Enough for eight ranks: lanes, and what lanes must not change.
@@ -227,6 +228,23 @@ TEST_CASE("inspect predicts what ranks send and keep") {
   CHECK(sent("9").find("set train.lanes to 9") != std::string::npos);
   const Outcome refused = run(place, {"inspect", "runs/none", "--ranks", "2"});
   CHECK(refused.code == 2);
+}
+
+TEST_CASE("a plugin that is cut short anywhere is refused by name") {
+  if (unavailable()) return;
+  const Workplace place;
+  write_samples(place);
+  const fs::path plugin = fs::path(program_path()).parent_path() / "libcapstan_mpi.so";
+  const auto size = fs::file_size(plugin);
+  for (const auto bytes : {uintmax_t{0}, uintmax_t{40}, uintmax_t{4096}, size / 2, size - 1}) {
+    INFO(bytes);
+    fs::copy_file(plugin, place / "cut.so", fs::copy_options::overwrite_existing);
+    fs::resize_file(place / "cut.so", bytes);
+    const Outcome outcome =
+        run_shell(place, "OMPI_COMM_WORLD_SIZE=2 CAPSTAN_MPI_PLUGIN=./cut.so \"$capstan\" train --config lm.yaml");
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.err, "cut.so: the file is cut short"));
+  }
 }
 
 TEST_CASE("a launcher whose MPI is not the plugin's is refused") {

@@ -1,11 +1,14 @@
 #include "train/ranks/launch.hpp"
 
 #include <dlfcn.h>
+#include <elf.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <vector>
 
+#include "core/io/regular_file.hpp"
 #include "core/strings/join.hpp"
 #include "train/ranks/deadline.hpp"
 
@@ -24,11 +27,29 @@ std::vector<std::string> plugin_places() {
   return {(folder / plugin_file).string(), (folder.parent_path() / "lib/capstan" / plugin_file).string()};
 }
 
+/// Why a file is no whole library; empty if it is one, or is not there: dlopen() maps it without a look at its size, and what
+/// is behind its end ends the process by SIGBUS.
+std::string library_problem(const std::string& path) {
+  std::error_code unknown;
+  if (!fs::exists(path, unknown)) return "";
+  Elf64_Ehdr header{};
+  RegularFile file(path);
+  const bool whole = file.read(&header, sizeof(header)) == sizeof(header) &&
+                     std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+                     header.e_shoff <= file.size() &&  // the table of its sections is at its end
+                     uint64_t{header.e_shnum} * header.e_shentsize <= file.size() - header.e_shoff;
+  return whole ? "" : path + ": the file is cut short, or no library; install Capstan again";
+}
+
 /// The plugin stays loaded until the process ends: libraries of MPI do not remove their handlers.
 std::unique_ptr<Transport> open_plugin(double timeout) {
   std::vector<std::string> problems;
   void* library = nullptr;
   for (const std::string& place : plugin_places()) {
+    if (std::string problem = library_problem(place); !problem.empty()) {
+      problems.push_back(std::move(problem));
+      continue;
+    }
     // Global: Open MPI's own plugins look for its symbols there.
     library = ::dlopen(place.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (library != nullptr) break;

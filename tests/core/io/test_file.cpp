@@ -55,6 +55,18 @@ class FileFolder {
   std::filesystem::path path_;
 };
 
+TEST_CASE("what others put under a guessable name of a temporary file is not written to") {
+  const auto folder = std::filesystem::temp_directory_path() / ("capstan-guess-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const std::string path = (folder / "file").string(), victim = (folder / "victim").string();
+  write_file(victim, "theirs");
+  std::filesystem::create_hard_link(victim, fmt::format("{}.{}.tmp", path, getpid()));
+  replace_file(path, "mine");
+  CHECK(read_file(path) == "mine");
+  CHECK(read_file(victim) == "theirs");
+  std::filesystem::remove_all(folder);
+}
+
 TEST_CASE("a file is on the disk before it gets its name, and its name before the call returns") {
   const FileFolder folder;
   std::vector<std::string> calls;
