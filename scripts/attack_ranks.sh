@@ -2,14 +2,16 @@
 # Kills ranks of a job at random moments: in the middle of steps, of checkpoints, of the token cache. Each kill is followed by
 # the same command with another number of ranks and threads, until the run ends; its weights and the optimizer's state must
 # then be those of one process that was never disturbed. Every fourth signal is SIGTERM, to one rank alone: the job must save
-# and end with exit code 75. Nothing may take more than 60 seconds.
-#   scripts/attack_ranks.sh [COUNT] [SEED]     COUNT signals (100)
+# and end with exit code 75. Nothing may take more than 60 seconds. Before that, ranks are stopped (SIGSTOP) and killed in each
+# phase: in starts, steps, saves and evaluations; the others must end within the time-out and name the rank.
+#   scripts/attack_ranks.sh [COUNT] [SEED] [CASES]     COUNT signals (100), CASES in the phases (12)
 # CAPSTAN_PROGRAM, CAPSTAN_MPIRUN and CAPSTAN_MPI_PLUGIN name another program, mpirun and plugin.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 count=${1:-100}
 RANDOM=${2:-1}
+cases=${3:-12}
 capstan=$(realpath "${CAPSTAN_PROGRAM:-build/release/capstan}")
 mpirun=${CAPSTAN_MPIRUN:-$(command -v mpirun || true)}
 [ -n "$mpirun" ] || { echo "skipped: there is no mpirun (package openmpi-bin)"; exit 0; }
@@ -49,6 +51,58 @@ ranks_below() {
     ranks_below "$child"
   done
 }
+
+# One rank of three is stopped or killed in a phase that takes most of the time; then the run goes on to the bits of one process.
+timeout=4
+declare -A phase_keys=(
+  [start]="train.save_every=0 train.valid_every=0"
+  [step]="train.save_every=0 train.valid_every=0"
+  [save]="train.save_every=1 train.valid_every=0 model.ngram_embedding.buckets=200000"
+  [evaluation]="train.save_every=0 train.valid_every=1 data.valid_fraction=0.8"
+)
+declare -A tried=() noticed=()
+phases=(start step save evaluation) signals=(STOP KILL)
+for ((case = 0; case < cases; ++case)); do
+  phase=${phases[case % 4]} signal=${signals[case / 4 % 2]}
+  read -ra keys <<<"${phase_keys[$phase]} train.schedule.shape=constant"
+  "$mpirun" -n 3 "$capstan" train --config lm.yaml --rank-timeout $timeout --set "name=hung-$case" threads=1 "${keys[@]}" \
+    train.steps=100000 >log 2>&1 &
+  job=$!
+  for ((i = 0; i < 200; ++i)); do
+    mapfile -t ranks < <(ranks_below $job)
+    if [ $phase = start ]; then [ ${#ranks[@]} -lt 3 ] || break; else ! grep -q "Step 10" log || break; fi
+    perl -e 'select(undef, undef, undef, 0.05)'
+  done
+  perl -e "select(undef, undef, undef, $((RANDOM % 400)) / 1000)"
+  mapfile -t ranks < <(ranks_below $job)
+  [ ${#ranks[@]} -eq 3 ] || fail "case $case: ${#ranks[@]} ranks at the $phase"
+  victim=${ranks[RANDOM % 3]}
+  kill -$signal "$victim"
+  began=$(date +%s%N)
+  for ((i = 0; i < 300; ++i)); do
+    [ "$(cut -d ' ' -f 3 "/proc/$job/stat" 2>/dev/null || echo Z)" != Z ] || break
+    perl -e 'select(undef, undef, undef, 0.1)'
+  done
+  took=$((($(date +%s%N) - began) / 1000000))
+  kill -KILL "$victim" 2>/dev/null || true
+  [ $i -lt 300 ] || { kill -KILL $job; fail "case $case: SIG$signal at the $phase is not noticed"; }
+  code=0
+  wait $job || code=$?
+  [ $code -ne 0 ] || fail "case $case: exit code 0"
+  tried[$phase $signal]=$((${tried[$phase $signal]:-0} + 1))
+  ! grep -q "rank [0-9] (process $victim\b\|MPI does not start\|on signal 9" log || noticed[$phase $signal]=$((${noticed[$phase $signal]:-0} + 1))
+  [ $took -le $((1000 * timeout + 4000)) ] || fail "case $case: SIG$signal at the $phase is noticed after $took ms"
+  echo "case $case: SIG$signal at the $phase, ended after $took ms: $(grep -m 1 -o "no [a-z ]* from rank.*seconds\|rank [0-9].*has ended\|MPI does not start\|on signal 9" log || true)"
+  last=$(readlink "runs/hung-$case/checkpoints/last" || echo step-0)
+  for name in hung again; do
+    train "name=$name-$case" threads=2 "${keys[@]}" train.save_every=0 train.steps=$((${last#step-} + 3)) 2>log ||
+      fail "case $case: $name does not end"
+  done
+  [ "$(sum "hung-$case")" = "$(sum "again-$case")" ] || fail "case $case: after $last the run has other weights"
+  rm -rf runs/*-$case
+done
+for key in "${!tried[@]}"; do echo "$key: ${tried[$key]} cases, ${noticed[$key]:-0} named"; done | sort
+
 kills=0 terms=0 saved=0 run=1 named=0
 sizes=(1 2 3 5)
 while [ $((kills + terms)) -lt "$count" ]; do
