@@ -3,22 +3,7 @@
 include(CMakePackageConfigHelpers)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # cpack packs what there is: the program, not the tests
 
-# The man page and the completions are written by the program itself, from its own options.
 set(generated ${CMAKE_BINARY_DIR}/generated)
-file(MAKE_DIRECTORY ${generated})
-foreach(page "capstan.1:man" "capstan.bash:completion bash" "capstan.fish:completion fish")
-  string(REGEX MATCH "^([^:]*):(.*)$" _ "${page}")
-  set(output ${generated}/${CMAKE_MATCH_1})
-  separate_arguments(arguments UNIX_COMMAND "${CMAKE_MATCH_2}")
-  add_custom_command(OUTPUT ${output} COMMAND capstan ${arguments} > ${output}.tmp
-    COMMAND ${CMAKE_COMMAND} -E rename ${output}.tmp ${output}
-    DEPENDS capstan VERBATIM)
-  list(APPEND pages ${output})
-endforeach()
-add_custom_command(OUTPUT ${generated}/capstan.1.gz COMMAND gzip -9 --no-name --keep --force ${generated}/capstan.1
-  DEPENDS ${generated}/capstan.1 VERBATIM)
-list(APPEND pages ${generated}/capstan.1.gz)
-add_custom_target(capstan_pages ALL DEPENDS ${pages})
 
 # The rpath to OpenBLAS is a link option already (cmake/dependencies.cmake): nothing is to be changed on the way.
 set_target_properties(capstan PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
@@ -42,8 +27,18 @@ foreach(room core nn models data train run apps)
     if(TARGET capstan_${room}${suffix})
       list(APPEND libraries capstan_${room}${suffix})
       set_target_properties(capstan_${room}${suffix} PROPERTIES EXPORT_NAME ${room}${suffix})
+      list(APPEND archives $<TARGET_FILE:capstan_${room}${suffix}>)
     endif()
   endforeach()
+endforeach()
+# After `cmake --build ... --target capstan` there is the program alone, and the rest of this file installs nothing else.
+install(CODE "foreach(archive ${archives})
+    if(NOT CMAKE_INSTALL_COMPONENT AND NOT EXISTS \${archive})
+      message(STATUS \"The program alone: \${archive} is not built; cmake --build without --target builds the libraries\")
+      set(CMAKE_INSTALL_COMPONENT program)
+    endif()
+  endforeach()")
+foreach(room core nn models data train run apps)
   install(DIRECTORY ${room} DESTINATION ${CAPSTAN_INSTALL_HEADERS} FILES_MATCHING PATTERN "*.hpp"
     REGEX ${CAPSTAN_PRIVATE_HEADERS} EXCLUDE)
 endforeach()

@@ -8,7 +8,7 @@ for tool in dpkg-shlibdeps:dpkg-dev file:file; do
 done
 scripts/install-deps.sh
 cmake --preset portable >/dev/null
-cmake --build --preset portable --target capstan capstan_pages
+cmake --build --preset portable --target capstan
 cd build/portable
 cpack -G DEB >cpack.log || { cat cpack.log >&2; exit 1; }
 for package in "$PWD"/capstan_*.deb; do

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
+#include <sstream>
 #include <type_traits>
 
 #include "core/base/error.hpp"
@@ -16,33 +17,78 @@
 namespace capstan {
 namespace {
 
-/// Reports what is wrong with the command line. If a command is missing or unknown,
-/// CLI11 only says that one is required.
+bool is_option(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
+
+/// Of the examples at the end of a command's help, the first that has `word`, or the first of all. Empty without examples.
+std::string example_of(const CLI::App& app, const std::string& word) {
+  const std::string heading = "For example:  ", of_all = "Begin with:   ", footer = app.get_footer();
+  const size_t start = std::min(footer.find(heading), footer.find(of_all));
+  if (start == std::string::npos) return "";
+  std::istringstream lines(footer.substr(start));
+  std::string first;
+  for (std::string line; std::getline(lines, line);) {
+    line.erase(0, heading.size());
+    if (first.empty()) first = line;
+    if (!word.empty() && line.find(word) != std::string::npos) return line;
+  }
+  return first;
+}
+
+/// A word of a command line that no command, option or argument takes.
+struct Stray {
+  std::string problem, nearest;  // the latter: the command or option that was probably meant; empty if there is none
+};
+
+Stray stray_word(const CLI::App& app, const std::vector<std::string>& words, const CommandParser::Remedy& remedy) {
+  std::vector<std::string> known;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    known.push_back(command->get_name());
+  if (!known.empty() && !is_option(words.front()))
+    return {words.front() + ": unknown command", nearest(words.front(), known)};
+  known.clear();
+  // The value of a misspelt option is a stray word, too: the option comes first.
+  const auto option = std::find_if(words.begin(), words.end(), is_option);
+  if (option != words.end()) {
+    const std::string name = option->substr(0, option->find('='));
+    for (const CLI::Option* one : app.get_options())
+      for (const std::string& long_name : one->get_lnames()) known.push_back("--" + long_name);
+    const bool is_key = name.find('.') != std::string::npos && app.get_option_no_throw("--set") != nullptr;
+    return {fmt::format(
+                "{}: unknown option{}", *option,
+                is_key ? fmt::format("; a key is given with --set {}=VALUE", name.substr(name.rfind("--") + 2)) : ""),
+            is_key ? "" : nearest(name, known)};
+  }
+  const std::string meant = remedy ? remedy(words.front()) : "";
+  return {fmt::format("{}: unknown argument{}", words.front(), meant.empty() ? "" : "; " + meant), ""};
+}
+
+/// What is wrong, what was probably meant, an example, and where to read on. CLI11 itself says only that something is
+/// required or was not expected.
 int refuse(CLI::App& root, const CLI::ParseError& error,
            const std::map<const CLI::App*, CommandParser::Remedy>& remedies) {
-  CLI::App* app = &root;
+  const CLI::App* app = &root;
   std::string name = root.get_name();
   while (!app->get_subcommands().empty()) {
     app = app->get_subcommands().front();
     name += " " + app->get_name();
   }
-  std::vector<std::string> commands;
-  for (const CLI::App* command : app->get_subcommands([](const CLI::App*) { return true; }))
-    commands.push_back(command->get_name());
+  const bool has_commands = !app->get_subcommands([](const CLI::App*) { return true; }).empty();
   const std::vector<std::string> rest = root.remaining(true);
-  if (commands.empty() || (!rest.empty() && starts_with(rest.front(), "-"))) {
-    const auto remedy = remedies.find(app);
-    std::string what = rest.empty() ? error.what() : "unknown option or argument: " + rest.front();
-    if (!rest.empty() && remedy != remedies.end())
-      if (const std::string meant = remedy->second(rest.front()); !meant.empty()) what += "; " + meant;
-    log_error(fmt::format("{}\n{} --help shows the usage", what, name));
-  } else if (rest.empty()) {
+  if (rest.empty() && has_commands) {
     std::cerr << root.help();
-  } else {
-    const std::string meant = nearest(rest.front(), commands);
-    log_error(fmt::format("{}: unknown command{}\n{} --help lists the commands", rest.front(),
-                          meant.empty() ? "" : fmt::format(", did you mean {}?", meant), name));
+    return exit_wrong_usage;
   }
+  const auto remedy = remedies.find(app);
+  const Stray stray = rest.empty()
+                          ? Stray{error.what(), ""}
+                          : stray_word(*app, rest, remedy != remedies.end() ? remedy->second : CommandParser::Remedy());
+  std::string message = stray.problem;
+  if (!stray.nearest.empty()) message += fmt::format(", did you mean {}?", stray.nearest);
+  const CLI::App* const command =
+      has_commands && !stray.nearest.empty() && !is_option(stray.nearest) ? app->get_subcommand(stray.nearest) : app;
+  if (const std::string example = example_of(*command, stray.nearest); !example.empty())
+    message += "\nfor example: " + example;
+  log_error(fmt::format("{}\n{} --help {}", message, name, has_commands ? "lists the commands" : "shows the usage"));
   return exit_wrong_usage;
 }
 
@@ -108,6 +154,11 @@ CommandOption* CommandOption::optional_value(const std::string& value) {
 
 CommandOption* CommandOption::without_default() {
   option_->default_str("");
+  return this;
+}
+
+CommandOption* CommandOption::replace(const std::function<std::string(const std::string&)>& replacement) {
+  option_->transform(replacement);
   return this;
 }
 
@@ -183,11 +234,21 @@ void CommandParser::footer(const std::string& text) { app_->footer(text); }
 void CommandParser::on_stray_argument(const Remedy& remedy) { shared_->remedies[app_.get()] = remedy; }
 
 std::variant<Command, int> CommandParser::parse(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  } else if (words == std::vector<std::string>{"version"}) {
+    words.front() = "--version";
+  }
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
-    app_->parse(argc, argv);
+    app_->parse(std::move(words));
     return shared_->chosen;
   } catch (const CLI::ParseError& error) {
-    return error.get_exit_code() == 0 ? app_->exit(error) : refuse(*app_, error, shared_->remedies);
+    const bool asked = error.get_exit_code() == 0;  // --help, --version
+    const bool unknown_command = app_->get_subcommands().empty() && !app_->remaining().empty();
+    return asked && !unknown_command ? app_->exit(error) : refuse(*app_, error, shared_->remedies);
   }
 }
 

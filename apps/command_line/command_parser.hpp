@@ -35,6 +35,8 @@ class CommandOption {
   CommandOption* optional_value(const std::string& value);
   /// --help shows no default, since it says what a command does without the option.
   CommandOption* without_default();
+  /// The value becomes what `replacement` returns for it, before it is checked.
+  CommandOption* replace(const std::function<std::string(const std::string&)>& replacement);
   /// `problem` returns what is wrong with a value; empty if nothing is.
   CommandOption* check(const std::function<std::string(const std::string&)>& problem);
 
@@ -78,7 +80,7 @@ class CommandParser {
   using Remedy = std::function<std::string(const std::string& argument)>;
   void on_stray_argument(const Remedy& remedy);
 
-  /// The command that the line names, or an exit code if the program ends here: --help was asked for, or the line is wrong
+  /// The command that the line names (`help COMMAND` and `version` are --help and --version), or an exit code if the program ends here: --help was asked for, or the line is wrong
   /// and a message is on stderr.
   std::variant<Command, int> parse(int argc, char** argv);
 

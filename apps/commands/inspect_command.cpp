@@ -6,6 +6,7 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
+#include "apps/command_line/recipes.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/io/safetensors.hpp"
@@ -163,6 +164,7 @@ void add_inspect_command(CommandParser& cli) {
           "what", options.what,
           "a run folder, configurations (.yaml; the last one that sets a key wins) or a file of tensors (.safetensors)",
           "RUN|FILE ...")
+      ->replace([](const std::string& what) { return std::filesystem::exists(what) ? what : recipe_path(what); })
       ->required();
   command.add_option("-s,--set", options.overrides, "with configurations: set a key (repeatable)", "KEY=VALUE")
       ->repeats();

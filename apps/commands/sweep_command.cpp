@@ -40,8 +40,7 @@ void add_sweep_command(CommandParser& cli) {
 All configurations are checked before the first run starts. Repeating the command skips finished runs and
 resumes the others. At the end it prints a table of the runs, as capstan compare does. When a run fails, the
 others are still trained and the exit code is 1.
-For example:  capstan sweep --config configs/quickstart-classifier.yaml --set name=rates \
-              "sweep.train.lr=[1e-3, 3e-3]")");
+For example:  capstan sweep --config configs/quickstart-classifier.yaml --set "sweep.train.lr=[1e-3, 3e-3]")");
 }
 
 }  // namespace capstan

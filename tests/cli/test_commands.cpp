@@ -43,6 +43,25 @@ TEST_CASE("help is there for every command, and says what a newcomer wants to kn
   }
 }
 
+TEST_CASE("help, help COMMAND and version say what --help and --version say") {
+  const Workplace place;
+  CHECK(succeed(place, {"help"}).out == succeed(place, {"--help"}).out);
+  CHECK(succeed(place, {"help", "config", "check"}).out == succeed(place, {"config", "check", "--help"}).out);
+  CHECK(succeed(place, {"version"}).out == succeed(place, {"--version"}).out);
+}
+
+TEST_CASE("a recipe is found by name, from any folder; a file of that name is taken first") {
+  const Workplace place;
+  for (const char* const name : {"enwik8", "enwik8.yaml", "configs/enwik8.yaml"})
+    CHECK(succeed(place, {"config", "check", "--config", name}).out == "enwik8: the configuration is valid\n");
+  CHECK(succeed(place, {"config", "check", "--config", "compare/imdb-bytes", "compare/tiny-flash"}).code == 0);
+  CHECK(contains(succeed(place, {"inspect", "enwik8"}).out, "aft-local"));
+  write_samples(place);
+  std::filesystem::copy_file(place / "lm.yaml", place / "enwik8");
+  CHECK(succeed(place, {"config", "check", "--config", "enwik8"}).out == "lm: the configuration is valid\n");
+  check_refused(place, {"no folder but configs", {}, {"config", "check", "--config", "../lm"}, 2, {"../lm"}});
+}
+
 TEST_CASE("predict writes a header and, per text, a label and probabilities that sum to 1") {
   const Workplace place;
   write_trained_samples(place);

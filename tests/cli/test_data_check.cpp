@@ -122,6 +122,7 @@ TEST_CASE("an argument that a command does not take comes with what was probably
   write_samples(place);
   for (const Refusal& row : std::vector<Refusal>{
            {"a configuration without --config", {}, {"train", "lm.yaml"}, 2, {"lm.yaml", "--config lm.yaml"}},
+           {"data without --config", {}, {"train", "train.tsv"}, 2, {"--set data.train=[train.tsv]", "for example:"}},
            {"the same of sweep", {}, {"sweep", "lm.yaml"}, 2, {"--config lm.yaml"}},
            {"the same of config check", {}, {"config", "check", "lm.yaml"}, 2, {"--config lm.yaml"}},
            {"the same of data check", {}, {"data", "check", "lm.yaml"}, 2, {"--config lm.yaml"}},

@@ -40,6 +40,18 @@ case_everything_is_in_its_place() {
   if grep -rl -e "$build" -e "$source" "$prefix/lib" --include='*.cmake'; then return 1; fi
 }
 
+# As after scripts/quickstart.sh: nothing but the program is built.
+case_the_program_alone() {
+  mkdir alone
+  local alone=$PWD/alone
+  (cd "$build" && cp -r --parents $(find . -name cmake_install.cmake) $(find . -maxdepth 1 -name '*.so') capstan generated "$alone")
+  find alone -name 'cmake_install*' -exec sed -i "s#$build/#$alone/#g" {} +
+  exits 0 cmake --install alone --prefix "$PWD/here"
+  says "libcapstan_core.a is not built" out
+  test -e here/share/man/man1/capstan.1.gz && test ! -e here/include
+  exits 0 here/bin/capstan config check --config enwik8 # found without the sources
+}
+
 # Whatever a user includes has all that it needs with it.
 case_no_header_needs_one_that_stayed_behind() {
   installed
