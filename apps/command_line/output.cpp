@@ -1,5 +1,6 @@
 #include "apps/command_line/output.hpp"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -52,6 +53,12 @@ std::streambuf* exchange_buffer(std::streambuf* buffer) {
 void flush_output() {
   if (!std::cout.flush())
     throw Error("cannot write to standard output: the disk may be full, or the reading program may have ended");
+}
+
+size_t output_columns() {
+  if (isatty(STDOUT_FILENO) == 0) return 0;
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 PrintableOutput::PrintableOutput() {

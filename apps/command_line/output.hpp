@@ -2,6 +2,7 @@
 // (core/strings/printable.hpp); in a pipe or a file it stays as it is, because other programs read it.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <streambuf>
 
@@ -9,6 +10,9 @@ namespace capstan {
 
 /// Throws Error when writing to standard output failed (a full disk).
 void flush_output();
+
+/// Columns of the terminal that standard output is; 0 if it is none, 80 if it does not say.
+size_t output_columns();
 
 /// While it lives, std::cout is printable if standard output is a terminal.
 class PrintableOutput {

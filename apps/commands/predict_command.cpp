@@ -4,6 +4,7 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
+#include "apps/command_line/output.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/text_options.hpp"
@@ -28,6 +29,7 @@ int predict(PredictCommandOptions options) {
   predictions.top_k = std::max<int64_t>(1, options.shown.top_k);
   check_predictions(run.saved(), predictions);
   options.shown.jsonl = options.format == "jsonl";
+  options.shown.brief = output_columns() > 0;
   options.input.labels = options.shown.errors;
   PredictionWriter writer(run.saved(), options.shown, std::cout);
   TextInput input = open_texts(run, options.input, "capstan predict " + options.run);
@@ -84,7 +86,8 @@ void add_predict_command(CommandParser& cli) {
   command.footer(
       R"(Texts longer than those the model was trained with are shortened according to data.truncate; of blanks, as
 many tokens around them are read. The two texts of a pair are separated by a tab. At the first text that cannot
-be read, predict stops with an error, after printing the labels of the texts before it.
+be read, predict stops with an error, after printing the labels of the texts before it. Of more than ten
+classes, a terminal shows the best three.
 For example:  capstan predict runs/ag-news texts.txt
               capstan predict runs/ag-news --errors test.csv
               echo "[MAX 2 9 [MIN 4 7 ] 0 ]" | capstan predict runs/quickstart-classifier

@@ -14,7 +14,7 @@ namespace capstan {
 namespace {
 
 /// Up to this many classes the confusion matrix is printed as text.
-constexpr int64_t widest_table = 20;
+constexpr int64_t widest_table = 10;
 /// Number of most frequent confusions that are listed for more classes.
 constexpr size_t named_confusions = 15;
 
@@ -82,7 +82,7 @@ void print_most_frequent_confusions(const EvalReport& report, std::ostream& out)
   const std::vector<Confusion> all = most_frequent_confusions(r, named_confusions);
   if (!all.empty()) out << "\ncommonest confusions\n";
   for (const Confusion& c : all)
-    out << fmt::format("{:>6}  {} predicted as {}\n", c.count,
+    out << fmt::format("{:>6} of {}  {} predicted as {}\n", c.count, r.of_class(c.truth),
                        printable_line(report.classes[static_cast<size_t>(c.truth)]),
                        printable_line(report.classes[static_cast<size_t>(c.predicted)]));
 }

@@ -13,6 +13,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Of more classes, `brief` shows some.
+constexpr size_t many_classes = 10;
+constexpr int64_t brief_classes = 3;
+
 std::string json_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'; }
 
 /// Tabs and line ends become spaces.
@@ -40,7 +44,12 @@ PredictionWriter::PredictionWriter(const SavedRun& run, const PredictionFormat& 
       format_(format),
       out_(out),
       multi_label_(facts_of(run.config.data).multi_label()),
+      says_labels_(format.errors || format.top_k == 0),
       separator_(facts_of(run.config.data).label_separator) {
+  if (format.brief && !format.jsonl && format.top_k == 0 && run.classes.size() > many_classes) {
+    format_.top_k = brief_classes;
+    says_labels_ = format.errors || multi_label_;
+  }
   if (!format.errors || facts_of(run.config.data).has_pairs) return;
   if (run.classes.empty())
     throw ConfigError(fmt::format("--errors: a {} fills blanks, which have no labels", type_of(run.config.model)));
@@ -58,12 +67,10 @@ void PredictionWriter::write_header() {
     return;
   }
   std::vector<std::string> columns;
+  if (says_labels_) columns = {multi_label_ ? "labels" : "label"};
   const size_t shown = std::min(static_cast<size_t>(format_.top_k), run_.classes.size());
   for (size_t i = 0; i < shown; ++i) columns.insert(columns.end(), {"label", "probability"});
-  if (format_.top_k == 0) {
-    columns = {multi_label_ ? "labels" : "label"};
-    columns.insert(columns.end(), run_.classes.begin(), run_.classes.end());
-  }
+  if (format_.top_k == 0) columns.insert(columns.end(), run_.classes.begin(), run_.classes.end());
   if (format_.echo) columns.emplace_back("text");
   out_ << join(columns, "\t") << '\n';
 }
@@ -138,7 +145,7 @@ std::string PredictionWriter::labels_tsv(const InputText& text, const Prediction
   std::vector<std::string> fields;
   const auto add_probability = [&](double probability) { fields.push_back(fmt::format("{:.4f}", probability)); };
   if (format_.errors) fields.push_back(join(truth, separator_));
-  if (format_.top_k == 0 || format_.errors) fields.push_back(join(names_of(prediction.labels), separator_));
+  if (says_labels_) fields.push_back(join(names_of(prediction.labels), separator_));
   if (format_.errors) {
     if (!multi_label_) add_probability(prediction.labels.front().probability);
     fields.push_back(text.place);

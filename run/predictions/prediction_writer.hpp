@@ -16,6 +16,7 @@ struct PredictionFormat {
   bool jsonl = false;   // else tsv
   int64_t top_k = 0;    // classes, tokens of a blank or completions that are shown; 0: as the kind of model has it
   bool echo = false;    // tsv: the text, too
+  bool brief = false;   // tsv without top_k: of many classes only the best three, as a person reads them
   bool errors = false;  // only what differs from the label or the target of the text
 };
 
@@ -48,6 +49,7 @@ class PredictionWriter {
   std::ostream& out_;
   std::unique_ptr<ClassNames> classes_;  // with `errors`
   bool multi_label_;
+  bool says_labels_;       // tsv: what is predicted comes before the probabilities
   std::string separator_;  // of several labels
   int64_t all_ = 0, wrong_ = 0;
 };

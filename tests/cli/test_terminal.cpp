@@ -93,6 +93,36 @@ TEST_CASE("what files hold does not command the terminal, in logs, errors and ta
   }
 }
 
+TEST_CASE(
+    "of many classes a terminal shows the best three and the commonest confusions; a pipe has all probabilities") {
+  const Workplace place;
+  write_samples(place);
+  std::string rows;
+  for (int i = 0; i < 60; ++i) rows += "class-" + std::to_string(i % 12) + "\ta text " + std::to_string(i) + "\n";
+  place.write("train.tsv", rows);
+  succeed(place, {"train", "--config", "classifier.yaml", "--set", "data.valid_fraction=0", "data.valid=[train.tsv]"});
+  place.write("lines.txt", "a text 3\n");
+  const std::vector<std::string> shown =
+      run_on_terminal(place, {"predict", "runs/classifier", "lines.txt"}, 200).screen;
+  REQUIRE(shown.size() >= 2);
+  const auto count = [](const std::string& text, const std::string& part) {
+    size_t found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  CHECK(count(shown[0], "label") == 3);
+  CHECK(count(shown[1], "class-") == 3);
+  CHECK(count(shown[1], "0.") == 3);
+  const std::vector<std::string> piped = lines_of(succeed(place, {"predict", "runs/classifier", "lines.txt"}).out);
+  CHECK(count(piped[0], "class-") == 12);
+  CHECK(count(piped[1], "0.") == 12);
+
+  const std::string eval = succeed(place, {"eval", "runs/classifier"}).out;
+  CHECK_FALSE(contains(eval, "rows are true classes"));
+  CHECK(contains(eval, "commonest confusions\n"));
+  CHECK(contains(eval, " of 5  class-"));
+}
+
 TEST_CASE("help and version on a full standard output are errors") {
   const Workplace place;
   for (const char* const arguments : {"--help", "--version", "train --help", "data check --help"}) {
