@@ -2,6 +2,7 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
+#include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
 #include "run/training/autotune.hpp"
 
@@ -10,7 +11,7 @@ namespace {
 
 int search(const AutotuneOptions& options) {
   const AutotuneEnd found = autotune(
-      options, [](const Command& body) { return run_command(body); }, std::cout);
+      options, [](const Command& body) { return run_command(body); }, std::cout, output_columns());
   if (found.end == SearchEnd::stopped) return exit_interrupted;
   if (found.end == SearchEnd::failed) return exit_failed;  // why is in the log
   return report_failures(found.failed);

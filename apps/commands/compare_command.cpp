@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "apps/command_line/command_parser.hpp"
-#include "apps/command_line/options.hpp"
+#include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "run/summaries/run_table.hpp"
@@ -20,7 +20,7 @@ int compare(const CompareOptions& options) {
   if (options.format == "csv")
     print_csv(run_table(runs, TableStyle::programs), std::cout);
   else
-    print_comparison(runs, std::cout);
+    print_comparison(runs, std::cout, output_columns());
   return exit_done;
 }
 
@@ -29,13 +29,14 @@ int compare(const CompareOptions& options) {
 void add_compare_command(CommandParser& cli) {
   const auto [command, options] = cli.add_subcommand<CompareOptions>(
       "compare", "Compare runs in one table: the keys in which they differ, and their results", compare);
-  command.add_option("runs", options.runs, "run folders", "RUN")->required();
+  command.add_option("runs", options.runs, "run folders, or folders of runs, such as that of a sweep", "RUN")
+      ->required();
   command.add_choice("--format", options.format, {"text", "csv"}, "text or csv");
   command.footer(
       R"(Runs are sorted by validation loss, or by accuracy if all of them have train.monitor: accuracy. Loss, accuracy
 and "at step" are from the best evaluation of a run. Runs that are still training are shown with their
-results so far. For runs that differ only in their seed or in data.fold, a second table shows mean and
-standard deviation (text only).
+results so far. What is the same in all runs is in a line above the table. For runs that differ only in their
+seed or in data.fold, a second table shows mean and standard deviation (text only).
 For example:  capstan compare runs/*
               capstan compare runs/listops/* --format csv > listops.csv)");
 }

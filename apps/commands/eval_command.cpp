@@ -9,12 +9,13 @@
 #include "run/predictions/gzip_baseline.hpp"
 #include "run/run.hpp"
 #include "run/setup/run_data.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {
 
 struct EvalOptions {
-  std::string run, split = "valid", format = "text";
+  std::string run, split, format = "text";
   std::vector<std::string> overrides;
   bool gzip = false;
   CompletionOptions completions;
@@ -31,13 +32,17 @@ void print_comparison(const std::vector<GzipTally>& tallies) {
 int evaluate_run(const EvalOptions& options) {
   refuse_ranks("capstan eval");
   const Run run = Run::open(options.run, options.overrides);
-  const Split split = split_named(options.split);
-  if (options.gzip)
-    print_comparison(compare_with_gzip(run.saved(), *open_saved_data(run.saved()), split));
-  else if (options.format == "json")
-    print_json(run.evaluate(split, options.completions), std::cout);
-  else
-    print_text(run.evaluate(split, options.completions), std::cout);
+  if (!options.split.empty()) split_named(options.split);  // before the data are read
+  refuse_options_without_pairs(run.saved(), options.completions);
+  const std::unique_ptr<DataSource> data = open_saved_data(run.saved());
+  const Split split = held_out_split(options.split, *data);
+  if (options.gzip) {
+    print_comparison(compare_with_gzip(run.saved(), *data, split));
+    return exit_done;
+  }
+  for (const std::string& line : data->left_out()) log_info(line);
+  const EvalReport report = evaluate_split(run.saved(), *data, split, options.completions);
+  options.format == "json" ? print_json(report, std::cout) : print_text(report, std::cout);
   return exit_done;
 }
 
@@ -47,7 +52,8 @@ void add_eval_command(CommandParser& cli) {
   const auto [command, options] = cli.add_subcommand<EvalOptions>(
       "eval", "Evaluate a trained model on a split of its data: loss, accuracy and related figures", evaluate_run);
   command.add_option("run", options.run, "run folder, or the folder of a checkpoint", "RUN")->required();
-  command.add_option("--split", options.split, "train, valid or test");
+  command.add_option("--split", options.split,
+                     "train, valid or test; default: valid, or test if the run has no validation data");
   command
       .add_option("-s,--set", options.overrides, "change a key of the run: --set data.test=[other.txt] (repeatable)",
                   "KEY=VALUE")

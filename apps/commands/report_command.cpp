@@ -17,7 +17,7 @@ namespace {
 
 struct ReportOptions {
   std::vector<std::string> runs;
-  std::string output, split = "valid", text;
+  std::string output, split, text;
   bool curves_only = false, trust = false;
 };
 
@@ -49,7 +49,7 @@ std::string unread_files(const SavedRun& run) {
 }
 
 /// Adds what needs the trained model. An error becomes a note on the page: the curves are useful without the model.
-void add_model_view(const ReportOptions& options, Split split, ReportedRun& reported) {
+void add_model_view(const ReportOptions& options, ReportedRun& reported) {
   const auto note = [&](const std::string& missing, const std::exception& error) {
     reported.notes.push_back(fmt::format("{}: {}", missing, error.what()));
     log_warning(fmt::format("{}: {}", reported.record.folder, reported.notes.back()));
@@ -63,6 +63,7 @@ void add_model_view(const ReportOptions& options, Split split, ReportedRun& repo
     try {
       if (options.text.empty() || facts_of(run.config.model).classifies()) {
         const auto data = open_saved_data(run);
+        const Split split = held_out_split(options.split, *data);
         if (!options.trust && !are_known(run, *data, split))
           throw Error(
               fmt::format("the files of the {} split are not known to be those that the run was trained with: use them "
@@ -84,7 +85,7 @@ void add_model_view(const ReportOptions& options, Split split, ReportedRun& repo
 }
 
 int write_report(const ReportOptions& options) {
-  const Split split = split_named(options.split);
+  if (!options.split.empty()) split_named(options.split);
   check_output(options.output);
   if (!options.trust)
     for (const std::string& run : options.runs) refuse_links_outside(run);
@@ -93,7 +94,7 @@ int write_report(const ReportOptions& options) {
   std::vector<ReportedRun> runs;
   for (RunRecord& record : records) {
     runs.push_back({std::move(record), {}, {}, {}});
-    if (!options.curves_only) add_model_view(options, split, runs.back());
+    if (!options.curves_only) add_model_view(options, runs.back());
   }
   replace_file(options.output, report_page(runs));
   log_info(fmt::format("{}: {} {}", options.output, runs.size(), runs.size() == 1 ? "run" : "runs"));
@@ -105,9 +106,10 @@ int write_report(const ReportOptions& options) {
 void add_report_command(CommandParser& cli) {
   const auto [command, options] = cli.add_subcommand<ReportOptions>(
       "report", "Write an HTML page about runs: learning curves, comparison, and what the mixers learnt", write_report);
-  command.add_option("runs", options.runs, "run folders", "RUN")->required();
+  command.add_option("runs", options.runs, "run folders, or folders of runs", "RUN")->required();
   command.add_option("-o,--output", options.output, "HTML file to write", "FILE")->required();
-  command.add_option("--split", options.split, "split for confusion matrix and example text: train, valid or test");
+  command.add_option("--split", options.split,
+                     "split for confusion matrix and example text: train, valid or test; default: as of capstan eval");
   command.add_option("--text", options.text,
                      "example text for the mixing weights; default: the first text of the split", "TEXT");
   command.add_flag("--trust", options.trust, trust_help);

@@ -2,6 +2,7 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
+#include "apps/command_line/output.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "run/training/train_sweep.hpp"
@@ -19,7 +20,7 @@ int run_sweep(const SweepOptions& options) {
   refuse_ranks("capstan sweep");
   const Sweep sweep = load_sweep(options.config, options.run.force ? check_forced : check_trainable);
   const SweepEnd end = train_sweep(
-      sweep, options.run, [](const Command& body) { return run_command(body); }, std::cout);
+      sweep, options.run, [](const Command& body) { return run_command(body); }, std::cout, output_columns());
   if (end.interrupted) return exit_interrupted;
   const int code = report_failures(end.failed);
   if (code != exit_done)

@@ -5,6 +5,7 @@
 #include "core/base/error.hpp"
 #include "run/setup/strange_run.hpp"
 #include "run/summaries/run_check.hpp"
+#include "run/summaries/run_record.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {
@@ -16,8 +17,11 @@ struct VerifyOptions {
 };
 
 int verify(const VerifyOptions& options) {
+  std::vector<std::string> runs;
+  for (const std::string& folder : options.runs)  // one by one: together, sweeps beside runs would be left out
+    for (const std::string& run : run_folders({folder})) runs.push_back(run);
   int64_t damaged = 0;
-  for (const std::string& run : options.runs) {
+  for (const std::string& run : runs) {
     const int code = run_command([&] {  // so that a folder that cannot be read does not hide the others
       if (!options.trust) refuse_links_outside(run);
       const std::vector<RunPart> parts = check_run(run);
@@ -28,8 +32,8 @@ int verify(const VerifyOptions& options) {
     });
     damaged += code != exit_done ? 1 : 0;
   }
-  if (damaged > 0 && options.runs.size() > 1)
-    log_error(fmt::format("{} of {} runs are damaged or cannot be read", damaged, options.runs.size()));
+  if (damaged > 0 && runs.size() > 1)
+    log_error(fmt::format("{} of {} runs are damaged or cannot be read", damaged, runs.size()));
   return damaged > 0 ? exit_failed : exit_done;
 }
 
@@ -38,7 +42,7 @@ int verify(const VerifyOptions& options) {
 void add_verify_command(CommandParser& cli) {
   const auto [command, options] = cli.add_subcommand<VerifyOptions>(
       "verify", "Check every file of a run for damage, and say what could be lost", verify);
-  command.add_option("runs", options.runs, "run folders", "RUN")->required();
+  command.add_option("runs", options.runs, "run folders, or folders of runs", "RUN")->required();
   command.add_flag("--trust", options.trust, trust_help);
   command.footer(
       R"(Checkpoints, metrics and the tokens of a large text are read in full and compared with their checksums.

@@ -47,6 +47,13 @@ Split split_named(const std::string& name) {
   throw ConfigError(fmt::format("--split: {} is not one of train, valid, test", name));
 }
 
+Split held_out_split(const std::string& name, const DataSource& data) {
+  if (!name.empty()) return split_named(name);
+  if (data.has(Split::valid) || !data.has(Split::test)) return Split::valid;
+  log_info("the run has no validation data: its test data are used (--split test)");
+  return Split::test;
+}
+
 SourceInputs source_inputs(const RunConfig& config) {
   SourceInputs inputs;
   inputs.batches = {config.train.batch_size, config.train.batch_tokens};

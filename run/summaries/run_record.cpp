@@ -112,14 +112,26 @@ bool ends_with_name(const std::string& path, const std::string& name) {
   return path == name || ends_with(path, "." + name);
 }
 
-/// Whether it is the folder of a sweep, or of the short runs of a search: no run, but its children are.
-bool holds_runs(const std::filesystem::path& folder) {
+bool is_run(const std::filesystem::path& folder) {
   std::error_code unknown;
-  if (std::filesystem::exists(folder / "config.yaml")) return false;
-  const std::vector<std::string> names = names_in_folder(folder.string());
-  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    return std::filesystem::exists(folder / name / "config.yaml", unknown);
-  });
+  return std::filesystem::exists(folder / "config.yaml", unknown);
+}
+
+/// The runs in a folder that is none itself; without any, those in its folders, down to `levels` below it.
+std::vector<std::string> runs_in(const std::filesystem::path& folder, int levels) {
+  std::error_code unknown;
+  if (is_run(folder)) return {};
+  std::vector<std::string> runs, folders;
+  for (const std::string& name : names_in_folder(folder.string()))
+    // Not a link such as that of a search to its best run.
+    if (const auto path = folder / name; !std::filesystem::is_symlink(path, unknown))
+      (is_run(path) ? runs : folders).push_back(path.string());
+  if (!runs.empty() || levels == 0) return runs;
+  for (const std::string& one : folders) {
+    const std::vector<std::string> below = runs_in(one, levels - 1);
+    runs.insert(runs.end(), below.begin(), below.end());
+  }
+  return runs;
 }
 
 /// Whether it is a link, such as that of a search to its best run, to a folder that is listed, too.
@@ -161,11 +173,24 @@ RunRecord read_record(const std::filesystem::path& folder) {
   return run;
 }
 
-std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
-  std::vector<RunRecord> runs;
+std::vector<std::string> run_folders(const std::vector<std::string>& folders) {
+  constexpr int levels = 2;  // runs/first/second
+  const bool runs_given = std::any_of(folders.begin(), folders.end(), [](const auto& one) { return is_run(one); });
+  std::vector<std::string> runs;
   for (const std::string& folder : folders) {
     std::error_code unknown;
-    if (folders.size() > 1 && (std::filesystem::is_regular_file(folder, unknown) || holds_runs(folder))) continue;
+    const std::vector<std::string> inside = runs_in(folder, levels);
+    if (inside.empty() && (folders.size() == 1 || !std::filesystem::is_regular_file(folder, unknown)))
+      runs.push_back(folder);
+    if (!runs_given) runs.insert(runs.end(), inside.begin(), inside.end());
+  }
+  return runs.empty() ? folders : runs;
+}
+
+std::vector<RunRecord> read_records(const std::vector<std::string>& given) {
+  std::vector<RunRecord> runs;
+  const std::vector<std::string> folders = run_folders(given);
+  for (const std::string& folder : folders) {
     if (leads_to_another(folder, folders)) continue;
     try {
       runs.push_back(read_record(folder));
@@ -206,6 +231,16 @@ std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs) {
   const std::vector<std::string> names = short_names(paths);
   for (size_t i = 0; i < keys.size(); ++i) keys[i].short_name = names[i];
   return keys;
+}
+
+std::string repeated_settings(const RunRecord& run) {
+  Leaves leaves;
+  add_leaves(to_node(run.config), "", leaves);
+  std::string settings;
+  for (const auto& [path, value] : leaves)
+    if (path != "name" && path != "folder" && path != "seed" && path != "data.fold")
+      settings += path + "=" + value + "\n";
+  return settings;
 }
 
 std::vector<std::string> short_names(const std::vector<std::string>& paths) {

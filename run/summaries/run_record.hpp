@@ -55,7 +55,10 @@ bool clearly_better(const ValidPoint& a, const ValidPoint& b, const Metric& metr
 
 /// Throws Error when the folder is not that of a run, or when its metrics have no step yet.
 RunRecord read_record(const std::filesystem::path& folder);
-/// Records of several folders, the best first: by the measure that train.monitor names, by validation loss if the runs
+/// The folders, with those of a sweep, a search or several runs replaced by the runs in them (or, if there are only folders
+/// of runs, in these). Where folders of runs are given together with runs, as by runs/*, the runs alone are meant.
+std::vector<std::string> run_folders(const std::vector<std::string>& folders);
+/// Records of run_folders(), the best first: by the measure that train.monitor names, by validation loss if the runs
 /// differ in that (with a warning). Those without validation follow, sorted by training loss. A folder without a record
 /// is left out with a warning; plain files are ignored, since runs/* may match some. Throws Error when no record is left.
 std::vector<RunRecord> read_records(const std::vector<std::string>& folders);
@@ -67,6 +70,8 @@ struct DifferingKey {
   std::vector<std::string> values;
 };
 std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs);
+/// All that two runs have in common if they repeat each other: keys and values without names, seed and data.fold.
+std::string repeated_settings(const RunRecord& run);
 
 /// For each path the shortest suffix that is meaningful and not a suffix of another path.
 std::vector<std::string> short_names(const std::vector<std::string>& paths);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/strings/join.hpp"
 #include "core/strings/printable.hpp"
 #include "train/records/reporter.hpp"
 
@@ -115,13 +116,20 @@ Table seed_table(const std::vector<RunRecord>& runs) {
   std::vector<DifferingKey> keys = differing_keys(runs);
   const auto repeats = [](const DifferingKey& key) { return key.path == "seed" || key.path == "data.fold"; };
   keys.erase(std::remove_if(keys.begin(), keys.end(), repeats), keys.end());
-  std::vector<std::pair<Row, std::vector<const RunRecord*>>> groups;
-  for (size_t i = 0; i < runs.size(); ++i) {
+  struct Group {
+    std::string settings;
     Row values;
-    for (const DifferingKey& key : keys) values.push_back(key.values[i]);
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == values; });
-    if (group == groups.end()) group = groups.insert(groups.end(), {values, {}});
-    group->second.push_back(&runs[i]);
+    std::vector<const RunRecord*> members;
+  };
+  std::vector<Group> groups;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const std::string settings = repeated_settings(runs[i]);
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.settings == settings; });
+    if (group == groups.end()) {
+      group = groups.insert(groups.end(), {settings, {}, {}});
+      for (const DifferingKey& key : keys) group->values.push_back(key.values[i]);
+    }
+    group->members.push_back(&runs[i]);
   }
   if (groups.size() == runs.size()) return {};
   const bool validated = std::all_of(runs.begin(), runs.end(), [](const RunRecord& run) { return run.best; });
@@ -131,7 +139,7 @@ Table seed_table(const std::vector<RunRecord>& runs) {
   const std::vector<const Metric*> shown = validated ? metrics_of(runs) : std::vector<const Metric*>{};
   if (!validated) table[0].emplace_back("train loss");
   for (const Metric* const metric : shown) table[0].push_back(heading(*metric, TableStyle::people));
-  for (const auto& [values, members] : groups) {
+  for (const auto& [settings, values, members] : groups) {
     Row row = values;
     row.push_back(std::to_string(members.size()));
     const auto add = [&, &of_group = members](const auto& value) {
@@ -177,18 +185,28 @@ Table curve_table(const RunRecord& run, TableStyle style) {
   return table;
 }
 
-void print_text(Table table, std::ostream& out) {
+void print_text(Table table, std::ostream& out, size_t width) {
+  const size_t widest = width == 0 ? std::string::npos : std::max<size_t>(width / 2, 4) - 2;
   std::vector<size_t> widths(table.front().size());
   for (Row& row : table)
     for (size_t i = 0; i < row.size(); ++i) {
       row[i] = printable_line(row[i]);
+      if (display_columns(row[i]) > widest) row[i] = std::string(first_columns(row[i], widest - 1)) + "\u2026";
       widths[i] = std::max(widths[i], display_columns(row[i]));
     }
-  for (const Row& row : table) {
-    out << row[0] << padding(row[0], widths[0]);
-    for (size_t i = 1; i < row.size(); ++i) out << "  " << padding(row[i], widths[i]) << row[i];
-    out << '\n';
-  }
+  size_t begin = 1;
+  do {
+    size_t end = begin, used = widths[0];
+    while (end < widths.size() && (end == begin || width == 0 || used + 2 + widths[end] <= width))
+      used += 2 + widths[end++];
+    if (begin > 1) out << '\n';
+    for (const Row& row : table) {
+      out << row[0] << padding(row[0], widths[0]);
+      for (size_t i = begin; i < end; ++i) out << "  " << padding(row[i], widths[i]) << row[i];
+      out << '\n';
+    }
+    begin = end;
+  } while (begin < widths.size());
 }
 
 void print_csv(const Table& table, std::ostream& out) {
@@ -196,12 +214,21 @@ void print_csv(const Table& table, std::ostream& out) {
     for (size_t i = 0; i < row.size(); ++i) out << csv_field(row[i]) << (i + 1 < row.size() ? ',' : '\n');
 }
 
-void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out) {
-  print_text(run_table(runs, TableStyle::people), out);
+void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out, size_t width) {
+  Table table = run_table(runs, TableStyle::people);
+  std::vector<std::string> common;
+  for (size_t i = table.front().size(); runs.size() > 1 && i-- > 1;) {
+    const std::string value = table[1][i];
+    if (std::any_of(table.begin() + 2, table.end(), [&](const Row& row) { return row[i] != value; })) continue;
+    if (value != "-") common.insert(common.begin(), table[0][i] + " " + printable_line(value));
+    for (Row& row : table) row.erase(row.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  if (!common.empty()) out << "the same in all: " << join(common) << '\n';
+  print_text(std::move(table), out, width);
   const Table seeds = seed_table(runs);
   if (seeds.empty()) return;
   out << "\nOver seeds and folds, mean ± standard deviation:\n";
-  print_text(seeds, out);
+  print_text(seeds, out, width);
 }
 
 }  // namespace capstan

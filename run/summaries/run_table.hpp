@@ -26,12 +26,13 @@ Table seed_table(const std::vector<RunRecord>& runs);
 /// One learning curve: a row per logged step, with the values of training and of validation.
 Table curve_table(const RunRecord& run, TableStyle style);
 
-/// Aligned columns: the first to the left, the others to the right. Cells are made printable.
-void print_text(Table table, std::ostream& out);
+/// Aligned columns: the first to the left, the others to the right. Cells are made printable. With `width` columns of a
+/// terminal, what does not fit is in further tables below, each with the first column, and long cells are cut.
+void print_text(Table table, std::ostream& out, size_t width = 0);
 /// RFC 4180.
 void print_csv(const Table& table, std::ostream& out);
 
-/// run_table and, with a line of explanation, seed_table.
-void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out);
+/// run_table, with what all runs have in common in a line above it, and, with a line of explanation, seed_table.
+void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out, size_t width = 0);
 
 }  // namespace capstan

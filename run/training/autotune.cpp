@@ -89,7 +89,7 @@ class Autotune {
     check_folder(folder_);
   }
 
-  AutotuneEnd run(std::ostream& table) {
+  AutotuneEnd run(std::ostream& table, size_t width) {
     const StopSignals signals;
     log_info(fmt::format("searching in {}: the configuration as it is and {} more, for {:g} min", folder_.string(),
                          candidates_.size() - 1, options_.minutes));
@@ -104,7 +104,7 @@ class Autotune {
          }});
     if (end == SearchEnd::stopped) log_info("search interrupted; the same command resumes it");
     if (end == SearchEnd::complete || end == SearchEnd::time) {
-      report(table);
+      report(table, width);
       log_info(end == SearchEnd::time ? "the time is over; with more --minutes the search continues"
                                       : "the search is complete");
     }
@@ -163,7 +163,7 @@ class Autotune {
   }
 
   /// The table of the whole runs, those of earlier searches in the folder included, and the link to the best.
-  void report(std::ostream& table) const {
+  void report(std::ostream& table, size_t width) const {
     std::vector<std::string> whole;
     const RunConfig* best = nullptr;
     for (const RunConfig& candidate : candidates_) {
@@ -171,7 +171,7 @@ class Autotune {
       whole.push_back((folder_ / candidate.name).string());
       if (best == nullptr || cost_of_run(candidate) < cost_of_run(*best)) best = &candidate;
     }
-    print_comparison(read_records(whole), table);
+    print_comparison(read_records(whole), table, width);
     // The best of many candidates is in part the luckiest.
     const RunConfig& given = candidates_[0];
     if (best != &given && !clearly_better(validation_of(*best), validation_of(given), metric_of(given.train.monitor))) {
@@ -193,8 +193,8 @@ class Autotune {
 
 }  // namespace
 
-AutotuneEnd autotune(const AutotuneOptions& options, const Guard& guard, std::ostream& table) {
-  return Autotune(options, guard).run(table);
+AutotuneEnd autotune(const AutotuneOptions& options, const Guard& guard, std::ostream& table, size_t width) {
+  return Autotune(options, guard).run(table, width);
 }
 
 }  // namespace capstan

@@ -10,7 +10,8 @@
 namespace capstan {
 namespace fs = std::filesystem;
 
-SweepEnd train_sweep(const Sweep& sweep, const TrainRunOptions& options, const Guard& guard, std::ostream& table) {
+SweepEnd train_sweep(const Sweep& sweep, const TrainRunOptions& options, const Guard& guard, std::ostream& table,
+                     size_t width) {
   if (fs::exists(sweep.folder / "config.yaml"))
     throw Error(fmt::format("{} is the folder of a single run: give the sweep another name", sweep.folder.string()));
   const StopSignals signals;
@@ -36,7 +37,7 @@ SweepEnd train_sweep(const Sweep& sweep, const TrainRunOptions& options, const G
     }
     if (fs::exists(fs::path(folder) / "metrics.jsonl")) with_metrics.push_back(folder);
   }
-  if (!with_metrics.empty()) print_comparison(read_records(with_metrics), table);
+  if (!with_metrics.empty()) print_comparison(read_records(with_metrics), table, width);
   return end;
 }
 

@@ -114,10 +114,11 @@ TEST_CASE("compare: one row per run, the best first, and only the keys in which 
   write_trained_samples(place);
   succeed(place, {"train", "--config", "lm.yaml", "--set", "name=other", "train.lr=1e-9", "model.width=24"});
   place.write("runs/notes.txt", "not a run");
-  const std::vector<std::string> lines = lines_of(succeed(place, {"compare", "runs/other", "runs/lm"}).out);
-  REQUIRE(lines.size() == 3);
-  for (const char* const column : {"width", "lr", "step", "valid loss", "accuracy", "tok/s", "RSS MB"})
-    CHECK(lines[0].find(column) != std::string::npos);
+  std::vector<std::string> lines = lines_of(succeed(place, {"compare", "runs/other", "runs/lm"}).out);
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[0].rfind("the same in all: step 6", 0) == 0);
+  lines.erase(lines.begin());
+  for (const char* const column : {"width", "lr", "valid loss"}) CHECK(lines[0].find(column) != std::string::npos);
   CHECK(lines[0].find("seed") == std::string::npos);
   CHECK(lines[0].find("name") == std::string::npos);
   CHECK(lines[1].rfind("runs/lm ", 0) == 0);  // the other hardly learnt
@@ -137,6 +138,44 @@ TEST_CASE("compare: one row per run, the best first, and only the keys in which 
   CHECK(mixed.find("text-classifier") != std::string::npos);
   CHECK(mixed.find("language-model") != std::string::npos);
   CHECK(mixed.find("pooling") == std::string::npos);
+}
+
+TEST_CASE("compare, metrics, report and verify take a folder of runs; a sweep beside runs is no run to compare") {
+  const Workplace place;
+  write_trained_samples(place);
+  std::filesystem::create_directory(place / "runs/grid");
+  for (const char* const name : {"grid/a", "grid/b"})
+    copy_files(place / "runs/lm", place / ("runs/" + std::string(name)));
+  CHECK(lines_of(succeed(place, {"compare", "runs/grid", "--format", "csv"}).out).size() == 3);
+  CHECK(lines_of(succeed(place, {"compare", "runs", "--format", "csv"}).out).size() == 3);
+  CHECK(run_shell(place, "$capstan compare runs/* --format csv").out ==
+        succeed(place, {"compare", "runs", "--format", "csv"}).out);
+  const std::string curves = succeed(place, {"metrics", "runs/grid"}).out;
+  CHECK(contains(curves, "runs/grid/a:\nstep"));
+  CHECK(contains(curves, "runs/grid/b:\nstep"));
+  const std::vector<std::string> csv = lines_of(succeed(place, {"metrics", "runs/grid", "--format", "csv"}).out);
+  CHECK(csv.size() == 1 + 2 * (lines_of(succeed(place, {"metrics", "runs/lm", "--format", "csv"}).out).size() - 1));
+  CHECK(csv.front().rfind("run,step,", 0) == 0);
+  succeed(place, {"report", "runs/grid", "--output", "grid.html", "--curves-only"});
+  CHECK(contains(place.read("grid.html"), "2 runs"));
+  const std::string whole = run_shell(place, "$capstan verify runs/*").out;
+  for (const char* const says : {"runs/lm: whole", "runs/grid/a: whole", "runs/grid/b: whole"})
+    CHECK_MESSAGE(contains(whole, says), says);
+}
+
+TEST_CASE("eval and report of a run that has test data alone use these, and say so") {
+  const Workplace place;
+  write_samples(place);
+  succeed(place, {"train", "--config", "classifier.yaml", "--set", "data.valid_fraction=0", "data.test=[train.tsv]",
+                  "train.valid_every=0"});
+  const Outcome outcome = succeed(place, {"eval", "runs/classifier"});
+  CHECK(contains(outcome.out, "split test\n"));
+  CHECK(contains(outcome.err, "no validation data: its test data are used"));
+  CHECK(succeed(place, {"eval", "runs/classifier", "--split", "test"}).out == outcome.out);
+  check_refused(place, {"asked for", {}, {"eval", "runs/classifier", "--split", "valid"}, 1, {"valid"}});
+  const Outcome report = succeed(place, {"report", "runs/classifier", "--output", "page.html", "--trust"});
+  CHECK(contains(report.err, "no validation data: its test data are used"));
+  CHECK(contains(place.read("page.html"), "examples of the test split"));
 }
 
 TEST_CASE("compare: what is no run is named and left out; nothing left is an error") {

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "core/base/error.hpp"
+#include "core/strings/printable.hpp"
 
 using namespace capstan;
 
@@ -34,6 +35,33 @@ TEST_CASE("runs that differ in their seed alone become one row: mean and deviati
   CHECK(table[2] == std::vector<std::string>{"0.002", "1", "4.0000", "0.1000"});
   CHECK(seed_table({record(1, 1e-3, 1, 0.5), record(2, 2e-3, 3, 0.7)}).empty());
   CHECK(seed_table({record(1, 1e-3, 1, 0.5)}).empty());
+}
+
+TEST_CASE("runs are seeds of each other only if nothing else differs, though it be a key that only one of them has") {
+  RunRecord warm = record(2, 1e-3, 3, 0.7);
+  warm.config.train.init_map.entries = {{"a", "b"}};
+  CHECK(seed_table({record(1, 1e-3, 1, 0.5), warm}).empty());
+}
+
+TEST_CASE("a comparison fits the terminal, without the columns that are the same in all runs") {
+  RunRecord long_name = record(1, 1e-3, 1, 0.5);
+  long_name.folder = "runs/" + std::string(100, 'x');
+  long_name.seconds = 1000;
+  for (const size_t width : {40u, 60u, 80u}) {
+    std::ostringstream out;
+    print_comparison({long_name, record(2, 2e-3, 3, 0.7)}, out, width);
+    std::istringstream lines(out.str());
+    std::string line, headings;
+    REQUIRE(std::getline(lines, line));
+    CHECK(line == "the same in all: step 0, at step 10, tok/s 0, RSS MB 0");
+    while (std::getline(lines, line)) {
+      CHECK(display_columns(line) <= width);
+      if (line.rfind("run ", 0) == 0) headings += line;
+    }
+    for (const char* const column : {"seed", "lr", "train loss", "valid loss", "accuracy", "time"})
+      CHECK_MESSAGE(headings.find(column) != std::string::npos, column);
+    CHECK(headings.find("step") == std::string::npos);
+  }
 }
 
 TEST_CASE("folds of a cross-validation become one row, too") {
