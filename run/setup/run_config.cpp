@@ -15,8 +15,6 @@ void check_solved(const RunConfig& config, Problems& problems) {
   };
   refuse(!config.train.init_map.entries.empty(), "train.init_map", "takes the whole of train.init_from");
   refuse(config.train.init_optimizer, "train.init_optimizer", "is solved for without an optimizer");
-  refuse(facts_of(config.data).multi_label(), "data.multi_label",
-         "predicts one class per text; use a recipe with blocks");
   refuse(!config.train.freeze.empty(), "train.freeze", "is not trained in steps");
   refuse(config.train.minutes > 0, "train.minutes", "is solved for, in no number of steps");
 }
@@ -81,6 +79,9 @@ void validate(const RunConfig& config, Problems& problems) {
     problems.add("data.type", fmt::format("{} are for a language-model", type_of(config.data)));
   if (facts.reads_sources && !data.has_pairs)
     problems.add("model.prefix", "only data of type pairs have sources to be read as a whole");
+  if (data.multi_label() && facts.classifies() && !facts.takes_label_sets)
+    problems.add("data.multi_label",
+                 fmt::format("a {} predicts one class per text; use a text-classifier", type_of(config.model)));
   const bool label_sets = data.multi_label() && facts.classifies();
   if (const Metric& metric = metric_of(config.train.monitor); metric.label_sets && !label_sets)
     problems.add("train.monitor",

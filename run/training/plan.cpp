@@ -22,8 +22,14 @@ constexpr int64_t least_buckets = 1 << 14, most_buckets = 1 << 22;
 constexpr double buckets_per_token = 0.8;
 
 bool has_fresh_tables(const RunConfig& config) {
-  const NgramEmbeddingConfig& ngrams = model_of(config).ngram_embedding;
-  return !ngrams.orders.empty() && ngrams.fresh_each_epoch;
+  const ModelConfig* const model = find_model(config.model);
+  return model != nullptr && !model->ngram_embedding.orders.empty() && model->ngram_embedding.fresh_each_epoch;
+}
+
+/// Of the blocks; -1: there are none, and so no size is open.
+int64_t width_of(const RunConfig& config) {
+  const ModelConfig* const model = find_model(config.model);
+  return model != nullptr ? model->width : -1;
 }
 
 int64_t steps_of_epoch(const RunConfig& config, const DataSource& data) {
@@ -75,20 +81,20 @@ class Planner {
   }
 
   RunPlan make() {
-    const bool open_width = model_of(open_).width == 0;
-    RunConfig config = with_sizes(open_width ? first_width() : model_of(open_).width, 1);
+    const bool open_width = width_of(open_) == 0;
+    RunConfig config = with_sizes(open_width ? first_width() : width_of(open_), 1);
     if (!fits_(config)) return {config, {}};
     PilotTimes times = time(config);
     // A wider model uses the machine better than the first one, so that the choice may change with the next trial.
     for (int trial = 0; trial < 3 && open_width; ++trial) {
       const int64_t width = choose_width(times, *flops(config));
-      if (width == model_of(config).width) break;
+      if (width == width_of(config)) break;
       config = with_sizes(width, 1);
       times = time(config);
     }
     config.train.steps = steps(config, times);
     const double passes = passes_of(config.train.steps);
-    config = with_sizes(model_of(config).width, passes, config.train.steps);
+    config = with_sizes(width_of(config), passes, config.train.steps);
     return {config, report(config, times, passes)};
   }
 
@@ -105,6 +111,7 @@ class Planner {
     RunConfig config = open_;
     config.train.steps = steps;
     config.train.valid_every = valid_every_;
+    if (find_model(config.model) == nullptr) return config;
     ModelConfig& model = model_of(config);
     if (model.width == 0) model.width = width;
     if (!model.dropout) model.dropout = dropout_for(passes);
@@ -156,7 +163,7 @@ class Planner {
   /// Steps of a run that is as long as the time and the text allow.
   int64_t steps(const RunConfig& config, const PilotTimes& times) const {
     int64_t steps = steps_in_time(times.step, times.evaluation);
-    if (model_of(open_).width == 0) steps = std::min(steps, static_cast<int64_t>(most_passes) * steps_per_epoch_);
+    if (width_of(open_) == 0) steps = std::min(steps, static_cast<int64_t>(most_passes) * steps_per_epoch_);
     if (open_.train.epochs > 0 && steps / steps_per_epoch_ >= open_.train.epochs)
       steps = open_.train.epochs * steps_per_epoch_;
     return worthwhile(config, steps, steps_per_epoch_);
@@ -191,12 +198,14 @@ class Planner {
   }
 
   std::vector<std::string> report(const RunConfig& config, const PilotTimes& times, double passes) const {
-    const ModelConfig& model = model_of(config);
     std::string sizes;
-    if (model_of(open_).width == 0) sizes += fmt::format("width {}, ", model.width);
-    if (!model_of(open_).dropout) sizes += fmt::format("dropout {:g}, ", *model.dropout);
-    if (model_of(open_).ngram_embedding.buckets == 0 && !model.ngram_embedding.orders.empty())
-      sizes += fmt::format("{} buckets of n-grams, ", model.ngram_embedding.buckets);
+    if (const ModelConfig* const open = find_model(open_.model)) {
+      const ModelConfig& model = model_of(config);
+      if (open->width == 0) sizes += fmt::format("width {}, ", model.width);
+      if (!open->dropout) sizes += fmt::format("dropout {:g}, ", *model.dropout);
+      if (open->ngram_embedding.buckets == 0 && !model.ngram_embedding.orders.empty())
+        sizes += fmt::format("{} buckets of n-grams, ", model.ngram_embedding.buckets);
+    }
     const auto steps = static_cast<double>(config.train.steps);
     const double every = static_cast<double>(config.train.valid_every);
     const double seconds = steps * times.step + times.evaluation * (1 + (every > 0 ? std::floor(steps / every) : 0));

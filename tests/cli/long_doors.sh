@@ -1,5 +1,5 @@
-# What docs/adding.md says it costs to add an op, a mixer, a source of data, an optimizer and a metric, by doing it: the code of each
-# section is applied to a copy of the tree, and the programs concerned are built and used.
+# What docs/adding.md says it costs to add something (an op, a mixer, a type of model, a subcommand, ...), by doing it: the code
+# of each section is applied to a copy of the tree, and the programs concerned are built and used.
 #
 # The first line of a code block says where it goes:
 #   // PATH (new)               the rest of the block is the file
@@ -75,7 +75,7 @@ add() {
     { edited[$2]; lines += $3 }
     END {
       for (path in edited) ++n
-      printf "Cost: %d new files, %d lines in %d other file%s.", files, lines, n, n == 1 ? "" : "s"
+      printf "Cost: %d new file%s, %d lines in %d other file%s.", files, files == 1 ? "" : "s", lines, n, n == 1 ? "" : "s"
     }' cost)
   echo "$1: $said"
   awk -v section="## $1" '/^## / { inside = $0 == section } inside' "$source/docs/adding.md" >section
@@ -101,7 +101,8 @@ trains() {
 
 # One case, because each addition is made to the tree that holds those before it, and all are built together.
 case_additions_cost_what_the_document_says() {
-  for section in "An operation" "A mixer" "A source of data" "An optimizer" "A metric"; do
+  for section in "An operation" "A mixer" "A source of data" "A tokenizer" "A type of model" "An optimizer" \
+    "A metric" "A subcommand"; do
     mkdir "$section"
     (cd "$section" && add "$section") || return 1
   done
@@ -124,6 +125,38 @@ YAML
   says "odd" out
   exits 2 "$tree/build/release/capstan" config check --config added.yaml --set train.steps=8 --set data.lenght=3
   says "did you mean length" err
+
+  uses_the_tokenizer_the_type_of_model_and_the_subcommand
+}
+
+uses_the_tokenizer_the_type_of_model_and_the_subcommand() {
+  local program=$tree/build/release/capstan i
+  for i in $(seq 40); do printf 'first\taba ab%d\nsecond\txyx xy%d\n' "$i" "$i"; done >rows.tsv
+  cat >bag.yaml <<'YAML'
+name: bag
+data: {type: labelled, train: [rows.tsv], tokenizer: {type: ascii}}
+model: {type: bag-of-tokens, width: 16}
+train: {batch_size: 8, lr: 0.1}
+YAML
+  trains bag.yaml
+  exits 0 "$program" eval runs/bag
+  says "second" out
+  printf 'ab\303\251\nxy\n' >texts.txt
+  exits 0 "$program" predict runs/bag texts.txt
+  sed 1d out | cut -f1 >labels
+  printf 'first\nsecond\n' | cmp - labels
+  exits 0 "$program" tokens runs/bag texts.txt
+  printf '97 98 26\n120 121\n' | cmp - out
+  exits 0 "$program" report runs/bag --output bag.html
+  says 'title="second"' bag.html
+  exits 0 "$program" inspect runs/bag
+  exits 0 "$program" train --config bag.yaml --set name=planned --set train.minutes=0.02
+  says "plan for 0.02 min" err
+  exits 2 "$program" config check --config bag.yaml --set train.steps=4 --set data.multi_label=true
+  says "a bag-of-tokens predicts one class per text" err
+  exits 1 "$program" embed runs/bag texts.txt
+  says "a bag-of-tokens has no blocks" err
+  "$program" --help | grep -q "  tokens "
 }
 
 run_cases

@@ -180,6 +180,8 @@ TEST_CASE("a linear classifier: texts that nothing is known of, and what is refu
     check_refused(place, {name, {}, command(more, "refused"), 2, {says}});
   };
   refused("blocks", {"model.layers=[{mixer: {type: aft-simple}}]"}, "model.layers");
+  refused("any number of labels", {"data.multi_label=true"},
+          "data.multi_label=true: a linear-classifier predicts one class per text; use a text-classifier");
   refused("buckets", {"model.buckets=1000"}, "power of two");
   refused("lengths", {"model.words=[0]"}, "model.words.0");
   refused("nothing", {"model.words=[]", "model.characters=[]"}, "needs n-grams");
