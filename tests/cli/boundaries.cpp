@@ -47,13 +47,26 @@ bool is_numeric(const std::string& type) {
          contains(type, "list: number");
 }
 
+/// "mixer(gau, flash).key_dim" -> "mixer(gau).key_dim" and "mixer(flash).key_dim".
+std::vector<std::string> paths_of(const std::string& path) {
+  const size_t comma = path.find(", ");
+  if (comma == std::string::npos) return {path};
+  const size_t open = path.rfind('(', comma), close = path.find(')', comma);
+  std::vector<std::string> paths;
+  std::string types = path.substr(open + 1, close - open - 1) + ", ";
+  for (size_t end; (end = types.find(", ")) != std::string::npos; types.erase(0, end + 2))
+    paths.push_back(path.substr(0, open + 1) + types.substr(0, end) + path.substr(close));
+  return paths;
+}
+
 std::vector<Row> numeric_rows(const Workplace& place) {
   const Outcome table = run(place, {"config", "table"});
   REQUIRE(table.code == 0);
   std::vector<Row> rows;
   for (const std::string& line : lines_of(table.out)) {
     const std::vector<std::string> cells = cells_of(line);
-    if (cells.size() >= 5 && is_numeric(cells[1])) rows.push_back({cells[0], cells[1], cells[3]});
+    if (cells.size() >= 5 && is_numeric(cells[1]))
+      for (const std::string& path : paths_of(cells[0])) rows.push_back({path, cells[1], cells[3]});
   }
   return rows;
 }
