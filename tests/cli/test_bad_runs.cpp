@@ -206,7 +206,7 @@ TEST_CASE("what is no run, or a damaged one, is refused by every command that wa
       {"tokenizer.json of no kind",
        put("runs/lm/tokenizer.json", "{\"kind\": \"frob\"}"),
        "runs/lm",
-       {"runs/lm/tokenizer.json", "frob", "byte, char"}},
+       {"runs/lm/tokenizer.json", "frob", "not a saved tokenizer"}},
       {"tokenizer.json of another run",
        put("runs/lm/tokenizer.json", "{\"kind\": \"byte\"}"),
        "runs/lm",

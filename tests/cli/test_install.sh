@@ -22,7 +22,8 @@ build_here() {
 # example NAME: builds it here, in the folder `NAME`
 example() {
   installed
-  if grep -rn 'include "apps/' "$source/examples"; then return 1; fi
+  # Those in additions/ are sources that become part of the tree.
+  if grep -rn --exclude-dir=additions 'include "apps/' "$source/examples"; then return 1; fi
   cp -r "$source/examples/$1" sources # clean: nothing of the checkout is beside it
   build_here sources "$1"
 }
