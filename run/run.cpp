@@ -42,10 +42,11 @@ Run trained(const RunConfig& config, const TrainRunOptions& options) {
 }  // namespace
 
 Run train(const RunConfig& config, const TrainRunOptions& options) {
-  const auto checked = load_config_text<RunConfig>(to_yaml(config), "the configuration");
+  auto checked = load_config_text<RunConfig>(to_yaml(config), "the configuration");
   ProblemText problems("the configuration");
   (options.force ? check_forced : check_trainable)(checked, problems);
   if (!problems.text().empty()) throw ConfigError(problems.text());
+  find_data_columns(checked.data);
   return trained(checked, options);
 }
 

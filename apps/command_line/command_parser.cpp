@@ -152,6 +152,11 @@ CommandOption* CommandOption::optional_value(const std::string& value) {
   return this;
 }
 
+CommandOption* CommandOption::one_each() {
+  option_->expected(-1)->allow_extra_args(false);
+  return this;
+}
+
 CommandOption* CommandOption::without_default() {
   option_->default_str("");
   return this;

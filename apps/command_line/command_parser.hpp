@@ -31,6 +31,8 @@ class CommandOption {
   CommandOption* required();
   /// It takes any number of values.
   CommandOption* repeats();
+  /// It takes any number of values, each behind the name of the option.
+  CommandOption* one_each();
   /// It can be given without a value, for this one.
   CommandOption* optional_value(const std::string& value);
   /// --help shows no default, since it says what a command does without the option.

@@ -18,8 +18,8 @@ namespace capstan {
 namespace {
 
 struct EmbedOptions {
-  std::string run, output;
-  TextInputOptions input;
+  std::string output;
+  TextOptions texts;
 };
 
 void print_vectors(const std::vector<InputText>& texts, const std::vector<std::vector<float>>& vectors) {
@@ -35,8 +35,8 @@ int embed(const EmbedOptions& options) {
     throw ConfigError(fmt::format(
         "--output: {} does not end in .npy; without --output the vectors are printed as jsonl", options.output));
   if (!options.output.empty()) check_replaceable(options.output);
-  const Run run = Run::open(options.run);
-  TextInput input = open_texts(run, options.input, "capstan embed " + options.run);
+  const Run run = Run::open(options.texts.run, options.texts.overrides);
+  TextInput input = open_texts(run, options.texts, "capstan embed");
   std::vector<std::vector<float>> all;
   for_each_batch(input, 256, [&](const std::vector<InputText>& texts) {
     std::vector<std::vector<float>> vectors = run.embed(texts);
@@ -56,7 +56,7 @@ int embed(const EmbedOptions& options) {
 void add_embed_command(CommandParser& cli) {
   const auto [command, options] =
       cli.add_subcommand<EmbedOptions>("embed", "Turn texts into vectors with a trained model", embed);
-  add_text_options(command, options.run, options.input);
+  add_text_options(command, options.texts);
   command.add_option("-o,--output", options.output,
                      "file to write, .npy (texts x features, float32); without it, jsonl is printed", "FILE");
   command.on_stray_argument(one_run);

@@ -5,6 +5,7 @@
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
+#include "apps/commands/text_options.hpp"
 #include "core/base/error.hpp"
 #include "run/predictions/gzip_baseline.hpp"
 #include "run/run.hpp"
@@ -54,10 +55,7 @@ void add_eval_command(CommandParser& cli) {
   command.add_option("run", options.run, "run folder, or the folder of a checkpoint", "RUN")->required();
   command.add_option("--split", options.split,
                      "train, valid or test; default: valid, or test if the run has no validation data");
-  command
-      .add_option("-s,--set", options.overrides, "change a key of the run: --set data.test=[other.txt] (repeatable)",
-                  "KEY=VALUE")
-      ->repeats();
+  add_set_option(command, options.overrides);
   command.add_choice("--format", options.format, {"text", "json"}, "text, or json (everything on one line)");
   command.add_flag(
       "--compare-gzip", options.gzip,

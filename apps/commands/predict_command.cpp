@@ -9,6 +9,8 @@
 #include "apps/commands/commands.hpp"
 #include "apps/commands/text_options.hpp"
 #include "core/base/error.hpp"
+#include "core/io/file.hpp"
+#include "data/files/progress.hpp"
 #include "run/predictions/prediction_writer.hpp"
 #include "train/records/log.hpp"
 
@@ -16,29 +18,48 @@ namespace capstan {
 namespace {
 
 struct PredictCommandOptions {
-  std::string run, format = "tsv";
-  TextInputOptions input;
+  std::string format = "tsv", output;
+  TextOptions texts;
   PredictionFormat shown;
   PredictOptions predictions;
 };
 
 int predict(PredictCommandOptions options) {
   refuse_ranks("capstan predict");
-  const Run run = Run::open(options.run);
+  if (!options.output.empty() && options.shown.errors)
+    throw ConfigError("--output: all rows are written; leave out --errors, which shows some");
+  if (!options.output.empty()) check_replaceable(options.output);
+  const Run run = Run::open(options.texts.run, options.texts.overrides);
   PredictOptions& predictions = options.predictions;
   predictions.top_k = std::max<int64_t>(1, options.shown.top_k);
   check_predictions(run.saved(), predictions);
   options.shown.jsonl = options.format == "jsonl";
   options.shown.brief = output_columns() > 0;
-  options.input.labels = options.shown.errors;
+  options.texts.input.labels = options.shown.errors;
   PredictionWriter writer(run.saved(), options.shown, std::cout);
-  TextInput input = open_texts(run, options.input, "capstan predict " + options.run);
-  writer.write_header();
+  TextInput input = open_texts(run, options.texts, "capstan predict");
+  if (!options.output.empty())
+    input.check_table();
+  else
+    writer.write_header();
+  std::vector<std::vector<AddedField>> added;
+  Progress progress(log_info, "predict", input.bytes());
   for_each_batch(input, static_cast<size_t>(predictions.batch_size), [&](const std::vector<InputText>& texts) {
     const std::vector<Prediction> said = run.predict(texts, predictions);
     predictions.first += static_cast<int64_t>(texts.size());
-    for (size_t i = 0; i < texts.size(); ++i) writer.write(texts[i], said[i]);
+    for (size_t i = 0; i < texts.size(); ++i) {
+      if (options.output.empty()) {
+        writer.write(texts[i], said[i]);
+        continue;
+      }
+      added.push_back(writer.fields(said[i]));
+      progress.add(texts[i].text.size());
+    }
   });
+  if (!options.output.empty()) {
+    replace_file(options.output, input.with_fields(added));
+    log_info(fmt::format("{}: {} rows with their predictions", options.output, added.size()));
+  }
   if (const std::string summary = writer.summary(); !summary.empty()) log_info(summary);
   return exit_done;
 }
@@ -64,7 +85,7 @@ void add_predict_command(CommandParser& cli) {
   const auto [command, options] = cli.add_subcommand<PredictCommandOptions>(
       "predict", "Label texts, fill their blanks or complete them with a trained model, one text after the other",
       predict);
-  add_text_options(command, options.run, options.input);
+  add_text_options(command, options.texts);
   command.add_choice("--format", options.format, {"tsv", "jsonl"}, "output: tsv or jsonl");
   command.add_number("--batch-size", options.predictions.batch_size, between(1, 65536), "number of texts per batch");
   command
@@ -78,6 +99,9 @@ void add_predict_command(CommandParser& cli) {
   command.add_flag("--echo", options.shown.echo, "print the text, too (jsonl always has it)");
   command.add_flag("--errors", options.shown.errors,
                    "read a table with labels (or targets) and print only what is predicted wrongly");
+  command.add_option("-o,--output", options.output,
+                     "write the table that is read to this file, with the predictions as columns behind its own",
+                     "FILE");
   command.add_option("--blank", options.predictions.blank, "for masked language models: what marks a blank", "TEXT");
   add_completion_options(command, options.predictions.completions);
   command.on_stray_argument([](const std::string&) {
@@ -90,6 +114,7 @@ be read, predict stops with an error, after printing the labels of the texts bef
 classes, a terminal shows the best three.
 For example:  capstan predict runs/ag-news texts.txt
               capstan predict runs/ag-news --errors test.csv
+              capstan predict runs/ag-news new.csv --output labelled.csv
               echo "[MAX 2 9 [MIN 4 7 ] 0 ]" | capstan predict runs/quickstart-classifier
               echo "The <mask> is out." | capstan predict runs/masked-lm --top-k 5
               echo "nine plus twelve" | capstan predict runs/pairs --beam 4)");

@@ -15,8 +15,8 @@ namespace capstan {
 namespace {
 
 struct ScoreOptions {
-  std::string run, format = "tsv";
-  TextInputOptions input;
+  std::string format = "tsv";
+  TextOptions texts;
 };
 
 void print_score(const TextScore& score, const InputText& text, bool jsonl) {
@@ -34,14 +34,15 @@ void print_score(const TextScore& score, const InputText& text, bool jsonl) {
 
 int score(ScoreOptions options) {
   refuse_ranks("capstan score");
-  const Run run = Run::open(options.run);
+  const Run run = Run::open(options.texts.run, options.texts.overrides);
   run.saved().model->that_predicts(Predicts::next_token);
   if (facts_of(run.config().data).has_pairs) {
-    options.input.labels = true;
-    if (options.input.format == "lines") throw ConfigError("--input: a pair has two columns; give tsv, csv or jsonl");
-    if (options.input.format == "auto" && options.input.file == "-") options.input.format = "tsv";
+    TextInputOptions& input = options.texts.input;
+    input.labels = true;
+    if (input.format == "lines") throw ConfigError("--input: a pair has two columns; give tsv, csv or jsonl");
+    if (input.format == "auto" && input.file == "-") input.format = "tsv";
   }
-  TextInput input = open_texts(run, options.input, "capstan score " + options.run);
+  TextInput input = open_texts(run, options.texts, "capstan score");
   const bool jsonl = options.format == "jsonl";
   if (!jsonl) std::cout << "log_probability\tper_token\ttokens\n";
   TextScore total;
@@ -65,7 +66,7 @@ int score(ScoreOptions options) {
 void add_score_command(CommandParser& cli) {
   const auto [command, options] = cli.add_subcommand<ScoreOptions>(
       "score", "Log probability of texts under a trained language model, one text after the other", score);
-  add_text_options(command, options.run, options.input);
+  add_text_options(command, options.texts);
   command.add_choice("--format", options.format, {"tsv", "jsonl"}, "output: tsv or jsonl");
   command.on_stray_argument(one_run);
   command.footer(

@@ -7,19 +7,36 @@
 
 namespace capstan {
 
-void add_text_options(CommandParser& command, std::string& run, TextInputOptions& input) {
-  command.add_option("run", run, "run folder, or the folder of a checkpoint", "RUN")->required();
+void add_set_option(CommandParser& command, std::vector<std::string>& overrides) {
+  command
+      .add_option("-s,--set", overrides, "change a key of the run: --set data.test=[other.txt] (repeatable)",
+                  "KEY=VALUE")
+      ->repeats();
+}
+
+void add_text_options(CommandParser& command, TextOptions& options) {
+  TextInputOptions& input = options.input;
+  command.add_option("run", options.run, "run folder, or the folder of a checkpoint", "RUN")->required();
   command.add_option("file", input.file, "the texts; - is standard input", "FILE");
   command.add_choice(
       "--input", input.format, {"auto", "lines", "tsv", "csv", "jsonl", "fasttext"},
       "lines (one text per line), or tsv, csv, jsonl or fasttext with the columns of the run's data; auto: "
-      "csv and jsonl by the name of the file, otherwise lines");
+      "by the name of the file, or tsv where all its first lines have more columns than a text");
+  command
+      .add_option("--text-column", input.text_columns,
+                  "number, name or key of the column of the texts, for a table with other columns than the run's data; "
+                  "repeated for a pair of texts",
+                  "COLUMN")
+      ->one_each();
+  add_set_option(command, options.overrides);
 }
 
-TextInput open_texts(const Run& run, TextInputOptions options, const std::string& command) {
-  options.utf8 = run.saved().tokenizer->needs_utf8();
-  options.command = command;
-  return TextInput(options, run.config().data);
+TextInput open_texts(const Run& run, TextOptions options, const std::string& command) {
+  TextInputOptions& input = options.input;
+  input.utf8 = run.saved().tokenizer->needs_utf8();
+  input.classes = run.classes();
+  input.command = command + " " + options.run;
+  return TextInput(input, run.config().data);
 }
 
 void for_each_batch(TextInput& texts, size_t size, const std::function<void(const std::vector<InputText>&)>& take) {

@@ -12,11 +12,19 @@ namespace capstan {
 
 class CommandParser;
 
-/// Adds RUN, FILE and --input.
-void add_text_options(CommandParser& command, std::string& run, TextInputOptions& input);
+struct TextOptions {
+  std::string run;
+  std::vector<std::string> overrides;
+  TextInputOptions input;
+};
 
-/// The texts for `run`, which must outlive them. `command` reads them, for messages: capstan predict RUN.
-TextInput open_texts(const Run& run, TextInputOptions options, const std::string& command);
+/// Adds RUN, FILE, --input, --text-column and --set.
+void add_text_options(CommandParser& command, TextOptions& options);
+/// Adds --set, of keys of a run that is there.
+void add_set_option(CommandParser& command, std::vector<std::string>& overrides);
+
+/// The texts for `run`, which must outlive them. `command` reads them, for messages: capstan predict.
+TextInput open_texts(const Run& run, TextOptions options, const std::string& command);
 
 /// Hands the texts on in batches, smaller ones where the input is a pipe that has no more at the moment; what `take` prints
 /// is then flushed. An error comes after what precedes it was handed on.

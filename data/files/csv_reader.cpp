@@ -5,6 +5,30 @@
 
 namespace capstan {
 
+/// Do the first rows have equally many fields, and more than one? A single row proves only the comma.
+static bool divides(std::string_view content, char delimiter) {
+  constexpr size_t rows_read = 20;
+  CsvReader reader(content, "", delimiter);
+  size_t fields = 0, rows = 0;
+  try {
+    CsvRecord record;
+    while (rows < rows_read && reader.next(record)) {
+      if (record.is_empty_line()) continue;
+      if (rows++ > 0 && record.fields.size() != fields) return false;
+      fields = record.fields.size();
+    }
+  } catch (const Error&) {
+    return false;
+  }
+  return fields > 1 && (rows > 1 || delimiter == ',');
+}
+
+char csv_delimiter(std::string_view content) {
+  for (const char delimiter : {',', ';', '\t', '|'})
+    if (divides(content, delimiter)) return delimiter;
+  return ',';
+}
+
 /// The field whose opening quote is at the front.
 std::string CsvReader::quoted_field() {
   const int64_t first_line = line_;
@@ -25,7 +49,8 @@ std::string CsvReader::quoted_field() {
     field.push_back('"');
     rest_.remove_prefix(1);
   }
-  const bool ends = rest_.empty() || rest_.front() == ',' || rest_.front() == '\n' || rest_.substr(0, 2) == "\r\n";
+  const bool ends =
+      rest_.empty() || rest_.front() == delimiter_ || rest_.front() == '\n' || rest_.substr(0, 2) == "\r\n";
   if (!ends)
     throw Error(fmt::format("{}:{}: text follows the closing quote of a field; a quote inside one must be doubled",
                             file_, line_));
@@ -35,13 +60,14 @@ std::string CsvReader::quoted_field() {
 bool CsvReader::next(CsvRecord& record) {
   if (rest_.empty()) return false;
   const std::string_view begin = rest_;
+  const char ends[] = {delimiter_, '\n'};
   record.fields.clear();
   record.line = line_;
   for (;;) {
     if (!rest_.empty() && rest_.front() == '"') {
       record.fields.push_back(quoted_field());
     } else {
-      const size_t end = std::min(rest_.find_first_of(",\n"), rest_.size());
+      const size_t end = std::min(rest_.find_first_of(ends, 0, sizeof ends), rest_.size());
       std::string_view field = rest_.substr(0, end);
       rest_.remove_prefix(end);
       const bool ends_record = rest_.empty() || rest_.front() == '\n';

@@ -77,7 +77,7 @@ class Columns {
   bool chosen() const { return chosen_; }
 
   void choose(const std::vector<std::string>& header) {
-    label_ = number(choice_.label.value_or("1"), header);
+    if (choice_.labels) label_ = number(choice_.label.value_or("1"), header);
     for (const std::string& column : choice_.text) text_.push_back(number(column, header));
     if (text_.empty()) text_.push_back(-1);
     chosen_ = true;
@@ -97,13 +97,18 @@ class Columns {
     if (fits) return result;
     std::vector<std::string> text_names;
     for (const int64_t column : text_) text_names.push_back(std::to_string(column));
-    const bool pairs = std::string_view(choice_.label_key) != "label_column";
+    const bool pairs = std::string_view(choice_.label_key) != "label_column", tsv = format_ == TableFormat::tsv;
+    // A quote that is not closed on its line.
+    const bool quoted = tsv && std::any_of(fields.begin(), fields.end(), [](const std::string& field) {
+                          return std::count(field.begin(), field.end(), '"') % 2 == 1;
+                        });
     throw Error(fmt::format(
         "{}:{}: too few columns: found {}, but the {} is column {} and the {} column {}; columns are separated "
-        "by {} (format {}); choose others with {} and {}",
+        "by {} (format {}); choose others with {} and {}{}",
         file_, line, fields.size(), pairs ? "target" : "label", label_, pairs ? "source" : "text",
-        join_first(text_names, " and "), format_ == TableFormat::tsv ? "tabs" : "commas", enum_name(format_),
-        choice_.label_key, choice_.text_key));
+        join_first(text_names, " and "), tsv ? "tabs" : "commas", enum_name(format_), choice_.label_key,
+        choice_.text_key,
+        quoted ? "; tsv has no quotes: for quoted fields, also with line ends in them, set format: csv" : ""));
   }
 
  private:
@@ -121,7 +126,8 @@ class Columns {
       throw ConfigError(fmt::format(
           "data: column '{}' is not a number (1 is the first, -1 the last); column names require header: true",
           column));
-    throw Error(fmt::format("{}:1: no column is called '{}'; the header has: {}", file_, column, join_first(header)));
+    throw Error(fmt::format("{}:1: no column is called '{}'; the header has: {}; choose others with {} and {}", file_,
+                            column, join_first(header), choice_.label_key, choice_.text_key));
   }
 
   const ColumnChoice& choice_;
@@ -131,11 +137,6 @@ class Columns {
   int64_t label_ = 1;
   std::vector<int64_t> text_;
 };
-
-std::vector<std::string> tsv_fields(std::string_view line) {
-  const std::vector<std::string_view> fields = split(line, "\t");
-  return {fields.begin(), fields.end()};
-}
 
 /// Where a file comes from, and what is done with what cannot be read of it.
 struct TableFile {
@@ -167,18 +168,17 @@ std::vector<LabelledText> read_tsv(const TableFile& file) {
 std::vector<LabelledText> read_csv(const TableFile& file) {
   std::vector<LabelledText> rows;
   Columns columns(file.choice, file.name, TableFormat::csv);
-  CsvReader reader(file.content, file.name);
+  CsvReader reader(file.content, file.name, csv_delimiter(file.content));
   CsvRecord record;
   bool more = true;
-  const auto is_empty_line = [&] { return record.fields.size() == 1 && record.fields[0].empty(); };
   while (!columns.chosen() && (more = reader.next(record)))
-    if (!is_empty_line()) columns.choose(record.fields);
+    if (!record.is_empty_line()) columns.choose(record.fields);
   while (more) {
     if (!file.bad.guard([&] { more = reader.next(record); })) {
       reader.skip_line();
       continue;
     }
-    if (!more || is_empty_line()) continue;
+    if (!more || record.is_empty_line()) continue;
     file.bad.guard([&] {
       if (file.utf8) check_utf8(record.text, file.name, record.line);
       rows.push_back(columns.row(record.fields, record.line));
@@ -273,12 +273,21 @@ LabelledText read_fasttext_line(const Line& line, const std::string& file, const
   return row;
 }
 
-/// Without a byte order mark, as spreadsheets write it.
-std::string_view without_mark(std::string_view content) {
+}  // namespace
+
+std::string_view without_mark(std::string_view content, const std::string& file) {
+  if (starts_with(content, "\xff\xfe") || starts_with(content, "\xfe\xff"))
+    throw Error(fmt::format(
+        "{0}: is UTF-16, as Excel's \"Unicode Text\" is; save it as \"CSV UTF-8\", or convert it with iconv "
+        "-f UTF-16 -t UTF-8 {0} > NEW",
+        file));
   return starts_with(content, "\xef\xbb\xbf") ? content.substr(3) : content;
 }
 
-}  // namespace
+std::vector<std::string> tsv_fields(std::string_view line) {
+  const std::vector<std::string_view> fields = split(line, "\t");
+  return {fields.begin(), fields.end()};
+}
 
 std::vector<std::string_view> LabelledText::columns() const {
   std::vector<std::string_view> result;
@@ -305,16 +314,17 @@ TableFormat format_of(const std::string& path) {
 
 std::vector<std::vector<std::string>> first_rows(std::string_view content, const std::string& file, TableFormat format,
                                                  size_t count) {
-  content = without_mark(content);
   std::vector<std::vector<std::string>> rows;
+  if (format != TableFormat::tsv && format != TableFormat::csv) return rows;
+  content = without_mark(content, file);
   const auto add = [&](std::vector<std::string> fields) {
     if (fields.size() > 1 || !fields[0].empty()) rows.push_back(std::move(fields));
   };
   if (format == TableFormat::tsv) {
     Lines lines(content);
     for (Line line; rows.size() < count && lines.next(line);) add(tsv_fields(line.text));
-  } else if (format == TableFormat::csv) {
-    CsvReader reader(content, file);
+  } else {
+    CsvReader reader(content, file, csv_delimiter(content));
     try {
       for (CsvRecord record; rows.size() < count && reader.next(record);) add(record.fields);
     } catch (const Error&) {  // read_table() reports it
@@ -325,7 +335,7 @@ std::vector<std::vector<std::string>> first_rows(std::string_view content, const
 
 std::vector<LabelledText> read_table(std::string_view content, const std::string& file, TableFormat format,
                                      const ColumnChoice& columns, BadRows& bad, bool utf8) {
-  const TableFile table{without_mark(content), file, columns, bad, utf8};
+  const TableFile table{without_mark(content, file), file, columns, bad, utf8};
   switch (format == TableFormat::by_name ? format_of(file) : format) {
     case TableFormat::csv:
       return read_csv(table);

@@ -51,12 +51,17 @@ struct LabelledText {
   std::vector<std::string_view> columns() const;
 };
 
-/// All rows of a file's content; empty lines are left out. TSV has no quoting. CSV is RFC 4180: fields in double
-/// quotes may hold commas, line ends and doubled quotes. Several labels are parts of their field, or in JSONL a list.
+/// A file's content without a byte order mark, as spreadsheets write it. Throws Error for UTF-16.
+std::string_view without_mark(std::string_view content, const std::string& file);
+
+/// All rows of a file's content; empty lines are left out. TSV has no quoting. CSV is RFC 4180 with the delimiter that
+/// csv_delimiter() finds: fields in double quotes may hold delimiters, line ends and doubled quotes. Several labels are parts of their field, or in JSONL a list.
 /// Rows that cannot be read, with `utf8` also those that are not
 /// UTF-8, go to `bad`; a header that cannot be used is thrown as Error.
 std::vector<LabelledText> read_table(std::string_view content, const std::string& file, TableFormat format,
                                      const ColumnChoice& columns, BadRows& bad, bool utf8 = false);
+
+std::vector<std::string> tsv_fields(std::string_view line);
 
 /// The fields of the first `count` rows of TSV or CSV, the header included; fewer at the end, and at a row that cannot be
 /// read. None of other formats.
@@ -67,11 +72,18 @@ struct CsvRecord {
   std::vector<std::string> fields;
   std::string_view text;  // as in the file
   int64_t line = 0;
+
+  bool is_empty_line() const { return fields.size() == 1 && fields[0].empty(); }
 };
+
+/// What separates the fields of a CSV: the comma, unless only a semicolon, a tab or a bar divides its first rows into
+/// equally many fields.
+char csv_delimiter(std::string_view content);
 
 class CsvReader {
  public:
-  CsvReader(std::string_view content, std::string file) : rest_(content), file_(std::move(file)) {}
+  CsvReader(std::string_view content, std::string file, char delimiter = ',')
+      : rest_(content), file_(std::move(file)), delimiter_(delimiter) {}
   /// False at the end. Throws Error for an open quote and for text after a closing one.
   bool next(CsvRecord& record);
   /// After an Error: goes on with the line after the one that it names.
@@ -82,6 +94,7 @@ class CsvReader {
 
   std::string_view rest_;
   std::string file_;
+  char delimiter_;
   int64_t line_ = 1;
 };
 

@@ -48,15 +48,21 @@ ClassNames ClassNames::gather(const std::vector<std::string>& labels, const std:
   return classes;
 }
 
-int32_t ClassNames::index_of(const std::string& label, const std::string& place) const {
+std::optional<int32_t> ClassNames::find(const std::string& label) const {
   const auto found = indices_.find(label);
   if (found != indices_.end()) return found->second;
   const auto index = accepts_indices_ ? parse_integer(label) : std::nullopt;
   if (index && *index >= first_number_ && *index - first_number_ < static_cast<int64_t>(names_.size()))
     return static_cast<int32_t>(*index - first_number_);
+  return std::nullopt;
+}
+
+int32_t ClassNames::index_of(const std::string& label, const std::string& place) const {
+  if (const auto found = find(label)) return *found;
   // To look for the nearest name takes as long as there are names; ten messages are shown, of perhaps a million.
   constexpr int most_hints = 100;
-  const std::string meant = index || hints_ >= most_hints ? "" : nearest(label, names_);
+  const std::string meant =
+      (accepts_indices_ && parse_integer(label)) || hints_ >= most_hints ? "" : nearest(label, names_);
   ++hints_;
   const std::string hint = meant.empty() ? ";" : fmt::format(", did you mean '{}'?", meant);
   throw Error(fmt::format("{}: unknown label '{}'{} known: {}", place, label.substr(0, 100), hint, join_first(names_)));

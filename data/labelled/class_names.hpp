@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -21,6 +22,8 @@ class ClassNames {
   static ClassNames gather(const std::vector<std::string>& labels, const std::string& origin);
 
   const std::vector<std::string>& names() const { return names_; }
+  /// None for an unknown label.
+  std::optional<int32_t> find(const std::string& label) const;
   /// Throws Error for an unknown label, with the nearest and the known ones; `place` is its file:line.
   int32_t index_of(const std::string& label, const std::string& place) const;
 

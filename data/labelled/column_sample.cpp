@@ -13,10 +13,12 @@ namespace {
 const std::set<std::string> label_names = {"label", "labels", "class",    "category", "sentiment",
                                            "topic", "target", "intent",   "tag",      "rating",
                                            "stars", "score",  "polarity", "emotion"};
-const std::set<std::string> other_names = {"text",     "review",  "sentence", "title",      "body",    "content",
-                                           "message",  "comment", "tweet",    "question",   "answer",  "description",
-                                           "document", "id",      "idx",      "index",      "name",    "date",
-                                           "source",   "query",   "premise",  "hypothesis", "subject", "summary"};
+const std::set<std::string> text_names = {"text",    "review", "sentence", "body",        "content", "message",
+                                          "comment", "tweet",  "question", "description", "document"};
+const std::set<std::string> other_names = {"title",  "answer", "id",      "idx",        "index",   "name",   "date",
+                                           "source", "query",  "premise", "hypothesis", "subject", "summary"};
+// With fewer rows, values say little. Labels have so many examples each.
+constexpr size_t rows_needed = 20, examples_per_class = 5;
 
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -41,7 +43,7 @@ bool is_number(const std::string& text) {
   return !text.empty() && end == text.c_str() + text.size();
 }
 
-ColumnSample::ColumnSample(std::vector<std::vector<std::string>> rows, bool header) {
+ColumnSample::ColumnSample(std::vector<std::vector<std::string>> rows, std::optional<bool> header) {
   if (rows.empty()) return;
   first_row_ = rows.front();
   columns_.resize(first_row_.size());
@@ -57,11 +59,11 @@ ColumnSample::ColumnSample(std::vector<std::vector<std::string>> rows, bool head
         numbers += is_number(rows[r][c]) ? 1 : 0;
       }
       const auto count = static_cast<double>(std::max<size_t>(rows_, 1));
-      columns_[c] = {different.size(), bytes / count, numbers / count};
+      columns_[c] = {different.size(), bytes / count, numbers / count, different.count(first_row_[c]) > 0};
     }
   };
   sum_up(1);
-  begins_with_names_ = header || looks_like_names();
+  begins_with_names_ = header.value_or(looks_like_names());
   if (!begins_with_names_) sum_up(0);
 }
 
@@ -69,12 +71,14 @@ bool ColumnSample::looks_like_names() const {
   constexpr double nearly_all = 0.95;
   if (!std::all_of(first_row_.begin(), first_row_.end(), may_name_column)) return false;
   if (std::set<std::string>(first_row_.begin(), first_row_.end()).size() < first_row_.size()) return false;
+  bool found = false;
   for (size_t c = 0; c < columns_.size(); ++c) {
     const std::string name = lower(first_row_[c]);
-    if (label_names.count(name) + other_names.count(name) > 0) return true;
-    if (columns_[c].numbers >= nearly_all && rows_ > 1) return true;
+    if (columns_[c].repeats_first) return false;
+    if (label_names.count(name) + text_names.count(name) + other_names.count(name) > 0) found = true;
+    if (columns_[c].numbers >= nearly_all && rows_ > 1) found = true;
   }
-  return false;
+  return found;
 }
 
 bool ColumnSample::begins_with_text() const {
@@ -96,17 +100,55 @@ std::string ColumnSample::name_of(size_t column) const {
   return begins_with_names_ ? first_row_[column] : std::to_string(column + 1);
 }
 
-std::optional<size_t> ColumnSample::likely_label() const {
-  constexpr size_t rows_needed = 20, examples_per_class = 5;
-  if (begins_with_names_)
-    for (size_t c = 0; c < columns_.size(); ++c)
-      if (label_names.count(lower(first_row_[c])) > 0) return c;
-  std::optional<size_t> best;
-  for (size_t c = 0; c < columns_.size() && rows_ >= rows_needed; ++c) {
-    const Column& column = columns_[c];
-    if (column.different < 2 || column.different * examples_per_class > rows_) continue;
-    if (!best || column.different < columns_[*best].different) best = c;
+std::vector<size_t> ColumnSample::named(const std::set<std::string>& names) const {
+  std::vector<size_t> found;
+  for (size_t c = 0; c < columns_.size() && begins_with_names_; ++c)
+    if (names.count(lower(first_row_[c])) > 0) found.push_back(c);
+  return found;
+}
+
+bool ColumnSample::looks_like_labels(size_t column) const {
+  const size_t different = columns_[column].different;
+  return rows_ >= rows_needed && different >= 2 && different * examples_per_class <= rows_;
+}
+
+size_t ColumnSample::label_or_first(bool by_values) const {
+  constexpr double nearly_all = 0.9;
+  std::vector<size_t> found = named(label_names);
+  if (found.size() == 1) return found.front();
+  const bool first_is_none = !columns_.empty() && rows_ >= rows_needed &&
+                             static_cast<double>(columns_[0].different) >= nearly_all * static_cast<double>(rows_);
+  if (!by_values || !first_is_none) return 0;
+  if (found.empty())
+    for (size_t c = 0; c < columns_.size(); ++c) found.push_back(c);
+  found.erase(std::remove_if(found.begin(), found.end(), [&](size_t c) { return !looks_like_labels(c); }), found.end());
+  return found.size() == 1 ? found.front() : 0;
+}
+
+std::optional<size_t> ColumnSample::text_or_last(const std::vector<bool>& allowed) const {
+  constexpr double much_longer = 4;
+  std::optional<size_t> last, longest;
+  size_t names = 0;
+  for (const size_t c : named(text_names)) {
+    if (!allowed[c]) continue;
+    ++names;
+    last = c;
   }
+  if (names == 1) return last;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    if (!allowed[c]) continue;
+    last = c;
+    if (!longest || columns_[c].mean_bytes > columns_[*longest].mean_bytes) longest = c;
+  }
+  if (!last || columns_[*longest].mean_bytes <= much_longer * columns_[*last].mean_bytes) return last;
+  return longest;
+}
+
+std::optional<size_t> ColumnSample::likely_label() const {
+  if (const auto names = named(label_names); !names.empty()) return names.front();
+  std::optional<size_t> best;
+  for (size_t c = 0; c < columns_.size(); ++c)
+    if (looks_like_labels(c) && (!best || columns_[c].different < columns_[*best].different)) best = c;
   return best;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,10 @@ class ColumnSample {
   static constexpr size_t rows_read = 1000;
 
   ColumnSample() = default;
-  /// Rows of fields. `header`: the first one names the columns.
-  ColumnSample(std::vector<std::vector<std::string>> rows, bool header);
+  /// Rows of fields. `header`: whether the first one names the columns; unset: as it looks.
+  ColumnSample(std::vector<std::vector<std::string>> rows, std::optional<bool> header);
 
-  /// Does the first row look like names of columns, other than the rows after it?
+  /// Does the first row name the columns, or look like it, other than the rows after it?
   bool begins_with_names() const { return begins_with_names_; }
   const std::vector<std::string>& first_row() const { return first_row_; }
   /// Whether the fields of the first row are too long to name columns.
@@ -28,6 +29,12 @@ class ColumnSample {
   /// How a configuration names it: by its name if the first row has names, else by its number from 1.
   std::string name_of(size_t column) const;
 
+  /// The column of the labels: the one whose name says so or, where the values of the first column cannot be labels, whose
+  /// values do; the first one unless that leaves no doubt. `by_values`: labels are single ones.
+  size_t label_or_first(bool by_values) const;
+  /// The column of the texts among those with `allowed`: the one whose name says so, otherwise the last, or the longest
+  /// where that is much longer. None if none is allowed.
+  std::optional<size_t> text_or_last(const std::vector<bool>& allowed) const;
   /// The column whose name or values look most like labels; none if no column does.
   std::optional<size_t> likely_label() const;
   /// The column with the longest values except `label`; none without another column.
@@ -44,8 +51,12 @@ class ColumnSample {
   struct Column {
     size_t different = 0;
     double mean_bytes = 0, numbers = 0;  // numbers: their share
+    bool repeats_first = false;          // does the field of the first row occur in another one?
   };
   bool looks_like_names() const;
+  bool looks_like_labels(size_t column) const;
+  /// Columns with such a name; none without a header.
+  std::vector<size_t> named(const std::set<std::string>& names) const;
 
   std::vector<std::string> first_row_;
   std::vector<Column> columns_;  // without the first row, if that has names

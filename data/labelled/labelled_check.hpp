@@ -100,6 +100,8 @@ class LabelledCheck {
   Duplicates duplicates_;
 };
 
+/// What to set if the labels are identifiers or texts.
+std::string label_column_remedy(const LabelledCheck& check);
 std::vector<DataWarning> warnings_of(const LabelledCheck& check);
 /// Tables and warnings.
 DataReport report_of(const LabelledCheck& check);

@@ -19,8 +19,9 @@ struct LabelledSourceConfig {
   static constexpr const char* usual_label_separator = ",";
   std::vector<std::string> train, valid, test;
   TableFormat format = TableFormat::by_name;
-  bool header = false;
+  std::optional<bool> header;
   std::optional<std::string> label_column;
+  bool unique_labels = false;
   bool multi_label = false;
   std::string label_separator = usual_label_separator;
   std::vector<std::string> text_columns;
@@ -49,10 +50,12 @@ void describe(Fields& f, LabelledSourceConfig& c) {
   f("format", c.format, any(),
     "tsv (no quoting), csv (RFC 4180) or jsonl; auto: by the name of the file; fasttext: lines whose words with the "
     "prefix __label__ are their labels; folders: each file is a text, and its folder is its class");
-  f("header", c.header, any(), "the first row of tsv and csv files gives the names of the columns");
+  f("header", c.header, any(),
+    "the first row of tsv and csv files gives the names of the columns; if unset, found by its names");
   f("label_column", c.label_column, any(),
     "column of the label: a number counted from 1, a name from the header, or a key; if unset, 1, or \"label\" in "
-    "jsonl (with multi_label \"labels\")");
+    "jsonl (with multi_label \"labels\"), unless names or values of the first training table say which");
+  f("unique_labels", c.unique_labels, any(), "allow labels that nearly all occur once, which are refused otherwise");
   f("multi_label", c.multi_label, any(),
     "a text has any number of labels, or none: joined by label_separator, in jsonl also as a list, with format "
     "fasttext as several words");
@@ -60,7 +63,7 @@ void describe(Fields& f, LabelledSourceConfig& c) {
     "text between the labels of a text, in the data and in the output of capstan predict");
   f("text_columns", c.text_columns, any(),
     "columns of the text, given in the same way; several are joined by a space; if empty, -1 (the last column), or "
-    "\"text\" in jsonl");
+    "\"text\" in jsonl, unless names or lengths of the first training table say which");
   f("separator", c.separator, any(),
     "for text pairs: put a separator token instead of a space between the text_columns; the input of capstan predict "
     "then has a tab there");
@@ -101,7 +104,7 @@ inline void validate(const LabelledSourceConfig& c, Problems& problems) {
     problems.add("label_separator", "needs multi_label: true: otherwise a text has one label");
   if (c.label_separator.find_first_of("\t\r\n") != std::string::npos)
     problems.add("label_separator", "must not contain tabs or line breaks: they end fields and rows");
-  if (c.format == TableFormat::fasttext && (c.header || c.label_column || !c.text_columns.empty()))
+  if (c.format == TableFormat::fasttext && (c.header.value_or(false) || c.label_column || !c.text_columns.empty()))
     problems.add("format", "fasttext lines have no columns: remove header, label_column and text_columns");
   if (c.folds == 1) problems.add("folds", "one fold leaves nothing to train on; 10 is usual, 0 = no folds");
   if (c.folds > 0 && !c.valid.empty()) problems.add("folds", "validation examples are those of a fold: remove valid");

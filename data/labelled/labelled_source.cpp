@@ -78,7 +78,7 @@ std::vector<Source> read_tables(const std::vector<std::string>& paths, Split spl
     const std::string content = read_text_file(found.path, config.max_file_mb);
     const int64_t bad_before = bad.count();
     const TableFormat format = config.format == TableFormat::by_name ? format_of(found.path) : config.format;
-    ColumnChoice columns{config.header, config.label_column, config.text_columns};
+    ColumnChoice columns{config.header.value_or(false), config.label_column, config.text_columns};
     if (config.multi_label) columns.label_separator = config.label_separator;
     auto rows = read_table(content, found.path, format, columns, bad, loading.utf8);
     const auto file = std::make_shared<const std::string>(found.path);
@@ -114,6 +114,18 @@ ClassNames class_names(const LabelledSourceConfig& config, const std::vector<Sou
   return ClassNames::gather(labels, join_first(config.train));
 }
 
+/// Throws Error for labels that are identifiers or texts, before training with as many classes takes hours.
+void refuse_unique_labels(const ClassNames& classes, const std::vector<Source>& train, const Loading& loading) {
+  constexpr size_t examples_needed = 20;
+  const size_t labels = classes.names().size(), examples = train.size();
+  if (loading.config.unique_labels || loading.config.multi_label) return;
+  if (examples < examples_needed || 10 * labels < 9 * examples) return;
+  throw Error(
+      fmt::format("{}: {} classes in {} training examples: the labels are probably identifiers or texts; {}, or "
+                  "data.unique_labels=true if they are right",
+                  join_first(loading.config.train), labels, examples, label_column_remedy(loading.check)));
+}
+
 /// predict could not join such names, nor a table hold them.
 void check_separator(const LabelledSourceConfig& config, const ClassNames& classes) {
   if (!config.multi_label) return;
@@ -144,7 +156,9 @@ void set_labels(std::vector<Source>& sources, const ClassNames& classes, const L
         source.label_set = sets.number_of(labels_of(source, classes, sets.multi_label()));
       } catch (const Error& problem) {
         const LabelledCheck::File& file = loading.check.files()[source.file_number];
-        if (source.row.line != file.first_line || !file.sample.begins_with_names() || loading.config.header) throw;
+        if (source.row.line != file.first_line || !file.sample.begins_with_names() ||
+            loading.config.header.value_or(false))
+          throw;
         throw Error(fmt::format("{}; the first row names columns: set data.header=true", problem.what()));
       }
     });
@@ -258,6 +272,7 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   if (!named || train.empty()) check_train(!train.empty());  // with names, the labels are looked at first
   const ClassNames classes = class_names(config, train);
   check_separator(config, classes);
+  if (loading.classifies && !named) refuse_unique_labels(classes, train, loading);
   for (const Split split : all_splits) set_labels(rows[split], classes, loading);
   check_train(!train.empty());
   if (loading.classifies) check_several_classes(train, classes, loading.check.sets());
@@ -334,14 +349,16 @@ SourceFacts facts(const LabelledSourceConfig& config) {
 
 std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, const SourceInputs& inputs) {
   // Not in the identity: what the fingerprint covers (labels).
-  const std::vector<std::string> without = {"classes", "classes_file", "first_label", "multi_label", "label_separator"};
-  LabelledSourceConfig known = config;
+  const std::vector<std::string> without = {"classes",     "classes_file",    "first_label",
+                                            "multi_label", "label_separator", "unique_labels"};
+  LabelledSourceConfig known = config, named = config;
+  named.header = config.header.value_or(false);
   if (!inputs.classes.empty()) {
     known.classes = inputs.classes;
     known.classes_file.clear();
   }
   return std::make_unique<ExampleSource>(load_labelled(known, inputs.tokenizer, inputs.classifies), inputs,
-                                         settings_of(config), without);
+                                         settings_of(named), without);
 }
 
 }  // namespace capstan

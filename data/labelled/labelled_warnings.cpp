@@ -20,15 +20,21 @@ std::string setting(const std::string& key, const std::string& value) {
   return text.find(' ') == std::string::npos ? text : "\"" + text + "\"";
 }
 
+/// Of the first training table; none where it has no columns.
+std::optional<size_t> label_column(const LabelledCheck& check) {
+  const LabelledCheck::File* const sampled = check.sampled(Split::train);
+  if (sampled == nullptr) return std::nullopt;
+  return sampled->sample.index_of(check.config().label_column.value_or("1"));
+}
+
 /// Adds warnings on one subject after the other.
 class Warnings {
  public:
   explicit Warnings(const LabelledCheck& check)
-      : check_(check), train_(check.of(Split::train)), sampled_(check.sampled(Split::train)) {
-    if (sampled_ == nullptr) return;
-    const auto& label = check.config().label_column;
-    label_ = sampled_->sample.index_of(label.value_or("1"));
-  }
+      : check_(check),
+        train_(check.of(Split::train)),
+        sampled_(check.sampled(Split::train)),
+        label_(label_column(check)) {}
 
   std::vector<DataWarning> all() {
     header();
@@ -59,7 +65,7 @@ class Warnings {
                                 other_columns(file.sample)));
     }
     for (const LabelledCheck::File& file : check_.files())
-      if (check_.config().header && file.sample.begins_with_text())
+      if (check_.config().header.value_or(false) && file.sample.begins_with_text())
         add("no-header", fmt::format("{}: data.header is true, so the first row is not used; but it looks like an "
                                      "example; if it is one, set data.header=false",
                                      file.path));
@@ -69,17 +75,9 @@ class Warnings {
     constexpr double too_many = 0.5;
     const size_t classes = check_.classes().size(), examples = train_.rows.size();
     if (examples < examples_needed || share(static_cast<int64_t>(classes), examples) < too_many) return false;
-    std::string remedy = "check data.label_column";
-    if (sampled_ != nullptr && label_) {
-      const ColumnSample& sample = sampled_->sample;
-      if (const auto better = sample.likely_label(); better && better != label_)
-        remedy = fmt::format("set {}{} ({} different values in the first {} rows)",
-                             sample.begins_with_names() && !check_.config().header ? "data.header=true " : "",
-                             setting("data.label_column", sample.name_of(*better)), sample.different(*better),
-                             sample.rows());
-    }
+    if (check_.config().unique_labels) return true;
     add("labels", fmt::format("{} classes in {} training examples: the labels are probably identifiers or texts; {}",
-                              classes, examples, remedy));
+                              classes, examples, label_column_remedy(check_)));
     return true;
   }
 
@@ -274,6 +272,17 @@ class Warnings {
 };
 
 }  // namespace
+
+std::string label_column_remedy(const LabelledCheck& check) {
+  const auto label = label_column(check);
+  if (!label) return "check data.label_column";
+  const ColumnSample& sample = check.sampled(Split::train)->sample;
+  const auto better = sample.likely_label();
+  if (!better || better == label) return "check data.label_column";
+  return fmt::format("set {}{} ({} different values in the first {} rows)",
+                     sample.begins_with_names() && !check.config().header.value_or(false) ? "data.header=true " : "",
+                     setting("data.label_column", sample.name_of(*better)), sample.different(*better), sample.rows());
+}
 
 std::vector<DataWarning> warnings_of(const LabelledCheck& check) { return Warnings(check).all(); }
 

@@ -19,13 +19,6 @@ constexpr int64_t brief_classes = 3;
 
 std::string json_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'; }
 
-/// Tabs and line ends become spaces.
-std::string tsv_field(std::string text) {
-  for (char& c : text)
-    if (c == '\t' || c == '\n' || c == '\r') c = ' ';
-  return text;
-}
-
 std::string trimmed(const std::string& text) {
   const size_t first = text.find_first_not_of(" \t\r"), last = text.find_last_not_of(" \t\r");
   return first == std::string::npos ? "" : text.substr(first, last - first + 1);
@@ -78,6 +71,30 @@ void PredictionWriter::write_header() {
 void PredictionWriter::write(const InputText& text, const Prediction& prediction) {
   if (!prediction.probabilities.empty()) return write_labels(text, prediction);
   prediction.completions.empty() ? write_blanks(text, prediction) : write_completions(text, prediction);
+}
+
+std::vector<AddedField> PredictionWriter::fields(const Prediction& prediction) const {
+  std::vector<AddedField> fields;
+  const auto add = [&](const char* name, const std::string& value, bool number = false) {
+    const auto same = std::count_if(fields.begin(), fields.end(),
+                                    [&](const AddedField& field) { return field.name.rfind(name, 0) == 0; });
+    fields.push_back({same > 0 ? fmt::format("{}_{}", name, same + 1) : name, value, number});
+  };
+  const auto add_guess = [&](const std::string& name, double probability) {
+    add("predicted", name);
+    add("probability", fmt::format("{:.4f}", probability), true);
+  };
+  for (const Completion& one : prediction.completions) add("predicted", one.text);
+  if (!prediction.filled.empty()) add("predicted", prediction.filled);
+  if (prediction.probabilities.empty()) return fields;
+  if (multi_label_)
+    add("predicted", join(names_of(prediction.labels), separator_));
+  else if (format_.top_k == 0)
+    add_guess(prediction.labels.front().text, prediction.labels.front().probability);
+  else
+    for (const size_t c : likeliest(prediction))
+      add_guess(run_.classes[c], static_cast<double>(prediction.probabilities[c]));
+  return fields;
 }
 
 std::string PredictionWriter::summary() const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "run/predictions/predictions.hpp"
+#include "run/predictions/table_output.hpp"
 
 namespace capstan {
 
@@ -30,6 +31,8 @@ class PredictionWriter {
   void write_header();
   /// Throws Error for a label that is no class of the run.
   void write(const InputText& text, const Prediction& prediction);
+  /// The columns of a prediction in a table.
+  std::vector<AddedField> fields(const Prediction& prediction) const;
   /// What `errors` found, in one line: "3 of 10 texts (30.00 %) are predicted wrongly". Empty without `errors`.
   std::string summary() const;
 

@@ -1,5 +1,6 @@
 #include "run/predictions/text_input.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 
@@ -7,38 +8,53 @@
 #include "core/strings/affixes.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/files/text_file.hpp"
+#include "data/labelled/found_columns.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {
 
+/// The tabs in each of the first lines of a file, where all that are not empty have equally many.
+std::optional<size_t> tabs_of_lines(const std::string& file) {
+  constexpr int lines_read = 20;
+  TextReader reader = TextReader::input(file);
+  std::optional<size_t> tabs;
+  std::string line;
+  for (int i = 0; i < lines_read && reader.read_line(line); ++i) {
+    if (line.empty() || line == "\r") continue;
+    const auto count = static_cast<size_t>(std::count(line.begin(), line.end(), '\t'));
+    if (tabs && *tabs != count) return std::nullopt;
+    tabs = count;
+  }
+  return tabs;
+}
+
+bool has_tables(const SourceConfig& data) {
+  return std::holds_alternative<LabelledSourceConfig>(data) || std::holds_alternative<PairSourceConfig>(data);
+}
+
 /// None: lines.
 std::optional<TableFormat> format_named(const TextInputOptions& options, const SourceConfig& data) {
-  if (options.format == "tsv") return TableFormat::tsv;
-  if (options.format == "csv") return TableFormat::csv;
-  if (options.format == "jsonl") return TableFormat::jsonl;
-  if (options.format == "fasttext") return TableFormat::fasttext;
+  for (const TableFormat format : {TableFormat::tsv, TableFormat::csv, TableFormat::jsonl, TableFormat::fasttext})
+    if (options.format == enum_name(format)) return format;
   if (options.format == "lines") return std::nullopt;
   const std::string name = unpacked_name(options.file);
   if (ends_with(name, ".csv")) return TableFormat::csv;
   if (ends_with(name, ".jsonl") || ends_with(name, ".ndjson")) return TableFormat::jsonl;
-  if (options.labels && ends_with(name, ".tsv")) return TableFormat::tsv;
   const auto* const labelled = std::get_if<LabelledSourceConfig>(&data);
-  if (options.labels && labelled != nullptr && labelled->format == TableFormat::fasttext) return TableFormat::fasttext;
-  return std::nullopt;
-}
-
-/// The columns of a table of unknown texts.
-ColumnChoice columns_of(const SourceConfig& data, TableFormat format, bool labels) {
-  if (const auto* const pairs = std::get_if<PairSourceConfig>(&data)) return pair_columns(*pairs, format, labels);
-  ColumnChoice columns;
-  columns.labels = labels;
-  if (const auto* const labelled = std::get_if<LabelledSourceConfig>(&data)) {
-    columns.header = labelled->header;
-    columns.label = labelled->label_column;
-    columns.text = labelled->text_columns;
-    if (labelled->multi_label) columns.label_separator = labelled->label_separator;
-  }
-  return columns;
+  const bool file = options.file != "-";
+  if (labelled != nullptr && labelled->format == TableFormat::fasttext && (file || options.labels))
+    return TableFormat::fasttext;
+  if (!options.text_columns.empty() || (options.labels && ends_with(name, ".tsv"))) return TableFormat::tsv;
+  if (!file || !has_tables(data)) return std::nullopt;
+  if (labelled != nullptr && (labelled->format == TableFormat::csv || labelled->format == TableFormat::jsonl))
+    return labelled->format;
+  // A line of a pair of texts has a tab, too.
+  const size_t texts = facts_of(data).text.columns;
+  const auto tabs = tabs_of_lines(options.file);
+  const bool pairs = texts > 1 && tabs && *tabs + 1 == texts;
+  const bool table = ends_with(name, ".tsv") ? !pairs : tabs && *tabs + 1 > texts;
+  return table ? std::optional(TableFormat::tsv) : std::nullopt;
 }
 
 std::vector<std::string> tab_separated(const std::string& text) {
@@ -51,20 +67,20 @@ std::vector<std::string> tab_separated(const std::string& text) {
   return columns;
 }
 
-TextReader open_input(const TextInputOptions& options, bool table) {
+const TextInputOptions& existing(const TextInputOptions& options) {
   std::error_code unknown;
   if (options.file != "-" && !std::filesystem::exists(options.file, unknown))
     throw Error(fmt::format("{}: no such file; to give a text itself: echo TEXT | {}", options.file, options.command));
-  return TextReader::input(options.file, table ? usual_max_file_mb : any_file_mb);
+  return options;
 }
 
 }  // namespace
 
 TextInput::TextInput(const TextInputOptions& options, const SourceConfig& data)
-    : options_(options),
+    : options_(existing(options)),
       data_(data),
       format_(format_named(options, data)),
-      in_(open_input(options, format_.has_value())),
+      in_(TextReader::input(options.file, format_ ? usual_max_file_mb : any_file_mb)),
       columns_(facts_of(data).text.columns) {
   if (!format_ && options.labels)
     throw ConfigError(
@@ -74,11 +90,29 @@ TextInput::TextInput(const TextInputOptions& options, const SourceConfig& data)
   if (format_) read_rows(*format_);
 }
 
+ColumnChoice TextInput::choose_columns(TableFormat format) const {
+  if (const auto* const pairs = std::get_if<PairSourceConfig>(&data_)) {
+    PairSourceConfig config = *pairs;
+    if (!options_.text_columns.empty()) config.source_column = options_.text_columns.front();
+    return pair_columns(config, format, options_.labels);
+  }
+  const auto* const labelled = std::get_if<LabelledSourceConfig>(&data_);
+  const LabelledSourceConfig config = labelled != nullptr ? *labelled : LabelledSourceConfig();
+  std::optional<ClassNames> classes;
+  if (!options_.classes.empty())
+    classes = ClassNames::from_list(options_.classes, "the classes of the run", config.first_label);
+  const FoundColumns found = columns_of_table(config, options_.text_columns, content_, in_.name(), format,
+                                              classes ? &*classes : nullptr, options_.labels);
+  if (!found.said.empty()) log_info(found.said);
+  return found.choice;
+}
+
 void TextInput::read_rows(TableFormat format) {
-  const std::string content = in_.read_rest();
+  content_ = in_.read_rest();
   BadRows bad(OnError::stop);
-  for (LabelledText& row :
-       read_table(content, in_.name(), format, columns_of(data_, format, options_.labels), bad, options_.utf8)) {
+  const ColumnChoice columns = choose_columns(format);
+  header_ = columns.header;
+  for (LabelledText& row : read_table(content_, in_.name(), format, columns, bad, options_.utf8)) {
     InputText text;
     if (columns_ > 1)
       for (const std::string_view column : row.columns()) text.columns.emplace_back(column);
@@ -103,6 +137,7 @@ bool TextInput::next(InputText& text) {
   if (!in_.read_line(text.text)) return false;
   if (!text.text.empty() && text.text.back() == '\r') text.text.pop_back();
   text.line = ++line_;
+  if (line_ == 1) text.text = without_mark(text.text, in_.name());
   text.place = fmt::format("{}:{}", in_.name(), line_);
   text.columns = columns_ > 1 ? tab_separated(text.text) : std::vector<std::string>{text.text};
   if (text.columns.size() != columns_)
@@ -111,7 +146,21 @@ bool TextInput::next(InputText& text) {
                     "them by a tab",
                     text.place, text.columns.size(), columns_));
   if (options_.utf8) check_utf8(text.text, in_.name(), line_);
+  if (!tab_said_ && columns_ == 1 && has_tables(data_) && text.text.find('\t') != std::string::npos) {
+    tab_said_ = true;
+    log_info(fmt::format("{}: has a tab, but is read as one text; of a table: --input tsv", text.place));
+  }
   return true;
+}
+
+void TextInput::check_table() const {
+  if (!format_ || *format_ == TableFormat::fasttext)
+    throw ConfigError(
+        fmt::format("--output: {} is read as lines; give a table, and its format with --input", in_.name()));
+}
+
+std::string TextInput::with_fields(const std::vector<std::vector<AddedField>>& added) const {
+  return capstan::with_fields(content_, in_.name(), *format_, header_, added);
 }
 
 }  // namespace capstan

@@ -5,6 +5,7 @@
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/strings/join.hpp"
+#include "data/labelled/found_columns.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
@@ -52,6 +53,13 @@ Split held_out_split(const std::string& name, const DataSource& data) {
   if (data.has(Split::valid) || !data.has(Split::test)) return Split::valid;
   log_info("the run has no validation data: its test data are used (--split test)");
   return Split::test;
+}
+
+std::string find_data_columns(SourceConfig& data, const std::string& said) {
+  auto* const labelled = std::get_if<LabelledSourceConfig>(&data);
+  const std::string found = labelled != nullptr ? find_columns(*labelled) : "";
+  if (!found.empty() && found != said) log_info(found);
+  return found;
 }
 
 SourceInputs source_inputs(const RunConfig& config) {

@@ -15,6 +15,10 @@ Split split_named(const std::string& name);
 /// The same, or of an empty name the validation data or, with a line in the log, the test data of a run that has no other.
 Split held_out_split(const std::string& name, const DataSource& data);
 
+/// Finds the columns of labelled tables that are not set (data/labelled/found_columns.hpp), logs them unless they are what was
+/// `said` before, and returns what was found.
+std::string find_data_columns(SourceConfig& data, const std::string& said = "");
+
 /// What a new run gives its source.
 SourceInputs source_inputs(const RunConfig& config);
 

@@ -30,7 +30,6 @@ void print_table(const DataTable& table, std::ostream& out) {
   print_text(text, out);
   if (table.rows.size() > shown)
     out << fmt::format("... and {} more rows (--format json has all)\n", table.rows.size() - shown);
-  out << '\n';
 }
 
 nlohmann::ordered_json json_of(const DataTable& table) {
@@ -47,10 +46,13 @@ nlohmann::ordered_json json_of(const DataTable& table) {
 }  // namespace
 
 void print_text(const DataReport& report, std::ostream& out) {
-  for (const DataTable& table : report.tables) print_table(table, out);
   for (const DataWarning& warning : report.warnings) out << "warning: " << printable(warning.message) << '\n';
   for (const std::string& error : report.errors) out << "error: " << printable(error) << '\n';
   if (report.warnings.empty() && report.errors.empty()) out << "nothing unusual found\n";
+  for (const DataTable& table : report.tables) {
+    out << '\n';
+    print_table(table, out);
+  }
 }
 
 void print_json(const DataReport& report, std::ostream& out) {

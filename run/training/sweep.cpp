@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/base/error.hpp"
+#include "run/setup/run_data.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/summaries/run_record.hpp"
 #include "run/yaml/config.hpp"
@@ -30,8 +31,8 @@ ConfigNode load(const ConfigOptions& options, ProblemList& problems) {
   return tree;
 }
 
-/// `problems`: those already found in the tree.
-RunConfig read_run(const ConfigNode& tree, ProblemList problems, const ConfigCheck& check) {
+/// `problems`: those already found in the tree. `said`: what was logged of the data, which is not said twice.
+RunConfig read_run(const ConfigNode& tree, ProblemList problems, const ConfigCheck& check, std::string& said) {
   RunConfig config = read_config<RunConfig>(tree, problems);
   if (check) {
     const Location top{"", tree.place, problems};
@@ -39,6 +40,7 @@ RunConfig read_run(const ConfigNode& tree, ProblemList problems, const ConfigChe
     check(config, below);
     problems.throw_if_any();
   }
+  said = find_data_columns(config.data, said);
   return config;
 }
 
@@ -207,13 +209,14 @@ Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check) {
   Sweep sweep;
   RunProblems wrong;
   std::set<std::string> taken;
+  std::string said;
   size_t count = 0;
   Choice choice(axes.size(), 0);
   do {
     const std::string name = run_name(axes, choice, taken);
     ++count;
     try {
-      RunConfig run = read_run(chosen_tree(tree, axes, choice), problems, check);
+      RunConfig run = read_run(chosen_tree(tree, axes, choice), problems, check, said);
       sweep.folder = std::filesystem::path(run.folder) / run.name;
       run.folder = sweep.folder.string();
       run.name = name;
@@ -230,7 +233,8 @@ RunConfig load_without_sweep(const ConfigOptions& options, const ConfigCheck& ch
   ProblemList problems;
   ConfigNode tree = load(options, problems);
   take_sweep(tree);
-  return read_run(tree, std::move(problems), check);
+  std::string said;
+  return read_run(tree, std::move(problems), check, said);
 }
 
 RunConfig load_run(const ConfigOptions& options, const ConfigCheck& check) {
@@ -240,7 +244,8 @@ RunConfig load_run(const ConfigOptions& options, const ConfigCheck& check) {
     problems.add(sweep->key_place, sweep_key, "is a sweep of several runs: train them with capstan sweep");
     problems.throw_if_any();
   }
-  return read_run(tree, std::move(problems), check);
+  std::string said;
+  return read_run(tree, std::move(problems), check, said);
 }
 
 }  // namespace capstan

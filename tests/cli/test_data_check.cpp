@@ -28,16 +28,18 @@ std::vector<std::string> command(std::vector<std::string> words, const std::vect
   return words;
 }
 
-TEST_CASE("train warns once, on standard error and in train.log, of labels that are none, and names the keys to set") {
+TEST_CASE("train warns once, on standard error and in train.log, of texts that are none, and names the key to set") {
   const Workplace place;
   write_reviews(place);
-  const std::string remedy = "data.header=true data.label_column=sentiment";
+  const std::string warning = "the training texts look like labels";
   for (const char* const progress : {"train.progress=plain", "train.progress=none"}) {
     CAPTURE(progress);
-    const Outcome outcome = succeed(place, command({"train"}, {progress, std::string("name=") + (progress + 15)}));
-    CHECK(contains(outcome.err, "warning: data: 301 classes in 301 training examples"));
-    CHECK(contains(outcome.err, remedy));
-    CHECK(contains(place.read(std::string("runs/") + (progress + 15) + "/train.log"), remedy));
+    const Outcome outcome = succeed(
+        place, command({"train"}, {progress, "data.header=false", "data.label_column=1", "data.text_columns=[2]",
+                                   "data.unique_labels=true", std::string("name=") + (progress + 15)}));
+    CHECK(contains(outcome.err, "warning: data: " + warning));
+    CHECK(contains(outcome.err, "check data.text_columns"));
+    CHECK(contains(place.read(std::string("runs/") + (progress + 15) + "/train.log"), warning));
   }
   const Outcome heeded =
       succeed(place, command({"train"}, {"name=b", "data.header=true", "data.label_column=sentiment"}));
@@ -47,10 +49,11 @@ TEST_CASE("train warns once, on standard error and in train.log, of labels that 
 TEST_CASE("data check prints tables and warnings, as text and as JSON, and writes nothing") {
   const Workplace place;
   write_reviews(place);
-  const Outcome text = succeed(place, command({"data", "check"}, {}));
-  for (const char* const part :
-       {"Splits", "Examples of each class", "Files", "warning: ", "data.label_column=sentiment"})
+  const Outcome text = succeed(place, command({"data", "check"}, {"data.header=false", "data.label_column=1",
+                                                                  "data.text_columns=[2]", "data.unique_labels=true"}));
+  for (const char* const part : {"Splits", "Examples of each class", "Files", "warning: "})
     CHECK(contains(text.out, part));
+  CHECK(text.out.find("warning: ") < text.out.find("Splits"));
   CHECK_FALSE(std::filesystem::exists(place / "runs"));
 
   std::vector<std::string> arguments = command({"data", "check"}, {"data.header=true", "data.label_column=sentiment"});

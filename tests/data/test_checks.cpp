@@ -84,17 +84,22 @@ TEST_CASE("checks: id, sentiment, review: identifiers as labels, with the column
   const TemporaryFolder folder;
   const LabelledSourceConfig config =
       config_of({folder.write("a.csv", "id,sentiment,review\n" + review_rows(300, true))});
-  const ClassificationData data = load_labelled(config);
-  CHECK(data.classes.size() == 301);
-  const std::string message = warning_of(data.warnings, "labels");
-  CHECK(contains(message, "301 classes in 301 training examples"));
-  CHECK(contains(message, "set data.header=true data.label_column=sentiment"));
-  CHECK(contains(warning_of(data.warnings, "header"), "set data.header=true data.label_column=sentiment"));
-  CHECK(warning_of(data.warnings, "seen-once") == "");
+  const auto refusal = [](const LabelledSourceConfig& refused) {
+    return message_of<Error>([&] { load_labelled(refused); });
+  };
+  CHECK(contains(refusal(config), "301 classes in 301 training examples"));
+  CHECK(contains(refusal(config), "set data.header=true data.label_column=sentiment"));
+  CHECK(contains(refusal(config), "data.unique_labels=true"));
+  LabelledSourceConfig allowed = config;
+  allowed.unique_labels = true;
+  const auto warnings = load_labelled(allowed).warnings;
+  CHECK(contains(warning_of(warnings, "header"), "set data.header=true data.label_column=sentiment"));
+  CHECK(warning_of(warnings, "labels") == "");
+  CHECK(warning_of(warnings, "seen-once") == "");
+  CHECK(load_labelled(config, nullptr, false).classes.size() == 301);  // no model of them
 
   const LabelledSourceConfig bare = config_of({folder.write("b.csv", review_rows(300, true))});
-  CHECK(contains(warning_of(load_labelled(bare).warnings, "labels"),
-                 "set data.label_column=2 (2 different values in the first 300 rows)"));
+  CHECK(contains(refusal(bare), "set data.label_column=2 (2 different values in the first 300 rows)"));
 }
 
 TEST_CASE("checks: header: true over a file without one") {
@@ -369,18 +374,18 @@ TEST_CASE("checks: lengths") {
 }
 
 TEST_CASE("checks: a table of numbers has no header, one of names has") {
-  CHECK_FALSE(ColumnSample({{"1", "2"}, {"3", "4"}}, false).begins_with_names());
-  CHECK(ColumnSample({{"Class Index", "Title"}, {"3", "Some title"}}, false).begins_with_names());
-  CHECK(ColumnSample({{"q", "grade"}, {"some words", "4"}, {"some words", "5"}}, false).begins_with_names());
+  CHECK_FALSE(ColumnSample({{"1", "2"}, {"3", "4"}}, std::nullopt).begins_with_names());
+  CHECK(ColumnSample({{"Class Index", "Title"}, {"3", "Some title"}}, std::nullopt).begins_with_names());
+  CHECK(ColumnSample({{"q", "grade"}, {"some words", "4"}, {"some words", "5"}}, std::nullopt).begins_with_names());
   const auto grades = [](size_t numbers) {
     std::vector<std::vector<std::string>> rows(21, {"some words", "none"});
     rows[0] = {"q", "grade"};
     for (size_t i = 1; i <= numbers; ++i) rows[i][1] = "4";
     return rows;
   };
-  CHECK(ColumnSample(grades(19), false).begins_with_names());  // 95 % of the rows below
-  CHECK_FALSE(ColumnSample(grades(18), false).begins_with_names());
-  CHECK_FALSE(ColumnSample({{"text", "text"}, {"a", "b"}}, false).begins_with_names());
-  CHECK_FALSE(ColumnSample({{"positive", "A fine film, which I liked!"}}, false).begins_with_names());
+  CHECK(ColumnSample(grades(19), std::nullopt).begins_with_names());  // 95 % of the rows below
+  CHECK_FALSE(ColumnSample(grades(18), std::nullopt).begins_with_names());
+  CHECK_FALSE(ColumnSample({{"text", "text"}, {"a", "b"}}, std::nullopt).begins_with_names());
+  CHECK_FALSE(ColumnSample({{"positive", "A fine film, which I liked!"}}, std::nullopt).begins_with_names());
   CHECK_FALSE(ColumnSample().begins_with_names());
 }

@@ -1,0 +1,213 @@
+#include "data/labelled/found_columns.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/strings/integer.hpp"
+#include "core/strings/join.hpp"
+#include "data/files/file_list.hpp"
+#include "data/files/text_file.hpp"
+#include "data/labelled/column_sample.hpp"
+
+namespace capstan {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+bool is_name(const std::string& column) { return !parse_integer(column); }
+
+bool names_column(const std::vector<std::string>& header, const std::string& column) {
+  return is_name(column) && std::find(header.begin(), header.end(), column) != header.end();
+}
+
+/// As set, or true for a first row with a name that the configuration uses; unset: as the sample finds.
+std::optional<bool> header_of(const LabelledSourceConfig& config, const Rows& rows) {
+  std::vector<std::string> columns = config.text_columns;
+  if (config.label_column) columns.push_back(*config.label_column);
+  if (config.header || rows.empty()) return config.header;
+  const bool named = std::any_of(columns.begin(), columns.end(),
+                                 [&](const std::string& column) { return names_column(rows.front(), column); });
+  return named ? std::optional(true) : std::nullopt;
+}
+
+/// Of a table without a header, the names of the training are forgotten.
+void forget_names(LabelledSourceConfig& config, const Rows& rows) {
+  LabelledSourceConfig unset = config;
+  unset.header.reset();
+  const bool by_names = (config.label_column && is_name(*config.label_column)) ||
+                        std::any_of(config.text_columns.begin(), config.text_columns.end(), is_name);
+  if (!by_names || !config.header || header_of(unset, rows) || config.text_columns.size() > 1) return;
+  if (ColumnSample(rows, std::nullopt).begins_with_names()) return;
+  config.header = false;
+  config.label_column.reset();
+  config.text_columns.clear();
+}
+
+/// Of the first training file, enough for a sample, up to the end of a line.
+std::string head_of(const std::string& path) {
+  constexpr size_t enough = size_t{1} << 20;
+  TextReader reader(path);
+  std::string head;
+  while (head.size() < enough && !reader.at_end()) head += reader.piece();
+  if (!reader.at_end()) head.erase(std::min(head.rfind('\n'), head.size() - 1) + 1);
+  return head;
+}
+
+const char* name_of(char delimiter) { return delimiter == ';' ? "semicolons" : delimiter == '|' ? "bars" : "tabs"; }
+
+std::string delimiter_remark(std::string_view content, TableFormat format) {
+  const char delimiter = format == TableFormat::csv ? csv_delimiter(content) : ',';
+  return delimiter == ',' ? "" : fmt::format("columns are separated by {}", name_of(delimiter));
+}
+
+std::string trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r"), end = text.find_last_not_of(" \t\r");
+  return begin == std::string_view::npos ? "" : std::string(text.substr(begin, end + 1 - begin));
+}
+
+/// The columns of a table of new texts.
+class NewTable {
+ public:
+  NewTable(const LabelledSourceConfig& config, const ClassNames* classes, Rows rows)
+      : config_(config), classes_(classes), sample_(rows, header_of(config, rows)), rows_(std::move(rows)) {
+    for (const bool numbers : {false, true})  // numbers of classes are looked for where no column has their names
+      for (size_t c = 0; c < sample_.columns() && sample_.columns() > 1 && classes != nullptr; ++c)
+        if ((!numbers || labels_.empty()) && holds_classes(c, numbers)) labels_.push_back(c);
+  }
+
+  const ColumnSample& sample() const { return sample_; }
+
+  /// `needed`: where nothing is found, what the training had.
+  std::optional<size_t> label(bool needed) const {
+    const auto trained = sample_.index_of(config_.label_column.value_or("1"));
+    if (config_.label_column && !parse_integer(*config_.label_column) && sample_.begins_with_names()) return trained;
+    if (trained && has_labels(*trained)) return trained;
+    if (labels_.size() == 1) return labels_.front();
+    return needed ? trained : std::nullopt;
+  }
+
+  /// As ColumnChoice names columns; empty: the last.
+  std::vector<std::string> texts(const std::optional<size_t>& label, const std::string& file) const {
+    for (const std::string& column : config_.text_columns)
+      if (const auto at = sample_.index_of(column); at && parse_integer(column) && (at == label || has_labels(*at)))
+        throw Error(
+            fmt::format("{}: column {} has labels, but the run reads its texts there; name the columns of the "
+                        "texts with --text-column or data.text_columns",
+                        file, column));
+    if (!config_.text_columns.empty()) return config_.text_columns;
+    std::vector<bool> any(sample_.columns()), no_labels(any);
+    for (size_t c = 0; c < any.size(); ++c) {
+      any[c] = c != label || any.size() == 1;
+      no_labels[c] = any[c] && !has_labels(c);
+    }
+    auto text = sample_.text_or_last(no_labels);
+    if (!text) text = sample_.text_or_last(any);
+    if (!text || *text + 1 == sample_.columns()) return {};
+    return {std::to_string(*text + 1)};
+  }
+
+ private:
+  bool has_labels(size_t column) const { return std::find(labels_.begin(), labels_.end(), column) != labels_.end(); }
+
+  /// Are nearly all values classes: their names or, with `numbers`, also their numbers?
+  bool holds_classes(size_t column, bool numbers) const {
+    constexpr size_t others = 20;  // of so many, one may be none
+    size_t known = 0, all = 0;
+    for (size_t r = sample_.begins_with_names() ? 1 : 0; r < rows_.size(); ++r) {
+      if (column >= rows_[r].size()) continue;
+      const std::string& value = rows_[r][column];
+      for (size_t at = 0; at <= value.size();) {
+        const size_t end = config_.multi_label ? value.find(config_.label_separator, at) : std::string::npos;
+        const std::string label = trimmed(std::string_view(value).substr(at, end - at));
+        const auto number = classes_->find(label);
+        all += label.empty() ? 0 : 1;
+        known += number && (numbers || classes_->names()[static_cast<size_t>(*number)] == label) ? 1 : 0;
+        if (end == std::string::npos) break;
+        at = end + config_.label_separator.size();
+      }
+    }
+    return known > 0 && others * (all - known) <= all;
+  }
+
+  const LabelledSourceConfig& config_;
+  const ClassNames* classes_;
+  ColumnSample sample_;
+  Rows rows_;
+  std::vector<size_t> labels_ = {};  // columns of which nearly all values are classes
+};
+
+}  // namespace
+
+std::string find_columns(LabelledSourceConfig& config) {
+  Rows rows;
+  std::string file, remark, found;
+  try {
+    const auto files = list_files(config.train);
+    if (files.empty()) return "";
+    file = files.front().path;
+    const TableFormat format = config.format == TableFormat::by_name ? format_of(file) : config.format;
+    if (format != TableFormat::tsv && format != TableFormat::csv) return "";
+    const std::string head = head_of(file);
+    rows = first_rows(head, file, format, ColumnSample::rows_read);
+    remark = delimiter_remark(head, format);
+  } catch (const Error&) {  // whoever reads the data reports it
+    return "";
+  }
+  if (rows.empty()) return "";
+  const ColumnSample sample(rows, header_of(config, rows));
+  const bool header = sample.begins_with_names() && !config.header;
+  const auto add = [&](const std::string& key, const std::string& value) {
+    found += fmt::format(" data.{}={}", key, value);
+  };
+  if (header) {
+    config.header = true;
+    add("header", "true");
+  }
+  auto label = sample.index_of(config.label_column.value_or(""));
+  if (!config.label_column) {
+    label = sample.label_or_first(!config.multi_label);
+    if (header || *label > 0) add("label_column", *(config.label_column = sample.name_of(*label)));
+  }
+  std::vector<bool> allowed(sample.columns(), config.text_columns.empty() && label);
+  if (label) allowed[*label] = false;
+  const auto text = sample.text_or_last(allowed);
+  if (text && (header || *text + 1 < sample.columns())) {
+    config.text_columns = {sample.name_of(*text)};
+    add("text_columns", "[" + config.text_columns.front() + "]");
+  }
+  if (!found.empty()) found = (remark.empty() ? "read with" : "; read with") + found;
+  return remark.empty() && found.empty() ? "" : fmt::format("data: {}: {}{}", file, remark, found);
+}
+
+FoundColumns columns_of_table(LabelledSourceConfig config, const std::vector<std::string>& texts,
+                              std::string_view content, const std::string& file, TableFormat format,
+                              const ClassNames* classes, bool labels) {
+  Rows rows = first_rows(content, file, format, ColumnSample::rows_read);
+  forget_names(config, rows);
+  if (!texts.empty()) config.text_columns = texts;
+  if (std::any_of(texts.begin(), texts.end(), is_name)) config.header = true;
+  const NewTable table(config, classes, std::move(rows));
+  const ColumnSample& sample = table.sample();
+  const auto label = table.label(labels);
+  FoundColumns found{{sample.begins_with_names(), config.label_column, table.texts(label, file), labels}, ""};
+  if (label) found.choice.label = std::to_string(*label + 1);
+  if (config.multi_label) found.choice.label_separator = config.label_separator;
+  found.choice.text_key = "--text-column";
+  if (format == TableFormat::jsonl || (sample.columns() < 2 && !found.choice.header)) return found;
+  const auto shown = [&](size_t c) {
+    return fmt::format("column {}{}", c + 1, found.choice.header ? " (" + sample.first_row()[c] + ")" : "");
+  };
+  std::vector<std::string> read;
+  for (const std::string& column : found.choice.text.empty() ? std::vector<std::string>{"-1"} : found.choice.text)
+    if (const auto at = sample.index_of(column)) read.push_back(shown(*at));
+  const std::string remark = delimiter_remark(content, format);
+  found.said =
+      fmt::format("{}: {}{}the text is {}", file, remark, remark.empty() ? "" : "; ", join_first(read, " and "));
+  if (label && sample.columns() > 1)
+    found.said += fmt::format("; the label, {}, is {}", shown(*label), labels ? "compared" : "left out");
+  return found;
+}
+
+}  // namespace capstan

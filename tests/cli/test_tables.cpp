@@ -1,0 +1,140 @@
+// Tables as people have them: other orders of columns, delimiters, headers and endings than the run's, and without labels.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "tests/cli/samples.hpp"
+
+namespace capstan::testing {
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// The rows of a run that is trained on them, as a table with these columns.
+std::string table(const Words& columns, char delimiter, bool header = true) {
+  std::string text;
+  const auto add_row = [&](const std::string& id, const std::string& content, const std::string& label) {
+    for (size_t c = 0; c < columns.size(); ++c) {
+      const std::string& name = columns[c];
+      text += (c > 0 ? std::string(1, delimiter) : "") + (name == "id" ? id : name == "text" ? content : label);
+    }
+    text += '\n';
+  };
+  if (header) add_row("id", "text", "category");
+  for (int i = 0; i < 30; ++i)
+    i % 2 == 0 ? add_row(std::to_string(i), "a fine day", "good") : add_row(std::to_string(i), "sad night", "bad");
+  return text;
+}
+
+constexpr const char* linear_yaml = R"(name: linear
+data: {type: labelled, train: [pandas.csv], valid_fraction: 0.2}
+model: {type: linear-classifier, words: [1, 2]}
+train: {epochs: 1}
+)";
+
+const Workplace& trained() {
+  static const Workplace place;
+  static const bool done = [] {
+    write_samples(place);
+    place.write("linear.yaml", linear_yaml);
+    place.write("pandas.csv", table({"id", "text", "category"}, ','));
+    place.write("plain.tsv", table({"category", "text"}, '\t', false));
+    place.write("reordered.csv", table({"category", "id", "text"}, ';'));
+    place.write("table.txt", table({"category", "text"}, '\t', false));
+    place.write("new.csv", table({"id", "text"}, ','));
+    const Outcome named = succeed(place, {"train", "--config", "linear.yaml"});
+    CHECK(contains(named.err, "data.header=true data.label_column=category data.text_columns=[text]"));
+    succeed(place, {"train", "--config", "linear.yaml", "--set", "name=plain", "data.train=[plain.tsv]"});
+    return true;
+  }();
+  static_cast<void>(done);
+  return place;
+}
+
+TEST_CASE("predict and embed read a table by the run's columns, whatever its ending and their order") {
+  const Workplace& place = trained();
+  std::string texts;
+  for (int i = 0; i < 30; ++i) texts += i % 2 == 0 ? "a fine day\n" : "sad night\n";
+  for (const char* const run : {"runs/linear", "runs/plain"}) {
+    const std::string expected = succeed(place, {"predict", run}, texts).out;
+    for (const char* const file : {"pandas.csv", "plain.tsv", "reordered.csv", "table.txt", "new.csv"}) {
+      CAPTURE(run);
+      CAPTURE(file);
+      const Outcome outcome = succeed(place, {"predict", run, file});
+      CHECK(outcome.out == expected);
+      CHECK(contains(outcome.err, std::string(file) + ": "));
+      CHECK(contains(outcome.err, "left out") == (file != std::string("new.csv")));
+      if (file != std::string("new.csv"))
+        CHECK(contains(succeed(place, {"predict", run, "--errors", file}).err, "0 of 30 texts"));
+    }
+  }
+  write_trained_samples(place);
+  place.write("labelled.tsv", "good\ta fine day\nbad\tsad night\n");
+  CHECK(succeed(place, {"embed", "runs/classifier", "labelled.tsv"}).out ==
+        succeed(place, {"embed", "runs/classifier"}, "a fine day\nsad night\n").out);
+}
+
+TEST_CASE("predict takes other columns of the texts from --text-column and --set") {
+  const Workplace& place = trained();
+  place.write("other.csv", "title,words\nsad night,a fine day\nsad,sad night\n");
+  const std::string expected = succeed(place, {"predict", "runs/linear"}, "a fine day\nsad night\n").out;
+  CHECK(succeed(place, {"predict", "runs/linear", "--text-column", "words", "other.csv"}).out == expected);
+  CHECK(succeed(place, {"predict", "runs/linear", "other.csv", "--set", "data.text_columns=[words]"}).out == expected);
+  check_refused(place, {"no such column",
+                        {},
+                        {"predict", "runs/linear", "other.csv", "--text-column", "nothing"},
+                        1,
+                        {"other.csv:1: no column is called 'nothing'", "title, words", "--text-column"}});
+}
+
+TEST_CASE("predict --output writes the table with the predictions as new columns, or nothing") {
+  const Workplace& place = trained();
+  const auto written = [&](const std::string& content, const std::string& ending) {
+    place.write("in" + ending, content);
+    const Outcome outcome = succeed(place, {"predict", "runs/linear", "in" + ending, "--output", "out" + ending});
+    CHECK(outcome.out == "");
+    return place.read("out" + ending);
+  };
+  const std::string csv = written("\xef\xbb\xbfid;text\r\n7;\"a; fine\nday\"\r\n\r\n8;sad night\r\n", ".csv");
+  CHECK(contains(csv, "\xef\xbb\xbfid;text;predicted;probability\r\n7;\"a; fine\nday\";good;"));
+  CHECK(contains(csv, "\r\n\r\n8;sad night;bad;"));
+  CHECK(contains(written("bad\tsad night\n", ".tsv"), "bad\tsad night\tbad\t"));
+  const std::string jsonl = written("{\"n\": 1, \"text\": \"sad night\"}\n", ".jsonl");
+  CHECK(contains(jsonl, "{\"n\": 1, \"text\": \"sad night\", \"predicted\": \"bad\", \"probability\": "));
+  place.write("broken.csv", "id,text\n1,sad\n2\n");
+  for (const Refusal& row : std::vector<Refusal>{
+           {"a bad row", {}, {"predict", "runs/linear", "broken.csv", "-o", "none"}, 1, {"broken.csv:3"}},
+           {"lines", {}, {"predict", "runs/linear", "-o", "none"}, 2, {"--output", "--input"}, "a day\n"},
+           {"errors", {}, {"predict", "runs/linear", "new.csv", "--errors", "-o", "none"}, 2, {"--output", "--errors"}},
+           {"a column", {}, {"predict", "runs/linear", "out.csv", "-o", "none"}, 1, {"already has", "predicted"}}}) {
+    check_refused(place, row);
+    CHECK_FALSE(std::filesystem::exists(place / "none"));
+  }
+}
+
+TEST_CASE("train refuses UTF-16 and labels that nearly all differ, with the remedy; quoted fields need format: csv") {
+  const Workplace& place = trained();
+  place.write("utf16.csv", std::string("\xff\xfeg\0,\0a\0\n\0", 10));
+  std::string unique, quoted;
+  for (int i = 0; i < 40; ++i) {
+    unique += "n" + std::to_string(i) + "\ta text\n";
+    quoted += i % 2 == 0 ? "good\t\"a fine\nday\"\n" : "bad\tsad night\n";
+  }
+  place.write("unique.tsv", unique);
+  place.write("quoted.tsv", quoted);
+  const auto train = [](const std::string& data, const std::string& name) {
+    return Words{"train", "--config", "linear.yaml", "--set", "data.train=[" + data + "]", "name=" + name};
+  };
+  check_refused(place, {"utf-16", {}, train("utf16.csv", "a"), 1, {"utf16.csv: is UTF-16", "iconv"}});
+  check_refused(place, {"unique", {}, train("unique.tsv", "b"), 1, {"40 classes", "data.unique_labels=true"}});
+  check_refused(place, {"quoted", {}, train("quoted.tsv", "c"), 1, {"quoted.tsv:2", "set format: csv"}});
+  Words words = train("quoted.tsv", "d");
+  words.push_back("data.format=csv");
+  succeed(place, words);
+  words = train("unique.tsv", "e");
+  words.push_back("data.unique_labels=true");
+  succeed(place, words);
+}
+
+}  // namespace
+}  // namespace capstan::testing
