@@ -26,6 +26,7 @@ bool names_recipe(const std::string& name) {
 std::string recipe_path(const std::string& name) {
   std::error_code unknown;
   if (!names_recipe(name) || (fs::exists(name, unknown) && !fs::is_directory(name, unknown))) return name;
+  if (fs::is_regular_file(name + ".yaml", unknown)) return name + ".yaml";
   std::string recipe = name.substr(starts_with(name, "configs/") ? 8 : 0);
   if (!ends_with(recipe, ".yaml")) recipe += ".yaml";
   for (const fs::path& folder : recipe_folders())

@@ -28,6 +28,8 @@ int predict(PredictCommandOptions options) {
   refuse_ranks("capstan predict");
   if (!options.output.empty() && options.shown.errors)
     throw ConfigError("--output: all rows are written; leave out --errors, which shows some");
+  if (!options.output.empty() && (options.format == "jsonl" || options.shown.echo))
+    throw ConfigError("--output: the file has the format and the texts of the table; leave out --format and --echo");
   if (!options.output.empty()) check_replaceable(options.output);
   const Run run = Run::open(options.texts.run, options.texts.overrides);
   PredictOptions& predictions = options.predictions;
@@ -39,7 +41,7 @@ int predict(PredictCommandOptions options) {
   PredictionWriter writer(run.saved(), options.shown, std::cout);
   TextInput input = open_texts(run, options.texts, "capstan predict");
   if (!options.output.empty())
-    input.check_table();
+    input.check_table(options.output);
   else
     writer.write_header();
   std::vector<std::vector<AddedField>> added;

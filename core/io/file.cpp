@@ -156,6 +156,7 @@ int open_own_file(const std::string& path, int flags) {
 void check_replaceable(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) throw_irregular(path, kind_name(status.st_mode));
+  if (::lstat(folder_of(path).c_str(), &status) != 0) throw_file_error("create", path, errno);
 }
 
 std::string read_file(const std::string& path) {

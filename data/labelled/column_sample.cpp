@@ -25,6 +25,12 @@ std::string lower(std::string text) {
   return text;
 }
 
+/// Is it text of words, or in a script without blanks, and no identifier?
+bool has_words(const std::string& value) {
+  return std::any_of(value.begin(), value.end(),
+                     [](char c) { return c == ' ' || static_cast<unsigned char>(c) > 127; });
+}
+
 /// "label", "review_text", "Class Index".
 bool may_name_column(const std::string& field) {
   constexpr size_t longest = 40;
@@ -51,15 +57,17 @@ ColumnSample::ColumnSample(std::vector<std::vector<std::string>> rows, std::opti
     rows_ = rows.size() - begin;
     for (size_t c = 0; c < columns_.size(); ++c) {
       std::set<std::string> different;
-      double bytes = 0, numbers = 0;
+      double bytes = 0, numbers = 0, words = 0;
       for (size_t r = begin; r < rows.size(); ++r) {
         if (c >= rows[r].size()) continue;
         different.insert(rows[r][c]);
         bytes += static_cast<double>(rows[r][c].size());
         numbers += is_number(rows[r][c]) ? 1 : 0;
+        words += has_words(rows[r][c]) ? 1 : 0;
       }
       const auto count = static_cast<double>(std::max<size_t>(rows_, 1));
-      columns_[c] = {different.size(), bytes / count, numbers / count, different.count(first_row_[c]) > 0};
+      columns_[c] = {different.size(), bytes / count, numbers / count, words / count,
+                     different.count(first_row_[c]) > 0};
     }
   };
   sum_up(1);
@@ -69,7 +77,8 @@ ColumnSample::ColumnSample(std::vector<std::vector<std::string>> rows, std::opti
 
 bool ColumnSample::looks_like_names() const {
   constexpr double nearly_all = 0.95;
-  if (!std::all_of(first_row_.begin(), first_row_.end(), may_name_column)) return false;
+  const bool index = first_row_.size() > 1 && first_row_.front().empty();  // pandas does not name it
+  if (!std::all_of(first_row_.begin() + (index ? 1 : 0), first_row_.end(), may_name_column)) return false;
   if (std::set<std::string>(first_row_.begin(), first_row_.end()).size() < first_row_.size()) return false;
   bool found = false;
   for (size_t c = 0; c < columns_.size(); ++c) {
@@ -97,7 +106,8 @@ std::optional<size_t> ColumnSample::index_of(const std::string& column) const {
 }
 
 std::string ColumnSample::name_of(size_t column) const {
-  return begins_with_names_ ? first_row_[column] : std::to_string(column + 1);
+  const bool named = begins_with_names_ && !first_row_[column].empty() && index_of(first_row_[column]) == column;
+  return named ? first_row_[column] : std::to_string(column + 1);
 }
 
 std::vector<size_t> ColumnSample::named(const std::set<std::string>& names) const {
@@ -126,7 +136,7 @@ size_t ColumnSample::label_or_first(bool by_values) const {
 }
 
 std::optional<size_t> ColumnSample::text_or_last(const std::vector<bool>& allowed) const {
-  constexpr double much_longer = 4;
+  constexpr double much_longer = 4, most = 0.5;
   std::optional<size_t> last, longest;
   size_t names = 0;
   for (const size_t c : named(text_names)) {
@@ -138,9 +148,10 @@ std::optional<size_t> ColumnSample::text_or_last(const std::vector<bool>& allowe
   for (size_t c = 0; c < columns_.size(); ++c) {
     if (!allowed[c]) continue;
     last = c;
+    if (columns_[c].words < most) continue;
     if (!longest || columns_[c].mean_bytes > columns_[*longest].mean_bytes) longest = c;
   }
-  if (!last || columns_[*longest].mean_bytes <= much_longer * columns_[*last].mean_bytes) return last;
+  if (!longest || columns_[*longest].mean_bytes <= much_longer * columns_[*last].mean_bytes) return last;
   return longest;
 }
 

@@ -26,14 +26,14 @@ class ColumnSample {
 
   /// From 0; of what the configuration calls a column: a number from 1 or from the end, or a name.
   std::optional<size_t> index_of(const std::string& column) const;
-  /// How a configuration names it: by its name if the first row has names, else by its number from 1.
+  /// How a configuration names it: by its name if the first row gives one to it alone, else by its number from 1.
   std::string name_of(size_t column) const;
 
-  /// The column of the labels: the one whose name says so or, where the values of the first column cannot be labels, whose
-  /// values do; the first one unless that leaves no doubt. `by_values`: labels are single ones.
+  /// The column of the labels: the one whose name says so or, where the values of the first column cannot be labels,
+  /// whose values do; the first one unless that leaves no doubt. `by_values`: labels are single ones.
   size_t label_or_first(bool by_values) const;
-  /// The column of the texts among those with `allowed`: the one whose name says so, otherwise the last, or the longest
-  /// where that is much longer. None if none is allowed.
+  /// The column of the texts among those with `allowed`: the one whose name says so, otherwise the last, or the longest of
+  /// words where that is much longer. None if none is allowed.
   std::optional<size_t> text_or_last(const std::vector<bool>& allowed) const;
   /// The column whose name or values look most like labels; none if no column does.
   std::optional<size_t> likely_label() const;
@@ -50,8 +50,8 @@ class ColumnSample {
  private:
   struct Column {
     size_t different = 0;
-    double mean_bytes = 0, numbers = 0;  // numbers: their share
-    bool repeats_first = false;          // does the field of the first row occur in another one?
+    double mean_bytes = 0, numbers = 0, words = 0;  // of the last two, the shares of such values
+    bool repeats_first = false;                     // does the field of the first row occur in another one?
   };
   bool looks_like_names() const;
   bool looks_like_labels(size_t column) const;

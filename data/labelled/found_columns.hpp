@@ -9,8 +9,8 @@
 
 namespace capstan {
 
-/// Sets header, label_column and text_columns where they are unset and the first rows of the first training table leave no
-/// doubt. Returns what was found, in one line; empty when nothing was, also of files that cannot be read.
+/// Sets header, label_column and text_columns where they are unset and the first rows of the first training table leave
+/// no doubt. Returns what was found, in one line; empty when nothing was, also of files that cannot be read.
 std::string find_columns(LabelledSourceConfig& config);
 
 /// Columns of another table than those of the training.
@@ -19,9 +19,10 @@ struct FoundColumns {
   std::string said;  // in one line, which columns are read and which left out; empty where there is one column
 };
 
-/// Those of TSV or CSV, by the names that `config` has and, where it has none, by their values: a column of `classes` holds
-/// labels and is no text. A header without these names counts as none unless it looks like one. `texts`: the columns of
-/// the texts, if they are other ones. `labels`: they are needed. Throws Error where the texts that are named are labels.
+/// Those of TSV or CSV, by the names that `config` has and, where it has none, by their values: a column of `classes`
+/// holds labels and is no text. A header without these names counts as none unless it looks like one. `texts`: the
+/// columns of the texts, if they are other ones. `labels`: they are needed. Throws Error where the texts that are named
+/// are labels.
 FoundColumns columns_of_table(LabelledSourceConfig config, const std::vector<std::string>& texts,
                               std::string_view content, const std::string& file, TableFormat format,
                               const ClassNames* classes, bool labels);

@@ -26,7 +26,7 @@ std::string csv_field(const std::string& text, char delimiter) {
 class Output {
  public:
   Output(const std::string& file, bool header, const std::vector<Fields>& added)
-      : file_(file), header_(header && !added.empty()), added_(added) {}
+      : file_(file), header_(header), added_(added) {}
 
   void begin(std::string_view content, char delimiter) {
     const size_t end = content.find('\n');
@@ -34,11 +34,13 @@ class Output {
     delimiter_ = delimiter;
   }
 
+  /// Before the rows: all are filled up to the longest, so that what is added is one column.
+  void widen(size_t fields) { width_ = std::max(width_, fields); }
+
   void add(std::string_view row, const std::vector<std::string>& fields) {
     out_ += ends_with(row, "\r") ? row.substr(0, row.size() - 1) : row;
     if (fields.size() > 1 || !fields.front().empty()) {  // no empty line
-      width_ = std::max(width_, fields.size());          // of the first row: shorter ones are filled up
-      if (fields.size() < width_) out_.append(width_ - fields.size(), delimiter_);
+      out_.append(width_ - fields.size(), delimiter_);
       const bool names = std::exchange(header_, false);
       for (const AddedField& field : names ? added_.front() : added_.at(next_++)) {
         if (names) refuse(field.name, std::find(fields.begin(), fields.end(), field.name) != fields.end());
@@ -93,16 +95,25 @@ std::string tsv_field(std::string text) {
 
 std::string with_fields(std::string_view content, const std::string& file, TableFormat format, bool header,
                         const std::vector<std::vector<AddedField>>& added) {
+  if (added.empty()) return std::string(content);
   const std::string_view table = without_mark(content, file);
   Output output(file, header, added);
   output.begin(table, format == TableFormat::csv ? csv_delimiter(table) : '\t');
-  if (format == TableFormat::csv) {
-    CsvReader reader(table, file, csv_delimiter(table));
-    for (CsvRecord record; reader.next(record);) output.add(record.text, record.fields);
-  } else {
+  const auto for_each_row = [&](const auto& take) {
+    if (format == TableFormat::csv) {
+      CsvReader reader(table, file, csv_delimiter(table));
+      for (CsvRecord record; reader.next(record);) take(record.text, record.fields);
+    } else {
+      Lines lines(table);
+      for (Line line; lines.next(line);) take(line.text, tsv_fields(line.text));
+    }
+  };
+  if (format == TableFormat::jsonl) {
     Lines lines(table);
-    for (Line line; lines.next(line);)
-      format == TableFormat::jsonl ? output.add_json(line.text) : output.add(line.text, tsv_fields(line.text));
+    for (Line line; lines.next(line);) output.add_json(line.text);
+  } else {
+    for_each_row([&](std::string_view, const std::vector<std::string>& fields) { output.widen(fields.size()); });
+    for_each_row([&](std::string_view row, const std::vector<std::string>& fields) { output.add(row, fields); });
   }
   return std::string(content.substr(0, content.size() - table.size())) + output.take();
 }

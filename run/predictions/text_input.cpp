@@ -153,10 +153,17 @@ bool TextInput::next(InputText& text) {
   return true;
 }
 
-void TextInput::check_table() const {
+void TextInput::check_table(const std::string& output) const {
   if (!format_ || *format_ == TableFormat::fasttext)
     throw ConfigError(
         fmt::format("--output: {} is read as lines; give a table, and its format with --input", in_.name()));
+  if (is_packed_name(output))
+    throw ConfigError(fmt::format("--output: {} would not be packed; name it {}", output, unpacked_name(output)));
+  for (const char* const ending : {".tsv", ".csv", ".jsonl"})
+    if (ending != fmt::format(".{}", enum_name(*format_)) && ends_with(output, ending) &&
+        !ends_with(unpacked_name(in_.name()), ending))
+      throw ConfigError(fmt::format("--output: {0} is {1}, and so would be {2}; name it .{1}", in_.name(),
+                                    enum_name(*format_), output));
 }
 
 std::string TextInput::with_fields(const std::vector<std::vector<AddedField>>& added) const {

@@ -23,8 +23,8 @@ struct TextInputOptions {
   std::string command;                    // that reads the texts, for messages: capstan predict RUN
 };
 
-/// Lines are read as they are needed, tables as a whole; which columns are read is logged. Throws Error for a file that cannot be read, naming the remedy, and
-/// ConfigError for labels in lines.
+/// Lines are read as they are needed, tables as a whole; which columns are read is logged. Throws Error for a file that
+/// cannot be read, naming the remedy, and ConfigError for labels in lines.
 class TextInput {
  public:
   TextInput(const TextInputOptions& options, const SourceConfig& data);
@@ -34,8 +34,9 @@ class TextInput {
   /// Is there nothing more to read at the moment, as in a pipe that another program writes?
   bool idle() const { return !format_ && in_.idle(); }
 
-  /// Throws ConfigError for texts that are no TSV, CSV or JSONL, to which with_fields() could add nothing.
-  void check_table() const;
+  /// Throws ConfigError for texts that are no TSV, CSV or JSONL, to which with_fields() could add nothing, and for a name
+  /// by which `output`, the file of its result, would be read as something else.
+  void check_table(const std::string& output) const;
   /// The table with these fields behind each of its rows; throws Error as capstan::with_fields() does.
   std::string with_fields(const std::vector<std::vector<AddedField>>& added) const;
   /// Bytes of a table.

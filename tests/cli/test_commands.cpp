@@ -59,6 +59,8 @@ TEST_CASE("a recipe is found by name, from any folder; a file of that name is ta
   write_samples(place);
   std::filesystem::copy_file(place / "lm.yaml", place / "enwik8");
   CHECK(succeed(place, {"config", "check", "--config", "enwik8"}).out == "lm: the configuration is valid\n");
+  std::filesystem::copy_file(place / "lm.yaml", place / "classify.yaml");
+  CHECK(succeed(place, {"config", "check", "--config", "classify"}).out == "lm: the configuration is valid\n");
   check_refused(place, {"no folder but configs", {}, {"config", "check", "--config", "../lm"}, 2, {"../lm"}});
 }
 

@@ -87,6 +87,24 @@ TEST_CASE("predict takes other columns of the texts from --text-column and --set
                         {"other.csv:1: no column is called 'nothing'", "title, words", "--text-column"}});
 }
 
+TEST_CASE("train finds columns beside an index without a name, long identifiers and names that occur twice") {
+  const Workplace& place = trained();
+  const auto found = [&](const std::string& header, const Words& columns, const Words& more = {}) {
+    place.write("odd.csv", header + table(columns, ',', false));
+    Words words = {"config", "check", "--config", "linear.yaml", "--set", "data.train=[odd.csv]"};
+    words.insert(words.end(), more.begin(), more.end());
+    return succeed(place, words).err;
+  };
+  CHECK(contains(found(",text,label\n", {"id", "text", "label"}),
+                 "data.header=true data.label_column=label data.text_columns=[text]"));
+  const std::string uuid(64, '0');
+  std::string long_ids = table({"id", "text", "label"}, ',', false);
+  for (size_t at = 0; at < long_ids.size(); at = long_ids.find('\n', at) + 1) long_ids.insert(at, uuid);
+  CHECK(contains(found("key,words,label\n" + long_ids, {"id", "text", "label"}), "data.text_columns=[words]"));
+  CHECK(contains(found("text,text,label\n", {"id", "text", "label"}, {"data.header=true"}),
+                 "data.label_column=label data.text_columns=[2]"));
+}
+
 TEST_CASE("predict --output writes the table with the predictions as new columns, or nothing") {
   const Workplace& place = trained();
   const auto written = [&](const std::string& content, const std::string& ending) {
@@ -101,9 +119,19 @@ TEST_CASE("predict --output writes the table with the predictions as new columns
   CHECK(contains(written("bad\tsad night\n", ".tsv"), "bad\tsad night\tbad\t"));
   const std::string jsonl = written("{\"n\": 1, \"text\": \"sad night\"}\n", ".jsonl");
   CHECK(contains(jsonl, "{\"n\": 1, \"text\": \"sad night\", \"predicted\": \"bad\", \"probability\": "));
+  CHECK(written("id,text\r\n", ".csv") == "id,text\r\n");
+  const std::string ragged = written("bad\tsad night\nsad night\tx\ty\tsad night\n", ".tsv");
+  CHECK(contains(ragged, "bad\tsad night\t\t\tbad\t"));
+  CHECK(contains(ragged, "sad night\tx\ty\tsad night\tbad\t"));
+  written("{\"n\": 1, \"text\": \"sad night\"}\n", ".jsonl");
+  written("id;text\n7;sad night\n8;sad\n", ".csv");
   place.write("broken.csv", "id,text\n1,sad\n2\n");
   for (const Refusal& row : std::vector<Refusal>{
            {"a bad row", {}, {"predict", "runs/linear", "broken.csv", "-o", "none"}, 1, {"broken.csv:3"}},
+           {"packed", {}, {"predict", "runs/linear", "new.csv", "-o", "none.csv.gz"}, 2, {"none.csv.gz", "none.csv"}},
+           {"no folder", {}, {"predict", "runs/linear", "-o", "no/x.csv"}, 1, {"cannot create no/x.csv: "}, "a day\n"},
+           {"another name", {}, {"predict", "runs/linear", "new.csv", "-o", "none.tsv"}, 2, {"--output", "none.tsv"}},
+           {"a format", {}, {"predict", "runs/linear", "new.csv", "-o", "none", "--echo"}, 2, {"--output", "--echo"}},
            {"lines", {}, {"predict", "runs/linear", "-o", "none"}, 2, {"--output", "--input"}, "a day\n"},
            {"errors", {}, {"predict", "runs/linear", "new.csv", "--errors", "-o", "none"}, 2, {"--output", "--errors"}},
            {"a column", {}, {"predict", "runs/linear", "out.csv", "-o", "none"}, 1, {"already has", "predicted"}}}) {
