@@ -139,6 +139,32 @@ TEST_CASE("a rank that is stopped is named within the time-out, in steps, saves 
   }
 }
 
+TEST_CASE("a job that is stopped as a whole for longer than the time-out goes on") {
+  if (unavailable()) return;
+  const Workplace place;
+  write_samples(place);
+  Training training = rank_trainings().back();
+  training.overrides.insert(training.overrides.end(), {"train.steps=100000", "train.log_every=1", "train.save_every=0",
+                                                       "train.valid_every=0", "train.schedule.shape=constant"});
+  std::vector<std::string> command = train_command(training, "stopped");
+  command.insert(command.end(), {"--rank-timeout", "4"});
+  Process job(place, mpirun(3, command));
+  const std::vector<pid_t> processes = wait_for_processes(job, place, "stopped", 3);
+  REQUIRE(processes.size() == 3);
+  for (const pid_t process : processes) kill(process, SIGSTOP);
+  const int64_t before = steps_done(place, "stopped");
+  std::this_thread::sleep_for(std::chrono::milliseconds(4500));
+  kill(processes[0], SIGCONT);
+  kill(processes[2], SIGCONT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // the others wait for this one
+  kill(processes[1], SIGCONT);
+  CHECK(wait_for_step(job, place, "stopped", before + 3));
+  kill(processes[1], SIGTERM);
+  const Outcome outcome = job.wait(std::chrono::seconds(30));
+  INFO(outcome.err);
+  CHECK(outcome.code == 75);
+}
+
 TEST_CASE("ranks that do not fit together are refused, both by name") {
   if (unavailable()) return;
   const Workplace place;

@@ -58,14 +58,16 @@ std::string sign_of_life(int64_t process) {
 
 }  // namespace
 
-/// How long nothing has arrived.
+/// How long nothing has arrived, while this process was not stopped: who stops a whole job for a while (Ctrl-Z, a suspended
+/// job of Slurm) loses none of its ranks.
 class Communicator::Watch : NoCopy {
  public:
   explicit Watch(Communicator& ranks) : ranks_(ranks) {}
   ~Watch() { ranks_.traffic_.seconds += seconds_since(start_); }
 
   void moved() {
-    idle_ = Clock::now();
+    idle_ = 0;
+    checked_ = Clock::now();
     turns_ = 0;
   }
   /// Nothing has arrived: lets others use the processor, for longer and longer.
@@ -79,39 +81,42 @@ class Communicator::Watch : NoCopy {
     ::nanosleep(&nap, nullptr);
     if (turns_ % 1000 != 0) return;
     ranks_.look_for_ended();
-    look_for_still();
-    const double idle = seconds_since(idle_), limit = std::max(ranks_.timeout_, 10 * ranks_.pause_);
-    if (idle <= limit) return;
+    // Far more than the milliseconds between two checks was spent stopped.
+    const double passed = std::min(seconds_since(checked_), std::max(0.5, ranks_.timeout_ / 4));
+    checked_ = Clock::now();
+    look_for_still(passed);
+    idle_ += passed;
+    if (idle_ <= std::max(ranks_.timeout_, 10 * ranks_.pause_)) return;
     const bool far = std::any_of(missing.begin(), missing.end(),
                                  [&](const Pending& one) { return !one.done && !ranks_.is_neighbour(one.peer); });
-    if (ranks_.patience_ == 0 || (far && idle > patience_factor * ranks_.timeout_)) ranks_.give_up(missing, idle);
+    if (ranks_.patience_ == 0 || (far && idle_ > patience_factor * ranks_.timeout_)) ranks_.give_up(missing, idle_);
   }
 
  private:
   struct Life {
     std::string sign;
-    Clock::time_point since;
+    double still = 0;  // seconds
   };
 
-  /// Throws RankFailure for a rank of this machine that shows no sign of life. Others may wait for it, too: it is named before
-  /// they miss each other's messages.
-  void look_for_still() {
-    if (seconds_since(looked_) < std::min(1.0, ranks_.timeout_ / 20)) return;
-    looked_ = Clock::now();
+  /// Throws RankFailure for a rank of this machine that shows no sign of life. Others may wait for it, too: it is named
+  /// before they miss each other's messages.
+  void look_for_still(double passed) {
+    unseen_ += passed;
+    if (unseen_ < std::min(1.0, ranks_.timeout_ / 20)) return;
     for (const int rank : ranks_.neighbours_) {
       if (rank == ranks_.rank_ || static_cast<size_t>(rank) >= ranks_.places_.size()) continue;
       const std::string sign = sign_of_life(ranks_.places_[static_cast<size_t>(rank)].process);
       Life& life = lives_[rank];
-      if (sign.empty() || sign != life.sign)
-        life = {sign, Clock::now()};
-      else if (const double still = seconds_since(life.since); still > 0.75 * ranks_.timeout_)
-        ranks_.give_up({rank}, "sign of life", still);
+      life = {sign, sign.empty() || sign != life.sign ? 0 : life.still + unseen_};
+      if (life.still > 0.75 * ranks_.timeout_) ranks_.give_up({rank}, "sign of life", life.still);
     }
+    unseen_ = 0;
   }
 
   Communicator& ranks_;
-  Clock::time_point start_ = Clock::now(), idle_ = start_, looked_ = start_;
-  std::map<int, Life> lives_;  // of the ranks of this machine
+  Clock::time_point start_ = Clock::now(), checked_ = start_;
+  double idle_ = 0, unseen_ = 0;  // seconds
+  std::map<int, Life> lives_;     // of the ranks of this machine
   int64_t turns_ = 0;
 };
 
