@@ -1,5 +1,5 @@
-// A linear classifier over TF-IDF weighted n-grams of words and characters. It reads texts, not tokens, and its weights are
-// solved for, not trained in steps: train/linear/fit_linear.hpp.
+// A linear classifier over TF-IDF weighted n-grams of words and characters. It reads texts, not tokens, and its weights
+// are solved for, not trained in steps: train/linear/fit_linear.hpp.
 #pragma once
 
 #include <string>
@@ -66,9 +66,9 @@ inline ModelFacts facts(const LinearClassifierConfig&) {
 namespace capstan::CAPSTAN_PRECISION {
 
 /// y = b + sum over blocks of x W,  x[f] = c(count of f) scale[f] / |block|,  c(n) = 1 + ln n. A text has two blocks,
-/// its n-grams of words and those of characters (count_ngrams); each has unit norm. Buckets with scale 0 are left out: no
-/// n-gram of the training texts is there. Constants linear.scale (buckets), linear.weight (buckets, C) and linear.bias
-/// (C), all zero at first.
+/// its n-grams of words and those of characters (count_ngrams); each has unit norm. Buckets with scale 0 are left out:
+/// no n-gram of the training texts is there. Constants linear.scale (buckets), linear.weight (buckets, C) and
+/// linear.bias (C), all zero at first.
 class LinearClassifier final : public Model {
  public:
   /// config.buckets 0 stands for the least number, 16. Make it, then finalize() the store of `scope`.

@@ -11,8 +11,8 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// What a generation remembers between its tokens: B sequences, all at the same position, and from the first step on the
-/// weights, packed for decoding. Make a new state when weights have changed.
+/// What a generation remembers between its tokens: B sequences, all at the same position, and from the first step on
+/// the weights, packed for decoding. Make a new state when weights have changed.
 struct DecodeState {
   int64_t batch = 0;
   int64_t position = 0;                      // tokens seen
@@ -40,10 +40,10 @@ Scope model_scope(const Scope& scope, const ModelConfig& config);
 /// tokens (B, T) -> states (B, T, D).  x = embed[token] + n-grams? + position, norm?, dropout; blocks; final norm.
 /// Positions count within documents. With sinusoidal positions the embedding is multiplied by sqrt(D) (Vaswani et al.
 /// 2017, section 3.4); they are not trained. With scaled-sinusoidal ones it is not, and they are multiplied by
-/// positions.scale (1). A stack whose last block is post-norm has no final norm unless norm_after_post asks for it. The last
-/// projections of pre-norm blocks start scaled by 1 / sqrt(2 blocks). Parameters embed.weight (V, D), ngram_embedding,
-/// positions.weight (max_length, D), embed_norm, blocks.N, final_norm; with share_layers every block uses those of
-/// blocks.0. Throws ConfigError for a configuration that contradicts itself.
+/// positions.scale (1). A stack whose last block is post-norm has no final norm unless norm_after_post asks for it. The
+/// last projections of pre-norm blocks start scaled by 1 / sqrt(2 blocks). Parameters embed.weight (V, D),
+/// ngram_embedding, positions.weight (max_length, D), embed_norm, blocks.N, final_norm; with share_layers every block
+/// uses those of blocks.0. Throws ConfigError for a configuration that contradicts itself.
 class Stack {
  public:
   Stack(const Scope& outer, const ModelConfig& config, const StackShape& shape);

@@ -16,8 +16,8 @@ struct TaskLoss {
   Array probabilities = {};  // (B, C) of the labels of a multi-label classifier, in evaluation only
 };
 
-/// A model together with its loss. Const: parameters live in the ParamStore. loss() is called by several threads at once
-/// (lanes, evaluation), so it must not change any state of the model.
+/// A model together with its loss. Const: parameters live in the ParamStore. loss() is called by several threads at
+/// once (lanes, evaluation), so it must not change any state of the model.
 class Task {
  public:
   virtual ~Task() = default;

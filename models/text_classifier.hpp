@@ -87,12 +87,14 @@ inline ModelFacts facts(const TextClassifierConfig& config) {
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// Bidirectional (or causal) stack, pooled to p = sum_t a_t x_t over the valid tokens of the row's one document, then logits = H p
+/// Bidirectional (or causal) stack, pooled to p = sum_t a_t x_t over the valid tokens of the row's one document, then
+/// logits = H p
 /// + h. Pooling: mean a_t = 1/n; cls: an extra token precedes the text, a_t = 1 there and 0 elsewhere (its
-/// embedding is the last row of embed.weight, (V + 1, D)); last: a_t = 1 at the last token; attention: a = softmax(w . tanh(W x_t + b)). A text without
-/// a valid token has p = 0, or the state of the cls token alone. With n-grams configured, their logits are added.
-/// Parameters of the stack, head.weight (C, D), head.bias, for attention pooling.hidden.weight (D, D),
-/// pooling.hidden.bias, pooling.score.weight (1, D), and those of ngrams (nn/layers/ngram_features.hpp).
+/// embedding is the last row of embed.weight, (V + 1, D)); last: a_t = 1 at the last token; attention: a = softmax(w .
+/// tanh(W x_t + b)). A text without a valid token has p = 0, or the state of the cls token alone. With n-grams
+/// configured, their logits are added. Parameters of the stack, head.weight (C, D), head.bias, for attention
+/// pooling.hidden.weight (D, D), pooling.hidden.bias, pooling.score.weight (1, D), and those of ngrams
+/// (nn/layers/ngram_features.hpp).
 class TextClassifier final : public Model {
  public:
   /// Make it, then finalize() the store of `scope`. multi_label: a text has any number of the classes.
@@ -106,14 +108,14 @@ class TextClassifier final : public Model {
   /// What the head reads: the states combined into one vector per text, (B, D).
   Var pooled(const Ids& tokens, const Context& context) const;
   std::vector<float> text_vector(const Ids& tokens, const Context& context) const override;
-  /// batch.labels: (B), the class or ignored_target; multi-label (B, C), 1 for the labels of a text and 0 for others, with
-  /// a text as one target whose loss is the sum of all labels' binary cross-entropies. In training the sum is weighted
-  /// and its targets smoothed as configured; their number is not weighted.
+  /// batch.labels: (B), the class or ignored_target; multi-label (B, C), 1 for the labels of a text and 0 for others,
+  /// with a text as one target whose loss is the sum of all labels' binary cross-entropies. In training the sum is
+  /// weighted and its targets smoothed as configured; their number is not weighted.
   TaskLoss loss(const Batch& batch, const Context& context) const override;
 
-  /// The training examples of each class, and of all, for class weights that are `balanced`; a class without examples is
-  /// left out of the balance. Call it before training: the constructor may get a number of classes that is not that of
-  /// the data, to tell sizes. Throws ConfigError when weights are listed for another number of classes.
+  /// The training examples of each class, and of all, for class weights that are `balanced`; a class without examples
+  /// is left out of the balance. Call it before training: the constructor may get a number of classes that is not that
+  /// of the data, to tell sizes. Throws ConfigError when weights are listed for another number of classes.
   void balance(const std::vector<int64_t>& class_counts, int64_t examples);
   void prepare(const ModelData& data) override {
     if (!data.class_counts.empty()) balance(data.class_counts, data.examples);

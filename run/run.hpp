@@ -4,8 +4,8 @@
 //   const std::string text = run.generate("The ").front().text;
 //
 // All methods throw Error: ConfigError for options that the run does not have, TextError for one of several texts that
-// cannot be used. An error that the kind of model is the reason for names the kind that is needed. Messages and the lines of
-// a training go to standard error, or where set_log_sink() says (train/records/log.hpp).
+// cannot be used. An error that the kind of model is the reason for names the kind that is needed. Messages and the
+// lines of a training go to standard error, or where set_log_sink() says (train/records/log.hpp).
 #pragma once
 
 #include <filesystem>
@@ -26,9 +26,9 @@ namespace capstan {
 /// A trained model with its configuration and tokenizer. Copies share them. Computing changes nothing in it.
 class Run {
  public:
-  /// `folder`: a run folder (its best checkpoint, else the last) or the folder of one checkpoint. `overrides`: keys of its
-  /// data with other values, "data.test=[other.txt]". From here on the process uses as many threads as the run's key
-  /// `threads` says.
+  /// `folder`: a run folder (its best checkpoint, else the last) or the folder of one checkpoint. `overrides`: keys of
+  /// its data with other values, "data.test=[other.txt]". From here on the process uses as many threads as the run's
+  /// key `threads` says.
   static Run open(const std::filesystem::path& folder, const std::vector<std::string>& overrides = {});
 
   /// What a classifier, a masked language model or a language model of pairs says about texts.

@@ -1,5 +1,5 @@
-// The command line of the program. Only command_parser.cpp includes CLI11, which would add 6 s to the compilation of every
-// source.
+// The command line of the program. Only command_parser.cpp includes CLI11, which would add 6 s to the compilation of
+// every source.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ class Option;
 
 namespace capstan {
 
-/// An option of a command or, if its name has no dash, an argument known by its position. Every function returns `this`.
+/// An option of a command or, if its name has no dash, an argument known by its position. Every function returns
+/// `this`.
 class CommandOption {
  public:
   explicit CommandOption(CLI::Option* option) : option_(option) {}
@@ -78,12 +79,13 @@ class CommandParser {
   void add_flag(const std::string& names, bool& value, const std::string& help);
   void set_version_flag(const std::string& name, const std::string& version, const std::string& help);
   void footer(const std::string& text);
-  /// For an argument that the command does not take: `remedy` returns what was probably meant; empty if nothing is known.
+  /// For an argument that the command does not take: `remedy` returns what was probably meant; empty if nothing is
+  /// known.
   using Remedy = std::function<std::string(const std::string& argument)>;
   void on_stray_argument(const Remedy& remedy);
 
-  /// The command that the line names (`help COMMAND` and `version` are --help and --version), or an exit code if the program ends here: --help was asked for, or the line is wrong
-  /// and a message is on stderr.
+  /// The command that the line names (`help COMMAND` and `version` are --help and --version), or an exit code if the
+  /// program ends here: --help was asked for, or the line is wrong and a message is on stderr.
   std::variant<Command, int> parse(int argc, char** argv);
 
   /// This command and everything below it, in the order of --help.

@@ -13,12 +13,13 @@ class CommandParser;
 /// --mpi and --rank-timeout.
 void add_rank_options(CommandParser& command, RankOptions& options);
 
-/// Throws ConfigError when several processes were started: of `command` ("capstan score"), each would do all of the work.
+/// Throws ConfigError when several processes were started: of `command` ("capstan score"), each would do all of the
+/// work.
 void refuse_ranks(const std::string& command);
 
-/// Runs `body` in every rank of the job and returns its exit code, which is the same for all. When it fails in one rank,
-/// that one says why and ends all of them; of an error that all have in common, rank 0 tells alone. Ranks other than 0
-/// are silent otherwise.
+/// Runs `body` in every rank of the job and returns its exit code, which is the same for all. When it fails in one
+/// rank, that one says why and ends all of them; of an error that all have in common, rank 0 tells alone. Ranks other
+/// than 0 are silent otherwise.
 int run_on_ranks(const RankOptions& options, const std::function<int(Communicator& ranks)>& body);
 
 }  // namespace capstan

@@ -6,8 +6,9 @@
 
 namespace capstan {
 
-/// `name`, or with .yaml behind it, if there is such a file. Otherwise the recipe "classify", "compare/listops" or "configs/classify.yaml" of the
-/// working folder, of the installed program or of the sources that it was built from; `name` if there is none.
+/// `name`, or with .yaml behind it, if there is such a file. Otherwise the recipe "classify", "compare/listops" or
+/// "configs/classify.yaml" of the working folder, of the installed program or of the sources that it was built from;
+/// `name` if there is none.
 std::string recipe_path(const std::string& name);
 
 /// The names of all recipes but those in folders below configs/, sorted.

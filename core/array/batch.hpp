@@ -12,7 +12,8 @@ constexpr int32_t ignored_target = -1;
 struct Batch {
   Ids tokens;       // (B, T); padding holds token 0
   Ids segment_ids;  // (B, T): 0 = padding, otherwise the document (Segments)
-  Ids labels;  // language model: (B, T), the next token or ignored_target; classifier: (B), multi-label (B, C) of 0 and 1
+  // language model: (B, T), the next token or ignored_target; classifier: (B), multi-label (B, C) of 0 and 1
+  Ids labels;
   Ids examples;  // (B): index of each example in its epoch's order
 };
 

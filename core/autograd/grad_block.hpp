@@ -30,8 +30,8 @@ class GradBlock {
   std::vector<RowGrads> tables_;
 };
 
-/// While it lives, pullbacks on this thread add the gradients of the parameters of `store` to `lane` instead: lanes of a
-/// batch share the parameters and have gradients of their own.
+/// While it lives, pullbacks on this thread add the gradients of the parameters of `store` to `lane` instead: lanes of
+/// a batch share the parameters and have gradients of their own.
 class LaneGrads : NoCopy {
  public:
   LaneGrads(const GradBlock& store, GradBlock& lane);

@@ -15,8 +15,8 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// A pullback's answer for one input: nothing, a gradient (of the input's shape or one it broadcasts to), the gradient of
-/// some rows of a table, or the note that the gradient has been added to the input's block already.
+/// A pullback's answer for one input: nothing, a gradient (of the input's shape or one it broadcasts to), the gradient
+/// of some rows of a table, or the note that the gradient has been added to the input's block already.
 class Grad {
  public:
   Grad() = default;

@@ -14,8 +14,8 @@ struct GradSlot {
   bool has_grad = false;
   Array grad;
 
-  // Of a parameter: gradients are added up in the block of its store, or in that of the thread's lane, and `has_grad` is
-  // true. `grad` is its slice of the store's block, or empty for a table that is updated by rows.
+  // Of a parameter: gradients are added up in the block of its store, or in that of the thread's lane, and `has_grad`
+  // is true. `grad` is its slice of the store's block, or empty for a table that is updated by rows.
   GradBlock* block = nullptr;
   int64_t offset = 0;  // in the block's dense numbers
   int64_t table = -1;  // which of the block's tables; -1: it is dense
@@ -44,15 +44,16 @@ class Var {
   /// False for an undefined Var: an op may get one as an optional input.
   bool needs_grad() const { return node_ != nullptr && node_->slot != nullptr; }
   bool has_grad() const { return needs_grad() && node_->slot->has_grad; }
-  /// Throws std::logic_error when no gradient has arrived. Of a table that is updated by rows: a copy with all its rows.
+  /// Throws std::logic_error when no gradient has arrived. Of a table that is updated by rows: a copy with all its
+  /// rows.
   Array grad() const;
   /// Forgets the gradient; zeroes that of a parameter.
   void clear_grad() const;
   std::shared_ptr<GradSlot> slot() const { return node_ != nullptr ? node_->slot : nullptr; }
 
   /// For ParamStore: the value of a leaf becomes `value`, a slice of a flat block, and its gradients are added up in
-  /// `block`, at `offset` of its dense numbers, or as its table number `table` unless that is -1. For all copies of this
-  /// Var.
+  /// `block`, at `offset` of its dense numbers, or as its table number `table` unless that is -1. For all copies of
+  /// this Var.
   void bind(Array value, GradBlock& block, int64_t offset, int64_t table) const;
   /// For a leaf outside a store: another value of the same shape,
   /// for all copies. Throws std::invalid_argument otherwise.

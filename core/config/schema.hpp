@@ -10,9 +10,10 @@
 // Visitors over describe() read YAML, apply overrides, print, and document (run/yaml). A field may be bool, int64_t,
 // double, std::string, an enum with enum_names(), std::optional or std::vector of those, another described struct, a
 // vector of described structs, or a std::variant of described structs, each with a static constexpr const char*
-// `type_name` (YAML: {type: NAME, ...}, or just NAME for the defaults). An alternative that stands for several types has a
-// static type_names() that lists them, a constructor from one of the names, and the name as its member `type_name`. A field whose default breaks its own constraint
-// (an empty path that is not_empty()) is required. Rules that span several fields are written in an optional
+// `type_name` (YAML: {type: NAME, ...}, or just NAME for the defaults). An alternative that stands for several types
+// has a static type_names() that lists them, a constructor from one of the names, and the name as its member
+// `type_name`. A field whose default breaks its own constraint (an empty path that is not_empty()) is required. Rules
+// that span several fields are written in an optional
 //   void validate(const SgdConfig& c, Problems& problems);
 // next to describe(), which is called after all fields of the struct were read without error.
 #pragma once
@@ -37,7 +38,8 @@ struct Constraint {
 
 inline Constraint any() { return {}; }
 inline Constraint at_least(double minimum) { return {minimum}; }
-/// A whole number of steps, examples or the like. Its limit is beyond every use, and sums of such numbers cannot overflow.
+/// A whole number of steps, examples or the like. Its limit is beyond every use, and sums of such numbers cannot
+/// overflow.
 inline Constraint count_from(double minimum) { return {minimum, 1e12}; }
 /// A whole number that decides sizes and has no smaller natural limit: the product of two cannot overflow.
 inline Constraint size_from(double minimum) { return {minimum, 1e9}; }

@@ -14,8 +14,8 @@
 
 namespace capstan {
 
-/// Visitor over describe() that calls visit(key, value) for each field that is there and has no fields of its own, such as
-/// "optimizer.beta1" with a double, and visit("optimizer", name of its type) for a variant.
+/// Visitor over describe() that calls visit(key, value) for each field that is there and has no fields of its own, such
+/// as "optimizer.beta1" with a double, and visit("optimizer", name of its type) for a variant.
 template <class Visit>
 class LeafVisitor {
  public:

@@ -35,9 +35,9 @@ struct SigmoidCrossEntropyOptions {
   Array label_weights = {};    // (C): factors of the loss of labels that a row has (y = 1); empty: 1
 };
 
-/// The sum over rows and labels of -w t log p - (1 - t) log(1 - p), p = 1 / (1 + e^-logit), t = (1 - s) y + s / 2: a scalar.
-/// dlogit = (1 - t) p - w t (1 - p).  logits: (..., C), labels y: (..., C), 0 or 1. Saves logits and targets. Throws
-/// std::invalid_argument naming the shapes, or a label that is neither.
+/// The sum over rows and labels of -w t log p - (1 - t) log(1 - p), p = 1 / (1 + e^-logit), t = (1 - s) y + s / 2: a
+/// scalar. dlogit = (1 - t) p - w t (1 - p).  logits: (..., C), labels y: (..., C), 0 or 1. Saves logits and targets.
+/// Throws std::invalid_argument naming the shapes, or a label that is neither.
 Var sigmoid_cross_entropy(const Var& logits, const Ids& labels, const SigmoidCrossEntropyOptions& options = {});
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,5 +1,5 @@
-// Files that must survive a kill, a full disk or a power loss: every call is checked, and every failure is an Error with
-// path, reason and remedy. Paths are plain strings.
+// Files that must survive a kill, a full disk or a power loss: every call is checked, and every failure is an Error
+// with path, reason and remedy. Paths are plain strings.
 //
 // Whatever the program writes is written through this header, by one rule: only regular files are written or replaced,
 // never what a symbolic link leads to, a pipe or a device; and a name appears when its content is on the disk (fsync of

@@ -1,4 +1,5 @@
-// Reading and writing JSON. What nlohmann/json takes to compile is mostly its parser and writer: both are in json.cpp only.
+// Reading and writing JSON. What nlohmann/json takes to compile is mostly its parser and writer: both are in json.cpp
+// only.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +38,8 @@ std::string json_text(const nlohmann::json& value, int indent = -1);
 /// A value as messages show it: at most some sixty characters of its text.
 std::string json_excerpt(const nlohmann::json& value);
 
-/// The value, if it is a whole number within [low, high], written without point and exponent. To convert any other number
-/// would be undefined or would wrap.
+/// The value, if it is a whole number within [low, high], written without point and exponent. To convert any other
+/// number would be undefined or would wrap.
 std::optional<int64_t> whole_number(const nlohmann::json& value, int64_t low = std::numeric_limits<int64_t>::min(),
                                     int64_t high = std::numeric_limits<int64_t>::max());
 

@@ -5,8 +5,8 @@
 
 namespace capstan {
 
-/// From here on, such a fault ends the process with exit code 1 and a message that names the file, on standard error and
-/// in the fault log. For programs: the library leaves signals alone.
+/// From here on, such a fault ends the process with exit code 1 and a message that names the file, on standard error
+/// and in the fault log. For programs: the library leaves signals alone.
 void catch_mapping_faults();
 /// A descriptor that also gets the message; -1 for none.
 void set_fault_log(int descriptor);

@@ -25,7 +25,8 @@ double sum_of_squares(const TableRows& table);
 
 /// The blocks one update works on: their first `count` numbers, and the rows of tables after them that have a
 /// gradient; other rows and what is remembered of them stay as they are. Gradients are multiplied by grad_scale on the
-/// fly, and the first `count` are zero afterwards; weight decay applies to [0, decay_size) and to the rows of tables with `decay`.
+/// fly, and the first `count` are zero afterwards; weight decay applies to [0, decay_size) and to the rows of tables
+/// with `decay`.
 struct UpdateBlocks {
   real* values;
   real* grads;

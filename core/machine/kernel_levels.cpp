@@ -43,7 +43,8 @@ const char* environment_choice() {
   return name != nullptr && *name != '\0' ? name : nullptr;
 }
 
-/// What was made before main: one table per library with kernels, none in a native build; and the level they are set to.
+/// What was made before main: one table per library with kernels, none in a native build; and the level they are set
+/// to.
 struct State {
   std::vector<KernelTable> tables;
   size_t level;

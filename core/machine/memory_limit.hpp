@@ -11,8 +11,9 @@ struct MemoryLimit {
   std::string of;  // whose it is: "this machine", "the control group /jobs/7", "ulimit -v"
 };
 
-/// The lowest of: the machine's memory; the limits of the control groups that this process is in (v1 and v2), with the groups
-/// around them; RLIMIT_AS and RLIMIT_DATA. Swap does not count. `root` is put in front of /proc and /sys, for tests.
+/// The lowest of: the machine's memory; the limits of the control groups that this process is in (v1 and v2), with the
+/// groups around them; RLIMIT_AS and RLIMIT_DATA. Swap does not count. `root` is put in front of /proc and /sys, for
+/// tests.
 MemoryLimit memory_limit(const std::string& root = "");
 
 }  // namespace capstan

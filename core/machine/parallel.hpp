@@ -21,8 +21,8 @@ int threads();
 inline void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
 
 /// Does what begins here run on the calling thread alone: in the body of a parallel loop, or in a OneThread scope? The
-/// body of a loop that would have been split is one on a single thread, too: what depends on this depends on shapes, not
-/// on how many threads there are.
+/// body of a loop that would have been split is one on a single thread, too: what depends on this depends on shapes,
+/// not on how many threads there are.
 bool in_parallel();
 
 /// How many work buffers a loop that begins here needs: 1 in a OneThread scope, else threads().

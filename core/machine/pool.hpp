@@ -1,7 +1,7 @@
 // Reused, 64-byte-aligned memory blocks. A fresh allocation of a few megabytes costs several times the arithmetic done
 // on it (page faults), so blocks go back to the pool and come out again: after the first step at a fixed shape a
-// training step takes no memory from the system. Blocks that wait for reuse never take more memory than was once in use,
-// and 16 MB.
+// training step takes no memory from the system. Blocks that wait for reuse never take more memory than was once in
+// use, and 16 MB.
 #pragma once
 
 #include <atomic>

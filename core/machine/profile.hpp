@@ -95,8 +95,8 @@ class ProfiledStep : NoCopy {
   Profile* profile_;
 };
 
-/// While it lives, the profile of this thread's step rests, and lanes have profiles of their own, which are added to it at
-/// the end. Does nothing where there is none.
+/// While it lives, the profile of this thread's step rests, and lanes have profiles of their own, which are added to it
+/// at the end. Does nothing where there is none.
 class ProfiledLanes : NoCopy {
  public:
   explicit ProfiledLanes(int64_t lanes);

@@ -138,12 +138,12 @@ class OrderedBatches final : public BatchSource {
   BatchPlan plan_;
 };
 
-/// (rows.size(), longest row, or `width` if that is more) with tokens, segment ids 1 for tokens and 0 for padding; labels
-/// are left to the caller.
+/// (rows.size(), longest row, or `width` if that is more) with tokens, segment ids 1 for tokens and 0 for padding;
+/// labels are left to the caller.
 Batch pad_rows(const std::vector<std::vector<int32_t>>& rows, int64_t width = 0);
 
-/// Hands on all rows in padded groups, the longest first: take(indices of the group's rows, the group). A group has at most
-/// 16,384 tokens, padding included, or one row: no row makes many others as long as itself.
+/// Hands on all rows in padded groups, the longest first: take(indices of the group's rows, the group). A group has at
+/// most 16,384 tokens, padding included, or one row: no row makes many others as long as itself.
 void for_padded_groups(const std::vector<std::vector<int32_t>>& rows,
                        const std::function<void(const std::vector<int64_t>& indices, const Batch& group)>& take);
 

@@ -46,8 +46,8 @@ struct SourceFacts {
   std::vector<SourceFiles> files = {};
 };
 
-/// May a source store what it made of the data in the folder that the configuration names? Training may; who only reads a run
-/// writes nothing outside of it.
+/// May a source store what it made of the data in the folder that the configuration names? Training may; who only reads
+/// a run writes nothing outside of it.
 enum class CacheUse { read, write };
 
 /// What a run gives its source.
@@ -106,8 +106,8 @@ class DataSource {
   virtual const BatchSource& training() const = 0;
   /// Every example of a split once. Throws Error when there is no such split.
   virtual std::unique_ptr<BatchSource> evaluation(Split split) const = 0;
-  /// The texts of a split with their classes, those of training in the order of its first epoch. Throws Error unless the
-  /// examples are texts of one class each.
+  /// The texts of a split with their classes, those of training in the order of its first epoch. Throws Error unless
+  /// the examples are texts of one class each.
   virtual LabelledTexts texts(Split split) const;
   /// Throws Error unless the split consists of files whose text is kept.
   virtual FileEvaluation evaluation_per_file(Split split) const;

@@ -15,7 +15,8 @@ namespace capstan {
 /// Labels of one example, in ascending order.
 using LabelSet = std::vector<int32_t>;
 
-/// Token sequences of different lengths, end to end, each with a label; or each with any number of labels (multi-label).
+/// Token sequences of different lengths, end to end, each with a label; or each with any number of labels
+/// (multi-label).
 class ExampleSet {
  public:
   ExampleSet() = default;
@@ -37,7 +38,8 @@ class ExampleSet {
   /// Examples that have each of `classes` labels.
   std::vector<int64_t> class_counts(int64_t classes) const;
 
-  /// Throws std::invalid_argument for an example without tokens, and unless there is one label or the set is multi-label.
+  /// Throws std::invalid_argument for an example without tokens, and unless there is one label or the set is
+  /// multi-label.
   void add(const std::vector<int32_t>& tokens, const LabelSet& labels);
   void add(const std::vector<int32_t>& tokens, int32_t label) { add(tokens, LabelSet{label}); }
   /// XXH3-128 over tokens and labels.

@@ -44,8 +44,8 @@ struct Duplicates {
 /// Sorts the marks.
 Duplicates find_duplicates(std::vector<TextMark>& marks);
 
-/// All marks or, of more than `most`, a sample: those whose hash is divisible by stride(), a power of two. Equal texts are
-/// in it together or not at all.
+/// All marks or, of more than `most`, a sample: those whose hash is divisible by stride(), a power of two. Equal texts
+/// are in it together or not at all.
 class MarkSample {
  public:
   explicit MarkSample(size_t most = size_t{1} << 22) : most_(most) {}

@@ -55,16 +55,16 @@ struct LabelledText {
 std::string_view without_mark(std::string_view content, const std::string& file);
 
 /// All rows of a file's content; empty lines are left out. TSV has no quoting. CSV is RFC 4180 with the delimiter that
-/// csv_delimiter() finds: fields in double quotes may hold delimiters, line ends and doubled quotes. Several labels are parts of their field, or in JSONL a list.
-/// Rows that cannot be read, with `utf8` also those that are not
-/// UTF-8, go to `bad`; a header that cannot be used is thrown as Error.
+/// csv_delimiter() finds: fields in double quotes may hold delimiters, line ends and doubled quotes. Several labels are
+/// parts of their field, or in JSONL a list. Rows that cannot be read, with `utf8` also those that are not UTF-8, go to
+/// `bad`; a header that cannot be used is thrown as Error.
 std::vector<LabelledText> read_table(std::string_view content, const std::string& file, TableFormat format,
                                      const ColumnChoice& columns, BadRows& bad, bool utf8 = false);
 
 std::vector<std::string> tsv_fields(std::string_view line);
 
-/// The fields of the first `count` rows of TSV or CSV, the header included; fewer at the end, and at a row that cannot be
-/// read. None of other formats.
+/// The fields of the first `count` rows of TSV or CSV, the header included; fewer at the end, and at a row that cannot
+/// be read. None of other formats.
 std::vector<std::vector<std::string>> first_rows(std::string_view content, const std::string& file, TableFormat format,
                                                  size_t count);
 

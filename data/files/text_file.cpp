@@ -23,7 +23,8 @@ namespace {
 
 constexpr size_t block_size = 1 << 16;
 
-/// What a file may make this program reserve for its window: as much as the zstd program reads without being asked for more.
+/// What a file may make this program reserve for its window: as much as the zstd program reads without being asked for
+/// more.
 constexpr int zstd_window_log = 27;
 
 bool is_gzip_name(const std::string& path) { return path != ".gz" && ends_with(path, ".gz"); }

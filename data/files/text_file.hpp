@@ -11,8 +11,8 @@
 
 namespace capstan {
 
-/// Million bytes that one file may hold, unpacked, where the configuration does not say (data.max_file_mb): a few kilobytes
-/// can unpack to terabytes.
+/// Million bytes that one file may hold, unpacked, where the configuration does not say (data.max_file_mb): a few
+/// kilobytes can unpack to terabytes.
 constexpr int64_t usual_max_file_mb = 4096;
 constexpr int64_t any_file_mb = int64_t{1} << 40;
 
@@ -23,7 +23,8 @@ class TextReader {
   /// Reads up to so many bytes; none at the end only.
   using Source = std::function<size_t(char* to, size_t size)>;
 
-  /// Of a regular file, which is unpacked if its name ends in .gz or .zst. `remedy`: for what is a pipe, device or folder.
+  /// Of a regular file, which is unpacked if its name ends in .gz or .zst. `remedy`: for what is a pipe, device or
+  /// folder.
   explicit TextReader(const std::string& path, int64_t max_mb = any_file_mb,
                       const char* remedy = "a file is needed here");
   /// Of what a command is given: a file that is not empty, or - for standard input, which is not unpacked.

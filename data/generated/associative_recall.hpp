@@ -55,11 +55,11 @@ struct RecallExample {
   std::vector<int32_t> tokens, labels;
 };
 
-/// Makes the sequences. With D pairs, P passes, N tokens and V the vocabulary: keys are distinct ids of [1, V/2), values
-/// of [V/2, V), uniform; the first 2DP tokens are P times k_1 v_1 ... k_D v_D (several passes: Arora et al. 2024, "Just
-/// read twice", arXiv 2407.05483). The slots are the places 2DP, 2DP + 2, ..., N - 2; D of them are drawn without
-/// replacement, slot g = 0, 1, ... with probability proportional to (g + 1)^(power - 1), and the i-th one drawn gets k_i
-/// and asks for v_i. Everything else is 0, or with random_filler uniform in [0, V).
+/// Makes the sequences. With D pairs, P passes, N tokens and V the vocabulary: keys are distinct ids of [1, V/2),
+/// values of [V/2, V), uniform; the first 2DP tokens are P times k_1 v_1 ... k_D v_D (several passes: Arora et al.
+/// 2024, "Just read twice", arXiv 2407.05483). The slots are the places 2DP, 2DP + 2, ..., N - 2; D of them are drawn
+/// without replacement, slot g = 0, 1, ... with probability proportional to (g + 1)^(power - 1), and the i-th one drawn
+/// gets k_i and asks for v_i. Everything else is 0, or with random_filler uniform in [0, V).
 class AssociativeRecall {
  public:
   /// Throws ConfigError for a configuration that contradicts itself.
@@ -67,7 +67,8 @@ class AssociativeRecall {
 
   /// A pure function of (seed, split, index); splits share no random numbers.
   RecallExample example(std::string_view split, int64_t index) const;
-  /// Hash of the sizes of training and validation and of some sequences: whether a run still has the data it began with.
+  /// Hash of the sizes of training and validation and of some sequences: whether a run still has the data it began
+  /// with.
   std::string fingerprint() const;
 
  private:

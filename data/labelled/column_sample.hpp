@@ -32,8 +32,8 @@ class ColumnSample {
   /// The column of the labels: the one whose name says so or, where the values of the first column cannot be labels,
   /// whose values do; the first one unless that leaves no doubt. `by_values`: labels are single ones.
   size_t label_or_first(bool by_values) const;
-  /// The column of the texts among those with `allowed`: the one whose name says so, otherwise the last, or the longest of
-  /// words where that is much longer. None if none is allowed.
+  /// The column of the texts among those with `allowed`: the one whose name says so, otherwise the last, or the longest
+  /// of words where that is much longer. None if none is allowed.
   std::optional<size_t> text_or_last(const std::vector<bool>& allowed) const;
   /// The column whose name or values look most like labels; none if no column does.
   std::optional<size_t> likely_label() const;

@@ -196,8 +196,8 @@ std::pair<size_t, size_t> held_positions(size_t c, size_t count, const LabelledS
   return {0, std::clamp<size_t>(share, 1, count - 1)};
 }
 
-/// Moves examples of each class, multi-label of all, to the result: those at positions [begin, end) = range(class, count)
-/// of an order that is drawn for the class and `purpose` (with {} for the class). Both keep their order.
+/// Moves examples of each class, multi-label of all, to the result: those at positions [begin, end) = range(class,
+/// count) of an order that is drawn for the class and `purpose` (with {} for the class). Both keep their order.
 template <class Range>
 std::vector<Source> take_of_classes(std::vector<Source>& sources, int64_t classes, const LabelledSourceConfig& config,
                                     const char* purpose, const Range& range) {

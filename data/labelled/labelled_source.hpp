@@ -17,8 +17,8 @@ std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, cons
 DataReport check_source(const LabelledSourceConfig& config, const SourceInputs& inputs);
 
 /// Reads, splits and tokenises. `tokenizer`: that of an earlier run (whose classes must be in the config); otherwise
-/// one is made from the training texts. Throws Error naming file, line and remedy; if a model classifies the texts, also
-/// when they do not have two classes.
+/// one is made from the training texts. Throws Error naming file, line and remedy; if a model classifies the texts,
+/// also when they do not have two classes.
 ClassificationData load_labelled(const LabelledSourceConfig& config,
                                  std::shared_ptr<const Tokenizer> tokenizer = nullptr, bool classifies = true);
 

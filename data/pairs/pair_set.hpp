@@ -12,8 +12,8 @@
 
 namespace capstan {
 
-/// Sequences `end, source ..., separator, target ..., end`, one after the other. The first `end` starts the document, as in
-/// text with documents.
+/// Sequences `end, source ..., separator, target ..., end`, one after the other. The first `end` starts the document,
+/// as in text with documents.
 class PairSet {
  public:
   int64_t size() const { return static_cast<int64_t>(prompts_.size()); }
@@ -36,13 +36,14 @@ class PairSet {
   std::vector<int64_t> offsets_{0}, prompts_;
 };
 
-/// Rows of up to `row_length` tokens. Within every 1,024 pairs of the order, the longest is placed first, in the first row with
-/// room for it (first-fit decreasing). Every pair is one document of one row, once in an epoch. Labels are the tokens of the
-/// target and the end after it; sources have none. Batch::examples = the place of the row in the epoch's order.
+/// Rows of up to `row_length` tokens. Within every 1,024 pairs of the order, the longest is placed first, in the first
+/// row with room for it (first-fit decreasing). Every pair is one document of one row, once in an epoch. Labels are the
+/// tokens of the target and the end after it; sources have none. Batch::examples = the place of the row in the epoch's
+/// order.
 class PackedPairs final : public BatchSource {
  public:
-  /// With a seed, pairs and rows are permuted every epoch; without one, pairs are in their own order. `pairs` must outlive it.
-  /// Throws std::invalid_argument when there are none, or one is longer than a row.
+  /// With a seed, pairs and rows are permuted every epoch; without one, pairs are in their own order. `pairs` must
+  /// outlive it. Throws std::invalid_argument when there are none, or one is longer than a row.
   PackedPairs(const PairSet& pairs, int64_t row_length, const BatchConfig& config, std::optional<uint64_t> seed);
 
   int64_t examples_per_epoch() const override { return plan(0)->batches(); }

@@ -26,7 +26,8 @@ std::string source_types(bool has_labels);
 /// Throws Error when too little can be read to count it.
 DataReport check_source(const SourceConfig& config, const SourceInputs& inputs);
 
-/// An identity of such data that an earlier version saved, as this one would have: keys that are new have their defaults.
+/// An identity of such data that an earlier version saved, as this one would have: keys that are new have their
+/// defaults.
 std::string renewed_identity(const SourceConfig& config, const std::string& saved, const std::string& now);
 
 /// Reads the data. Throws Error naming file, line and remedy; ConfigError for settings that contradict each other.

@@ -169,8 +169,8 @@ DataTable files_table(const TextSourceConfig& config, const FileLists& lists, co
   return table;
 }
 
-/// A folder for unpacked copies of a large text, which one process has at a time; none for a small one, which is held in
-/// memory. Copies that a killed process left are removed by the next one.
+/// A folder for unpacked copies of a large text, which one process has at a time; none for a small one, which is held
+/// in memory. Copies that a killed process left are removed by the next one.
 class Scratch : NoCopy {
  public:
   Scratch(const TextSourceConfig& config, const FileLists& lists, const LogLine& log) {

@@ -54,8 +54,8 @@ void check_sizes(const TextSourceConfig& config, int64_t train, int64_t valid);
 /// Fills in what follows from the configuration: the end of a document, and the weighted sources.
 void describe_corpora(const TextSourceConfig& config, TextData& data);
 
-/// What load_text() gives of a large text, by way of config.cache: tokenised once, into files that later runs map. Empty if
-/// there are no such files, and none may be written.
+/// What load_text() gives of a large text, by way of config.cache: tokenised once, into files that later runs map.
+/// Empty if there are no such files, and none may be written.
 std::optional<TextData> load_cached_text(const TextSourceConfig& config, const FileLists& lists,
                                          std::shared_ptr<const Tokenizer> tokenizer, const LogLine& log, CacheUse use);
 

@@ -17,8 +17,9 @@ namespace capstan {
 /// enwik8's usual splits. With `by-file`, round(files * fraction) files, at least one, whose names have the smallest
 /// hashes are held out. With documents, a tail begins with a document, and the text between documents is no token.
 /// Large text (see TextSourceConfig::cache_above_mb) is tokenised into config.cache unless that was done before, and
-/// read from there; the tokens are the same. With CacheUse::read it is tokenised in memory instead. `log` takes lines about it. Throws Error naming file (line, column) and
-/// remedy; ConfigError for fractions that leave no training text, or weights that do not fit.
+/// read from there; the tokens are the same. With CacheUse::read it is tokenised in memory instead. `log` takes lines
+/// about it. Throws Error naming file (line, column) and remedy; ConfigError for fractions that leave no training text,
+/// or weights that do not fit.
 TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr,
                    const LogLine& log = nullptr, CacheUse cache = CacheUse::write);
 

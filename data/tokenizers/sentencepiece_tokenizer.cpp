@@ -18,8 +18,8 @@ namespace {
 
 const std::string blank_mark = "\xe2\x96\x81";  // U+2581: a blank, inside of SentencePiece
 
-/// Longer lines are cut where a word begins, and words of twice that anywhere: encoding takes some hundred bytes of memory
-/// per character.
+/// Longer lines are cut where a word begins, and words of twice that anywhere: encoding takes some hundred bytes of
+/// memory per character.
 constexpr size_t longest_part = 1 << 16;
 
 void check_status(const sentencepiece::util::Status& status, const std::string& origin) {

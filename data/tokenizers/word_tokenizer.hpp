@@ -39,8 +39,9 @@ void describe(Fields& f, WordTokenizerConfig& c) {
 /// One id per word of a vocabulary: 0 is `<unk>`, every word outside the vocabulary; 1 is `<eos>`, a line's end; then
 /// the words, the most frequent first. Both may also occur in a text as words (WikiText has `<unk>`).
 ///
-/// Split `blanks`: words are separated by blanks (space, tab, CR). Split `words`: a run of ASCII letters and digits and of
-/// characters beyond ASCII is a word, every other character that is not blank is one on its own ("don't!" = don ' t !).
+/// Split `blanks`: words are separated by blanks (space, tab, CR). Split `words`: a run of ASCII letters and digits and
+/// of characters beyond ASCII is a word, every other character that is not blank is one on its own ("don't!" = don ' t
+/// !).
 class WordTokenizer final : public Tokenizer {
  public:
   static constexpr int32_t unknown = 0, end_of_line = 1;

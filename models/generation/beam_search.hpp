@@ -24,12 +24,12 @@ struct Hypothesis {
   bool finished = false;
 };
 
-/// Beam search (Sutskever et al. 2014, section 3.2): every step extends `width` texts by all tokens and keeps the `width`
-/// likeliest results; a text ends with the stop token. The text that always takes the likeliest token is followed in any
-/// case, so that the best result never scores less than it. Ends when no open text can come to a better score than the
-/// results that there are. A text of max_tokens is finished if the stop token is what is likeliest after it. Returns up to
-/// `width` different texts, the best first. A model with a position limit stops there. Throws Error and std::invalid_argument
-/// as generate() does.
+/// Beam search (Sutskever et al. 2014, section 3.2): every step extends `width` texts by all tokens and keeps the
+/// `width` likeliest results; a text ends with the stop token. The text that always takes the likeliest token is
+/// followed in any case, so that the best result never scores less than it. Ends when no open text can come to a better
+/// score than the results that there are. A text of max_tokens is finished if the stop token is what is likeliest after
+/// it. Returns up to `width` different texts, the best first. A model with a position limit stops there. Throws Error
+/// and std::invalid_argument as generate() does.
 std::vector<Hypothesis> beam_search(const Model& model, const std::vector<int32_t>& prompt, const BeamOptions& options);
 
 }  // namespace capstan::CAPSTAN_PRECISION

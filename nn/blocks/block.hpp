@@ -44,8 +44,8 @@ void describe(Fields& f, LayerConfig& c) {
 namespace capstan::CAPSTAN_PRECISION {
 
 /// (B, T, D) -> (B, T, D).  pre: x + drop(mixer(norm(x))), then x + drop(feed_forward(norm(x))); post: the norm is
-/// taken of the sum instead. Parameters mixer_norm, mixer, feed_forward_norm, feed_forward, and with short_conv those of
-/// nn/blocks/short_conv.hpp.
+/// taken of the sum instead. Parameters mixer_norm, mixer, feed_forward_norm, feed_forward, and with short_conv those
+/// of nn/blocks/short_conv.hpp.
 class Block {
  public:
   Block(const Scope& scope, const MixerShape& shape, const LayerConfig& config, double dropout);

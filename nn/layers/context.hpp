@@ -12,8 +12,8 @@ struct Context {
   bool training = false;  // dropout on?
   uint64_t step = 0;      // of the optimizer; part of every dropout counter
   Ids examples = {};      // (B): index of each row's example in the epoch's order; empty where dropout is off
-  /// Of causal models that read the beginning of a document as a whole: the segments of these beginnings alone, with all
-  /// later tokens as padding (nn/mixer/prefix.hpp). Otherwise of no rows.
+  /// Of causal models that read the beginning of a document as a whole: the segments of these beginnings alone, with
+  /// all later tokens as padding (nn/mixer/prefix.hpp). Otherwise of no rows.
   Segments prefixes = {};
 
   /// Evaluation of B rows of T visible tokens.

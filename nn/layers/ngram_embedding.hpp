@@ -14,7 +14,8 @@ namespace capstan::CAPSTAN_PRECISION {
 
 /// e(t) = W q(t),  q(t) = scale / sqrt(number of orders) * sum over orders n of table[bucket of tokens t - n + 1 ...
 /// t]. An n-gram that would begin before the document is left out, so that e(t) depends on no token after t and on no
-/// other document. Unlike the paper, the orders share one table, whose rows may be narrower than the model. Parameters table (buckets, width), which starts at zero and is updated by rows, and output.weight (D, width).
+/// other document. Unlike the paper, the orders share one table, whose rows may be narrower than the model. Parameters
+/// table (buckets, width), which starts at zero and is updated by rows, and output.weight (D, width).
 class NgramEmbedding {
  public:
   NgramEmbedding(const Scope& scope, const NgramEmbeddingConfig& config, int64_t model_width);

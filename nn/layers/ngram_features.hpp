@@ -12,8 +12,8 @@
 namespace capstan::CAPSTAN_PRECISION {
 
 /// y = O q,  q = scale / sqrt(n) * sum of table[bucket] over the n n-grams of a row's documents; n-grams do not reach
-/// across a document's boundary or into padding. tokens: (B, T) -> (B, outputs). y = 0 for a row without n-grams, and for
-/// one whose n-grams never occurred in training, since the table starts at zero. Parameters table (buckets, width),
+/// across a document's boundary or into padding. tokens: (B, T) -> (B, outputs). y = 0 for a row without n-grams, and
+/// for one whose n-grams never occurred in training, since the table starts at zero. Parameters table (buckets, width),
 /// updated by rows, and output.weight (outputs, width).
 class NgramFeatures {
  public:

@@ -1,4 +1,5 @@
-// Mixers that a program registers (nn/systems/register_mixer.hpp). One alternative of MixerConfig stands for all of them.
+// Mixers that a program registers (nn/systems/register_mixer.hpp). One alternative of MixerConfig stands for all of
+// them.
 #pragma once
 
 #include <any>
@@ -28,7 +29,8 @@ void add_custom_mixer(const CustomMixer& mixer);
 
 /// The configuration of a registered mixer.
 struct CustomMixerConfig {
-  /// With the defaults of its config struct. Throws ConfigError, with the registered names, when there is no such mixer.
+  /// With the defaults of its config struct. Throws ConfigError, with the registered names, when there is no such
+  /// mixer.
   explicit CustomMixerConfig(const std::string& name);
   /// The registered names, in alphabetical order.
   static std::vector<std::string> type_names();

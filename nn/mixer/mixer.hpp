@@ -76,11 +76,12 @@ class Mixer {
 
   virtual MixerCost cost(int64_t length) const = 0;
 
-  /// For pictures and tables, by the composed forms of the ops: T x T elements a head. The weights with which the tokens
-  /// of x (as in forward) are averaged where these depend on the text; empty for a mixer without such matrices.
+  /// For pictures and tables, by the composed forms of the ops: T x T elements a head. The weights with which the
+  /// tokens of x (as in forward) are averaged where these depend on the text; empty for a mixer without such matrices.
   virtual std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const;
-  /// The learned bias w_ts that position alone gives source s (column) for target t (row), (H, T, T) with H = 1 when all
-  /// features share it; T is `longest`, or less where that many positions show all of it. Empty without such a bias.
+  /// The learned bias w_ts that position alone gives source s (column) for target t (row), (H, T, T) with H = 1 when
+  /// all features share it; T is `longest`, or less where that many positions show all of it. Empty without such a
+  /// bias.
   virtual Array position_bias(int64_t longest) const;
 
  protected:

@@ -15,8 +15,8 @@ namespace capstan::CAPSTAN_PRECISION {
 struct ParamOptions {
   bool decay = true;   // does weight decay apply? (matrices yes; biases, gains and embeddings of positions no)
   bool gauge = false;  // its gradient is zero by mathematics (a key bias under softmax)
-  // A large table of which a step uses few rows: only rows that have a gradient are updated. Its gradient must come from
-  // ops whose pullbacks return RowGrads, such as embedding_bag.
+  // A large table of which a step uses few rows: only rows that have a gradient are updated. Its gradient must come
+  // from ops whose pullbacks return RowGrads, such as embedding_bag.
   bool by_rows = false;
   // The table and its optimizer state are set to zero when an epoch ends (train/optimizers/optimizer.hpp).
   bool fresh_each_epoch = false;
@@ -62,9 +62,9 @@ class ParamStore : NoCopy {
   void alias(const std::string& name, const std::string& target);
 
   /// Moves all values and all gradients into two flat, 64-byte-aligned blocks: decayed parameters, the others, then
-  /// tables that are updated by rows, whose gradients are RowGrads and in no block. Every parameter starts at a multiple
-  /// of 64 bytes; the gaps stay zero. Frozen parameters come last and have no gradients. No parameter can be added
-  /// afterwards.
+  /// tables that are updated by rows, whose gradients are RowGrads and in no block. Every parameter starts at a
+  /// multiple of 64 bytes; the gaps stay zero. Frozen parameters come last and have no gradients. No parameter can be
+  /// added afterwards.
   void finalize();
   bool finalized() const { return finalized_; }
 
@@ -79,8 +79,8 @@ class ParamStore : NoCopy {
   int64_t count() const;
   const ParamRules& rules() const { return rules_; }
 
-  /// The flat blocks: `flat_size()` values, `dense_size()` gradients. [0, decay_size()) are parameters with weight decay;
-  /// tables that are updated by rows start at dense_size(), frozen parameters at trainable_size().
+  /// The flat blocks: `flat_size()` values, `dense_size()` gradients. [0, decay_size()) are parameters with weight
+  /// decay; tables that are updated by rows start at dense_size(), frozen parameters at trainable_size().
   int64_t flat_size() const { return values_.size(); }
   int64_t trainable_size() const { return trainable_size_; }
   int64_t dense_size() const { return dense_size_; }

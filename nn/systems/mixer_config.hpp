@@ -28,7 +28,8 @@ const char* mixer_name(const MixerConfig& config);
 std::string mixer_label(const MixerConfig& config);
 /// Adds what is wrong with the mixer in such a model, with paths relative to the mixer.
 void validate_mixer(const MixerConfig& config, const ModelShape& model, Problems& problems);
-/// Why a causal model with this mixer cannot read the beginning of a document as a whole (nn/mixer/prefix.hpp); empty if it can.
+/// Why a causal model with this mixer cannot read the beginning of a document as a whole (nn/mixer/prefix.hpp); empty
+/// if it can.
 std::string prefix_obstacle(const MixerConfig& config);
 /// Whether the mixer has parameters for every position, and so a longest document.
 bool has_position_limit(const MixerConfig& config);

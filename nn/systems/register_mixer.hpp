@@ -1,5 +1,5 @@
-// A mixer that a program adds before it makes a model; from then on it is used like any other. With its own main() such a
-// program has everything that `capstan` has (docs/library.md):
+// A mixer that a program adds before it makes a model; from then on it is used like any other. With its own main() such
+// a program has everything that `capstan` has (docs/library.md):
 //
 //   register_mixer<MineConfig>();             // YAML: mixer: {type: mine, heads: 8}
 //   return run_command_line(argc, argv);
@@ -12,7 +12,8 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// Before the first model is made, from one thread. Throws std::invalid_argument for a type_name that a mixer has already.
+/// Before the first model is made, from one thread. Throws std::invalid_argument for a type_name that a mixer has
+/// already.
 template <class Config>
 void register_mixer() {
   static_assert(is_mixer_config<Config>());

@@ -60,8 +60,8 @@ ImportedModule import_aft_full(Import& import, const ImportHints&) {
   return module;
 }
 
-/// Without a window among the hints, it is read from the file. Throws Error if the file does not have it either, or if the
-/// two differ.
+/// Without a window among the hints, it is read from the file. Throws Error if the file does not have it either, or if
+/// the two differ.
 ImportedModule import_aft_local(Import& import, const ImportHints& hints) {
   int64_t window = hints.window;
   ImportedModule module;

@@ -82,8 +82,8 @@ std::optional<TransformerNames> names_in(const Import& import) {
   return std::nullopt;
 }
 
-/// The module multiplies the embedding by sqrt(width), as `sinusoidal` does. Another table than that of sines and cosines
-/// is taken as learned positions, with the factor in the embedding.
+/// The module multiplies the embedding by sqrt(width), as `sinusoidal` does. Another table than that of sines and
+/// cosines is taken as learned positions, with the factor in the embedding.
 void take_positions(Import& import, ModelConfig& stack, ImportedTensors& tensors) {
   const int64_t width = stack.width;
   stack.positions = Positions::sinusoidal;

@@ -62,8 +62,9 @@ ImportedModule import_fastformer_layer(Import& import, const ImportHints& hints)
   return module;
 }
 
-/// The notebook pools with e^a / (sum e^a + 1e-8), Capstan with a softmax, which has no bias: that cancels. |a - bias| is
-/// at most the sum of the weights' sizes, because tanh is at most 1: so is the difference of the pooled vector bounded.
+/// The notebook pools with e^a / (sum e^a + 1e-8), Capstan with a softmax, which has no bias: that cancels. |a - bias|
+/// is at most the sum of the weights' sizes, because tanh is at most 1: so is the difference of the pooled vector
+/// bounded.
 void take_pooling(Import& import, int64_t width, ImportedModel& model) {
   const std::string from = "fastformer_model.poolers.0.";
   if (import.has("fastformer_model.poolers.1.att_fc1.weight"))

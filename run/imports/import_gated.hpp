@@ -6,7 +6,8 @@
 
 namespace capstan {
 
-/// The port projects to values | gate and, separately, to the shared features; here the rows are gate | values | features.
+/// The port projects to values | gate and, separately, to the shared features; here the rows are gate | values |
+/// features.
 void take_projections(Import& import, ImportedModule& module, GatedUnitConfig& config);
 /// Gains and offsets of the views, in the order of Capstan.
 void take_views(Import& import, const std::string& name, const std::vector<int64_t>& order, int64_t key_dim,

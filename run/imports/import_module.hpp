@@ -12,7 +12,8 @@ namespace capstan {
 /// - AFT_FULL: fc_q, fc_k, fc_v (.weight, .bias), position_biases (n, n): aft-full, dense, no output projection;
 /// - AFTLocal: query, key, value, output (.weight, .bias), pos_bias (n, n), local_mask: aft-local, dense;
 /// - FastSelfAttention: query, query_att, key, key_att, transform: fastformer without output projection;
-/// - FastAttention: the same after "self.", and output.dense: fastformer with output projection; with output.LayerNorm a
+/// - FastAttention: the same after "self.", and output.dense: fastformer with output projection; with output.LayerNorm
+/// a
 ///   post-norm block without feed-forward network;
 /// - FastformerLayer: the same after "attention.", intermediate and output: a post-norm block;
 /// - GAU (FLASH-pytorch): to_hidden.0, to_qk.0, offsetscale, to_out.0, rel_pos_bias: gau with n = hints.length (the
@@ -24,20 +25,23 @@ namespace capstan {
 /// - MultiheadAttention (torch.nn): in_proj_weight, in_proj_bias, out_proj: attention of hints.heads heads;
 /// - TransformerEncoderLayer (torch.nn): self_attn, linear1, linear2, norm1, norm2: a block.
 ///
-/// AFT_FULL without position_biases (simple=True) is aft-simple. The window of AFTLocal is read from local_mask, or given. A tensor that belongs to none is an error, as is a shape
-/// that does not fit. Throws Error naming file and tensor.
+/// AFT_FULL without position_biases (simple=True) is aft-simple. The window of AFTLocal is read from local_mask, or
+/// given. A tensor that belongs to none is an error, as is a shape that does not fit. Throws Error naming file and
+/// tensor.
 ImportedModule import_module(const SafetensorsFile& file, const std::string& prefix, const ImportHints& hints);
 
 /// Recognises, by their parameter names after `prefix`,
-/// - FLASHTransformer (FLASH-pytorch): token_emb, abs_pos_emb, layers, to_logits: a language model with hints.causal, else a
+/// - FLASHTransformer (FLASH-pytorch): token_emb, abs_pos_emb, layers, to_logits: a language model with hints.causal,
+/// else a
 ///   masked one;
 /// - the classifier of Fastformer's notebook: word_embedding, fastformer_model, dense_linear;
 /// - GAU-alpha (JunnYu's port), with cls: a masked language model;
-/// - TransformerModel of PyTorch's tutorials and examples: embedding, encoder or input_emb, transformer_encoder or encoder,
+/// - TransformerModel of PyTorch's tutorials and examples: embedding, encoder or input_emb, transformer_encoder or
+/// encoder,
 ///   pos_encoder, linear or decoder: a language model with hints.causal, else a masked one.
 ///
-/// A masked model needs hints.mask_token: its row of the embedding becomes that of Capstan's mask token. Output layers are
-/// never tied, so that they have the file's numbers. Throws Error as import_module().
+/// A masked model needs hints.mask_token: its row of the embedding becomes that of Capstan's mask token. Output layers
+/// are never tied, so that they have the file's numbers. Throws Error as import_module().
 ImportedModel import_model(const SafetensorsFile& file, const std::string& prefix, const ImportHints& hints);
 
 }  // namespace capstan

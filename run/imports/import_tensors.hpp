@@ -68,7 +68,8 @@ class Import {
     return tensors[to] = {tensor.shape, tensor.to_floats()};
   }
 
-  /// Records what Capstan computes otherwise, and how large the effect is. Throws Error unless approximations are accepted.
+  /// Records what Capstan computes otherwise, and how large the effect is. Throws Error unless approximations are
+  /// accepted.
   void approximate(const std::string& difference) {
     if (!record_->approximate) throw Error(fmt::format("{}: {}; --approximate accepts this", file_.path(), difference));
     record_->approximations.push_back(difference);
@@ -121,8 +122,8 @@ inline void take_feed_forward(Import& import, const std::string& up, const std::
 /// Adds a block after those that are there.
 void add_block(const ImportedModule& block, ModelConfig& config, ImportedTensors& tensors);
 
-/// Language model or masked one, as the hints say, with an output of its own. Of a masked model the embedding gets a row
-/// for the mask token. Throws Error without hints.mask_token where it is needed.
+/// Language model or masked one, as the hints say, with an output of its own. Of a masked model the embedding gets a
+/// row for the mask token. Throws Error without hints.mask_token where it is needed.
 void finish_token_model(const ModelConfig& stack, bool causal, bool output_bias, const ImportHints& hints,
                         ImportedModel& model);
 

@@ -44,8 +44,8 @@ Ids read_ids(const SafetensorsFile& file, const std::string& name) {
   return Ids(Shape(tensor.shape), std::vector<int32_t>(values.begin(), values.end()));
 }
 
-/// The largest difference, as a share of the largest element of `wanted`, of the elements that count; infinite where one
-/// is not finite.
+/// The largest difference, as a share of the largest element of `wanted`, of the elements that count; infinite where
+/// one is not finite.
 template <class Counts>
 double difference_of(const Array& found, const Array& wanted, const Counts& counts) {
   double difference = 0, largest = 0;

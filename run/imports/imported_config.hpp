@@ -6,8 +6,8 @@
 
 namespace capstan {
 
-/// The mixer as a layer of a configuration has it: metadata "mixer". Metadata "into" names the mixer in the model; metadata
-/// "layer" is the whole layer, where the file also holds what is beside the mixer in its block.
+/// The mixer as a layer of a configuration has it: metadata "mixer". Metadata "into" names the mixer in the model;
+/// metadata "layer" is the whole layer, where the file also holds what is beside the mixer in its block.
 struct ImportedConfig {
   MixerConfig mixer;
 };

@@ -54,8 +54,8 @@ class BlankFiller {
     return ids;
   }
 
-  /// Adds those of a text. A window is all of a text that is no longer than those of the training; otherwise it is as many
-  /// tokens around a blank, which serve the following blanks in it, too.
+  /// Adds those of a text. A window is all of a text that is no longer than those of the training; otherwise it is as
+  /// many tokens around a blank, which serve the following blanks in it, too.
   void add_windows(size_t text, const std::vector<int32_t>& tokens, std::vector<Blank>& blanks,
                    std::vector<Window>& windows) const {
     size_t most = tokens.size();
@@ -84,8 +84,8 @@ class BlankFiller {
     return prediction;
   }
 
-  /// The likeliest tokens for a blank after token `previous`, with the probabilities that the loss is made of. Those that are
-  /// no text are left out.
+  /// The likeliest tokens for a blank after token `previous`, with the probabilities that the loss is made of. Those
+  /// that are no text are left out.
   std::vector<Guess> guesses(const float* logits, int64_t vocabulary, int32_t previous) const {
     const auto size = static_cast<size_t>(run_.tokenizer->vocabulary_size());
     const std::optional<int32_t> unknown = run_.tokenizer->unknown_token();

@@ -33,12 +33,12 @@ void check_options(const CompletionOptions& options);
 /// Throws ConfigError for options other than the default where the run completes nothing, naming the first.
 void refuse_options_without_pairs(const SavedRun& run, const CompletionOptions& options);
 
-/// The tokens that a language model reads before those that it predicts: the start token, where the data have one, the text
-/// and, of pairs, whose text is the source (cut as in training), the separator. `place` is named by errors.
+/// The tokens that a language model reads before those that it predicts: the start token, where the data have one, the
+/// text and, of pairs, whose text is the source (cut as in training), the separator. `place` is named by errors.
 std::vector<int32_t> prompt_of(const SavedRun& run, std::string_view text, const std::string& place);
 
-/// The completions of every prompt, the best first. Random numbers depend on the prompt's index, counted from `first`: results
-/// do not depend on how prompts are divided into calls. Prompts run in parallel.
+/// The completions of every prompt, the best first. Random numbers depend on the prompt's index, counted from `first`:
+/// results do not depend on how prompts are divided into calls. Prompts run in parallel.
 std::vector<std::vector<Completion>> complete(const SavedRun& run, const std::vector<std::vector<int32_t>>& prompts,
                                               const CompletionOptions& options, int64_t first = 0);
 

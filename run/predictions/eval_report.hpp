@@ -44,8 +44,8 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
                           const CompletionOptions& completions = {});
 
 void print_text(const EvalReport& report, std::ostream& out);
-/// One object on one line: the figures by the names of print_text, the classes, and "confusion" (rows: true class), or for
-/// many classes "confusions", the most frequent first.
+/// One object on one line: the figures by the names of print_text, the classes, and "confusion" (rows: true class), or
+/// for many classes "confusions", the most frequent first.
 void print_json(const EvalReport& report, std::ostream& out);
 
 }  // namespace capstan

@@ -49,8 +49,8 @@ auto encode_all(const std::vector<InputText>& texts, const Encode& encode) {
   return all;
 }
 
-/// body(i) for each of `count` texts, in parallel, each on one thread. Throws TextError for the first for which that throws
-/// Error.
+/// body(i) for each of `count` texts, in parallel, each on one thread. Throws TextError for the first for which that
+/// throws Error.
 void for_each_text(size_t count, const std::function<void(size_t)>& body);
 
 }  // namespace capstan

@@ -1,5 +1,5 @@
-// What a model says about texts: the labels of a classifier, the tokens that a masked language model finds for blanks, and
-// what a language model of pairs writes after a source.
+// What a model says about texts: the labels of a classifier, the tokens that a masked language model finds for blanks,
+// and what a language model of pairs writes after a source.
 #pragma once
 
 #include <string>

@@ -15,9 +15,10 @@ struct TextScore {
   double per_token() const { return log_probability / static_cast<double>(tokens > 0 ? tokens : 1); }
 };
 
-/// The score of each text: a document of its own, or with data of type pairs the target (`label`) after the source. A text
-/// that is longer than the model's positions is read in windows, of which each token sees at least the preceding half.
-/// Texts run in parallel. Throws Error for a model that is no language model, and TextError, for an empty target, too.
+/// The score of each text: a document of its own, or with data of type pairs the target (`label`) after the source. A
+/// text that is longer than the model's positions is read in windows, of which each token sees at least the preceding
+/// half. Texts run in parallel. Throws Error for a model that is no language model, and TextError, for an empty target,
+/// too.
 std::vector<TextScore> scores_of(const SavedRun& run, const std::vector<InputText>& texts);
 
 }  // namespace capstan

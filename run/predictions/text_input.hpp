@@ -34,8 +34,8 @@ class TextInput {
   /// Is there nothing more to read at the moment, as in a pipe that another program writes?
   bool idle() const { return !format_ && in_.idle(); }
 
-  /// Throws ConfigError for texts that are no TSV, CSV or JSONL, to which with_fields() could add nothing, and for a name
-  /// by which `output`, the file of its result, would be read as something else.
+  /// Throws ConfigError for texts that are no TSV, CSV or JSONL, to which with_fields() could add nothing, and for a
+  /// name by which `output`, the file of its result, would be read as something else.
   void check_table(const std::string& output) const;
   /// The table with these fields behind each of its rows; throws Error as capstan::with_fields() does.
   std::string with_fields(const std::vector<std::vector<AddedField>>& added) const;

@@ -27,8 +27,8 @@ struct Chart {
   bool from_zero = false;  // the y axis begins at 0
 };
 
-/// Round numbers that divide [low, high] into about `count` parts; the first is <= `low`, the last >= `high`. Both must be
-/// finite; numbers beyond 1e300 count as 1e300.
+/// Round numbers that divide [low, high] into about `count` parts; the first is <= `low`, the last >= `high`. Both must
+/// be finite; numbers beyond 1e300 count as 1e300.
 std::vector<double> axis_ticks(double low, double high, int count);
 /// The label of a tick when ticks are `step` apart: "0.25", "12k".
 std::string tick_text(double value, double step);

@@ -12,11 +12,12 @@ namespace capstan {
 /// The split that --split names; throws ConfigError when there is none of that name.
 Split split_named(const std::string& name);
 
-/// The same, or of an empty name the validation data or, with a line in the log, the test data of a run that has no other.
+/// The same, or of an empty name the validation data or, with a line in the log, the test data of a run that has no
+/// other.
 Split held_out_split(const std::string& name, const DataSource& data);
 
-/// Finds the columns of labelled tables that are not set (data/labelled/found_columns.hpp), logs them unless they are what was
-/// `said` before, and returns what was found.
+/// Finds the columns of labelled tables that are not set (data/labelled/found_columns.hpp), logs them unless they are
+/// what was `said` before, and returns what was found.
 std::string find_data_columns(SourceConfig& data, const std::string& said = "");
 
 /// What a new run gives its source.
@@ -26,12 +27,12 @@ SourceInputs source_inputs(const RunConfig& config);
 std::unique_ptr<DataSource> open_data(const RunConfig& config);
 
 struct SavedRun;
-/// The run with other values of some keys, "data.test=[other.txt]", to evaluate it with. Throws ConfigError for values that
-/// the model was not trained for.
+/// The run with other values of some keys, "data.test=[other.txt]", to evaluate it with. Throws ConfigError for values
+/// that the model was not trained for.
 SavedRun with_overrides(SavedRun run, const std::vector<std::string>& overrides);
 
-/// The data of a trained run; nothing is written. An Error names the files of the configuration that are not found, and the remedy: their
-/// paths are relative to the working folder, which may be another one than when training was started.
+/// The data of a trained run; nothing is written. An Error names the files of the configuration that are not found, and
+/// the remedy: their paths are relative to the working folder, which may be another one than when training was started.
 std::unique_ptr<DataSource> open_saved_data(const SavedRun& run);
 
 }  // namespace capstan

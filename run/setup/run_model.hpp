@@ -29,8 +29,8 @@ class RunModel {
   /// Throws Error for a model without blocks.
   const Stack& stack() const;
   std::optional<int64_t> position_limit() const { return model_->position_limit(); }
-  /// Tells the model what it has to know of the data before its loss is computed: the training examples of each class and
-  /// of all for balanced class weights (none: they are not balanced), the words for a masking of whole words.
+  /// Tells the model what it has to know of the data before its loss is computed: the training examples of each class
+  /// and of all for balanced class weights (none: they are not balanced), the words for a masking of whole words.
   void prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts = {}, int64_t examples = 0);
   ModelSummary summary(int64_t length) const { return summarize(*model_, params_, length); }
   /// Per token of texts of this length, as kept_bytes() in models/summary.hpp.
@@ -72,9 +72,9 @@ struct RunFiles {
   std::optional<RunState> state;     // of the checkpoint; none with weights alone, copied from somewhere
 };
 
-/// Throws Error, naming the file, when one is missing or damaged, when the checkpoint of the weights was trained with another
-/// tokenizer or other classes, and unless the weights have the shapes of the model: nothing is made in a size that a file
-/// names before.
+/// Throws Error, naming the file, when one is missing or damaged, when the checkpoint of the weights was trained with
+/// another tokenizer or other classes, and unless the weights have the shapes of the model: nothing is made in a size
+/// that a file names before.
 RunFiles read_run_files(const std::filesystem::path& folder, const SafetensorsFile& weights);
 
 /// A trained model, read from its run folder.

@@ -11,8 +11,9 @@ namespace capstan {
 /// Throws Error if a link in the run's folder leads out of it.
 void refuse_links_outside(const std::filesystem::path& folder);
 
-/// Do the files of the data hold what the run was trained with, according to the fingerprint in the state of its checkpoint?
-/// A fingerprint is of training and validation data, so the answer for a test set that is read from files is no.
+/// Do the files of the data hold what the run was trained with, according to the fingerprint in the state of its
+/// checkpoint? A fingerprint is of training and validation data, so the answer for a test set that is read from files
+/// is no.
 bool are_known(const SavedRun& run, const DataSource& data, Split split);
 
 /// For --trust.

@@ -76,7 +76,8 @@ class RunCheck {
     }
   }
 
-  /// Checks what has not been checked, and reads the state of the run. Returns false when a checkpoint went away meanwhile.
+  /// Checks what has not been checked, and reads the state of the run. Returns false when a checkpoint went away
+  /// meanwhile.
   bool read_present_checkpoints() {
     if (!fs::is_directory(checkpoints_.folder())) return true;
     bool stayed = true;
@@ -255,7 +256,8 @@ class RunCheck {
     }
   }
 
-  /// Tokens of other runs are in the same folder, also with this tokenizer: of other texts, or cut into other documents.
+  /// Tokens of other runs are in the same folder, also with this tokenizer: of other texts, or cut into other
+  /// documents.
   bool are_of_run(const TokenCache& cache, const std::string& tokens) {
     const auto data = state_->identity.find("data");
     try {

@@ -17,8 +17,8 @@ struct RunPart {
   std::string consequence;  // what is lost, and the remedy; empty: nothing
 };
 
-/// Reads every file of a run, checkpoints and the tokens of its text in full, and compares them with their checksums and
-/// with each other. Writes nothing. Throws Error when the folder is not that of a run.
+/// Reads every file of a run, checkpoints and the tokens of its text in full, and compares them with their checksums
+/// and with each other. Writes nothing. Throws Error when the folder is not that of a run.
 std::vector<RunPart> check_run(const std::filesystem::path& folder);
 
 bool any_damaged(const std::vector<RunPart>& parts);

@@ -47,20 +47,23 @@ struct RunRecord {
   std::optional<ValidPoint> best;  // by train.monitor
 };
 
-/// The value of one metric; the smaller, the better: one that is better if higher is negative. NAN if the run has no such value.
+/// The value of one metric; the smaller, the better: one that is better if higher is negative. NAN if the run has no
+/// such value.
 double cost_of(const ValidPoint& point, const Metric& metric);
-/// Is `a` better than `b` by more than chance explains? For shares of targets: by more than the standard error of b's. For other
-/// metrics, whose error is not known: at all.
+/// Is `a` better than `b` by more than chance explains? For shares of targets: by more than the standard error of b's.
+/// For other metrics, whose error is not known: at all.
 bool clearly_better(const ValidPoint& a, const ValidPoint& b, const Metric& metric);
 
 /// Throws Error when the folder is not that of a run, or when its metrics have no step yet.
 RunRecord read_record(const std::filesystem::path& folder);
-/// The folders, with those of a sweep, a search or several runs replaced by the runs in them (or, if there are only folders
-/// of runs, in these). Where folders of runs are given together with runs, as by runs/*, the runs alone are meant.
+/// The folders, with those of a sweep, a search or several runs replaced by the runs in them (or, if there are only
+/// folders of runs, in these). Where folders of runs are given together with runs, as by runs/*, the runs alone are
+/// meant.
 std::vector<std::string> run_folders(const std::vector<std::string>& folders);
 /// Records of run_folders(), the best first: by the measure that train.monitor names, by validation loss if the runs
 /// differ in that (with a warning). Those without validation follow, sorted by training loss. A folder without a record
-/// is left out with a warning; plain files are ignored, since runs/* may match some. Throws Error when no record is left.
+/// is left out with a warning; plain files are ignored, since runs/* may match some. Throws Error when no record is
+/// left.
 std::vector<RunRecord> read_records(const std::vector<std::string>& folders);
 
 /// A key in which the runs differ, with its value in each run. Keys that only some of the runs have are left out: there

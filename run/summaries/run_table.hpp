@@ -19,8 +19,8 @@ enum class TableStyle { people, programs };
 Table run_table(const std::vector<RunRecord>& runs, TableStyle style);
 
 /// One row per group of runs that differ only in their seed or in data.fold: mean ± standard deviation (of the sample,
-/// n - 1) of the best validation loss (of the last training loss if a run has no validation) and of its accuracy. Groups
-/// are in the order of their first runs. No rows when no two runs belong together.
+/// n - 1) of the best validation loss (of the last training loss if a run has no validation) and of its accuracy.
+/// Groups are in the order of their first runs. No rows when no two runs belong together.
 Table seed_table(const std::vector<RunRecord>& runs);
 
 /// One learning curve: a row per logged step, with the values of training and of validation.

@@ -22,9 +22,9 @@ struct AutotuneEnd {
   std::vector<std::string> failed;  // "runs/search/lr=1: exit code 1"
 };
 
-/// Trains the configuration as it is and others by successive halving, each in a process of its own, in the folder that a
-/// sweep would have. Its link `best` leads to the best whole run. `table` receives a comparison of the whole runs and the
-/// name of the best. Throws Error for a folder of something else, ConfigError for runs that cannot be compared.
+/// Trains the configuration as it is and others by successive halving, each in a process of its own, in the folder that
+/// a sweep would have. Its link `best` leads to the best whole run. `table` receives a comparison of the whole runs and
+/// the name of the best. Throws Error for a folder of something else, ConfigError for runs that cannot be compared.
 AutotuneEnd autotune(const AutotuneOptions& options, const Guard& guard, std::ostream& table, size_t width = 0);
 
 }  // namespace capstan

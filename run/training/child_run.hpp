@@ -24,8 +24,8 @@ struct Ending {
 
 /// Trains the run in a process of its own: its memory is released when it ends, its peak memory is its own, and a crash
 /// leaves the caller alone. The process is a plain fork: the caller must have started no thread and should hold little
-/// data. `stop` is asked again and again whether the process should end; it then gets SIGTERM, as it does when the caller
-/// ends. Throws Error, naming the run's folder, if no process can be started.
+/// data. `stop` is asked again and again whether the process should end; it then gets SIGTERM, as it does when the
+/// caller ends. Throws Error, naming the run's folder, if no process can be started.
 Ending train_in_child(const RunConfig& config, const TrainRunOptions& options, const Guard& guard,
                       const std::function<bool()>& stop);
 

@@ -44,8 +44,8 @@ enum class SearchEnd {
   failed     // candidate 0 has no result
 };
 
-/// Candidate 0 is tried as a whole before all others. `seconds` is the time for all trials, as their outcomes give it; a
-/// trial that is expected to take longer than is left is not begun. Candidates are drawn by `seed`.
+/// Candidate 0 is tried as a whole before all others. `seconds` is the time for all trials, as their outcomes give it;
+/// a trial that is expected to take longer than is left is not begun. Candidates are drawn by `seed`.
 SearchEnd search_by_halving(size_t candidates, double seconds, uint64_t seed, const TryOut& try_out,
                             const HalvingEvents& events);
 

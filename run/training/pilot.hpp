@@ -11,8 +11,8 @@ struct PilotTimes {
   double evaluation = 0;  // of an evaluation on the validation data; 0 without such data
 };
 
-/// Trains a model of this configuration for some steps (seconds, not minutes) and evaluates it on some batches; all of it
-/// is then thrown away. Sizes of the model must be given. One process.
+/// Trains a model of this configuration for some steps (seconds, not minutes) and evaluates it on some batches; all of
+/// it is then thrown away. Sizes of the model must be given. One process.
 PilotTimes time_pilot(const RunConfig& config, const DataSource& data);
 
 }  // namespace capstan

@@ -37,8 +37,8 @@ int64_t steps_of_epoch(const RunConfig& config, const DataSource& data) {
   return std::max<int64_t>(1, batches / each + (batches % each != 0 ? 1 : 0));
 }
 
-/// An evaluation says little when the tables were emptied shortly before: those of tables that are emptied at every epoch
-/// fall on the ends of epochs and, at even distances, between them.
+/// An evaluation says little when the tables were emptied shortly before: those of tables that are emptied at every
+/// epoch fall on the ends of epochs and, at even distances, between them.
 int64_t evaluation_interval(const RunConfig& config, int64_t steps_per_epoch) {
   const int64_t every = config.train.valid_every;
   if (every <= 0 || !has_fresh_tables(config)) return every;

@@ -18,7 +18,8 @@ bool has_plan_to_make(const RunConfig& config);
 /// other minutes than then, the number of steps is in proportion.
 RunConfig with_plan_of(const RunConfig& saved, RunConfig config);
 
-/// Steps and evaluations of a run whose tables start again with every epoch, rounded as plan() does; other runs as they are.
+/// Steps and evaluations of a run whose tables start again with every epoch, rounded as plan() does; other runs as they
+/// are.
 RunConfig with_whole_epochs(RunConfig config, const DataSource& data);
 
 /// How long the steps and the evaluation of a run take.
@@ -32,13 +33,13 @@ struct RunPlan {
   std::vector<std::string> report;
 };
 
-/// Chooses for a run of `seconds` seconds. Steps: as many as fit, with their evaluations. Width (a multiple of 16): so that
-/// training reads three tokens for each parameter that a token is multiplied by, at most ten passes over the text, and with
-/// no more such parameters than four for each token of the text. Dropout: from the number of passes. Buckets of the
-/// n-gram embedding: from the tokens of the text. With tables that are emptied at every epoch, the last epoch is worth
-/// beginning (worth_beginning() in train/loop/run_length.hpp) and evaluations fall on ends of epochs. No model that does not
-/// fit into the memory is timed: if none fits, the smallest is returned for one step, without a report, and the caller's
-/// check of the memory says what to change. Throws ConfigError when no width can be chosen.
+/// Chooses for a run of `seconds` seconds. Steps: as many as fit, with their evaluations. Width (a multiple of 16): so
+/// that training reads three tokens for each parameter that a token is multiplied by, at most ten passes over the text,
+/// and with no more such parameters than four for each token of the text. Dropout: from the number of passes. Buckets
+/// of the n-gram embedding: from the tokens of the text. With tables that are emptied at every epoch, the last epoch is
+/// worth beginning (worth_beginning() in train/loop/run_length.hpp) and evaluations fall on ends of epochs. No model
+/// that does not fit into the memory is timed: if none fits, the smallest is returned for one step, without a report,
+/// and the caller's check of the memory says what to change. Throws ConfigError when no width can be chosen.
 RunPlan plan(const RunConfig& config, const DataSource& data, double seconds, const Pilot& pilot, const Fits& fits);
 
 }  // namespace capstan

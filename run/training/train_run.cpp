@@ -28,8 +28,8 @@
 namespace capstan {
 namespace {
 
-/// One line about this process, its threads, instruction set and BLAS, and a warning if the CPU supports faster kernels than
-/// those that BLAS uses.
+/// One line about this process, its threads, instruction set and BLAS, and a warning if the CPU supports faster kernels
+/// than those that BLAS uses.
 std::vector<std::string> machine_lines() {
   const BlasInfo blas = blas_info();
   std::vector<std::string> lines{
@@ -74,8 +74,8 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
   return memory_problem(config, data, memory_limit(), ranks.size(), ranks.sharing_memory());
 }
 
-/// The configuration with what train.minutes leaves open: as this run was begun, or chosen now. `since`: when the command
-/// began. The lines of the report are added to `lines`.
+/// The configuration with what train.minutes leaves open: as this run was begun, or chosen now. `since`: when the
+/// command began. The lines of the report are added to `lines`.
 RunConfig planned(const RunConfig& config, const DataSource& data, const TrainRunOptions& options, Communicator& ranks,
                   const Stopwatch& since, std::vector<std::string>& lines) {
   const std::filesystem::path saved = std::filesystem::path(config.folder) / config.name / "config.yaml";
@@ -149,7 +149,8 @@ Session::Options session_options(const Prepared& run, int64_t steps) {
   return session;
 }
 
-/// The session goes on from the folder's checkpoint, or begins. Afterwards the folder has all files but those of training.
+/// The session goes on from the folder's checkpoint, or begins. Afterwards the folder has all files but those of
+/// training.
 void begin(Session& session, const Prepared& run, const RunParts& parts) {
   const auto& [config, options, data, model, plan] = run;
   for (const std::string& line : preamble(config, data, model)) session.log().info(line);

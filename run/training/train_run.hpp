@@ -25,8 +25,8 @@ constexpr int64_t profile_warmup = 3;
 
 /// Adds a problem for every file or folder of the data that does not exist.
 void check_data_files(const RunConfig& config, Problems& problems);
-/// The same, and for what else the configuration needs and this machine does not have: instructions for train.precision,
-/// and memory.
+/// The same, and for what else the configuration needs and this machine does not have: instructions for
+/// train.precision, and memory.
 void check_trainable(const RunConfig& config, Problems& problems);
 /// The same where memory is that of one of several ranks.
 void check_trainable_on(const Communicator& ranks, const RunConfig& config, Problems& problems);

@@ -23,7 +23,8 @@ std::string cell(const std::string& text) {
 
 std::string code(const std::string& text) { return text.empty() ? "" : "`" + text + "`"; }
 
-/// A path, cut at the innermost type: "model(x).layers.N.mixer", "gau", ".key_dim". Without types all of it is `before`.
+/// A path, cut at the innermost type: "model(x).layers.N.mixer", "gau", ".key_dim". Without types all of it is
+/// `before`.
 struct TypedPath {
   std::string before, type, after;
 };

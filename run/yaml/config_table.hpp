@@ -17,7 +17,8 @@ std::string markdown_table(const std::vector<TableRow>& rows);
 /// variant share, which name them all: `mixer(gau, flash).key_dim`.
 std::vector<TableRow> shortened(const std::vector<TableRow>& rows);
 
-/// As --set accepts it, for the first entry of a list: "model.layers.N.mixer(flash).chunk" -> "model.layers.0.mixer.chunk".
+/// As --set accepts it, for the first entry of a list: "model.layers.N.mixer(flash).chunk" ->
+/// "model.layers.0.mixer.chunk".
 std::string settable_key(const std::string& path);
 
 /// Type, default, limits and meaning of a key, given whole or by its last parts ("mixer.window"), with an example.

@@ -1,5 +1,5 @@
-// Keys that are elsewhere now than where an earlier version had them. The configuration of a run that such a version made
-// is translated; one that a user wrote is refused, with the new key.
+// Keys that are elsewhere now than where an earlier version had them. The configuration of a run that such a version
+// made is translated; one that a user wrote is refused, with the new key.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ struct MovedKey {
   std::string_view path;   // where it was: "model.layers.*.mixer.type"; * is any entry of a list
   std::string_view value;  // moved only with this value; empty: with any
   const char* instead;     // what a user writes instead
-  /// Translates the map that holds the key. False if this changed nothing that a reader of the run would miss, such as a
-  /// default.
+  /// Translates the map that holds the key. False if this changed nothing that a reader of the run would miss, such as
+  /// a default.
   bool (*move)(ConfigNode& parent);
 };
 

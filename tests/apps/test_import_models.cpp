@@ -1,5 +1,5 @@
-// `capstan import --run`: whole public models. Logits equal those of PyTorch twins (tests/parity/systems/public_models.py),
-// and training goes on as the twins' does: the losses of 20 steps of AdamW.
+// `capstan import --run`: whole public models. Logits equal those of PyTorch twins
+// (tests/parity/systems/public_models.py), and training goes on as the twins' does: the losses of 20 steps of AdamW.
 #include <cmath>
 #include <cstdlib>
 #include <fstream>

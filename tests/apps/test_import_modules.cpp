@@ -1,4 +1,5 @@
-// `capstan import` of more public modules: outputs of PyTorch (tests/parity/systems/public_modules.py) are met to 1e-5 by
+// `capstan import` of more public modules: outputs of PyTorch (tests/parity/systems/public_modules.py) are met to 1e-5
+// by
 // --verify, and what is written is what train.init_from takes.
 #include <functional>
 

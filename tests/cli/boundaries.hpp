@@ -1,5 +1,5 @@
-// The numeric keys of the schema at and beyond their limits. The keys are those that `capstan config table` prints, so a
-// new key is tested without a line here.
+// The numeric keys of the schema at and beyond their limits. The keys are those that `capstan config table` prints, so
+// a new key is tested without a line here.
 #pragma once
 
 #include <string>
@@ -26,9 +26,9 @@ struct BoundaryCounts {
   std::string slowest_name;
 };
 
-/// `config check` and, where it accepts the value, a training of one step in an address space of 4 GB; a run that goes on
-/// gets SIGTERM after 5 s. Checks that each ends with an exit code and a presentable message, within 30 s because other
-/// tests may keep the machine busy: alone, the slowest takes less than 10 s.
+/// `config check` and, where it accepts the value, a training of one step in an address space of 4 GB; a run that goes
+/// on gets SIGTERM after 5 s. Checks that each ends with an exit code and a presentable message, within 30 s because
+/// other tests may keep the machine busy: alone, the slowest takes less than 10 s.
 void check_boundary(const Workplace& place, const Boundary& boundary, BoundaryCounts& counts);
 
 }  // namespace capstan::testing

@@ -9,8 +9,8 @@
 
 namespace capstan::testing {
 
-/// Why no program can be started in several processes here; nothing where it can. CAPSTAN_MPIRUN names another mpirun than
-/// that of the PATH, CAPSTAN_MPI_PLUGIN the plugin that belongs to it.
+/// Why no program can be started in several processes here; nothing where it can. CAPSTAN_MPIRUN names another mpirun
+/// than that of the PATH, CAPSTAN_MPI_PLUGIN the plugin that belongs to it.
 std::optional<std::string> no_mpi();
 
 /// The command line of mpirun.

@@ -1,4 +1,5 @@
-// Masked language models and pairs from training to prediction, and what predict, score, embed and generate read and print.
+// Masked language models and pairs from training to prediction, and what predict, score, embed and generate read and
+// print.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// Tables as people have them: other orders of columns, delimiters, headers and endings than the run's, and without labels.
+// Tables as people have them: other orders of columns, delimiters, headers and endings than the run's, and without
+// labels.
 #include <doctest/doctest.h>
 
 #include <filesystem>

@@ -19,8 +19,8 @@ struct CallStop {
 
   uint64_t stack = 0;  // pointer to the top
 
-  /// The library or program that called the C library's function for this call, where that function keeps nothing on the
-  /// stack, as mmap() does. While the process is stopped.
+  /// The library or program that called the C library's function for this call, where that function keeps nothing on
+  /// the stack, as mmap() does. While the process is stopped.
   std::string caller() const;
   /// Fills in the paths that the arguments name.
   void find_paths();

@@ -1,6 +1,6 @@
 // What a disk may hold after a loss of power: a log of the changes to a folder, in the order in which they were asked
-// for, and the states that a prefix of it allows. Until a file is synced, its data may be absent, torn or zeros; until a
-// folder is synced, names created, renamed or removed in it may be as before. A rename is whole or not there.
+// for, and the states that a prefix of it allows. Until a file is synced, its data may be absent, torn or zeros; until
+// a folder is synced, names created, renamed or removed in it may be as before. A rename is whole or not there.
 #pragma once
 
 #include <cstdint>
@@ -95,8 +95,8 @@ class DiskLog {
   std::pair<Node*, std::string> place_of(const std::string& path);
   void set(const std::string& path, int node, size_t time);
   std::string content(const Node& node, size_t prefix, Survival::Data data, std::mt19937& random) const;
-  /// The last change of a folder's names that survives; those of other times do when they belong to a rename whose other
-  /// folder keeps it.
+  /// The last change of a folder's names that survives; those of other times do when they belong to a rename whose
+  /// other folder keeps it.
   size_t kept_until(const Node& folder, size_t prefix, Survival::Names names, std::mt19937& random) const;
   void collect(int node, const std::string& path, const std::vector<size_t>& kept, const std::vector<std::string>& data,
                DiskImage& image) const;

@@ -30,8 +30,8 @@ void write_inputs(const Workplace& place);
 /// The inputs, and everything that must be there before the command: the same bytes in every call.
 void prepare(const Workplace& place, const Kind& kind);
 
-/// What must be the same however often a command was disturbed: the weights, the optimizer's state and the metrics of its
-/// runs, by their path, or what it printed. Metrics are without times and memory.
+/// What must be the same however often a command was disturbed: the weights, the optimizer's state and the metrics of
+/// its runs, by their path, or what it printed. Metrics are without times and memory.
 using Result = std::map<std::string, std::string>;
 Result result_of(const Workplace& place, const Kind& kind, const Outcome& outcome);
 /// Of an undisturbed run; made once.

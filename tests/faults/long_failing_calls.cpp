@@ -1,6 +1,6 @@
-// One system call of a command fails: any of those it makes, with any error that a disk, a kernel or a limit may answer,
-// or it transfers half of what was asked. The command then succeeds, or ends with an error that names the file; the same
-// command afterwards comes to the same bits as an undisturbed one.
+// One system call of a command fails: any of those it makes, with any error that a disk, a kernel or a limit may
+// answer, or it transfers half of what was asked. The command then succeeds, or ends with an error that names the file;
+// the same command afterwards comes to the same bits as an undisturbed one.
 //   scripts/attack.sh calls [COUNT] [SEED]     CAPSTAN_ATTACK_ONLY=kind: one kind of run; kind:CALL:ERROR: one case
 #include <doctest/doctest.h>
 #include <signal.h>

@@ -14,8 +14,8 @@ struct PowerLosses {
 };
 
 /// Records an unbroken run of the command, and runs the command again in every state of the folder that a loss of power
-/// may leave behind; with more than `most` of them, in that many drawn at random. Checks that it comes to the same bits;
-/// that no checkpoint which was published and synced is lost; that all is on the disk when the command has ended.
+/// may leave behind; with more than `most` of them, in that many drawn at random. Checks that it comes to the same
+/// bits; that no checkpoint which was published and synced is lost; that all is on the disk when the command has ended.
 PowerLosses lose_power(const Kind& kind, size_t most, uint32_t seed);
 
 }  // namespace capstan::testing

@@ -1,4 +1,5 @@
-// state.json. The first byte says whether the rest is the file or its content, which then gets a checksum that is right.
+// state.json. The first byte says whether the rest is the file or its content, which then gets a checksum that is
+// right.
 #include <nlohmann/json.hpp>
 
 #include "core/io/hash.hpp"

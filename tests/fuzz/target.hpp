@@ -1,7 +1,7 @@
 // A reader that is called with whatever a fuzzer makes up.
 //
-// With libFuzzer (preset `fuzz`, scripts/fuzz.sh), each target is a program of its own. Everywhere, the program test_fuzz
-// calls every target with the files of tests/fuzz/corpus/<name>.
+// With libFuzzer (preset `fuzz`, scripts/fuzz.sh), each target is a program of its own. Everywhere, the program
+// test_fuzz calls every target with the files of tests/fuzz/corpus/<name>.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@
 
 namespace capstan::fuzz {
 
-/// Reads `input`. May throw capstan::Error, which is what a reader does with bad input; any other exception, a signal, a
-/// leak or a report of a sanitizer is a finding. So is a broken promise: see require().
+/// Reads `input`. May throw capstan::Error, which is what a reader does with bad input; any other exception, a signal,
+/// a leak or a report of a sanitizer is a finding. So is a broken promise: see require().
 using Read = void (*)(std::string_view input);
 
-/// Makes another input of at most `most` bytes from one, for readers that would refuse almost all random changes of bytes.
-/// `change` makes such a random change in place.
+/// Makes another input of at most `most` bytes from one, for readers that would refuse almost all random changes of
+/// bytes. `change` makes such a random change in place.
 using Change = std::function<void(std::string& bytes, size_t most)>;
 using Mutate = std::string (*)(const std::string& input, size_t most, std::mt19937& random, const Change& change);
 

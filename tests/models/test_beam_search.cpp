@@ -99,8 +99,8 @@ TEST_CASE("generate: several prompts together give what each gives alone") {
   }
 }
 
-/// All texts of up to `most` tokens that end with the stop token, and those of `most` after which something else is likelier,
-/// with their log probabilities.
+/// All texts of up to `most` tokens that end with the stop token, and those of `most` after which something else is
+/// likelier, with their log probabilities.
 void enumerate(const LanguageModel& model, const std::vector<int32_t>& prompt, std::vector<int32_t>& text, double sum,
                int64_t most, const BeamOptions& options, std::vector<Hypothesis>& all) {
   DecodeState state = model.make_state(1);

@@ -1,4 +1,5 @@
-// Files are written by core/io alone, so its rule holds for all of them: regular files only, synced before they are named.
+// Files are written by core/io alone, so its rule holds for all of them: regular files only, synced before they are
+// named.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What formulas of papers are written with in tests: matrices of doubles of xtensor. For float builds only, because a file
-// that includes it takes long to compile, and fused == composed is tested in both precisions.
+// What formulas of papers are written with in tests: matrices of doubles of xtensor. For float builds only, because a
+// file that includes it takes long to compile, and fused == composed is tested in both precisions.
 #pragma once
 
 #include <cmath>

@@ -25,8 +25,8 @@ void write_counts(int passed, int failed, const std::vector<std::string>& skippe
   for (const std::string& line : skipped) file << line << '\n';
 }
 
-/// Counts test cases and collects the reasons of skipped ones. A test case is skipped when it says so, or part of it does:
-/// MESSAGE("skipped: why"). A case that fails counts as failed, whatever it skipped.
+/// Counts test cases and collects the reasons of skipped ones. A test case is skipped when it says so, or part of it
+/// does: MESSAGE("skipped: why"). A case that fails counts as failed, whatever it skipped.
 class Counter final : public doctest::IReporter {
  public:
   explicit Counter(const doctest::ContextOptions&) {}

@@ -28,10 +28,11 @@ class Checkpoints {
   /// Creates the folder and completes or undoes a save that was killed. Only for the process that trains.
   void recover();
 
-  /// The folder that `last` points to, which may be damaged or absent, or the newest if `last` names none of this folder;
-  /// empty when nothing has been saved.
+  /// The folder that `last` points to, which may be damaged or absent, or the newest if `last` names none of this
+  /// folder; empty when nothing has been saved.
   std::optional<std::filesystem::path> last() const;
-  /// Why the link `name` leads to no checkpoint of this folder; empty if it does. A copy of the folder in its place will do.
+  /// Why the link `name` leads to no checkpoint of this folder; empty if it does. A copy of the folder in its place
+  /// will do.
   std::string link_problem(const std::string& name) const;
   std::filesystem::path of_step(int64_t step) const { return folder_ / ("step-" + std::to_string(step)); }
   /// Steps that have a folder, ascending.
@@ -39,8 +40,8 @@ class Checkpoints {
   /// Names in the folder that a killed process or an earlier damage left: .unfinished-step-N, damaged-step-N, ...
   std::vector<std::string> leftovers() const;
 
-  /// All ranks call it. Saves under parts.state.step, points `last` (and `best`) there, and removes older checkpoints except the newest
-  /// `keep_last`, the best and the last. When it throws, all earlier checkpoints are intact.
+  /// All ranks call it. Saves under parts.state.step, points `last` (and `best`) there, and removes older checkpoints
+  /// except the newest `keep_last`, the best and the last. When it throws, all earlier checkpoints are intact.
   void save(const RunParts& parts, bool best, int64_t keep_last);
 
   /// Reads a checkpoint into the parts, unless `accept` throws. Throws Error naming the damaged file and

@@ -40,8 +40,8 @@ std::optional<std::string> damage_of(const std::filesystem::path& checkpoint);
 /// The state of a checkpoint's folder.
 RunState read_state(const std::filesystem::path& checkpoint);
 
-/// Throws Error naming the first parameter that a file does not have, that is unknown or of another shape. The store needs no
-/// memory (ParamMemory::none).
+/// Throws Error naming the first parameter that a file does not have, that is unknown or of another shape. The store
+/// needs no memory (ParamMemory::none).
 void check_model_fits(const SafetensorsFile& file, const ParamStore& params);
 /// Reads all parameters from a file. Throws Error as check_model_fits().
 void load_model(const SafetensorsFile& file, ParamStore& params);

@@ -15,7 +15,8 @@ namespace capstan {
 /// ranks, only rank 0 does.
 class RunFolder {
  public:
-  /// Throws Error when the folder cannot be written or another process holds it, and when not all ranks see the same one.
+  /// Throws Error when the folder cannot be written or another process holds it, and when not all ranks see the same
+  /// one.
   RunFolder(std::filesystem::path folder, Communicator& ranks);
 
   std::string metrics_file() const { return (folder_ / "metrics.jsonl").string(); }

@@ -54,8 +54,8 @@ struct RunState {
 /// The limit of the configuration that a run has reached after `seconds` of training; nothing while it continues.
 std::optional<std::string> reached_limit(const TrainConfig& config, const RunState& state, double seconds);
 
-/// The number of the format in which a run is saved. It grows when earlier versions cannot read what this one writes. 1,
-/// or no number: up to 0.1.
+/// The number of the format in which a run is saved. It grows when earlier versions cannot read what this one writes.
+/// 1, or no number: up to 0.1.
 constexpr int64_t run_format = 2;
 /// A run has a format that this version does not know: it is not damaged.
 class NewerRun : public Error {

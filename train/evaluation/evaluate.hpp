@@ -24,11 +24,11 @@ struct Evaluation {
   double accuracy() const { return static_cast<double>(correct) / static_cast<double>(targets > 0 ? targets : 1); }
 };
 
-/// Runs `task` over epoch 0 of `split`, each batch on one thread; the result does not depend on the numbers of threads and
-/// ranks. As many batches as there are threads run at once; none is added to those that have 131,072 tokens together.
-/// All ranks call it. Empty when `stop`, which is called from any thread, returned true in one of them.
-/// Of a multi-label task, `labels` (unless null) receives the decisions of all ranks; what is correct follows from them
-/// and a threshold, so Evaluation::correct stays 0. Throws Error when there are no targets.
+/// Runs `task` over epoch 0 of `split`, each batch on one thread; the result does not depend on the numbers of threads
+/// and ranks. As many batches as there are threads run at once; none is added to those that have 131,072 tokens
+/// together. All ranks call it. Empty when `stop`, which is called from any thread, returned true in one of them. Of a
+/// multi-label task, `labels` (unless null) receives the decisions of all ranks; what is correct follows from them and
+/// a threshold, so Evaluation::correct stays 0. Throws Error when there are no targets.
 std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
                                    const std::function<bool()>& stop = {}, Communicator* ranks = nullptr,
                                    LabelReport* labels = nullptr);

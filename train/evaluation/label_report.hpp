@@ -25,8 +25,8 @@ struct LabelCounts {
   double f1() const;
 };
 
-/// P@k: mean share of a text's k likeliest labels that it has; of equal probabilities, the first label is taken first. A text
-/// without labels counts as 0.
+/// P@k: mean share of a text's k likeliest labels that it has; of equal probabilities, the first label is taken first.
+/// A text without labels counts as 0.
 struct PrecisionAt {
   int64_t k = 0;
   double precision = 0;
@@ -60,7 +60,8 @@ class LabelReport {
   /// Throws std::invalid_argument for other thresholds than these.
   LabelFigures at(double threshold) const;
 
-  /// All counts, for another process; add() takes them. Throws std::invalid_argument for those of another number of labels.
+  /// All counts, for another process; add() takes them. Throws std::invalid_argument for those of another number of
+  /// labels.
   std::string bytes() const;
   void add(std::string_view bytes);
 
@@ -77,8 +78,8 @@ class LabelReport {
   static constexpr int levels = 100;
 
   int64_t labels_;
-  // (labels, has it, level); then the rises and falls over the levels of the texts that are exact (levels + 1), the hits
-  // of the 1, 3 and 5 likeliest labels, and the number of texts.
+  // (labels, has it, level); then the rises and falls over the levels of the texts that are exact (levels + 1), the
+  // hits of the 1, 3 and 5 likeliest labels, and the number of texts.
   std::vector<int64_t> counts_;
 };
 

@@ -1,5 +1,5 @@
-// The measures of a validation. A measure is one row of the table in metric.cpp: train.monitor, metrics.jsonl, event files,
-// the log, state.json, `capstan compare` and `capstan eval` follow from it.
+// The measures of a validation. A measure is one row of the table in metric.cpp: train.monitor, metrics.jsonl, event
+// files, the log, state.json, `capstan compare` and `capstan eval` follow from it.
 #pragma once
 
 #include <optional>

@@ -6,8 +6,8 @@
 namespace capstan {
 namespace {
 
-/// Python's lower() also turns these two characters into ASCII letters: the Kelvin sign into k, and a capital I with a dot
-/// into i and a combining dot.
+/// Python's lower() also turns these two characters into ASCII letters: the Kelvin sign into k, and a capital I with a
+/// dot into i and a combining dot.
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
   std::string word;

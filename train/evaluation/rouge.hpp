@@ -1,4 +1,5 @@
-// ROUGE: how much of a reference text another one has. Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries".
+// ROUGE: how much of a reference text another one has. Lin 2004, "ROUGE: A Package for Automatic Evaluation of
+// Summaries".
 #pragma once
 
 #include <string_view>
@@ -10,7 +11,8 @@ struct RougeScore {
 };
 
 /// The numbers of the Python package rouge-score without stemming: texts in lower case, words are runs of a-z and 0-9.
-/// one, two: shared n-grams, each counted as often as both have it. longest: the longest common subsequence of all words.
+/// one, two: shared n-grams, each counted as often as both have it. longest: the longest common subsequence of all
+/// words.
 struct RougeScores {
   RougeScore one, two, longest;
 };

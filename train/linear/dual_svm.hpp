@@ -21,8 +21,8 @@ struct SvmProblem {
   double tolerance = 0.1;     // of the projected gradient of the dual, which is 1 at first
 };
 
-/// y = w . x + u . s + bias; w by bucket, for the x of NgramRows, as factors of norm * count_weight(): the scale is part
-/// of w. s: the scores of the base classifier, if there is one.
+/// y = w . x + u . s + bias; w by bucket, for the x of NgramRows, as factors of norm * count_weight(): the scale is
+/// part of w. s: the scores of the base classifier, if there is one.
 struct SvmSolution {
   std::vector<float> weights;
   float bias = 0;

@@ -27,8 +27,8 @@ struct BaseClassifier {
 };
 
 /// A row is a text and its class; its entries are what LinearClassifier computes from the text. scale = IDF,
-/// ln((1 + rows) / (1 + rows with f)) + 1, and 0 for n-grams that are in fewer texts than config().min_texts. With a base
-/// classifier, n-grams that it knows keep its scale, and its scores are features of a row, too.
+/// ln((1 + rows) / (1 + rows with f)) + 1, and 0 for n-grams that are in fewer texts than config().min_texts. With a
+/// base classifier, n-grams that it knows keep its scale, and its scores are features of a row, too.
 class NgramRows {
  public:
   /// Standard deviation of a base classifier's scores as features, beside n-grams of unit norm. Larger ones are no
@@ -54,7 +54,8 @@ class NgramRows {
   const float* base_scores(int64_t row) const {
     return base_scores_.data() + row * static_cast<int64_t>(base_factor_.size());
   }
-  /// By column: what gives the scores of all rows a standard deviation of base_deviation; empty without a base classifier.
+  /// By column: what gives the scores of all rows a standard deviation of base_deviation; empty without a base
+  /// classifier.
   const std::vector<float>& base_factor() const { return base_factor_; }
   /// The configuration with the choices that were made: min_texts and buckets, and characters if these were left out.
   const LinearClassifierConfig& config() const { return config_; }

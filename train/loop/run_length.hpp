@@ -13,9 +13,9 @@ namespace capstan {
 /// Steps after which the run ends; 0 = not known.
 int64_t total_steps(const BatchSource& source, const TrainConfig& config);
 
-/// Tables that are emptied at every epoch (train/optimizers/optimizer.hpp): is it worth while to begin epoch `epoch` (from
-/// 0) and end after `steps` of its `all` steps, rather than to end with full tables before it? Always in the first one; in
-/// the second with more than half of it; later only with all of it (docs/notes/ngrams.md).
+/// Tables that are emptied at every epoch (train/optimizers/optimizer.hpp): is it worth while to begin epoch `epoch`
+/// (from 0) and end after `steps` of its `all` steps, rather than to end with full tables before it? Always in the
+/// first one; in the second with more than half of it; later only with all of it (docs/notes/ngrams.md).
 bool worth_beginning(int64_t epoch, int64_t steps, int64_t all);
 
 /// A warning for a run with such tables whose last epoch was not worth beginning. Nothing when the end is not known.

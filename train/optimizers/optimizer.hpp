@@ -23,8 +23,8 @@ class Optimizer {
   Optimizer(const OptimizerConfig& config, const ParamStore& params)
       : Optimizer(config, params, {{0, params.flat_size()}}) {}
 
-  /// One update of all owned parameters with their gradients times `grad_scale`; these gradients are zero afterwards. In
-  /// tables that are updated by rows, a row without a gradient keeps its value and its state: it does not decay.
+  /// One update of all owned parameters with their gradients times `grad_scale`; these gradients are zero afterwards.
+  /// In tables that are updated by rows, a row without a gradient keeps its value and its state: it does not decay.
   void step(ParamStore& params, double grad_scale, double lr);
 
   /// Updates made so far.

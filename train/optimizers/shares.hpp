@@ -1,5 +1,5 @@
-// Which rank owns which parameters: it finishes their gradients, keeps what the optimizer remembers of them, and updates
-// them (Rajbhandari et al. 2020, arXiv 1910.02054: stage 1 of ZeRO).
+// Which rank owns which parameters: it finishes their gradients, keeps what the optimizer remembers of them, and
+// updates them (Rajbhandari et al. 2020, arXiv 1910.02054: stage 1 of ZeRO).
 #pragma once
 
 #include <cstdint>

@@ -28,8 +28,8 @@ struct ParamPart {
   int64_t size() const { return end - begin; }
 };
 
-/// The memory of one StateSpec, zero at first, for the parameters that this rank owns, frozen ones never. They have the order and the
-/// alignment of the store's flat blocks: a state that holds all of them has the store's layout.
+/// The memory of one StateSpec, zero at first, for the parameters that this rank owns, frozen ones never. They have the
+/// order and the alignment of the store's flat blocks: a state that holds all of them has the store's layout.
 class OptimizerState {
  public:
   /// The store must be finalized. `owned`: parts of the flat blocks, ascending.

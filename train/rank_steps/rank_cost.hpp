@@ -26,8 +26,8 @@ struct RankCost {
 };
 
 /// compute = lanes of the rank * lane_seconds;  exchange = nodes * P (R - 1) / R numbers sent, or received by an owner,
-/// whichever is more;  gather = P (R - 1) / R;  rounds = latency of three gatherings of ceil(log2 R) messages, and of the
-/// two exchanges. Compute and communication do not overlap.
+/// whichever is more;  gather = P (R - 1) / R;  rounds = latency of three gatherings of ceil(log2 R) messages, and of
+/// the two exchanges. Compute and communication do not overlap.
 RankCost predict_cost(const RankPlan& plan);
 
 }  // namespace capstan

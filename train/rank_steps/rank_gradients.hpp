@@ -41,7 +41,8 @@ class RankGradients {
   /// Collective: everyone gets everything from its owner.
   void gather_values();
 
-  /// The ranks' seconds per lane since the last call, and begins anew. Empty while they computed for less than a second.
+  /// The ranks' seconds per lane since the last call, and begins anew. Empty while they computed for less than a
+  /// second.
   std::vector<double> take_lane_seconds();
 
  private:

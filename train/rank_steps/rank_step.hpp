@@ -13,8 +13,8 @@
 
 namespace capstan {
 
-/// What a rank has of a batch and of the parameters: what the step of a RankStep refers to, so that it is made before it
-/// and outlives it. A thread of the step may still be reading a batch when it ends.
+/// What a rank has of a batch and of the parameters: what the step of a RankStep refers to, so that it is made before
+/// it and outlives it. A thread of the step may still be reading a batch when it ends.
 struct RankPart {
   RankBatches own_batches;
   Shares shares;
@@ -48,8 +48,8 @@ class RankStep final : private RankPart, public TrainingStep {
   int slow_rank_ = -1;  // that a warning has named last
 };
 
-/// The step of one process or of one of several ranks. All references must outlive it. Throws ConfigError for more ranks
-/// than a batch has lanes.
+/// The step of one process or of one of several ranks. All references must outlive it. Throws ConfigError for more
+/// ranks than a batch has lanes.
 std::unique_ptr<TrainingStep> make_step(const Task& task, ParamStore& params, const BatchSource& train,
                                         const TrainConfig& config, Communicator& ranks);
 

@@ -58,8 +58,8 @@ std::string sign_of_life(int64_t process) {
 
 }  // namespace
 
-/// How long nothing has arrived, while this process was not stopped: who stops a whole job for a while (Ctrl-Z, a suspended
-/// job of Slurm) loses none of its ranks.
+/// How long nothing has arrived, while this process was not stopped: who stops a whole job for a while (Ctrl-Z, a
+/// suspended job of Slurm) loses none of its ranks.
 class Communicator::Watch : NoCopy {
  public:
   explicit Watch(Communicator& ranks) : ranks_(ranks) {}

@@ -80,8 +80,8 @@ class Communicator : NoCopy {
   void wait(std::vector<Pending>& all);
   /// Other ranks may compute for so many seconds before they send: waiting allows ten times as long.
   void expect_pause(double seconds) { pause_ = seconds; }
-  /// While it lives, waiting for a rank of this machine has no limit as long as that shows signs of life, and waiting for
-  /// others has the limit patience_factor * timeout: for work that takes one rank much longer than another.
+  /// While it lives, waiting for a rank of this machine has no limit as long as that shows signs of life, and waiting
+  /// for others has the limit patience_factor * timeout: for work that takes one rank much longer than another.
   static constexpr double patience_factor = 60;
   class Patience : NoCopy {
    public:

@@ -10,8 +10,8 @@
 
 namespace capstan {
 
-/// Ends the process with a message and exit code 1 unless it is destroyed within `seconds`: where a process of a job was
-/// killed while all were starting or ending, MPI may wait for it for ever.
+/// Ends the process with a message and exit code 1 unless it is destroyed within `seconds`: where a process of a job
+/// was killed while all were starting or ending, MPI may wait for it for ever.
 class Deadline : NoCopy {
  public:
   Deadline(double seconds, std::string message);

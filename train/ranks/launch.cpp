@@ -27,8 +27,8 @@ std::vector<std::string> plugin_places() {
   return {(folder / plugin_file).string(), (folder.parent_path() / "lib/capstan" / plugin_file).string()};
 }
 
-/// Why a file is no whole library; empty if it is one, or is not there: dlopen() maps it without a look at its size, and what
-/// is behind its end ends the process by SIGBUS.
+/// Why a file is no whole library; empty if it is one, or is not there: dlopen() maps it without a look at its size,
+/// and what is behind its end ends the process by SIGBUS.
 std::string library_problem(const std::string& path) {
   std::error_code unknown;
   if (!fs::exists(path, unknown)) return "";

@@ -28,7 +28,8 @@ class Pace {
   void evaluation_took(double seconds) { evaluation_ = seconds; }
   void save_took(double seconds) { save_ = seconds; }
 
-  /// Since the last call of start_window(), or right after it between the last two, without evaluations and checkpoints.
+  /// Since the last call of start_window(), or right after it between the last two, without evaluations and
+  /// checkpoints.
   double tokens_per_second() const {
     return window_seconds_ > 0 ? static_cast<double>(window_tokens_) / window_seconds_ : rate_before_;
   }

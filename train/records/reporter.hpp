@@ -1,5 +1,5 @@
-// Progress of a run: lines in train.log and on stderr, and on a terminal a bar with the time left. Where a program has a
-// log sink (log.hpp), that takes the place of stderr, and there is no bar.
+// Progress of a run: lines in train.log and on stderr, and on a terminal a bar with the time left. Where a program has
+// a log sink (log.hpp), that takes the place of stderr, and there is no bar.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@ namespace capstan {
 /// What messages quote is made printable (core/strings/printable.hpp). The bar is cut to the width of the terminal.
 class Reporter {
  public:
-  /// Appends to `log_file`. With mode `none` only warnings go to stderr. Without a file, nothing is shown or written: one
-  /// of several ranks reports for all.
+  /// Appends to `log_file`. With mode `none` only warnings go to stderr. Without a file, nothing is shown or written:
+  /// one of several ranks reports for all.
   Reporter(ProgressMode mode, const std::string& log_file);
   ~Reporter();
 

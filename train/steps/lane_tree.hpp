@@ -1,4 +1,5 @@
-// Which lanes a rank computes, and the order in which their gradients are added: a function of the number of lanes alone.
+// Which lanes a rank computes, and the order in which their gradients are added: a function of the number of lanes
+// alone.
 #pragma once
 
 #include <cstdint>

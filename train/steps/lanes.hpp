@@ -58,12 +58,13 @@ class Lanes {
   Lanes(const Task& task, ParamStore& params) : task_(task), params_(params) {}
 
   /// Adds the gradients of the batch's summed loss to those of the parameters, and its sums to `sums`. A batch of one
-  /// lane runs as it is, its operations cut into pieces that all threads share out. Throws what the first lane that failed has thrown, such as
-  /// std::domain_error where the tape checks for values that are not finite; the gradients are then undefined.
+  /// lane runs as it is, its operations cut into pieces that all threads share out. Throws what the first lane that
+  /// failed has thrown, such as std::domain_error where the tape checks for values that are not finite; the gradients
+  /// are then undefined.
   void add_gradients(const Batch& batch, const PassOptions& options, StepSums& sums);
 
-  /// The lanes of `range`, as the nodes of the tree that LaneTree::nodes_of() names. `rows` are the rows of these lanes;
-  /// the batch has `batch_rows`. Throws as add_gradients() does.
+  /// The lanes of `range`, as the nodes of the tree that LaneTree::nodes_of() names. `rows` are the rows of these
+  /// lanes; the batch has `batch_rows`. Throws as add_gradients() does.
   std::vector<Node> compute(const Batch& rows, int64_t batch_rows, const LaneTree& tree, const LaneRange& range,
                             const PassOptions& options);
   /// Takes back the gradient blocks, which must be 0.

@@ -63,7 +63,8 @@ class TrainingStep : NoCopy {
   virtual std::string slow_warning() = 0;
 
  protected:
-  /// `batches`: of this process. `owned`: the elements of the parameters that it updates. All references must outlive it.
+  /// `batches`: of this process. `owned`: the elements of the parameters that it updates. All references must outlive
+  /// it.
   TrainingStep(const Task& task, ParamStore& params, const BatchSource& batches, const TrainConfig& config,
                const std::vector<Elements>& owned);
 

@@ -49,8 +49,8 @@ struct ProductCase {
   int64_t a_gap = 0, b_gap = 0, c_gap = 0;
 };
 
-/// Every way the choice between the libraries can go, ragged edges on both sides of the boundaries of their kernels, and
-/// one row or column, for which both have kernels of their own.
+/// Every way the choice between the libraries can go, ragged edges on both sides of the boundaries of their kernels,
+/// and one row or column, for which both have kernels of their own.
 const std::vector<ProductCase> cases = {
     {1, 1, 1},
     {3, 5, 7, 2, 1, 4},

@@ -9,8 +9,8 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 
-/// What a paper puts around its mixer: a feed-forward network; nothing, two units for a block; or a feed-forward network and
-/// norms after the sums.
+/// What a paper puts around its mixer: a feed-forward network; nothing, two units for a block; or a feed-forward
+/// network and norms after the sums.
 enum class Wiring { transformer, gated_units, post_norm };
 
 struct MixerCase {

@@ -1,5 +1,5 @@
-// Small samples of every mixer in the variant: one list for the tests of nn, models and train. An alternative of MixerConfig
-// without a function samples() does not compile here.
+// Small samples of every mixer in the variant: one list for the tests of nn, models and train. An alternative of
+// MixerConfig without a function samples() does not compile here.
 #pragma once
 
 #include <doctest/doctest.h>

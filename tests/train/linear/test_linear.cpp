@@ -85,7 +85,8 @@ TEST_CASE("rows of n-grams: those of characters are left out where memory is sho
   }
 }
 
-/// The gradient of the primal at the solution, over the largest of its terms: w' - 2 C sum_i max(0, 1 - y_i f_i) y_i x'_i.
+/// The gradient of the primal at the solution, over the largest of its terms: w' - 2 C sum_i max(0, 1 - y_i f_i) y_i
+/// x'_i.
 double primal_gradient(const NgramRows& rows, const SvmProblem& problem, const SvmSolution& solution,
                        const std::vector<float>& ratios) {
   std::vector<double> sums(rows.scale().size() + 1, 0);
