@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,10 @@ class Run {
   std::vector<Prediction> predict(const std::vector<InputText>& texts, const PredictOptions& options = {}) const {
     return predictions_of(*saved_, texts, options);
   }
+  /// Of a classifier, the numbers of which it makes the probabilities of its classes.
+  std::vector<std::vector<float>> decision_values(const std::vector<InputText>& texts) const {
+    return decision_values_of(*saved_, texts);
+  }
   /// How likely a language model finds texts.
   std::vector<TextScore> score(const std::vector<InputText>& texts) const { return scores_of(*saved_, texts); }
   /// Vectors of embedding_size() elements, of any model with blocks.
@@ -44,8 +49,9 @@ class Run {
   std::vector<Continuation> generate(const InputText& text, const ContinuationOptions& options = {}) const {
     return continuations_of(*saved_, text, options);
   }
-  /// Loss, accuracy and further figures on a part of the run's data. `completions`: how those of pairs are written.
-  EvalReport evaluate(Split split = Split::valid, const CompletionOptions& completions = {}) const;
+  /// Loss, accuracy and further figures on a part of the run's data; none: the validation data or, with a line in the
+  /// log, the test data of a run that has no other. `completions`: how those of pairs are written.
+  EvalReport evaluate(std::optional<Split> split = {}, const CompletionOptions& completions = {}) const;
 
   const RunConfig& config() const { return saved_->config; }
   /// Of a classifier, in the order of Prediction::probabilities.

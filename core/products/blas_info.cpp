@@ -20,6 +20,8 @@
 extern "C" {
 __attribute__((weak)) void* blas_memory_alloc(int purpose);
 __attribute__((weak)) void blas_memory_free(void* memory);
+__attribute__((weak)) void gotoblas_dynamic_init();
+__attribute__((weak)) void gotoblas_dynamic_quit();
 }
 
 namespace capstan {
@@ -97,6 +99,18 @@ std::string better_blas_core() {
   if (avx512) return is_one_of({"SkylakeX", "Cooperlake", "SapphireRapids"}) ? "" : "SkylakeX";
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   return !avx2 || is_one_of({"Haswell", "Zen", "SkylakeX", "Cooperlake", "SapphireRapids"}) ? "" : "Haswell";
+}
+
+void use_better_blas_core() {
+  constexpr const char* name = "OPENBLAS_CORETYPE";
+  const std::string better = better_blas_core();
+  if (better.empty() || std::getenv(name) != nullptr || gotoblas_dynamic_init == nullptr ||
+      gotoblas_dynamic_quit == nullptr)
+    return;
+  if (setenv(name, better.c_str(), 0) != 0) return;
+  gotoblas_dynamic_quit();
+  gotoblas_dynamic_init();
+  unsetenv(name);
 }
 
 void restart_with_best_settings(char** argv) {

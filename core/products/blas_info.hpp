@@ -20,6 +20,11 @@ BlasInfo blas_info();
 /// of 2023, a fifth of the speed of "SkylakeX").
 std::string better_blas_core();
 
+/// Makes OpenBLAS use better_blas_core() from now on, unless OPENBLAS_CORETYPE says what to use: for a module of a
+/// process that cannot start itself again. Before the first product, never while one runs. Nothing is done with a build
+/// of OpenBLAS that cannot change.
+void use_better_blas_core();
+
 /// Takes the memory that the libraries keep: OpenBLAS's work memory for products on all threads() at once, and oneDNN's
 /// machine code. Later they would take it in the middle of a product; where it is refused, OpenBLAS spins for ever and
 /// oneDNN crashes. Throws OutOfMemory.

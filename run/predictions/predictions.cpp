@@ -17,8 +17,8 @@ bool completes_pairs(const SavedRun& run) {
   return facts_of(run.config.model).takes_pairs && facts_of(run.config.data).has_pairs;
 }
 
-/// (N, C)
-Array class_probabilities(const SavedRun& run, const std::vector<InputText>& texts) {
+/// (N, C): what the model computes before it makes probabilities of it.
+Array class_logits(const SavedRun& run, const std::vector<InputText>& texts) {
   const Model& model = run.model->model();
   TextRule rule = facts_of(run.config.data).text;  // how a text was cut in training
   if (const auto limit = model.position_limit())
@@ -27,13 +27,13 @@ Array class_probabilities(const SavedRun& run, const std::vector<InputText>& tex
     return std::vector<std::string_view>(text.columns.begin(), text.columns.end());
   };
   if (facts_of(run.config.model).reads_texts)
-    return model.probabilities(Var(model.text_logits(encode_all(
-        texts, [&](const InputText& text) { return example_text(columns(text), *run.tokenizer, rule, text.place); }))));
+    return model.text_logits(encode_all(
+        texts, [&](const InputText& text) { return example_text(columns(text), *run.tokenizer, rule, text.place); }));
   const auto rows = encode_all(
       texts, [&](const InputText& text) { return encode_text(columns(text), *run.tokenizer, rule, text.place); });
   Array all(Shape{static_cast<int64_t>(rows.size()), model.classes()});
   for_padded_groups(rows, [&](const std::vector<int64_t>& indices, const Batch& group) {
-    const Array some = model.probabilities(model.logits(group.tokens, Context{Segments(group.segment_ids)}));
+    const Array some = model.logits(group.tokens, Context{Segments(group.segment_ids)}).value();
     for (size_t i = 0; i < indices.size(); ++i)
       std::copy_n(some.data() + static_cast<int64_t>(i) * some.dim(1), some.dim(1),
                   all.mutable_data() + indices[i] * some.dim(1));
@@ -43,7 +43,7 @@ Array class_probabilities(const SavedRun& run, const std::vector<InputText>& tex
 
 std::vector<Prediction> label_texts(const SavedRun& run, const std::vector<InputText>& texts,
                                     const PredictOptions& options) {
-  const Array all = class_probabilities(run, texts);
+  const Array all = run.model->model().probabilities(Var(class_logits(run, texts)));
   const double threshold = options.threshold > 0 ? options.threshold : run.threshold;
   const auto classes = static_cast<int64_t>(run.classes.size());
   std::vector<Prediction> predictions(texts.size());
@@ -72,6 +72,15 @@ std::vector<Prediction> complete_texts(const SavedRun& run, const std::vector<In
 }
 
 }  // namespace
+
+std::vector<std::vector<float>> decision_values_of(const SavedRun& run, const std::vector<InputText>& texts) {
+  run.model->that_predicts(Predicts::classes);
+  const Array all = class_logits(run, texts);
+  std::vector<std::vector<float>> rows;
+  for (int64_t row = 0; row < all.dim(0); ++row)
+    rows.emplace_back(all.data() + row * all.dim(1), all.data() + (row + 1) * all.dim(1));
+  return rows;
+}
 
 void check_predictions(const SavedRun& run, const PredictOptions& options) {
   refuse_options_without_pairs(run, options.completions);

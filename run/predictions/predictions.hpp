@@ -42,7 +42,10 @@ void check_predictions(const SavedRun& run, const PredictOptions& options);
 /// One for each text. Throws TextError for a text that cannot be used, and what check_predictions() throws.
 std::vector<Prediction> predictions_of(const SavedRun& run, const std::vector<InputText>& texts,
                                        const PredictOptions& options = {});
-/// The same for a batch of texts with blanks.
+/// For each text, the C numbers of which a classifier makes the probabilities of its classes. Throws Error for other
+/// models, and TextError.
+std::vector<std::vector<float>> decision_values_of(const SavedRun& run, const std::vector<InputText>& texts);
+/// predictions_of() for a batch of texts with blanks.
 std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<InputText>& texts,
                                     const PredictOptions& options);
 

@@ -1,0 +1,88 @@
+// The threads that compute for Python.
+//
+// Some float products of oneDNN before 3.11.2 run with the stack pointer inside the heap (train/loop/signals.hpp): a
+// handler that interrupts them overwrites data. A module cannot know what handlers its process has, so that nothing is
+// computed on a thread of Python's: it waits without the interpreter's lock, and runs Python's handlers meanwhile.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+
+namespace capstan::python {
+
+namespace nb = nanobind;
+
+/// Whether the caller wants a computation to end early.
+class Cancel {
+ public:
+  void request() { requested_ = true; }
+  bool requested() const { return requested_; }
+  /// Throws Cancelled after a request.
+  void check() const;
+
+ private:
+  std::atomic<bool> requested_ = false;
+};
+
+/// Thrown on a computing thread; Python gets the exception of the handler that asked for the end.
+struct Cancelled : std::exception {
+  const char* what() const noexcept override { return "cancelled"; }
+};
+
+/// A piece of work on one of the computing threads.
+class Job {
+ public:
+  explicit Job(std::function<void(const Cancel&)> work) : work_(std::move(work)) {}
+
+  void run();
+  bool wait_for(std::chrono::milliseconds time);
+  /// Without a limit.
+  void wait();
+  Cancel& cancel() { return cancel_; }
+  /// What the work threw.
+  std::exception_ptr error() const { return error_; }
+
+ private:
+  std::function<void(const Cancel&)> work_;
+  Cancel cancel_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool done_ = false;
+  std::exception_ptr error_;
+};
+
+/// Starts `work` on a computing thread: an idle one, else a new one. All signals are blocked there and in the threads
+/// that OpenMP starts from it. Throws Error in a process that was forked while another thread computed.
+std::shared_ptr<Job> start(std::function<void(const Cancel&)> work);
+
+/// To be called before and after a fork, the latter in the child: its computing threads are new ones.
+void before_fork();
+void after_fork_in_child();
+
+/// Waits for a job, with the interpreter's lock released and Python's signal handlers run. Where one of them raises, as
+/// for Ctrl-C, the job is cancelled and the exception passed on when it has ended; otherwise what the job threw is.
+void wait_in_python(const std::shared_ptr<Job>& job);
+
+/// work(cancel) on a computing thread; what it returns or throws.
+template <class Work>
+auto compute(const Work& work) {
+  using Result = std::invoke_result_t<Work, const Cancel&>;
+  if constexpr (std::is_void_v<Result>) {
+    wait_in_python(start([&work](const Cancel& cancel) { work(cancel); }));
+  } else {
+    std::optional<Result> result;
+    wait_in_python(start([&work, &result](const Cancel& cancel) { result.emplace(work(cancel)); }));
+    return std::move(*result);
+  }
+}
+
+}  // namespace capstan::python

@@ -1,0 +1,245 @@
+"""Classifier: the interface of scikit-learn over a run of capstan."""
+import io
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from . import _capstan
+from ._capstan import Error
+from ._config import config_file, key_of, override, plain
+from ._run import Run, load, train
+from ._texts import as_texts
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.exceptions import NotFittedError
+except ImportError as missing:
+    raise ImportError("capstan.Classifier needs scikit-learn: pip install scikit-learn (capstan.train and capstan.load "
+                      "do without)") from missing
+
+LABELS = "labels.json"  # in a saved run folder: of what type the labels were in Python
+
+
+class Classifier(ClassifierMixin, BaseEstimator):
+    """A text classifier that is trained by a recipe of capstan.
+
+    recipe: the name of a recipe or the path of a YAML file; "classify" is a linear classifier over n-grams, whose settings
+        are chosen by cross-validation.
+    verbose: print the log of the training.
+    options: any keys of the configuration with their values, train__steps=500 or **{"model.words": [1]}.
+
+    Texts are strings or, for pairs of texts, tuples of strings (with data__text_columns). Labels are strings, integers or
+    booleans; for any number of labels per text, a list of them for each text, or a matrix of zeros and ones.
+
+    After fit(): `classes_`, the labels in the order of predict_proba()'s columns, and `run_`, the capstan.Run.
+    """
+
+    def __init__(self, recipe="classify", *, verbose=False, **options):
+        self.recipe = recipe
+        self.verbose = verbose
+        self._options = options
+
+    # Parameters: BaseEstimator finds those of __init__; the keys of the configuration are added to them.
+
+    @classmethod
+    def _get_param_names(cls):
+        return ["recipe", "verbose"]
+
+    def get_params(self, deep=True):
+        """All parameters with their values, those of `options` among them."""
+        return {"recipe": self.recipe, "verbose": self.verbose, **self._options}
+
+    def set_params(self, **params):
+        """Sets parameters; each may be any key of the configuration."""
+        for name, value in params.items():
+            if name in ("recipe", "verbose"):
+                setattr(self, name, value)
+            else:
+                self._options[name] = value
+        return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        tags.target_tags.required = True
+        tags.classifier_tags.multi_label = True
+        tags.no_validation = True  # of arrays of numbers
+        return tags
+
+    def fit(self, X, y, **refused):
+        """Trains on the texts X with the labels y."""
+        if refused:
+            raise TypeError(f"Classifier.fit: {', '.join(refused)} is not supported; repeat the texts that shall count more")
+        texts = as_texts(X)
+        targets = _Targets(y)
+        if len(texts) != len(targets.rows):
+            raise ValueError(f"Classifier.fit: {len(texts)} texts, but {len(targets.rows)} labels")
+        if not texts:
+            raise ValueError("Classifier.fit: there are no texts")
+        folder = tempfile.TemporaryDirectory(prefix="capstan-")
+        data = Path(folder.name) / "train.jsonl"
+        columns = _write_rows(data, texts, targets)
+        keys = {
+            "name": "run", "folder": folder.name,
+            "data.train": [str(data)], "data.label_column": "labels", "data.text_columns": columns,
+            "data.multi_label": targets.multi_label, "data.unique_labels": True, "data.skip_empty": True,
+            "data.max_file_mb": 1 + data.stat().st_size // 1_000_000,
+        }
+        if targets.multi_label:
+            keys["data.label_separator"] = "\x1f"
+        keys.update({key_of(key): value for key, value in self._options.items()})
+        run = train(config_file(self.recipe), quiet=not self.verbose, **keys)
+        data.unlink()
+        self._take(run, folder, targets.kind, targets.form)
+        return self
+
+    def _take(self, run, folder, kind, form):
+        names = run.classes
+        labels = np.array([_KINDS[kind](name) for name in names])
+        order = np.argsort(labels, kind="stable")
+        self.run_, self._folder = run, folder
+        self._kind, self._form = kind, form
+        self.classes_ = labels[order]
+        self._order = order
+
+    def _fitted(self):
+        if not hasattr(self, "run_"):
+            raise NotFittedError("This Classifier is not fitted yet: call fit(texts, labels), or Classifier.load(folder)")
+        return self.run_
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "run_")
+
+    def predict_proba(self, X):
+        """Probabilities of `classes_`: (texts, classes), float32."""
+        return self._fitted().predict_proba(X)[:, self._order]
+
+    def decision_function(self, X):
+        """The numbers of which the probabilities are made: (texts, classes), of two classes (texts,)."""
+        values = self._fitted().decision_function(X)[:, self._order]
+        if len(self.classes_) == 2 and self._form == "single":
+            return values[:, 1] - values[:, 0]
+        return values
+
+    def predict(self, X):
+        """The label of each text; where texts have any number of labels, in the form in which fit() had them."""
+        probabilities = self.predict_proba(X)
+        if self._form == "single":
+            return self.classes_[probabilities.argmax(axis=1)] if len(probabilities) else self.classes_[:0]
+        chosen = probabilities >= self.run_._native.threshold
+        if self._form == "matrix":
+            return chosen.astype(int)
+        return [list(self.classes_[row]) for row in chosen]
+
+    def score(self, X, y):
+        """Accuracy: the share of texts whose label, or set of labels, is right."""
+        predicted = self.predict(X)
+        if self._form == "lists":
+            return float(np.mean([set(a) == set(b) for a, b in zip(predicted, y)]))
+        return float(np.mean(np.asarray(predicted == np.asarray(y)).reshape(len(predicted), -1).all(axis=1)))
+
+    def save(self, folder):
+        """Writes the run to `folder`, which must not exist; the program reads it as well as Classifier.load()."""
+        run, folder = self._fitted(), Path(folder)
+        if folder.exists():
+            raise Error(f"{folder}: it exists; give the name of a new folder")
+        part = folder.with_name(f".{folder.name}.{os.getpid()}")
+        shutil.copytree(run.folder, part)
+        (part / LABELS).write_text(json.dumps({"kind": self._kind, "form": self._form}))
+        part.rename(folder)
+
+    @classmethod
+    def load(cls, folder):
+        """A fitted classifier from a run folder: one that save() wrote, or of any classifier that the program trained."""
+        run = load(folder)
+        run._needs("classes")
+        labels = Path(run.folder) / LABELS
+        saved = json.loads(labels.read_text()) if labels.is_file() else {}
+        self = cls()
+        usual = "lists" if run._native.multi_label else "single"
+        self._take(run, None, saved.get("kind", "str"), saved.get("form", usual))
+        return self
+
+    # A pickle holds the files of the run.
+
+    def __getstate__(self):
+        state = {"recipe": self.recipe, "verbose": self.verbose, "options": self._options}
+        if self.__sklearn_is_fitted__():
+            top = Path(self.run_.folder)
+            state["files"] = {str(path.relative_to(top)): path.read_bytes() for path in sorted(top.rglob("*"))
+                              if path.is_file() and not path.is_symlink()}
+            state["links"] = {str(path.relative_to(top)): os.readlink(path) for path in top.rglob("*") if path.is_symlink()}
+            state["labels"] = (self._kind, self._form)
+        return state
+
+    def __setstate__(self, state):
+        self.recipe, self.verbose, self._options = state["recipe"], state["verbose"], state["options"]
+        if "files" not in state:
+            return
+        folder = tempfile.TemporaryDirectory(prefix="capstan-")
+        top = Path(folder.name) / "run"
+        for name, content in state["files"].items():
+            path = top / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        for name, target in state["links"].items():
+            (top / name).symlink_to(target)
+        self._take(load(top), folder, *state["labels"])
+
+
+_KINDS = {"str": str, "int": int, "bool": lambda name: name == "True"}
+
+
+def _kind_of(labels):
+    for kind, types in (("bool", (bool, np.bool_)), ("int", (int, np.integer)), ("str", str)):
+        if all(isinstance(label, types) for label in labels):
+            return kind
+    other = next(label for label in labels if not isinstance(label, str))
+    raise ValueError(f"Classifier.fit: labels must be all strings, all integers or all booleans; one is {other!r}")
+
+
+class _Targets:
+    """Labels as rows of names."""
+
+    def __init__(self, y):
+        self.form = "single"
+        if hasattr(y, "toarray"):  # sparse
+            y = y.toarray()
+        if hasattr(y, "to_numpy"):  # pandas
+            y = y.to_numpy()
+        if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
+            y = y[:, 0]
+        if isinstance(y, np.ndarray) and y.ndim == 2:
+            if not np.isin(y, (0, 1)).all():
+                raise ValueError("Classifier.fit: a matrix of labels has zeros and ones only")
+            self.form, self.kind = "matrix", "int"
+            self.rows = [[str(column) for column in np.flatnonzero(row)] for row in y]
+        else:
+            y = y.tolist() if isinstance(y, np.ndarray) else list(y)
+            if y and all(isinstance(labels, (list, tuple, set, frozenset)) for labels in y):
+                self.form = "lists"
+                self.kind = _kind_of([label for labels in y for label in labels])
+                self.rows = [sorted({str(label) for label in labels}) for labels in y]
+            else:
+                self.kind = _kind_of(y)
+                self.rows = [str(label) for label in y]
+        self.multi_label = self.form != "single"
+
+
+def _write_rows(path, texts, targets):
+    """Writes the training data; returns the names of the columns of the text."""
+    most = max(len(text) if isinstance(text, tuple) else 1 for text in texts)
+    columns = ["text"] if most == 1 else [f"text{column}" for column in range(most)]
+    with open(path, "w", encoding="utf-8") as out:
+        for index, (text, labels) in enumerate(zip(texts, targets.rows)):
+            parts = text if isinstance(text, tuple) else (text,)
+            if len(parts) != most:
+                raise ValueError(f"Classifier.fit: text {index} has {len(parts)} columns, others have {most}")
+            out.write(json.dumps({"labels": labels, **dict(zip(columns, parts))}, ensure_ascii=False) + "\n")
+    return columns

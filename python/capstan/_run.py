@@ -1,0 +1,193 @@
+"""Trained models: load(), train() and the Run that both return."""
+import codecs
+import contextlib
+import copy
+import json
+import logging
+import os
+import sys
+import threading
+from pathlib import Path
+
+from . import _capstan
+from ._capstan import Error
+from ._config import config_file, data_keys, key_of, override, plain, set_key
+from ._log import observed
+from ._texts import as_texts
+
+
+def load(folder, **overrides):
+    """Opens a run that capstan trained: its best checkpoint, or else the last.
+
+    `folder` is a run folder or that of one of its checkpoints. `overrides` give keys of its data other values, such as
+    data__test=["other.tsv"]. Raises Error when something is missing or damaged.
+    """
+    return Run(_capstan.Run.open(os.fspath(folder), [override(key_of(key), value) for key, value in overrides.items()]))
+
+
+def train(config, data=None, *, on_log=None, quiet=False, **overrides):
+    """Trains a run to its end and opens it; a run that was interrupted goes on from its last checkpoint.
+
+    `config` is the name of a recipe ("lm", "classify"), the path of a YAML file, or a dictionary of the same keys.
+    `data` names the files of the training data, or is a dictionary of keys below `data`. `overrides` are keys:
+    train__steps=500, or **{"train.steps": 500}. Lines of the log go to standard error or, with `on_log`, to
+    on_log(level, line).
+
+    Ctrl-C saves the run and raises KeyboardInterrupt; the same call then continues. Raises Error for a configuration or
+    data that cannot be used.
+    """
+    values = {**data_keys(data), **{key_of(key): plain(value) for key, value in overrides.items()}}
+    with observed(on_log, quiet):
+        if not isinstance(config, dict):
+            return Run(_capstan.train([config_file(config)], [override(*item) for item in values.items()], ""))
+        tree = plain(copy.deepcopy(config))
+        for key, value in values.items():
+            set_key(tree, key, value)
+        return Run(_capstan.train([], [], json.dumps(tree, ensure_ascii=False)))
+
+
+class Run:
+    """A trained model with its configuration and tokenizer. Threads may use it at the same time."""
+
+    def __init__(self, native):
+        self._native = native
+
+    def __repr__(self):
+        return f"<capstan.Run {self.folder} ({self.task})>"
+
+    @property
+    def folder(self):
+        """The run's folder."""
+        return self._native.folder
+
+    @property
+    def task(self):
+        """What the model predicts: "classes", "hidden_tokens" (a masked model), "next_token" or "pairs"."""
+        return self._native.task
+
+    @property
+    def classes(self):
+        """Names of a classifier's classes, in the order of predict_proba()'s columns."""
+        return self._native.classes
+
+    @property
+    def config(self):
+        """The configuration, as the YAML text that the run was trained with."""
+        return self._native.config
+
+    @property
+    def metrics(self):
+        """The figures of the training, one row a line of the run's metrics.jsonl: a DataFrame, without pandas a list."""
+        path = Path(self.folder) / "metrics.jsonl"
+        if not path.is_file():
+            raise Error(f"{path}: no such file; the run has recorded nothing")
+        with open(path, encoding="utf-8") as lines:
+            rows = [json.loads(line) for line in lines]
+        try:
+            import pandas
+        except ImportError:
+            return rows
+        return pandas.DataFrame(rows)
+
+    def predict(self, texts, **options):
+        """What the model says of each text.
+
+        Of a classifier the class, or the list of classes where a text may have several (`threshold`: the probability
+        that a class needs; by default the run's). Of a masked model the filled text (see fill()), of a model of pairs the
+        completion (see complete()).
+        """
+        if self.task == "classes":
+            return self._labels(self.predict_proba(texts), **options)
+        if self.task == "hidden_tokens":
+            return [text for text, _ in self.fill(texts, **options)]
+        if self.task == "pairs":
+            return [found[0][0] for found in self.complete(texts, **options)]
+        raise Error(f"{self.folder}: a language model predicts no labels; use generate(), score() or embed()")
+
+    def _labels(self, probabilities, threshold=None):
+        classes = self.classes
+        if not self._native.multi_label:
+            if threshold is not None:
+                raise Error("threshold: only runs with data.multi_label: true have one")
+            return [classes[index] for index in probabilities.argmax(axis=1)] if len(probabilities) else []
+        least = self._native.threshold if threshold is None else threshold
+        return [[name for name, p in zip(classes, row) if p >= least] for row in probabilities]
+
+    def predict_proba(self, texts):
+        """Probabilities of the classes: (texts, classes), float32."""
+        self._needs("classes")
+        return self._native.probabilities(as_texts(texts))
+
+    def decision_function(self, texts):
+        """The numbers of which the probabilities are made: (texts, classes), float32."""
+        self._needs("classes")
+        return self._native.decision_values(as_texts(texts))
+
+    def embed(self, texts):
+        """A vector for each text: (texts, width), float32."""
+        return self._native.embed(as_texts(texts))
+
+    def score(self, texts):
+        """How likely a language model finds each text: its natural log probability and the number of its tokens."""
+        return self._native.score(as_texts(texts))
+
+    def fill(self, texts, *, blank="<mask>", top_k=1):
+        """Fills the blanks of texts with a masked model: for each text, what it becomes, and for each of its blanks the
+        `top_k` likeliest tokens with their probabilities."""
+        self._needs("hidden_tokens")
+        return [
+            (text.decode("utf-8", "replace"), [[(t.decode("utf-8", "replace"), p) for t, p in guesses] for guesses in blanks])
+            for text, blanks in self._native.fill(as_texts(texts), blank, top_k)
+        ]
+
+    def complete(self, sources, *, best=1, beam=1, length_penalty=0.0, max_tokens=0, **sampling):
+        """What a model of pairs writes after each source: a list of (text, log probability), the best first."""
+        self._needs("pairs")
+        sampling = {"temperature": 0.0, "seed": 0, **sampling}
+        found = self._native.complete(as_texts(sources), best, beam, length_penalty, max_tokens, _sampling(**sampling))
+        return [[(text.decode("utf-8", "replace"), p) for text, p in one] for one in found]
+
+    def generate(self, text="", *, max_tokens=256, stop=(), bf16=False, **sampling):
+        """Continues a text: an iterator of pieces, as they are written.
+
+        `stop`: texts before which it ends. `sampling`: temperature, top_k, top_p, min_p, repetition_penalty and seed;
+        the same seed gives the same text. The pieces together: "".join(run.generate("The ")).
+        """
+        return (piece for _, piece in self._pieces(text, max_tokens, 1, stop, bf16, sampling))
+
+    def generate_samples(self, text="", samples=2, *, max_tokens=256, stop=(), bf16=False, **sampling):
+        """Several continuations of one text, written together."""
+        written = [""] * samples
+        for sample, piece in self._pieces(text, max_tokens, samples, stop, bf16, sampling):
+            written[sample] += piece
+        return written
+
+    def _pieces(self, text, max_tokens, samples, stop, bf16, sampling):
+        self._needs("next_token")
+        stop = [stop] if isinstance(stop, str) else list(stop)
+        native = self._native.generate(text, max_tokens, samples, _sampling(**sampling), stop, bf16)
+        decoders = [codecs.getincrementaldecoder("utf-8")("replace") for _ in range(samples)]
+        try:
+            while (found := native.next()) is not None:
+                sample, piece = found
+                if decoded := decoders[sample].decode(piece):
+                    yield sample, decoded
+            for sample, decoder in enumerate(decoders):
+                if rest := decoder.decode(b"", True):
+                    yield sample, rest
+        finally:
+            native.close()
+
+    def evaluate(self, split=None):
+        """Loss, accuracy and further figures on the validation data, or on the split "train", "valid" or "test"."""
+        return self._native.evaluate(split or "")
+
+    def _needs(self, task):
+        if self.task == task:
+            return
+        names = {"classes": "a classifier", "hidden_tokens": "a masked language model", "pairs": "a model of pairs"}
+        raise Error(f"{self.folder}: this needs {names.get(task, 'a language model')}; the run's task is {self.task!r}")
+
+
+def _sampling(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, repetition_penalty=1.0, seed=1):
+    return _capstan.Sampling(temperature, top_k, top_p, min_p, repetition_penalty, seed)

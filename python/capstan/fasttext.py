@@ -1,0 +1,132 @@
+"""The interface of fastText's Python module over capstan's classifier, so that a program changes one import:
+
+    import capstan.fasttext as fasttext
+
+    model = fasttext.train_supervised(input="train.txt")
+    model.predict("which dish is best?", k=2)
+
+Lines are "__label__name text". What has no counterpart (.bin files, word vectors) raises capstan.Error.
+"""
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from . import _capstan
+from ._capstan import Error
+from ._run import load, train
+
+_PREFIX = "__label__"
+
+# Of train_supervised(): what chooses n-grams is a key of the recipe; the others choose what capstan finds by cross-validation.
+_FOUND = {"lr", "dim", "ws", "epoch", "neg", "loss", "bucket", "lrUpdateRate", "t", "thread", "verbose", "seed", "minCount",
+          "minCountLabel", "autotuneValidationFile", "autotuneMetric", "autotuneDuration", "autotuneModelSize",
+          "autotunePredictions"}
+
+
+def train_supervised(input, wordNgrams=None, minn=None, maxn=None, label=_PREFIX, pretrainedVectors="", **others):
+    """Trains the classifier of configs/classify.yaml on a file in fastText's format.
+
+    wordNgrams, minn and maxn choose the n-grams; without them they are the recipe's. Rates, epochs and sizes (lr, epoch,
+    dim, bucket, loss, ...) are accepted and not used: the weights are solved for, and strengths found by cross-validation.
+    """
+    if label != _PREFIX:
+        raise Error(f"label={label!r}: labels begin with {_PREFIX}")
+    if pretrainedVectors:
+        raise Error("pretrainedVectors: the classifier has no word vectors; leave it out")
+    unknown = set(others) - _FOUND
+    if unknown:
+        raise TypeError(f"train_supervised() got an unexpected keyword argument {sorted(unknown)[0]!r}")
+    keys = {}
+    if wordNgrams is not None:
+        keys["model.words"] = list(range(1, wordNgrams + 1))
+    if minn is not None or maxn is not None:
+        keys["model.characters"] = list(range(max(1, minn or 0), (maxn or 0) + 1))
+    folder = tempfile.TemporaryDirectory(prefix="capstan-")
+    run = train("classify", data={"train": os.fspath(input), "format": "fasttext"}, quiet=others.get("verbose", 2) < 2,
+                name="run", folder=folder.name, **keys)
+    return _Model(run, folder)
+
+
+def load_model(path):
+    """Opens a folder that save_model() wrote, or any run folder of a classifier."""
+    if Path(path).is_file():
+        raise Error(f"{path}: capstan reads run folders, not fastText's files; train on the same data with "
+                    "capstan.fasttext.train_supervised()")
+    return _Model(load(path), None)
+
+
+def train_unsupervised(*_, **__):
+    """Raises Error: capstan learns no word vectors."""
+    raise Error("train_unsupervised: capstan has no word vectors; train a masked model (recipe \"masked-lm\") and use "
+                "Run.embed()")
+
+
+def tokenize(text):
+    """The words of a text, as fastText divides it."""
+    return text.split()
+
+
+class _Model:
+    def __init__(self, run, folder):
+        run._needs("classes")
+        self._run, self._folder = run, folder
+        self._labels = [_PREFIX + name for name in run.classes]
+
+    def predict(self, text, k=1, threshold=0.0, on_unicode_error="strict"):
+        """The k likeliest labels of a text, and their probabilities; of a list of texts, lists of both."""
+        texts = [text] if isinstance(text, str) else text
+        if any("\n" in one for one in texts):
+            raise ValueError("predict processes one line at a time (remove '\\n')")
+        rows = self._run.predict_proba(texts)
+        k = len(self._labels) if k == -1 else min(k, len(self._labels))
+        labels, probabilities = [], []
+        for row in rows:
+            best = np.argsort(-row, kind="stable")[:k]
+            best = best[row[best] >= threshold]
+            labels.append(tuple(self._labels[index] for index in best))
+            probabilities.append(row[best].astype(float))
+        if isinstance(text, str):
+            return labels[0], probabilities[0]
+        return [list(found) for found in labels], probabilities
+
+    def test(self, path, k=1, threshold=0.0):
+        """The number of texts with labels in a file, precision at k and recall at k."""
+        texts, truth = [], []
+        with open(path, encoding="utf-8") as lines:
+            for line in lines:
+                words = line.split()
+                labels = {word for word in words if word.startswith(_PREFIX)}
+                if labels:
+                    truth.append(labels)
+                    texts.append(" ".join(word for word in words if not word.startswith(_PREFIX)))
+        found = [set(labels) for labels in self.predict(texts, k, threshold)[0]] if texts else []
+        right = sum(len(a & b) for a, b in zip(found, truth))
+        predicted, true = sum(map(len, found)), sum(map(len, truth))
+        return len(texts), right / predicted if predicted else float("nan"), right / true if true else float("nan")
+
+    def get_labels(self, include_freq=False, on_unicode_error="strict"):
+        """The labels, with their prefix."""
+        if include_freq:
+            raise Error("get_labels: a run does not keep how often labels occurred; count them in the training data")
+        return list(self._labels)
+
+    @property
+    def labels(self):
+        return self.get_labels()
+
+    def save_model(self, path):
+        """Writes the run to the folder `path`, which must not exist: capstan predict reads it, too."""
+        if Path(path).exists():
+            raise Error(f"{path}: it exists; give the name of a new folder")
+        shutil.copytree(self._run.folder, path)
+
+    def __getattr__(self, name):
+        if name in ("get_word_vector", "get_sentence_vector", "get_nearest_neighbors", "get_analogies", "get_words", "words",
+                    "get_input_matrix", "get_output_matrix", "get_subwords", "get_word_id", "get_subword_id", "get_dimension",
+                    "get_input_vector", "get_line"):
+            raise Error(f"{name}: capstan's classifier is linear over n-grams and has no vectors of words; "
+                        "train_supervised(), predict(), test(), get_labels() and save_model() are what it shares with fastText")
+        raise AttributeError(f"capstan.fasttext model has no attribute {name!r}")

@@ -1,0 +1,115 @@
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import capstan
+
+
+@pytest.fixture(scope="module")
+def fitted(reviews):
+    return capstan.Classifier().fit(*reviews)
+
+
+def test_a_classifier_learns_what_its_texts_say(fitted, reviews):
+    texts, labels = reviews
+    assert fitted.score(texts, labels) == 1
+    assert list(fitted.classes_) == ["bad", "good"]
+    assert fitted.predict(["superb film", "a bore"]).tolist() == ["good", "bad"]
+
+
+def test_probabilities_and_decision_values_follow_classes(fitted):
+    texts = ["superb film", "a bore", ""]
+    probabilities = fitted.predict_proba(texts)
+    assert probabilities.shape == (3, 2) and np.allclose(probabilities.sum(axis=1), 1)
+    values = fitted.decision_function(texts)
+    assert values.shape == (3,)
+    assert np.allclose(np.tanh(values / 2), probabilities[:, 1] - probabilities[:, 0], atol=1e-5)
+
+
+@pytest.mark.parametrize("labels", [[3, 11], [True, False], ["b", "a"]])
+def test_labels_come_back_with_their_type_and_sorted(reviews, labels):
+    texts, names = reviews
+    y = [labels[name == "good"] for name in names]
+    model = capstan.Classifier().fit(texts, y)
+    assert model.classes_.tolist() == sorted(labels)
+    assert model.predict(texts).tolist() == y
+    assert model.predict(texts).dtype == np.array(y).dtype or isinstance(labels[0], str)
+
+
+def test_labels_that_are_neither_strings_nor_integers_are_refused(reviews):
+    texts, _ = reviews
+    with pytest.raises(ValueError, match="all strings, all integers or all booleans"):
+        capstan.Classifier().fit(texts, [0.5] * len(texts))
+
+
+def test_parameters_are_cloned_set_and_unknown_keys_named(reviews):
+    model = capstan.Classifier(model__words=[1], seed=3)
+    assert clone(model).get_params() == model.get_params()
+    assert model.set_params(seed=4).get_params()["seed"] == 4
+    with pytest.raises(capstan.Error, match="model.wrods"):
+        capstan.Classifier(model__wrods=[1]).fit(*reviews)
+
+
+def test_what_is_not_fitted_says_so():
+    with pytest.raises(NotFittedError):
+        capstan.Classifier().predict(["a"])
+
+
+def test_sample_weights_are_refused_by_name(reviews):
+    with pytest.raises(TypeError, match="sample_weight"):
+        capstan.Classifier().fit(*reviews, sample_weight=[1] * 120)
+
+
+def test_one_text_in_place_of_a_list_is_refused(fitted):
+    with pytest.raises(TypeError, match=r"write \[text\]"):
+        fitted.predict("a fine film")
+
+
+def test_a_second_fit_replaces_the_first(reviews):
+    texts, labels = reviews
+    model = capstan.Classifier().fit(texts, labels)
+    model.fit(texts, ["x" if label == "good" else "y" for label in labels])
+    assert list(model.classes_) == ["x", "y"]
+
+
+def test_a_pickle_predicts_the_same_in_another_process(fitted, tmp_path):
+    path = tmp_path / "model.pickle"
+    path.write_bytes(pickle.dumps(fitted))
+    program = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).predict_proba(['a fine day']).tolist())"
+    said = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True).stdout
+    assert eval(said) == fitted.predict_proba(["a fine day"]).tolist()
+
+
+def test_a_saved_classifier_is_a_run_and_loads(fitted, tmp_path):
+    fitted.save(tmp_path / "saved")
+    again = capstan.Classifier.load(tmp_path / "saved")
+    assert again.predict(["superb film"]) == ["good"]
+    assert capstan.load(tmp_path / "saved").predict(["superb film"]) == ["good"]
+    with pytest.raises(capstan.Error, match="exists"):
+        fitted.save(tmp_path / "saved")
+
+
+def test_pipelines_grids_and_cross_validation_work(reviews):
+    texts, labels = reviews
+    same = FunctionTransformer(lambda rows: [row.lower() for row in rows])
+    assert make_pipeline(same, capstan.Classifier()).fit(texts, labels).score(texts, labels) == 1
+    assert cross_val_score(capstan.Classifier(), texts, labels, cv=2).mean() > 0.9
+    grid = GridSearchCV(capstan.Classifier(), {"model__words": [[1], [1, 2]], "model__text_ends": [True, False]}, cv=2)
+    assert grid.fit(texts, labels).best_score_ > 0.9
+
+
+def test_texts_may_have_any_number_of_labels(reviews):
+    texts, names = reviews
+    wanted = [[name, "film"] if "film" in text else [name] for text, name in zip(texts, names)]
+    lists = capstan.Classifier().fit(texts, wanted)
+    assert lists.score(texts, wanted) > 0.9
+    matrix = np.array([["bad" in row, "film" in row, "good" in row] for row in wanted], dtype=int)
+    assert (capstan.Classifier().fit(texts, matrix).predict(texts) == matrix).mean() > 0.9

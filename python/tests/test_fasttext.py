@@ -1,0 +1,30 @@
+import pytest
+
+import capstan
+import capstan.fasttext as fasttext
+
+
+@pytest.fixture(scope="module")
+def lines(reviews, tmp_path_factory):
+    path = tmp_path_factory.mktemp("fasttext") / "train.txt"
+    path.write_text("".join(f"__label__{label} {text}\n" for text, label in zip(*reviews)))
+    return path
+
+
+def test_a_program_of_fasttext_changes_one_import(lines, tmp_path):
+    model = fasttext.train_supervised(input=str(lines), epoch=25, lr=1.0, wordNgrams=2, verbose=0)
+    labels, probabilities = model.predict("superb film", k=2)
+    assert labels[0] == "__label__good" and len(probabilities) == 2 and probabilities[0] > probabilities[1]
+    labels, probabilities = model.predict(["superb film", "a bore"])
+    assert labels == [["__label__good"], ["__label__bad"]]
+    assert model.test(str(lines)) == (120, 1.0, 1.0)
+    assert sorted(model.get_labels()) == ["__label__bad", "__label__good"]
+    model.save_model(str(tmp_path / "model"))
+    assert fasttext.load_model(str(tmp_path / "model")).predict("superb film")[0] == ("__label__good",)
+
+
+def test_what_has_no_counterpart_says_what_to_do(lines, tmp_path):
+    with pytest.raises(capstan.Error, match="train_supervised"):
+        fasttext.load_model(str(lines))
+    with pytest.raises(capstan.Error, match="word vectors"):
+        fasttext.train_unsupervised("data.txt")

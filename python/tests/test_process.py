@@ -1,0 +1,90 @@
+"""Signals, forks and the environment."""
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import capstan
+
+
+def run(program, *arguments):
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)], capture_output=True, text=True,
+                          timeout=120)
+
+
+def test_importing_leaves_the_environment_as_it_was():
+    said = run("""
+        import os
+        before = dict(os.environ)
+        import capstan
+        assert dict(os.environ) == before
+    """)
+    assert said.returncode == 0, said.stderr
+
+
+def test_ctrl_c_ends_a_training_that_the_same_call_continues(book, tmp_path):
+    program = textwrap.dedent("""
+        import sys
+        import capstan
+        try:
+            run = capstan.train("quickstart-lm", {"train": sys.argv[1], "split": "tail"}, folder=sys.argv[2], train__steps=int(sys.argv[3]))
+            print("finished", run.metrics["step"].max())
+        except KeyboardInterrupt:
+            print("interrupted")
+    """)
+    command = [sys.executable, "-c", program, str(book), str(tmp_path), "2000"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    run_folder = tmp_path / "quickstart-lm"
+    deadline = time.time() + 60
+    while time.time() < deadline and not (run_folder / "metrics.jsonl").is_file():
+        time.sleep(0.1)
+    time.sleep(1)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert out.strip() == "interrupted", err
+    assert (run_folder / "checkpoints").is_dir()
+
+
+def test_handlers_of_alarms_run_while_a_model_computes(language_model):
+    rang = []
+    before = signal.signal(signal.SIGALRM, lambda *_: rang.append(time.time()))
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    try:
+        text = "The quick brown fox. " * 200
+        wanted = language_model.score([text])
+        until = time.time() + 3
+        while time.time() < until:
+            assert language_model.score([text]) == wanted
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(rang) > 20
+
+
+def test_a_fork_after_use_computes_the_same(language_model):
+    wanted = language_model.score(["The dog"])
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if language_model.score(["The dog"]) == wanted else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_an_exception_of_a_handler_ends_a_long_call(language_model):
+    class Late(Exception):
+        pass
+
+    def late(*_):
+        raise Late
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    started = time.time()
+    try:
+        language_model.embed(["The quick brown fox. " * 50] * 200000)
+    except Late:
+        pass
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert time.time() - started < 5

@@ -1,0 +1,74 @@
+import threading
+
+import numpy as np
+import pytest
+
+import capstan
+
+
+def test_a_language_model_writes_scores_and_embeds(language_model):
+    pieces = list(language_model.generate("The ", max_tokens=20, temperature=0))
+    assert len("".join(pieces)) == 20
+    (likely, tokens), (unlikely, _) = language_model.score(["The quick brown fox", "xqzvw kkqj zzzzxx"])
+    assert likely > unlikely and tokens == 19
+    assert language_model.embed(["a", "bc"]).shape == (2, 32)
+    assert language_model.task == "next_token"
+    assert language_model.evaluate()["bits_per_byte"] < 8
+
+
+def test_the_same_seed_writes_the_same_text(language_model):
+    first = language_model.generate_samples("The ", 3, max_tokens=12, seed=7)
+    assert first == language_model.generate_samples("The ", 3, max_tokens=12, seed=7)
+    assert len(set(first)) > 1
+
+
+def test_a_text_that_is_left_unfinished_ends_when_it_is_dropped(language_model):
+    pieces = language_model.generate("The ", max_tokens=100000)
+    next(pieces)
+    pieces.close()
+
+
+def test_a_method_for_another_kind_of_model_says_which_it_needs(language_model):
+    with pytest.raises(capstan.Error, match="needs a classifier"):
+        language_model.predict_proba(["a"])
+    with pytest.raises(capstan.Error, match="generate"):
+        language_model.predict(["a"])
+
+
+def test_a_run_opens_again_with_its_metrics(language_model):
+    again = capstan.load(language_model.folder)
+    assert again.score(["The dog"]) == language_model.score(["The dog"])
+    assert len(again.metrics) > 0
+
+
+def test_errors_name_the_place_and_the_remedy(tmp_path):
+    with pytest.raises(capstan.Error, match="nowhere"):
+        capstan.load(tmp_path / "nowhere")
+    with pytest.raises(capstan.Error, match="did you mean 'classify'"):
+        capstan.train("clasify")
+    with pytest.raises(capstan.Error, match="train.stepz"):
+        capstan.train("lm", train__stepz=3)
+    assert issubclass(capstan.Error, ValueError)
+
+
+def test_an_observer_gets_the_lines_of_the_log(book, tmp_path):
+    lines = []
+    capstan.train("quickstart-lm", {"train": book, "split": "tail"}, on_log=lambda level, line: lines.append((level, line)), folder=tmp_path,
+                  train__steps=2, train__valid_every=0)
+    assert lines and all(level in ("info", "warning", "error") for level, _ in lines)
+
+
+def test_eight_threads_predict_what_one_does(language_model):
+    texts = [f"The quick brown {word}" for word in ("fox", "dog", "cat", "hen")]
+    wanted = language_model.score(texts)
+    found = [None] * 8
+
+    def work(index):
+        found[index] = [language_model.score(texts) for _ in range(20)]
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(one == wanted for rows in found for one in rows)
