@@ -32,7 +32,8 @@ def rows(folder, split):
     opened = open(path, encoding="utf-8") if path.exists() else gzip.open(f"{path}.gz", "rt", encoding="utf-8")
     with opened as lines:
         for line in lines:
-            label, text = line.rstrip("\n").split("\t", 1)
+            fields = line.rstrip("\n").split("\t")
+            label, text = fields[0], fields[-1]  # of TREC, a finer label is between them
             yield label, " ".join(text.split())
 
 

@@ -49,7 +49,8 @@ std::vector<InputText> input_texts(const nb::list& texts) {
 /// (rows, columns), from rows that are appended one after the other.
 FloatRows as_array(std::vector<float> values, size_t rows, size_t columns) {
   auto* const kept = new std::vector<float>(std::move(values));
-  const nb::capsule owner(kept, [](void* values_kept) noexcept { delete static_cast<std::vector<float>*>(values_kept); });
+  const nb::capsule owner(kept,
+                          [](void* values_kept) noexcept { delete static_cast<std::vector<float>*>(values_kept); });
   return FloatRows(kept->data(), {rows, columns}, owner);
 }
 
@@ -63,8 +64,8 @@ FloatRows rows_of(const nb::list& texts, size_t columns, const Rows& rows) {
     for (size_t begin = 0; begin < all.size(); begin += chunk) {
       cancel.check();
       const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
-      for (const std::vector<float>& row :
-           rows(std::vector<InputText>(first, first + static_cast<std::ptrdiff_t>(std::min(chunk, all.size() - begin)))))
+      for (const std::vector<float>& row : rows(
+               std::vector<InputText>(first, first + static_cast<std::ptrdiff_t>(std::min(chunk, all.size() - begin)))))
         found.insert(found.end(), row.begin(), row.end());
     }
     return found;
@@ -271,9 +272,14 @@ const char* task(const BoundRun& self) {
 
 void bind_run(nb::module_& module) {
   using namespace nb::literals;  // NOLINT: how nanobind names arguments
-  nb::class_<SamplingConfig>(module, "Sampling").def("__init__", [](SamplingConfig* self, double temperature, int64_t top_k, double top_p, double min_p, double repetition_penalty, int64_t seed) {
-    new (self) SamplingConfig(sampling(temperature, top_k, top_p, min_p, repetition_penalty, seed));
-  }, "temperature"_a, "top_k"_a, "top_p"_a, "min_p"_a, "repetition_penalty"_a, "seed"_a);
+  nb::class_<SamplingConfig>(module, "Sampling")
+      .def(
+          "__init__",
+          [](SamplingConfig* self, double temperature, int64_t top_k, double top_p, double min_p,
+             double repetition_penalty, int64_t seed) {
+            new (self) SamplingConfig(sampling(temperature, top_k, top_p, min_p, repetition_penalty, seed));
+          },
+          "temperature"_a, "top_k"_a, "top_p"_a, "min_p"_a, "repetition_penalty"_a, "seed"_a);
   nb::class_<Pieces>(module, "Pieces").def("next", &Pieces::next).def("close", &Pieces::close);
   nb::class_<BoundRun>(module, "Run")
       .def_static("open", &open)
