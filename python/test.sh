@@ -1,0 +1,20 @@
+#!/bin/bash
+# Builds the Python package in a virtual environment of its own (build/python-venv) and runs its tests, those of the same bits with
+# the program of build/release. Ends with a message and success where there is no Python to do it with.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if ! python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || [ -z "$(command -v python3-config)" ]; then
+  echo "python/test.sh: skipped: needs Python 3.10 or later with the packages python3-venv and python3-dev"
+  exit 0
+fi
+venv=build/python-venv
+python3 -m venv "$venv"
+if ! "$venv/bin/pip" install --quiet "scikit-build-core>=0.11" "nanobind>=2.7" pytest scikit-learn pandas pyyaml; then
+  echo "python/test.sh: skipped: the packages of the tests cannot be installed"
+  exit 0
+fi
+"$venv/bin/pip" install --quiet --no-build-isolation .
+if [ -x build/release/capstan ]; then export CAPSTAN_PROGRAM=$PWD/build/release/capstan; fi
+cd python/tests
+exec "../../$venv/bin/python" -m pytest -q "$@"
