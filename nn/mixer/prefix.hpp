@@ -6,17 +6,17 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// What tokens outside of the prefixes keep: (B, T, 1), 1 there and 0 within a prefix.
-Array outside_prefixes(const Context& context);
+/// What tokens outside of the prefixes keep: (B, T, 1), 1 there and 0 within a prefix; or (B, 1, T, 1), for rank 4.
+Array outside_prefixes(const Context& context, int64_t rank = 3);
 
-/// mix(segments, causal) -> (B, T, ...), 0 for padding. In a causal model, tokens of a prefix see all of it and nothing
-/// else; later ones see the prefix and the tokens up to their own. The two are separate calls, so a mixer needs no mask
-/// for it; what it computes before and after must not depend on the direction.
+/// mix(segments, causal) -> (B, T, D) or the weights for it, (B, H, T, T); 0 for padding. In a causal model, tokens of
+/// a prefix see all of it and nothing else; later ones see the prefix and the tokens up to their own. The two are
+/// separate calls, so a mixer needs no mask for it; what it computes before and after must not depend on the direction.
 template <class Mix>
 Var mix_with_prefix(const Context& context, bool causal, const Mix& mix) {
   const Var later = mix(context.segments, causal);
   if (!causal || context.prefixes.batch() == 0) return later;
-  return mix(context.prefixes, /*causal=*/false) + later * Var(outside_prefixes(context));
+  return mix(context.prefixes, /*causal=*/false) + later * Var(outside_prefixes(context, later.rank()));
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

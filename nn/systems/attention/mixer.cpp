@@ -70,7 +70,11 @@ Var MultiHeadAttention::forward(const Var& x, const Context& context) const {
 std::vector<MixingWeights> MultiHeadAttention::mixing_weights(const Var& x, const Context& context) const {
   const int64_t width = shape_.width;
   const std::vector<Var> parts = split(project(x, context.segments.positions()), 2, {width, width, width});
-  return {{"attention", attention_weights(parts[0], parts[1], Var(), context.segments, options()).value()}};
+  return {{"attention", mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
+                          AttentionOptions reading = options();
+                          reading.causal = causal;
+                          return attention_weights(parts[0], parts[1], Var(), segments, reading);
+                        }).value()}};
 }
 
 MixerCost MultiHeadAttention::cost(int64_t length) const {

@@ -64,8 +64,17 @@ Var Fastformer::forward(const Var& x, const Context& context) const {
 }
 
 std::vector<MixingWeights> Fastformer::mixing_weights(const Var& x, const Context& context) const {
-  const FastformerPoolWeights pools = fastformer_pool_weights(packed_(x), weights(), context.segments, shape_.causal);
-  return {{"query pool", pools.query.value(), /*pool=*/true}, {"key pool", pools.key.value(), /*pool=*/true}};
+  const Var qk = packed_(x);
+  const FastformerWeights all = weights();
+  const auto pool = [&](Var FastformerPoolWeights::*which) {
+    return mix_with_prefix(context, shape_.causal,
+                           [&](const Segments& segments, bool causal) {
+                             return fastformer_pool_weights(qk, all, segments, causal).*which;
+                           })
+        .value();
+  };
+  return {{"query pool", pool(&FastformerPoolWeights::query), /*pool=*/true},
+          {"key pool", pool(&FastformerPoolWeights::key), /*pool=*/true}};
 }
 
 MixerCost Fastformer::cost(int64_t) const {

@@ -80,11 +80,12 @@ Var Flash::forward(const Var& x, const Context& context) const {
 
 std::vector<MixingWeights> Flash::mixing_weights(const Var& x, const Context& context) const {
   if (!config_.local) return {};
-  const Segments& segments = context.segments;
-  const Parts parts = project(x, segments);
-  return {{"attention in chunks", attention_weights(parts.local_q, parts.local_k, local_bias(segments), segments,
-                                                    unit_.attention_options(segments, context, shape_.causal))
-                                      .value()}};
+  const Parts parts = project(x, context.segments);
+  return {{"attention in chunks", mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
+                                    return attention_weights(parts.local_q, parts.local_k, local_bias(segments),
+                                                             segments,
+                                                             unit_.attention_options(segments, context, causal));
+                                  }).value()}};
 }
 
 MixerCost Flash::cost(int64_t length) const {

@@ -23,11 +23,11 @@ Var Gau::forward(const Var& x, const Context& context) const {
 }
 
 std::vector<MixingWeights> Gau::mixing_weights(const Var& x, const Context& context) const {
-  const Segments& segments = context.segments;
-  const GatedUnit::Parts parts = unit_.project(x, segments.positions());
-  return {{"attention", attention_weights(parts.views[0], parts.views[1], unit_.bias(segments.longest()), segments,
-                                          unit_.attention_options(segments, context, shape_.causal))
-                            .value()}};
+  const GatedUnit::Parts parts = unit_.project(x, context.segments.positions());
+  return {{"attention", mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
+                          return attention_weights(parts.views[0], parts.views[1], unit_.bias(segments.longest()),
+                                                   segments, unit_.attention_options(segments, context, causal));
+                        }).value()}};
 }
 
 MixerCost Gau::cost(int64_t length) const {

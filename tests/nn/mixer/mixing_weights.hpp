@@ -50,13 +50,25 @@ inline Array product(const Array& a, const Array& b) {
 inline real sigmoid(real x) { return 1 / (1 + std::exp(-x)); }
 inline real silu(real x) { return x * sigmoid(x); }
 
-/// A mixer without biases of its layers, with the inputs it is looked at on.
+/// The first half of every document.
+inline Segments halves_of(const Segments& segments) {
+  Ids ids = Ids::zeros(segments.ids().shape());
+  for (const auto& span : segments.spans()) {
+    const int64_t begin = span.row * segments.length() + span.begin;
+    std::fill_n(ids.mutable_data() + begin, (span.length() + 1) / 2, segments.ids()[begin]);
+  }
+  return Segments(ids);
+}
+
+/// A mixer without biases of its layers, with the inputs it is looked at on; with `prefixes`, half of every document is
+/// read as a whole.
 struct Subject {
-  Subject(const MixerConfig& config, bool causal, const Segments& on)
+  Subject(const MixerConfig& config, bool causal, const Segments& on, bool prefixes = false)
       : built(built_mixer(config, causal, on.length())),
         segments(on),
         x(normal_array({on.batch(), on.length(), width}, 3)) {
     context.segments = segments;
+    if (prefixes) context.prefixes = halves_of(segments);
   }
   Array layer(const std::string& name, const Array& input) const {
     return linear(Var(input), built.store->find(name + ".weight").var).value();
@@ -67,7 +79,7 @@ struct Subject {
     return all[index].values;
   }
   void check(const Array& output, const std::string& name) const {
-    const double error = relative_error(output, forward(*built.module, x, segments), 1);
+    const double error = relative_error(output, built.module->forward(Var(x), context).value(), 1);
     CHECK_MESSAGE(error <= layer_tolerance, name, ": ", error);
   }
 

@@ -5,12 +5,14 @@ namespace testing {
 namespace {
 
 void check_mixing_weights(const AttentionConfig& config, bool causal) {
-  const Subject s(config, causal, ragged_segments(40));
-  const Array values = columns(s.layer("to_qkv", s.x), {2 * width, width});
-  s.check(s.layer("to_out", mixed(s.weights(0), values)), "attention");
+  for (const bool prefixes : {false, causal}) {
+    const Subject s(config, causal, ragged_segments(40), prefixes);
+    const Array values = columns(s.layer("to_qkv", s.x), {2 * width, width});
+    s.check(s.layer("to_out", mixed(s.weights(0), values)), "attention");
+  }
 }
 
-TEST_CASE("the mixing weights of attention are those it mixes with; it has no position bias") {
+TEST_CASE("the mixing weights of attention are those it mixes with, of prefixes too; it has no position bias") {
   for (const bool causal : {true, false})
     for (const bool turned : {true, false}) {
       AttentionConfig config;

@@ -25,6 +25,23 @@ TEST_CASE("the mixing weights of fastformer are those of its two pools") {
   }
 }
 
+TEST_CASE(
+    "in prefixes the pools of fastformer are those of the bidirectional mixer, after them those of the causal one") {
+  FastformerConfig config;
+  config.heads = 5;
+  const Segments segments = ragged_segments(40);
+  const Subject prefixed(config, true, segments, true), causal(config, true, segments),
+      whole(config, false, halves_of(segments));
+  for (const size_t pool : {0, 1}) {
+    const Array got = prefixed.weights(pool), later = causal.weights(pool), within = whole.weights(pool);
+    for (int64_t i = 0; i < got.size(); ++i) {
+      const int64_t row = i / (40 * 40 * config.heads), token = i / 40 % 40;
+      const bool in_prefix = prefixed.context.prefixes.ids()[row * 40 + token] != 0;
+      REQUIRE(got[i] == doctest::Approx(in_prefix ? within[i] : later[i]).epsilon(1e-5));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -4,7 +4,7 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
-TEST_CASE("the mixing weights of flash are those of its chunks; without them it has none to show") {
+TEST_CASE("the mixing weights of flash are those of its chunks, of prefixes too; without them it has none to show") {
   for (const bool causal : {true, false})
     for (const bool turned : {true, false}) {
       FlashConfig config;
@@ -12,7 +12,7 @@ TEST_CASE("the mixing weights of flash are those of its chunks; without them it 
       config.key_dim = 10;
       config.chunk = 13;
       config.global = false;
-      check_gated(config, 2 * width, causal);
+      for (const bool prefixes : {false, causal}) check_gated(config, 2 * width, causal, prefixes);
     }
   FlashConfig global_only;
   global_only.local = false;

@@ -6,8 +6,8 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 
-inline void check_gated(const MixerConfig& config, int64_t hidden, bool causal) {
-  const Subject s(config, causal, ragged_segments(40));
+inline void check_gated(const MixerConfig& config, int64_t hidden, bool causal, bool prefixes = false) {
+  const Subject s(config, causal, ragged_segments(40), prefixes);
   const Array packed = s.layer("to_uvz", s.x);
   const auto activated = [&](const Part& part) {
     const Array raw = columns(packed, part);

@@ -4,13 +4,13 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
-TEST_CASE("the mixing weights of gau are those it mixes with") {
+TEST_CASE("the mixing weights of gau are those it mixes with, of prefixes too") {
   for (const bool causal : {true, false})
     for (const bool turned : {true, false}) {
       GauConfig config;
       config.rotary.enabled = turned;
       config.key_dim = 10;
-      check_gated(config, 2 * width, causal);
+      for (const bool prefixes : {false, causal}) check_gated(config, 2 * width, causal, prefixes);
     }
 }
 
