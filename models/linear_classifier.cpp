@@ -68,7 +68,7 @@ Array LinearClassifier::text_logits(const std::vector<std::string>& texts) const
   Array logits(Shape{static_cast<int64_t>(texts.size()), classes()});
   real* out = logits.mutable_data();
   for (const std::string& text : texts) {
-    const TextNgrams found = count_ngrams(text, {config_.words, config_.characters, config_.text_ends}, bits_);
+    const TextNgrams found = text_ngrams(text);
     std::vector<double> sums(static_cast<size_t>(classes()));
     std::copy_n(bias_.value().data(), classes(), sums.begin());
     add_block(found.words, sums.data());
@@ -76,6 +76,28 @@ Array LinearClassifier::text_logits(const std::vector<std::string>& texts) const
     out = std::transform(sums.begin(), sums.end(), out, [](double sum) { return static_cast<real>(sum); });
   }
   return logits;
+}
+
+TextNgrams LinearClassifier::text_ngrams(std::string_view text) const {
+  return count_ngrams(text, {config_.words, config_.characters, config_.text_ends}, bits_);
+}
+
+std::vector<std::vector<BucketWeight>> LinearClassifier::largest_weights(size_t count) const {
+  std::vector<std::vector<BucketWeight>> all(static_cast<size_t>(classes()));
+  const auto before = [](const BucketWeight& a, const BucketWeight& b) {
+    return a.weight != b.weight ? a.weight > b.weight : a.bucket < b.bucket;
+  };
+  for (size_t c = 0; c < all.size(); ++c) {
+    for (int64_t bucket = 0; bucket < buckets(); ++bucket) {
+      const auto weight =
+          static_cast<float>(scale_.value()[bucket] * weight_.value()[bucket * classes() + static_cast<int64_t>(c)]);
+      if (weight > 0) all[c].push_back({static_cast<uint32_t>(bucket), weight});
+    }
+    const size_t kept = std::min(count, all[c].size());
+    std::partial_sort(all[c].begin(), all[c].begin() + static_cast<std::ptrdiff_t>(kept), all[c].end(), before);
+    all[c].resize(kept);
+  }
+  return all;
 }
 
 /// A row of weights per n-gram, of which a token has about one for each length.

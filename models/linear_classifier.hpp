@@ -75,6 +75,8 @@ class LinearClassifier final : public Model {
   LinearClassifier(const Scope& scope, const LinearClassifierConfig& config, int64_t classes);
 
   Array text_logits(const std::vector<std::string>& texts) const override;
+  TextNgrams text_ngrams(std::string_view text) const override;
+  std::vector<std::vector<BucketWeight>> largest_weights(size_t count) const override;
 
   const LinearClassifierConfig& config() const { return config_; }
   int64_t buckets() const { return scale_.size(); }

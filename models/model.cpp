@@ -24,6 +24,8 @@ std::optional<int64_t> Model::position_limit() const {
 TaskLoss Model::loss(const Batch&, const Context&) const { refuse("loss"); }
 Var Model::logits(const Ids&, const Context&) const { refuse("logits of tokens"); }
 Array Model::text_logits(const std::vector<std::string>&) const { refuse("logits of texts"); }
+TextNgrams Model::text_ngrams(std::string_view) const { refuse("n-grams of texts"); }
+std::vector<std::vector<BucketWeight>> Model::largest_weights(size_t) const { refuse("weights of n-grams"); }
 int64_t Model::classes() const { refuse("classes"); }
 int32_t Model::mask_token() const { refuse("mask token"); }
 Var Model::states(const Ids&, const std::vector<int32_t>&, const Context&) const { refuse("states of hidden tokens"); }

@@ -10,11 +10,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/masking.hpp"
 #include "models/stack.hpp"
 #include "models/task.hpp"
+#include "nn/layers/text_ngrams.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -31,6 +33,13 @@ struct ModelData {
   const std::vector<int64_t>& class_counts;  // training examples of each class; none: they are not balanced
   int64_t examples;                          // of all classes
   std::function<WordEdges()> words;          // of the vocabulary
+};
+
+/// What one occurrence of the n-grams of a bucket adds to the logit of a class, before a text's n-grams are scaled to
+/// unit norm.
+struct BucketWeight {
+  uint32_t bucket;
+  float weight;
 };
 
 struct ModelSummary;
@@ -60,6 +69,10 @@ class Model : public Task {
   // A classifier that reads texts.
   /// N texts -> (N, C).
   virtual Array text_logits(const std::vector<std::string>& texts) const;
+  /// The n-grams of a text by the buckets that have their weights.
+  virtual TextNgrams text_ngrams(std::string_view text) const;
+  /// Of each class the buckets that speak for it, at most `count`, that with the largest weight first.
+  virtual std::vector<std::vector<BucketWeight>> largest_weights(size_t count) const;
 
   // A classifier of either kind.
   virtual int64_t classes() const;

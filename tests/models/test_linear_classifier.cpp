@@ -88,6 +88,27 @@ TEST_CASE("linear classifier: nothing is trained in steps") {
   CHECK(built.store.count() == 64 + 64 * classes + classes);
 }
 
+TEST_CASE("the largest weights of a class are those of its buckets, in their order") {
+  const BuiltLinear built(config_of({1}, {}));
+  const auto largest = built.linear->largest_weights(5);
+  REQUIRE(largest.size() == classes);
+  const Array scale = built.value("scale"), weight = built.value("weight");
+  for (int64_t c = 0; c < classes; ++c) {
+    const auto& of_class = largest[static_cast<size_t>(c)];
+    REQUIRE(of_class.size() == 5);
+    const auto product = [&](int64_t bucket) {
+      return static_cast<float>(scale[bucket] * weight[bucket * classes + c]);
+    };
+    int64_t larger = 0;
+    for (int64_t bucket = 0; bucket < 64; ++bucket) larger += product(bucket) > of_class[4].weight ? 1 : 0;
+    CHECK(larger == 4);
+    for (size_t i = 0; i < 5; ++i) {
+      CHECK(of_class[i].weight == product(of_class[i].bucket));
+      if (i > 0) CHECK(of_class[i].weight <= of_class[i - 1].weight);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace capstan::CAPSTAN_PRECISION
