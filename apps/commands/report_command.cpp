@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -8,6 +9,7 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/strings/join.hpp"
+#include "run/predictions/continuations.hpp"
 #include "run/report/page.hpp"
 #include "run/setup/strange_run.hpp"
 #include "train/records/log.hpp"
@@ -48,6 +50,49 @@ std::string unread_files(const SavedRun& run) {
   return fmt::format("{} could not be read, or may not be what the run was trained with", join(paths));
 }
 
+/// Writes on from the beginning of a text.
+std::pair<std::string, std::string> sample_of(const SavedRun& run, const Batch& example) {
+  constexpr int64_t begun = 24, written = 240;  // tokens
+  std::vector<int32_t> prompt;
+  for (int64_t t = 0; t < std::min(begun, example.tokens.size()); ++t)
+    if (example.segment_ids[t] == example.segment_ids[0] && example.tokens[t] < run.tokenizer->vocabulary_size())
+      prompt.push_back(example.tokens[t]);
+  ContinuationOptions options;
+  options.tokens = written;
+  const std::string text = run.tokenizer->decode(prompt);
+  return {text, continuations_of(run, text, options).front().text};
+}
+
+/// Adds what needs the data: figures, as capstan eval prints them, and, if the data are known to be those of the run's
+/// training or the user trusts it, texts.
+std::optional<Batch> add_from_data(const ReportOptions& options, const SavedRun& run, ReportedRun& reported) {
+  const ModelFacts facts = facts_of(run.config.model);
+  const bool writes_targets = facts_of(run.config.data).has_pairs;
+  std::optional<Batch> example;
+  if (!options.text.empty() && !facts.reads_texts) example = example_of(run, options.text);
+  if (example && !facts.classifies() && !writes_targets) return example;
+  const auto data = open_saved_data(run);
+  const Split split = held_out_split(options.split, *data);
+  if ((facts.classifies() || writes_targets) && !(writes_targets && split == Split::train))
+    reported.evaluation = evaluate_split(run, *data, split);
+  const bool known = options.trust || are_known(run, *data, split);
+  if (!known && reported.evaluation && reported.evaluation->pairs) reported.evaluation->pairs->examples.clear();
+  if (facts.reads_texts) {
+    if (!options.trust && !are_known(run, *data, Split::train))
+      throw Error(
+          "the training texts, which have the names of the n-grams, are not known to be those of the run: use "
+          "them with --trust");
+    reported.ngrams = ngram_view(run, data->texts(Split::train));
+  }
+  if (example || facts.reads_texts) return example;
+  if (!known)
+    throw Error(
+        fmt::format("the files of the {} split are not known to be those that the run was trained with: show "
+                    "their texts with --trust",
+                    to_string(split)));
+  return example_of(*data, split);
+}
+
 /// Adds what needs the trained model. An error becomes a note on the page: the curves are useful without the model.
 void add_model_view(const ReportOptions& options, ReportedRun& reported) {
   const auto note = [&](const std::string& missing, const std::exception& error) {
@@ -56,31 +101,25 @@ void add_model_view(const ReportOptions& options, ReportedRun& reported) {
   };
   try {
     const SavedRun run = open_run(reported.record.folder);
+    const ModelFacts facts = facts_of(run.config.model);
     set_threads(static_cast<int>(run.config.threads));
     reserve_product_memory();
-    std::vector<int32_t> tokens;
-    if (!options.text.empty()) tokens = example_tokens(*run.tokenizer, options.text);
+    std::optional<Batch> example;
     try {
-      if (options.text.empty() || facts_of(run.config.model).classifies()) {
-        const auto data = open_saved_data(run);
-        const Split split = held_out_split(options.split, *data);
-        if (!options.trust && !are_known(run, *data, split))
-          throw Error(
-              fmt::format("the files of the {} split are not known to be those that the run was trained with: use them "
-                          "with --trust",
-                          to_string(split)));
-        if (options.text.empty()) tokens = example_tokens(*data, split);
-        if (facts_of(run.config.model).classifies()) reported.evaluation = evaluate_split(run, *data, split);
-      }
+      example = add_from_data(options, run, reported);
     } catch (const std::exception& error) {
-      const std::string missing = facts_of(run.config.model).classifies() ? "no confusion matrix" : "no example text";
+      const std::string missing = facts.classifies() && !reported.evaluation ? "no results"
+                                  : facts.reads_texts                        ? "no n-grams"
+                                                                             : "no example text";
       note(missing, error);
       // The message may quote what the files hold, which must not be on the page of a stranger's run.
       if (!options.trust) reported.notes.back() = fmt::format("{}: {}", missing, unread_files(run));
     }
-    reported.model = view_of(run, tokens);
+    reported.model = view_of(run, example);
+    if (example && facts.predicts == Predicts::next_token && !facts_of(run.config.data).has_pairs)
+      reported.sample = sample_of(run, *example);
   } catch (const std::exception& error) {
-    note("the mixers are not shown", error);
+    note("the model is not shown", error);
   }
 }
 
@@ -93,7 +132,7 @@ int write_report(const ReportOptions& options) {
   check_one_task(records);
   std::vector<ReportedRun> runs;
   for (RunRecord& record : records) {
-    runs.push_back({std::move(record), {}, {}, {}});
+    runs.push_back({std::move(record)});
     if (!options.curves_only) add_model_view(options, runs.back());
   }
   replace_file(options.output, report_page(runs));
@@ -105,19 +144,22 @@ int write_report(const ReportOptions& options) {
 
 void add_report_command(CommandParser& cli) {
   const auto [command, options] = cli.add_subcommand<ReportOptions>(
-      "report", "Write an HTML page about runs: learning curves, comparison, and what the mixers learnt", write_report);
+      "report", "Write an HTML page about runs: results, comparison, learning curves, and what the models learnt",
+      write_report);
   command.add_option("runs", options.runs, "run folders, or folders of runs", "RUN")->required();
   command.add_option("-o,--output", options.output, "HTML file to write", "FILE")->required();
   command.add_option("--split", options.split,
-                     "split for confusion matrix and example text: train, valid or test; default: as of capstan eval");
-  command.add_option("--text", options.text,
-                     "example text for the mixing weights; default: the first text of the split", "TEXT");
+                     "split for results and example texts: train, valid or test; default: as of capstan eval");
+  command.add_option(
+      "--text", options.text,
+      "text that the mixing weights are shown for, and that a language model continues; default: one of the split",
+      "TEXT");
   command.add_flag("--trust", options.trust, trust_help);
   command.add_flag("--curves-only", options.curves_only, "leave out everything that needs the models and their data");
   command.footer(
-      R"(The page is one file without scripts. It shows a confusion matrix for classifiers, the position biases of
-aft-full, aft-local and aft-conv, and the weights that fastformer, flash, gau and attention give to the tokens
-of an example text.
+      R"(The page is one file that loads nothing else. Of classifiers it has the figures of capstan eval, of pairs and
+language models examples of what they write, and of the layers the position biases of aft-full, aft-local and
+aft-conv and the weights that fastformer, flash, gau and attention give to the tokens of an example text.
 For example:  capstan report runs/listops/* --output listops.html)");
 }
 

@@ -32,24 +32,8 @@ std::vector<std::string> aligned_with(const std::string& heading, std::vector<st
   return aligned(std::move(names));
 }
 
-/// Of one class.
-struct ClassFigures {
-  double precision, recall, f1;
-  int64_t examples;
-};
-
-std::vector<ClassFigures> class_figures(const EvalReport& report) {
-  std::vector<ClassFigures> all;
-  if (report.labels)
-    for (const LabelCounts& label : report.labels->of_label)
-      all.push_back({label.precision(), label.recall(), label.f1(), label.actual});
-  if (const auto& r = report.classification)
-    for (int64_t c = 0; c < r->classes(); ++c) all.push_back({r->precision(c), r->recall(c), r->f1(c), r->of_class(c)});
-  return all;
-}
-
 void print_classes(const EvalReport& report, std::ostream& out) {
-  const std::vector<ClassFigures> all = class_figures(report);
+  const std::vector<ClassFigures> all = report.class_figures();
   if (all.empty()) return;
   const std::vector<std::string> names = aligned_with("class", report.classes);
   out << fmt::format("\n{}{:>11}{:>9}{:>9}{:>10}\n", names[0], "precision", "recall", "f1", "examples");
@@ -122,6 +106,16 @@ std::vector<Figure> EvalReport::figures() const {
     all.push_back({"macro_f1", classification->macro_f1(), 4});
     all.push_back({"calibration_error", classification->calibration_error(), 4});
   }
+  return all;
+}
+
+std::vector<ClassFigures> EvalReport::class_figures() const {
+  std::vector<ClassFigures> all;
+  if (labels)
+    for (const LabelCounts& label : labels->of_label)
+      all.push_back({label.precision(), label.recall(), label.f1(), label.actual});
+  if (const auto& r = classification)
+    for (int64_t c = 0; c < r->classes(); ++c) all.push_back({r->precision(c), r->recall(c), r->f1(c), r->of_class(c)});
   return all;
 }
 
@@ -205,7 +199,7 @@ void print_json(const EvalReport& report, std::ostream& out) {
       json[figure.name] = static_cast<int64_t>(figure.value);
     else
       json[figure.name] = figure.value;
-  const std::vector<ClassFigures> classes = class_figures(report);
+  const std::vector<ClassFigures> classes = report.class_figures();
   for (size_t c = 0; c < classes.size(); ++c)
     json["classes"].push_back({{"class", report.classes[c]},
                                {"precision", classes[c].precision},

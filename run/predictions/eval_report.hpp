@@ -22,6 +22,12 @@ struct Figure {
   int digits;  // that are printed; 0: a count
 };
 
+/// Of one class, or of one label.
+struct ClassFigures {
+  double precision, recall, f1;
+  int64_t examples;
+};
+
 struct EvalReport {
   std::string split;
   Evaluation total;
@@ -35,6 +41,8 @@ struct EvalReport {
 
   /// All numbers: "loss", "accuracy", "macro_f1" and so on.
   std::vector<Figure> figures() const;
+  /// Those of every class of `classes`; none unless the model is a classifier.
+  std::vector<ClassFigures> class_figures() const;
   /// One of them. Throws Error, with the names that there are.
   double figure(const std::string& name) const;
 };

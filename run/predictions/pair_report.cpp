@@ -6,7 +6,7 @@ namespace capstan {
 
 PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs,
                           const CompletionOptions& options) {
-  constexpr size_t at_once = 4096;  // bounds what is held
+  constexpr size_t at_once = 4096, shown = 12;  // bounds what is held
   PairReport report;
   RougeScore RougeScores::*const kinds[] = {&RougeScores::one, &RougeScores::two, &RougeScores::longest};
   double RougeScore::*const numbers[] = {&RougeScore::precision, &RougeScore::recall, &RougeScore::f1};
@@ -17,6 +17,10 @@ PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>
     for (size_t i = 0; i < written.size(); ++i) {
       const EvaluationPair& pair = pairs[begin + i];
       const Completion& best = written[i].front();
+      // Around the source are the token that starts a document and the one that ends a source.
+      if (report.examples.size() < shown)
+        report.examples.push_back(
+            {run.tokenizer->decode({pair.prompt.begin() + 1, pair.prompt.end() - 1}), pair.text, best.text});
       ++report.pairs;
       report.exact_match += best.text == run.tokenizer->decode(pair.target) ? 1 : 0;
       report.log_probability += best.log_probability;

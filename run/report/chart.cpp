@@ -11,8 +11,8 @@ namespace capstan {
 namespace {
 
 constexpr int colours = 6, dash_patterns = 4;
-constexpr double width = 480, height = 300, left = 58, right = 20, top = 12, bottom = 46;
-constexpr size_t most_points = 300;
+constexpr double width = 360, height = 216, left = 46, right = 16, top = 10, bottom = 38;
+constexpr size_t most_points = 300, most_dots = 60;
 
 bool finite(const ChartPoint& point) { return std::isfinite(point.x) && std::isfinite(point.y); }
 
@@ -25,14 +25,29 @@ struct Range {
   bool empty() const { return low > high; }
 };
 
-/// The 95th percentile of a line: the start of training would squeeze the rest of the chart.
+/// The 95th percentile of a line where the highest are more than twice as high: the start of training would squeeze the
+/// rest of the chart.
 double top_without_outliers(const ChartLine& line) {
   std::vector<double> values;
   for (const ChartPoint& point : line.points)
     if (finite(point)) values.push_back(point.y);
   if (values.empty()) return -INFINITY;
   std::sort(values.begin(), values.end());
-  return values[((values.size() - 1) * 95 + 99) / 100];
+  const double usual = values[((values.size() - 1) * 95 + 99) / 100];
+  return values.back() - values.front() > 2 * (usual - values.front()) ? usual : values.back();
+}
+
+/// Powers of ten, and 2 and 5 times these where there are few, from below `low` to above `high`.
+std::vector<double> log_ticks(double low, double high) {
+  const int first = static_cast<int>(std::floor(std::log10(low))), last = static_cast<int>(std::ceil(std::log10(high)));
+  const bool few = last - first <= 2;
+  std::vector<double> ticks;
+  for (int power = first, stride = std::max(1, (last - first + 3) / 5); power < last + stride; power += stride)
+    for (const double factor : {1.0, 2.0, 5.0})
+      if ((few || factor == 1) && (power < last || factor == 1)) ticks.push_back(factor * std::pow(10, power));
+  while (ticks.size() > 2 && ticks[1] <= low) ticks.erase(ticks.begin());
+  while (ticks.size() > 2 && ticks[ticks.size() - 2] >= high) ticks.pop_back();
+  return ticks;
 }
 
 /// The axes of a chart: the position of a point in the picture.
@@ -50,26 +65,33 @@ class Axes {
       }
     }
     if (x.empty()) return;
-    y.low = chart.from_zero ? std::min(0.0, y.low) : y.low;
-    x_ticks_ = axis_ticks(std::min(0.0, x.low), x.high, 5);
-    y_ticks_ = axis_ticks(y.low, usual, 5);
+    x_low_ = std::clamp(x.low, -1e300, 0.0);
+    x_high_ = x.high > x_low_ ? std::min(x.high, 1e300) : x_low_ + 1;
+    x_ticks_ = axis_ticks(x_low_, x_high_, 4);
+    while (x_ticks_.size() > 1 && x_ticks_.back() > x_high_ * (1 + 1e-9)) x_ticks_.pop_back();
+    log_ = chart.may_be_log && y.low > 1e-200 && y.high < 1e200 && y.high / y.low >= 10 && y.high / y.low <= 1e12;
+    const bool flat_share = chart.most && y.low == y.high;
+    if (chart.from_zero || flat_share) y.low = std::min(0.0, y.low);
+    if (chart.most) usual = flat_share ? *chart.most : std::min(usual, *chart.most);
+    y_ticks_ = log_ ? log_ticks(y.low, y.high) : axis_ticks(y.low, usual, 4);
     cut_ = y.high > y_ticks_.back();
   }
   bool empty() const { return x_ticks_.empty(); }
   bool cut() const { return cut_; }
+  bool log() const { return log_; }
   const std::vector<double>& x_ticks() const { return x_ticks_; }
   const std::vector<double>& y_ticks() const { return y_ticks_; }
-  double x(double value) const {
-    return left + (value - x_ticks_.front()) / (x_ticks_.back() - x_ticks_.front()) * (width - left - right);
-  }
+  double x(double value) const { return left + (value - x_low_) / (x_high_ - x_low_) * (width - left - right); }
   double y(double value) const {
-    return height - bottom -
-           (value - y_ticks_.front()) / (y_ticks_.back() - y_ticks_.front()) * (height - top - bottom);
+    const auto scaled = [this](double v) { return log_ ? std::log10(v) : v; };
+    const double low = scaled(y_ticks_.front()), high = scaled(y_ticks_.back());
+    return height - bottom - (scaled(value) - low) / (high - low) * (height - top - bottom);
   }
 
  private:
   std::vector<double> x_ticks_, y_ticks_;
-  bool cut_ = false;
+  double x_low_ = 0, x_high_ = 1;
+  bool cut_ = false, log_ = false;
 };
 
 std::string colour_class(int colour) {
@@ -81,36 +103,47 @@ std::string axes_svg(const Axes& axes, const Chart& chart) {
   const std::vector<double>&xs = axes.x_ticks(), &ys = axes.y_ticks();
   for (const double value : ys)
     out += fmt::format(
-        "<line class=\"grid\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
-        "<text class=\"end\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>",
-        left, width - right, axes.y(value), axes.y(value), left - 6, axes.y(value) + 4,
-        tick_text(value, ys[1] - ys[0]));
+        "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>"
+        "<text class=\"end\" x=\"{3:.1f}\" y=\"{4:.1f}\">{5}</text>",
+        left, width - right, axes.y(value), left - 6, axes.y(value) + 4,
+        tick_text(value, axes.log() ? value : ys[1] - ys[0]));
   for (const double value : xs)
-    out += fmt::format(
-        "<line class=\"axis\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/>"
-        "<text class=\"middle\" x=\"{0:.1f}\" y=\"{3:.1f}\">{4}</text>",
-        axes.x(value), height - bottom, height - bottom + 4, height - bottom + 18, tick_text(value, xs[1] - xs[0]));
+    out += fmt::format("<text class=\"middle\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", axes.x(value),
+                       height - bottom + 16, tick_text(value, xs.size() > 1 ? xs[1] - xs[0] : 1));
   out += fmt::format("<line class=\"axis\" x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>", left,
                      width - right, height - bottom);
-  out += fmt::format("<text class=\"middle\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", (left + width - right) / 2,
-                     height - 8, escaped(chart.x_label));
-  out += fmt::format("<text class=\"middle\" transform=\"translate(13 {:.1f}) rotate(-90)\">{}</text>",
-                     (top + height - bottom) / 2, escaped(chart.y_label));
-  return out;
+  return out + fmt::format("<text class=\"end\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", width - right, height - 5,
+                           escaped(chart.x_label));
 }
 
 std::string line_svg(const Axes& axes, const ChartLine& line) {
   const bool marked = line.style == LineStyle::marked;
   const std::vector<ChartPoint> points = thinned(line.points, most_points);
-  std::string path, dots;
+  std::string path, dots, values;
   for (const ChartPoint& point : points) {
     const double x = axes.x(point.x), y = axes.y(point.y);
     path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x, y);
-    if (marked && points.size() <= 60) dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.6\"/>", x, y);
+    values += fmt::format("{}{} {}", values.empty() ? "" : ",", point.x, point.y);
+    if ((marked && points.size() <= most_dots) || points.size() == 1)
+      dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.2\"/>", x, y);
   }
   if (path.empty()) return "";
-  return fmt::format("<g class=\"{} {}\"><title>{}</title><path d=\"{}\"/>{}</g>", colour_class(line.colour),
-                     marked ? "marked" : "thin", escaped(line.name), path, dots);
+  if (line.best && finite(*line.best))
+    dots += fmt::format("<circle class=\"best\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\"/>", axes.x(line.best->x),
+                        axes.y(line.best->y));
+  return fmt::format("<g class=\"{} {}\" data-name=\"{}\" data-values=\"{}\"><path d=\"{}\"/>{}</g>",
+                     colour_class(line.colour), marked ? "marked" : "thin", escaped(line.name), values, path, dots);
+}
+
+/// The values of lines of one point each.
+std::string numbers_html(const Chart& chart) {
+  std::string out;
+  for (const ChartLine& line : chart.lines)
+    for (const ChartPoint& point : thinned(line.points, 1))
+      out += fmt::format("<p>{}<b>{}</b> {} <small>{}</small></p>", line_sample(line.colour, line.style),
+                         fmt::format("{:.5g}", point.y), escaped(chart.unit), escaped(line.name));
+  return fmt::format("<figure class=\"chart single\"><figcaption>{}</figcaption>{}</figure>\n", escaped(chart.title),
+                     out);
 }
 
 }  // namespace
@@ -141,6 +174,11 @@ std::string tick_text(double value, double step) {
   else if (step >= 500)
     unit = "k", factor = 1e3;
   if (value == 0) return "0";
+  if (std::abs(step) < 5e-3 && std::abs(value) < 0.1) {
+    const auto power_of = [](double v) { return static_cast<int>(std::floor(std::log10(std::abs(v)) + 1e-9)); };
+    const int power = power_of(value);
+    return fmt::format("{:.{}g}e{}", value / std::pow(10, power), std::clamp(power - power_of(step), 0, 10) + 2, power);
+  }
   int digits = 0;  // of the step after the decimal point
   for (double shown = step / factor; digits < 8 && std::abs(shown - std::round(shown)) > 1e-6 * shown; ++digits)
     shown *= 10;
@@ -164,24 +202,43 @@ std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points, size_t co
   return out;
 }
 
-std::string to_svg(const Chart& chart) {
-  const Axes axes(chart);
-  if (axes.empty()) return "";
-  std::string lines;
-  for (const ChartLine& line : chart.lines) lines += line_svg(axes, line);
-  return fmt::format(
-      "<figure class=\"chart\"><figcaption>{0}{1}</figcaption><svg viewBox=\"0 0 {2} {3}\" role=\"img\" "
-      "aria-label=\"{0}\">{4}<svg x=\"{5}\" y=\"{6}\" width=\"{7}\" height=\"{8}\" viewBox=\"{5} {6} {7} {8}\">{9}"
-      "</svg></svg></figure>\n",
-      escaped(chart.title), axes.cut() ? " <small>(the highest values are above the chart)</small>" : "", width, height,
-      axes_svg(axes, chart), left - 4, top - 4, width - left - right + 8, height - top - bottom + 8, lines);
+std::vector<ChartPoint> smoothed(const std::vector<ChartPoint>& points) {
+  std::vector<ChartPoint> good;
+  std::copy_if(points.begin(), points.end(), std::back_inserter(good), finite);
+  const size_t around = std::min<size_t>(good.size() / 20, 12);
+  std::vector<ChartPoint> out = good;
+  for (size_t i = 0; i < good.size(); ++i) {
+    const size_t begin = i - std::min(i, around), end = std::min(good.size(), i + around + 1);
+    out[i].y = 0;
+    for (size_t k = begin; k < end; ++k) out[i].y += good[k].y / static_cast<double>(end - begin);
+  }
+  return out;
 }
 
-std::string colour_sample(int colour) {
+std::string to_html(const Chart& chart) {
+  const Axes axes(chart);
+  if (axes.empty()) return "";
+  const auto is_curve = [](const ChartLine& line) { return thinned(line.points, 2).size() > 1; };
+  if (std::none_of(chart.lines.begin(), chart.lines.end(), is_curve)) return numbers_html(chart);
+  std::string lines, unit = chart.unit;
+  for (const ChartLine& line : chart.lines) lines += line_svg(axes, line);
+  if (axes.log()) unit += ", log scale";
+  if (axes.cut()) unit += "; the highest are above the chart";
   return fmt::format(
-      "<svg class=\"sample\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><g class=\"{} marked\"><path d=\"M1 5L27 5\"/>"
+      "<figure class=\"chart\"><figcaption>{0} <small>{1}</small></figcaption><svg viewBox=\"0 0 {2} {3}\" "
+      "role=\"img\" "
+      "tabindex=\"0\" aria-label=\"{0}, {1}; the arrow keys show values\" data-x=\"{10}\">{4}<svg x=\"{5}\" y=\"{6}\" "
+      "width=\"{7}\" height=\"{8}\" viewBox=\"{5} {6} {7} {8}\">{9}</svg></svg></figure>\n",
+      escaped(chart.title), escaped(unit), width, height, axes_svg(axes, chart), left - 6, top - 6,
+      width - left - right + 12, height - top - bottom + 12, lines, escaped(chart.x_label));
+}
+
+std::string line_sample(int colour, LineStyle style) {
+  const bool marked = style == LineStyle::marked;
+  return fmt::format(
+      "<svg class=\"sample\" viewBox=\"0 0 24 10\" aria-hidden=\"true\"><g class=\"{} {}\"><path d=\"M1 5L23 5\"/>{}"
       "</g></svg>",
-      colour_class(colour));
+      colour_class(colour), marked ? "marked" : "thin", marked ? "<circle cx=\"12\" cy=\"5\" r=\"2.6\"/>" : "");
 }
 
 }  // namespace capstan

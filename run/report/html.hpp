@@ -11,6 +11,6 @@ namespace capstan {
 std::string escaped(std::string_view text);
 
 /// The same, shortened to `characters` characters with an ellipsis.
-std::string escaped_short(std::string_view text, size_t characters);
+std::string escaped_short(std::string_view text, size_t characters = 120);
 
 }  // namespace capstan

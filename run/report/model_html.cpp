@@ -29,11 +29,11 @@ std::string words_html(const std::vector<std::string>& words, const std::vector<
 std::string layer_html(const LayerView& layer, const std::vector<std::string>& words, bool open) {
   std::string out = fmt::format("<details{}><summary>{}</summary>", open ? " open" : "", escaped(layer.name));
   if (!layer.position_bias.empty()) {
-    out += "<h4>position bias</h4>";
+    out += "<p class=\"sub\">position bias</p>";
     out += to_html(layer.position_bias, "w, added to the key of source s for target t (the logarithm of a factor)");
   }
   for (const WeightsView& weights : layer.weights) {
-    out += fmt::format("<h4>{}</h4>", escaped(weights.name));
+    out += fmt::format("<p class=\"sub\">{}</p>", escaped(weights.name));
     for (size_t head = 0; head < weights.words.size(); ++head) out += words_html(words, weights.words[head], head);
     out += to_html(weights.maps, "weight of source s for target t, tokens of the text above");
   }
@@ -45,14 +45,14 @@ std::string layer_html(const LayerView& layer, const std::vector<std::string>& w
 }  // namespace
 
 std::string model_html(const ModelView& view) {
-  if (view.layers.empty()) return "<p>None of its mixers has a matrix to show.</p>\n";
+  if (view.layers.empty()) return "";
   std::string out;
   const bool shows_text = std::any_of(view.layers.begin(), view.layers.end(),
                                       [](const LayerView& layer) { return !layer.weights.empty(); });
   if (shows_text) {
-    out += "<p class=\"example\">Text: <q>";
+    out += "<p class=\"hint\">The text that the weights are of:</p><blockquote>";
     for (const std::string& word : view.words) out += escaped(word);
-    out += "</q></p>\n";
+    out += "</blockquote>\n";
   }
   for (size_t i = 0; i < view.layers.size(); ++i) out += layer_html(view.layers[i], view.words, i == 0);
   if (view.layers_left_out > 0)

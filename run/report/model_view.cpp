@@ -4,23 +4,38 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "models/language_model.hpp"
+#include "run/predictions/completions.hpp"
 
 namespace capstan {
 namespace {
 
-constexpr size_t most_tokens = 128, most_layers = 8, most_heads = 4;
-constexpr int64_t most_positions = 512;
+constexpr size_t most_layers = 8, most_heads = 4;
+constexpr int64_t most_tokens = 128, most_positions = 512;
+
+/// What each token of one row sees.
+struct Sight {
+  Context context;
+  bool causal, whole_sources;
+  bool sees(int64_t t, int64_t s) const {
+    const Ids& segments = context.segments.ids();
+    if (segments[t] != segments[s]) return false;
+    const bool within_prefix =
+        context.prefixes.batch() > 0 && context.prefixes.ids()[t] != 0 && context.prefixes.ids()[s] != 0;
+    return !causal || s <= t || within_prefix;
+  }
+};
 
 /// values: (heads, T, T).
-std::vector<HeatMap> maps_of(const Array& values, bool causal) {
+std::vector<HeatMap> maps_of(const Array& values, const Sight& sight) {
   const auto heads = static_cast<size_t>(values.dim(0)), length = static_cast<size_t>(values.dim(1));
   std::vector<HeatMap> maps;
   for (size_t head = 0; head < std::min(heads, most_heads); ++head) {
     HeatMap map{heads > 1 ? fmt::format("head {}", head + 1) : "", {length, length, {}}, "target t", "source s"};
     const float* const from = values.data() + head * length * length;
     map.matrix.values.assign(from, from + length * length);
-    for (size_t t = 0; causal && t < length; ++t)
-      std::fill_n(map.matrix.values.begin() + static_cast<std::ptrdiff_t>(t * length + t + 1), length - t - 1, NAN);
+    for (size_t i = 0; i < map.matrix.values.size(); ++i)
+      if (!sight.sees(static_cast<int64_t>(i / length), static_cast<int64_t>(i % length))) map.matrix.values[i] = NAN;
     maps.push_back(std::move(map));
   }
   return maps;
@@ -40,58 +55,72 @@ std::vector<std::vector<float>> word_weights(const Array& values, const Words& w
 }
 
 /// One text's: (1, H, T, T).
-WeightsView view_of_weights(const MixingWeights& weights, const Words& words, bool causal) {
+WeightsView view_of_weights(const MixingWeights& weights, const Words& words, const Sight& sight) {
   const Array& values = weights.values;
   const Array heads = values.reshape(Shape{values.dim(1), values.dim(2), values.dim(3)});
   WeightsView view{weights.name, {}, {}};
   // Without causality every token uses the same pool: all rows of a map would be equal.
-  if (!weights.pool || causal) view.maps = maps_of(heads, causal);
+  if (!weights.pool || sight.causal) view.maps = maps_of(heads, sight);
   if (weights.pool) view.words = word_weights(heads, words);
   return view;
 }
 
-LayerView view_of_layer(const Array& bias, const std::vector<MixingWeights>& weights, const Words& words, bool causal) {
+LayerView view_of_layer(const Array& bias, const std::vector<MixingWeights>& weights, const Words& words,
+                        const Sight& sight) {
   LayerView layer;
   int64_t heads = 0;
   if (!bias.empty()) {
-    layer.position_bias = maps_of(bias, causal);
+    // Within a source that is read as a whole, the bias of later positions is used, too.
+    const bool causal = sight.causal && !sight.whole_sources;
+    layer.position_bias = maps_of(bias, {Context::evaluation(1, bias.dim(1)), causal, false});
     heads = bias.dim(0);
   }
   for (const MixingWeights& kind : weights) {
-    layer.weights.push_back(view_of_weights(kind, words, causal));
+    layer.weights.push_back(view_of_weights(kind, words, sight));
     heads = std::max(heads, kind.values.dim(1));
   }
   layer.heads_left_out = static_cast<size_t>(std::max<int64_t>(0, heads - static_cast<int64_t>(most_heads)));
   return layer;
 }
 
+/// Columns [0, count) of a row (1, T).
+Ids first_columns(const Ids& row, int64_t count) {
+  return Ids(Shape{1, count}, std::vector<int32_t>(row.data(), row.data() + count));
+}
+
+/// A row without its padding, of at most `most` tokens.
+Batch shown_part(const Batch& row, int64_t most) {
+  int64_t count = std::min(row.tokens.dim(1), most);
+  while (count > 0 && row.segment_ids[count - 1] == 0) --count;
+  Batch part{first_columns(row.tokens, count), first_columns(row.segment_ids, count), row.labels, row.examples};
+  if (row.labels.rank() == 2 && row.labels.dim(1) == row.tokens.dim(1)) part.labels = first_columns(row.labels, count);
+  return part;
+}
+
 /// Pooling `cls` puts a token of the model in front of the text.
-void add_first_token(const RunConfig& config, Words& words) {
-  if (!facts_of(config.model).begins_with_own) return;
+void add_first_token(Words& words, Sight& sight) {
   words.texts.insert(words.texts.begin(), "[cls] ");
   for (size_t& word : words.of_token) ++word;
   words.of_token.insert(words.of_token.begin(), 0);
+  sight.context = Context::evaluation(1, static_cast<int64_t>(words.of_token.size()));
 }
 
-/// Begins and ends with a space, so that it is a separate word.
-constexpr const char* between_texts_text = " \u2016 ";
+/// Each begins and ends with a space, so that it is a separate word.
+constexpr const char *between_texts_text = " \u2016 ", *before_target_text = " \u2192 ";
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 }  // namespace
 
-std::vector<int32_t> example_tokens(const DataSource& data, Split split) {
-  const Batch batch = data.evaluation(split)->batch(0, 0);
-  std::vector<int32_t> tokens;
-  for (int64_t t = 0; t < batch.tokens.dim(1) && tokens.size() < most_tokens; ++t)
-    if (batch.segment_ids[t] != 0) tokens.push_back(batch.tokens[t]);
-  return tokens;
-}
+Batch example_of(const DataSource& data, Split split) { return rows_of(data.evaluation(split)->batch(0, 0), 0, 1); }
 
-std::vector<int32_t> example_tokens(const Tokenizer& tokenizer, const std::string& text) {
-  std::vector<int32_t> tokens = tokenizer.encode(text, "--text");
-  if (tokens.empty()) throw Error("--text: the text is empty");
-  return tokens;
+Batch example_of(const SavedRun& run, const std::string& text) {
+  const std::vector<int32_t> tokens = prompt_of(run, text, "--text");
+  if (tokens.empty()) throw Error("--text: there is no token in the text");
+  const Shape shape{1, static_cast<int64_t>(tokens.size())};
+  Batch batch{Ids(shape, tokens), Ids(shape, 1), Ids(shape, ignored_target), {}};
+  batch.labels.mutable_data()[shape.size() - 1] = 0;  // from here on the target is predicted
+  return batch;
 }
 
 Words words_of(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens) {
@@ -100,7 +129,9 @@ Words words_of(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens) {
   bool after_blank = false;
   for (const int32_t token : tokens) {
     const bool between_texts = token >= tokenizer.vocabulary_size();
-    const std::string piece = between_texts ? between_texts_text : tokenizer.piece(token, previous);
+    const std::string piece = !between_texts                         ? tokenizer.piece(token, previous)
+                              : token == tokenizer.vocabulary_size() ? between_texts_text
+                                                                     : before_target_text;
     previous = between_texts ? -1 : token;
     const bool blank_first = !piece.empty() && is_blank(piece.front());
     // Word tokenizers give " word"; byte and character tokenizers give the space as a separate token.
@@ -113,26 +144,27 @@ Words words_of(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens) {
   return words;
 }
 
-ModelView view_of(const SavedRun& run, std::vector<int32_t> tokens) {
+ModelView view_of(const SavedRun& run, const std::optional<Batch>& example) {
   const RunModel& model = *run.model;
   if (find_model(run.config.model) == nullptr) return {};
   const ModelConfig& config = model_of(run.config);
-  const auto limit = static_cast<size_t>(model.position_limit().value_or(most_tokens));
-  tokens.resize(std::min({tokens.size(), most_tokens, limit}));
-  Words words = words_of(*run.tokenizer, tokens);
+  const ModelFacts facts = facts_of(run.config.model);
   std::vector<std::vector<MixingWeights>> weights(model.stack().blocks().size());
-  if (!tokens.empty()) {
-    Ids ids(Shape{1, static_cast<int64_t>(tokens.size())});
-    std::copy(tokens.begin(), tokens.end(), ids.mutable_data());
-    weights = model.model().mixing_weights(ids, Context::evaluation(1, ids.size()));
-    add_first_token(run.config, words);
+  Words words;
+  Sight sight{{}, facts.is_causal, facts.reads_sources};
+  if (example) {
+    const Batch row = shown_part(*example, std::min(most_tokens, model.position_limit().value_or(most_tokens)));
+    words = words_of(*run.tokenizer, {row.tokens.data(), row.tokens.data() + row.tokens.size()});
+    sight.context.segments = Segments(row.segment_ids);
+    if (facts.reads_sources) sight.context.prefixes = prefixes_of(sight.context.segments, row.labels);
+    weights = model.model().mixing_weights(row.tokens, sight.context);
+    if (facts.begins_with_own) add_first_token(words, sight);
   }
-  const bool causal = facts_of(run.config.model).is_causal;
   const std::vector<LayerConfig> layers = expanded_layers(config);
   ModelView view{words.texts, {}, 0};
   for (size_t i = 0; i < layers.size(); ++i) {
     const Array bias = model.stack().blocks()[i].mixer().position_bias(most_positions);
-    LayerView layer = view_of_layer(bias, weights[i], words, causal);
+    LayerView layer = view_of_layer(bias, weights[i], words, sight);
     if (layer.position_bias.empty() && layer.weights.empty()) continue;
     layer.name = fmt::format("layer {}: {}", i + 1, mixer_name(layers[i].mixer));
     if (view.layers.size() < most_layers)

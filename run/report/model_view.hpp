@@ -1,6 +1,7 @@
 // A view into a trained model: its position biases, and its weights for the words of an example text.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,20 +31,21 @@ struct ModelView {
   size_t layers_left_out = 0;
 };
 
-/// The beginning of the first example of a split, as many tokens as a view can show.
-std::vector<int32_t> example_tokens(const DataSource& data, Split split);
-/// The tokens of a text given by the user. Throws Error when it has none.
-std::vector<int32_t> example_tokens(const Tokenizer& tokenizer, const std::string& text);
+/// The first row of a split: a batch (1, T).
+Batch example_of(const DataSource& data, Split split);
+/// A text given by the user as the model reads it, in the same form; of pairs a source. Throws Error when it is empty.
+Batch example_of(const SavedRun& run, const std::string& text);
 
 /// Words and the tokens that make them: tokens up to the next space form a word. Ids beyond the tokenizer's
-/// vocabulary, which separate texts, are separate words.
+/// vocabulary, which are between texts (the first) or between source and target, are separate words.
 struct Words {
   std::vector<std::string> texts;
   std::vector<size_t> of_token;
 };
 Words words_of(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens);
 
-/// Cuts the text to what the model can read; without tokens only the position biases are shown.
-ModelView view_of(const SavedRun& run, std::vector<int32_t> tokens);
+/// Cuts the example to what a view can show; without one only the position biases are shown. What a token does not see,
+/// because it is later or of another document, has no value; the sources of pairs are read as the model reads them.
+ModelView view_of(const SavedRun& run, const std::optional<Batch>& example);
 
 }  // namespace capstan

@@ -5,108 +5,114 @@
 #include <algorithm>
 #include <cmath>
 
-#include "run/report/chart.hpp"
-#include "run/report/confusion.hpp"
+#include "core/strings/join.hpp"
+#include "run/report/curves.hpp"
+#include "run/report/evaluation_html.hpp"
 #include "run/report/html.hpp"
 #include "run/report/model_html.hpp"
-#include "run/report/style.hpp"
+#include "run/report/page_files.hpp"
+#include "run/report/tables.hpp"
 #include "run/summaries/run_table.hpp"
+#include "train/records/reporter.hpp"
 
 namespace capstan {
 namespace {
 
-constexpr size_t long_name = 120;
-
-bool is_classifier(const ReportedRun& run) { return facts_of(run.record.config.model).classifies(); }
-
-/// A readable unit for this many seconds, and its length in seconds.
-std::pair<const char*, double> time_unit(double seconds) {
-  if (seconds >= 2 * 3600) return {"hours", 3600};
-  return seconds >= 2 * 60 ? std::make_pair("minutes", 60.0) : std::make_pair("seconds", 1.0);
-}
-
-/// A line per run through the values that `y` gives for its points of training or validation.
-template <class Points, class X, class Y>
-void add_line(Chart& chart, const ReportedRun& run, size_t index, const Points& points, const char* what,
-              LineStyle style, const X& x, const Y& y) {
-  ChartLine line{fmt::format("{}, {}", run.record.folder, what), {}, static_cast<int>(index), style};
-  for (const auto& point : points) line.points.push_back({x(point), y(point)});
-  chart.lines.push_back(std::move(line));
-}
-
-/// Training and validation loss over the values that `x` gives.
-template <class X>
-Chart loss_chart(const std::vector<ReportedRun>& runs, Chart chart, const X& x) {
-  for (size_t i = 0; i < runs.size(); ++i) {
-    add_line(chart, runs[i], i, runs[i].record.train, "training", LineStyle::thin, x,
-             [](const TrainPoint& point) { return point.loss; });
-    add_line(chart, runs[i], i, runs[i].record.valid, "validation", LineStyle::marked, x,
-             [](const ValidPoint& point) { return point.value("loss"); });
+/// What all folders begin with, up to a slash.
+std::string common_folder(const std::vector<RunRecord>& runs) {
+  std::string common = runs.front().folder;
+  for (const RunRecord& run : runs) {
+    const auto end = std::mismatch(common.begin(), common.end(), run.folder.begin(), run.folder.end()).first;
+    common.erase(end, common.end());
   }
-  return chart;
+  return common.substr(0, common.rfind('/') + 1);
 }
 
-std::string charts_html(const std::vector<ReportedRun>& runs) {
-  double longest = 0;
-  for (const ReportedRun& run : runs) longest = std::max(longest, run.record.seconds);
-  const auto [unit, length] = time_unit(longest);
-  const std::string loss = is_classifier(runs.front()) ? "loss (nats per example)" : "loss (nats per token)";
-  const std::string time = fmt::format("training time ({})", unit);
-  const auto step = [](const auto& point) { return static_cast<double>(point.step); };
-  const auto when = [length = length](const auto& point) { return point.seconds / length; };
-  Chart speed{"Throughput", "step", "tokens per second", {}, true};
-  Chart accuracy{"Accuracy on the validation data", "step", "accuracy (%)", {}};
-  for (size_t i = 0; i < runs.size(); ++i) {
-    add_line(speed, runs[i], i, runs[i].record.train, "training", LineStyle::thin, step,
-             [](const TrainPoint& point) { return point.tokens_per_second; });
-    add_line(accuracy, runs[i], i, runs[i].record.valid, "validation", LineStyle::marked, step,
-             [](const ValidPoint& point) { return 100 * point.value("accuracy"); });
+/// "runs/mine/lr=1" of one run, "lr=1" of several below runs/mine.
+std::vector<std::string> names_of(const std::vector<RunRecord>& runs) {
+  std::vector<std::string> names;
+  const size_t common = runs.size() > 1 ? common_folder(runs).size() : 0;
+  for (const RunRecord& run : runs) names.push_back(run.folder.substr(common));
+  return names;
+}
+
+std::string title_of(const std::vector<RunRecord>& runs) {
+  if (runs.size() == 1) return runs.front().folder;
+  std::string folder = common_folder(runs);
+  if (!folder.empty()) folder.pop_back();
+  return folder.empty() ? fmt::format("{} runs", runs.size()) : fmt::format("{}: {} runs", folder, runs.size());
+}
+
+/// What was trained on what, and when.
+std::string lead_html(const std::vector<RunRecord>& runs, const std::vector<std::string>& names) {
+  const RunRecord& best = runs.front();
+  std::string begun = best.begun, ended = best.ended;
+  for (const RunRecord& run : runs) {
+    if (!run.begun.empty()) begun = std::min(begun, run.begun);
+    ended = std::max(ended, run.ended);
   }
-  return "<div class=\"charts\">" + to_svg(loss_chart(runs, {"Loss over steps", "step", loss, {}}, step)) +
-         to_svg(loss_chart(runs, {"Loss over time", time, loss, {}}, when)) + to_svg(accuracy) + to_svg(speed) +
-         "</div>\n";
-}
-
-std::string legend_html(const std::vector<ReportedRun>& runs) {
-  std::string out = "<ul class=\"legend\">";
-  for (size_t i = 0; i < runs.size(); ++i)
-    out += fmt::format("<li title=\"{}\">{}{}</li>", escaped(runs[i].record.folder), colour_sample(static_cast<int>(i)),
-                       escaped_short(runs[i].record.folder, long_name));
-  return out + "</ul><p><small>Thick lines with dots: validation; thin lines: training.</small></p>\n";
-}
-
-/// `coloured`: row i has the colour of run i.
-std::string table_html(const Table& table, bool coloured) {
-  std::string out = "<div class=\"wide\"><table><thead><tr>";
-  for (const std::string& cell : table.front()) out += fmt::format("<th>{}</th>", escaped(cell));
-  out += "</tr></thead><tbody>";
-  for (size_t row = 1; row < table.size(); ++row) {
-    out += "<tr>";
-    for (size_t i = 0; i < table[row].size(); ++i) {
-      const std::string& cell = table[row][i];
-      const bool is_long = cell.size() > 24;
-      out += fmt::format("<td{}{}>{}{}</td>", is_long ? " class=\"key\"" : "",
-                         is_long ? fmt::format(" title=\"{}\"", escaped(cell)) : "",
-                         coloured && i == 0 ? colour_sample(static_cast<int>(row) - 1) : "",
-                         escaped_short(cell, long_name));
-    }
-    out += "</tr>";
-  }
-  return out + "</tbody></table></div>\n";
-}
-
-std::string tables_html(const std::vector<RunRecord>& records) {
-  std::string out = table_html(run_table(records, TableStyle::people), true);
-  const Table seeds = seed_table(records);
-  if (!seeds.empty()) out += "<p>Over seeds and folds, mean ± standard deviation:</p>" + table_html(seeds, false);
+  std::vector<std::string> files;
+  for (const SourceFiles& of : facts_of(best.config.data).files)
+    if (files.empty()) files = of.paths;
+  std::string out = fmt::format("<p>A {} on data of type {}{}{}.", type_of(best.config.model),
+                                type_of(best.config.data), files.empty() ? "" : ": ", escaped_short(join_first(files)));
+  constexpr size_t day = 11;  // "2026-11-24 "
+  if (begun.substr(0, day) == ended.substr(0, day) && begun != ended) ended.erase(0, day);
+  if (!ended.empty()) out += fmt::format(" Trained {}{}.", escaped(begun), begun == ended ? "" : "–" + escaped(ended));
+  out += "</p>\n";
+  if (runs.size() > 1)
+    out += fmt::format("<p>The best of {} runs{}: <strong>{}</strong></p>\n", runs.size(),
+                       best.best ? fmt::format(" by validation {}", best.config.train.monitor) : "",
+                       escaped_short(names.front()));
   return out;
 }
 
-std::string run_html(const ReportedRun& run) {
-  std::string out = fmt::format("<h3>{}</h3>\n", escaped_short(run.record.folder, long_name));
+/// The figures of a run's best validation, and what it took.
+Table results_of(const RunRecord& run) {
+  Table figures;
+  const auto add = [&](const std::string& name, const std::string& value) { figures.push_back({name, value}); };
+  const char* const held_out = facts_of(run.config.model).is_solved ? "held-out" : "validation";
+  for (const Metric& metric : metrics()) {
+    const double value = run.best ? run.best->value(metric.name) : NAN;
+    if (!std::isfinite(value)) continue;
+    add(fmt::format("{} {}", held_out, metric.monitor),
+        metric.unit == Metric::Unit::share ? fmt::format("{:.2f} %", 100 * value) : fmt::format("{:.4f}", value));
+  }
+  if (run.best && run.step > 1) add("at step", fmt::format("{} of {}", run.best->step, run.step));
+  if (!run.best) add("training loss", fmt::format("{:.4f}", run.train_loss));
+  add("training time", short_time(run.seconds));
+  add("tokens per second", short_count(run.tokens_per_second));
+  add("memory", fmt::format("{:.0f} MB", static_cast<double>(run.peak_rss_bytes) / 1e6));
+  return figures;
+}
+
+std::string comparison_html(const std::vector<RunRecord>& runs, const std::vector<std::string>& names) {
+  auto [common, table] = compared(runs);
+  for (size_t i = 0; i < names.size(); ++i) table[i + 1][0] = names[i];
+  std::string out = "<h2>Comparison</h2>\n" + table_html(table, "comparison of the runs", true);
+  if (!common.empty()) out += fmt::format("<p class=\"hint\">The same in all: {}.</p>\n", escaped(join(common)));
+  const Table seeds = seed_table(runs);
+  if (!seeds.empty()) out += "<p>Over seeds and folds, mean ± standard deviation:</p>" + table_html(seeds, "means");
+  return out;
+}
+
+/// What was derived from the model of a run; headings are of this level.
+std::string run_html(const ReportedRun& run, int level) {
+  std::string out;
+  const auto add = [&](const std::string& title, const std::string& html) {
+    if (!html.empty()) out += fmt::format("<h{0}>{1}</h{0}>\n{2}", level, title, html);
+  };
   for (const std::string& note : run.notes) out += fmt::format("<p class=\"note\">{}</p>\n", escaped(note));
-  if (run.evaluation) out += confusion_html(*run.evaluation);
-  if (run.model) out += model_html(*run.model);
+  if (run.evaluation)
+    add(fmt::format("Results on the {} data", run.evaluation->split == "valid" ? "validation" : run.evaluation->split),
+        evaluation_html(*run.evaluation));
+  add("N-grams with the largest weights", ngrams_html(run.ngrams));
+  if (!run.sample.second.empty())
+    add("A sample of text", fmt::format("<blockquote><strong>{}</strong>{}</blockquote>\n", escaped(run.sample.first),
+                                        escaped(run.sample.second)));
+  if (run.model) add("What the mixers learnt", model_html(*run.model));
+  add("Configuration", fmt::format("<details><summary>All keys</summary><pre tabindex=\"0\">{}</pre></details>\n",
+                                   escaped(to_yaml(run.record.config))));
   return out;
 }
 
@@ -115,21 +121,23 @@ std::string run_html(const ReportedRun& run) {
 std::string report_page(const std::vector<ReportedRun>& runs) {
   std::vector<RunRecord> records;
   for (const ReportedRun& run : runs) records.push_back(run.record);
-  const std::string title =
-      runs.size() == 1 ? escaped_short(runs.front().record.folder, long_name) : fmt::format("{} runs", runs.size());
+  const std::vector<std::string> names = names_of(records);
   std::string out = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-      "content=\"width=device-width,initial-scale=1\">\n<title>Capstan: {0}</title>\n<style>{1}</style></head>\n<body>"
-      "<h1>Capstan: {0}</h1>\n",
-      title, report_style);
-  out += "<h2>Learning curves</h2>\n" + legend_html(runs) + charts_html(runs);
-  out += "<h2>Comparison</h2>\n" + tables_html(records);
-  const bool any_model =
-      std::any_of(runs.begin(), runs.end(), [](const ReportedRun& run) { return run.model || !run.notes.empty(); });
-  if (any_model) out += "<h2>What the models learned</h2>\n";
-  for (const ReportedRun& run : runs)
-    if (any_model) out += run_html(run);
-  return out + "</body></html>\n";
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" "
+      "content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n<meta "
+      "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{0} – Capstan</title>\n<style>{1}"
+      "</style></head>\n<body><header><h1>{0}</h1>\n",
+      escaped_short(title_of(records)), report_style);
+  out += lead_html(records, names) + figures_html(results_of(records.front())) + "</header>\n<main>";
+  if (runs.size() > 1) out += comparison_html(records, names);
+  if (const std::string curves = curves_html(records, names); !curves.empty())
+    out += "<h2>Learning curves</h2>\n" + curves;
+  if (runs.size() == 1) out += run_html(runs.front(), 2);
+  if (runs.size() > 1) out += "<h2>The runs</h2>\n";
+  for (size_t i = 0; runs.size() > 1 && i < runs.size(); ++i)
+    out += fmt::format("<details class=\"run\"{}><summary>{}</summary>{}</details>\n", i == 0 ? " open" : "",
+                       escaped_short(names[i]), run_html(runs[i], 3));
+  return out + fmt::format("</main>\n<script>{}</script></body></html>\n", report_script);
 }
 
 }  // namespace capstan

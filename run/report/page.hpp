@@ -3,10 +3,12 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "run/predictions/eval_report.hpp"
 #include "run/report/model_view.hpp"
+#include "run/report/ngram_view.hpp"
 #include "run/summaries/run_record.hpp"
 
 namespace capstan {
@@ -14,12 +16,15 @@ namespace capstan {
 /// A run of the page.
 struct ReportedRun {
   RunRecord record;
-  std::optional<EvalReport> evaluation;  // of a classifier
-  std::optional<ModelView> model;
-  std::vector<std::string> notes;  // why something is missing
+  std::optional<EvalReport> evaluation = {};        // of a classifier, or of pairs
+  std::optional<ModelView> model = {};              // of a model with blocks
+  std::vector<ClassNgrams> ngrams = {};             // of a linear classifier
+  std::pair<std::string, std::string> sample = {};  // of a language model: a prompt and what it wrote
+  std::vector<std::string> notes = {};              // why something is missing
 };
 
-/// One HTML document without scripts and external files; light or dark as the reader's system prefers.
+/// One HTML document, which loads nothing and forbids the browser to; light or dark as the reader's system prefers.
+/// Results are before settings. What was derived from the models is by run, the best first.
 std::string report_page(const std::vector<ReportedRun>& runs);
 
 }  // namespace capstan

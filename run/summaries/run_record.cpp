@@ -65,6 +65,22 @@ void sum_up(RunRecord& run) {
   run.tokens_per_second = median(std::move(speeds));
 }
 
+/// "2026-11-24 17:47" of "[2026-11-24 17:47:22] a line"; empty for any other.
+std::string time_of(const std::string& line) {
+  constexpr size_t minutes = 16, bracket = 20;
+  return line.size() > bracket && line[0] == '[' && line[bracket] == ']' ? line.substr(1, minutes) : "";
+}
+
+void read_times(const std::filesystem::path& log, RunRecord& run) {
+  if (!std::filesystem::exists(log)) return;
+  std::istringstream file(read_file(log.string()));
+  for (std::string line; std::getline(file, line);) {
+    const std::string time = time_of(line);
+    if (run.begun.empty()) run.begun = time;
+    if (!time.empty()) run.ended = time;
+  }
+}
+
 using Leaves = std::vector<std::pair<std::string, std::string>>;
 
 bool is_list_of_values(const ConfigNode& node) {
@@ -170,6 +186,7 @@ RunRecord read_record(const std::filesystem::path& folder) {
   }
   if (run.step == 0) throw Error(fmt::format("{}: no steps recorded: has training started?", metrics.string()));
   sum_up(run);
+  read_times(folder / "train.log", run);
   return run;
 }
 

@@ -35,6 +35,7 @@ struct ValidPoint {
 
 struct RunRecord {
   std::string folder;
+  std::string begun, ended;  // "2026-11-24 17:47", of the first and the last line of train.log; empty without these
   RunConfig config;
   std::vector<TrainPoint> train;
   std::vector<ValidPoint> valid;

@@ -214,7 +214,7 @@ void print_csv(const Table& table, std::ostream& out) {
     for (size_t i = 0; i < row.size(); ++i) out << csv_field(row[i]) << (i + 1 < row.size() ? ',' : '\n');
 }
 
-void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out, size_t width) {
+Comparison compared(const std::vector<RunRecord>& runs) {
   Table table = run_table(runs, TableStyle::people);
   std::vector<std::string> common;
   for (size_t i = table.front().size(); runs.size() > 1 && i-- > 1;) {
@@ -223,8 +223,13 @@ void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out, siz
     if (value != "-") common.insert(common.begin(), table[0][i] + " " + printable_line(value));
     for (Row& row : table) row.erase(row.begin() + static_cast<std::ptrdiff_t>(i));
   }
+  return {std::move(common), std::move(table)};
+}
+
+void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out, size_t width) {
+  const auto [common, table] = compared(runs);
   if (!common.empty()) out << "the same in all: " << join(common) << '\n';
-  print_text(std::move(table), out, width);
+  print_text(table, out, width);
   const Table seeds = seed_table(runs);
   if (seeds.empty()) return;
   out << "\nOver seeds and folds, mean ± standard deviation:\n";

@@ -18,6 +18,13 @@ enum class TableStyle { people, programs };
 /// A row per run: the keys in which they differ, losses, accuracy, time, memory.
 Table run_table(const std::vector<RunRecord>& runs, TableStyle style);
 
+/// The same without the columns that are the same in all of several runs: what these say is in `common`, "step 200".
+struct Comparison {
+  std::vector<std::string> common;
+  Table table;
+};
+Comparison compared(const std::vector<RunRecord>& runs);
+
 /// One row per group of runs that differ only in their seed or in data.fold: mean ± standard deviation (of the sample,
 /// n - 1) of the best validation loss (of the last training loss if a run has no validation) and of its accuracy.
 /// Groups are in the order of their first runs. No rows when no two runs belong together.
@@ -32,7 +39,8 @@ void print_text(Table table, std::ostream& out, size_t width = 0);
 /// RFC 4180.
 void print_csv(const Table& table, std::ostream& out);
 
-/// run_table, with what all runs have in common in a line above it, and, with a line of explanation, seed_table.
+/// What compared() gives, with what all runs have in common in a line above, and, with a line of explanation,
+/// seed_table().
 void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out, size_t width = 0);
 
 }  // namespace capstan

@@ -175,7 +175,7 @@ TEST_CASE("eval and report of a run that has test data alone use these, and say 
   check_refused(place, {"asked for", {}, {"eval", "runs/classifier", "--split", "valid"}, 1, {"valid"}});
   const Outcome report = succeed(place, {"report", "runs/classifier", "--output", "page.html", "--trust"});
   CHECK(contains(report.err, "no validation data: its test data are used"));
-  CHECK(contains(place.read("page.html"), "examples of the test split"));
+  CHECK(contains(place.read("page.html"), "Results on the test data"));
 }
 
 TEST_CASE("compare: what is no run is named and left out; nothing left is an error") {

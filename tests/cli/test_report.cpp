@@ -1,10 +1,13 @@
 // `capstan report` and `capstan metrics` on small runs.
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/io/json.hpp"
 #include "tests/cli/samples.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace capstan::testing {
 namespace {
@@ -45,7 +48,8 @@ std::string without_pictures(std::string page) {
 void check_page(const std::string& whole) {
   const std::string page = without_pictures(whole);
   CHECK(nesting_problem(page) == "");
-  CHECK(page.find("<script") == std::string::npos);
+  CHECK(page.find("<script") == page.rfind("<script>"));  // one, of its own
+  CHECK(contains(page, "content=\"default-src 'none'; img-src data:;"));
   for (const char* const fetched : {"http:", "https:", "src=", "@import", "url("}) {
     INFO(fetched);
     CHECK(page.find(fetched) == std::string::npos);
@@ -60,9 +64,14 @@ TEST_CASE("a page of a language model: curves, table, position bias") {
   CHECK(outcome.out == "");
   const std::string page = place.read("lm.html");
   check_page(page);
-  for (const char* const part : {"Loss over steps", "Loss over time", "loss (nats per token)", "Throughput",
-                                 "tokens per second", "layer 1: aft-local", "position bias", "image/png;base64,"})
-    CHECK_MESSAGE(contains(page, part), part);
+  size_t at = 0;  // results before settings
+  for (const char* const part :
+       {"A language-model on data of type text: text. Trained 20", "validation loss", "Loss", "nats per token",
+        "Learning rate", "Gradient norm", "Throughput", "tokens per second", "A sample of text", "layer 1: aft-local",
+        "position bias", "image/png;base64,", "Configuration", "sequence_length: 32"}) {
+    CHECK_MESSAGE(page.find(part, at) != std::string::npos, part);
+    at = std::min(page.find(part, at), page.size());
+  }
   CHECK_FALSE(contains(page, "class=\"note\""));
   succeed(place, {"report", "runs/lm", "--output", "curves.html", "--curves-only"});
   CHECK_FALSE(contains(place.read("curves.html"), "image/png"));
@@ -78,8 +87,10 @@ TEST_CASE("runs beside each other: one legend, their differences, mean and devia
   succeed(place, {"report", "runs/s1", "runs/s2", "--output", "both.html", "--curves-only"});
   const std::string page = place.read("both.html");
   check_page(page);
-  for (const char* const part : {"<title>Capstan: 2 runs</title>", "runs/s1", "runs/s2", "<th>seed</th>", "±"})
+  for (const char* const part : {"<title>runs: 2 runs – Capstan</title>", ">s1</div></th>", ">s2</div></th>",
+                                 ">seed</th>", "±", "The same in all: step 6"})
     CHECK_MESSAGE(contains(page, part), part);
+  CHECK_FALSE(contains(page, ">step</th>"));
   const std::string table = succeed(place, {"compare", "runs/s1", "runs/s2"}).out;
   CHECK(contains(table, "Over seeds and folds, mean ± standard deviation:"));
 }
@@ -98,8 +109,8 @@ TEST_CASE("classes, texts and names with signs of HTML stay text; every mixer's 
   const std::string page = place.read("all.html");
   check_page(page);
   for (const char* const part :
-       {"&lt;b&gt;&amp;&quot;x&quot;", "&#39;sad&#39;", "runs/&lt;u&gt;flash", "query pool", "key pool",
-        "attention in chunks", "[cls]", "&lt;i&gt;a", "true class, predicted", "macro F1", "recall"})
+       {"&lt;b&gt;&amp;&quot;x&quot;", "&#39;sad&#39;", ">&lt;u&gt;flash", "query pool", "key pool",
+        "attention in chunks", "[cls]", "&lt;i&gt;a", "true class, predicted", "macro f1", "recall"})
     CHECK_MESSAGE(contains(page, part), part);
   for (const char* const tag : {"<b>&", "<i>", "<u>"}) CHECK_FALSE(contains(page, tag));
 }
@@ -110,17 +121,17 @@ TEST_CASE("without its data a run still has its curves, and the page says what i
   fs::remove(place / "train.tsv");
   fs::remove_all(place / "text");
   const Outcome outcome = succeed(place, {"report", "runs/classifier", "-o", "page.html"});
-  CHECK(contains(outcome.err, "no confusion matrix"));
+  CHECK(contains(outcome.err, "no results"));
   const std::string page = place.read("page.html");
   check_page(page);
-  CHECK(contains(page, "no confusion matrix: "));
+  CHECK(contains(page, "no results: "));
   CHECK(contains(page, "train.tsv"));
   CHECK(contains(page, "position bias"));  // aft-full's needs no text
   succeed(place, {"report", "runs/lm", "-o", "lm.html", "--text", "the tape"});
   CHECK_FALSE(contains(place.read("lm.html"), "class=\"note\""));
   fs::remove_all(place / "runs/lm/checkpoints");
   succeed(place, {"report", "runs/lm", "-o", "lm.html"});
-  CHECK(contains(place.read("lm.html"), "the mixers are not shown"));
+  CHECK(contains(place.read("lm.html"), "the model is not shown"));
 }
 
 TEST_CASE("what report and metrics refuse") {
@@ -150,6 +161,116 @@ TEST_CASE("what report and metrics refuse") {
   // Beside a good run, a bad folder is a warning.
   const Outcome outcome = succeed(place, {"report", "runs/lm", "empty", "-o", "good.html"});
   CHECK(contains(outcome.err, "left out"));
+}
+
+/// The values of one line of a chart, "x y,x y"; empty if there is none.
+std::string drawn(const std::string& page, const std::string& chart, const std::string& line) {
+  const size_t figure = page.find("<figcaption>" + chart + " <small>"), end = page.find("</figure>", figure);
+  const std::string before = "data-name=\"" + line + "\" data-values=\"";
+  const size_t at = page.find(before, figure);
+  if (figure == std::string::npos || at > end) return "";
+  return page.substr(at + before.size(), page.find('"', at + before.size()) - at - before.size());
+}
+
+/// Fails where the curves and figures of a page are not those of the run's metrics.jsonl.
+void check_figures(const Workplace& place, const std::string& run, const std::string& page) {
+  INFO(run);
+  std::map<std::string, std::string> expected;  // chart and line -> values
+  nlohmann::json best;
+  for (const std::string& line : lines_of(place.read("runs/" + run + "/metrics.jsonl"))) {
+    const nlohmann::json event = parse_json(line);
+    const bool train = event.at("event") == "train";
+    const auto add = [&](const std::string& chart, const char* key, double factor) {
+      if (!event.contains(key) || event.at(key).is_null()) return;
+      std::string& values = expected[chart + "/" + (train ? "training" : "validation")];
+      values += fmt::format("{}{} {}", values.empty() ? "" : ",", event.at("step").get<int64_t>(),
+                            factor * event.at(key).get<double>());
+    };
+    add("Loss", "loss", 1);
+    add("Learning rate", "lr", 1);
+    add("Gradient norm", "grad_norm", 1);
+    add("Accuracy", "accuracy", 100);
+    add("Micro-F1", "micro_f1", 100);
+    add("Macro-F1", "macro_f1", 100);
+    if (!train && event.at("best") == true) best = event;
+  }
+  size_t curves = 0;
+  for (const auto& [name, values] : expected) {
+    if (values.find(',') == std::string::npos) continue;
+    const size_t slash = name.find('/');
+    CHECK_MESSAGE(drawn(page, name.substr(0, slash), name.substr(slash + 1)) == values, name);
+    ++curves;
+  }
+  const bool solved = contains(page, "<dt>held-out loss</dt>");
+  CHECK((solved || curves >= 5));
+  CHECK(contains(page, fmt::format("{} loss</dt><dd>{:.4f}</dd>", solved ? "held-out" : "validation",
+                                   best.at("loss").get<double>())));
+  CHECK(contains(page, fmt::format("accuracy</dt><dd>{:.2f} %</dd>", 100 * best.at("accuracy").get<double>())));
+}
+
+constexpr const char* small_pairs_yaml = R"(name: pairs
+data: {type: pairs, train: [pairs.tsv], valid: [pairs.tsv], max_length: 24, max_source: 8, tokenizer: word}
+model:
+  type: language-model
+  prefix: bidirectional
+  width: 32
+  max_length: 24
+  layers: [{mixer: {type: gau, key_dim: 16}, feed_forward: {type: none}}]
+train: {steps: 40, batch_size: 4, lr: 5e-3, valid_every: 10, log_every: 4, progress: plain}
+)";
+
+TEST_CASE("the figures of a page are those of metrics.jsonl and of eval, for each kind of run") {
+  const Workplace place;
+  write_trained_samples(place);
+  std::string pairs, labelled, topics;
+  for (int i = 0; i < 40; ++i) {
+    const std::string a = i % 2 == 0 ? "red" : "blue", b = i % 3 == 0 ? "ship" : "rope", c = i % 5 == 0 ? "old" : "new";
+    pairs += a + " " + b + " " + c + "\t" + b + " " + a + "\n";
+    labelled += a + "\tthe " + a + "ish " + b + " of " + c + " days\n";
+    topics += a + "," + b + "\t" + c + " " + a + " " + b + "\n";
+  }
+  place.write("pairs.tsv", pairs);
+  place.write("pairs.yaml", small_pairs_yaml);
+  place.write("labelled.tsv", labelled);
+  place.write("topics.tsv", topics);
+  succeed(place, {"train", "--config", "pairs.yaml"});
+  succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=linear",
+                  "data.train=[labelled.tsv]", "data.test=[labelled.tsv]"});
+  succeed(place, {"train", "--config", "classifier.yaml", "--set", "name=topics", "data.train=[topics.tsv]",
+                  "data.multi_label=true", "train.monitor=micro-f1", "train.valid_every=2"});
+  std::map<std::string, std::string> pages;
+  for (const char* const run : {"lm", "classifier", "pairs", "linear", "topics"}) {
+    const std::string folder = std::string("runs/") + run;
+    const Outcome outcome = succeed(place, {"report", folder, "-o", "page.html"});
+    const std::string page = pages[run] = place.read("page.html");
+    check_page(page);
+    CHECK_FALSE(contains(page, "class=\"note\""));
+    check_figures(place, run, page);
+    if (std::string(run) == "lm") continue;
+    const std::string split = std::string(run) == "linear" ? "test" : "valid";
+    const nlohmann::json figures =
+        parse_json(succeed(place, {"eval", folder, "--split", split, "--format", "json"}).out);
+    for (const char* const name : {"loss", "exact_match", "rouge1", "rougeL", "macro_f1", "micro_f1"}) {
+      if (!figures.contains(name)) continue;
+      std::string shown = name;
+      std::replace(shown.begin(), shown.end(), '_', ' ');
+      CHECK_MESSAGE(contains(page, fmt::format("<dt>{}</dt><dd>{:.4f}</dd>", shown, figures.at(name).get<double>())),
+                    run, " ", name);
+    }
+  }
+  CHECK(contains(pages["pairs"], "exact match"));
+  CHECK(contains(pages["pairs"], ">red ship old</div></th><td><div>ship red</div></td>"));
+  CHECK(contains(pages["linear"], "Results on the test data"));
+  CHECK(contains(pages["linear"], "N-grams with the largest weights"));
+  CHECK(contains(pages["linear"], "<span>blueish"));
+  CHECK_FALSE(contains(pages["linear"], "matrix to show"));
+  CHECK(contains(pages["topics"], ">label</th>"));
+  place.write("labelled.tsv", labelled + "red\tsecret\n");
+  succeed(place, {"report", "runs/linear", "-o", "page.html"});
+  CHECK(contains(place.read("page.html"), "no n-grams: labelled.tsv"));
+  CHECK_FALSE(contains(place.read("page.html"), "blueish"));
+  succeed(place, {"report", "runs/linear", "-o", "page.html", "--trust"});
+  CHECK(contains(place.read("page.html"), "<span>blueish"));
 }
 
 std::vector<std::string> fields(const std::string& line) {

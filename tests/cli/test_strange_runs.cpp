@@ -50,7 +50,7 @@ TEST_CASE("reading commands write nothing, whatever the configuration of the run
   fs::remove(page);
 }
 
-TEST_CASE("report uses files outside of a run only if they are those of its training, or with --trust") {
+TEST_CASE("report shows text of files outside of a run only if they are those of its training, or with --trust") {
   const Workplace place;
   write_trained_samples(place);
   std::string text;
@@ -64,12 +64,17 @@ TEST_CASE("report uses files outside of a run only if they are those of its trai
   };
   CHECK_FALSE(contains(page("runs/lm"), "class=\"note\""));
   CHECK_FALSE(contains(page("runs/classifier"), "class=\"note\""));
-  CHECK(contains(page("runs/classifier", {"--split", "test"}), "class=\"note\""));  // no state has its fingerprint
+  // No state has the fingerprint of test data. Their figures are shown, as by eval.
+  edit(place, "runs/classifier/config.yaml", "test: []", "test: [train.tsv]");
+  const std::string test = page("runs/classifier", {"--split", "test"});
+  CHECK(contains(test, "Results on the test data"));
+  CHECK(contains(test, "train.tsv could not be read, or may not be what the run was trained with"));
   edit(place, "runs/lm/config.yaml", "train: ", "train: [secret.txt] #");
   edit(place, "runs/classifier/config.yaml", "train: ", "train: [secret.txt] #");  // not labelled: an error quotes it
   for (const char* const folder : {"runs/lm", "runs/classifier"}) {
     const std::string shown = page(folder);
-    CHECK(contains(shown, "secret.txt could not be read, or may not be what the run was trained with"));
+    CHECK(contains(shown, "secret.txt"));
+    CHECK(contains(shown, "could not be read, or may not be what the run was trained with"));
     CHECK_FALSE(contains(shown, "combination"));
   }
   CHECK_FALSE(contains(page("runs/lm", {"--trust"}), "class=\"note\""));

@@ -1,14 +1,23 @@
 // What the page of `capstan report` is made of: escaping, charts, pictures, words.
 #include <doctest/doctest.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
 
+#include "models/linear_classifier.hpp"
 #include "run/report/chart.hpp"
 #include "run/report/heat_map.hpp"
 #include "run/report/html.hpp"
 #include "run/report/model_view.hpp"
+#include "run/report/ngram_view.hpp"
 #include "run/report/png.hpp"
+#include "run/report/tables.hpp"
+#include "run/run.hpp"
+#include "train/records/log.hpp"
 
 using namespace capstan;
 
@@ -73,6 +82,9 @@ TEST_CASE("ticks have the digits their step needs") {
   CHECK(tick_text(1500, 500) == "1.5k");
   CHECK(tick_text(200, 100) == "200");
   CHECK(tick_text(2e6, 1e6) == "2M");
+  CHECK(tick_text(7.5e-5, 2.5e-5) == "7.5e-5");
+  CHECK(tick_text(0.01, 0.0025) == "1e-2");
+  CHECK(tick_text(99.998, 0.002) == "99.998");
 }
 
 TEST_CASE("thinning averages neighbours and leaves out what is not finite") {
@@ -86,25 +98,83 @@ TEST_CASE("thinning averages neighbours and leaves out what is not finite") {
   CHECK(thinned({{0, 1}, {1, NAN}, {INFINITY, 2}, {2, 3}}, 10).size() == 2);
 }
 
+TEST_CASE("smoothing is the mean of what is around, and leaves out what is not finite") {
+  std::vector<ChartPoint> points{{-1, NAN}};
+  for (int i = 0; i < 100; ++i) points.push_back({static_cast<double>(i), i % 2 == 0 ? 1.0 : 3.0});
+  const std::vector<ChartPoint> smooth = smoothed(points);
+  REQUIRE(smooth.size() == 100);
+  for (const ChartPoint& point : smooth) CHECK(std::abs(point.y - 2) < 0.2);
+  CHECK(smooth[50].x == 50);
+  CHECK(smoothed({{0, 1}, {1, 5}})[1].y == 5);  // too few to smooth
+}
+
 TEST_CASE("a chart draws every line, cuts what squeezes the rest, and is nothing without points") {
-  Chart chart{"Loss <1>", "step", "loss (nats)", {}};
-  CHECK(to_svg(chart) == "");
+  Chart chart{"Loss <1>", "nats", "step", {}};
+  CHECK(to_html(chart) == "");
   chart.lines.push_back({"empty", {{1, NAN}}, 0, LineStyle::thin});
-  CHECK(to_svg(chart) == "");
+  CHECK(to_html(chart) == "");
   chart.lines.push_back({"a & b", {{1, 2}, {2, 1.5}, {3, 1}}, 1, LineStyle::marked});
   chart.lines.push_back({"alone", {{2, 1.25}}, 8, LineStyle::marked});
-  const std::string svg = to_svg(chart);
+  const std::string svg = to_html(chart);
   CHECK(count_of(svg, "<path") == 2);
   CHECK(count_of(svg, "<circle") == 4);
-  CHECK(svg.find("a &amp; b") != std::string::npos);
+  CHECK(svg.find("data-name=\"a &amp; b\" data-values=\"1 2,2 1.5,3 1\"") != std::string::npos);
   CHECK(svg.find("Loss &lt;1&gt;") != std::string::npos);
   CHECK(svg.find("class=\"c2 d1 marked\"") != std::string::npos);
   CHECK(svg.find("nan") == std::string::npos);
   CHECK(svg.find("above the chart") == std::string::npos);
+  CHECK(count_of(svg, "class=\"best\"") == 0);
+  chart.lines[1].best = ChartPoint{3, 1};
+  CHECK(count_of(to_html(chart), "class=\"best\"") == 1);
   std::vector<ChartPoint> steep{{0, 1000}};
   for (int i = 1; i < 100; ++i) steep.push_back({static_cast<double>(i), 1});
   chart.lines = {{"steep", steep, 0, LineStyle::thin}};
-  CHECK(to_svg(chart).find("above the chart") != std::string::npos);
+  CHECK(to_html(chart).find("above the chart") != std::string::npos);
+}
+
+TEST_CASE("an axis of shares ends at 100 %, one of steps where the run does") {
+  Chart chart{"Accuracy", "%", "step", {}, false, false, /*most=*/100.0};
+  for (const std::vector<ChartPoint>& points : {std::vector<ChartPoint>{{1, 100}, {340, 100}},
+                                                {{1, 99.93}, {340, 100}},
+                                                {{1, 30}, {340, 81}},
+                                                {{1, 0}, {340, 0}}}) {
+    chart.lines = {{"", points, 0, LineStyle::marked}};
+    const std::string svg = to_html(chart);
+    for (const char* const beyond : {">100.05<", ">102<", ">105<", ">120<", ">150<", ">400<"})
+      CHECK_MESSAGE(svg.find(beyond) == std::string::npos, beyond);
+    CHECK(svg.find(">300<") != std::string::npos);
+  }
+}
+
+TEST_CASE("values of several sizes get a logarithmic axis, and none is cut off") {
+  Chart chart{"Gradient norm", "", "step", {}, false, /*may_be_log=*/true};
+  chart.lines = {{"", {{1, 200}, {2, 0.3}, {3, 0.02}}, 0, LineStyle::thin}};
+  const std::string svg = to_html(chart);
+  for (const char* const part : {"log scale", ">0.01<", ">0.1<", ">1<", ">10<", ">100<", ">1k<"})
+    CHECK_MESSAGE(svg.find(part) != std::string::npos, part);
+  CHECK(svg.find("above the chart") == std::string::npos);
+  chart.lines[0].points[2].y = 0;  // has no logarithm
+  CHECK(to_html(chart).find("log scale") == std::string::npos);
+  chart.lines[0].points = {{1, 0.3}, {2, 0.2}};
+  CHECK(to_html(chart).find("log scale") == std::string::npos);
+}
+
+TEST_CASE("a chart of one point is its value") {
+  const Chart chart{"Accuracy", "%", "step", {{"held out", {{1, 88.8333333}}, 0, LineStyle::marked}}};
+  const std::string figure = to_html(chart);
+  CHECK(figure.find("<b>88.833</b> %") != std::string::npos);
+  CHECK(figure.find("held out") != std::string::npos);
+  CHECK(figure.find("data-values") == std::string::npos);
+}
+
+TEST_CASE("tables align columns of numbers, can be scrolled by keyboard, and name their rows") {
+  const std::string html =
+      table_html({{"run", "mixer", "loss"}, {"a<b", "gau", "1.5"}, {"c", "aft", "-"}}, "x & y", true);
+  for (const char* const part : {"tabindex=\"0\" role=\"region\" aria-label=\"x &amp; y\"",
+                                 "<th scope=\"col\">mixer</th>", "<th class=\"number\" scope=\"col\">loss</th>",
+                                 "a&lt;b</div></th><td><div>gau</div></td><td class=\"number\">1.5</td>"})
+    CHECK_MESSAGE(html.find(part) != std::string::npos, part);
+  CHECK(count_of(html, "class=\"sample\"") == 2);
 }
 
 uint32_t big_endian(const std::string& bytes, size_t at) {
@@ -182,6 +252,71 @@ TEST_CASE("tokens belong to the words they spell") {
   const Words documents = words_of(*bytes, {256, 'a', 'b', 256, 'c'});
   CHECK(documents.of_token == std::vector<size_t>{0, 1, 1, 2, 3});
   CHECK(documents.texts[1] == "ab");
+  CHECK(words_of(*bytes, {256, 'a', 257, 'b'}).texts[2] == " \u2192 ");  // from a source to its target
+}
+
+TEST_CASE("the mixing picture of pairs: sources are seen as a whole, targets from behind, other pairs not at all") {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / ("capstan-view-" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  std::ofstream pairs(folder / "pairs.tsv");
+  for (int i = 0; i < 40; ++i) pairs << "red " << i << " blue\tblue red\n";
+  pairs.close();
+  std::ofstream(folder / "run.yaml")
+      << "folder: " << folder.string() << "\nname: run\ndata: {type: pairs, train: [" << (folder / "pairs.tsv").string()
+      << "], valid_fraction: 0.2, tokenizer: word, max_source: 8, max_length: 24}\nmodel: {type: language-model, "
+         "prefix: bidirectional, width: 16, max_length: 24, layers: [{mixer: attention}]}\ntrain: {steps: 2}\n";
+  set_log_sink([](LogLevel, std::string_view) {});
+  const Run run = train(ConfigOptions{{(folder / "run.yaml").string()}, {}});
+  const auto data = open_saved_data(run.saved());
+  set_log_sink({});
+  const Batch example = example_of(*data, Split::valid);
+  const ModelView view = view_of(run.saved(), example);
+  fs::remove_all(folder);
+  REQUIRE(view.layers.size() == 1);
+  const Matrix& map = view.layers[0].weights.at(0).maps.at(0).matrix;
+  REQUIRE(map.rows > 12);  // two pairs or more
+  std::vector<bool> in_source;
+  bool reading = true;
+  for (size_t t = 0; t < map.rows; ++t) {
+    const auto i = static_cast<int64_t>(t);
+    if (t > 0 && example.segment_ids[i] != example.segment_ids[i - 1]) reading = true;
+    in_source.push_back(reading);
+    if (example.tokens[i] == run.saved().tokenizer->vocabulary_size() + 1) reading = false;
+  }
+  for (size_t t = 0; t < map.rows; ++t) {
+    double sum = 0;
+    for (size_t s = 0; s < map.columns; ++s) {
+      const bool same = example.segment_ids[static_cast<int64_t>(t)] == example.segment_ids[static_cast<int64_t>(s)];
+      const bool seen = same && (s <= t || (in_source[t] && in_source[s]));
+      REQUIRE(std::isfinite(map.at(t, s)) == seen);
+      if (seen) sum += static_cast<double>(map.at(t, s));
+    }
+    CHECK(sum == doctest::Approx(1));
+  }
+}
+
+TEST_CASE("an n-gram's name is the shortest part of a text that has it, with the edges that belong to it") {
+  LinearClassifierConfig config;
+  config.words = {1, 2};
+  config.characters = {3};
+  config.text_ends = true;
+  config.buckets = 1 << 20;
+  ParamStore store;
+  const LinearClassifier model(Scope(store, 1), config, 2);
+  store.finalize();
+  for (const std::string text : {"The caf\u00e9", "  The  caf\u00e9\n"}) {
+    const TextNgrams ngrams = model.text_ngrams(text);
+    std::set<std::string> names;
+    for (const auto* const counts : {&ngrams.words, &ngrams.characters})
+      for (const NgramCount& entry : *counts) names.insert(ngram_name(model, text, entry.bucket()));
+    std::set<std::string> expected{
+        "the",       "caf\u00e9", "^ the",           "caf\u00e9 $",          "_th\u00b7",     "\u00b7the\u00b7",
+        "\u00b7he_", "_ca\u00b7", "\u00b7caf\u00b7", "\u00b7af\u00e9\u00b7", "\u00b7f\u00e9_"};
+    expected.insert(text.front() == ' ' ? "the  caf\u00e9" : "the caf\u00e9");
+    CHECK(names == expected);
+  }
+  CHECK(ngram_name(model, "other", model.text_ngrams("the").words[0].bucket()) == "");
 }
 
 }  // namespace
