@@ -237,6 +237,20 @@ std::vector<std::string> names_in_folder(const std::string& path) {
   return names;
 }
 
+int64_t bytes_below(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;  // what another process removes meanwhile does not count
+  const fs::file_status status = fs::symlink_status(path, error);
+  if (fs::is_regular_file(status)) {
+    const auto size = fs::file_size(path, error);
+    return error ? 0 : static_cast<int64_t>(size);
+  }
+  int64_t bytes = 0;
+  if (fs::is_directory(status))
+    for (const std::string& name : names_in_folder(path)) bytes += bytes_below((fs::path(path) / name).string());
+  return bytes;
+}
+
 void make_folders(const std::string& path) {
   before("mkdir", path);
   std::error_code error;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -105,6 +106,8 @@ void remove_unfinished(const std::string& folder);
 
 /// The names in a folder, sorted; none where there is no such folder. Throws FileError unless all can be read.
 std::vector<std::string> names_in_folder(const std::string& path);
+/// Bytes of a file, or of all files in a folder and those below it; 0 where there is nothing. Links are not followed.
+int64_t bytes_below(const std::string& path);
 /// Creates the folder and its parents; does nothing if it exists. On return their names are on the disk.
 void make_folders(const std::string& path);
 /// Returns when files created, renamed or removed in the folder are so on the disk, too.

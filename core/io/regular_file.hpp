@@ -19,6 +19,12 @@ class FileError : public Error {
   int error_number_;
 };
 
+/// A later version of the program wrote the file: it is not damaged.
+class NewerFile : public Error {
+ public:
+  using Error::Error;
+};
+
 /// What a file of this mode (of stat(2)) is called if it is not a regular one: "a symbolic link", "a folder".
 const char* kind_name(unsigned mode);
 

@@ -1,7 +1,6 @@
 #include "core/io/safetensors.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -17,79 +16,14 @@ using nlohmann::json;
 
 constexpr const char* checksum_key = "xxh3_128";
 constexpr const char* metadata_key = "__metadata__";
+constexpr const char* sparse_key = "sparse";
+constexpr const char* rows_suffix = ".rows";
+constexpr int64_t sparse_format = 1;
 constexpr uint64_t header_limit = 100'000'000;  // the limit of the format's reference reader
 constexpr size_t length_bytes = 8;
 constexpr size_t alignment = 64;
 constexpr int64_t most_bytes = std::numeric_limits<int64_t>::max();
-
-struct DTypeInfo {
-  DType dtype;
-  const char* name;
-  int64_t bytes;
-};
-constexpr DTypeInfo dtypes[] = {{DType::f64, "F64", 8},     {DType::f32, "F32", 4}, {DType::f16, "F16", 2},
-                                {DType::bf16, "BF16", 2},   {DType::i64, "I64", 8}, {DType::i32, "I32", 4},
-                                {DType::i16, "I16", 2},     {DType::i8, "I8", 1},   {DType::u8, "U8", 1},
-                                {DType::boolean, "BOOL", 1}};
-
-const DTypeInfo& info(DType dtype) {
-  return *std::find_if(std::begin(dtypes), std::end(dtypes),
-                       [&](const DTypeInfo& entry) { return entry.dtype == dtype; });
-}
-
-float from_bits(uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, sizeof(value));
-  return value;
-}
-
-float half_to_float(uint16_t half) {
-  const uint32_t sign = (half & 0x8000u) << 16, exponent = (half >> 10) & 31u, mantissa = half & 1023u;
-  if (exponent == 31) return from_bits(sign | 0x7f800000u | mantissa << 13);
-  if (exponent != 0) return from_bits(sign | (exponent + 112) << 23 | mantissa << 13);
-  const float value = static_cast<float>(mantissa) * 0x1p-24f;  // subnormal
-  return sign != 0 ? -value : value;
-}
-
-template <class Stored, class T, class Convert>
-void convert(const unsigned char* bytes, int64_t count, T* out, const Convert& to_number) {
-  for (int64_t i = 0; i < count; ++i) {
-    Stored stored;  // the data of a file may be unaligned
-    std::memcpy(&stored, bytes + static_cast<size_t>(i) * sizeof(stored), sizeof(stored));
-    out[i] = static_cast<T>(to_number(stored));
-  }
-}
-
-template <class T>
-void copy_elements(const FileTensor& tensor, int64_t begin, int64_t end, T* out) {
-  check(begin >= 0 && begin <= end && end <= tensor.size, "safetensors: elements [{}, {}) of {}", begin, end,
-        tensor.size);
-  const unsigned char* const bytes = tensor.bytes + begin * byte_size(tensor.dtype);
-  const int64_t count = end - begin;
-  const auto same = [](auto stored) { return stored; };
-  switch (tensor.dtype) {
-    case DType::f64:
-      return convert<double>(bytes, count, out, same);
-    case DType::f32:
-      return convert<float>(bytes, count, out, same);
-    case DType::f16:
-      return convert<uint16_t>(bytes, count, out, half_to_float);
-    case DType::bf16:
-      return convert<uint16_t>(bytes, count, out, [](uint16_t bits) { return from_bits(uint32_t{bits} << 16); });
-    case DType::i64:
-      return convert<int64_t>(bytes, count, out, same);
-    case DType::i32:
-      return convert<int32_t>(bytes, count, out, same);
-    case DType::i16:
-      return convert<int16_t>(bytes, count, out, same);
-    case DType::i8:
-      return convert<int8_t>(bytes, count, out, same);
-    case DType::u8:
-      return convert<uint8_t>(bytes, count, out, same);
-    case DType::boolean:
-      return convert<uint8_t>(bytes, count, out, [](uint8_t stored) { return stored != 0; });
-  }
-}
+constexpr int64_t most_file_elements = int64_t{1} << 48;  // of a tensor
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
   throw Error(fmt::format("{}: {}: the file is damaged or not a safetensors file; use another copy of it", path, what));
@@ -119,15 +53,14 @@ FileTensor parse_tensor(const std::string& path, const std::string& name, const 
   FileTensor tensor;
   tensor.name = name;
   const std::string dtype = entry["dtype"].get<std::string>();
-  const auto* const known =
-      std::find_if(std::begin(dtypes), std::end(dtypes), [&](const DTypeInfo& d) { return dtype == d.name; });
-  if (known == std::end(dtypes)) throw Error(fmt::format("{}: tensor {}: unknown dtype \"{}\"", path, name, dtype));
-  tensor.dtype = known->dtype;
+  const auto known = dtype_called(dtype);
+  if (!known) throw Error(fmt::format("{}: tensor {}: unknown dtype \"{}\"", path, name, dtype));
+  tensor.dtype = *known;
 
   uint64_t size = 1;
   for (size_t axis = 0; axis < entry["shape"].size(); ++axis) {
     const uint64_t extent = count_at(path, name, entry["shape"], axis);
-    if (extent > (uint64_t{1} << 48) || __builtin_mul_overflow(size, extent, &size) || size > (uint64_t{1} << 48))
+    if (extent > most_file_elements || __builtin_mul_overflow(size, extent, &size) || size > most_file_elements)
       damaged(path, fmt::format("tensor {}: shape {} is too large", name, entry["shape"].dump()));
     tensor.shape.push_back(static_cast<int64_t>(extent));
   }
@@ -137,7 +70,7 @@ FileTensor parse_tensor(const std::string& path, const std::string& name, const 
   if (begin > end || end > data_size)
     damaged(path, fmt::format("tensor {}: its data [{}, {}) is outside the {} bytes of the file's data", name, begin,
                               end, data_size));
-  if (end - begin != size * static_cast<uint64_t>(known->bytes))
+  if (end - begin != size * static_cast<uint64_t>(byte_size(tensor.dtype)))
     damaged(path, fmt::format("tensor {}: {} of shape {} does not fill {} bytes", name, dtype, entry["shape"].dump(),
                               end - begin));
   tensor.bytes = data + begin;
@@ -183,12 +116,6 @@ void verify_checksum(const std::string& path, json header, const unsigned char* 
 
 }  // namespace
 
-const char* to_string(DType dtype) { return info(dtype).name; }
-int64_t byte_size(DType dtype) { return info(dtype).bytes; }
-
-void FileTensor::copy_part(int64_t begin, int64_t end, float* out) const { copy_elements(*this, begin, end, out); }
-void FileTensor::copy_part(int64_t begin, int64_t end, double* out) const { copy_elements(*this, begin, end, out); }
-
 SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path), file_(std::make_shared<MappedFile>(path)) {
   open({reinterpret_cast<const char*>(file_->data()), file_->size()});
 }
@@ -225,13 +152,55 @@ void SafetensorsFile::open(std::string_view bytes) {
   }
   check_tiling(path, tensors_, data, data_size);
   verify_checksum(path, header, data, data_size);
+  join_stored_rows();
 }
 
-const FileTensor* SafetensorsFile::find(const std::string& name) const {
+/// Makes one tensor of the rows that the file has and the bits that say which they are.
+void SafetensorsFile::join_stored_rows() {
+  const auto found = metadata_.find(sparse_key);
+  if (found == metadata_.end()) return;
+  const json sparse = try_parse_json(found->second);
+  const auto format =
+      sparse.is_object() && sparse.contains("format") ? whole_number(sparse["format"], 1) : std::nullopt;
+  if (format && *format > sparse_format)
+    throw NewerFile(fmt::format(
+        "{}: a newer version of Capstan wrote this file (the format of its sparse tensors is {}, this version reads "
+        "up to {}): use that version",
+        path_, *format, sparse_format));
+  if (!format || !sparse.contains("rows") || !sparse["rows"].is_object())
+    damaged(path_, fmt::format("__metadata__: {} is {}", sparse_key, json_excerpt(sparse)));
+  for (const auto& [name, rows] : sparse["rows"].items()) {
+    const auto all = whole_number(rows, 0);
+    FileTensor* const tensor = known(name);
+    const FileTensor* const bits = find(name + rows_suffix);
+    if (!all || tensor == nullptr || tensor->shape.empty() || bits == nullptr || bits->dtype != DType::u8)
+      damaged(path_, fmt::format("tensor {}: there is no tensor {}{} for its {} rows", name, name, rows_suffix,
+                                 json_excerpt(rows)));
+    try {
+      auto stored =
+          std::make_shared<const StoredRows>(*all, std::vector<unsigned char>(bits->bytes, bits->bytes + bits->size));
+      check(stored->count() == tensor->shape[0], "{} rows for {} bits", tensor->shape[0], stored->count());
+      tensor->shape[0] = *all;
+      tensor->size = 1;
+      for (const int64_t extent : tensor->shape)
+        tensor->size = checked_product("shape", {tensor->size, extent}, most_file_elements);
+      tensor->stored = std::move(stored);
+    } catch (const std::exception& problem) {
+      damaged(path_, fmt::format("tensor {}: {}", name, problem.what()));
+    }
+    tensors_.erase(tensors_.begin() + (bits - tensors_.data()));
+  }
+}
+
+FileTensor* SafetensorsFile::known(const std::string& name) {
   const auto at =
       std::lower_bound(tensors_.begin(), tensors_.end(), name,
                        [](const FileTensor& tensor, const std::string& wanted) { return tensor.name < wanted; });
   return at != tensors_.end() && at->name == name ? &*at : nullptr;
+}
+
+const FileTensor* SafetensorsFile::find(const std::string& name) const {
+  return const_cast<SafetensorsFile*>(this)->known(name);
 }
 
 const FileTensor& SafetensorsFile::at(const std::string& name) const {
@@ -249,6 +218,34 @@ struct Layout {
   int64_t bytes = 0;
 };
 
+/// put(bytes, count), in order and in large pieces, for what a file has of the elements from `begin` on that are in
+/// [data, data + count) bytes.
+template <class Put>
+void for_stored(const StoredRows* stored, int64_t row_size, int64_t begin, const void* data, int64_t count,
+                const Put& put) {
+  const auto* const bytes = static_cast<const char*>(data);
+  if (stored == nullptr) return put(bytes, static_cast<size_t>(count));
+  constexpr size_t large = size_t{1} << 20;
+  std::string piece;
+  for (int64_t at = begin; at < begin + count;) {
+    const int64_t row = at / row_size, next = std::min(begin + count, (row + 1) * row_size);
+    if (stored->has(row)) piece.append(bytes + (at - begin), static_cast<size_t>(next - at));
+    if (piece.size() >= large) {
+      put(piece.data(), piece.size());
+      piece.clear();
+    }
+    at = next;
+  }
+  if (!piece.empty()) put(piece.data(), piece.size());
+}
+
+/// Bytes that a file has before byte `at` of a tensor.
+int64_t stored_before(const StoredRows* stored, int64_t row_size, int64_t at) {
+  if (stored == nullptr || row_size == 0) return at;
+  const int64_t row = at / row_size;
+  return stored->before(row) * row_size + (row < stored->rows() && stored->has(row) ? at % row_size : 0);
+}
+
 /// Throws Error for text that JSON cannot hold.
 void check_text(const char* what, const std::string& text) {
   const std::string shown = json(text).dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
@@ -256,7 +253,26 @@ void check_text(const char* what, const std::string& text) {
     throw Error(fmt::format("safetensors: {} {} is not UTF-8", what, shown));
 }
 
-Layout lay_out(std::vector<TensorToWrite>& tensors, const std::map<std::string, std::string>& metadata) {
+/// Of a row, in bytes.
+int64_t row_size(const TensorToWrite& tensor) {
+  int64_t bytes = byte_size(tensor.dtype);
+  for (size_t axis = 1; axis < tensor.shape.size(); ++axis)
+    bytes = checked_product("safetensors", {bytes, tensor.shape[axis]}, most_bytes);
+  return bytes;
+}
+
+Layout lay_out(std::vector<TensorToWrite>& tensors, std::map<std::string, std::string> metadata) {
+  json sparse;
+  for (size_t i = 0, count = tensors.size(); i < count; ++i) {
+    if (tensors[i].stored == nullptr) continue;
+    const StoredRows& stored = *tensors[i].stored;
+    check(!tensors[i].shape.empty() && tensors[i].shape[0] == stored.rows(), "safetensors: {} rows are stored of {}",
+          stored.rows(), tensors[i].name);
+    sparse[tensors[i].name] = stored.rows();
+    tensors.push_back(
+        {tensors[i].name + rows_suffix, DType::u8, {StoredRows::bytes_of(stored.rows())}, stored.bits().data()});
+  }
+  if (!sparse.empty()) metadata[sparse_key] = json{{"format", sparse_format}, {"rows", sparse}}.dump();
   std::sort(tensors.begin(), tensors.end(), [](const TensorToWrite& a, const TensorToWrite& b) {
     return std::make_pair(-byte_size(a.dtype), a.name) < std::make_pair(-byte_size(b.dtype), b.name);
   });
@@ -267,13 +283,15 @@ Layout lay_out(std::vector<TensorToWrite>& tensors, const std::map<std::string, 
     check_text("the name of tensor", tensor.name);
     check(tensor.name != metadata_key && !layout.header.contains(tensor.name), "safetensors: two tensors called {}",
           tensor.name);
+    std::vector<int64_t> shape = tensor.shape;
+    if (tensor.stored) shape[0] = tensor.stored->count();
     int64_t bytes = byte_size(tensor.dtype);
-    for (const int64_t extent : tensor.shape) bytes = checked_product("safetensors", {bytes, extent}, most_bytes);
+    for (const int64_t extent : shape) bytes = checked_product("safetensors", {bytes, extent}, most_bytes);
     layout.offsets.push_back(layout.bytes);
     layout.sizes.push_back(bytes);
     const int64_t end = checked_sum("safetensors", {layout.bytes, bytes}, most_bytes);
     layout.header[tensor.name] = {
-        {"dtype", to_string(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {layout.bytes, end}}};
+        {"dtype", to_string(tensor.dtype)}, {"shape", shape}, {"data_offsets", {layout.bytes, end}}};
     layout.bytes = end;
   }
   return layout;
@@ -294,12 +312,19 @@ std::string file_begin(json header, const std::string& checksum) {
 void write_safetensors(const std::string& path, std::vector<TensorToWrite> tensors,
                        const std::map<std::string, std::string>& metadata) {
   const Layout layout = lay_out(tensors, metadata);
+  const auto for_data = [&](const auto& put) {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const int64_t row = row_size(tensors[i]),
+                    all = tensors[i].stored ? tensors[i].stored->rows() * row : layout.sizes[i];
+      for_stored(tensors[i].stored.get(), row, 0, tensors[i].bytes, all, put);
+    }
+  };
   Hash checksum;
   add_header(checksum, layout.header);
-  for (size_t i = 0; i < tensors.size(); ++i) checksum.add(tensors[i].bytes, static_cast<size_t>(layout.sizes[i]));
+  for_data([&](const void* bytes, size_t count) { checksum.add(bytes, count); });
   FileWriter file(path);
   file.write(file_begin(layout.header, checksum.hex()));
-  for (size_t i = 0; i < tensors.size(); ++i) file.write(tensors[i].bytes, static_cast<size_t>(layout.sizes[i]));
+  for_data([&](const void* bytes, size_t count) { file.write(bytes, count); });
   file.sync();
   file.close();
 }
@@ -307,27 +332,41 @@ void write_safetensors(const std::string& path, std::vector<TensorToWrite> tenso
 SafetensorsParts::SafetensorsParts(std::string path, std::vector<TensorToWrite> tensors,
                                    std::map<std::string, std::string> metadata)
     : path_(std::move(path)) {
-  const Layout layout = lay_out(tensors, metadata);
+  const Layout layout = lay_out(tensors, std::move(metadata));
   header_ = layout.header.dump(-1, ' ', false, json::error_handler_t::replace);
   begin_ = file_begin(layout.header, std::string(32, '0'));
   bytes_ = layout.bytes;
   for (size_t i = 0; i < tensors.size(); ++i)
-    places_[tensors[i].name] = {layout.offsets[i], byte_size(tensors[i].dtype)};
+    places_[tensors[i].name] = {layout.offsets[i], byte_size(tensors[i].dtype), row_size(tensors[i]),
+                                tensors[i].stored};
 }
 
 void SafetensorsParts::create() const {
-  FileWriter file(path_);
-  file.write(begin_);
-  file.close();
+  {
+    FileWriter file(path_);
+    file.write(begin_);
+    file.close();
+  }
   truncate_file(path_, begin_.size() + static_cast<size_t>(bytes_));
+  std::vector<Part> bits;
+  for (const auto& [name, place] : places_)
+    if (place.stored)
+      bits.push_back({name + rows_suffix, 0, StoredRows::bytes_of(place.stored->rows()), place.stored->bits().data()});
+  if (!bits.empty()) write(bits);
 }
 
 void SafetensorsParts::write(const std::vector<Part>& parts) const {
   FileWriter file(path_, FileWriter::Mode::update);
   for (const Part& part : parts) {
     const Place& place = places_.at(part.name);
-    file.write_at(begin_.size() + static_cast<size_t>(place.offset + part.begin * place.size), part.bytes,
-                  static_cast<size_t>((part.end - part.begin) * place.size));
+    const int64_t begin = part.begin * place.size;
+    size_t at =
+        begin_.size() + static_cast<size_t>(place.offset + stored_before(place.stored.get(), place.row_size, begin));
+    for_stored(place.stored.get(), place.row_size, begin, part.bytes, (part.end - part.begin) * place.size,
+               [&](const void* bytes, size_t count) {
+                 file.write_at(at, bytes, count);
+                 at += count;
+               });
   }
   file.sync();
   file.close();

@@ -1,15 +1,21 @@
 // Tensors by name in a file of the public safetensors format: 8 bytes of little-endian header length, a JSON header
 // {"name": {"dtype", "shape", "data_offsets"}, "__metadata__": {...}}, then the raw data. Independent of `real`.
+//
+// Of a tensor with many rows of zeros, a file may have the others alone: as a tensor of its name with fewer rows, whose
+// places are the bits of a second one, "name.rows". The metadata key "sparse" has their full number of rows. Those who
+// open a file here see whole tensors.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/io/file.hpp"
+#include "core/io/stored_rows.hpp"
 
 namespace capstan {
 
@@ -17,6 +23,7 @@ enum class DType { f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean };
 /// As the format spells it: "F32".
 const char* to_string(DType dtype);
 int64_t byte_size(DType dtype);
+std::optional<DType> dtype_called(const std::string& name);
 
 /// One tensor of an open file; refers to the file's memory.
 struct FileTensor {
@@ -24,7 +31,8 @@ struct FileTensor {
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
   const unsigned char* bytes = nullptr;
-  int64_t size = 0;  // elements
+  int64_t size = 0;                                    // elements
+  std::shared_ptr<const StoredRows> stored = nullptr;  // null: the file has all rows
 
   std::vector<double> to_doubles() const { return to_vector<double>(); }
   std::vector<float> to_floats() const { return to_vector<float>(); }
@@ -48,7 +56,8 @@ struct FileTensor {
 
 /// An open file. Opening checks it strictly and throws Error naming the file and the tensor: for a truncated file, a
 /// bad header, duplicate names, offsets that overlap, leave gaps or are out of range, a shape that does not match its
-/// bytes and, if the file has a checksum (files written here do), for content that does not match it.
+/// bytes, bits that do not match the rows they are for and, if the file has a checksum (files written here do), for
+/// content that does not match it; NewerFile for tensors in a form that a later version writes.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::string& path);
@@ -66,6 +75,8 @@ class SafetensorsFile {
 
  private:
   void open(std::string_view bytes);
+  void join_stored_rows();
+  FileTensor* known(const std::string& name);
 
   std::string path_;
   std::shared_ptr<MappedFile> file_;
@@ -73,12 +84,13 @@ class SafetensorsFile {
   std::map<std::string, std::string> metadata_;
 };
 
-/// One tensor to be written; `bytes` must stay valid until then.
+/// One tensor to be written; `bytes`, all of its elements, must stay valid until then.
 struct TensorToWrite {
   std::string name;
   DType dtype;
   std::vector<int64_t> shape;
   const void* bytes;
+  std::shared_ptr<const StoredRows> stored = nullptr;  // null: all rows; otherwise the others are zeros and left out
 };
 inline DType dtype_of(const float*) { return DType::f32; }
 inline DType dtype_of(const double*) { return DType::f64; }
@@ -91,7 +103,7 @@ class SafetensorsParts {
   SafetensorsParts(std::string path, std::vector<TensorToWrite> tensors,
                    std::map<std::string, std::string> metadata = {});
 
-  /// For one process, before all else: a file of the final size.
+  /// For one process, before all else: a file of the final size, with the bits of stored rows.
   void create() const;
   /// Elements [begin, end) of a tensor.
   struct Part {
@@ -106,7 +118,8 @@ class SafetensorsParts {
 
  private:
   struct Place {
-    int64_t offset, size;  // in bytes; of an element
+    int64_t offset, size, row_size;  // in bytes; of an element, of a row
+    std::shared_ptr<const StoredRows> stored;
   };
   std::string path_;
   std::string header_;  // without the checksum

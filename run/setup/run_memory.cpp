@@ -140,14 +140,6 @@ MemoryNeed memory_need(const RunConfig& config, const DataExtent& data, int64_t 
   }
 }
 
-std::string bytes_text(double bytes) {
-  if (!std::isfinite(bytes)) return "more bytes than can be counted";
-  const char* const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
-  size_t unit = 0;
-  for (; bytes >= 1000 && unit < 6; ++unit) bytes /= 1000;
-  return fmt::format("{:.{}f} {}", bytes, unit == 0 || bytes >= 100 ? 0 : 1, units[unit]);
-}
-
 std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data, const MemoryLimit& limit,
                                             int64_t ranks, int64_t neighbours) {
   const MemoryNeed need = memory_need(config, data, ranks);

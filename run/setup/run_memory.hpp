@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/machine/memory_limit.hpp"
+#include "core/strings/amounts.hpp"
 #include "run/setup/run_config.hpp"
 
 namespace capstan {
@@ -47,8 +48,5 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
 
 /// The same, to read the data alone.
 std::optional<MemoryProblem> data_memory_problem(const RunConfig& config, const MemoryLimit& limit);
-
-/// "3.2 GB"
-std::string bytes_text(double bytes);
 
 }  // namespace capstan

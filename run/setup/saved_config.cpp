@@ -10,11 +10,11 @@
 namespace capstan {
 namespace {
 
-/// Throws NewerRun if a newer version saved the run.
+/// Throws NewerFile if a newer version saved the run.
 void refuse_newer(const std::filesystem::path& folder) {
   try {
     if (const auto last = Checkpoints(folder / "checkpoints").last()) read_state(*last);
-  } catch (const NewerRun&) {
+  } catch (const NewerFile&) {
     throw;
   } catch (const Error&) {  // the configuration is what the caller reports
   }

@@ -10,7 +10,7 @@
 namespace capstan {
 
 /// config.yaml of a run's folder, with overrides ("path.to.key=value"). Throws ConfigError,
-/// and NewerRun if a newer version made the run.
+/// and NewerFile if a newer version made the run.
 RunConfig load_run_config(const std::filesystem::path& folder, const std::vector<std::string>& overrides = {});
 
 /// The model's part of it, as a checkpoint recorded it.

@@ -200,9 +200,16 @@ class RunCheck {
       if (damage)
         add(name, State::damaged, *damage, loss_of(step, last, best));
       else
-        add(name, State::whole, "checksums agree", whole == 1 ? only : "");
+        add(name, State::whole, content_of(step), whole == 1 ? only : "");
     }
     if (damage_.empty()) add("checkpoints", State::note, "no step has been saved");
+  }
+
+  /// Of a checkpoint that is whole.
+  std::string content_of(int64_t step) const {
+    const RunState state = read_state(checkpoints_.of_step(step));
+    if (!state.has_model) return "without tensors: a trial of capstan autotune";
+    return state.has_optimizer ? "checksums agree" : "checksums agree; without what resuming needs (capstan clean)";
   }
 
   std::string loss_of(int64_t step, std::optional<int64_t> last, std::optional<int64_t> best) const {

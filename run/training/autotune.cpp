@@ -12,6 +12,7 @@
 #include "run/summaries/run_table.hpp"
 #include "run/training/search_space.hpp"
 #include "run/yaml/config_diff.hpp"
+#include "train/checkpoints/run_folder.hpp"
 #include "train/loop/signals.hpp"
 #include "train/records/log.hpp"
 #include "train/records/pace.hpp"
@@ -123,6 +124,7 @@ class Autotune {
       if (!train(config, first, left - before)) return {false, NAN, times_.of(config.name)};
     }
     const TrialOutcome outcome{true, cost_of_run(config), times_.of(config.name)};
+    if (trial.divisor > 1) drop(config, true);  // its result is in metrics.jsonl
     if (!known)
       log_info(fmt::format("{}: {} {:.4f} after {:.1f} s; {:.0f} s are left", config.name, config.train.monitor,
                            std::abs(outcome.cost), outcome.seconds, std::max(0.0, left - outcome.seconds)));
@@ -148,6 +150,12 @@ class Autotune {
       log_info(fmt::format("{}: stopped, the time is over", config.name));
     }
     return false;
+  }
+
+  /// Removes what nobody needs of a run that has ended: what resuming needs or, of a trial, all of its tensors.
+  void drop(const RunConfig& config, bool tensors) const {
+    Communicator one_process;
+    RunFolder(folder_ / config.name, one_process).checkpoints().remove_for_resuming(tensors);
   }
 
   /// INFINITY for a run that has no such value, such as one that diverged.
@@ -180,6 +188,8 @@ class Autotune {
       best = &given;
     }
     replace_link((folder_ / best_link).string(), best->name);
+    for (const RunConfig& candidate : candidates_)
+      if (&candidate != best && is_finished(candidate)) drop(candidate, false);
     table << fmt::format("\nbest: {} ({})\n", (folder_ / best_link).string(), best->name);
   }
 

@@ -144,12 +144,12 @@ TEST_CASE("a full disk is reported, and the checkpoint before it stays") {
     fs::path path;
     ~Unmount() { ::umount2(path.c_str(), MNT_DETACH); }
   } const unmount{folder / "small"};
-  Setup setup(folder / "small/run", 20000);  // about 400 kB per checkpoint
+  Setup setup(folder / "small/run", 60000);  // about 480 kB per checkpoint
   const std::string message = message_of([&] { train(setup.inputs, config_of(8)); });
   CHECK_MESSAGE((contains(message, "No space left on device") && contains(message, "small/run")), message);
   const Checkpoints checkpoints(folder / "small/run/checkpoints");
   REQUIRE(checkpoints.last());
-  Setup loaded(folder / "loaded", 20000);
+  Setup loaded(folder / "loaded", 60000);
   CHECK_NOTHROW(load_model(SafetensorsFile(find_model_file(*checkpoints.last())), loaded.params));
 }
 

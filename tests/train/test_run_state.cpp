@@ -58,7 +58,7 @@ TEST_CASE("the state of a newer version is refused as such, and without a number
   };
   CHECK(error_of_state(in_format("")) == "(read)");
   CHECK(error_of_state(in_format("1")) == "(read)");
-  CHECK_THROWS_AS(run_state_from_json(in_format(std::to_string(run_format + 1)), "x"), NewerRun);
+  CHECK_THROWS_AS(run_state_from_json(in_format(std::to_string(run_format + 1)), "x"), NewerFile);
   for (const char* const odd : {"0", "-1", "1.5", "\"2\""})
     CHECK(error_of_state(in_format(odd)).find("run/state.json: the file is damaged") == 0);
 }

@@ -121,11 +121,52 @@ void Checkpoints::prune(int64_t current, int64_t keep_last) {
   // Later steps are those of a run that was resumed from an earlier checkpoint; they are kept.
   old.erase(std::upper_bound(old.begin(), old.end(), current), old.end());
   for (size_t i = 0; i + static_cast<size_t>(keep_last) < old.size(); ++i) {
-    if (old[i] == best || old[i] == current) continue;
-    // Renamed to a hidden name first, so that a kill never leaves half a checkpoint under its own name.
-    const fs::path hidden = folder_ / (unfinished_prefix + std::string("old-") + std::to_string(old[i]));
-    rename_path(of_step(old[i]).string(), hidden.string());
-    remove_tree(hidden.string());
+    if (old[i] != best && old[i] != current) remove_step(old[i]);
+  }
+}
+
+/// Renames it to a hidden name first, so that a kill never leaves half a checkpoint under its own name.
+void Checkpoints::remove_step(int64_t step) {
+  const fs::path hidden = folder_ / (unfinished_prefix + std::string("old-") + std::to_string(step));
+  rename_path(of_step(step).string(), hidden.string());
+  remove_tree(hidden.string());
+}
+
+/// Those of `best`, if there is one, and of `last`.
+std::vector<int64_t> Checkpoints::linked_steps() const {
+  std::vector<int64_t> steps;
+  if (const int64_t best = step_of(target_of(folder_ / "best")); best >= 0) steps.push_back(best);
+  if (const auto newest = last(); newest && (steps.empty() || of_step(steps[0]) != *newest))
+    steps.push_back(step_of(newest->filename().string()));
+  return steps;
+}
+
+std::vector<fs::path> Checkpoints::for_resuming() const {
+  std::vector<fs::path> found;
+  const std::vector<int64_t> linked = linked_steps();
+  for (const int64_t step : steps())
+    if (std::find(linked.begin(), linked.end(), step) == linked.end()) found.push_back(of_step(step));
+  for (const int64_t step : linked)
+    if (fs::exists(of_step(step) / optimizer_name)) found.push_back(of_step(step) / optimizer_name);
+  return found;
+}
+
+void Checkpoints::remove_for_resuming(bool tensors) {
+  const std::vector<int64_t> linked = linked_steps();
+  for (const int64_t step : linked)
+    if (const auto damage = damage_of(of_step(step)))
+      throw Error(fmt::format("{}: nothing is removed; capstan verify says what is lost", *damage));
+  if (linked.empty()) return;
+  for (const int64_t step : steps())
+    if (std::find(linked.begin(), linked.end(), step) == linked.end()) remove_step(step);
+  for (const int64_t step : linked) {  // the best first: as long as the last one is whole, the run can go on
+    RunState state = read_state(of_step(step));
+    state.has_optimizer = false;
+    state.has_model = state.has_model && !tensors;
+    // First the state says that the files are no longer needed.
+    replace_file((of_step(step) / state_name).string(), to_json(state));
+    remove_tree((of_step(step) / optimizer_name).string());
+    if (!state.has_model) remove_tree((of_step(step) / model_name).string());
   }
 }
 

@@ -61,11 +61,20 @@ class Checkpoints {
   /// Points `best` at the checkpoint that the state names, in case a kill prevented it. Call it after loading.
   void repair_best(const RunState& state);
 
+  /// What is here for resuming alone: the optimizer's state of the best and the last checkpoint, and all others.
+  std::vector<std::filesystem::path> for_resuming() const;
+  /// Removes it; with `tensors`, the models too, so that only the state of the run is left. Killed at any call, it
+  /// leaves the best model, and a run that goes on or says that it cannot; called again, it completes the work. Only
+  /// for the process that holds the run's lock. Throws Error unless the best and the last checkpoint are whole.
+  void remove_for_resuming(bool tensors = false);
+
   /// "complete checkpoints: a, b", without `but`; empty when there is none.
   std::string complete_ones(const std::filesystem::path& but) const;
 
  private:
   void prune(int64_t current, int64_t keep_last);
+  void remove_step(int64_t step);
+  std::vector<int64_t> linked_steps() const;
   std::string set_aside(const std::filesystem::path& checkpoint);
 
   std::filesystem::path folder_;

@@ -1,6 +1,8 @@
 #include "train/checkpoints/checkpoint_files.hpp"
 
 #include <cerrno>
+#include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -14,7 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* optimizer_name = "optimizer.safetensors";
 constexpr const char* trained_suffix = ".trained";
 
 /// The parts of all parameters in a block with the layout of the store.
@@ -105,11 +106,19 @@ std::optional<std::string> damage(const Check& check) {
     const bool absent = error.error_number() == ENOENT || error.error_number() == ENOTDIR;
     if (!absent) throw;
     return error.what();
-  } catch (const NewerRun&) {
+  } catch (const NewerFile&) {
     throw;
   } catch (const Error& error) {
     return error.what();
   }
+}
+
+void require_model(const RunState& state, const fs::path& checkpoint) {
+  if (!state.has_model)
+    throw Error(fmt::format(
+        "{}: this was a trial of capstan autotune, which has removed its weights: train its config.yaml under another "
+        "name to have them",
+        checkpoint.string()));
 }
 
 }  // namespace
@@ -121,17 +130,17 @@ RunState read_state(const fs::path& checkpoint) {
 
 std::optional<std::string> damage_of(const fs::path& checkpoint) {
   return damage([&] {
-    const int64_t step = read_state(checkpoint).step;
-    check_tensors((checkpoint / model_name).string(), step);
-    check_tensors((checkpoint / optimizer_name).string(), step);
+    const RunState state = read_state(checkpoint);
+    if (state.has_model) check_tensors((checkpoint / model_name).string(), state.step);
+    if (state.has_optimizer) check_tensors((checkpoint / optimizer_name).string(), state.step);
   });
 }
 
 std::optional<std::string> damage_of_model(const std::string& path) {
   return damage([&] {
-    const SafetensorsFile model(path);
     const fs::path checkpoint = fs::path(path).parent_path();
-    if (fs::exists(checkpoint / state_name)) read_state(checkpoint);
+    if (fs::exists(checkpoint / state_name)) require_model(read_state(checkpoint), checkpoint);
+    const SafetensorsFile model(path);
   });
 }
 
@@ -147,13 +156,28 @@ void load_model(const SafetensorsFile& file, ParamStore& params) {
 
 void read_checkpoint(const fs::path& checkpoint, const RunParts& parts) {
   RunState state = read_state(checkpoint);
+  require_model(state, checkpoint);
   load_model(SafetensorsFile((checkpoint / model_name).string()), parts.params);
-  load_optimizer(checkpoint, parts);
+  if (state.has_optimizer) load_optimizer(checkpoint, parts);
   parts.optimizer.set_steps(state.optimizer_step);
   parts.state = std::move(state);
 }
 
 namespace {
+
+/// Sets the bits of the rows in which the part is not all zeros (+0: what was never touched).
+void mark_rows(const SafetensorsParts::Part& part, int64_t width, char* bits) {
+  const auto* values = static_cast<const real*>(part.bytes);
+  for (int64_t at = part.begin; at < part.end;) {
+    const int64_t row = at / width, next = std::min(part.end, (row + 1) * width);
+    const auto* const bytes = reinterpret_cast<const char*>(values);
+    // Zeros: the first byte is one, and each is like the one before it.
+    if (*bytes != 0 || std::memcmp(bytes, bytes + 1, static_cast<size_t>(next - at) * sizeof(real) - 1) != 0)
+      bits[row / 8] = static_cast<char>(bits[row / 8] | 1 << (row % 8));
+    values += next - at;
+    at = next;
+  }
+}
 
 /// One file of tensors: what they are, and the parts of them that this rank has.
 class TensorFile {
@@ -171,6 +195,7 @@ class TensorFile {
   }
 
   void write(Communicator* ranks) {
+    leave_out_zeros(ranks);
     if (ranks == nullptr || ranks->size() == 1) return write_safetensors(path_, std::move(tensors_), metadata_);
     const SafetensorsParts file(path_, std::move(tensors_), metadata_);
     const Communicator::Patience disk(*ranks);
@@ -182,6 +207,37 @@ class TensorFile {
   }
 
  private:
+  /// Tables with many rows of zeros are written without them. It is the values of all ranks that decide, so the file
+  /// is the same for any number of them; small tensors stay as everybody reads them.
+  void leave_out_zeros(Communicator* ranks) {
+    constexpr int64_t small = 1 << 14;
+    struct Table {
+      TensorToWrite* tensor;
+      int64_t rows, width;
+      size_t at;  // in `bits`
+    };
+    std::map<std::string, Table> tables;
+    std::string bits;
+    for (TensorToWrite& tensor : tensors_) {
+      const int64_t size = Shape(tensor.shape).size();
+      if (tensor.shape.empty() || size <= small) continue;
+      tables[tensor.name] = {&tensor, tensor.shape[0], size / tensor.shape[0], bits.size()};
+      bits.resize(bits.size() + static_cast<size_t>(StoredRows::bytes_of(tensor.shape[0])));
+    }
+    for (const SafetensorsParts::Part& part : parts_)
+      if (const auto table = tables.find(part.name); table != tables.end())
+        mark_rows(part, table->second.width, bits.data() + table->second.at);
+    if (ranks != nullptr && ranks->size() > 1)
+      for (const std::string& others : ranks->gather(bits))
+        for (size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<char>(bits[i] | others[i]);
+    for (const auto& [name, table] : tables) {
+      const char* const begin = bits.data() + table.at;
+      auto stored = std::make_shared<const StoredRows>(
+          table.rows, std::vector<unsigned char>(begin, begin + StoredRows::bytes_of(table.rows)));
+      if (stored->count() <= table.rows - table.rows / 8) table.tensor->stored = std::move(stored);
+    }
+  }
+
   std::string path_;
   const ParamStore& params_;
   std::map<std::string, std::string> metadata_;

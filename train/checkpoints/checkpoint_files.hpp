@@ -14,6 +14,7 @@
 namespace capstan {
 
 constexpr const char* model_name = "model.safetensors";
+constexpr const char* optimizer_name = "optimizer.safetensors";
 constexpr const char* state_name = "state.json";
 
 /// What a checkpoint saves and restores. model.safetensors holds the weights to use: the averaged ones if there is an
@@ -30,10 +31,11 @@ struct RunParts {
 /// Writes and syncs all files. All ranks call it; each writes what it owns into the files that rank 0 has made, and all
 /// is on the disk when rank 0 returns.
 void write_checkpoint(const std::filesystem::path& folder, const RunParts& parts);
-/// Reads all files. Throws Error naming the damaged file, or the first tensor that does not fit; the parts may then be
-/// partly read.
+/// Reads all files that the checkpoint has. Throws Error naming the damaged file, the first tensor that does not fit,
+/// or the checkpoint without a model; the parts may then be partly read.
 void read_checkpoint(const std::filesystem::path& checkpoint, const RunParts& parts);
-/// Names the first file that is absent, damaged or of another step, and why; nothing when all are whole. Throws
+/// Names the first file that is absent, damaged or of another step, and why; nothing when all are whole or were removed
+/// on purpose. Throws
 /// FileError when a file cannot be read for another reason.
 std::optional<std::string> damage_of(const std::filesystem::path& checkpoint);
 

@@ -57,6 +57,8 @@ void for_later_fields(State& s, const Visit& f) {
   f("metrics_checksum", s.metrics_checksum);
   f("working_folder", s.working_folder);
   f("ancestry", s.ancestry);
+  f("has_model", s.has_model);
+  f("has_optimizer", s.has_optimizer);
 }
 
 /// Counts of a run are far below 2^53; -1 says that there is none yet.
@@ -137,7 +139,7 @@ RunState run_state_from_json(const std::string& text, const std::string& path) {
           "{}: the content does not match its checksum: the file is damaged; use another checkpoint", path));
     const int64_t format = content.contains("format") ? whole_number_at(content, "format", 1, int64_t{1} << 53) : 1;
     if (format > run_format)
-      throw NewerRun(fmt::format(
+      throw NewerFile(fmt::format(
           "{}: a newer version of Capstan made this run (its format is {}, this version reads up to {}): use "
           "that version",
           path, format, run_format));

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/error.hpp"
 #include "core/config/settings.hpp"
+#include "core/io/regular_file.hpp"
 #include "train/checkpoints/config.hpp"
 
 namespace capstan {
@@ -40,11 +40,12 @@ struct RunState {
   double seconds = 0;      // of training, summed over all sessions
   double window_loss = 0;  // sum since the last logged step
   int64_t window_targets = 0;
-  int64_t window_steps = 0;        // since the last logged step
-  int64_t metrics_bytes = -1;      // of metrics.jsonl up to this step; -1: not recorded
-  std::string metrics_checksum;    // XXH3-128 of these bytes
-  std::string working_folder;      // of the last session: what relative paths of the data are relative to
-  std::vector<Ancestor> ancestry;  // what the run started from, then what that did; empty: random weights
+  int64_t window_steps = 0;                     // since the last logged step
+  int64_t metrics_bytes = -1;                   // of metrics.jsonl up to this step; -1: not recorded
+  std::string metrics_checksum;                 // XXH3-128 of these bytes
+  std::string working_folder;                   // of the last session: what relative paths of the data are relative to
+  std::vector<Ancestor> ancestry;               // what the run started from, then what that did; empty: random weights
+  bool has_model = true, has_optimizer = true;  // of the files of tensors: false if they were removed on purpose
   uint64_t seed = 0;
   Identity identity;
   Settings settings;  // train: as it was
@@ -55,17 +56,11 @@ struct RunState {
 std::optional<std::string> reached_limit(const TrainConfig& config, const RunState& state, double seconds);
 
 /// The number of the format in which a run is saved. It grows when earlier versions cannot read what this one writes.
-/// 1, or no number: up to 0.1.
-constexpr int64_t run_format = 2;
-/// A run has a format that this version does not know: it is not damaged.
-class NewerRun : public Error {
- public:
-  using Error::Error;
-};
-
+/// 1, or no number: up to 0.1. 2: tables are written with all their rows. 3: without rows of zeros.
+constexpr int64_t run_format = 3;
 /// JSON with a checksum over its content.
 std::string to_json(const RunState& state);
-/// Throws Error naming `path` when the text is damaged, and NewerRun.
+/// Throws Error naming `path` when the text is damaged, and NewerFile for an unknown format.
 RunState run_state_from_json(const std::string& text, const std::string& path);
 
 /// Threads, BLAS build and kernel set of this process; in bf16 also the library that computes such products.

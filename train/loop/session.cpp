@@ -1,5 +1,6 @@
 #include "train/loop/session.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -49,6 +50,13 @@ bool Session::resume(const RunParts& parts, const RenewIdentity& renewed) {
   const RunState now = state_;
   const auto from = load(now, parts, renewed);
   if (!from) return false;
+  const bool ended =
+      reached_limit(config_, state_, state_.seconds) && (!options_.validates || state_.validated_step == state_.step);
+  if (!state_.has_optimizer && !ended)
+    throw Error(fmt::format(
+        "{}: capstan clean has removed what resuming needs: begin another run from these weights, with another name "
+        "and train.init_from={}",
+        from->string(), options_.folder.string()));
   parts.params.clear_grads();
   saved_step_ = state_.step;
   unsaved_ = false;
@@ -106,7 +114,8 @@ void Session::record() {
 
 bool Session::save_due() const {
   return best_unsaved_ || (starts_warm() && begins()) ||
-         (config_.save_every > 0 && state_.step > saved_step_ && state_.step % config_.save_every == 0);
+         (config_.save_every > 0 && state_.step > std::max<int64_t>(saved_step_, 0) &&
+          state_.step % config_.save_every == 0);
 }
 
 /// One without a finite loss is never the best.

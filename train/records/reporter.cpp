@@ -172,21 +172,6 @@ void Reporter::show_now(double done, const std::string& line) {
   if (sinks_ && sinks_->bar) show_tick(done, line);
 }
 
-std::string short_count(double count) {
-  if (count >= 1e9) return fmt::format("{:.2f}G", count / 1e9);
-  if (count >= 1e6) return fmt::format("{:.2f}M", count / 1e6);
-  if (count >= 1e3) return fmt::format("{:.1f}k", count / 1e3);
-  return fmt::format("{:.0f}", count);
-}
-
-std::string short_time(double seconds) {
-  const int64_t s = std::llround(std::clamp(seconds, 0.0, 1e9));
-  if (s < 60) return fmt::format("{}s", s);
-  if (s < 3600) return fmt::format("{}m{:02}s", s / 60, s % 60);
-  if (s < 86400) return fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
-  return fmt::format("{}d{:02}h", s / 86400, s / 3600 % 24);
-}
-
 int64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   int64_t total = 0, resident = 0;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "core/strings/amounts.hpp"
 #include "train/checkpoints/config.hpp"
 
 namespace capstan {
@@ -40,10 +41,6 @@ class Reporter {
   std::unique_ptr<Sinks> sinks_;  // null: nothing is shown or written
 };
 
-/// "12.3k", "4.56M".
-std::string short_count(double count);
-/// "2m10s", "3h04m".
-std::string short_time(double seconds);
 /// Memory of this process in bytes, now and at its peak.
 int64_t resident_bytes();
 int64_t peak_resident_bytes();

@@ -100,6 +100,95 @@ TEST_CASE("safetensors: a file that several write in parts is that of a single w
   CHECK_THROWS_AS(read.at("a").copy_part(1, 7, part.data()), std::invalid_argument);
 }
 
+namespace {
+
+/// 5,000 rows of 3, of which some are not zero; with a tensor beside it.
+struct Table {
+  std::vector<float> values = std::vector<float>(15'000, 0.0F);
+  std::vector<double> other{1, 2};
+  std::vector<TensorToWrite> tensors;
+  explicit Table(bool sparse) {
+    std::vector<unsigned char> bits(625, 0);
+    for (const int row : {0, 7, 8, 511, 512, 513, 4999}) {
+      values[static_cast<size_t>(3 * row + row % 3)] = row == 7 ? -0.0F : static_cast<float>(row + 1);
+      bits[static_cast<size_t>(row / 8)] =
+          static_cast<unsigned char>(bits[static_cast<size_t>(row / 8)] | 1 << (row % 8));
+    }
+    tensors = {{"t", DType::f32, {5000, 3}, values.data()}, {"other", DType::f64, {2}, other.data()}};
+    if (sparse) tensors[0].stored = std::make_shared<const StoredRows>(5000, bits);
+  }
+};
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("safetensors: rows of zeros that are left out are read as zeros, in whole and in parts") {
+  const ScratchFile file;
+  const Table table(true);
+  write_safetensors(file.path, table.tensors, {{"note", "x"}});
+  const std::string content = file.get();
+  CHECK(content.size() < 2000);
+  const SafetensorsFile read(file.path);
+  REQUIRE(read.tensors().size() == 2);
+  CHECK(read.at("t").shape == std::vector<int64_t>{5000, 3});
+  CHECK(read.at("t").size == 15'000);
+  CHECK(same_bits(read.at("t").to_floats(), table.values));
+  CHECK(read.at("other").to_doubles() == table.other);
+  for (const int64_t begin : {0, 1, 20, 22, 25, 1535, 1539, 14'997, 15'000})
+    for (const int64_t length : {0, 1, 2, 5, 40}) {
+      const int64_t end = std::min<int64_t>(begin + length, 15'000);
+      std::vector<float> part(static_cast<size_t>(end - begin), 9);
+      read.at("t").copy_part(begin, end, part.data());
+      CHECK(same_bits(part, {table.values.begin() + begin, table.values.begin() + end}));
+    }
+  // Others see an ordinary file: rows, and the bits that say which.
+  CHECK(content.find(R"("t.rows":{"data_offsets")") != std::string::npos);
+  CHECK(content.find(R"("shape":[7,3])") != std::string::npos);
+}
+
+TEST_CASE("safetensors: rows that are left out of a file that several write, whose parts may begin within a row") {
+  const ScratchFile file;
+  const Table table(true);
+  write_safetensors(file.path, table.tensors);
+  const std::string single = file.get();
+  const SafetensorsParts parts(file.path, table.tensors);
+  parts.create();
+  int64_t begin = 0;
+  for (const int64_t end : {1, 22, 24, 1534, 15'000}) {
+    parts.write({{"t", begin, end, table.values.data() + begin}});
+    begin = end;
+  }
+  parts.write({{"other", 0, 2, table.other.data()}});
+  parts.finish();
+  CHECK(file.get() == single);
+}
+
+TEST_CASE("safetensors: rows and bits that do not match are damage, and a later form is that of a newer version") {
+  const auto sparse = [](const std::string& description, const std::string& bits_dtype = "U8") {
+    return error_of(file_of(R"({"__metadata__":{"sparse":")" + description +
+                                R"("},"t":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]},"t.rows":{"dtype":")" +
+                                bits_dtype + R"(","shape":[1],"data_offsets":[4,5]}})",
+                            std::string("\0\0\0\0\1", 5)));
+  };
+  CHECK(sparse(R"({\"format\":1,\"rows\":{\"t\":3}})") == "");
+  for (const auto& [description, says] : std::vector<std::pair<const char*, const char*>>{
+           {R"({\"format\":2,\"rows\":{\"t\":3}})", "a newer version of Capstan wrote this file"},
+           {R"({\"format\":1,\"rows\":{\"t\":0}})", "tensor t"},
+           {R"({\"format\":1,\"rows\":{\"t\":9}})", "tensor t"},
+           {R"({\"format\":1,\"rows\":{\"t\":-1}})", "tensor t"},
+           {R"({\"format\":1,\"rows\":{\"t\":1e300}})", "tensor t"},
+           {R"({\"format\":1,\"rows\":{\"u\":3}})", "tensor u"},
+           {R"({\"format\":1,\"rows\":[]})", "sparse"},
+           {R"({\"rows\":{\"t\":3}})", "sparse"},
+           {"{", "sparse"},
+           {"7", "sparse"}})
+    CHECK_MESSAGE(sparse(description).find(says) != std::string::npos, description, ": ", sparse(description));
+  CHECK(sparse(R"({\"format\":1,\"rows\":{\"t\":3}})", "I8").find("tensor t") != std::string::npos);
+}
+
 TEST_CASE("safetensors: half precisions, unaligned data, and files without a checksum") {
   const std::string data("\x00\x3c\x00\xc0\x01\x00\x00\x7c\x80\x3f\x49\x40",
                          12);  // 1, -2, 2^-24, inf; bf16 1, 3.140625

@@ -1,0 +1,110 @@
+// The tensors of an open safetensors file as numbers.
+#include <algorithm>
+#include <cstring>
+
+#include "core/io/safetensors.hpp"
+
+namespace capstan {
+namespace {
+
+struct DTypeInfo {
+  DType dtype;
+  const char* name;
+  int64_t bytes;
+};
+constexpr DTypeInfo dtypes[] = {{DType::f64, "F64", 8},     {DType::f32, "F32", 4}, {DType::f16, "F16", 2},
+                                {DType::bf16, "BF16", 2},   {DType::i64, "I64", 8}, {DType::i32, "I32", 4},
+                                {DType::i16, "I16", 2},     {DType::i8, "I8", 1},   {DType::u8, "U8", 1},
+                                {DType::boolean, "BOOL", 1}};
+
+const DTypeInfo& info(DType dtype) {
+  return *std::find_if(std::begin(dtypes), std::end(dtypes),
+                       [&](const DTypeInfo& entry) { return entry.dtype == dtype; });
+}
+
+float from_bits(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+float half_to_float(uint16_t half) {
+  const uint32_t sign = (half & 0x8000u) << 16, exponent = (half >> 10) & 31u, mantissa = half & 1023u;
+  if (exponent == 31) return from_bits(sign | 0x7f800000u | mantissa << 13);
+  if (exponent != 0) return from_bits(sign | (exponent + 112) << 23 | mantissa << 13);
+  const float value = static_cast<float>(mantissa) * 0x1p-24f;  // subnormal
+  return sign != 0 ? -value : value;
+}
+
+template <class Stored, class T, class Convert>
+void convert(const unsigned char* bytes, int64_t count, T* out, const Convert& to_number) {
+  for (int64_t i = 0; i < count; ++i) {
+    Stored stored;  // the data of a file may be unaligned
+    std::memcpy(&stored, bytes + static_cast<size_t>(i) * sizeof(stored), sizeof(stored));
+    out[i] = static_cast<T>(to_number(stored));
+  }
+}
+
+/// Elements [begin, end) of those that the file has.
+template <class T>
+void copy_stored(const FileTensor& tensor, int64_t begin, int64_t end, T* out) {
+  const unsigned char* const bytes = tensor.bytes + begin * byte_size(tensor.dtype);
+  const int64_t count = end - begin;
+  const auto same = [](auto stored) { return stored; };
+  switch (tensor.dtype) {
+    case DType::f64:
+      return convert<double>(bytes, count, out, same);
+    case DType::f32:
+      return convert<float>(bytes, count, out, same);
+    case DType::f16:
+      return convert<uint16_t>(bytes, count, out, half_to_float);
+    case DType::bf16:
+      return convert<uint16_t>(bytes, count, out, [](uint16_t bits) { return from_bits(uint32_t{bits} << 16); });
+    case DType::i64:
+      return convert<int64_t>(bytes, count, out, same);
+    case DType::i32:
+      return convert<int32_t>(bytes, count, out, same);
+    case DType::i16:
+      return convert<int16_t>(bytes, count, out, same);
+    case DType::i8:
+      return convert<int8_t>(bytes, count, out, same);
+    case DType::u8:
+      return convert<uint8_t>(bytes, count, out, same);
+    case DType::boolean:
+      return convert<uint8_t>(bytes, count, out, [](uint8_t stored) { return stored != 0; });
+  }
+}
+
+template <class T>
+void copy_elements(const FileTensor& tensor, int64_t begin, int64_t end, T* out) {
+  check(begin >= 0 && begin <= end && end <= tensor.size, "safetensors: elements [{}, {}) of {}", begin, end,
+        tensor.size);
+  if (!tensor.stored) return copy_stored(tensor, begin, end, out);
+  const int64_t width = tensor.size / std::max<int64_t>(tensor.stored->rows(), 1);
+  for (int64_t at = begin; at < end;) {
+    const int64_t row = at / width, next = std::min(end, (row + 1) * width);
+    // Where the row's element 0 is among the stored ones, less where it is among all.
+    const int64_t shift = (tensor.stored->before(row) - row) * width;
+    if (tensor.stored->has(row))
+      copy_stored(tensor, at + shift, next + shift, out);
+    else
+      std::fill_n(out, next - at, T{0});
+    out += next - at;
+    at = next;
+  }
+}
+
+}  // namespace
+
+std::optional<DType> dtype_called(const std::string& name) {
+  for (const DTypeInfo& entry : dtypes)
+    if (name == entry.name) return entry.dtype;
+  return std::nullopt;
+}
+const char* to_string(DType dtype) { return info(dtype).name; }
+int64_t byte_size(DType dtype) { return info(dtype).bytes; }
+
+void FileTensor::copy_part(int64_t begin, int64_t end, float* out) const { copy_elements(*this, begin, end, out); }
+void FileTensor::copy_part(int64_t begin, int64_t end, double* out) const { copy_elements(*this, begin, end, out); }
+
+}  // namespace capstan

@@ -1,0 +1,39 @@
+#include "core/io/stored_rows.hpp"
+
+#include <algorithm>
+
+#include "core/base/error.hpp"
+
+namespace capstan {
+namespace {
+
+constexpr size_t block_bytes = 64;
+
+int64_t count_bits(const std::vector<unsigned char>& bits, size_t begin, size_t end) {
+  int64_t count = 0;
+  for (size_t i = begin; i < end; ++i) count += __builtin_popcount(bits[i]);
+  return count;
+}
+
+}  // namespace
+
+StoredRows::StoredRows(int64_t rows, std::vector<unsigned char> bits) : rows_(rows), bits_(std::move(bits)) {
+  check(rows >= 0 && static_cast<int64_t>(bits_.size()) == bytes_of(rows), "stored rows: {} bytes for {} rows",
+        bits_.size(), rows);
+  check(rows % 8 == 0 || bits_.back() >> (rows % 8) == 0, "stored rows: there are bits after row {}", rows);
+  int64_t count = 0;
+  for (size_t at = 0; at < bits_.size(); at += block_bytes) {
+    before_.push_back(count);
+    count += count_bits(bits_, at, std::min(at + block_bytes, bits_.size()));
+  }
+  before_.push_back(count);
+}
+
+int64_t StoredRows::before(int64_t row) const {
+  const auto byte = static_cast<size_t>(row / 8), block = byte / block_bytes;
+  if (row >= rows_) return count();
+  const unsigned lower = bits_[byte] & ((1U << (row % 8)) - 1U);
+  return before_[block] + count_bits(bits_, block * block_bytes, byte) + __builtin_popcount(lower);
+}
+
+}  // namespace capstan

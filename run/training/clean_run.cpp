@@ -1,0 +1,58 @@
+#include "run/training/clean_run.hpp"
+
+#include "core/base/error.hpp"
+#include "core/strings/amounts.hpp"
+#include "run/setup/saved_config.hpp"
+#include "run/summaries/run_record.hpp"
+#include "train/checkpoints/run_folder.hpp"
+
+namespace capstan {
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<CleanedPart> parts_of(const fs::path& folder) {
+  std::vector<CleanedPart> parts;
+  for (const fs::path& path : Checkpoints(folder / "checkpoints").for_resuming())
+    parts.push_back({path, bytes_below(path.string())});
+  return parts;
+}
+
+/// Without validation data, no step was validated.
+bool has_ended(const TrainConfig& config, const RunState& state) {
+  return reached_limit(config, state, state.seconds) &&
+         (state.validated_step == state.step || state.validated_step < 0);
+}
+
+}  // namespace
+
+std::vector<CleanedPart> clean_run(const fs::path& folder, const CleanOptions& options) {
+  const auto last = Checkpoints(folder / "checkpoints").last();
+  if (!fs::exists(folder / "config.yaml") || !last)
+    throw Error(fmt::format("{}: there is no run with a checkpoint here: give the folder of a run", folder.string()));
+  if (!options.unfinished && !has_ended(load_run_config(folder).train, read_state(*last)))
+    throw Error(
+        fmt::format("{}: this run has not reached its end and could not be resumed: train it to its end first, or give "
+                    "it up with --unfinished",
+                    folder.string()));
+  if (options.dry_run) return parts_of(folder);
+  Communicator one_process;
+  RunFolder run(folder, one_process);
+  std::vector<CleanedPart> parts = parts_of(folder);
+  run.checkpoints().remove_for_resuming();
+  return parts;
+}
+
+std::string disk_line(const fs::path& folder) {
+  int64_t resuming = 0;
+  for (const std::string& run : run_folders({folder.string()}))
+    for (const CleanedPart& part : parts_of(run)) resuming += part.bytes;
+  const std::string all =
+      fmt::format("{}: {} on disk", folder.string(), bytes_text(static_cast<double>(bytes_below(folder.string()))));
+  constexpr int64_t little = 1'000'000;
+  return resuming < little ? all
+                           : fmt::format("{}, {} of it for resuming alone (capstan clean {} removes it)", all,
+                                         bytes_text(static_cast<double>(resuming)), folder.string());
+}
+
+}  // namespace capstan

@@ -1,0 +1,56 @@
+// capstan clean: what it removes, what it says, and what works as before.
+#include <doctest/doctest.h>
+
+#include "tests/cli/samples.hpp"
+
+namespace capstan::testing {
+namespace fs = std::filesystem;
+
+TEST_CASE("clean removes what only resuming needs, and says so; the run predicts, evaluates and verifies as before") {
+  const Workplace place;
+  write_trained_samples(place);
+  const auto before = place.content("runs");
+  const Outcome eval = succeed(place, {"eval", "runs/lm"});
+  const Outcome dry = succeed(place, {"clean", "--dry-run", "runs/lm", "runs/classifier"});
+  CHECK(place.content("runs") == before);
+  CHECK(contains(dry.out, "runs/lm/checkpoints/step-4  "));
+  CHECK(contains(dry.out, "runs/lm/checkpoints/step-6/optimizer.safetensors  "));
+  CHECK(contains(dry.out, "would be removed; lost: resuming this run"));
+  const Outcome cleaned = succeed(place, {"clean", "runs/lm", "runs/classifier"});
+  CHECK(lines_of(cleaned.out).size() == lines_of(dry.out).size());
+  CHECK_FALSE(fs::exists(place / "runs/lm/checkpoints/step-4"));
+  CHECK_FALSE(fs::exists(place / "runs/lm/checkpoints/step-6/optimizer.safetensors"));
+  CHECK(succeed(place, {"eval", "runs/lm"}).out == eval.out);
+  const Outcome verify = succeed(place, {"verify", "runs/lm"});
+  CHECK(contains(verify.out, "runs/lm: whole"));
+  CHECK(contains(verify.out, "without what resuming needs"));
+  // Nothing is left to do for its own command; more steps need what was removed.
+  CHECK(contains(succeed(place, {"train", "--config", "lm.yaml"}).err, "nothing to do"));
+  check_refused(place, {"more steps",
+                        {},
+                        {"train", "--config", "lm.yaml", "--set", "train.steps=9"},
+                        1,
+                        {"capstan clean has removed", "train.init_from=runs/lm"}});
+  succeed(place, {"train", "--config", "lm.yaml", "--set", "name=next", "train.init_from=runs/lm"});
+  CHECK(contains(succeed(place, {"clean", "runs/lm"}).out, "0 bytes removed; nothing is lost"));
+}
+
+TEST_CASE("clean refuses runs that have not reached their end, are damaged or are none, and cleans the others") {
+  const Workplace place;
+  write_trained_samples(place);
+  std::string config = place.read("runs/lm/config.yaml");
+  config.replace(config.find("steps: 6"), 8, "steps: 8");
+  place.write("runs/lm/config.yaml", config);
+  check_refused(place, {"unfinished", {}, {"clean", "runs"}, 1, {"runs/lm", "--unfinished"}});
+  CHECK_FALSE(fs::exists(place / "runs/classifier/checkpoints/step-4"));
+  CHECK(fs::exists(place / "runs/lm/checkpoints/step-4"));
+  succeed(place, {"clean", "--unfinished", "runs/lm"});
+  CHECK_FALSE(fs::exists(place / "runs/lm/checkpoints/step-4"));
+  std::string bytes = place.read("runs/lm/checkpoints/step-6/model.safetensors");
+  bytes[bytes.size() / 2] ^= 4;
+  place.write("runs/lm/checkpoints/step-6/model.safetensors", bytes);
+  check_refused(place, {"damaged", {}, {"clean", "--unfinished", "runs/lm"}, 1, {"nothing is removed"}});
+  check_refused(place, {"no run", {}, {"clean", "text"}, 1, {"text"}});
+}
+
+}  // namespace capstan::testing

@@ -1,0 +1,170 @@
+// What a run leaves on the disk: no rows that were never touched, nothing before the first step, and what is removed
+// from a run that will not be resumed.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/error.hpp"
+#include "core/io/file.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/strings/join.hpp"
+#include "train/checkpointed_runs.hpp"
+#include "train/checkpoints/checkpoint.hpp"
+#include "train/rank_threads.hpp"
+
+using namespace capstan;
+using namespace capstan::testing;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int64_t many_tokens = 400'000;  // of which the data have some hundred
+
+int64_t size_of(const fs::path& path) { return static_cast<int64_t>(fs::file_size(path)); }
+
+/// A run whose best checkpoint is not the last one, with a third one.
+void make_three_checkpoints(const fs::path& folder) {
+  Setup setup(folder);
+  TrainConfig config = config_of(12);
+  config.keep_last = 5;
+  config.save_every = config.valid_every = 4;
+  config.min_delta = 1e9;  // the first one stays the best
+  train(setup.inputs, config);
+}
+
+}  // namespace
+
+TEST_CASE("rows of zeros are not in a checkpoint, whatever the number of ranks, and a run goes on to the same bits") {
+  const TemporaryFolder folder;
+  set_threads(1);
+  const auto train_to = [&](const std::string& name, int ranks, int64_t steps) {
+    run_ranks(ranks, [&](Communicator& communicator) {
+      Setup setup(folder / name, many_tokens, /*fresh_each_epoch=*/true);
+      setup.inputs.ranks = &communicator;
+      TrainConfig config = config_of(steps);
+      config.save_every = 2;
+      train(setup.inputs, config);
+    });
+    return tensors_of(folder / name / "checkpoints/last");
+  };
+  const std::string whole = train_to("one", 1, 7);
+  CHECK(size_of(folder / "one/checkpoints/last/model.safetensors") < 100'000);  // instead of 1.6 MB
+  CHECK(size_of(folder / "one/checkpoints/last/optimizer.safetensors") < 300'000);
+  CHECK(read_state(folder / "one/checkpoints/last").step == 7);
+  for (const int ranks : {2, 3}) CHECK(train_to("ranks" + std::to_string(ranks), ranks, 7) == whole);
+  set_file_hook([](const std::string&, const std::string& path) {
+    if (contains(path, "step-4")) throw Error("the disk fails");
+  });
+  CHECK(contains(message_of([&] { train_to("resumed", 1, 7); }), "the disk fails"));
+  set_file_hook({});
+  REQUIRE(read_state(folder / "resumed/checkpoints/last").step == 2);
+  CHECK(train_to("resumed", 1, 7) == whole);
+  const SafetensorsFile file((folder / "one/checkpoints/last/model.safetensors").string());
+  CHECK(file.at("weight").shape == std::vector<int64_t>{many_tokens});
+  Setup loaded(folder / "loaded", many_tokens);
+  load_model(file, loaded.params);  // over weights that are not zero
+  const std::vector<real> weights = loaded.weights();
+  CHECK(std::count(weights.begin(), weights.end(), real{0}) > many_tokens - 1000);
+  CHECK(std::count(weights.begin(), weights.end(), real{0}) < many_tokens);
+  set_threads(0);
+}
+
+TEST_CASE("a run saves nothing before its first step") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  std::vector<std::string> saved;
+  set_file_hook([&](const std::string& call, const std::string& path) {
+    const std::string name = fs::path(path).filename().string();
+    if (call == "rename" && name.rfind("step-", 0) == 0) saved.push_back(name);
+  });
+  TrainConfig config = config_of(4);
+  config.save_every = 2;
+  train(setup.inputs, config);
+  set_file_hook({});
+  CHECK_MESSAGE(saved == std::vector<std::string>{"step-2", "step-4"}, join(saved));
+}
+
+TEST_CASE("what only resuming needs can be removed: killed between any two calls, the best and the last model stay") {
+  const TemporaryFolder folder;
+  make_three_checkpoints(folder / "made");
+  const fs::path made = folder / "made/checkpoints";
+  const std::string best = read_text(made / "best/model.safetensors"),
+                    last = read_text(made / "last/model.safetensors");
+  REQUIRE(best != last);
+  int kills = 0;
+  for (bool finished = false; !finished; ++kills) {
+    CAPTURE(kills);
+    const fs::path run = folder / "run";
+    fs::remove_all(run);
+    fs::copy(folder / "made", run, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    Checkpoints checkpoints(run / "checkpoints");
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      int calls = 0;
+      set_file_hook([&](const char*, const std::string&) {
+        if (calls++ == kills) _exit(9);
+      });
+      checkpoints.remove_for_resuming();
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    REQUIRE(WIFEXITED(status));
+    finished = WEXITSTATUS(status) == 0;
+    CHECK(read_text(find_model_file(run)) == best);
+    CHECK_FALSE(damage_of(run / "checkpoints/best"));
+    CHECK_FALSE(damage_of(run / "checkpoints/last"));
+    if (read_state(run / "checkpoints/last").has_optimizer) {  // it goes on as if nothing had been
+      Setup resumed(run);
+      TrainConfig config = config_of(13);
+      CHECK(train(resumed.inputs, config).state.step == 13);
+      continue;
+    }
+    checkpoints.recover();
+    checkpoints.remove_for_resuming();
+    CHECK(read_text(find_model_file(run)) == best);
+    CHECK(read_text(run / "checkpoints/last/model.safetensors") == last);
+    CHECK(checkpoints.for_resuming().empty());
+    CHECK(checkpoints.steps().size() == 2);
+    for (const auto& entry : fs::recursive_directory_iterator(run))
+      CHECK(entry.path().filename() != "optimizer.safetensors");
+  }
+  CHECK(kills > 10);
+}
+
+TEST_CASE("a run without what resuming needs is refused with the remedy, unless it has nothing left to do") {
+  const TemporaryFolder folder;
+  const fs::path run = folder / "run";
+  make_three_checkpoints(run);
+  Checkpoints(run / "checkpoints").remove_for_resuming();
+  const auto train_to = [&](int64_t steps) {
+    Setup setup(run);
+    TrainConfig config = config_of(steps);
+    config.valid_every = 4;
+    return message_of([&] { train(setup.inputs, config); });
+  };
+  CHECK(train_to(12) == "");
+  const std::string message = train_to(16);
+  CHECK_MESSAGE(
+      (contains(message, "capstan clean has removed") && contains(message, "train.init_from=" + run.string())),
+      message);
+  Checkpoints(run / "checkpoints").remove_for_resuming(/*tensors=*/true);
+  CHECK(contains(message_of([&] { find_model_file(run); }), "trial of capstan autotune"));
+  CHECK_FALSE(damage_of(run / "checkpoints/last"));
+}
+
+TEST_CASE("nothing is removed from a run whose best or last checkpoint is damaged") {
+  const TemporaryFolder folder;
+  for (const char* const link : {"best", "last"}) {
+    const fs::path run = folder / link;
+    make_three_checkpoints(run);
+    flip_bit(run / "checkpoints" / link / "model.safetensors", 300);
+    const auto files = [&] {
+      return std::distance(fs::recursive_directory_iterator(run), fs::recursive_directory_iterator());
+    };
+    const auto before = files();
+    CHECK(contains(message_of([&] { Checkpoints(run / "checkpoints").remove_for_resuming(); }), "nothing is removed"));
+    CHECK(files() == before);
+  }
+}
