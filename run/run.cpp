@@ -46,7 +46,7 @@ Run train(const RunConfig& config, const TrainRunOptions& options) {
   ProblemText problems("the configuration");
   (options.force ? check_forced : check_trainable)(checked, problems);
   if (!problems.text().empty()) throw ConfigError(problems.text());
-  find_data_columns(checked.data);
+  find_data_columns(checked);
   return trained(checked, options);
 }
 

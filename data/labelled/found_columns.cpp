@@ -7,8 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/strings/integer.hpp"
 #include "core/strings/join.hpp"
-#include "data/files/file_list.hpp"
-#include "data/files/text_file.hpp"
+#include "data/files/table_head.hpp"
 #include "data/labelled/column_sample.hpp"
 
 namespace capstan {
@@ -43,16 +42,6 @@ void forget_names(LabelledSourceConfig& config, const Rows& rows) {
   config.header = false;
   config.label_column.reset();
   config.text_columns.clear();
-}
-
-/// Of the first training file, enough for a sample, up to the end of a line.
-std::string head_of(const std::string& path) {
-  constexpr size_t enough = size_t{1} << 20;
-  TextReader reader(path);
-  std::string head;
-  while (head.size() < enough && !reader.at_end()) head += reader.piece();
-  if (!reader.at_end()) head.erase(std::min(head.rfind('\n'), head.size() - 1) + 1);
-  return head;
 }
 
 const char* name_of(char delimiter) { return delimiter == ';' ? "semicolons" : delimiter == '|' ? "bars" : "tabs"; }
@@ -141,23 +130,13 @@ class NewTable {
 }  // namespace
 
 std::string find_columns(LabelledSourceConfig& config) {
-  Rows rows;
-  std::string file, remark, found;
-  try {
-    const auto files = list_files(config.train);
-    if (files.empty()) return "";
-    file = files.front().path;
-    const TableFormat format = config.format == TableFormat::by_name ? format_of(file) : config.format;
-    if (format != TableFormat::tsv && format != TableFormat::csv) return "";
-    const std::string head = head_of(file);
-    rows = first_rows(head, file, format, ColumnSample::rows_read);
-    remark = delimiter_remark(head, format);
-  } catch (const Error&) {  // whoever reads the data reports it
-    return "";
-  }
-  if (rows.empty()) return "";
-  const ColumnSample sample(rows, header_of(config, rows));
-  const bool header = sample.begins_with_names() && !config.header;
+  const TableHead table = head_of_tables(config.train, config.format, ColumnSample::rows_read);
+  const std::string remark = delimiter_remark(table.content, table.format);
+  if (table.rows.empty()) return "";
+  const bool keys = table.format == TableFormat::jsonl;
+  const ColumnSample sample(table.rows, keys ? true : header_of(config, table.rows));
+  const bool header = !keys && sample.begins_with_names() && !config.header;
+  std::string found;
   const auto add = [&](const std::string& key, const std::string& value) {
     found += fmt::format(" data.{}={}", key, value);
   };
@@ -165,26 +144,31 @@ std::string find_columns(LabelledSourceConfig& config) {
     config.header = true;
     add("header", "true");
   }
-  auto label = sample.index_of(config.label_column.value_or(""));
-  if (!config.label_column) {
-    label = sample.label_or_first(!config.multi_label);
-    if (header || *label > 0) add("label_column", *(config.label_column = sample.name_of(*label)));
+  const auto known = [&](const char* key) { return keys ? sample.index_of(key) : std::nullopt; };
+  auto label =
+      config.label_column ? sample.index_of(*config.label_column) : known(config.multi_label ? "labels" : "label");
+  if (!label && !config.label_column) {
+    label = keys ? sample.likely_label() : sample.label_or_first(!config.multi_label);
+    if (label && (header || keys || *label > 0)) add("label_column", *(config.label_column = sample.name_of(*label)));
   }
-  std::vector<bool> allowed(sample.columns(), config.text_columns.empty() && label);
+  std::vector<bool> allowed(sample.columns(), config.text_columns.empty() && label && !known("text"));
   if (label) allowed[*label] = false;
-  const auto text = sample.text_or_last(allowed);
-  if (text && (header || *text + 1 < sample.columns())) {
+  auto text = sample.text_or_last(allowed);
+  if (keys && text) text = sample.likely_text(*label);
+  if (text && (header || keys || *text + 1 < sample.columns())) {
     config.text_columns = {sample.name_of(*text)};
     add("text_columns", "[" + config.text_columns.front() + "]");
   }
   if (!found.empty()) found = (remark.empty() ? "read with" : "; read with") + found;
-  return remark.empty() && found.empty() ? "" : fmt::format("data: {}: {}{}", file, remark, found);
+  return remark.empty() && found.empty() ? "" : fmt::format("data: {}: {}{}", table.file, remark, found);
 }
 
 FoundColumns columns_of_table(LabelledSourceConfig config, const std::vector<std::string>& texts,
                               std::string_view content, const std::string& file, TableFormat format,
                               const ClassNames* classes, bool labels) {
   Rows rows = first_rows(content, file, format, ColumnSample::rows_read);
+  const bool doubtful = config.header == std::optional(false) && std::none_of(texts.begin(), texts.end(), is_name) &&
+                        ColumnSample(rows, std::nullopt).begins_with_names();
   forget_names(config, rows);
   if (!texts.empty()) config.text_columns = texts;
   if (std::any_of(texts.begin(), texts.end(), is_name)) config.header = true;
@@ -195,7 +179,12 @@ FoundColumns columns_of_table(LabelledSourceConfig config, const std::vector<std
   if (label) found.choice.label = std::to_string(*label + 1);
   if (config.multi_label) found.choice.label_separator = config.label_separator;
   found.choice.text_key = "--text-column";
-  if (format == TableFormat::jsonl || (sample.columns() < 2 && !found.choice.header)) return found;
+  constexpr const char* doubt =
+      "its first row looks like names but is read as a text: if it has names, --set data.header=true";
+  if (format == TableFormat::jsonl || (sample.columns() < 2 && !found.choice.header)) {
+    if (doubtful) found.said = fmt::format("{}: {}", file, doubt);
+    return found;
+  }
   const auto shown = [&](size_t c) {
     return fmt::format("column {}{}", c + 1, found.choice.header ? " (" + sample.first_row()[c] + ")" : "");
   };
@@ -207,6 +196,7 @@ FoundColumns columns_of_table(LabelledSourceConfig config, const std::vector<std
       fmt::format("{}: {}{}the text is {}", file, remark, remark.empty() ? "" : "; ", join_first(read, " and "));
   if (label && sample.columns() > 1)
     found.said += fmt::format("; the label, {}, is {}", shown(*label), labels ? "compared" : "left out");
+  if (doubtful) found.said += fmt::format("; {}", doubt);
   return found;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
@@ -11,6 +12,7 @@
 #include "data/checks/lengths.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/fingerprint.hpp"
+#include "data/files/table_head.hpp"
 #include "data/files/with_key.hpp"
 #include "data/pairs/pair_set.hpp"
 
@@ -183,7 +185,7 @@ std::vector<EvaluationPair> PairSource::evaluation_pairs(Split split) const {
 ColumnChoice pair_columns(const PairSourceConfig& config, TableFormat format, bool targets) {
   const bool json = format == TableFormat::jsonl;
   ColumnChoice columns;
-  columns.header = config.header;
+  columns.header = config.header.value_or(false);
   columns.label = config.target_column.value_or(json ? "completion" : "2");
   columns.text = {config.source_column.value_or(json ? "prompt" : "1")};
   columns.labels = targets;
@@ -202,6 +204,26 @@ SourceFacts facts(const PairSourceConfig& config) {
   facts.text = {1, config.max_source, config.truncate};
   facts.files = {{"train", config.train}, {"valid", config.valid}, {"test", config.test}};
   return facts;
+}
+
+std::string find_columns(PairSourceConfig& config) {
+  static const std::set<std::string> sources = {"source",      "src",   "prompt",   "input",  "question",
+                                                "instruction", "query", "document", "article"},
+                                     targets = {"target", "tgt",      "completion", "output",
+                                                "answer", "response", "summary",    "translation"};
+  const TableHead table = head_of_tables(config.train, config.format, 1);
+  const bool keys = table.format == TableFormat::jsonl;
+  if (table.rows.empty() || config.source_column || config.target_column || (!keys && config.header)) return "";
+  const int source = column_named(table.rows.front(), sources), target = column_named(table.rows.front(), targets);
+  if (source < 0 || target < 0) return "";
+  const std::string of_source = table.rows.front()[static_cast<size_t>(source)],
+                    of_target = table.rows.front()[static_cast<size_t>(target)];
+  if (keys && of_source == "prompt" && of_target == "completion") return "";
+  if (!keys) config.header = true;
+  config.source_column = of_source;
+  config.target_column = of_target;
+  return fmt::format("data: {}: read with{} data.source_column={} data.target_column={}", table.file,
+                     keys ? "" : " data.header=true", of_source, of_target);
 }
 
 std::unique_ptr<DataSource> make_source(const PairSourceConfig& config, const SourceInputs& inputs) {

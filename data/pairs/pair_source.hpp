@@ -20,7 +20,7 @@ struct PairSourceConfig {
   static constexpr const char* type_name = "pairs";
   std::vector<std::string> train, valid, test;
   TableFormat format = TableFormat::by_name;
-  bool header = false;
+  std::optional<bool> header;
   std::optional<std::string> source_column, target_column;
   double valid_fraction = 0.1;
   int64_t split_seed = 0;
@@ -36,10 +36,11 @@ void describe(Fields& f, PairSourceConfig& c) {
   f("valid", c.valid, any(), "the same for validation; if empty, valid_fraction of the training pairs is held out");
   f("test", c.test, any(), "the same for the test set");
   f("format", c.format, any(), "tsv (no quoting), csv (RFC 4180) or jsonl; auto: by the name of the file");
-  f("header", c.header, any(), "the first row of tsv and csv files gives the names of the columns");
+  f("header", c.header, any(),
+    "the first row of tsv and csv files gives the names of the columns; if unset, found by its names");
   f("source_column", c.source_column, any(),
     "column of the source (the prompt): a number counted from 1, a name from the header, or a key; if unset, 1, or "
-    "\"prompt\" in jsonl");
+    "\"prompt\" in jsonl, unless names of the first training table say which");
   f("target_column", c.target_column, any(),
     "column of the target (the completion), given in the same way; if unset, 2, or \"completion\" in jsonl");
   f("valid_fraction", c.valid_fraction, between_below(0, 1), "share of the pairs held out for validation");
@@ -71,6 +72,10 @@ SourceFacts facts(const PairSourceConfig& config);
 std::unique_ptr<DataSource> make_source(const PairSourceConfig& config, const SourceInputs& inputs);
 /// Bad rows are errors of the report. Throws Error when too little is left to count.
 DataReport check_source(const PairSourceConfig& config, const SourceInputs& inputs);
+
+/// Sets header and columns where they are unset and the names or keys of the first training table say which they are,
+/// such as "question" and "answer". Returns what was found, in one line; empty when nothing was.
+std::string find_columns(PairSourceConfig& config);
 
 /// The columns of a file of this format. labels: its rows have targets.
 ColumnChoice pair_columns(const PairSourceConfig& config, TableFormat format, bool targets = true);

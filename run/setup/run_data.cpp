@@ -55,9 +55,44 @@ Split held_out_split(const std::string& name, const DataSource& data) {
   return Split::test;
 }
 
-std::string find_data_columns(SourceConfig& data, const std::string& said) {
-  auto* const labelled = std::get_if<LabelledSourceConfig>(&data);
-  const std::string found = labelled != nullptr ? find_columns(*labelled) : "";
+namespace {
+
+/// Where the folder has a run on the same files, the columns that it reads: what it leaves unset, an earlier version
+/// did not look for.
+template <class Source>
+bool take_columns(const RunConfig& config, Source& data) {
+  const fs::path folder = fs::path(config.folder) / config.name;
+  std::error_code unknown;
+  if (!fs::exists(folder / "config.yaml", unknown) || !Checkpoints(folder / "checkpoints").last()) return false;
+  try {
+    const RunConfig saved = load_run_config(folder);
+    const auto* const then = std::get_if<Source>(&saved.data);
+    if (then == nullptr || then->train != data.train) return false;
+    const auto take = [](auto& now, const auto& before) {
+      if (now == std::decay_t<decltype(now)>()) now = before;
+    };
+    take(data.header, then->header);
+    if constexpr (std::is_same_v<Source, LabelledSourceConfig>) {
+      take(data.label_column, then->label_column);
+      take(data.text_columns, then->text_columns);
+    } else {
+      take(data.source_column, then->source_column);
+      take(data.target_column, then->target_column);
+    }
+    return true;
+  } catch (const Error&) {  // training reports it
+    return false;
+  }
+}
+
+}  // namespace
+
+std::string find_data_columns(RunConfig& config, const std::string& said) {
+  std::string found;
+  if (auto* const labelled = std::get_if<LabelledSourceConfig>(&config.data))
+    found = take_columns(config, *labelled) ? "" : find_columns(*labelled);
+  if (auto* const pairs = std::get_if<PairSourceConfig>(&config.data))
+    found = take_columns(config, *pairs) ? "" : find_columns(*pairs);
   if (!found.empty() && found != said) log_info(found);
   return found;
 }

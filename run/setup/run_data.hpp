@@ -16,9 +16,10 @@ Split split_named(const std::string& name);
 /// other.
 Split held_out_split(const std::string& name, const DataSource& data);
 
-/// Finds the columns of labelled tables that are not set (data/labelled/found_columns.hpp), logs them unless they are
-/// what was `said` before, and returns what was found.
-std::string find_data_columns(SourceConfig& data, const std::string& said = "");
+/// Finds the columns of tables that are not set (find_columns() of the source), logs them unless they are what was
+/// `said` before, and returns what was found. Where the run's folder has a checkpoint of training on the same
+/// files, the columns are those of that run.
+std::string find_data_columns(RunConfig& config, const std::string& said = "");
 
 /// What a new run gives its source.
 SourceInputs source_inputs(const RunConfig& config);

@@ -40,7 +40,7 @@ RunConfig read_run(const ConfigNode& tree, ProblemList problems, const ConfigChe
     check(config, below);
     problems.throw_if_any();
   }
-  said = find_data_columns(config.data, said);
+  said = find_data_columns(config, said);
   return config;
 }
 

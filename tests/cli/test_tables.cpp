@@ -165,5 +165,52 @@ TEST_CASE("train refuses UTF-16 and labels that nearly all differ, with the reme
   succeed(place, words);
 }
 
+TEST_CASE("keys of JSONL and names of pairs say which columns are read, in one line") {
+  const Workplace place;
+  place.write("linear.yaml", linear_yaml);
+  place.write("pairs.yaml",
+              "name: pairs\ndata: {type: pairs, train: [qa.tsv], max_length: 32, max_source: 16, tokenizer: "
+              "char}\nmodel: {type: language-model, width: 16, max_length: 32, layers: [{mixer: "
+              "{type: aft-simple}}]}\ntrain: {steps: 2, batch_size: 4}\n");
+  std::string tsv = "id\tQuestion\tanswer\n", jsonl, labelled;
+  for (int i = 0; i < 30; ++i) {
+    const std::string n = std::to_string(i), label = i % 2 == 0 ? "good" : "bad";
+    tsv += n + "\tone plus " + n + "\tsum " + n + "\n";
+    jsonl += "{\"answer\": \"sum " + n + "\", \"question\": \"one plus " + n + "\"}\n";
+    labelled += "{\"category\": \"" + label + "\", \"id\": " + n + ", \"review\": \"a " + label + " day " + n + "\"}\n";
+  }
+  place.write("qa.tsv", tsv);
+  place.write("qa.jsonl", jsonl);
+  place.write("labelled.jsonl", labelled);
+  const Outcome pairs = succeed(place, {"train", "--config", "pairs.yaml"});
+  CHECK(
+      contains(pairs.err, "qa.tsv: read with data.header=true data.source_column=Question data.target_column=answer"));
+  CHECK(contains(place.read("runs/pairs/config.yaml"), "source_column: Question"));
+  const Outcome keys =
+      succeed(place, {"train", "--config", "pairs.yaml", "--set", "name=keys", "data.train=[qa.jsonl]"});
+  CHECK(contains(keys.err, "qa.jsonl: read with data.source_column=question data.target_column=answer"));
+  succeed(place, {"predict", "runs/keys", "qa.jsonl", "--errors"});
+  const Outcome texts =
+      succeed(place, {"train", "--config", "linear.yaml", "--set", "name=keyed", "data.train=[labelled.jsonl]"});
+  CHECK(contains(texts.err, "labelled.jsonl: read with data.label_column=category data.text_columns=[review]"));
+  succeed(place, {"predict", "runs/keyed", "labelled.jsonl"});
+}
+
+TEST_CASE("a run that took a header for a text goes on, and says so of a new table that begins with names") {
+  const Workplace place;
+  place.write("linear.yaml", linear_yaml);
+  place.write("pandas.csv", table({"category", "text"}, ','));
+  const Words command{"train", "--config", "linear.yaml", "--set", "name=old"};
+  Words without = command;  // as version 0.1 read a table whose configuration did not say
+  without.insert(without.end(),
+                 {"data.header=false", "data.label_column=1", "data.text_columns=[2]", "data.unique_labels=true"});
+  succeed(place, without);
+  CHECK(contains(succeed(place, command).err, "nothing to do"));
+  const Outcome predict = succeed(place, {"predict", "runs/old", "pandas.csv"});
+  CHECK(contains(predict.err, "its first row looks like names but is read as a text"));
+  CHECK(lines_of(predict.out).size() == 32);
+  CHECK(lines_of(succeed(place, {"predict", "runs/old", "pandas.csv", "--set", "data.header=true"}).out).size() == 31);
+}
+
 }  // namespace
 }  // namespace capstan::testing
