@@ -65,7 +65,7 @@ phases=(start step save evaluation) signals=(STOP KILL)
 for ((case = 0; case < cases; ++case)); do
   phase=${phases[case % 4]} signal=${signals[case / 4 % 2]}
   read -ra keys <<<"${phase_keys[$phase]} train.schedule.shape=constant"
-  "$mpirun" -n 3 "$capstan" train --config lm.yaml --rank-timeout $timeout --set "name=hung-$case" threads=1 "${keys[@]}" \
+  "$mpirun" -n 3 "$capstan" train --config lm.yaml --rank-timeout $timeout --set "name=hung-$case" threads=1 train.progress=plain "${keys[@]}" \
     train.steps=100000 >log 2>&1 &
   job=$!
   for ((i = 0; i < 200; ++i)); do

@@ -1,10 +1,13 @@
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/next_steps.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
 #include "run/training/autotune.hpp"
+#include "run/training/clean_run.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {
@@ -14,6 +17,8 @@ int search(const AutotuneOptions& options) {
       options, [](const Command& body) { return run_command(body); }, std::cout, output_columns());
   if (found.end == SearchEnd::stopped) return exit_interrupted;
   if (found.end == SearchEnd::failed) return exit_failed;  // why is in the log
+  log_info(disk_line(found.folder.string()));
+  say_next(found.config, (found.folder / "best").string());
   return report_failures(found.failed);
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/next_steps.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
@@ -47,7 +48,8 @@ int embed(const EmbedOptions& options) {
   });
   if (options.output.empty()) return exit_done;
   replace_file(options.output, npy_content(all, run.embedding_size()));
-  log_info(fmt::format("{}: {} vectors of {} elements", options.output, all.size(), run.embedding_size()));
+  say_next(fmt::format("{}: {} vectors of {} elements", options.output, all.size(), run.embedding_size()),
+           fmt::format("numpy.load(\"{}\") in Python", options.output), "capstan predict " + options.texts.run);
   return exit_done;
 }
 

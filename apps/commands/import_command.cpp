@@ -1,12 +1,14 @@
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/next_steps.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "run/imports/import_file.hpp"
 #include "run/imports/import_run.hpp"
+#include "run/setup/saved_config.hpp"
 
 namespace capstan {
 namespace {
@@ -51,12 +53,16 @@ int import_weights(const ImportOptions& options) {
   refuse_ranks("capstan import");
   check_choice(options);
   const ImportHints hints = hints_of(options);
-  if (options.run.empty())
+  if (options.run.empty()) {
     import_file({options.file, options.prefix, options.output, options.into, options.verify, hints}, std::cout);
-  else
+    say_next(options.output, "capstan inspect " + options.output + " --tensors",
+             "capstan train --config FILE --set train.init_from=" + options.output);
+  } else {
     import_run({options.file, options.prefix, options.run, options.tokenizer, options.classes, options.verify,
                 options.config, hints},
                std::cout);
+    say_next(load_run_config(options.run), options.run);
+  }
   return exit_done;
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/next_steps.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
 #include "apps/command_line/rank_options.hpp"
@@ -10,7 +11,7 @@
 #include "apps/commands/text_options.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
-#include "data/files/progress.hpp"
+#include "core/io/progress.hpp"
 #include "run/predictions/prediction_writer.hpp"
 #include "train/records/log.hpp"
 
@@ -45,7 +46,7 @@ int predict(PredictCommandOptions options) {
   else
     writer.write_header();
   std::vector<std::vector<AddedField>> added;
-  Progress progress(log_info, "predict", input.bytes());
+  Progress progress(log_info, "predicting", static_cast<double>(input.bytes()));
   for_each_batch(input, static_cast<size_t>(predictions.batch_size), [&](const std::vector<InputText>& texts) {
     const std::vector<Prediction> said = run.predict(texts, predictions);
     predictions.first += static_cast<int64_t>(texts.size());
@@ -60,7 +61,9 @@ int predict(PredictCommandOptions options) {
   });
   if (!options.output.empty()) {
     replace_file(options.output, input.with_fields(added));
-    log_info(fmt::format("{}: {} rows with their predictions", options.output, added.size()));
+    say_next(fmt::format("{}: {} rows with their predictions", options.output, added.size()),
+             fmt::format("capstan predict {} --errors TABLE, of a table with labels", options.texts.run),
+             "capstan report " + options.texts.run + " --output report.html");
   }
   if (const std::string summary = writer.summary(); !summary.empty()) log_info(summary);
   return exit_done;

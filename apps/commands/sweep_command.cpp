@@ -1,10 +1,12 @@
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/next_steps.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
+#include "run/training/clean_run.hpp"
 #include "run/training/train_sweep.hpp"
 #include "train/records/log.hpp"
 
@@ -22,6 +24,8 @@ int run_sweep(const SweepOptions& options) {
   const SweepEnd end = train_sweep(
       sweep, options.run, [](const Command& body) { return run_command(body); }, std::cout, output_columns());
   if (end.interrupted) return exit_interrupted;
+  const std::string folder = sweep.folder.string();
+  say_next(disk_line(folder), "capstan compare " + folder, "capstan report " + folder + " --output report.html");
   const int code = report_failures(end.failed);
   if (code != exit_done)
     log_error(

@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/next_steps.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
@@ -33,7 +34,11 @@ int train_model(TrainOptions& options) {
       options.run.force ? check_forced(config, problems) : check_trainable_on(ranks, config, problems);
     };
     options.run.profile = &std::cout;
-    return exit_code_of(train_run(load_run(options.config, check), options.run, ranks));
+    const RunConfig config = load_run(options.config, check);
+    const TrainResult result = train_run(config, options.run, ranks);
+    if (ranks.first() && !result.interrupted && config.train.progress != ProgressMode::none)
+      say_next(config, (std::filesystem::path(config.folder) / config.name).string());
+    return exit_code_of(result);
   });
 }
 

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "core/config/settings.hpp"
+#include "core/io/progress.hpp"
 #include "data/batches/batcher.hpp"
 #include "data/batches/labelled_texts.hpp"
 #include "data/batches/text_example.hpp"
 #include "data/checks/report.hpp"
-#include "data/files/progress.hpp"
 #include "data/files/split.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 

@@ -31,6 +31,7 @@ LabelledTexts::LabelledTexts(const ExampleSet& examples, const Tokenizer& tokeni
 
 std::string LabelledTexts::text(int64_t i) const {
   const int64_t example = order_[static_cast<size_t>(i)];
+  if (progress_ != nullptr) progress_->add(each_);
   return text_of(examples_.tokens(example), examples_.length(example), tokenizer_);
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/io/progress.hpp"
 #include "data/batches/example_set.hpp"
 #include "data/batches/text_example.hpp"
 #include "data/tokenizers/tokenizer.hpp"
@@ -26,6 +27,11 @@ class LabelledTexts {
   int64_t size() const { return static_cast<int64_t>(order_.size()); }
   std::string text(int64_t i) const;
   int32_t label(int64_t i) const { return examples_.label(order_[static_cast<size_t>(i)]); }
+  /// From now on, text() adds so much to the progress of work on all texts.
+  void report_to(Progress& progress, double each = 1) {
+    progress_ = &progress;
+    each_ = each;
+  }
   /// Of all texts together.
   int64_t tokens() const { return examples_.token_count(); }
 
@@ -33,6 +39,8 @@ class LabelledTexts {
   const ExampleSet& examples_;
   const Tokenizer& tokenizer_;
   std::vector<int64_t> order_;
+  Progress* progress_ = nullptr;
+  double each_ = 1;
 };
 
 }  // namespace capstan

@@ -111,7 +111,6 @@ class CachedText {
     const auto text = read_split_text(
         config_, lists_, tokenizer_.get(),
         {must_be_utf8(config_, tokenizer_.get()), config_.max_file_mb, writer.scratch() + "/", &checking});
-    checking.finish();
     if (!tokenizer_) {
       learn(text->pieces.train, writer);
       if (auto index = find(log_)) return *index;
@@ -126,7 +125,6 @@ class CachedText {
   void learn(const std::vector<Piece>& pieces, const TokenCacheWriter& writer) {
     Progress progress(log_, "data: learning the tokenizer", 0);
     tokenizer_ = learn_tokenizer(config_, pieces, &progress);
-    progress.finish();
     if (state_of(lists_) == state_ && may_be_saved(config_.tokenizer))
       writer.save_tokenizer(*tokenizer_, tokenizer_key_);
   }
@@ -154,7 +152,6 @@ class CachedText {
       split.checksum = writer.finish();
       rows[i] = TokenRow::mapped(path, split.size, index.width);
     }
-    progress.finish();
     check_sizes(config_, rows[0].size(), rows[1].size());
     index.fingerprint = Fingerprint().add(rows[0]).add(rows[1]).hex();
     return index;

@@ -161,7 +161,6 @@ DataTable files_table(const TextSourceConfig& config, const FileLists& lists, co
       if (few || !remarks.empty())
         table.rows.push_back({file.path, fmt::format("data.{}", to_string(all_splits[i])), facts.bytes, remarks});
     }
-  progress.finish();
   if (unusual > 0)
     warnings.push_back({"encoding", fmt::format("unusual bytes in {}{}; convert such files to UTF-8 with one kind of "
                                                 "line end, unless they are meant to be so",
@@ -200,7 +199,6 @@ void count_tokens(const SplitText& text, const TextSourceConfig& config, const L
   for (const Split split : all_splits) bytes += bytes_of(text.pieces[split]);
   Progress learning(log, "data: learning the tokenizer", 0);
   const auto tokenizer = learn_tokenizer(config, text.pieces.train, &learning);
-  learning.finish();
   Progress progress(log, "data: tokenising", bytes);
   for (size_t s = 0; s < checked_splits; ++s) {
     const std::vector<Piece>& pieces = text.pieces[all_splits[s]];
@@ -210,7 +208,6 @@ void count_tokens(const SplitText& text, const TextSourceConfig& config, const L
         [&](const std::vector<int32_t>& tokens) { counts.add_tokens(s, tokens, tokenizer->unknown_token()); },
         [](const Piece&, int64_t, int64_t) {});
   }
-  progress.finish();
   counts.finish();
 }
 

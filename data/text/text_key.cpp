@@ -72,7 +72,6 @@ std::string key_of_content(const std::vector<FoundFile>& files, const std::strin
         Text(mapped, 0, mapped->size(), &progress), [](std::string_view, size_t at) { return at; },
         [&](std::string_view block) { content.part(block); });
   }
-  progress.finish();
   const std::string key = content.hex();
   if (!may_be_noted || state_of_files(files) != state) return key;
   make_folders(folder);

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "core/io/progress.hpp"
 #include "data/batches/data_source.hpp"
 #include "data/files/file_list.hpp"
-#include "data/files/progress.hpp"
 
 namespace capstan {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "core/io/progress.hpp"
 #include "data/batches/data_source.hpp"
 #include "data/checks/report.hpp"
-#include "data/files/progress.hpp"
 #include "data/text/text_config.hpp"
 #include "data/text/text_corpus.hpp"
 #include "data/text/text_split.hpp"

@@ -3,8 +3,8 @@
 
 #include <memory>
 
+#include "core/io/progress.hpp"
 #include "data/batches/data_source.hpp"
-#include "data/files/progress.hpp"
 #include "data/text/text_config.hpp"
 #include "data/text/text_corpus.hpp"
 

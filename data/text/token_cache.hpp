@@ -16,8 +16,8 @@
 
 #include "core/base/no_copy.hpp"
 #include "core/io/file.hpp"
+#include "core/io/progress.hpp"
 #include "data/files/fingerprint.hpp"
-#include "data/files/progress.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 
 namespace capstan {

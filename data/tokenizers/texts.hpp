@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/io/file.hpp"
-#include "data/files/progress.hpp"
+#include "core/io/progress.hpp"
 
 namespace capstan {
 

@@ -9,6 +9,7 @@
 #include "core/base/error.hpp"
 #include "core/strings/join.hpp"
 #include "core/strings/printable.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {
@@ -134,19 +135,21 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
   report.split = to_string(split);
   report.classes = run.classes;
   const ModelFacts facts = facts_of(run.config.model);
-  const auto source = data.evaluation(split);
+  const auto split_batches = data.evaluation(split);
   const Model& model = run.model->model();
+  Progress progress(log_info, "evaluating", static_cast<double>(split_batches->batches_per_epoch(0)), in_shares);
+  const WatchedBatches source(*split_batches, progress);
   if (!facts.classifies()) {
     report.predicts_tokens = true;
-    report.total = *evaluate(model, *source, 0);
+    report.total = *evaluate(model, source, 0);
   } else if (model.label_columns() > 0) {
     LabelReport labels(model.label_columns());
-    report.total = *evaluate(model, *source, 0, {}, nullptr, &labels);
+    report.total = *evaluate(model, source, 0, {}, nullptr, &labels);
     report.labels = labels.at(run.threshold);
     report.total.correct = report.labels->exact;
   } else {
     ClassifierEvaluation result =
-        facts.reads_texts ? *evaluate_classifier(model, data.texts(split)) : evaluate_classifier(model, *source);
+        facts.reads_texts ? *evaluate_classifier(model, data.texts(split)) : evaluate_classifier(model, source);
     report.total = result.total;
     report.classification = std::move(result.report);
   }

@@ -13,6 +13,7 @@
 #include "run/setup/saved_config.hpp"
 #include "run/setup/weights_origin.hpp"
 #include "train/checkpoints/checkpoint.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {
@@ -90,7 +91,11 @@ NgramRows read_ngrams(RunConfig& config, const DataSource& data) {
   } else if (!config.train.init_from.empty()) {
     base = read_base(config);
   }
-  NgramRows rows(data.texts(Split::train), linear, static_cast<int64_t>(data.classes().size()), base);
+  LabelledTexts texts = data.texts(Split::train);
+  Progress progress(config.train.progress != ProgressMode::none ? LogLine(log_info) : LogLine(), "reading n-grams",
+                    static_cast<double>(texts.size()), in_texts);
+  texts.report_to(progress);
+  NgramRows rows(texts, linear, static_cast<int64_t>(data.classes().size()), base);
   linear = rows.config();
   return rows;
 }

@@ -109,7 +109,7 @@ class Autotune {
       log_info(end == SearchEnd::time ? "the time is over; with more --minutes the search continues"
                                       : "the search is complete");
     }
-    return {end, failed_};
+    return {end, failed_, folder_, candidates_[0]};
   }
 
  private:

@@ -1,6 +1,7 @@
 // Search for a better configuration in a given time.
 #pragma once
 
+#include <filesystem>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ struct AutotuneOptions {
 struct AutotuneEnd {
   SearchEnd end;
   std::vector<std::string> failed;  // "runs/search/lr=1: exit code 1"
+  std::filesystem::path folder;     // of the search
+  RunConfig config;                 // the configuration as it is
 };
 
 /// Trains the configuration as it is and others by successive halving, each in a process of its own, in the folder that

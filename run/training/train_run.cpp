@@ -6,6 +6,7 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/products/machine_rates.hpp"
+#include "core/strings/affixes.hpp"
 #include "data/files/file_list.hpp"
 #include "run/setup/rank_agreement.hpp"
 #include "run/setup/run_data.hpp"
@@ -61,11 +62,15 @@ std::vector<std::string> warnings(const RunConfig& config, const DataSource& dat
 
 std::vector<std::string> preamble(const RunConfig& config, const DataSource& data, const RunModel& model) {
   std::vector<std::string> lines = machine_lines();
-  for (const std::string& line : data.description()) lines.push_back(line);
+  for (const std::string& line : data.description())  // n-grams are of texts: the tokens do not matter
+    if (!facts_of(config.model).is_solved || !starts_with(line, "tokenizer: ")) lines.push_back(line);
+  if (facts_of(config.model).is_solved) return lines;
   const SourceFacts facts = facts_of(config.data);
   const bool fixed_length = !facts.has_labels && facts.longest > 0;
   const ModelSummary summary = model.summary(fixed_length ? facts.longest : model.position_limit().value_or(512));
-  lines.push_back("model:\n" + to_text(summary));
+  lines.push_back(fmt::format("model: {} of {} parameters, {:.3g} MFLOP per token in training{}", type_of(config.model),
+                              summary.parameters(), summary.training_flops() / 1e6,
+                              summary.frozen > 0 ? fmt::format("; {} parameters are frozen", summary.frozen) : ""));
   return lines;
 }
 
@@ -146,6 +151,8 @@ Session::Options session_options(const Prepared& run, int64_t steps) {
   if (!run.options.resume_from.empty()) session.resume_from = run.options.resume_from;
   session.total_steps = steps;
   session.validates = data.has(Split::valid);
+  const ModelFacts facts = facts_of(run.config.model);
+  session.kind = facts.is_solved ? RunKind::solved : facts.classifies() ? RunKind::texts : RunKind::tokens;
   return session;
 }
 

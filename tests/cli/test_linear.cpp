@@ -120,7 +120,7 @@ TEST_CASE("a linear classifier: a validation file is evaluated and not learnt fr
   succeed(place, command());
   const Outcome trained = succeed(place, command({"data.valid=[test.tsv]"}, "valid"));
   CHECK(weights_of(place, "valid") == weights_of(place, "classify"));
-  CHECK(contains(trained.err + trained.out, "60 targets"));
+  CHECK(contains(trained.err + trained.out, "60 texts"));
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"inspect", "runs/classify"},
                                              {"report", "runs/classify", "--output", "report.html"},

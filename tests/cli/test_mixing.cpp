@@ -21,7 +21,7 @@ Words train_mixture(const std::string& name, const Words& more) {
 /// The shape of the schedule is one that does not depend on the number of steps.
 const Words mixed = {"data.train=[text/b.txt, text/a.txt]", "data.weights=[3, 1]", "train.schedule.shape=constant"};
 
-Words with(Words words, const Words& more) {
+Words with_more(Words words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -39,7 +39,7 @@ TEST_CASE("two sources: the log says what is drawn from each, and a run goes on 
   says("tokens, weight 3: ");
   says(" passes");
   says("tokens, weight 1: ");
-  succeed(place, train_mixture("parts", with(mixed, {"train.steps=3"})));
+  succeed(place, train_mixture("parts", with_more(mixed, {"train.steps=3"})));
   CHECK(succeed(place, train_mixture("parts", mixed)).err.find("resumed from") != std::string::npos);
   const std::string weights = "/checkpoints/step-6/model.safetensors";
   CHECK(place.read("runs/parts" + weights) == place.read("runs/whole" + weights));
@@ -51,12 +51,12 @@ TEST_CASE("two sources: the log says what is drawn from each, and a run goes on 
                              Words{mixed[0], "data.weights=[]", mixed[2]}})
     check_refused(place, {"other weights",
                           {},
-                          train_mixture("whole", with(other, {"train.steps=8"})),
+                          train_mixture("whole", with_more(other, {"train.steps=8"})),
                           1,
                           {"other data", "weights.0: 3"}});
   // The same row of tokens, but one of them belongs to the other source.
-  const Words all = with(mixed, {"data.valid_fraction=0"});
-  succeed(place, train_mixture("boundaries", with(all, {"train.steps=4"})));
+  const Words all = with_more(mixed, {"data.valid_fraction=0"});
+  succeed(place, train_mixture("boundaries", with_more(all, {"train.steps=4"})));
   const std::string a = place.read("text/a.txt");
   place.write("text/b.txt", place.read("text/b.txt") + a.substr(0, 1));
   place.write("text/a.txt", a.substr(1));
@@ -93,7 +93,7 @@ TEST_CASE("documents: training, evaluation, generation, report") {
     if (documents == "blank-line") place.write("text/c.txt", "one\n\ntwo\n\n\nthree\n");
     std::filesystem::remove_all(place / "runs/new");
     const Words set = {"data.documents=" + documents, "data.split=by-file", "data.valid_fraction=0.4"};
-    succeed(place, train_mixture("new", with(set, {"train.steps=4"})));
+    succeed(place, train_mixture("new", with_more(set, {"train.steps=4"})));
     succeed(place, train_mixture("new", set));
     const auto report = parse_json(succeed(place, {"eval", "runs/new", "--format", "json"}).out);
     CHECK(report.at("loss").get<double>() > 0);
@@ -102,7 +102,7 @@ TEST_CASE("documents: training, evaluation, generation, report") {
     const Outcome written = succeed(place, generate);
     CHECK(written.err.find("the document ends here") != std::string::npos);
     CHECK(written.out == succeed(place, generate).out);
-    const Outcome prompted = succeed(place, with(generate, {"--prompt", "the rope"}));
+    const Outcome prompted = succeed(place, with_more(generate, {"--prompt", "the rope"}));
     CHECK(prompted.out.rfind("the rope", 0) == 0);
     succeed(place, {"report", "runs/new", "--output", "new.html"});
   }

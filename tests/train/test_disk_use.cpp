@@ -57,7 +57,7 @@ TEST_CASE("rows of zeros are not in a checkpoint, whatever the number of ranks, 
   });
   CHECK(contains(message_of([&] { train_to("resumed", 1, 7); }), "the disk fails"));
   set_file_hook({});
-  REQUIRE(read_state(folder / "resumed/checkpoints/last").step == 2);
+  REQUIRE(read_state(folder / "resumed/checkpoints/last").step == 3);
   CHECK(train_to("resumed", 1, 7) == whole);
   const SafetensorsFile file((folder / "one/checkpoints/last/model.safetensors").string());
   CHECK(file.at("weight").shape == std::vector<int64_t>{many_tokens});
@@ -81,7 +81,7 @@ TEST_CASE("a run saves nothing before its first step") {
   config.save_every = 2;
   train(setup.inputs, config);
   set_file_hook({});
-  CHECK_MESSAGE(saved == std::vector<std::string>{"step-2", "step-4"}, join(saved));
+  CHECK(join(saved) == "step-2, step-3, step-4");  // 3: the best so far
 }
 
 TEST_CASE("what only resuming needs can be removed: killed between any two calls, the best and the last model stay") {

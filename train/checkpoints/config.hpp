@@ -131,7 +131,10 @@ void describe(Fields& f, TrainConfig& c) {
     "what to do when the loss or the gradient is not finite: stop, or skip the update");
   f("check_finite", c.check_finite, any(),
     "check the result of every operation and name the first that is not finite (slow)");
-  f("progress", c.progress, any(), "how progress is shown; auto = a bar on a terminal, plain lines elsewhere");
+  f("progress", c.progress, any(),
+    "how progress is shown; auto = a bar on a terminal, at most 30 lines elsewhere; plain = a line at every log_every "
+    "and "
+    "evaluation");
   f("tensorboard", c.tensorboard, any(), "also write the metrics to TensorBoard event files");
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/io/progress.hpp"
 #include "data/batches/batcher.hpp"
 #include "models/task.hpp"
 #include "train/evaluation/label_report.hpp"
@@ -41,6 +42,22 @@ struct Validation {
 /// evaluate(), with the threshold of a multi-label task chosen on this split.
 std::optional<Validation> validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
                                    const std::function<bool()>& stop = {}, Communicator* ranks = nullptr);
+
+/// A source whose every batch adds one to the progress of the work on all of them.
+class WatchedBatches final : public BatchSource {
+ public:
+  WatchedBatches(const BatchSource& source, Progress& progress) : source_(source), progress_(progress) {}
+  int64_t examples_per_epoch() const override { return source_.examples_per_epoch(); }
+  int64_t batches_per_epoch(int64_t epoch) const override { return source_.batches_per_epoch(epoch); }
+  Batch batch(int64_t epoch, int64_t index) const override {
+    progress_.add(1);
+    return source_.batch(epoch, index);
+  }
+
+ private:
+  const BatchSource& source_;
+  Progress& progress_;
+};
 
 /// Some batches of a source, as an epoch 0 of their own.
 class SomeBatches final : public BatchSource {

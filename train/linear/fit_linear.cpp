@@ -51,14 +51,27 @@ std::vector<int64_t> folds_of(const NgramRows& rows, int64_t folds) {
   return fold;
 }
 
+int64_t folds_of(const NgramRows& rows) { return std::min(rows.config().folds, rows.rows()); }
+
+/// Folds that are held out in turn.
+int64_t held_out_folds(const NgramRows& rows) {
+  const double work =
+      static_cast<double>(rows.entries() + rows.rows()) * static_cast<double>(problem_count(rows.classes()));
+  return std::clamp(static_cast<int64_t>(most_work / work), int64_t{1}, folds_of(rows));
+}
+
+/// Of solving for one class while a fold is held out: smaller costs need fewer passes.
+double work_of(const NgramRows& rows, const Kind& kind) {
+  const auto folds = static_cast<double>(folds_of(rows));
+  return (folds - 1) / folds * (kind.cost < 1 ? 0.6 : 1);
+}
+
 /// Scores of held-out rows.
 class HeldOut {
  public:
   HeldOut(const NgramRows& rows, uint64_t seed) : rows_(rows), seed_(seed), problems_(problem_count(rows.classes())) {
-    const int64_t folds = std::min(rows.config().folds, rows.rows());
-    const std::vector<int64_t> fold = folds_of(rows, folds);
-    const double work = static_cast<double>(rows.entries() + rows.rows()) * static_cast<double>(problems_);
-    const int64_t used = std::clamp(static_cast<int64_t>(most_work / work), int64_t{1}, folds);
+    const std::vector<int64_t> fold = folds_of(rows, folds_of(rows));
+    const int64_t used = held_out_folds(rows);
     const int64_t most_rows = std::max<int64_t>(100, most_scores / (problems_ * kind_count) / used);
     parts_.resize(static_cast<size_t>(used));
     for (int64_t row = 0; row < rows.rows(); ++row)
@@ -73,7 +86,7 @@ class HeldOut {
   }
 
   /// Returns false when it was stopped.
-  bool solve(const std::function<bool()>& stop) {
+  bool solve(const std::function<bool()>& stop, Progress* progress) {
     const auto parts = static_cast<int64_t>(parts_.size());
     std::vector<char> done(static_cast<size_t>(parts * kind_count * problems_), 0);
     parallel_units(static_cast<int64_t>(done.size()), [&](int64_t unit) {
@@ -92,6 +105,7 @@ class HeldOut {
         part.scores[i * static_cast<size_t>(problems_ * kind_count) + static_cast<size_t>(kind * problems_ + problem)] =
             solved->score(rows_, part.held_out[i]);
       done[static_cast<size_t>(unit)] = 1;
+      if (progress != nullptr) progress->add(work_of(rows_, kinds[kind]));
     });
     return std::all_of(done.begin(), done.end(), [](char d) { return d != 0; });
   }
@@ -190,7 +204,7 @@ real* values_of(ParamStore& params, const std::string& name) {
 
 /// Solves both kinds with all rows and adds them up. Returns false when it was stopped.
 bool solve_all(const NgramRows& rows, const Mix& mix, uint64_t seed, ParamStore& params,
-               const std::function<bool()>& stop) {
+               const std::function<bool()>& stop, Progress* progress) {
   const int64_t classes = rows.classes(), buckets = rows.config().buckets;
   real *const weight = values_of(params, "linear.weight"), *const bias = values_of(params, "linear.bias");
   std::copy(rows.scale().begin(), rows.scale().end(), values_of(params, "linear.scale"));
@@ -230,6 +244,7 @@ bool solve_all(const NgramRows& rows, const Mix& mix, uint64_t seed, ParamStore&
                           random_key(seed, "order of rows")},
                          stop);
     if (!solved) return;
+    if (progress != nullptr) progress->add(1);
     const std::lock_guard<std::mutex> lock(mutex);
     auto &mine = (ratios ? second : first)[static_cast<size_t>(problem)],
          &other = (ratios ? first : second)[static_cast<size_t>(problem)];
@@ -260,12 +275,20 @@ std::string figures(const std::vector<double>& accuracies) {
 
 }  // namespace
 
+double fit_work(const NgramRows& rows) {
+  double of_fold = 0;
+  for (const Kind& kind : kinds) of_fold += work_of(rows, kind);
+  return static_cast<double>(problem_count(rows.classes())) * (static_cast<double>(held_out_folds(rows)) * of_fold + 2);
+}
+
 std::optional<LinearFit> fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed,
-                                    const std::function<bool()>& stop) {
+                                    const std::function<bool()>& stop, Progress* progress) {
   HeldOut held_out(rows, seed);
-  if (!held_out.solve(stop)) return std::nullopt;
+  if (progress != nullptr) progress->begin("cross-validation");
+  if (!held_out.solve(stop, progress)) return std::nullopt;
   const Mix mix = held_out.best();
-  if (!solve_all(rows, mix, seed, params, stop)) return std::nullopt;
+  if (progress != nullptr) progress->begin("solving with all texts");
+  if (!solve_all(rows, mix, seed, params, stop, progress)) return std::nullopt;
   LinearFit fit;
   fit.held_out = held_out.evaluate(mix);
   const std::vector<double> accuracies = held_out.accuracies(mix);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/io/progress.hpp"
 #include "nn/params/param_store.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/linear/ngram_rows.hpp"
@@ -24,8 +25,10 @@ struct LinearFit {
 /// config.folds parts of the rows chooses C of both, their shares in the sum, and the factor that turns it into logits:
 /// by the cross entropy of the held-out rows. The weights are then solved for with all rows; those of a base classifier
 /// join them. A pure function of the rows and the seed; independent of the number of threads. Empty when `stop`
-/// returned true.
+/// returned true. `progress` (may be null) gets fit_work() in all.
 std::optional<LinearFit> fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed,
-                                    const std::function<bool()>& stop = {});
+                                    const std::function<bool()>& stop = {}, Progress* progress = nullptr);
+/// How much work that is; 1 is to solve for one class with all rows.
+double fit_work(const NgramRows& rows);
 
 }  // namespace capstan

@@ -11,9 +11,9 @@ namespace {
 bool stop() { return StopSignals::received() != 0; }
 
 /// Returns false after a signal; the state is then still that of the start.
-bool solve(Session& session, const NgramRows& rows, ParamStore& params, bool validates) {
+bool solve(Session& session, const NgramRows& rows, ParamStore& params, bool validates, Progress& progress) {
   const Stopwatch watch;
-  const auto fit = fit_linear(rows, params, session.state().seed, stop);
+  const auto fit = fit_linear(rows, params, session.state().seed, stop, &progress);
   if (!fit) return false;
   for (const std::string& line : fit->report) session.log().info(line);
   RunState& state = session.state();
@@ -31,12 +31,20 @@ bool solve(Session& session, const NgramRows& rows, ParamStore& params, bool val
 
 }  // namespace
 
-TrainResult train_linear(Session& session, const Model& classifier, const NgramRows& rows, const LabelledTexts* valid,
+TrainResult train_linear(Session& session, const Model& classifier, const NgramRows& rows, LabelledTexts* valid,
                          const RunParts& parts) {
-  if (session.state().step == 0 && !solve(session, rows, parts.params, valid != nullptr))
+  const bool solved = session.state().step != 0;
+  // To read and to score a text takes about a tenth as long as a class learns from it.
+  const double each =
+      0.1 / static_cast<double>(std::max<int64_t>(rows.rows(), 1)) * static_cast<double>(rows.classes());
+  const double evaluation = valid != nullptr ? each * static_cast<double>(valid->size()) : 0;
+  Progress progress(session.log().of_work(false), "evaluating", (solved ? 0 : fit_work(rows)) + evaluation, in_shares);
+  if (valid != nullptr) valid->report_to(progress, each);
+  if (!solved && !solve(session, rows, parts.params, valid != nullptr, progress))
     return session.give_up(StopSignals::received());
   if (valid != nullptr && session.state().validated_step != session.state().step) {
     const Stopwatch watch;
+    progress.begin("evaluating");
     const auto found = evaluate_classifier(classifier, *valid, stop);
     if (!found) return session.interrupt(StopSignals::received(), parts);
     session.validated({found->total, std::nullopt}, watch.seconds());

@@ -11,7 +11,7 @@ namespace capstan {
 /// Solves for the weights, unless the session goes on from a run that has; evaluates and saves. Without validation
 /// texts, what cross-validation found of held-out texts takes their place. All that a signal can interrupt is repeated
 /// by the next call. The state counts as many steps and epochs as the configuration asks for, at least one.
-TrainResult train_linear(Session& session, const Model& classifier, const NgramRows& rows, const LabelledTexts* valid,
+TrainResult train_linear(Session& session, const Model& classifier, const NgramRows& rows, LabelledTexts* valid,
                          const RunParts& parts);
 
 }  // namespace capstan

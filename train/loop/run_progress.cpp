@@ -11,13 +11,14 @@ constexpr double nats_per_bit = 0.6931471805599453;
 
 }  // namespace
 
-RunProgress::RunProgress(const TrainConfig& config, RunState& state, int64_t total_steps, bool validates,
+RunProgress::RunProgress(const TrainConfig& config, RunState& state, int64_t total_steps, RunKind kind,
                          const std::string& log_file)
     : config_(config),
       state_(state),
       total_steps_(total_steps),
+      kind_(kind),
       reporter_(config.progress, log_file),
-      pace_({total_steps, validates ? config.valid_every : 0, config.save_every, 60 * config.max_minutes}) {}
+      pace_({total_steps, config.valid_every, config.save_every, 60 * config.max_minutes}) {}
 
 void RunProgress::record(const std::filesystem::path& folder, const std::string& metrics_file, int64_t step, bool own) {
   const auto warn = [this](const std::string& line) { reporter_.warn(line); };
@@ -35,17 +36,26 @@ std::string RunProgress::status_line(int64_t epoch) const {
   const double loss =
       state_.window_targets > 0 ? state_.window_loss / static_cast<double>(state_.window_targets) : numbers_.loss;
   const double left = pace_.time_left(state_.step, seconds());
-  return fmt::format(
-      "Ep. {} : Step {}{} : Loss {:.4g} ({:.3g} bpt) : {} tok/s : gnorm {:.3g} : lr {:.2e} : RSS {:.0f} MB{}",
-      epoch + 1, state_.step, total_steps_ > 0 ? "/" + std::to_string(total_steps_) : "", loss, loss / nats_per_bit,
-      short_count(pace_.tokens_per_second()), numbers_.gradient_norm, numbers_.learning_rate,
-      static_cast<double>(resident_bytes()) / 1e6, left >= 0 ? " : ETA " + short_time(left) : "");
+  // The first fields are those that a narrow terminal shows.
+  return fmt::format("Step {}{} : {}{} : {} tok/s : Ep. {} : lr {:.2e} : gnorm {:.3g} : RSS {:.0f} MB", state_.step,
+                     total_steps_ > 0 ? "/" + std::to_string(total_steps_) : "", loss_text(loss),
+                     left >= 0 ? " : ETA " + short_time(left) : "", short_count(pace_.tokens_per_second()), epoch + 1,
+                     numbers_.learning_rate, numbers_.gradient_norm, static_cast<double>(resident_bytes()) / 1e6);
+}
+
+std::string RunProgress::loss_text(double loss) const {
+  return fmt::format("Loss {:.4f}", loss) +
+         (kind_ == RunKind::tokens ? fmt::format(" ({:.3f} bpt)", loss / nats_per_bit) : "");
+}
+
+std::string RunProgress::at_step(int64_t step) const {
+  return kind_ == RunKind::solved ? "" : fmt::format(" at step {}", step);
 }
 
 bool RunProgress::step_done(const StepNumbers& numbers, int64_t epoch) {
   numbers_ = numbers;
   const bool logged = state_.step % config_.log_every == 0 || state_.step == 1;
-  if (logged) reporter_.status(status_line(epoch));
+  if (logged) reporter_.often(statuses_, share_done(), status_line(epoch), false);
   reporter_.tick(share_done(), [&] { return status_line(epoch); });
   if (!logged) return false;
   record_window(epoch);
@@ -81,7 +91,7 @@ void RunProgress::clear_window() {
 
 void RunProgress::close_window() {
   if (state_.window_steps == 0) return;
-  reporter_.status(status_line(last_epoch()));
+  reporter_.often(statuses_, 1, status_line(last_epoch()), false);
   record_window(last_epoch());
 }
 
@@ -98,7 +108,7 @@ std::string RunProgress::best_so_far() const {
   const Metric& metric = metric_of(config_.monitor);
   const auto best = state_.best.find(metric.name);
   const Metric& shown = best != state_.best.end() ? metric : metrics().front();
-  return fmt::format("{} at step {}", shown.text(state_.best.at(shown.name)), state_.best_step);
+  return shown.text(state_.best.at(shown.name)) + at_step(state_.best_step);
 }
 
 void RunProgress::validated(const Validation& result, bool best, double took) {
@@ -108,22 +118,23 @@ void RunProgress::validated(const Validation& result, bool best, double took) {
                                                  state_.best.empty() ? std::string("none") : best_so_far());
   nlohmann::json line = {{"event", "valid"},          {"step", state_.step},  {"bits", total.bits()},    {"best", best},
                          {"stalled", state_.stalled}, {"seconds", seconds()}, {"targets", total.targets}};
-  std::string text = fmt::format("Valid : Step {}", state_.step);
+  std::string text = kind_ == RunKind::solved ? "Valid" : fmt::format("Valid : Step {}", state_.step);
   for (const Metric& metric : metrics()) {
     const std::optional<double> value = metric.compute(result);
     if (!value) continue;
     line[metric.name] = *value;
-    text += metric.unit == Metric::Unit::nats
-                ? fmt::format(" : {} {:.4f} ({:.3f} bpt)", metric.title, *value, *value / nats_per_bit)
-                : fmt::format(" : {} {:.2f} %", metric.title, 100 * *value);
+    text += metric.unit == Metric::Unit::nats ? " : " + loss_text(*value)
+                                              : fmt::format(" : {} {:.2f} %", metric.title, 100 * *value);
   }
   if (result.labels) {
     text += fmt::format(" : Threshold {:.2f}", result.labels->threshold);
     line["threshold"] = result.labels->threshold;
     for (const PrecisionAt& at : result.labels->precision_at) line[fmt::format("precision_at_{}", at.k)] = at.precision;
   }
-  reporter_.info(fmt::format("{} : {} targets : {} : {}", text, short_count(static_cast<double>(total.targets)),
-                             short_time(took), verdict));
+  reporter_.often(validations_, share_done(),
+                  fmt::format("{} : {} {} : {} : {}", text, short_count(static_cast<double>(total.targets)),
+                              kind_ == RunKind::tokens ? "targets" : "texts", short_time(took), verdict),
+                  true);
   record_line(line);
 }
 

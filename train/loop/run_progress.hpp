@@ -17,6 +17,13 @@
 
 namespace capstan {
 
+/// What a run counts in what it says.
+enum class RunKind {
+  tokens,  // losses are per token
+  texts,   // of a classifier
+  solved   // of one whose weights are solved for: there are no steps
+};
+
 /// Of the last step.
 struct StepNumbers {
   double learning_rate = 0;
@@ -28,7 +35,7 @@ struct StepNumbers {
 class RunProgress {
  public:
   /// total_steps: 0 if not known. log_file: "" for one of several ranks that does not report.
-  RunProgress(const TrainConfig& config, RunState& state, int64_t total_steps, bool validates,
+  RunProgress(const TrainConfig& config, RunState& state, int64_t total_steps, RunKind kind,
               const std::string& log_file);
 
   Reporter& log() { return reporter_; }
@@ -59,11 +66,14 @@ class RunProgress {
   void validated(const Validation& result, bool best, double took);
   /// "loss 1.2345 at step 600".
   std::string best_so_far() const;
+  /// " at step 600"; empty for a run without steps.
+  std::string at_step(int64_t step) const;
   /// Puts the place that metrics.jsonl has reached into the state, once all lines are on the disk.
   void sync_records();
 
  private:
   std::string status_line(int64_t epoch) const;
+  std::string loss_text(double loss) const;
   void record_window(int64_t epoch);
   void clear_window();
   void record_line(const nlohmann::json& line);
@@ -74,6 +84,7 @@ class RunProgress {
   const TrainConfig& config_;
   RunState& state_;
   int64_t total_steps_;
+  RunKind kind_;
   Reporter reporter_;
   Pace pace_;
   std::optional<MetricsFile> metrics_;  // none: nothing is recorded
@@ -81,6 +92,7 @@ class RunProgress {
   StepNumbers numbers_;
   Stopwatch session_;
   double seconds_before_ = 0;  // in earlier sessions
+  Sparingly statuses_{7}, validations_{7};
 };
 
 }  // namespace capstan

@@ -31,7 +31,7 @@ Session::Session(Options options, const TrainConfig& config, Communicator& ranks
       config_(checked(config, options_.validates)),
       ranks_(ranks),
       folder_(options_.folder, ranks),
-      progress_(config_, state_, options_.total_steps, options_.validates, ranks.first() ? folder_.log_file() : "") {
+      progress_(config_, state_, options_.total_steps, options_.kind, ranks.first() ? folder_.log_file() : "") {
   describe_now();
 }
 
@@ -61,8 +61,10 @@ bool Session::resume(const RunParts& parts, const RenewIdentity& renewed) {
   saved_step_ = state_.step;
   unsaved_ = false;
   progress_.resumed();
-  log().info(fmt::format("resumed from {}: step {}, epoch {}, batch {}", from->string(), state_.step, state_.epoch + 1,
-                         state_.batch));
+  log().info(fmt::format("resumed from {}", from->string()) +
+             (options_.kind == RunKind::solved
+                  ? ""
+                  : fmt::format(": step {}, epoch {}, batch {}", state_.step, state_.epoch + 1, state_.batch)));
   for (const std::string& change : changes(state_.settings, now.settings)) log().info("resume: train." + change);
   for (const std::string& change : changes(state_.machine, now.machine))
     log().warn(change + ": results may differ in the last bits from those of an uninterrupted run");
@@ -148,6 +150,8 @@ void Session::validated(const Validation& found, double seconds) {
 void Session::save(const RunParts& parts) {
   const Stopwatch watch;
   state_.seconds = progress_.seconds();
+  Progress saving(log().of_work(true), "saving", 0, in_shares);
+  saving.begin(fmt::format("saving{}", progress_.at_step(state_.step)));
   progress_.sync_records();  // before the checkpoint that refers to them
   folder_.checkpoints().save(parts, best_unsaved_, config_.keep_last);
   {
@@ -168,10 +172,10 @@ TrainResult Session::finish(const std::string& reason, const RunParts& parts, co
     progress_.close_window();
   }
   const std::string best = state_.best.empty() ? std::string() : "; best validation " + progress_.best_so_far();
-  log().info(went_on ? fmt::format("finished at step {}: {}; {} of training{}", state_.step, reason,
-                                   short_time(progress_.seconds()), best)
-                     : fmt::format("nothing to do: this run is finished at step {}: {}{}; {}", state_.step, reason,
-                                   best, remedy));
+  const std::string at = progress_.at_step(state_.step);
+  log().info(went_on
+                 ? fmt::format("finished{}: {}; {} of training{}", at, reason, short_time(progress_.seconds()), best)
+                 : fmt::format("nothing to do: this run is finished{}: {}{}; {}", at, reason, best, remedy));
   return {false, reason, state_};
 }
 

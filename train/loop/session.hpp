@@ -43,6 +43,7 @@ class Session {
     std::optional<std::filesystem::path> resume_from = std::nullopt;  // a checkpoint's folder, instead of `last`
     int64_t total_steps = 0;                                          // 0: not known
     bool validates = false;
+    RunKind kind = RunKind::tokens;
   };
 
   /// Creates and locks the folder, opens the log. Handles signals from here on. Of several ranks, the first one writes.

@@ -62,6 +62,10 @@ void Loop::describe() {
 
 TrainResult Loop::run() {
   describe();
+  // An evaluation is the forward pass of a step, about a third of it, for as many batches as there are.
+  if (in_.valid != nullptr)
+    progress_.pace().expect_evaluations(static_cast<double>(in_.valid->batches_per_epoch(0)) /
+                                        static_cast<double>(3 * config_.accumulate));
   for (;;) {
     if (const int signal = news().signal; signal != 0) return session_.interrupt(signal, parts());
     const bool regular = session_.starts_warm() ||
@@ -131,9 +135,11 @@ bool Loop::validate() {
   const size_t reserved = pool::stats().bytes_reserved;
   std::optional<Validation> result;
   step_.with_average([&] {
+    Progress progress(progress_.log().of_work(true), "evaluating", static_cast<double>(in_.valid->batches_per_epoch(0)),
+                      in_shares);
     result = capstan::validate(
-        in_.task, *in_.valid, config_.micro_batch_tokens, [] { return StopSignals::received() != 0; },
-        &session_.ranks());
+        in_.task, WatchedBatches(*in_.valid, progress), config_.micro_batch_tokens,
+        [] { return StopSignals::received() != 0; }, &session_.ranks());
   });
   // Evaluation may use other shapes, whose blocks of memory training cannot use. Small ones are kept: giving them back
   // and taking them again at every evaluation would scatter them over the heap.

@@ -2,11 +2,11 @@
 
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <string>
 
+#include "core/io/console.hpp"
 #include "core/strings/printable.hpp"
 
 namespace capstan {
@@ -28,6 +28,7 @@ bool shows_colours() {
 
 void set_log_sink(LogSink sink) {
   const std::lock_guard lock(sink_mutex);
+  disable_console(static_cast<bool>(sink));
   sink_of_program() = std::move(sink);
 }
 
@@ -44,8 +45,7 @@ void log_to_stderr(LogLevel level, std::string_view message) {
   const bool coloured = shows_colours();
   const std::string line =
       std::string(coloured ? colour : "") + name + (coloured ? "\033[m" : "") + ": " + printable(message) + '\n';
-  std::fwrite(line.data(), 1, line.size(), stderr);
-  std::fflush(stderr);
+  print_to_console(line);
 }
 
 void log_message(LogLevel level, std::string_view message) {

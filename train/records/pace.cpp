@@ -35,15 +35,19 @@ double Pace::share_done(int64_t step, double elapsed) const {
   return std::min(1.0, std::max(steps, time));
 }
 
-/// Seconds that the remaining steps will take.
+/// Seconds that the remaining steps will take, with evaluations and checkpoints.
 double Pace::steps_left(int64_t step) const {
   if (plan_.total_steps <= 0 || count_ == 0) return -1;
+  const double each = steps_ / static_cast<double>(count_);
+  // At every multiple of the interval that is to come, and at the end.
   const auto to_come = [&](int64_t every) {
-    const int64_t times = every > 0 ? plan_.total_steps / every - step / every : 0;
-    return static_cast<double>(times);
+    const int64_t times = every > 0 ? (plan_.total_steps - 1) / every - step / every : 0;
+    return static_cast<double>(step < plan_.total_steps ? times + 1 : 0);
   };
-  return static_cast<double>(plan_.total_steps - step) * steps_ / static_cast<double>(count_) +
-         to_come(plan_.valid_every) * evaluation_ + to_come(plan_.save_every) * save_;
+  double left = static_cast<double>(plan_.total_steps - step) * each;
+  if (plan_.evaluation_steps > 0)
+    left += to_come(plan_.valid_every) * (evaluation_ >= 0 ? evaluation_ : plan_.evaluation_steps * each);
+  return left + to_come(plan_.save_every) * (save_ >= 0 ? save_ : plan_.save_seconds);
 }
 
 }  // namespace capstan

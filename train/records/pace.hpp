@@ -1,32 +1,28 @@
 // How fast a run is and how long it will take. Results of training do not depend on it.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+
+#include "core/io/progress.hpp"
 
 namespace capstan {
 
-/// Seconds of wall time since its construction.
-class Stopwatch {
- public:
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
 class Pace {
  public:
-  /// An interval of 0 means never; `total_steps` 0 means not known; `max_seconds` 0 means no limit.
+  /// `total_steps` 0 means not known; an interval of 0 means only at the end; `max_seconds` 0 means no limit.
   struct Plan {
     int64_t total_steps = 0, valid_every = 0, save_every = 0;
     double max_seconds = 0;
+    double evaluation_steps = 0;  // steps that take as long as an evaluation, until there was one; 0: none is made
+    double save_seconds = 0;      // until there was one
   };
   explicit Pace(const Plan& plan) : plan_(plan) {}
 
   void step_took(double seconds, int64_t tokens);
   void evaluation_took(double seconds) { evaluation_ = seconds; }
   void save_took(double seconds) { save_ = seconds; }
+  /// What an evaluation will cost (Plan::evaluation_steps).
+  void expect_evaluations(double steps) { plan_.evaluation_steps = steps; }
 
   /// Since the last call of start_window(), or right after it between the last two, without evaluations and
   /// checkpoints.
@@ -36,7 +32,7 @@ class Pace {
   void start_window();
 
   /// Seconds from `step` to the end: steps at the mean cost of the last 100 to 200 of this session, the remaining
-  /// evaluations and checkpoints at the cost of the last one. Negative when not known.
+  /// evaluations and checkpoints, those at the end included, at the cost of the last one. Negative when not known.
   /// `elapsed`: seconds of the run so far.
   double time_left(int64_t step, double elapsed) const;
   /// Of the steps or of the time, whichever ends first; 0 when neither is limited.
@@ -48,7 +44,7 @@ class Pace {
   Plan plan_;
   double steps_ = 0;  // seconds in the last steps of this session, and their number
   int64_t count_ = 0;
-  double evaluation_ = 0, save_ = 0;
+  double evaluation_ = -1, save_ = -1;  // -1: there was none
   double window_seconds_ = 0, rate_before_ = 0;
   int64_t window_tokens_ = 0;
 };

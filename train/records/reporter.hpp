@@ -5,12 +5,13 @@
 #include <memory>
 #include <string>
 
+#include "core/io/progress.hpp"
 #include "core/strings/amounts.hpp"
 #include "train/checkpoints/config.hpp"
 
 namespace capstan {
 
-/// What messages quote is made printable (core/strings/printable.hpp). The bar is cut to the width of the terminal.
+/// What messages quote is made printable (core/strings/printable.hpp).
 class Reporter {
  public:
   /// Appends to `log_file`. With mode `none` only warnings go to stderr. Without a file, nothing is shown or written:
@@ -20,23 +21,24 @@ class Reporter {
 
   void info(const std::string& line);
   void warn(const std::string& line);
-  /// The line of a logged step: to the file, and to stderr unless a bar is shown.
-  void status(const std::string& line);
-  /// Call it at every step: updates the bar (at most five times per second), or prints a line when there was none for
-  /// 30 seconds. `line` is called only when it is needed.
+  /// A line of which a run has many: with mode `plain` all of them, otherwise as many as `kind` lets through. They go
+  /// to the file and, unless a bar shows the same, to stderr.
+  void often(Sparingly& kind, double share_done, const std::string& line, bool beside_bar);
+  /// Call it at every step: updates the bar, at most five times per second. `line` is called only when it is needed.
   template <class Line>
   void tick(double done, const Line& line) {
-    if (tick_due()) show_tick(done, line());
+    if (tick_due()) show_now(done, line());
   }
   /// Updates the bar at once, where there is one: before a long pause, and at the end.
   void show_now(double done, const std::string& line);
+  /// Takes lines about long work; empty if no progress is shown. Of work that is `repeated` all through a run, no line
+  /// is logged, but a bar shows it.
+  LogLine of_work(bool repeated);
 
  private:
-  class Console;
   class LogFile;
   struct Sinks;
   bool tick_due() const;
-  void show_tick(double done, const std::string& line);
 
   std::unique_ptr<Sinks> sinks_;  // null: nothing is shown or written
 };

@@ -26,7 +26,7 @@ struct LinearRun {
     session.resume(parts);
     session.record();
     if (stopped) send_signal(SIGTERM);
-    const LabelledTexts texts = valid.texts();
+    LabelledTexts texts = valid.texts();
     return train_linear(session, classifier, rows, validates ? &texts : nullptr, parts);
   }
 };

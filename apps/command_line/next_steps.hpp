@@ -1,0 +1,15 @@
+// The last words of a command that made something: where it is, and what can be done with it.
+#pragma once
+
+#include <string>
+
+#include "run/setup/run_config.hpp"
+
+namespace capstan {
+
+/// Logs `where`, then "next: FIRST, or SECOND".
+void say_next(const std::string& where, const std::string& first, const std::string& second);
+/// The same of a run: its size on the disk, and the commands that use it.
+void say_next(const RunConfig& config, const std::string& folder);
+
+}  // namespace capstan

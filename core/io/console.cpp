@@ -1,0 +1,70 @@
+#include "core/io/console.hpp"
+
+#include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+#include "core/strings/printable.hpp"
+
+namespace capstan {
+namespace {
+
+std::atomic<bool> is_disabled{false};
+std::mutex mutex;
+std::string shown;  // by the terminal at present
+
+/// The width is asked for each time: windows change. The last column stays free: some terminals go to the next line as
+/// soon as it is written.
+std::string cut_to_terminal(std::string line) {
+  constexpr std::string_view between = " : ";
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return line;
+  const size_t columns = size.ws_col - 1u;
+  while (display_columns(line) > columns) {
+    const size_t last = line.rfind(between);
+    if (last == std::string::npos) break;
+    line.erase(last);
+  }
+  return std::string(first_columns(line, columns));
+}
+
+void write(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+}  // namespace
+
+bool has_console() {
+  const char* const terminal = std::getenv("TERM");
+  return !is_disabled && isatty(STDERR_FILENO) != 0 && (terminal == nullptr || std::string_view(terminal) != "dumb");
+}
+
+void disable_console(bool disabled) { is_disabled = disabled; }
+
+void show_console_line(const std::string& line) {
+  const std::lock_guard lock(mutex);
+  if (line.empty() && shown.empty()) return;
+  shown = cut_to_terminal(line);
+  write("\r\033[K" + shown);
+  std::fflush(stderr);
+}
+
+void print_to_console(std::string_view text) {
+  const std::lock_guard lock(mutex);
+  if (!shown.empty()) write("\r\033[K");
+  write(text);
+  write(shown);
+  std::fflush(stderr);
+}
+
+std::string draw_bar(double share) {
+  constexpr size_t width = 10;
+  const auto full = static_cast<size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(width));
+  return fmt::format("[{}{}] {:3.0f}% ", std::string(full, '='), std::string(width - full, ' '), 100 * share);
+}
+
+}  // namespace capstan

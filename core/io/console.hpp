@@ -1,0 +1,23 @@
+// Standard error as a terminal: messages and, below them, one line that shows how far the work is.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace capstan {
+
+/// Is standard error a terminal whose last line can be written again?
+bool has_console();
+/// From now on there is none: the program takes all messages itself (set_log_sink), or only lines are wanted.
+void disable_console(bool disabled);
+
+/// Writes the line anew, cut to the width of the terminal: fields after the first, which are separated by " : ", are
+/// left out from the last one on. An empty line removes it.
+void show_console_line(const std::string& line);
+/// Writes to standard error, above the line.
+void print_to_console(std::string_view text);
+
+/// "[=====     ]  52% ".
+std::string draw_bar(double share);
+
+}  // namespace capstan

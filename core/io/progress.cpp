@@ -1,0 +1,73 @@
+#include "core/io/progress.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/io/console.hpp"
+#include "core/strings/amounts.hpp"
+
+namespace capstan {
+
+bool Sparingly::due(double share) {
+  if (share > 0) {
+    const int now = static_cast<int>(std::min(share, 1.0) * most_);
+    return std::exchange(said_, std::max(said_, now)) < now;
+  }
+  ++asked_;
+  return (asked_ & (asked_ - 1)) == 0;
+}
+
+Progress::Progress(LogLine log, std::string work, double total, ProgressUnit unit, double first_line)
+    : log_(std::move(log)), work_(std::move(work)), total_(total), unit_(unit), next_line_(first_line) {}
+
+Progress::~Progress() {
+  if (visible_) show_console_line("");
+}
+
+void Progress::add(double done) {
+  const std::lock_guard lock(mutex_);
+  done_ += done;
+  if (log_) show(watch_.seconds());
+}
+
+void Progress::begin(const std::string& work) {
+  const std::lock_guard lock(mutex_);
+  work_ = work;
+  drawn_ = -1;  // at once
+  if (log_) show(watch_.seconds());
+}
+
+void Progress::show(double now) {
+  constexpr double between = 0.2;
+  const bool draws = now - drawn_ >= between, writes = now >= next_line_;
+  if (!draws && !writes) return;
+  if (draws) drawn_ = now;
+  if (has_console()) {
+    if (!draws) return;
+    visible_ = true;
+    show_console_line((total_ > 0 ? draw_bar(done_ / total_) : "") + work_ + figures(now, " : ", true));
+  } else if (writes) {
+    next_line_ = 2 * now;
+    log_(work_ + (total_ > 0 ? fmt::format(": {:.0f} %", 100 * std::min(1.0, done_ / total_)) : "") +
+         figures(now, ", ", false));
+  }
+}
+
+/// The time that is left, amount and rate, as far as they are known.
+std::string Progress::figures(double now, const char* between, bool bar) const {
+  std::string left, rest;
+  if (total_ > 0 && done_ > 0)
+    left = between + fmt::format(fmt::runtime(bar ? "ETA {}" : "{} left"),
+                                 short_time(now * std::max(0.0, total_ - done_) / done_));
+  if (*unit_.name != '\0') {
+    const double all = total_ / unit_.size, done = done_ / unit_.size;
+    rest = between + (all > 0 ? fmt::format("{:.0f} of {:.0f} {}", done, all, unit_.name)
+                              : fmt::format("{:.0f} {}", done, unit_.name));
+    rest += between + fmt::format("{:.3g} {}/s", done / std::max(now, 1e-3), unit_.name);
+  }
+  return bar ? left + rest : rest + left;
+}
+
+}  // namespace capstan

@@ -1,0 +1,70 @@
+// How far long work is: a line of the terminal that is written again and again or, where there is none, a few lines.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "core/base/no_copy.hpp"
+
+namespace capstan {
+
+/// Takes lines for the log. May be empty.
+using LogLine = std::function<void(const std::string& line)>;
+
+/// Seconds of wall time since its construction.
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// Says whether a line is due, so that a log stays short: `most` lines over a run whose share done is known, otherwise
+/// at the 1st, 2nd, 4th, 8th, ... question.
+class Sparingly {
+ public:
+  explicit Sparingly(int most) : most_(most) {}
+  bool due(double share);
+
+ private:
+  int most_, said_ = -1;
+  long asked_ = 0;
+};
+
+struct ProgressUnit {
+  const char* name;  // "" for shares of the whole alone
+  double size = 1;   // of one unit, in what is added
+};
+constexpr ProgressUnit in_megabytes{"MB", 1e6}, in_texts{"texts"}, in_shares{""};
+
+/// One long piece of work. A terminal shows "[=====     ]  52% tokenising : ETA 32s : 1070 of 2048 MB : 31 MB/s" until
+/// it is destroyed. Elsewhere the log gets "tokenising: 52 %, 1070 of 2048 MB, 31 MB/s, 32s left" after 10 seconds,
+/// after 20, after 40, and so on. Any thread may add.
+class Progress : NoCopy {
+ public:
+  /// Without `log`, nothing is shown. `total`: of all the work; 0 = not known.
+  Progress(LogLine log, std::string work, double total, ProgressUnit unit = in_megabytes, double first_line = 10);
+  ~Progress();
+
+  void add(double done);
+  /// What follows is another part of the same work. Shown at once.
+  void begin(const std::string& work);
+
+ private:
+  void show(double now);
+  std::string figures(double now, const char* between, bool bar) const;
+
+  std::mutex mutex_;
+  LogLine log_;
+  std::string work_;
+  double total_, done_ = 0;
+  ProgressUnit unit_;
+  double next_line_, drawn_ = 0;
+  bool visible_ = false;
+  Stopwatch watch_;
+};
+
+}  // namespace capstan
