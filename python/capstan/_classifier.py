@@ -1,17 +1,19 @@
 """Classifier: the interface of scikit-learn over a run of capstan."""
-import io
+from __future__ import annotations
+
 import json
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from . import _capstan
 from ._capstan import Error
-from ._config import config_file, key_of, override, plain
-from ._run import Run, load, train
+from ._config import config_file, key_of
+from ._run import Text, load, train
 from ._texts import as_texts
 
 try:
@@ -38,7 +40,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     After fit(): `classes_`, the labels in the order of predict_proba()'s columns, and `run_`, the capstan.Run.
     """
 
-    def __init__(self, recipe="classify", *, verbose=False, **options):
+    def __init__(self, recipe: str = "classify", *, verbose: bool = False, **options: Any):
         self.recipe = recipe
         self.verbose = verbose
         self._options = options
@@ -49,11 +51,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _get_param_names(cls):
         return ["recipe", "verbose"]
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict:
         """All parameters with their values, those of `options` among them."""
         return {"recipe": self.recipe, "verbose": self.verbose, **self._options}
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Classifier:
         """Sets parameters; each may be any key of the configuration."""
         for name, value in params.items():
             if name in ("recipe", "verbose"):
@@ -72,7 +74,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         tags.no_validation = True  # of arrays of numbers
         return tags
 
-    def fit(self, X, y, **refused):
+    def fit(self, X: Sequence[Text], y, **refused: Any) -> Classifier:
         """Trains on the texts X with the labels y."""
         if refused:
             raise TypeError(f"Classifier.fit: {', '.join(refused)} is not supported; repeat the texts that shall count more")
@@ -116,18 +118,18 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self):
         return hasattr(self, "run_")
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Sequence[Text]) -> np.ndarray:
         """Probabilities of `classes_`: (texts, classes), float32."""
         return self._fitted().predict_proba(X)[:, self._order]
 
-    def decision_function(self, X):
+    def decision_function(self, X: Sequence[Text]) -> np.ndarray:
         """The numbers of which the probabilities are made: (texts, classes), of two classes (texts,)."""
         values = self._fitted().decision_function(X)[:, self._order]
         if len(self.classes_) == 2 and self._form == "single":
             return values[:, 1] - values[:, 0]
         return values
 
-    def predict(self, X):
+    def predict(self, X: Sequence[Text]):
         """The label of each text; where texts have any number of labels, in the form in which fit() had them."""
         probabilities = self.predict_proba(X)
         if self._form == "single":
@@ -137,14 +139,14 @@ class Classifier(ClassifierMixin, BaseEstimator):
             return chosen.astype(int)
         return [list(self.classes_[row]) for row in chosen]
 
-    def score(self, X, y):
+    def score(self, X: Sequence[Text], y) -> float:
         """Accuracy: the share of texts whose label, or set of labels, is right."""
         predicted = self.predict(X)
         if self._form == "lists":
             return float(np.mean([set(a) == set(b) for a, b in zip(predicted, y)]))
         return float(np.mean(np.asarray(predicted == np.asarray(y)).reshape(len(predicted), -1).all(axis=1)))
 
-    def save(self, folder):
+    def save(self, folder: str | os.PathLike) -> None:
         """Writes the run to `folder`, which must not exist; the program reads it as well as Classifier.load()."""
         run, folder = self._fitted(), Path(folder)
         if folder.exists():
@@ -155,7 +157,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         part.rename(folder)
 
     @classmethod
-    def load(cls, folder):
+    def load(cls, folder: str | os.PathLike) -> Classifier:
         """A fitted classifier from a run folder: one that save() wrote, or of any classifier that the program trained."""
         run = load(folder)
         run._needs("classes")

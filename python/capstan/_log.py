@@ -1,11 +1,9 @@
 """Where the lines of the log go: to standard error, to an observer, or nowhere."""
 import contextlib
 import sys
-import threading
 
 from . import _capstan
 
-_observers = threading.local()
 _stack = []  # observers of the calls that run, the innermost last; a line goes to the last one
 
 

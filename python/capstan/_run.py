@@ -1,13 +1,15 @@
 """Trained models: load(), train() and the Run that both return."""
+from __future__ import annotations
+
 import codecs
-import contextlib
 import copy
 import json
-import logging
 import os
-import sys
-import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, Union
+
+import numpy as np
 
 from . import _capstan
 from ._capstan import Error
@@ -15,8 +17,10 @@ from ._config import config_file, data_keys, key_of, override, plain, set_key
 from ._log import observed
 from ._texts import as_texts
 
+Text = Union[str, "tuple[str, ...]"]  # a tuple: a text of several columns
 
-def load(folder, **overrides):
+
+def load(folder: str | os.PathLike, **overrides: Any) -> Run:
     """Opens a run that capstan trained: its best checkpoint, or else the last.
 
     `folder` is a run folder or that of one of its checkpoints. `overrides` give keys of its data other values, such as
@@ -25,7 +29,8 @@ def load(folder, **overrides):
     return Run(_capstan.Run.open(os.fspath(folder), [override(key_of(key), value) for key, value in overrides.items()]))
 
 
-def train(config, data=None, *, on_log=None, quiet=False, **overrides):
+def train(config: str | os.PathLike | dict, data: Any = None, *, on_log: Callable[[str, str], None] | None = None,
+          quiet: bool = False, **overrides: Any) -> Run:
     """Trains a run to its end and opens it; a run that was interrupted goes on from its last checkpoint.
 
     `config` is the name of a recipe ("lm", "classify"), the path of a YAML file, or a dictionary of the same keys.
@@ -56,22 +61,22 @@ class Run:
         return f"<capstan.Run {self.folder} ({self.task})>"
 
     @property
-    def folder(self):
+    def folder(self) -> str:
         """The run's folder."""
         return self._native.folder
 
     @property
-    def task(self):
+    def task(self) -> str:
         """What the model predicts: "classes", "hidden_tokens" (a masked model), "next_token" or "pairs"."""
         return self._native.task
 
     @property
-    def classes(self):
+    def classes(self) -> list[str]:
         """Names of a classifier's classes, in the order of predict_proba()'s columns."""
         return self._native.classes
 
     @property
-    def config(self):
+    def config(self) -> str:
         """The configuration, as the YAML text that the run was trained with."""
         return self._native.config
 
@@ -89,7 +94,7 @@ class Run:
             return rows
         return pandas.DataFrame(rows)
 
-    def predict(self, texts, **options):
+    def predict(self, texts: Sequence[Text], **options: Any) -> list:
         """What the model says of each text.
 
         Of a classifier the class, or the list of classes where a text may have several (`threshold`: the probability
@@ -113,25 +118,26 @@ class Run:
         least = self._native.threshold if threshold is None else threshold
         return [[name for name, p in zip(classes, row) if p >= least] for row in probabilities]
 
-    def predict_proba(self, texts):
+    def predict_proba(self, texts: Sequence[Text]) -> np.ndarray:
         """Probabilities of the classes: (texts, classes), float32."""
         self._needs("classes")
         return self._native.probabilities(as_texts(texts))
 
-    def decision_function(self, texts):
+    def decision_function(self, texts: Sequence[Text]) -> np.ndarray:
         """The numbers of which the probabilities are made: (texts, classes), float32."""
         self._needs("classes")
         return self._native.decision_values(as_texts(texts))
 
-    def embed(self, texts):
+    def embed(self, texts: Sequence[Text]) -> np.ndarray:
         """A vector for each text: (texts, width), float32."""
         return self._native.embed(as_texts(texts))
 
-    def score(self, texts):
+    def score(self, texts: Sequence[Text]) -> list[tuple[float, int]]:
         """How likely a language model finds each text: its natural log probability and the number of its tokens."""
         return self._native.score(as_texts(texts))
 
-    def fill(self, texts, *, blank="<mask>", top_k=1):
+    def fill(self, texts: Sequence[str], *, blank: str = "<mask>",
+             top_k: int = 1) -> list[tuple[str, list[list[tuple[str, float]]]]]:
         """Fills the blanks of texts with a masked model: for each text, what it becomes, and for each of its blanks the
         `top_k` likeliest tokens with their probabilities."""
         self._needs("hidden_tokens")
@@ -140,14 +146,16 @@ class Run:
             for text, blanks in self._native.fill(as_texts(texts), blank, top_k)
         ]
 
-    def complete(self, sources, *, best=1, beam=1, length_penalty=0.0, max_tokens=0, **sampling):
+    def complete(self, sources: Sequence[Text], *, best: int = 1, beam: int = 1, length_penalty: float = 0.0,
+                 max_tokens: int = 0, **sampling: Any) -> list[list[tuple[str, float]]]:
         """What a model of pairs writes after each source: a list of (text, log probability), the best first."""
         self._needs("pairs")
         sampling = {"temperature": 0.0, "seed": 0, **sampling}
         found = self._native.complete(as_texts(sources), best, beam, length_penalty, max_tokens, _sampling(**sampling))
         return [[(text.decode("utf-8", "replace"), p) for text, p in one] for one in found]
 
-    def generate(self, text="", *, max_tokens=256, stop=(), bf16=False, **sampling):
+    def generate(self, text: str = "", *, max_tokens: int = 256, stop: str | Sequence[str] = (), bf16: bool = False,
+                 **sampling: Any) -> Iterator[str]:
         """Continues a text: an iterator of pieces, as they are written.
 
         `stop`: texts before which it ends. `sampling`: temperature, top_k, top_p, min_p, repetition_penalty and seed;
@@ -155,7 +163,8 @@ class Run:
         """
         return (piece for _, piece in self._pieces(text, max_tokens, 1, stop, bf16, sampling))
 
-    def generate_samples(self, text="", samples=2, *, max_tokens=256, stop=(), bf16=False, **sampling):
+    def generate_samples(self, text: str = "", samples: int = 2, *, max_tokens: int = 256, stop: str | Sequence[str] = (),
+                         bf16: bool = False, **sampling: Any) -> list[str]:
         """Several continuations of one text, written together."""
         written = [""] * samples
         for sample, piece in self._pieces(text, max_tokens, samples, stop, bf16, sampling):
@@ -178,7 +187,7 @@ class Run:
         finally:
             native.close()
 
-    def evaluate(self, split=None):
+    def evaluate(self, split: str | None = None) -> dict:
         """Loss, accuracy and further figures on the validation data, or on the split "train", "valid" or "test"."""
         return self._native.evaluate(split or "")
 

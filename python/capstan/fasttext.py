@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from . import _capstan
 from ._capstan import Error
 from ._run import load, train
 
