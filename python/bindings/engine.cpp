@@ -56,9 +56,11 @@ class Pool {
         jobs_.pop_front();
       }
       job->run();
-      job.reset();
-      const std::lock_guard<std::mutex> lock(mutex_);
-      --busy_;
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        --busy_;
+      }
+      job->end();  // only now, so that a caller that has its result may fork
     }
   }
 
@@ -79,14 +81,15 @@ void Cancel::check() const {
 }
 
 void Job::run() {
-  std::exception_ptr error;
   try {
     work_(cancel_);
   } catch (...) {
-    error = std::current_exception();
+    error_ = std::current_exception();
   }
+}
+
+void Job::end() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  error_ = std::move(error);
   done_ = true;
   ended_.notify_all();
 }

@@ -44,11 +44,13 @@ class Job {
   explicit Job(std::function<void(const Cancel&)> work) : work_(std::move(work)) {}
 
   void run();
+  /// Wakes who waits.
+  void end();
   bool wait_for(std::chrono::milliseconds time);
   /// Without a limit.
   void wait();
   Cancel& cancel() { return cancel_; }
-  /// What the work threw.
+  /// What the work threw; after its end.
   std::exception_ptr error() const { return error_; }
 
  private:

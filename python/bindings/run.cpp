@@ -54,6 +54,16 @@ FloatRows as_array(std::vector<float> values, size_t rows, size_t columns) {
   return FloatRows(kept->data(), {rows, columns}, owner);
 }
 
+/// body(some) for pieces of the texts, until the caller cancels.
+template <class Body>
+void for_chunks(const std::vector<InputText>& texts, const Cancel& cancel, const Body& body) {
+  for (size_t begin = 0; begin < texts.size(); begin += chunk) {
+    cancel.check();
+    const auto first = texts.begin() + static_cast<std::ptrdiff_t>(begin);
+    body(std::vector<InputText>(first, first + static_cast<std::ptrdiff_t>(std::min(chunk, texts.size() - begin))));
+  }
+}
+
 /// rows(texts) for pieces of the texts, until the caller cancels: `columns` floats for each text.
 template <class Rows>
 FloatRows rows_of(const nb::list& texts, size_t columns, const Rows& rows) {
@@ -93,9 +103,11 @@ FloatRows embed(const BoundRun& self, const nb::list& texts) {
 
 std::vector<std::pair<double, int64_t>> score(const BoundRun& self, const nb::list& texts) {
   const std::vector<InputText> all = input_texts(texts);
-  return compute([&](const Cancel&) {
+  return compute([&](const Cancel& cancel) {
     std::vector<std::pair<double, int64_t>> found;
-    for (const TextScore& text : self.run.score(all)) found.emplace_back(text.log_probability, text.tokens);
+    for_chunks(all, cancel, [&](const std::vector<InputText>& some) {
+      for (const TextScore& text : self.run.score(some)) found.emplace_back(text.log_probability, text.tokens);
+    });
     return found;
   });
 }

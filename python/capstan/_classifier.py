@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ._capstan import Error
-from ._config import config_file, key_of
+from ._config import config_file, key_of, plain
 from ._run import Text, load, train
 from ._texts import as_texts
 
@@ -34,8 +34,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
     verbose: print the log of the training.
     options: any keys of the configuration with their values, train__steps=500 or **{"model.words": [1]}.
 
-    Texts are strings or, for pairs of texts, tuples of strings (with data__text_columns). Labels are strings, integers or
-    booleans; for any number of labels per text, a list of them for each text, or a matrix of zeros and ones.
+    Texts are strings or, for pairs of texts, tuples of strings. Labels are strings, integers or booleans; for any number of
+    labels per text, a list of them for each text, or a matrix of zeros and ones.
 
     After fit(): `classes_`, the labels in the order of predict_proba()'s columns, and `run_`, the capstan.Run.
     """
@@ -77,7 +77,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: Sequence[Text], y, **refused: Any) -> Classifier:
         """Trains on the texts X with the labels y."""
         if refused:
-            raise TypeError(f"Classifier.fit: {', '.join(refused)} is not supported; repeat the texts that shall count more")
+            remedy = "; repeat the texts that shall count more" if "sample_weight" in refused else ""
+            raise TypeError(f"Classifier.fit: {', '.join(refused)} is not supported{remedy}")
         texts = as_texts(X)
         targets = _Targets(y)
         if len(texts) != len(targets.rows):
@@ -89,7 +90,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         columns = _write_rows(data, texts, targets)
         keys = {
             "name": "run", "folder": folder.name,
-            "data.train": [str(data)], "data.label_column": "labels", "data.text_columns": columns,
+            "data.type": "labelled", "data.format": "jsonl", "data.valid": [], "data.test": [], "data.classes": [],
+            "data.first_label": 0, "data.train": [str(data)], "data.label_column": "labels", "data.text_columns": columns,
             "data.multi_label": targets.multi_label, "data.unique_labels": True, "data.skip_empty": True,
             "data.max_file_mb": 1 + data.stat().st_size // 1_000_000,
         }
@@ -97,7 +99,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
             keys["data.label_separator"] = "\x1f"
         keys.update({key_of(key): value for key, value in self._options.items()})
         run = train(config_file(self.recipe), quiet=not self.verbose, **keys)
+        run._needs("classes")
         data.unlink()
+        if getattr(self, "_folder", None) is not None:
+            self._folder.cleanup()
         self._take(run, folder, targets.kind, targets.form)
         return self
 
@@ -137,23 +142,30 @@ class Classifier(ClassifierMixin, BaseEstimator):
         chosen = probabilities >= self.run_._native.threshold
         if self._form == "matrix":
             return chosen.astype(int)
-        return [list(self.classes_[row]) for row in chosen]
+        return [self.classes_[row].tolist() for row in chosen]
 
     def score(self, X: Sequence[Text], y) -> float:
         """Accuracy: the share of texts whose label, or set of labels, is right."""
-        predicted = self.predict(X)
-        if self._form == "lists":
-            return float(np.mean([set(a) == set(b) for a, b in zip(predicted, y)]))
-        return float(np.mean(np.asarray(predicted == np.asarray(y)).reshape(len(predicted), -1).all(axis=1)))
+        predicted, wanted = _Targets(self.predict(X)).rows, _Targets(y).rows
+        if len(predicted) != len(wanted):
+            raise ValueError(f"Classifier.score: {len(predicted)} texts, but {len(wanted)} labels")
+        return float(np.mean([a == b for a, b in zip(predicted, wanted)]))
 
-    def save(self, folder: str | os.PathLike) -> None:
-        """Writes the run to `folder`, which must not exist; the program reads it as well as Classifier.load()."""
+    def predict_log_proba(self, X: Sequence[Text]) -> np.ndarray:
+        """Logarithms of predict_proba()."""
+        return np.log(self.predict_proba(X))
+
+    def save(self, folder: str | os.PathLike, overwrite: bool = False) -> None:
+        """Writes the run to `folder`; the program reads it as well as Classifier.load(). With `overwrite`, another run that
+        is there goes."""
         run, folder = self._fitted(), Path(folder)
-        if folder.exists():
-            raise Error(f"{folder}: it exists; give the name of a new folder")
+        if folder.exists() and not (overwrite and (folder / "config.yaml").is_file()):
+            raise Error(f"{folder}: it exists; give the name of a new folder" + ("" if overwrite else ", or overwrite=True"))
         part = folder.with_name(f".{folder.name}.{os.getpid()}")
         shutil.copytree(run.folder, part)
-        (part / LABELS).write_text(json.dumps({"kind": self._kind, "form": self._form}))
+        (part / LABELS).write_text(json.dumps({"kind": self._kind, "form": self._form, "parameters": plain(self.get_params())}))
+        if folder.exists():
+            shutil.rmtree(folder)
         part.rename(folder)
 
     @classmethod
@@ -163,7 +175,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         run._needs("classes")
         labels = Path(run.folder) / LABELS
         saved = json.loads(labels.read_text()) if labels.is_file() else {}
-        self = cls()
+        self = cls(**saved.get("parameters", {}))
         usual = "lists" if run._native.multi_label else "single"
         self._take(run, None, saved.get("kind", "str"), saved.get("form", usual))
         return self
@@ -196,14 +208,21 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
 
 _KINDS = {"str": str, "int": int, "bool": lambda name: name == "True"}
+_TYPES = {"bool": (bool, np.bool_), "int": (int, np.integer), "str": (str,)}
 
 
 def _kind_of(labels):
-    for kind, types in (("bool", (bool, np.bool_)), ("int", (int, np.integer)), ("str", str)):
-        if all(isinstance(label, types) for label in labels):
-            return kind
-    other = next(label for label in labels if not isinstance(label, str))
-    raise ValueError(f"Classifier.fit: labels must be all strings, all integers or all booleans; one is {other!r}")
+    """The type of all labels; booleans are no integers here."""
+    kinds = [next((kind for kind, types in _TYPES.items() if isinstance(label, types)), None) for label in labels]
+    for index, (label, kind) in enumerate(zip(labels, kinds)):
+        if kind is None or kind != kinds[0]:
+            hint = "; use .astype(int)" if isinstance(label, float) and label == label else ""
+            raise ValueError("labels must be all strings, all integers or all booleans; "
+                             f"labels[{index}] is {label!r}, labels[0] is {labels[0]!r}{hint}")
+        if kind == "str" and (label != label.strip() or not label.isprintable() or not label):
+            raise ValueError(f"labels[{index}]: {label!r} is empty, or has blanks at its ends or control characters, which a file "
+                             "of labels cannot hold; rename it")
+    return kinds[0] if kinds else "str"
 
 
 class _Targets:
@@ -219,11 +238,15 @@ class _Targets:
             y = y[:, 0]
         if isinstance(y, np.ndarray) and y.ndim == 2:
             if not np.isin(y, (0, 1)).all():
-                raise ValueError("Classifier.fit: a matrix of labels has zeros and ones only")
+                raise ValueError("labels: a matrix of labels has zeros and ones only")
+            y = y.astype(int)
+        else:
+            y = y.tolist() if isinstance(y, np.ndarray) else list(y)
+            y = np.array(y) if _is_matrix(y) else y
+        if isinstance(y, np.ndarray):
             self.form, self.kind = "matrix", "int"
             self.rows = [[str(column) for column in np.flatnonzero(row)] for row in y]
         else:
-            y = y.tolist() if isinstance(y, np.ndarray) else list(y)
             if y and all(isinstance(labels, (list, tuple, set, frozenset)) for labels in y):
                 self.form = "lists"
                 self.kind = _kind_of([label for labels in y for label in labels])
@@ -234,6 +257,13 @@ class _Targets:
         self.multi_label = self.form != "single"
 
 
+def _is_matrix(rows):
+    """Rows of one length with zeros and ones, some of which repeat: no lists of labels."""
+    return (len(rows) > 0 and all(isinstance(row, (list, tuple)) and len(row) == len(rows[0]) for row in rows)
+            and all(value in (0, 1) and not isinstance(value, str) for row in rows for value in row)
+            and any(len(set(row)) < len(row) for row in rows))
+
+
 def _write_rows(path, texts, targets):
     """Writes the training data; returns the names of the columns of the text."""
     most = max(len(text) if isinstance(text, tuple) else 1 for text in texts)
@@ -242,6 +272,6 @@ def _write_rows(path, texts, targets):
         for index, (text, labels) in enumerate(zip(texts, targets.rows)):
             parts = text if isinstance(text, tuple) else (text,)
             if len(parts) != most:
-                raise ValueError(f"Classifier.fit: text {index} has {len(parts)} columns, others have {most}")
+                raise ValueError(f"texts[{index}] has {len(parts)} columns, another text has {most}")
             out.write(json.dumps({"labels": labels, **dict(zip(columns, parts))}, ensure_ascii=False) + "\n")
     return columns

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import codecs
 import copy
+import difflib
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Union
@@ -17,6 +19,7 @@ from ._config import config_file, data_keys, key_of, override, plain, set_key
 from ._log import observed
 from ._texts import as_texts
 
+_one_training = threading.Lock()  # signals of a process belong to one training
 Text = Union[str, "tuple[str, ...]"]  # a tuple: a text of several columns
 
 
@@ -38,11 +41,12 @@ def train(config: str | os.PathLike | dict, data: Any = None, *, on_log: Callabl
     train__steps=500, or **{"train.steps": 500}. Lines of the log go to standard error or, with `on_log`, to
     on_log(level, line).
 
-    Ctrl-C saves the run and raises KeyboardInterrupt; the same call then continues. Raises Error for a configuration or
+    The run is in the folder runs/<name>, where the name is that of the recipe unless `name` gives another. A process trains
+    one run at a time; other threads wait. Ctrl-C saves the run and raises KeyboardInterrupt; the same call then continues. Raises Error for a configuration or
     data that cannot be used.
     """
     values = {**data_keys(data), **{key_of(key): plain(value) for key, value in overrides.items()}}
-    with observed(on_log, quiet):
+    with _one_training, observed(on_log, quiet):
         if not isinstance(config, dict):
             return Run(_capstan.train([config_file(config)], [override(*item) for item in values.items()], ""))
         tree = plain(copy.deepcopy(config))
@@ -133,7 +137,7 @@ class Run:
         return self._native.embed(as_texts(texts))
 
     def score(self, texts: Sequence[Text]) -> list[tuple[float, int]]:
-        """How likely a language model finds each text: its natural log probability and the number of its tokens."""
+        """How likely a language model finds each text: the natural logarithm of its probability, and how many tokens it has."""
         return self._native.score(as_texts(texts))
 
     def fill(self, texts: Sequence[str], *, blank: str = "<mask>",
@@ -161,20 +165,27 @@ class Run:
         `stop`: texts before which it ends. `sampling`: temperature, top_k, top_p, min_p, repetition_penalty and seed;
         the same seed gives the same text. The pieces together: "".join(run.generate("The ")).
         """
-        return (piece for _, piece in self._pieces(text, max_tokens, 1, stop, bf16, sampling))
+        return (piece for _, piece in self._pieces(text, max_tokens, 1, stop, bf16, _sampling(**sampling)))
 
     def generate_samples(self, text: str = "", samples: int = 2, *, max_tokens: int = 256, stop: str | Sequence[str] = (),
                          bf16: bool = False, **sampling: Any) -> list[str]:
         """Several continuations of one text, written together."""
         written = [""] * samples
-        for sample, piece in self._pieces(text, max_tokens, samples, stop, bf16, sampling):
+        for sample, piece in self._pieces(text, max_tokens, samples, stop, bf16, _sampling(**sampling)):
             written[sample] += piece
         return written
 
     def _pieces(self, text, max_tokens, samples, stop, bf16, sampling):
         self._needs("next_token")
+        if not isinstance(text, str):
+            raise TypeError(f"text: one text is needed, not {type(text).__name__}")
         stop = [stop] if isinstance(stop, str) else list(stop)
-        native = self._native.generate(text, max_tokens, samples, _sampling(**sampling), stop, bf16)
+        if "" in stop:
+            raise ValueError("stop: an empty text would end every text at once")
+        return self._written(self._native.generate(text, max_tokens, samples, sampling, stop, bf16), samples)
+
+    @staticmethod
+    def _written(native, samples):
         decoders = [codecs.getincrementaldecoder("utf-8")("replace") for _ in range(samples)]
         try:
             while (found := native.next()) is not None:
@@ -198,5 +209,18 @@ class Run:
         raise Error(f"{self.folder}: this needs {names.get(task, 'a language model')}; the run's task is {self.task!r}")
 
 
-def _sampling(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, repetition_penalty=1.0, seed=1):
+_SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed")
+
+
+def _sampling(**given):
+    for name, value in given.items():
+        if name not in _SAMPLING:
+            near = difflib.get_close_matches(name, _SAMPLING, 1)
+            raise TypeError(f"{name}: no such option" + (f"; did you mean {near[0]}?" if near else f"; there are {', '.join(_SAMPLING)}"))
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+            raise TypeError(f"{name}: a number is needed, not {value!r}")
+    return _sampling_of(**given)
+
+
+def _sampling_of(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, repetition_penalty=1.0, seed=1):
     return _capstan.Sampling(temperature, top_k, top_p, min_p, repetition_penalty, seed)

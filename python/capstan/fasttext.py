@@ -20,9 +20,9 @@ from ._run import load, train
 _PREFIX = "__label__"
 
 # Of train_supervised(): what chooses n-grams is a key of the recipe; the others choose what capstan finds by cross-validation.
+_AUTOTUNE = {"autotuneValidationFile", "autotuneMetric", "autotuneDuration", "autotuneModelSize", "autotunePredictions"}
 _FOUND = {"lr", "dim", "ws", "epoch", "neg", "loss", "bucket", "lrUpdateRate", "t", "thread", "verbose", "seed", "minCount",
-          "minCountLabel", "autotuneValidationFile", "autotuneMetric", "autotuneDuration", "autotuneModelSize",
-          "autotunePredictions"}
+          "minCountLabel"}
 
 
 def train_supervised(input, wordNgrams=None, minn=None, maxn=None, label=_PREFIX, pretrainedVectors="", **others):
@@ -35,6 +35,9 @@ def train_supervised(input, wordNgrams=None, minn=None, maxn=None, label=_PREFIX
         raise Error(f"label={label!r}: labels begin with {_PREFIX}")
     if pretrainedVectors:
         raise Error("pretrainedVectors: the classifier has no word vectors; leave it out")
+    if _AUTOTUNE & set(others):
+        raise Error(f"{min(_AUTOTUNE & set(others))}: settings are found by cross-validation on the training data; leave it out, or "
+                    "search further with the command capstan autotune")
     unknown = set(others) - _FOUND
     if unknown:
         raise TypeError(f"train_supervised() got an unexpected keyword argument {sorted(unknown)[0]!r}")
@@ -44,13 +47,19 @@ def train_supervised(input, wordNgrams=None, minn=None, maxn=None, label=_PREFIX
     if minn is not None or maxn is not None:
         keys["model.characters"] = list(range(max(1, minn or 0), (maxn or 0) + 1))
     folder = tempfile.TemporaryDirectory(prefix="capstan-")
-    run = train("classify", data={"train": os.fspath(input), "format": "fasttext"}, quiet=others.get("verbose", 2) < 2,
+    if not Path(input).is_file():
+        raise Error(f"{input}: no such file")
+    with open(input, encoding="utf-8", errors="replace") as lines:
+        several = any(sum(word.startswith(_PREFIX) for word in line.split()) != 1 for line in lines)
+    run = train("classify", data={"train": os.fspath(input), "format": "fasttext", "multi_label": several}, quiet=others.get("verbose", 2) < 2,
                 name="run", folder=folder.name, **keys)
     return _Model(run, folder)
 
 
 def load_model(path):
     """Opens a folder that save_model() wrote, or any run folder of a classifier."""
+    if not Path(path).exists():
+        raise Error(f"{path}: no such file or folder")
     if Path(path).is_file():
         raise Error(f"{path}: capstan reads run folders, not fastText's files; train on the same data with "
                     "capstan.fasttext.train_supervised()")

@@ -113,3 +113,50 @@ def test_texts_may_have_any_number_of_labels(reviews):
     assert lists.score(texts, wanted) > 0.9
     matrix = np.array([["bad" in row, "film" in row, "good" in row] for row in wanted], dtype=int)
     assert (capstan.Classifier().fit(texts, matrix).predict(texts) == matrix).mean() > 0.9
+
+
+def test_rows_of_zeros_and_ones_are_a_matrix(reviews):
+    texts, names = reviews
+    rows = [[int(name == "bad"), int("film" in text), int(name == "good")] for text, name in zip(texts, names)]
+    predicted = capstan.Classifier().fit(texts, rows).predict(texts)
+    assert predicted.shape == (len(texts), 3) and (predicted == np.array(rows)).mean() > 0.9
+
+
+def test_labels_that_a_file_cannot_hold_are_refused(reviews):
+    texts, names = reviews
+    with pytest.raises(ValueError, match=r"labels\[0\]: ' good' .* blanks at its ends"):
+        capstan.Classifier().fit(texts, [" " + name for name in names])
+
+
+def test_a_table_of_one_column_is_that_column_and_of_several_is_refused(fitted, reviews):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"text": reviews[0], "label": reviews[1]})
+    assert len(fitted.predict(table[["text"]])) == len(table)
+    assert fitted.score(table["text"], table[["label"]]) == 1
+    with pytest.raises(TypeError, match="df"):
+        fitted.predict(table)
+
+
+def test_texts_that_cannot_be_encoded_are_named(fitted):
+    with pytest.raises(ValueError, match=r"texts\[1\]"):
+        fitted.predict(["good", "\ud800"])
+
+
+@pytest.mark.parametrize("recipe", ["trec", "classifier-gau"])
+def test_every_recipe_of_a_classifier_learns_from_texts(reviews, recipe):
+    model = capstan.Classifier(recipe, train__steps=2, train__epochs=0).fit(*reviews)
+    assert model.predict_proba(["a film"]).shape == (1, 2)
+
+
+def test_parameters_are_saved_with_the_run(reviews, tmp_path):
+    model = capstan.Classifier(model__words=[1]).fit(*reviews)
+    model.save(tmp_path / "run")
+    model.save(tmp_path / "run", overwrite=True)
+    assert capstan.Classifier.load(tmp_path / "run").get_params() == model.get_params()
+
+
+def test_two_threads_fit_one_after_the_other(reviews):
+    import joblib
+
+    with joblib.parallel_backend("threading", n_jobs=2):
+        assert cross_val_score(capstan.Classifier(), *reviews, cv=2).min() > 0.9

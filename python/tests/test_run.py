@@ -72,3 +72,12 @@ def test_eight_threads_predict_what_one_does(language_model):
     for thread in threads:
         thread.join()
     assert all(one == wanted for rows in found for one in rows)
+
+
+def test_wrong_options_of_generation_are_named(language_model):
+    with pytest.raises(TypeError, match="did you mean temperature"):
+        language_model.generate("The ", temprature=1)
+    with pytest.raises(TypeError, match="one text"):
+        language_model.generate(["The "])
+    with pytest.raises(ValueError, match="stop"):
+        language_model.generate("The ", stop="")
