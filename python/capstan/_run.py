@@ -42,8 +42,8 @@ def train(config: str | os.PathLike | dict, data: Any = None, *, on_log: Callabl
     on_log(level, line).
 
     The run is in the folder runs/<name>, where the name is that of the recipe unless `name` gives another. A process trains
-    one run at a time; other threads wait. Ctrl-C saves the run and raises KeyboardInterrupt; the same call then continues. Raises Error for a configuration or
-    data that cannot be used.
+    one run at a time; other threads wait. Ctrl-C saves the run and raises KeyboardInterrupt; the same call then continues.
+    Raises Error for a configuration or data that cannot be used.
     """
     values = {**data_keys(data), **{key_of(key): plain(value) for key, value in overrides.items()}}
     with _one_training, observed(on_log, quiet):
