@@ -1,6 +1,7 @@
 #include "core/products/blas_info.hpp"
 
 #include <cblas.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -113,13 +114,31 @@ void use_better_blas_core() {
   unsetenv(name);
 }
 
+namespace {
+
+/// True: new processes have larger stacks than this one. Throws Error where that is not allowed.
+bool widen_stacks() {
+  constexpr rlim_t least = 512 << 10, usual = 8 << 20;
+  rlimit stack{};
+  if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= least) return false;
+  if (stack.rlim_max < least)
+    throw Error(fmt::format("stacks are limited to {} kB, but at least {} are needed: raise ulimit -s",
+                            stack.rlim_max >> 10, least >> 10));
+  stack.rlim_cur = std::min(stack.rlim_max, usual);
+  return setrlimit(RLIMIT_STACK, &stack) == 0;
+}
+
+}  // namespace
+
 void restart_with_best_settings(char** argv) {
   constexpr const char* marker = "CAPSTAN_RESTARTED";
   if (std::getenv(marker) != nullptr) {
     unsetenv(marker);  // not for the programs that this one starts
     return;
   }
-  bool changed = false;
+  bool changed = widen_stacks();
+  for (const char* const name : {"OMP_STACKSIZE", "GOMP_STACKSIZE"})  // the limit of all stacks is the right size
+    changed = (std::getenv(name) != nullptr && unsetenv(name) == 0) || changed;
   const auto set = [&changed](const char* name, const std::string& value) {
     if (std::getenv(name) != nullptr || value.empty()) return;
     changed = setenv(name, value.c_str(), 0) == 0 || changed;

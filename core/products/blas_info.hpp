@@ -37,7 +37,8 @@ constexpr unsigned long blas_thread_bytes = 128ul << 20;
 /// For the first line of main(), never called by the library: OpenBLAS and OpenMP read their settings before main, so
 /// the process starts itself again, once, with OPENBLAS_CORETYPE set to better_blas_core() and GOMP_SPINCOUNT to a
 /// bounded wait (threads that spin for ever stall each other on a shared machine). Variables that are set already stay
-/// as they are. Returns when there is nothing to change or it cannot be done.
+/// as they are, except that all stacks get the size of `ulimit -s`, which is raised to 8 MB where it is below 512 kB.
+/// Returns when there is nothing to change or it cannot be done. Throws Error where stacks must be smaller.
 void restart_with_best_settings(char** argv);
 
 }  // namespace capstan

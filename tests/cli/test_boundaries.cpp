@@ -83,5 +83,20 @@ TEST_CASE("a file above ulimit -f is an error that names the file and the remedy
   succeed(place, {"train", "-c", "lm.yaml"});
 }
 
+TEST_CASE("small stacks are widened, or refused with the remedy where that is not allowed") {
+  const Workplace place;
+  write_samples(place);
+  const Outcome widened =
+      run_shell(place, "ulimit -S -s 64; export OMP_STACKSIZE=16k; exec \"$capstan\" train -c lm.yaml --set threads=2");
+  CHECK_MESSAGE(widened.code == 0, widened.err);
+  for (const char* const command : {"train -c lm.yaml --set name=small", "eval runs/lm", "generate runs/lm"}) {
+    CAPTURE(command);
+    const Outcome refused = run_shell(place, std::string("ulimit -s 64; exec \"$capstan\" ") + command);
+    CHECK(refused.code == 1);
+    CHECK_MESSAGE(contains(refused.err, "stacks are limited to 64 kB, but at least 512 are needed: raise ulimit -s"),
+                  refused.err);
+  }
+}
+
 }  // namespace
 }  // namespace capstan::testing
