@@ -55,6 +55,19 @@ class SampleText {
   StopFilter filter_;
 };
 
+/// A model without a position limit would read a text of any length, in a time that grows with its square and with
+/// memory that grows with it: reads its last tokens only. A source of pairs is not cut.
+void bound_prompt(const SavedRun& run, std::vector<int32_t>& tokens, const std::string& place) {
+  const SourceFacts facts = facts_of(run.config.data);
+  const auto most = static_cast<size_t>(std::max<int64_t>(1 << 14, 4 * facts.longest));
+  if (run.model->position_limit() || tokens.size() <= most) return;
+  if (facts.has_pairs)
+    throw Error(
+        fmt::format("{}: the source has {} tokens; at most {} are read: shorten it", place, tokens.size(), most));
+  log_info(fmt::format("{}: of {} tokens, the last {} are read", place, tokens.size(), most));
+  tokens.erase(tokens.begin(), tokens.end() - static_cast<std::ptrdiff_t>(most));
+}
+
 GenerateOptions generation_of(const SavedRun& run, const ContinuationOptions& options) {
   GenerateOptions generation;
   generation.sampling = options.sampling;
@@ -78,6 +91,7 @@ std::vector<Continuation> continuations_of(const SavedRun& run, const InputText&
                                            const ContinuationOptions& options) {
   const Model& model = run.model->that_predicts(Predicts::next_token);
   std::vector<int32_t> tokens = prompt_of(run, text.text, text.place);
+  bound_prompt(run, tokens, text.place);
   if (tokens.empty()) tokens.push_back(run.tokenizer->start_token());  // something must be read
   const int32_t previous = tokens.back() < run.tokenizer->vocabulary_size() ? tokens.back() : -1;
   std::vector<Prompt> prompts;

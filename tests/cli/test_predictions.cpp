@@ -363,6 +363,20 @@ TEST_CASE("embed: a vector per text, printed or as .npy") {
   check_refused(place, {"another ending", {}, {"embed", "runs/lm", "-o", "v.txt"}, 2, {"--output", ".npy"}, "x\n"});
 }
 
+TEST_CASE("generate: a model without a position limit reads the end of a prompt of any length") {
+  const Workplace& place = trained();
+  succeed(place, {"train", "--config", "lm.yaml", "--set", "name=rotary", "train.steps=2", "model.positions=none",
+                  "model.layers=[{mixer: {type: attention, heads: 2, rotary: true}}]"});
+  std::string line;
+  for (int i = 0; line.size() < 1'000'000; ++i) line += i % 3 * i % 7 < 3 ? "the tape " : "turns ";
+  const Outcome all = succeed(place, {"generate", "runs/rotary", "--interactive", "-n", "20"}, line + "\n");
+  CHECK(contains(all.err, "stdin:1: of 1000"));
+  CHECK(contains(all.err, "tokens, the last 16384 are read"));
+  const std::string end = line.substr(line.size() - 16384);
+  const Outcome last = succeed(place, {"generate", "runs/rotary", "--prompt-file", "-", "-n", "20"}, end);
+  CHECK(all.out.substr(line.size()) == last.out.substr(end.size()));
+}
+
 TEST_CASE("generate: prompts from files and lines, several samples, no unknown words") {
   const Workplace& place = trained();
   place.write("start.txt", "the tape\n");
