@@ -54,6 +54,39 @@ TEST_CASE("a rank that does not answer is named") {
   CHECK(contains(message, "--rank-timeout"));
 }
 
+TEST_CASE("a rank that does not answer is named in time on a busy machine, where each turn of waiting takes long") {
+  const auto body = [](Communicator& ranks) {
+    if (ranks.rank() == 1) return;
+    ranks.barrier();
+  };
+  const auto start = std::chrono::steady_clock::now();
+  const std::string message = message_of([&] { run_ranks(2, body, 1, std::chrono::milliseconds(20)); });
+  CHECK(contains(message, "from rank 1"));
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(3));
+}
+
+TEST_CASE("a rank that hears no other says that it may be cut off itself") {
+  const auto body = [](Communicator& ranks) {
+    if (ranks.rank() == 0) ranks.barrier();
+  };
+  const std::string message = message_of([&] { run_ranks(3, body, 1); });
+  CHECK(contains(message, "no message reaches rank 0"));
+  CHECK(contains(message, "which may be cut off itself, from rank 1"));
+}
+
+TEST_CASE("the rank for which all wait is named, not the one that waits for it") {
+  const auto body = [](Communicator& ranks) {
+    if (ranks.rank() == 3) return;  // without a word
+    char byte = 0;
+    std::vector<Pending> next{ranks.receive(ranks.rank() + 1, &byte, 1)};
+    ranks.wait(next);
+  };
+  const std::string message = message_of([&] { run_ranks(4, body, 2); });
+  INFO(message);
+  CHECK(contains(message, "no message from rank 3"));
+  CHECK_FALSE(contains(message, "rank 1"));
+}
+
 TEST_CASE("facts that differ are named with both ranks") {
   std::vector<std::string> lines;
   run_ranks(3, [&](Communicator& ranks) {

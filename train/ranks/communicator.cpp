@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <list>
 #include <map>
 
 #include "core/machine/memory_limit.hpp"
@@ -58,6 +59,69 @@ std::string sign_of_life(int64_t process) {
 
 }  // namespace
 
+/// Ranks that have waited for some time tell all others for whom: if 0 waits for 1, and 1 for 2, then 2 is missing.
+class Communicator::WaitingRanks : NoCopy {
+ public:
+  explicit WaitingRanks(Communicator& ranks) : ranks_(ranks) {}
+
+  /// Tells the others that this rank waits for `peer`, eight times within the time-out, and hears what they tell.
+  void exchange(int peer) {
+    Transport& transport = *ranks_.transport_;
+    const bool tells = seconds_since(told_) >= ranks_.timeout_ / 8;
+    if (tells) told_ = Clock::now();
+    sent_.remove_if([&](const Word& word) { return transport.done(word.request); });
+    for (int rank = 0; rank < ranks_.size_; ++rank) {
+      if (rank == ranks_.rank_) continue;
+      Word& next = next_[rank];
+      const auto listen = [&] {
+        next.request = transport.receive(rank, &next.waits_for, sizeof(next.waits_for), Channel::words);
+      };
+      if (next.waits_for == unknown) {
+        next.waits_for = ranks_.rank_;
+        listen();
+      }
+      for (; transport.done(next.request); listen()) heard_[rank] = {next.waits_for, Clock::now()};
+      if (!tells) continue;
+      sent_.push_back({peer});
+      sent_.back().request = transport.send(rank, &sent_.back().waits_for, sizeof(peer), Channel::words);
+    }
+  }
+
+  /// Has any other rank told that it waits?
+  bool hears_any() const {
+    return std::any_of(heard_.begin(), heard_.end(), [&](const auto& one) { return is_fresh(one.second); });
+  }
+
+  /// The rank for which `peer` waits, or the one for which that waits, and so on.
+  int last_in_line(int peer) const {
+    int last = peer;
+    for (int count = 0; count < ranks_.size_; ++count) {
+      const auto found = heard_.find(last);
+      if (found == heard_.end() || !is_fresh(found->second) || found->second.waits_for == ranks_.rank_) return last;
+      last = found->second.waits_for;
+    }
+    return peer;  // they wait for each other
+  }
+
+ private:
+  static constexpr int unknown = -1;
+  struct Word {
+    int waits_for = unknown;
+    uint64_t request = 0;
+  };
+  struct Heard {
+    int waits_for;
+    Clock::time_point at;
+  };
+  bool is_fresh(const Heard& one) const { return seconds_since(one.at) < ranks_.timeout_ / 3; }
+
+  Communicator& ranks_;
+  Clock::time_point told_;
+  std::list<Word> sent_;        // on their way
+  std::map<int, Word> next_;    // by sender
+  std::map<int, Heard> heard_;  // what came last
+};
+
 /// How long nothing has arrived, while this process was not stopped: who stops a whole job for a while (Ctrl-Z, a
 /// suspended job of Slurm) loses none of its ranks.
 class Communicator::Watch : NoCopy {
@@ -72,20 +136,19 @@ class Communicator::Watch : NoCopy {
   }
   /// Nothing has arrived: lets others use the processor, for longer and longer.
   void pause(const std::vector<Pending>& missing) {
-    ++turns_;
-    if (turns_ < 200) {
-      ::sched_yield();
-      return;
-    }
-    const timespec nap{0, turns_ < 20000 ? 5'000 : 200'000};
-    ::nanosleep(&nap, nullptr);
-    if (turns_ % 1000 != 0) return;
+    const timespec nap{0, ++turns_ < 20000 ? 5'000 : 200'000};
+    turns_ < 200 ? ::sched_yield() : ::nanosleep(&nap, nullptr);
+    // On a busy machine a turn may take long: the clock says when it is time to look around, not their number.
+    double passed = seconds_since(checked_);
+    if (passed < 0.05) return;
     ranks_.look_for_ended();
-    // Far more than the milliseconds between two checks was spent stopped.
-    const double passed = std::min(seconds_since(checked_), std::max(0.5, ranks_.timeout_ / 4));
+    passed = std::min(passed, std::max(0.5, ranks_.timeout_ / 4));  // the rest was spent stopped
     checked_ = Clock::now();
     look_for_still(passed);
     idle_ += passed;
+    if (ranks_.waiting_ != nullptr && idle_ > ranks_.timeout_ / 8)
+      ranks_.waiting_->exchange(
+          std::find_if(missing.begin(), missing.end(), [](const Pending& one) { return !one.done; })->peer);
     if (idle_ <= std::max(ranks_.timeout_, 10 * ranks_.pause_)) return;
     const bool far = std::any_of(missing.begin(), missing.end(),
                                  [&](const Pending& one) { return !one.done && !ranks_.is_neighbour(one.peer); });
@@ -120,6 +183,8 @@ class Communicator::Watch : NoCopy {
   int64_t turns_ = 0;
 };
 
+Communicator::Communicator() = default;
+
 Communicator::Communicator(std::unique_ptr<Transport> transport, double timeout)
     : transport_(std::move(transport)), rank_(transport_->rank()), size_(transport_->size()), timeout_(timeout) {
   std::vector<Place> places;
@@ -131,6 +196,7 @@ Communicator::Communicator(std::unique_ptr<Transport> transport, double timeout)
   for (int rank = 0; rank < size_; ++rank)
     if (places_[static_cast<size_t>(rank)].machine == places_[static_cast<size_t>(rank_)].machine)
       neighbours_.push_back(rank);
+  waiting_ = std::make_unique<WaitingRanks>(*this);
 }
 
 Communicator::~Communicator() {
@@ -167,12 +233,12 @@ Pending Communicator::send(int to, const void* bytes, size_t count) {
   check(count <= Transport::longest, "ranks: a message of {} bytes is too long", count);
   traffic_.bytes += static_cast<int64_t>(count);
   ++traffic_.messages;
-  return {transport_->send(to, bytes, count), to, false, false};
+  return {transport_->send(to, bytes, count, Channel::work), to, false, false};
 }
 
 Pending Communicator::receive(int from, void* bytes, size_t count) {
   check(count <= Transport::longest, "ranks: a message of {} bytes is too long", count);
-  return {transport_->receive(from, bytes, count), from, true, false};
+  return {transport_->receive(from, bytes, count, Channel::work), from, true, false};
 }
 
 bool Communicator::test(Pending& pending) {
@@ -281,8 +347,10 @@ void Communicator::look_for_ended() const {
 void Communicator::give_up(const std::vector<Pending>& missing, double seconds) const {
   std::set<int> ranks;
   for (const Pending& pending : missing)
-    if (!pending.done) ranks.insert(pending.peer);
-  give_up(ranks, "message", seconds);
+    if (!pending.done) ranks.insert(waiting_ != nullptr ? waiting_->last_in_line(pending.peer) : pending.peer);
+  const bool alone = size_ > 2 && waiting_ != nullptr && !waiting_->hears_any();
+  const std::string cut_off = fmt::format("message reaches {}, which may be cut off itself,", name_of(rank_));
+  give_up(ranks, alone ? cut_off.c_str() : "message", seconds);
 }
 
 void Communicator::give_up(const std::set<int>& ranks, const char* missing, double seconds) const {
@@ -301,7 +369,7 @@ bool Communicator::is_neighbour(int rank) const {
 void Communicator::abort(int code) noexcept {
   if (transport_ == nullptr) return;
   try {
-    const Deadline end(10, "MPI does not end the other processes of the job");
+    const Deadline end(std::max(1.0, timeout_ / 6), "MPI does not end the other processes of the job");
     transport_->abort(code);
   } catch (const std::exception&) {  // this process ends all the same
   }

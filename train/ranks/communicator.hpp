@@ -35,11 +35,12 @@ struct Pending {
 
 /// Every method with "collective" in its comment is called by all ranks, in the same order. A job of one process has a
 /// communicator of size 1, whose methods return at once. Waiting throws RankFailure, which names the rank, when a rank
-/// of this machine has ended or shows no sign of life, and when nothing has arrived for too long.
+/// of this machine has ended or shows no sign of life, and when nothing has arrived for too long: the rank for which
+/// those wait from which messages are missing.
 class Communicator : NoCopy {
  public:
   /// One process.
-  Communicator() = default;
+  Communicator();
   /// Collective. `timeout`: seconds without any message after which a rank that should have sent one counts as lost.
   Communicator(std::unique_ptr<Transport> transport, double timeout);
   ~Communicator();
@@ -105,6 +106,7 @@ class Communicator : NoCopy {
     std::string memory;  // what limits its memory
   };
   class Watch;
+  class WaitingRanks;
 
   /// Asks once whether it is done.
   bool test(Pending& pending);
@@ -120,6 +122,7 @@ class Communicator : NoCopy {
   int patience_ = 0;
   std::vector<Place> places_;
   std::vector<int> neighbours_{0};
+  std::unique_ptr<WaitingRanks> waiting_;  // null: there is no other rank
   Traffic traffic_;
 };
 

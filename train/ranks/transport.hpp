@@ -6,13 +6,16 @@
 
 namespace capstan {
 
-/// Messages from one process to another. Those from a to b arrive in the order in which they were sent, so that the
-/// receiver, who knows what comes next, needs no labels. All calls come from one thread. Methods throw
+/// Two kinds of messages, which do not wait for each other: those of the work, and words between ranks that wait.
+enum class Channel { work, words };
+
+/// Messages from one process to another. Those of a channel from a to b arrive in the order in which they were sent, so
+/// that the receiver, who knows what comes next, needs no labels. All calls come from one thread. Methods throw
 /// std::runtime_error when the library reports a failure.
 class Transport {
  public:
   /// Raised with every change of this class: a plugin of another one is refused.
-  static constexpr int version = 1;
+  static constexpr int version = 2;
   /// Of one message, in bytes.
   static constexpr size_t longest = size_t{1} << 30;
 
@@ -23,8 +26,8 @@ class Transport {
   virtual const char* library() const = 0;
 
   /// Begins to send or to receive `count` bytes, which must stay where they are until done().
-  virtual uint64_t send(int to, const void* bytes, size_t count) = 0;
-  virtual uint64_t receive(int from, void* bytes, size_t count) = 0;
+  virtual uint64_t send(int to, const void* bytes, size_t count, Channel channel) = 0;
+  virtual uint64_t receive(int from, void* bytes, size_t count, Channel channel) = 0;
   /// Is it done? Does not wait. The request is gone once the answer was true.
   virtual bool done(uint64_t request) = 0;
 

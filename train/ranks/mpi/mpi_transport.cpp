@@ -12,7 +12,7 @@
 namespace capstan {
 namespace {
 
-constexpr int tag = 1;
+int tag(Channel channel) { return channel == Channel::work ? 1 : 2; }
 
 std::string text_of(int error) {
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -56,15 +56,15 @@ class MpiTransport final : public Transport {
   int size() const override { return size_; }
   const char* library() const override { return library_.c_str(); }
 
-  uint64_t send(int to, const void* bytes, size_t count) override {
+  uint64_t send(int to, const void* bytes, size_t count, Channel channel) override {
     MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Isend(bytes, static_cast<int>(count), MPI_BYTE, to, tag, world_, &request), "send");
+    check(MPI_Isend(bytes, static_cast<int>(count), MPI_BYTE, to, tag(channel), world_, &request), "send");
     return keep(request);
   }
 
-  uint64_t receive(int from, void* bytes, size_t count) override {
+  uint64_t receive(int from, void* bytes, size_t count, Channel channel) override {
     MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Irecv(bytes, static_cast<int>(count), MPI_BYTE, from, tag, world_, &request), "receive");
+    check(MPI_Irecv(bytes, static_cast<int>(count), MPI_BYTE, from, tag(channel), world_, &request), "receive");
     return keep(request);
   }
 
@@ -77,7 +77,14 @@ class MpiTransport final : public Transport {
   }
 
   void abort(int code) override { MPI_Abort(world_, code); }
-  void finish() override { MPI_Finalize(); }
+  void finish() override {
+    for (MPI_Request& request : requests_)
+      if (request != MPI_REQUEST_NULL) {  // words that did not come
+        MPI_Cancel(&request);
+        MPI_Request_free(&request);
+      }
+    MPI_Finalize();
+  }
 
  private:
   uint64_t keep(MPI_Request request) {
