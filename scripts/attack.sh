@@ -4,7 +4,9 @@
 #   scripts/attack.sh calls [COUNT] [SEED]     a system call of a command fails: COUNT times (2000)
 #   scripts/attack.sh kills [COUNT] [SEED]     kill -9 at a random moment, COUNT times (1000)
 #   scripts/attack.sh power [COUNT] [SEED]     loss of power: at most COUNT states of the disk per kind of run (all)
-#   scripts/attack.sh ranks [COUNT] [SEED]     kill -9 and SIGTERM at a random rank of a job: COUNT signals (100)
+#   scripts/attack.sh ranks [COUNT] [SEED] [CASES]    kill -9 and SIGTERM at a random rank of a job: COUNT signals (100); CASES (12)
+#                                              in which a rank is stopped, killed or cut off in each phase
+#   scripts/attack.sh signals [ROUNDS] [SEED]  SIGINT or SIGTERM in each long phase of each command, ROUNDS times: does it end in 2 s?
 #   scripts/attack.sh soak MINUTES FOLDER      training with everything beside it; are memory, descriptors and disk flat?
 #   scripts/attack.sh mutants FOLDER [COUNT] [SEED]   random changes of one token: which does no test notice? (scripts/mutate.py)
 # CAPSTAN_ATTACK_ONLY=KIND restricts calls, kills and power to one kind of run of tests/faults/kinds.cpp; calls prints cases as
@@ -14,7 +16,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-  sed -n '4,9s/^# \{0,1\}//p' "$0" >&2
+  sed -n '4,11s/^# \{0,1\}//p' "$0" >&2
   exit 2
 }
 
@@ -33,7 +35,8 @@ case $what in
   calls) attack 'a failing system call*' 2000 "$@" ;;
   kills) attack 'kill -9*' 1000 "$@" ;;
   power) attack 'loss of power*' 1000000 "$@" ;;
-  ranks) exec scripts/attack_ranks.sh "$@" ;;
+  ranks) exec scripts/attack/ranks.sh "$@" ;;
+  signals) exec scripts/attack/signals.py "$@" ;;
   soak) [ $# -eq 2 ] || usage; exec scripts/soak.sh "$@" ;;
   mutants) [ $# -ge 1 ] || usage; exec scripts/mutate.py "$1" --count "${2:-300}" --seed "${3:-1}" ;;
   *) usage ;;

@@ -6,7 +6,7 @@ signals=${CAPSTAN_ATTACK_COUNT:-14}
 
 case_open_mpi() {
   command -v mpirun.openmpi >mpirun || skip "there is no Open MPI (package openmpi-bin)"
-  CAPSTAN_PROGRAM=$capstan CAPSTAN_MPIRUN=$(<mpirun) "$source/scripts/attack_ranks.sh" "$signals" 3
+  CAPSTAN_PROGRAM=$capstan CAPSTAN_MPIRUN=$(<mpirun) "$source/scripts/attack/ranks.sh" "$signals" 3
 }
 
 case_mpich() {
@@ -14,7 +14,7 @@ case_mpich() {
   mpicxx.mpich -std=c++17 -O2 -Wall -Wextra -Werror -DMPICH_SKIP_MPICXX -fPIC -shared -fvisibility=hidden -I"$source" \
     "$source/train/ranks/mpi/mpi_transport.cpp" -o libcapstan_mpi.so
   CAPSTAN_PROGRAM=$capstan CAPSTAN_MPIRUN=$(<mpirun) CAPSTAN_MPI_PLUGIN=$PWD/libcapstan_mpi.so \
-    "$source/scripts/attack_ranks.sh" "$signals" 4
+    "$source/scripts/attack/ranks.sh" "$signals" 4
 }
 
 run_cases
