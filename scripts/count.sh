@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 # What is above its final limit at present: 52500 lines, 40000 words.
 most_lines=56587
-most_words=42800
+most_words=43000
 most_functions=0
 most_folders=0
 
