@@ -79,7 +79,7 @@ Array LinearClassifier::text_logits(const std::vector<std::string>& texts) const
 }
 
 TextNgrams LinearClassifier::text_ngrams(std::string_view text) const {
-  return count_ngrams(text, {config_.words, config_.characters, config_.text_ends}, bits_);
+  return count_ngrams(text, orders_of(config_), bits_);
 }
 
 std::vector<std::vector<BucketWeight>> LinearClassifier::largest_weights(size_t count) const {

@@ -18,6 +18,7 @@ struct LinearClassifierConfig {
   static constexpr const char* type_name = "linear-classifier";
   std::vector<int64_t> words, characters;  // lengths of n-grams
   bool text_ends = false;
+  bool unicode = false;
   int64_t min_texts = 0;
   int64_t buckets = 0;
   int64_t folds = 5;
@@ -32,6 +33,9 @@ void describe(Fields& f, LinearClassifierConfig& c) {
   f("text_ends", c.text_ends, any(),
     "count the start and the end of a text as words in n-grams of two or more words, so that its first and last words "
     "are told from others");
+  f("unicode", c.unicode, any(),
+    "letters, punctuation, case and width are those of Unicode, and in scripts without blanks between words (Chinese, "
+    "Japanese, Thai, Khmer, ...) each character counts as a word; otherwise all that is not ASCII counts as letters");
   f("min_texts", c.min_texts, between(0, 1000000),
     "leave out n-grams that occur in fewer training texts than this; 0 = 1 if the training texts have fewer than 4 "
     "million n-grams in all, otherwise 2. The number chosen is written to config.yaml");
@@ -44,6 +48,10 @@ void describe(Fields& f, LinearClassifierConfig& c) {
 }
 
 void validate(const LinearClassifierConfig& config, Problems& problems);
+
+inline NgramOrders orders_of(const LinearClassifierConfig& c) {
+  return {c.words, c.characters, c.text_ends, c.unicode};
+}
 
 inline void take_choices(const LinearClassifierConfig& saved, LinearClassifierConfig& open) {
   if (open.min_texts == 0) open.min_texts = saved.min_texts;

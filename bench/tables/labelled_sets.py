@@ -19,6 +19,11 @@ SETS = {
     "cr": "sentence_sets/cr.tsv",
     "mpqa": "sentence_sets/mpqa.tsv",
 }
+# In scripts without blanks between words; scripts take them by name only.
+UNSPACED = {
+    name: ([f"unspaced/{file}_train.tsv.gz"], f"unspaced/{file}_test.tsv.gz")
+    for name, file in (("zh_sentiment", "shopping_zh_sentiment"), ("zh_topic", "shopping_zh_topic"), ("th", "wisesight_th"))
+}
 
 
 def rows(path):
@@ -30,10 +35,10 @@ def rows(path):
 def split(data, name, fold):
     """(training rows, test rows) as pairs of label and text."""
     pairs = lambda found: [(row[0], row[-1]) for row in found]
-    if isinstance(SETS[name], str):
+    if isinstance(SETS.get(name), str):
         all_rows = rows(os.path.join(data, SETS[name]))
         return (pairs(r for r in all_rows if int(r[1]) != fold), pairs(r for r in all_rows if int(r[1]) == fold))
-    train, test = SETS[name]
+    train, test = {**SETS, **UNSPACED}[name]
     return pairs(r for part in train for r in rows(os.path.join(data, part))), pairs(rows(os.path.join(data, test)))
 
 
@@ -50,8 +55,9 @@ def add_result(path, results, result):
 
 
 def fasttext_tokens(text):
-    """Punctuation apart, in lower case, as in fastText's own examples."""
-    return " ".join(re.findall(r"[a-z0-9\x80-\U0010ffff]+|[^\sa-z0-9]", text.lower()))
+    """Punctuation apart, in lower case, as in fastText's own examples; each character of Thai, kana and Chinese apart."""
+    text = re.sub("([\u0e00-\u0e7f\u2e80-\u312f\u3190-\u9fff])", r" \1 ", text.lower())
+    return " ".join(re.findall(r"[a-z0-9\x80-\U0010ffff]+|[^\sa-z0-9]", text))
 
 
 def fasttext_accuracy(model, test):

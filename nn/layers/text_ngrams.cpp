@@ -1,20 +1,102 @@
 #include "nn/layers/text_ngrams.hpp"
 
+#include <utf8proc.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <string>
 
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
+#include "core/strings/utf8.hpp"
 #include "nn/layers/ngram_config.hpp"
 
 namespace capstan {
 namespace {
 
-bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-bool is_inside_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || static_cast<uint8_t>(c) >= 0x80;
+/// What a character is to the words around it. `alone`: in a script that is written without blanks.
+enum class Kind { blank, inside_word, alone, other };
+
+struct Character {
+  Kind kind;
+  size_t bytes;
+};
+
+/// Characters of scripts that put no blanks between words. Hangul, which does, has the gap from U+3130 on.
+bool has_no_blanks(uint32_t point) {
+  constexpr uint32_t ranges[][2] = {
+      {0x0e00, 0x109f},    // Thai, Lao, Tibetan, Burmese
+      {0x1780, 0x17ff},    // Khmer
+      {0x1950, 0x1aaf},    // Tai Le, New Tai Lue, Khmer's symbols, Buginese, Tai Tham
+      {0x2e80, 0x312f},    // radicals, kana, Bopomofo
+      {0x3190, 0xa4cf},    // Chinese characters, Yi
+      {0xa980, 0xa9ff},    // Javanese, Burmese
+      {0xaa60, 0xaadf},    // Burmese, Tai Viet
+      {0xf900, 0xfaff},    // Chinese characters
+      {0xff66, 0xff9f},    // kana of half width
+      {0x16fe0, 0x1b2ff},  // Tangut, Khitan, kana, Nushu
+      {0x20000, 0x3ffff},  // Chinese characters
+  };
+  return std::any_of(std::begin(ranges), std::end(ranges),
+                     [&](const auto& range) { return point >= range[0] && point <= range[1]; });
+}
+
+Kind kind_of(uint32_t point) {
+  const int category = utf8proc_category(static_cast<utf8proc_int32_t>(point));
+  if (category >= UTF8PROC_CATEGORY_ZS && category <= UTF8PROC_CATEGORY_ZP) return Kind::blank;
+  const bool letter_mark_or_number = category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NO;
+  if (!letter_mark_or_number && category != UTF8PROC_CATEGORY_CF) return Kind::other;
+  return has_no_blanks(point) ? Kind::alone : Kind::inside_word;
+}
+
+/// The first one of a text that is not empty.
+Character first_of(std::string_view text, bool unicode) {
+  const char c = text[0];
+  if (c == ' ' || (c >= '\t' && c <= '\r')) return {Kind::blank, 1};
+  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) return {Kind::inside_word, 1};
+  if (static_cast<uint8_t>(c) < 0x80) return {Kind::other, 1};
+  if (!unicode) return {Kind::inside_word, 1};
+  const Utf8Character character = first_character(text);
+  if (character.state != Utf8Character::State::valid) return {Kind::inside_word, character.bytes};
+  return {kind_of(character.code_point), character.bytes};
+}
+
+/// Appends one character in the case and the width that stand for all. Only forms of another width are replaced by what
+/// they are compatible with: elsewhere that takes characters apart, such as Thai's "am".
+void append_folded(std::string& out, uint32_t point) {
+  std::array<utf8proc_int32_t, 32> parts{};  // 18 is the most that one decomposes to
+  const auto capacity = static_cast<utf8proc_ssize_t>(parts.size());
+  int boundclass = UTF8PROC_BOUNDCLASS_START;
+  const bool other_width = point >= 0xff00 && point <= 0xffef;
+  const auto options =
+      static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD | (other_width ? UTF8PROC_COMPAT : 0));
+  utf8proc_ssize_t size =
+      utf8proc_decompose_char(static_cast<utf8proc_int32_t>(point), parts.data(), capacity, options, &boundclass);
+  size = utf8proc_normalize_utf32(parts.data(), std::clamp<utf8proc_ssize_t>(size, 0, capacity), options);
+  for (utf8proc_ssize_t i = 0; i < size; ++i) append_utf8(out, static_cast<uint32_t>(parts[static_cast<size_t>(i)]));
+}
+
+/// A-Z as a-z; with `unicode`, each character that is not ASCII folded.
+std::string folded(std::string_view text, bool unicode) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (!unicode || static_cast<uint8_t>(c) < 0x80) {
+      out.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+      ++at;
+      continue;
+    }
+    const Utf8Character character = first_character(text.substr(at));
+    if (character.state == Utf8Character::State::valid)
+      append_folded(out, character.code_point);
+    else
+      out += text.substr(at, character.bytes);
+    at += character.bytes;
+  }
+  return out;
 }
 
 struct Buckets {
@@ -35,7 +117,6 @@ std::vector<NgramCount> counted(std::vector<uint32_t>& found) {
   return counts;
 }
 
-/// `word` in lower case.
 void add_characters(std::string_view word, const std::vector<int64_t>& orders, std::vector<size_t>& starts,
                     std::string& marked, Buckets& out) {
   marked.assign(1, '\x02');  // white space to the splitter, so that no word has it
@@ -55,26 +136,27 @@ void add_characters(std::string_view word, const std::vector<int64_t>& orders, s
 
 }  // namespace
 
-TextNgrams count_ngrams(std::string_view text, const NgramOrders& orders, int bits) {
+TextNgrams count_ngrams(std::string_view original, const NgramOrders& orders, int bits) {
   check(bits >= 1 && bits <= most_bucket_bits, "count_ngrams: {} bits", bits);
   Buckets words{64 - bits, {}}, characters{64 - bits, {}};
   std::vector<uint64_t> hashes;  // of the words
   std::vector<size_t> starts;
-  std::string word, marked;
-  for (size_t at = 0; at < text.size();) {
-    if (is_blank(text[at])) {
-      ++at;
-      continue;
+  std::string marked;
+  const std::string all = folded(original, orders.unicode);
+  for (std::string_view text = all; !text.empty();) {
+    const Kind kind = first_of(text, orders.unicode).kind;
+    size_t end = 0;
+    while (end < text.size()) {
+      const Character next = first_of(text.substr(end), orders.unicode);
+      if (end > 0 && (next.kind != kind || kind == Kind::other)) break;
+      if (kind == Kind::alone && !orders.words.empty()) hashes.push_back(hash_path(text.substr(end, next.bytes)));
+      end += next.bytes;
     }
-    size_t end = at + 1;
-    if (is_inside_word(text[at]))
-      while (end < text.size() && is_inside_word(text[end])) ++end;
-    word.assign(text.substr(at, end - at));
-    for (char& c : word)
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    at = end;
-    if (!orders.words.empty()) hashes.push_back(hash_path(word));
-    if (!orders.characters.empty()) add_characters(word, orders.characters, starts, marked, characters);
+    const std::string_view run = text.substr(0, end);
+    text.remove_prefix(end);
+    if (kind == Kind::blank) continue;
+    if (kind != Kind::alone && !orders.words.empty()) hashes.push_back(hash_path(run));
+    if (!orders.characters.empty()) add_characters(run, orders.characters, starts, marked, characters);
   }
   const bool ends = orders.text_ends && !hashes.empty();
   if (ends) {

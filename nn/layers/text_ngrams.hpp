@@ -30,13 +30,16 @@ struct TextNgrams {
 struct NgramOrders {
   std::vector<int64_t> words, characters;
   bool text_ends = false;  // the start and the end of the text count as words in n-grams of two words or more
+  bool unicode = false;    // words, case and width are those of Unicode
 };
 
 /// Counts the n-grams of a text in 2^bits buckets, bits <= most_bucket_bits. A run of ASCII letters, digits and bytes
-/// beyond ASCII is a word; so is every other character that is not white space. A-Z count as a-z. The characters of a
-/// word are those of UTF-8 (a byte that is none counts as one), between a sign for its start and one for its end;
-/// n-grams of words go across ends of lines. The bucket is the high part of a stable hash, so that
-/// a bucket of fewer bits joins neighbours of more bits.
+/// beyond ASCII is a word; so is every other character that is not white space. A-Z count as a-z. With `unicode`, a
+/// word is a run of letters, marks and digits of Unicode, all in one case and width, but in a run of a script that is
+/// written without blanks each character is a word. The characters of a word, or of such a run, are those of UTF-8 (a
+/// byte that is none counts as one), between a sign for its start and one for its end; n-grams of words go across ends
+/// of lines. The bucket is the high part of a stable hash, so that a bucket of fewer bits joins neighbours of more
+/// bits.
 TextNgrams count_ngrams(std::string_view text, const NgramOrders& orders, int bits);
 
 /// The n-grams that count_ngrams() would find with fewer bits: neighbours are joined in place.

@@ -29,6 +29,7 @@ void check_same_ngrams(const LinearClassifierConfig& theirs, const LinearClassif
   check_equal("words", theirs.words, ours.words);
   check_equal("characters", theirs.characters, ours.characters);
   check_equal("text_ends", theirs.text_ends, ours.text_ends);
+  check_equal("unicode", theirs.unicode, ours.unicode);
   if (ours.buckets != 0) check_equal("buckets", theirs.buckets, ours.buckets);
 }
 

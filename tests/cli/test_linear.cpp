@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/io/json.hpp"
+#include "core/strings/utf8.hpp"
 #include "tests/cli/samples.hpp"
 #include "tests/support/source_dir.hpp"
 
@@ -46,6 +47,28 @@ void write_rows(const Workplace& place) {
 
 std::string weights_of(const Workplace& place, const std::string& name) {
   return place.read("runs/" + name + "/checkpoints/last/model.safetensors");
+}
+
+TEST_CASE("classify.yaml: in a script without blanks single characters tell classes apart, whatever their width") {
+  const auto texts = [](uint32_t seed, int count, bool wide) {
+    std::string rows;
+    for (int i = 0; i < count; ++i) {
+      std::string text;
+      for (int c = 0; c < 12; ++c) {
+        seed = seed * 1664525u + 1013904223u;
+        append_utf8(text, 0x4e00 + (seed >> 16) % 2000);  // so many that hardly a pair recurs
+        if (c == 5) text += i % 2 == 0 ? (wide ? "ア" : "ｱ") : (wide ? "オ" : "ｵ");
+      }
+      rows += (i % 2 == 0 ? "first\t" : "second\t") + text + "\n";
+    }
+    return rows;
+  };
+  const Workplace place;
+  place.write("train.tsv", texts(1, 200, true));
+  place.write("test.tsv", texts(2, 200, false));
+  succeed(place, command());
+  CHECK(contains(place.read("runs/classify/config.yaml"), "unicode: true"));
+  CHECK(number_of(succeed(place, {"eval", "runs/classify", "--split", "test"}).out, "accuracy") > 0.95);
 }
 
 TEST_CASE("classify.yaml: train, eval and predict agree; the report of the folds; nothing to do the second time") {
@@ -180,8 +203,6 @@ TEST_CASE("a linear classifier: texts that nothing is known of, and what is refu
     check_refused(place, {name, {}, command(more, "refused"), 2, {says}});
   };
   refused("blocks", {"model.layers=[{mixer: {type: aft-simple}}]"}, "model.layers");
-  refused("any number of labels", {"data.multi_label=true"},
-          "data.multi_label=true: a linear-classifier predicts one class per text; use a text-classifier");
   refused("buckets", {"model.buckets=1000"}, "power of two");
   refused("lengths", {"model.words=[0]"}, "model.words.0");
   refused("nothing", {"model.words=[]", "model.characters=[]"}, "needs n-grams");

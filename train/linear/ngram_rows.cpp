@@ -46,7 +46,7 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
 
 /// Returns false when there are too many entries.
 bool NgramRows::read(const LabelledTexts& texts, int64_t most_entries) {
-  const NgramOrders orders{config_.words, config_.characters, config_.text_ends};
+  const NgramOrders orders = orders_of(config_);
   const int64_t rows = texts.size();
   labels_.clear();
   entries_.clear();

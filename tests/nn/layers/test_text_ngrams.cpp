@@ -100,6 +100,53 @@ TEST_CASE("n-grams of a text: any bytes, and any length") {
   CHECK(total(count_ngrams(std::string(1000, 'x') + " x", {{}, {1}}, 24).characters) < 1000);  // counts end at 255
 }
 
+TEST_CASE("n-grams of a text: words, case and width of Unicode, and scripts without blanks, if that is wished") {
+  const NgramOrders orders{{1, 2}, {2, 3}, false, true};
+  const auto of = [&](std::string_view text) { return count_ngrams(text, orders, most_bucket_bits); };
+  const auto words = [](std::string_view text) {
+    return total(count_ngrams(text, {{1}, {}, false, true}, most_bucket_bits).words);
+  };
+  const auto characters = [](std::string_view text) {
+    return total(count_ngrams(text, {{}, {1}, false, true}, most_bucket_bits).characters);
+  };
+  CHECK(total(count_ngrams("好看。好", {{1}, {}}, most_bucket_bits).words) == 1);
+  for (const auto& [text, count] : std::vector<std::pair<std::string, int64_t>>{
+           {"好看。好", 4},         // Chinese
+           {"ひらカﾀ", 4},          // Japanese, one letter of half width
+           {"ภาษาไทย", 7},          // Thai
+           {"ລາວ", 3},              // Lao
+           {"ខ្មែរ", 5},             // Khmer
+           {"မြန်မာ", 6},            // Burmese
+           {"좋은 책", 2},          // Korean has blanks
+           {"Καλό βιβλίο!", 3},     // Greek
+           {"хорошо — „да“", 5},    // Cyrillic, with punctuation beyond ASCII
+           {"iPhone15很好 用", 4},  // mixed
+           {"\xe3\x80\x80"
+            "a\xc2\xa0"
+            "b",
+            2},  // blanks beyond ASCII
+           {"na\xc3\xafve", 1},
+       }) {
+    INFO(text);
+    CHECK(words(text) == count);
+  }
+  CHECK(characters("很好用 ok") == 3 + 2 + 2 + 2);  // a run of them is one for n-grams of characters
+  for (const auto& [a, b] : std::vector<std::pair<std::string, std::string>>{{"ＡＢＣ１２！", "abc12!"},
+                                                                             {"STRASSE Élan", "straße élan"},
+                                                                             {"ΣΟΦΟΣ", "σοφος"},
+                                                                             {"ﾀ", "タ"},
+                                                                             {"ДА", "да"}}) {
+    INFO(a, " and ", b);
+    CHECK(same(of(a).words, of(b).words));
+    CHECK(same(of(a).characters, of(b).characters));
+  }
+  // ASCII is as it was, and bytes that are no UTF-8 do no harm.
+  for (const std::string text : {"Don't stop, a FINE film", "\xff\xfe one \xe4\xb8", "\x80"}) {
+    INFO(text);
+    CHECK(same(of(text).words, count_ngrams(text, {{1, 2}, {2, 3}}, most_bucket_bits).words));
+  }
+}
+
 TEST_CASE("n-grams of a text: fewer bits join neighbouring buckets") {
   std::string text;
   for (int i = 0; i < 400; ++i) text += " word" + std::to_string(i * i % 97);
