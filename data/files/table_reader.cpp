@@ -32,16 +32,17 @@ void check_labels(const std::vector<std::string>& labels, const std::string& pla
   }
 }
 
-/// "a, b" -> {"a", "b"}: without the blanks around a label; empty text has none. Throws Error naming `place` for an
-/// empty label between separators and for a label that is given twice.
-std::vector<std::string> split_labels(std::string_view text, std::string_view separator, const std::string& place) {
-  std::vector<std::string> labels;
-  if (trimmed(text).empty()) return labels;
-  const bool by_blanks = trimmed(separator).empty();  // runs of them are one separator
-  for (const std::string_view part : split(text, separator))
-    if (const std::string_view label = trimmed(part); !label.empty() || !by_blanks) labels.emplace_back(label);
-  check_labels(labels, place);
-  return labels;
+/// A list of strings as JSON or Python write it; none for any other text.
+std::optional<std::vector<std::string>> listed_labels(std::string text) {
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return std::nullopt;
+  nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
+  if (list.is_discarded()) {
+    std::replace(text.begin(), text.end(), '\'', '"');
+    list = nlohmann::json::parse(text, nullptr, false);
+  }
+  if (!list.is_array() || !std::all_of(list.begin(), list.end(), [](const auto& label) { return label.is_string(); }))
+    return std::nullopt;
+  return list.get<std::vector<std::string>>();
 }
 
 /// A line of fastText: words that begin with "__label__" are its labels, the rest is its text.
@@ -93,7 +94,8 @@ class Columns {
       if (fits) result.add_column(fields[at], i == 0);
     }
     if (fits && choice_.labels && !choice_.label_separator.empty())
-      result.labels = split_labels(result.label, choice_.label_separator, fmt::format("{}:{}", file_, line));
+      check_labels(result.labels = split_labels(result.label, choice_.label_separator),
+                   fmt::format("{}:{}", file_, line));
     if (fits) return result;
     std::vector<std::string> text_names;
     for (const int64_t column : text_) text_names.push_back(std::to_string(column));
@@ -193,8 +195,10 @@ const nlohmann::json& json_value(const nlohmann::json& object, const std::string
   if (found != object.end()) return *found;
   std::vector<std::string> keys;
   for (const auto& item : object.items()) keys.push_back(item.key());
-  throw Error(fmt::format("{}: no key '{}'; found: {}; choose others with {} and {}", place, key, join_first(keys),
-                          choice.label_key, choice.text_key));
+  const bool several = key == "label" && !choice.label && object.contains("labels");
+  throw Error(fmt::format("{}: no key '{}'; found: {}; {}", place, key, join_first(keys),
+                          several ? "for several labels per text, set data.multi_label: true"
+                                  : fmt::format("choose others with {} and {}", choice.label_key, choice.text_key)));
 }
 
 std::string json_field(const nlohmann::json& object, const std::string& key, bool integers, const std::string& place,
@@ -212,10 +216,9 @@ std::string json_field(const nlohmann::json& object, const std::string& key, boo
 std::vector<std::string> json_labels(const nlohmann::json& object, const std::string& key, const std::string& place,
                                      const ColumnChoice& choice) {
   const nlohmann::json& found = json_value(object, key, place, choice);
-  if (!found.is_array())
-    return split_labels(json_field(object, key, true, place, choice), choice.label_separator, place);
   std::vector<std::string> labels;
-  for (const nlohmann::json& label : found) {
+  if (!found.is_array()) labels = split_labels(json_field(object, key, true, place, choice), choice.label_separator);
+  for (const nlohmann::json& label : found.is_array() ? found : nlohmann::json::array()) {
     if (!label.is_string() && !label.is_number_integer())
       throw Error(fmt::format("{}: label {} in '{}' must be a string or an integer, found {}", place, labels.size() + 1,
                               key, json_excerpt(label)));
@@ -282,6 +285,16 @@ std::string_view without_mark(std::string_view content, const std::string& file)
         "-f UTF-16 -t UTF-8 {0} > NEW",
         file));
   return starts_with(content, "\xef\xbb\xbf") ? content.substr(3) : content;
+}
+
+std::vector<std::string> split_labels(std::string_view text, std::string_view separator) {
+  if (auto listed = listed_labels(std::string(trimmed(text)))) return *std::move(listed);
+  std::vector<std::string> labels;
+  if (trimmed(text).empty()) return labels;
+  const bool by_blanks = trimmed(separator).empty();  // runs of them are one separator
+  for (const std::string_view part : split(text, separator))
+    if (const std::string_view label = trimmed(part); !label.empty() || !by_blanks) labels.emplace_back(label);
+  return labels;
 }
 
 std::vector<std::string> tsv_fields(std::string_view line) {

@@ -63,6 +63,10 @@ std::vector<LabelledText> read_table(std::string_view content, const std::string
 
 std::vector<std::string> tsv_fields(std::string_view line);
 
+/// "a, b" -> {"a", "b"}: without the blanks around a label; empty text has none. A list in brackets, as JSON or Python
+/// write one, needs no separator.
+std::vector<std::string> split_labels(std::string_view text, std::string_view separator);
+
 /// The fields of the first `count` rows of TSV or CSV, the header included; fewer at the end, and at a row that cannot
 /// be read. None of other formats.
 std::vector<std::vector<std::string>> first_rows(std::string_view content, const std::string& file, TableFormat format,

@@ -107,14 +107,11 @@ class NewTable {
     for (size_t r = sample_.begins_with_names() ? 1 : 0; r < rows_.size(); ++r) {
       if (column >= rows_[r].size()) continue;
       const std::string& value = rows_[r][column];
-      for (size_t at = 0; at <= value.size();) {
-        const size_t end = config_.multi_label ? value.find(config_.label_separator, at) : std::string::npos;
-        const std::string label = trimmed(std::string_view(value).substr(at, end - at));
+      for (const std::string& label : config_.multi_label ? split_labels(value, config_.label_separator)
+                                                          : std::vector<std::string>{trimmed(value)}) {
         const auto number = classes_->find(label);
         all += label.empty() ? 0 : 1;
         known += number && (numbers || classes_->names()[static_cast<size_t>(*number)] == label) ? 1 : 0;
-        if (end == std::string::npos) break;
-        at = end + config_.label_separator.size();
       }
     }
     return known > 0 && others * (all - known) <= all;

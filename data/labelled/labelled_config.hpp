@@ -57,8 +57,8 @@ void describe(Fields& f, LabelledSourceConfig& c) {
     "jsonl (with multi_label \"labels\"), unless names or values of the first training table say which");
   f("unique_labels", c.unique_labels, any(), "allow labels that nearly all occur once, which are refused otherwise");
   f("multi_label", c.multi_label, any(),
-    "a text has any number of labels, or none: joined by label_separator, in jsonl also as a list, with format "
-    "fasttext as several words");
+    "a text has any number of labels, or none: joined by label_separator, or a list as JSON or Python write it; with "
+    "format fasttext, several words");
   f("label_separator", c.label_separator, not_empty(),
     "text between the labels of a text, in the data and in the output of capstan predict");
   f("text_columns", c.text_columns, any(),

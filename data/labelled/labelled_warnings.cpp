@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <map>
 
 #include "core/strings/join.hpp"
 #include "data/checks/lengths.hpp"
+#include "data/files/table_reader.hpp"
 #include "data/labelled/labelled_check.hpp"
 
 namespace capstan {
@@ -40,7 +42,10 @@ class Warnings {
     header();
     if (!identifiers_as_labels()) seen_once();
     unseen();
-    check_.config().multi_label ? single_labels() : balance();
+    if (check_.config().multi_label)
+      single_labels();
+    else if (!joined_labels())
+      balance();
     text_column();
     truncated();
     empty();
@@ -142,6 +147,30 @@ class Warnings {
       }
     add("single-labels",
         fmt::format("data.multi_label is true, but no training text has more than one label; {}", remedy));
+  }
+
+  /// Classes that are joined from others: names which only contain a separator have parts that do not recur.
+  bool joined_labels() {
+    if (train_.rows.size() < examples_needed) return false;
+    for (const std::string_view separator : {",", ";", "|"}) {
+      std::map<std::string, int> parts;
+      size_t joined = 0, recurring = 0;
+      for (const std::string& name : check_.classes()) {
+        const std::vector<std::string> labels = split_labels(name, separator);
+        joined += labels.size() > 1 ? 1 : 0;
+        for (const std::string& label : labels) ++parts[label];
+      }
+      for (const auto& [label, count] : parts) recurring += count > 1 ? 1 : 0;
+      if (joined < 2 || 2 * recurring < parts.size()) continue;
+      add("joined-labels", fmt::format("{} of {} classes are several labels joined by '{}'; for any number of labels "
+                                       "per text, set data.multi_label=true{}",
+                                       joined, check_.classes().size(), separator,
+                                       separator == LabelledSourceConfig::usual_label_separator
+                                           ? ""
+                                           : fmt::format(" 'data.label_separator=\"{}\"'", separator)));
+      return true;
+    }
+    return false;
   }
 
   void text_column() {

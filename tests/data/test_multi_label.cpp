@@ -49,6 +49,8 @@ TEST_CASE("several labels per text: all formats hold the same") {
             "{\"labels\": \"green\", \"text\": \"three four\"}\n{\"labels\": \"blue, red,green\", \"text\": "
             "\"five\"}\n",
             nothing},
+           {"list.csv", "\"['red', 'blue']\",one\n[],two\n\"[\"\"green\"\"]\",three four\n\"blue,red,green\",five\n",
+            nothing},
            {"t.txt",
             "__label__red __label__blue one\ntwo\nthree four __label__green\n__label__blue\t__label__red five "
             "__label__green \n",
@@ -229,6 +231,24 @@ TEST_CASE("data check counts texts by their number of labels, and notices a wron
                                   [](const DataTable& t) { return t.name == "label_noise"; });
   REQUIRE(noise != report.tables.end());
   CHECK(std::get<std::string>(noise->rows.at(0).at(3)) == "c");
+  LabelledSourceConfig one = several({folder.write("labels.jsonl", "{\"labels\": [\"a\"], \"text\": \"x\"}\n")});
+  one.multi_label = false;
+  CHECK_THROWS_WITH_AS(load_labelled(one),
+                       doctest::Contains("labels.jsonl:1: no key 'label'; found: labels, text; for several labels per "
+                                         "text, set data.multi_label: true"),
+                       Error);
+  const auto joined = [&](LabelledSourceConfig config) {
+    config.multi_label = false;
+    config.label_separator = ",";
+    for (const DataWarning& w : check_source(config, {}).warnings)
+      if (std::string(w.check) == "joined-labels") return w.message;
+    return std::string();
+  };
+  CHECK(contains(joined(several({folder.write("j.tsv", rows)})), "set data.multi_label=true"));
+  CHECK(contains(joined(several({folder.write("s.tsv", semicolons + "c;d\tx\n")})), "'data.label_separator=\";\"'"));
+  std::string names;
+  for (int i = 0; i < 30; ++i) names += (i % 2 == 0 ? "Smith, John" : "Doe, Jane") + fmt::format("\ttext {}\n", i);
+  CHECK(joined(several({folder.write("n.tsv", names)})).empty());
   const DataReport wrong = check_source(several({folder.write("u.tsv", semicolons)}), {});
   const auto warning = std::find_if(wrong.warnings.begin(), wrong.warnings.end(),
                                     [](const DataWarning& w) { return std::string(w.check) == "single-labels"; });
