@@ -105,7 +105,6 @@ struct ModelFacts {
   bool is_causal = false;                         // each token reads those before it only
   bool takes_labels = true;                       // the data may have labels, needed or not
   bool takes_pairs = false;                       // the data may be pairs
-  bool takes_label_sets = false;                  // of a classifier: a text may have any number of labels
   bool reads_sources = false;                     // the source of a pair is read as a whole
   bool weighs_classes = false;                    // examples of some classes count more than others
   const char* own_token = "";                     // a row of the embedding after those of the vocabulary; empty: none

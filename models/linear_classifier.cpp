@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "core/ops/math.hpp"
 #include "models/summary.hpp"
 
 namespace capstan {
@@ -41,12 +42,25 @@ constexpr int64_t least_buckets = 16;
 
 }  // namespace
 
-LinearClassifier::LinearClassifier(const Scope& scope, const LinearClassifierConfig& config, int64_t classes)
+LinearClassifier::LinearClassifier(const Scope& scope, const LinearClassifierConfig& config, int64_t classes,
+                                   bool multi_label)
     : config_(config),
       bits_(bits_of(std::max(config.buckets, least_buckets))),
+      multi_label_(multi_label),
       scale_(scope.param("linear.scale", {int64_t{1} << bits_}, init::zeros(), constant())),
       weight_(scope.param("linear.weight", {int64_t{1} << bits_, classes}, init::zeros(), constant())),
-      bias_(scope.param("linear.bias", {classes}, init::zeros(), constant())) {}
+      bias_(scope.param("linear.bias", {classes}, init::zeros(), constant())) {
+  if (multi_label) threshold_ = scope.param("linear.threshold", {classes}, init::zeros(), constant());
+}
+
+Array LinearClassifier::probabilities(const Var& logits) const {
+  return multi_label_ ? sigmoid(logits).value() : Model::probabilities(logits);
+}
+
+std::vector<double> LinearClassifier::thresholds() const {
+  if (!multi_label_) return {};
+  return {threshold_.value().data(), threshold_.value().data() + classes()};
+}
 
 void LinearClassifier::add_block(const std::vector<NgramCount>& counts, double* sums) const {
   const real *const scale = scale_.value().data(), *const weight = weight_.value().data();

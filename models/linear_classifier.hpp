@@ -34,8 +34,7 @@ void describe(Fields& f, LinearClassifierConfig& c) {
     "count the start and the end of a text as words in n-grams of two or more words, so that its first and last words "
     "are told from others");
   f("unicode", c.unicode, any(),
-    "letters, punctuation, case and width are those of Unicode, and in scripts without blanks between words (Chinese, "
-    "Japanese, Thai, Khmer, ...) each character counts as a word; otherwise all that is not ASCII counts as letters");
+    "words, case and width are Unicode's; in scripts without blanks (Chinese, Thai, ...) each character is a word");
   f("min_texts", c.min_texts, between(0, 1000000),
     "leave out n-grams that occur in fewer training texts than this; 0 = 1 if the training texts have fewer than 4 "
     "million n-grams in all, otherwise 2. The number chosen is written to config.yaml");
@@ -76,19 +75,23 @@ namespace capstan::CAPSTAN_PRECISION {
 /// y = b + sum over blocks of x W,  x[f] = c(count of f) scale[f] / |block|,  c(n) = 1 + ln n. A text has two blocks,
 /// its n-grams of words and those of characters (count_ngrams); each has unit norm. Buckets with scale 0 are left out:
 /// no n-gram of the training texts is there. Constants linear.scale (buckets), linear.weight (buckets, C) and
-/// linear.bias (C), all zero at first.
+/// linear.bias (C), all zero at first. Where a text has any number of the classes, also linear.threshold (C): the
+/// probability from which it has one.
 class LinearClassifier final : public Model {
  public:
   /// config.buckets 0 stands for the least number, 16. Make it, then finalize() the store of `scope`.
-  LinearClassifier(const Scope& scope, const LinearClassifierConfig& config, int64_t classes);
+  LinearClassifier(const Scope& scope, const LinearClassifierConfig& config, int64_t classes, bool multi_label = false);
 
   Array text_logits(const std::vector<std::string>& texts) const override;
   TextNgrams text_ngrams(std::string_view text) const override;
   std::vector<std::vector<BucketWeight>> largest_weights(size_t count) const override;
+  Array probabilities(const Var& logits) const override;
+  std::vector<double> thresholds() const override;
 
   const LinearClassifierConfig& config() const { return config_; }
   int64_t buckets() const { return scale_.size(); }
   int64_t classes() const override { return bias_.size(); }
+  int64_t label_columns() const override { return multi_label_ ? classes() : 0; }
   ModelSummary summary(const ParamStore& store, int64_t length, DecodeStates states) const override;
 
  private:
@@ -96,12 +99,13 @@ class LinearClassifier final : public Model {
 
   LinearClassifierConfig config_;
   int bits_;
-  Var scale_, weight_, bias_;
+  bool multi_label_;
+  Var scale_, weight_, bias_, threshold_;
 };
 
 inline std::unique_ptr<Model> make_model(const LinearClassifierConfig& config, const Scope& scope,
                                          const ModelSizes& sizes) {
-  return std::make_unique<LinearClassifier>(scope, config, sizes.classes);
+  return std::make_unique<LinearClassifier>(scope, config, sizes.classes, sizes.multi_label);
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

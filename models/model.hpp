@@ -73,6 +73,8 @@ class Model : public Task {
   virtual TextNgrams text_ngrams(std::string_view text) const;
   /// Of each class the buckets that speak for it, at most `count`, that with the largest weight first.
   virtual std::vector<std::vector<BucketWeight>> largest_weights(size_t count) const;
+  /// The probability from which a text has a label, of each; empty: the run has one for all.
+  virtual std::vector<double> thresholds() const { return {}; }
 
   // A classifier of either kind.
   virtual int64_t classes() const;

@@ -74,7 +74,6 @@ void validate(const TextClassifierConfig& config, Problems& problems);
 inline ModelFacts facts(const TextClassifierConfig& config) {
   ModelFacts facts = stack_facts(config);
   facts.predicts = Predicts::classes;
-  facts.takes_label_sets = true;
   facts.is_causal = config.causal;
   facts.weighs_classes = !std::holds_alternative<EqualClasses>(config.class_weights);
   facts.begins_with_own = config.pooling == Pooling::cls;

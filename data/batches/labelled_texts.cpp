@@ -1,7 +1,5 @@
 #include "data/batches/labelled_texts.hpp"
 
-#include "core/base/error.hpp"
-
 namespace capstan {
 namespace {
 
@@ -25,9 +23,7 @@ std::string example_text(const std::vector<std::string_view>& columns, const Tok
 }
 
 LabelledTexts::LabelledTexts(const ExampleSet& examples, const Tokenizer& tokenizer, std::vector<int64_t> order)
-    : examples_(examples), tokenizer_(tokenizer), order_(std::move(order)) {
-  if (examples.label_columns() > 0) throw Error("data: examples with any number of labels are not read as texts");
-}
+    : examples_(examples), tokenizer_(tokenizer), order_(std::move(order)) {}
 
 std::string LabelledTexts::text(int64_t i) const {
   const int64_t example = order_[static_cast<size_t>(i)];

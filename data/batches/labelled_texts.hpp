@@ -21,12 +21,14 @@ std::string example_text(const std::vector<std::string_view>& columns, const Tok
 /// Refers to the examples and the tokenizer, which must outlive it.
 class LabelledTexts {
  public:
-  /// Text i is that of example order[i]. Throws Error for examples with any number of labels.
+  /// Text i is that of example order[i].
   LabelledTexts(const ExampleSet& examples, const Tokenizer& tokenizer, std::vector<int64_t> order);
 
   int64_t size() const { return static_cast<int64_t>(order_.size()); }
   std::string text(int64_t i) const;
-  int32_t label(int64_t i) const { return examples_.label(order_[static_cast<size_t>(i)]); }
+  LabelSet labels(int64_t i) const { return examples_.labels(order_[static_cast<size_t>(i)]); }
+  /// Texts have any number of labels, instead of one.
+  bool multi_label() const { return examples_.label_columns() > 0; }
   /// From now on, text() adds so much to the progress of work on all texts.
   void report_to(Progress& progress, double each = 1) {
     progress_ = &progress;

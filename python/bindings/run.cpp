@@ -298,7 +298,7 @@ void bind_run(nb::module_& module) {
       .def_prop_ro("folder", [](const BoundRun& self) { return self.run.saved().folder.string(); })
       .def_prop_ro("task", &task)
       .def_prop_ro("multi_label", [](const BoundRun& self) { return facts_of(self.run.config().data).multi_label(); })
-      .def_prop_ro("threshold", [](const BoundRun& self) { return self.run.saved().threshold; })
+      .def_prop_ro("thresholds", [](const BoundRun& self) { return self.run.saved().thresholds; })
       .def_prop_ro("classes", [](const BoundRun& self) { return self.run.classes(); })
       .def_prop_ro("config", [](const BoundRun& self) { return to_yaml(self.run.config()); })
       .def("probabilities", &probabilities)

@@ -139,7 +139,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         probabilities = self.predict_proba(X)
         if self._form == "single":
             return self.classes_[probabilities.argmax(axis=1)] if len(probabilities) else self.classes_[:0]
-        chosen = probabilities >= self.run_._native.threshold
+        chosen = probabilities >= np.array(self.run_._native.thresholds, np.float32)[self._order]
         if self._form == "matrix":
             return chosen.astype(int)
         return [self.classes_[row].tolist() for row in chosen]

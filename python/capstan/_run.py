@@ -119,8 +119,8 @@ class Run:
             if threshold is not None:
                 raise Error("threshold: only runs with data.multi_label: true have one")
             return [classes[index] for index in probabilities.argmax(axis=1)] if len(probabilities) else []
-        least = self._native.threshold if threshold is None else threshold
-        return [[name for name, p in zip(classes, row) if p >= least] for row in probabilities]
+        least = self._native.thresholds if threshold is None else [threshold] * len(classes)
+        return [[name for name, p, t in zip(classes, row, least) if p >= t] for row in probabilities]
 
     def predict_proba(self, texts: Sequence[Text]) -> np.ndarray:
         """Probabilities of the classes: (texts, classes), float32."""

@@ -37,10 +37,12 @@ void print_classes(const EvalReport& report, std::ostream& out) {
   const std::vector<ClassFigures> all = report.class_figures();
   if (all.empty()) return;
   const std::vector<std::string> names = aligned_with("class", report.classes);
-  out << fmt::format("\n{}{:>11}{:>9}{:>9}{:>10}\n", names[0], "precision", "recall", "f1", "examples");
+  const bool thresholds = all.front().threshold.has_value();
+  out << fmt::format("\n{}{:>11}{:>9}{:>9}{:>10}{}\n", names[0], "precision", "recall", "f1", "examples",
+                     thresholds ? "  threshold" : "");
   for (size_t c = 0; c < all.size(); ++c)
-    out << fmt::format("{}{:>11.4f}{:>9.4f}{:>9.4f}{:>10}\n", names[c + 1], all[c].precision, all[c].recall, all[c].f1,
-                       all[c].examples);
+    out << fmt::format("{}{:>11.4f}{:>9.4f}{:>9.4f}{:>10}{}\n", names[c + 1], all[c].precision, all[c].recall,
+                       all[c].f1, all[c].examples, thresholds ? fmt::format("{:>11.2f}", *all[c].threshold) : "");
 }
 
 void print_confusion(const EvalReport& report, std::ostream& out) {
@@ -96,7 +98,7 @@ std::vector<Figure> EvalReport::figures() const {
     all.push_back({"log_probability", pairs->log_probability, 4});
   }
   if (labels) {
-    all.push_back({"threshold", labels->threshold, 2});
+    if (labels->thresholds.empty()) all.push_back({"threshold", labels->threshold, 2});
     all.push_back({"micro_precision", labels->all.precision(), 4});
     all.push_back({"micro_recall", labels->all.recall(), 4});
     add_metrics(true);
@@ -113,8 +115,11 @@ std::vector<Figure> EvalReport::figures() const {
 std::vector<ClassFigures> EvalReport::class_figures() const {
   std::vector<ClassFigures> all;
   if (labels)
-    for (const LabelCounts& label : labels->of_label)
+    for (size_t c = 0; c < labels->of_label.size(); ++c) {
+      const LabelCounts& label = labels->of_label[c];
       all.push_back({label.precision(), label.recall(), label.f1(), label.actual});
+      if (!labels->thresholds.empty()) all.back().threshold = labels->thresholds[c];
+    }
   if (const auto& r = classification)
     for (int64_t c = 0; c < r->classes(); ++c) all.push_back({r->precision(c), r->recall(c), r->f1(c), r->of_class(c)});
   return all;
@@ -142,16 +147,17 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
   if (!facts.classifies()) {
     report.predicts_tokens = true;
     report.total = *evaluate(model, source, 0);
-  } else if (model.label_columns() > 0) {
+  } else if (model.label_columns() > 0 && !facts.reads_texts) {
     LabelReport labels(model.label_columns());
     report.total = *evaluate(model, source, 0, {}, nullptr, &labels);
-    report.labels = labels.at(run.threshold);
+    report.labels = labels.at(run.thresholds.front());
     report.total.correct = report.labels->exact;
   } else {
     ClassifierEvaluation result =
         facts.reads_texts ? *evaluate_classifier(model, data.texts(split)) : evaluate_classifier(model, source);
     report.total = result.total;
     report.classification = std::move(result.report);
+    report.labels = std::move(result.labels);
   }
   if (facts_of(run.config.data).has_pairs && split != Split::train)
     report.pairs = evaluate_pairs(run, data.evaluation_pairs(split), completions);
@@ -203,12 +209,14 @@ void print_json(const EvalReport& report, std::ostream& out) {
     else
       json[figure.name] = figure.value;
   const std::vector<ClassFigures> classes = report.class_figures();
-  for (size_t c = 0; c < classes.size(); ++c)
+  for (size_t c = 0; c < classes.size(); ++c) {
     json["classes"].push_back({{"class", report.classes[c]},
                                {"precision", classes[c].precision},
                                {"recall", classes[c].recall},
                                {"f1", classes[c].f1},
                                {"examples", classes[c].examples}});
+    if (classes[c].threshold) json["classes"].back()["threshold"] = *classes[c].threshold;
+  }
   if (report.classification) add_confusion(report, json);
   out << json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
 }

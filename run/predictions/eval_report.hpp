@@ -26,6 +26,7 @@ struct Figure {
 struct ClassFigures {
   double precision, recall, f1;
   int64_t examples;
+  std::optional<double> threshold = std::nullopt;  // where each label has its own
 };
 
 struct EvalReport {

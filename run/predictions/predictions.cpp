@@ -44,7 +44,7 @@ Array class_logits(const SavedRun& run, const std::vector<InputText>& texts) {
 std::vector<Prediction> label_texts(const SavedRun& run, const std::vector<InputText>& texts,
                                     const PredictOptions& options) {
   const Array all = run.model->model().probabilities(Var(class_logits(run, texts)));
-  const double threshold = options.threshold > 0 ? options.threshold : run.threshold;
+  const bool several = is_multi_label(run);
   const auto classes = static_cast<int64_t>(run.classes.size());
   std::vector<Prediction> predictions(texts.size());
   for (size_t row = 0; row < texts.size(); ++row) {
@@ -53,7 +53,9 @@ std::vector<Prediction> label_texts(const SavedRun& run, const std::vector<Input
     prediction.probabilities.assign(probabilities, probabilities + classes);
     const int64_t likeliest = std::max_element(probabilities, probabilities + classes) - probabilities;
     for (int64_t c = 0; c < classes; ++c)
-      if (is_multi_label(run) ? reaches(probabilities[c], threshold) : c == likeliest)
+      if (several ? reaches(probabilities[c],
+                            options.threshold > 0 ? options.threshold : run.thresholds[static_cast<size_t>(c)])
+                  : c == likeliest)
         prediction.labels.push_back({run.classes[static_cast<size_t>(c)], static_cast<double>(probabilities[c])});
   }
   return predictions;

@@ -66,10 +66,12 @@ std::string classes_html(const EvalReport& report) {
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return figures[a].examples > figures[b].examples; });
   Table table{{report.labels ? "label" : "class", "precision", "recall", "F1", "examples"}};
+  if (figures.front().threshold) table.front().push_back("threshold");
   for (size_t i = 0; i < std::min(order.size(), most_rows); ++i) {
     const ClassFigures& f = figures[order[i]];
     table.push_back({report.classes[order[i]], fmt::format("{:.4f}", f.precision), fmt::format("{:.4f}", f.recall),
                      fmt::format("{:.4f}", f.f1), std::to_string(f.examples)});
+    if (f.threshold) table.back().push_back(fmt::format("{:.2f}", *f.threshold));
   }
   std::string out = table_html(table, "classes");
   if (order.size() > most_rows)

@@ -79,14 +79,11 @@ void validate(const RunConfig& config, Problems& problems) {
     problems.add("data.type", fmt::format("{} are for a language-model", type_of(config.data)));
   if (facts.reads_sources && !data.has_pairs)
     problems.add("model.prefix", "only data of type pairs have sources to be read as a whole");
-  if (data.multi_label() && facts.classifies() && !facts.takes_label_sets)
-    problems.add("data.multi_label",
-                 fmt::format("a {} predicts one class per text; use a text-classifier", type_of(config.model)));
   const bool label_sets = data.multi_label() && facts.classifies();
   if (const Metric& metric = metric_of(config.train.monitor); metric.label_sets && !label_sets)
-    problems.add("train.monitor",
-                 fmt::format("{} is for a text-classifier with data.multi_label: true; choose loss or accuracy",
-                             metric.monitor));
+    problems.add(
+        "train.monitor",
+        fmt::format("{} is for a classifier with data.multi_label: true; choose loss or accuracy", metric.monitor));
   if (data.has_labels && !facts.takes_labels)
     problems.add("data.type", fmt::format("a {} needs data of type {}", type_of(config.model), source_types(false)));
   const ModelConfig* const model = find_model(config.model);

@@ -65,7 +65,8 @@ std::shared_ptr<const BaseClassifier> read_base(const RunConfig& config) {
   base->weight = values_of(origin, "linear.weight", checked_product("linear.weight", {buckets, classes}));
   base->bias = values_of(origin, "linear.bias", classes);
   base->columns = classes;
-  if (classes == 2) {  // the first class has the second one's weights times -1
+  if (classes == 2 &&
+      !facts_of(origin.config->data).multi_label()) {  // the first class has the second one's weights times -1
     for (size_t f = 0; f < base->scale.size(); ++f) base->weight[f] = base->weight[2 * f + 1];
     base->weight.resize(base->scale.size());
     base->bias.erase(base->bias.begin());

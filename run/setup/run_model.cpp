@@ -208,7 +208,10 @@ SavedRun open_run(const fs::path& where) {
                                          static_cast<int64_t>(run.classes.size()));
   load_model(weights, run.model->params());
   run.model->prepare(*run.tokenizer);
-  if (run.state) run.threshold = run.state->threshold.value_or(usual_threshold);
+  if (facts_of(run.config.data).multi_label()) run.thresholds = run.model->model().thresholds();
+  if (run.thresholds.empty())
+    run.thresholds.assign(run.classes.size(),
+                          run.state ? run.state->threshold.value_or(usual_threshold) : usual_threshold);
   return run;
 }
 

@@ -80,8 +80,8 @@ RunFiles read_run_files(const std::filesystem::path& folder, const SafetensorsFi
 /// A trained model, read from its run folder.
 struct SavedRun : RunFiles {
   std::shared_ptr<RunModel> model;
-  std::string weights;                 // the file they were read from
-  double threshold = usual_threshold;  // multi-label: the probability from which a text has a label
+  std::string weights;                  // the file they were read from
+  std::vector<double> thresholds = {};  // multi-label: for each class the probability from which a text has it
 };
 
 /// The run folder of a checkpoint's folder, or the folder itself. Throws Error when there is none.

@@ -3,9 +3,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "tests/cli/interruption.hpp"
 #include "tests/cli/ranks.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace capstan::testing {
 namespace {
@@ -95,6 +97,60 @@ TEST_CASE("multi-label: a classifier learns sets of labels, and all commands agr
   CHECK(contains(place.read("report.html"), "<dt>micro f1</dt>"));
   CHECK(contains(succeed(place, {"data", "check", "--config", "topics.yaml"}).out, "Texts by their number of labels"));
   CHECK(contains(succeed(place, {"verify", "runs/topics"}).out, "runs/topics: whole"));
+}
+
+TEST_CASE("multi-label: the linear classifier has a threshold for each label, and all commands agree on them") {
+  const Workplace place;
+  std::string table = "text,labels\n";
+  for (const std::string& row : lines_of(topics(1, 120) + topics(2, 60))) {
+    const size_t tab = row.find('\t');
+    const bool wrong = table.size() % 9 == 0;  // so that no probability is 0 or 1
+    table += row.substr(tab + 1) + ",\"" + (wrong ? "sport" : row.substr(0, tab)) + "\"\n";
+  }
+  place.write("topics.csv", table);
+  place.write("classify.yaml", read_file(source_path("configs/classify.yaml")));
+  const Words several{"data.train=[topics.csv]", "data.test=[topics.csv]", "data.multi_label=true",
+                      "train.monitor=micro-f1"};
+  const auto with = [&](Words words, const Words& more = {}) {
+    words.insert(words.end(), {"--config", "classify.yaml", "--set"});
+    words.insert(words.end(), several.begin(), several.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  CHECK(contains(succeed(place, with({"data", "check"})).out, "Texts by their number of labels"));
+  succeed(place, with({"train"}));
+  const nlohmann::json valid = best_validation(place, "classify");
+  CHECK(valid.at("micro_f1") > 0.8);
+  const nlohmann::json figures =
+      parse_json(succeed(place, {"eval", "runs/classify", "--split", "test", "--format", "json"}).out);
+  CHECK(figures.at("micro_f1") > 0.85);
+  CHECK_FALSE(figures.contains("threshold"));
+  REQUIRE(figures.at("classes").size() == 3);
+  for (const auto& label : figures.at("classes")) CHECK((label.at("threshold") > 0 && label.at("threshold") < 1));
+  CHECK(contains(succeed(place, {"eval", "runs/classify", "--split", "test"}).out, "threshold"));
+  const std::string texts = "the soup near a bank\nold new the\n";
+  const auto labels_of = [&](const Words& more) {
+    Words words{"predict", "runs/classify", "--format", "jsonl"};
+    words.insert(words.end(), more.begin(), more.end());
+    std::vector<nlohmann::json> labels;
+    for (const std::string& line : lines_of(succeed(place, words, texts).out))
+      labels.push_back(parse_json(line).at("labels"));
+    return labels;
+  };
+  CHECK(labels_of({}) == std::vector<nlohmann::json>{{"food", "money"}, nlohmann::json::array()});
+  CHECK(labels_of({"--threshold", "1e-9"}).back().size() == 3);
+  CHECK(labels_of({"--threshold", "1"}).front().empty());
+  const Outcome errors = succeed(place, {"predict", "runs/classify", "topics.csv", "--errors", "--format", "jsonl"});
+  CHECK(static_cast<double>(lines_of(errors.out).size()) ==
+        doctest::Approx(180 * (1 - figures.at("accuracy").get<double>())).epsilon(0.01));
+  CHECK(contains(succeed(place, {"compare", "runs/classify"}).out, "micro-F1"));
+  succeed(place, {"report", "runs/classify", "--trust", "-o", "report.html"});
+  CHECK(contains(place.read("report.html"), ">threshold<"));
+  CHECK(contains(succeed(place, {"verify", "runs/classify"}).out, "whole"));
+  succeed(place, with({"autotune", "--minutes", "0.02"}, {"name=search", "sweep.model.words=[[1], [1, 2]]"}));
+  // Without the key, a warning says which to set.
+  CHECK(contains(succeed(place, {"data", "check", "--config", "classify.yaml", "--set", "data.train=[topics.csv]"}).out,
+                 "data.multi_label=true"));
 }
 
 TEST_CASE("multi-label: predict prints the labels that reach the threshold") {
@@ -252,13 +308,13 @@ TEST_CASE("multi-label: wrong uses are refused with a remedy") {
        {},
        {"train", "--config", "classifier.yaml", "--set", "train.monitor=micro-f1"},
        2,
-       {"train.monitor=micro-f1: micro-f1 is for a text-classifier with data.multi_label: true; choose loss or "
+       {"train.monitor=micro-f1: micro-f1 is for a classifier with data.multi_label: true; choose loss or "
         "accuracy"}},
       {"F1 of a language model",
        {},
        {"train", "--config", "lm.yaml", "--set", "train.monitor=macro-f1"},
        2,
-       {"train.monitor=macro-f1: macro-f1 is for a text-classifier"}},
+       {"train.monitor=macro-f1: macro-f1 is for a classifier"}},
       {"folders", {}, with({"data.format=folders"}), 2, {"data.multi_label: with format: folders"}},
       {"pairs of lines", {}, with({"data.format=fasttext", "data.header=true"}), 2, {"fasttext lines have no columns"}},
       {"another kind of labels to evaluate",

@@ -165,6 +165,36 @@ TEST_CASE("label report: of equally good thresholds the nearest to 0.5") {
   CHECK_THROWS_AS(LabelReport(0), std::invalid_argument);
 }
 
+TEST_CASE("label report: a threshold for each label, that of all labels for one that is rare") {
+  LabelReport report(3);
+  const auto add = [](LabelReport& to, const std::vector<float>& probabilities, const std::vector<int32_t>& truth) {
+    to.add(probabilities.data(), truth.data());
+  };
+  const auto add_all = [&](LabelReport& to) {
+    for (int i = 0; i < 200; ++i) {
+      add(to, {0.2F, 0.8F, 0.1F}, {1, 1, 0});
+      add(to, {0.1F, 0.6F, 0.1F}, {0, 0, 0});
+    }
+    add(to, {0.1F, 0.1F, 0.95F}, {0, 0, 1});
+  };
+  add_all(report);
+  const std::vector<double> thresholds = report.best_thresholds();
+  REQUIRE(thresholds.size() == 3);
+  CHECK(thresholds[0] == 0.2);
+  CHECK(thresholds[1] > 0.6);
+  CHECK(thresholds[1] <= 0.8);
+  CHECK(thresholds[2] < 0.9);  // not just below the only text that has it
+  LabelReport decided(3, thresholds);
+  add_all(decided);
+  const LabelFigures figures = decided.at(usual_threshold);
+  CHECK(figures.thresholds == thresholds);
+  CHECK(figures.accuracy() == 1);
+  CHECK(figures.macro_f1() == 1);
+  CHECK(report.at(report.best_threshold()).accuracy() < 1);
+  CHECK(LabelReport(2).best_thresholds() == std::vector<double>{0.5, 0.5});  // nothing seen
+  CHECK_THROWS_AS(LabelReport(2, {0.5}), std::invalid_argument);
+}
+
 TEST_CASE("label report: probabilities that are no numbers reach no threshold") {
   LabelReport report(6);
   const std::vector<float> probabilities(6, std::nanf(""));

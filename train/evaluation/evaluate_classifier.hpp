@@ -14,10 +14,11 @@ namespace capstan {
 
 struct ClassifierEvaluation {
   Evaluation total;
-  ClassificationReport report;
+  std::optional<ClassificationReport> report;  // where a text has one label
+  std::optional<LabelFigures> labels;          // where it has any number, at the model's thresholds
 };
 
-/// Of a classifier that reads tokens. Throws Error when there is no example.
+/// Of a classifier that reads tokens and gives a text one label. Throws Error when there is no example.
 ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split);
 
 /// Of one that reads texts, independent of the number of threads. Empty when `stop`, which is called from any thread,

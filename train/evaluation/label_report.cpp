@@ -53,9 +53,13 @@ double LabelFigures::macro_f1() const {
 
 double LabelFigures::accuracy() const { return quotient(exact, texts); }
 
-LabelReport::LabelReport(int64_t labels)
-    : labels_(labels), counts_(static_cast<size_t>(2 * labels * levels) + levels + 1 + all_ranks.size() + 1) {
+LabelReport::LabelReport(int64_t labels, std::vector<double> thresholds)
+    : labels_(labels),
+      thresholds_(std::move(thresholds)),
+      counts_(static_cast<size_t>(2 * labels * levels) + levels + 1 + all_ranks.size() + 1) {
   check(labels > 0, "label report: {} labels", labels);
+  check(thresholds_.empty() || thresholds_.size() == static_cast<size_t>(labels),
+        "label report: {} thresholds of {} labels", thresholds_.size(), labels);
 }
 
 int64_t LabelReport::texts() const { return counts_.back(); }
@@ -63,7 +67,9 @@ int64_t LabelReport::texts() const { return counts_.back(); }
 void LabelReport::add(const float* probabilities, const int32_t* truth) {
   int most_absent = 0, least_present = levels - 1;  // levels
   for (int64_t c = 0; c < labels_; ++c) {
-    const int level = level_of(probabilities[c], levels - 1);
+    const int level = thresholds_.empty() ? level_of(probabilities[c], levels - 1)
+                      : reaches(probabilities[c], thresholds_[static_cast<size_t>(c)]) ? levels / 2
+                                                                                       : 0;
     const bool has_it = truth[c] != 0;
     ++counts_[place(c, has_it, level)];
     if (has_it)
@@ -118,12 +124,38 @@ double LabelReport::best_threshold() const {
   return threshold_of(best);
 }
 
+std::vector<double> LabelReport::best_thresholds() const {
+  constexpr double texts_of_all = 10;
+  const auto common = static_cast<int>(std::lround(100 * best_threshold()));
+  std::vector<LabelCounts> all(levels);
+  for (int level = 1; level < levels; ++level) all[static_cast<size_t>(level)] = at(threshold_of(level)).all;
+  const double share = texts_of_all / static_cast<double>(std::max<int64_t>(all.back().actual, 1));
+  std::vector<double> best;
+  for (int64_t label = 0; label < labels_; ++label) {
+    best.push_back(threshold_of(common));
+    double highest = 0;
+    for (int distance = 0; distance < levels; ++distance)
+      for (const int level : {common - distance, common + distance}) {
+        if (level < 1 || level >= levels) continue;
+        const LabelCounts own = of_label(label, level), &others = all[static_cast<size_t>(level)];
+        const double cases = static_cast<double>(own.predicted + own.actual) +
+                             share * static_cast<double>(others.predicted + others.actual);
+        const double f1 = (static_cast<double>(own.right) + share * static_cast<double>(others.right)) / cases;
+        if (!(f1 > highest)) continue;
+        highest = f1;
+        best.back() = threshold_of(level);
+      }
+  }
+  return best;
+}
+
 LabelFigures LabelReport::at(double threshold) const {
   const auto level = static_cast<int>(std::lround(100 * threshold));
   check(level > 0 && level < levels && threshold_of(level) == threshold,
         "label report: the threshold {} is none of 0.01, 0.02, ... 0.99", threshold);
   LabelFigures figures;
   figures.threshold = threshold;
+  figures.thresholds = thresholds_;
   figures.texts = texts();
   for (int64_t c = 0; c < labels_; ++c) {
     figures.of_label.push_back(of_label(c, level));

@@ -32,9 +32,10 @@ struct PrecisionAt {
   double precision = 0;
 };
 
-/// At one threshold.
+/// At one threshold, or at one per label.
 struct LabelFigures {
   double threshold = usual_threshold;
+  std::vector<double> thresholds = {};  // by label; empty: the one
   std::vector<LabelCounts> of_label;
   LabelCounts all;  // summed over the labels: micro-averages
   int64_t texts = 0;
@@ -48,7 +49,8 @@ struct LabelFigures {
 /// Counts are integers, so the order of the texts does not matter.
 class LabelReport {
  public:
-  explicit LabelReport(int64_t labels);
+  /// With `thresholds`, one per label, decisions are counted at these alone: at(usual_threshold) has them.
+  explicit LabelReport(int64_t labels, std::vector<double> thresholds = {});
 
   /// One text: the probability of each label, and 1 for those that it has, 0 for others.
   void add(const float* probabilities, const int32_t* truth);
@@ -57,6 +59,9 @@ class LabelReport {
   int64_t texts() const;
   /// Of 0.01, 0.02, ... 0.99 the one with the highest micro-F1; of several the nearest to 0.5, of two the lower.
   double best_threshold() const;
+  /// For each label that with its highest F1, as if a few more texts had the label for which all labels together speak:
+  /// of a rare label, chance would choose. Of equally good ones the nearest to best_threshold().
+  std::vector<double> best_thresholds() const;
   /// Throws std::invalid_argument for other thresholds than these.
   LabelFigures at(double threshold) const;
 
@@ -78,6 +83,7 @@ class LabelReport {
   static constexpr int levels = 100;
 
   int64_t labels_;
+  std::vector<double> thresholds_;
   // (labels, has it, level); then the rises and falls over the levels of the texts that are exact (levels + 1), the
   // hits of the 1, 3 and 5 likeliest labels, and the number of texts.
   std::vector<int64_t> counts_;

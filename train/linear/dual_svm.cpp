@@ -39,7 +39,7 @@ std::vector<float> log_count_ratios(const NgramRows& rows, const SvmProblem& pro
   const auto buckets = rows.scale().size();
   std::vector<float> inside(buckets, 1), outside(buckets, 1);
   for (const int64_t row : problem.rows) {
-    std::vector<float>& counts = rows.label(row) == problem.positive ? inside : outside;
+    std::vector<float>& counts = rows.has(row, problem.positive) ? inside : outside;
     for_entries(rows, row, [&](uint32_t bucket, float) { counts[bucket] += 1; });
   }
   double sum_inside = 0, sum_outside = 0;
@@ -70,6 +70,7 @@ class Solver {
     diagonal_.resize(count);
     for (size_t i = 0; i < count; ++i) {
       active_[i] = static_cast<int64_t>(i);
+      signs_.push_back(rows.has(problem.rows[i], problem.positive) ? 1 : -1);
       double squares = 1 + ridge();  // of the bias
       for_entries(rows, problem.rows[i],
                   [&](uint32_t bucket, float x) { squares += static_cast<double>(x * x * weights_[bucket].square); });
@@ -116,9 +117,7 @@ class Solver {
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
   double ridge() const { return 0.5 / problem_.cost; }
-  double sign(int64_t i) const {
-    return rows_.label(problem_.rows[static_cast<size_t>(i)]) == problem_.positive ? 1 : -1;
-  }
+  double sign(int64_t i) const { return signs_[static_cast<size_t>(i)]; }
   double gradient_of(int64_t i) const {
     const int64_t row = problem_.rows[static_cast<size_t>(i)];
     float sum = 0;
@@ -152,7 +151,7 @@ class Solver {
   RandomStream random_;
   std::vector<Weight> weights_;
   std::vector<float> base_weights_;
-  std::vector<double> alpha_, diagonal_;
+  std::vector<double> alpha_, diagonal_, signs_;  // 1: the row has the label, -1: it does not
   std::vector<int64_t> active_;
   double bias_ = 0, bound_ = infinity;  // bound_: a row without influence whose gradient is above it is left out
 };

@@ -11,7 +11,7 @@
 
 namespace capstan {
 
-/// One class against all others.
+/// One class against all others: texts that have the label, and those that do not.
 struct SvmProblem {
   std::vector<int64_t> rows;  // those to learn from
   int32_t positive = 0;       // the class

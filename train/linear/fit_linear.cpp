@@ -37,15 +37,18 @@ struct Mix {
 };
 
 /// The problems of C classes: a class against the other one, or each against all others.
-int64_t problem_count(int64_t classes) { return classes == 2 ? 1 : classes; }
+int64_t problem_count(const NgramRows& rows) { return rows.is_binary() ? 1 : rows.classes(); }
 /// With two classes, the problem's only class is the second one.
-int32_t positive_class(int64_t classes, int64_t problem) { return static_cast<int32_t>(classes == 2 ? 1 : problem); }
+int32_t positive_class(const NgramRows& rows, int64_t problem) {
+  return static_cast<int32_t>(rows.is_binary() ? 1 : problem);
+}
 
-/// The fold of each row: the rows of a class are spread evenly.
+/// The fold of each row: the rows of a class (of several, the first) are spread evenly.
 std::vector<int64_t> folds_of(const NgramRows& rows, int64_t folds) {
-  std::vector<int64_t> seen(static_cast<size_t>(rows.classes()), 0), fold(static_cast<size_t>(rows.rows()));
+  std::vector<int64_t> seen(static_cast<size_t>(rows.classes()) + 1, 0), fold(static_cast<size_t>(rows.rows()));
   for (int64_t row = 0; row < rows.rows(); ++row) {
-    const auto label = static_cast<size_t>(rows.label(row));
+    const LabelSet& labels = rows.labels(row);
+    const auto label = static_cast<size_t>(labels.empty() ? rows.classes() : labels.front());
     fold[static_cast<size_t>(row)] = (static_cast<int64_t>(label) + seen[label]++) % folds;
   }
   return fold;
@@ -55,8 +58,7 @@ int64_t folds_of(const NgramRows& rows) { return std::min(rows.config().folds, r
 
 /// Folds that are held out in turn.
 int64_t held_out_folds(const NgramRows& rows) {
-  const double work =
-      static_cast<double>(rows.entries() + rows.rows()) * static_cast<double>(problem_count(rows.classes()));
+  const double work = static_cast<double>(rows.entries() + rows.rows()) * static_cast<double>(problem_count(rows));
   return std::clamp(static_cast<int64_t>(most_work / work), int64_t{1}, folds_of(rows));
 }
 
@@ -69,7 +71,7 @@ double work_of(const NgramRows& rows, const Kind& kind) {
 /// Scores of held-out rows.
 class HeldOut {
  public:
-  HeldOut(const NgramRows& rows, uint64_t seed) : rows_(rows), seed_(seed), problems_(problem_count(rows.classes())) {
+  HeldOut(const NgramRows& rows, uint64_t seed) : rows_(rows), seed_(seed), problems_(problem_count(rows)) {
     const std::vector<int64_t> fold = folds_of(rows, folds_of(rows));
     const int64_t used = held_out_folds(rows);
     const int64_t most_rows = std::max<int64_t>(100, most_scores / (problems_ * kind_count) / used);
@@ -97,8 +99,8 @@ class HeldOut {
         return;
       }
       const auto solved = solve_svm(rows_,
-                                    {part.learnt, positive_class(rows_.classes(), problem), kinds[kind].cost,
-                                     kinds[kind].ratios, random_key(seed_, "order of rows")},
+                                    {part.learnt, positive_class(rows_, problem), kinds[kind].cost, kinds[kind].ratios,
+                                     random_key(seed_, "order of rows")},
                                     stop);
       if (!solved) return;
       for (size_t i = 0; i < part.held_out.size(); ++i)
@@ -127,6 +129,20 @@ class HeldOut {
     Evaluation total;
     for (const Part& part : parts_) total.add(evaluate(part, mix));
     return total;
+  }
+  /// Of the decisions about labels, where a text has any number of them.
+  LabelReport label_report(const Mix& mix, std::vector<double> thresholds = {}) const {
+    LabelReport report(rows_.classes(), std::move(thresholds));
+    for (const Part& part : parts_)
+      for (size_t i = 0; i < part.held_out.size(); ++i) {
+        std::vector<float> probabilities;
+        for (const double logit : logits_of(part, i, mix))
+          probabilities.push_back(static_cast<float>(1 / (1 + std::exp(-logit))));
+        std::vector<int32_t> truth(probabilities.size(), 0);
+        for (const int32_t label : rows_.labels(part.held_out[i])) truth[static_cast<size_t>(label)] = 1;
+        report.add(probabilities.data(), truth.data());
+      }
+    return report;
   }
   /// Of the folds that were held out.
   std::vector<double> accuracies(const Mix& mix) const {
@@ -167,26 +183,41 @@ class HeldOut {
     mix.loss = loss((low + high) / 2);
   }
 
+  std::vector<double> logits_of(const Part& part, size_t held_out, const Mix& mix) const {
+    const auto problems = static_cast<size_t>(problems_);
+    std::vector<double> logits(static_cast<size_t>(rows_.classes()));
+    const float* const scores = part.scores.data() + held_out * problems * kind_count;
+    for (size_t p = 0; p < problems; ++p) {
+      const double sum = mix.plain_share * static_cast<double>(scores[static_cast<size_t>(mix.plain) * problems + p]) +
+                         mix.ratios_share * static_cast<double>(scores[static_cast<size_t>(mix.ratios) * problems + p]);
+      logits[rows_.is_binary() ? 1 : p] = mix.factor * sum;
+    }
+    if (rows_.is_binary()) logits[0] = -logits[1];
+    return logits;
+  }
+
   Evaluation evaluate(const Part& part, const Mix& mix) const {
-    const auto classes = static_cast<size_t>(rows_.classes()), problems = static_cast<size_t>(problems_);
-    std::vector<double> logits(classes);
     Evaluation sums;
     for (size_t i = 0; i < part.held_out.size(); ++i) {
-      const float* const scores = part.scores.data() + i * problems * kind_count;
-      for (size_t p = 0; p < problems; ++p) {
-        const double sum =
-            mix.plain_share * static_cast<double>(scores[static_cast<size_t>(mix.plain) * problems + p]) +
-            mix.ratios_share * static_cast<double>(scores[static_cast<size_t>(mix.ratios) * problems + p]);
-        logits[classes == 2 ? 1 : p] = mix.factor * sum;
-      }
-      if (classes == 2) logits[0] = -logits[1];
-      const auto label = static_cast<size_t>(rows_.label(part.held_out[i]));
-      const auto best = std::max_element(logits.begin(), logits.end());
-      double sum = 0;
-      for (const double logit : logits) sum += std::exp(logit - *best);
-      sums.loss_sum += std::log(sum) + *best - logits[label];
-      sums.correct += static_cast<size_t>(best - logits.begin()) == label ? 1 : 0;
-      ++sums.targets;
+      const std::vector<double> logits = logits_of(part, i, mix);
+      const LabelSet& labels = rows_.labels(part.held_out[i]);
+      sums.add(rows_.multi_label() ? of_labels(logits, labels) : of_class(logits, static_cast<size_t>(labels.front())));
+    }
+    return sums;
+  }
+  static Evaluation of_class(const std::vector<double>& logits, size_t label) {
+    const auto best = std::max_element(logits.begin(), logits.end());
+    double sum = 0;
+    for (const double logit : logits) sum += std::exp(logit - *best);
+    return {std::log(sum) + *best - logits[label], 1, static_cast<size_t>(best - logits.begin()) == label ? 1 : 0};
+  }
+  /// What is correct depends on thresholds.
+  static Evaluation of_labels(const std::vector<double>& logits, const LabelSet& labels) {
+    Evaluation sums{0, 1, 0};
+    for (size_t c = 0; c < logits.size(); ++c) {
+      const bool has_it = std::binary_search(labels.begin(), labels.end(), static_cast<int32_t>(c));
+      const double against = has_it ? -logits[c] : logits[c];
+      sums.loss_sum += std::max(against, 0.0) + std::log1p(std::exp(-std::abs(against)));
     }
     return sums;
   }
@@ -228,7 +259,7 @@ bool solve_all(const NgramRows& rows, const Mix& mix, uint64_t seed, ParamStore&
   };
   std::fill_n(weight, buckets * classes, real{0});
   std::fill_n(bias, classes, real{0});
-  const int64_t problems = problem_count(classes);
+  const int64_t problems = problem_count(rows);
   std::vector<char> done(static_cast<size_t>(2 * problems), 0);
   std::mutex mutex;
   // The two solutions of a class are kept until both are there, so that they are added in a fixed order.
@@ -240,7 +271,7 @@ bool solve_all(const NgramRows& rows, const Mix& mix, uint64_t seed, ParamStore&
     std::optional<SvmSolution> solved = SvmSolution{std::vector<float>(static_cast<size_t>(buckets), 0.0F), 0, {}};
     if (share != 0)
       solved = solve_svm(rows,
-                         {all, positive_class(classes, problem), kinds[ratios ? mix.ratios : mix.plain].cost, ratios,
+                         {all, positive_class(rows, problem), kinds[ratios ? mix.ratios : mix.plain].cost, ratios,
                           random_key(seed, "order of rows")},
                          stop);
     if (!solved) return;
@@ -251,13 +282,13 @@ bool solve_all(const NgramRows& rows, const Mix& mix, uint64_t seed, ParamStore&
     mine = std::move(solved);
     done[static_cast<size_t>(unit)] = 1;
     if (!other) return;
-    const int64_t column = positive_class(classes, problem);
+    const int64_t column = positive_class(rows, problem);
     add(*first[static_cast<size_t>(problem)], mix.plain_share, column);
     add(*second[static_cast<size_t>(problem)], mix.ratios_share, column);
     first[static_cast<size_t>(problem)].reset();
     second[static_cast<size_t>(problem)].reset();
   });
-  if (classes == 2) {
+  if (rows.is_binary()) {
     for (int64_t f = 0; f < buckets; ++f) weight[2 * f] = -weight[2 * f + 1];
     bias[0] = -bias[1];
   }
@@ -273,12 +304,18 @@ std::string figures(const std::vector<double>& accuracies) {
                      100 * std::sqrt(squares / static_cast<double>(accuracies.size() - 1)));
 }
 
+std::string of_thresholds(const LabelFigures& labels) {
+  const auto [lowest, highest] = std::minmax_element(labels.thresholds.begin(), labels.thresholds.end());
+  return fmt::format("micro-F1 {:.2f} %, with thresholds of the labels from {:.2f} to {:.2f}", 100 * labels.all.f1(),
+                     *lowest, *highest);
+}
+
 }  // namespace
 
 double fit_work(const NgramRows& rows) {
   double of_fold = 0;
   for (const Kind& kind : kinds) of_fold += work_of(rows, kind);
-  return static_cast<double>(problem_count(rows.classes())) * (static_cast<double>(held_out_folds(rows)) * of_fold + 2);
+  return static_cast<double>(problem_count(rows)) * (static_cast<double>(held_out_folds(rows)) * of_fold + 2);
 }
 
 std::optional<LinearFit> fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed,
@@ -291,6 +328,12 @@ std::optional<LinearFit> fit_linear(const NgramRows& rows, ParamStore& params, u
   if (!solve_all(rows, mix, seed, params, stop, progress)) return std::nullopt;
   LinearFit fit;
   fit.held_out = held_out.evaluate(mix);
+  if (rows.multi_label()) {
+    const std::vector<double> thresholds = held_out.label_report(mix).best_thresholds();
+    std::copy(thresholds.begin(), thresholds.end(), values_of(params, "linear.threshold"));
+    fit.labels = held_out.label_report(mix, thresholds).at(usual_threshold);
+    fit.held_out.correct = fit.labels->exact;
+  }
   const std::vector<double> accuracies = held_out.accuracies(mix);
   fit.report.push_back(
       fmt::format("linear: {} texts, {} buckets of n-grams, {} n-grams a text", rows.rows(),
@@ -301,9 +344,10 @@ std::optional<LinearFit> fit_linear(const NgramRows& rows, ParamStore& params, u
         "linear: the classifier that it starts from has {} buckets of n-grams; its scores are features, too",
         std::count_if(base->scale.begin(), base->scale.end(), [](float scale) { return scale != 0; })));
   fit.report.push_back(
-      fmt::format("linear: {} of {} folds held out: accuracy {}; weights {:g} x TF-IDF (C {:g}) + {:g} x "
+      fmt::format("linear: {} of {} folds held out: {}; weights {:g} x TF-IDF (C {:g}) + {:g} x "
                   "log-count ratios (C {:g}), logits x {:.2f}",
-                  accuracies.size(), std::min(rows.config().folds, rows.rows()), figures(accuracies), mix.plain_share,
+                  accuracies.size(), std::min(rows.config().folds, rows.rows()),
+                  fit.labels ? of_thresholds(*fit.labels) : "accuracy " + figures(accuracies), mix.plain_share,
                   kinds[mix.plain].cost, mix.ratios_share, kinds[mix.ratios].cost, mix.factor));
   return fit;
 }

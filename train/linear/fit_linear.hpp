@@ -16,16 +16,18 @@ namespace capstan {
 
 /// What was learnt about the training data on the way.
 struct LinearFit {
-  Evaluation held_out;  // of texts that the models did not see, from cross-validation
+  Evaluation held_out;                 // of texts that the models did not see, from cross-validation
+  std::optional<LabelFigures> labels;  // of these, where a text has any number of labels
   std::vector<std::string> report;
 };
 
 /// Fills linear.scale, linear.weight and linear.bias. Two classifiers are solved for, each one class against all
 /// others: one over TF-IDF features, one over the same times log-count ratios (dual_svm.hpp). Cross-validation over
 /// config.folds parts of the rows chooses C of both, their shares in the sum, and the factor that turns it into logits:
-/// by the cross entropy of the held-out rows. The weights are then solved for with all rows; those of a base classifier
-/// join them. A pure function of the rows and the seed; independent of the number of threads. Empty when `stop`
-/// returned true. `progress` (may be null) gets fit_work() in all.
+/// by the cross entropy of the held-out rows. Where a text has any number of labels, linear.threshold has for each
+/// label the threshold that is best for these rows. The weights are then solved for with all rows; those of a base
+/// classifier join them. A pure function of the rows and the seed; independent of the number of threads. Empty when
+/// `stop` returned true. `progress` (may be null) gets fit_work() in all.
 std::optional<LinearFit> fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed,
                                     const std::function<bool()>& stop = {}, Progress* progress = nullptr);
 /// How much work that is; 1 is to solve for one class with all rows.

@@ -21,7 +21,11 @@ constexpr int64_t texts_at_once = 2048;
 
 NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& config, int64_t classes,
                      std::shared_ptr<const BaseClassifier> base, int64_t most_bytes)
-    : config_(config), classes_(classes), tokens_(texts.tokens()), base_(std::move(base)) {
+    : config_(config),
+      classes_(classes),
+      tokens_(texts.tokens()),
+      multi_label_(texts.multi_label()),
+      base_(std::move(base)) {
   if (base_ != nullptr) config_.buckets = base_->config.buckets;
   const int64_t most_entries = most_bytes / static_cast<int64_t>(sizeof(NgramCount));
   if (!read(texts, most_entries)) {
@@ -57,7 +61,7 @@ bool NgramRows::read(const LabelledTexts& texts, int64_t most_entries) {
       group[static_cast<size_t>(i)] = count_ngrams(texts.text(first + i), orders, most_bucket_bits);
     });
     for (const TextNgrams& found : group) {
-      labels_.push_back(texts.label(static_cast<int64_t>(labels_.size())));
+      labels_.push_back(texts.labels(static_cast<int64_t>(labels_.size())));
       for (const auto* const counts : {&found.words, &found.characters}) {
         entries_.insert(entries_.end(), counts->begin(), counts->end());
         starts_.push_back(static_cast<int64_t>(entries_.size()));

@@ -1,6 +1,7 @@
 // The n-grams of all training texts, as the rows of a sparse matrix.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -26,7 +27,7 @@ struct BaseClassifier {
   std::vector<float> bias;        // (columns)
 };
 
-/// A row is a text and its class; its entries are what LinearClassifier computes from the text. scale = IDF,
+/// A row is a text and its labels; its entries are what LinearClassifier computes from the text. scale = IDF,
 /// ln((1 + rows) / (1 + rows with f)) + 1, and 0 for n-grams that are in fewer texts than config().min_texts. With a
 /// base classifier, n-grams that it knows keep its scale, and its scores are features of a row, too.
 class NgramRows {
@@ -45,7 +46,14 @@ class NgramRows {
   int64_t classes() const { return classes_; }
   int64_t entries() const { return static_cast<int64_t>(entries_.size()); }
   int64_t tokens() const { return tokens_; }  // of the texts
-  int32_t label(int64_t row) const { return labels_[static_cast<size_t>(row)]; }
+  /// One, or with multi_label() any number, in ascending order.
+  const LabelSet& labels(int64_t row) const { return labels_[static_cast<size_t>(row)]; }
+  bool has(int64_t row, int32_t label) const {
+    return std::binary_search(labels(row).begin(), labels(row).end(), label);
+  }
+  bool multi_label() const { return multi_label_; }
+  /// With two classes and one label per text, weights of the first class are those of the second one times -1.
+  bool is_binary() const { return classes_ == 2 && !multi_label_; }
   /// 0: words, 1: characters.
   NgramBlock block(int64_t row, int which) const;
   const std::vector<float>& scale() const { return scale_; }  // by bucket
@@ -73,7 +81,8 @@ class NgramRows {
   int64_t classes_, tokens_ = 0;
   std::vector<NgramCount> entries_;
   std::vector<int64_t> starts_;  // by 2 * row + block
-  std::vector<int32_t> labels_;
+  bool multi_label_;
+  std::vector<LabelSet> labels_;
   std::vector<float> norms_, scale_;
   std::shared_ptr<const BaseClassifier> base_;
   std::vector<float> base_scores_, base_factor_;

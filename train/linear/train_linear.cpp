@@ -25,7 +25,7 @@ bool solve(Session& session, const NgramRows& rows, ParamStore& params, bool val
   session.changed();
   session.progress().pace().step_took(watch.seconds(), rows.tokens());
   session.progress().all_done();
-  if (!validates && fit->held_out.targets > 0) session.validated({fit->held_out, std::nullopt}, watch.seconds());
+  if (!validates && fit->held_out.targets > 0) session.validated({fit->held_out, fit->labels}, watch.seconds());
   return true;
 }
 
@@ -47,7 +47,7 @@ TrainResult train_linear(Session& session, const Model& classifier, const NgramR
     progress.begin("evaluating");
     const auto found = evaluate_classifier(classifier, *valid, stop);
     if (!found) return session.interrupt(StopSignals::received(), parts);
-    session.validated({found->total, std::nullopt}, watch.seconds());
+    session.validated({found->total, found->labels}, watch.seconds());
   }
   return session.finish("the weights are solved for", parts, "another name starts a new one");
 }

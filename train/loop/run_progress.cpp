@@ -127,8 +127,10 @@ void RunProgress::validated(const Validation& result, bool best, double took) {
                                               : fmt::format(" : {} {:.2f} %", metric.title, 100 * *value);
   }
   if (result.labels) {
-    text += fmt::format(" : Threshold {:.2f}", result.labels->threshold);
-    line["threshold"] = result.labels->threshold;
+    if (result.labels->thresholds.empty()) {
+      text += fmt::format(" : Threshold {:.2f}", result.labels->threshold);
+      line["threshold"] = result.labels->threshold;
+    }
     for (const PrecisionAt& at : result.labels->precision_at) line[fmt::format("precision_at_{}", at.k)] = at.precision;
   }
   reporter_.often(validations_, share_done(),

@@ -132,7 +132,7 @@ bool Session::is_best(const Validation& found) const {
 void Session::validated(const Validation& found, double seconds) {
   unsaved_ = true;
   state_.validated_step = state_.step;
-  if (found.labels) state_.threshold = found.labels->threshold;
+  if (found.labels && found.labels->thresholds.empty()) state_.threshold = found.labels->threshold;
   const bool best = is_best(found);
   if (best) {
     state_.best.clear();

@@ -7,6 +7,7 @@
 
 #include "core/machine/parallel.hpp"
 #include "tests/train/linear/linear_samples.hpp"
+#include "train/evaluation/evaluate_classifier.hpp"
 #include "train/linear/dual_svm.hpp"
 
 namespace capstan::testing {
@@ -91,7 +92,7 @@ double primal_gradient(const NgramRows& rows, const SvmProblem& problem, const S
                        const std::vector<float>& ratios) {
   std::vector<double> sums(rows.scale().size() + 1, 0);
   for (const int64_t row : problem.rows) {
-    const double y = rows.label(row) == problem.positive ? 1 : -1;
+    const double y = rows.has(row, problem.positive) ? 1 : -1;
     const double slack = std::max(0.0, 1 - y * static_cast<double>(solution.score(rows, row)));
     sums.back() += 2 * problem.cost * slack * y;
     for (const int which : {0, 1}) {
@@ -107,7 +108,7 @@ double primal_gradient(const NgramRows& rows, const SvmProblem& problem, const S
   for (size_t k = 0; k < solution.base_weights.size(); ++k) {
     double sum = 0;
     for (const int64_t row : problem.rows) {
-      const double y = rows.label(row) == problem.positive ? 1 : -1;
+      const double y = rows.has(row, problem.positive) ? 1 : -1;
       const double slack = std::max(0.0, 1 - y * static_cast<double>(solution.score(rows, row)));
       sum += 2 * problem.cost * slack * y * static_cast<double>(rows.base_scores(row)[k]);
     }
@@ -131,7 +132,7 @@ double primal(const NgramRows& rows, const SvmProblem& problem, const SvmSolutio
     if (const auto factor = static_cast<double>(rows.scale()[f] * ratios[f]); factor != 0)
       sum += std::pow(static_cast<double>(solution.weights[f]) / factor, 2) / 2;
   for (const int64_t row : problem.rows) {
-    const double y = rows.label(row) == problem.positive ? 1 : -1;
+    const double y = rows.has(row, problem.positive) ? 1 : -1;
     sum += problem.cost * std::pow(std::max(0.0, 1 - y * static_cast<double>(solution.score(rows, row))), 2);
   }
   return sum;
@@ -146,7 +147,7 @@ void check_solutions(const std::vector<Text>& texts, const std::shared_ptr<const
     for (const int which : {0, 1}) {
       const NgramBlock block = rows.block(row, which);
       for (const NgramCount* entry = block.begin; entry != block.end; ++entry)
-        (rows.label(row) == 1 ? p : q)[entry->bucket()] += 1;
+        (rows.has(row, 1) ? p : q)[entry->bucket()] += 1;
     }
   double sum_p = 0, sum_q = 0;
   for (size_t f = 0; f < p.size(); ++f) {
@@ -213,6 +214,49 @@ TEST_CASE("linear classifiers: the factor of the logits gives the lowest cross e
     const double p = 1.0 / one_in, entropy = -p * std::log(p) - (1 - p) * std::log(1 - p);
     CHECK(solution.fit->held_out.loss() == doctest::Approx(entropy).epsilon(1e-4));
   }
+}
+
+TEST_CASE("linear classifiers: a text has any number of labels, each from a threshold of its own") {
+  // Of two labels, neither is the other's opposite: texts have both, one or none.
+  const std::vector<std::string> topics{"goal team match", "bank stock shares"};
+  ExampleSet examples = ExampleSet::multi_label(2);
+  const ByteTokenizer tokenizer;
+  RandomStream random(random_key(8, "several labels"));
+  std::vector<int64_t> order;
+  for (int i = 0; i < 300; ++i) {
+    std::string text = "today";
+    LabelSet labels;
+    for (int32_t c = 0; c < 2; ++c)
+      if (random.uniform() < (c == 0 ? 0.5 : 0.1)) {
+        labels.push_back(c);
+        text += " " + topics[static_cast<size_t>(c)];
+      }
+    examples.add(tokenizer.encode(text), labels);
+    order.push_back(i);
+  }
+  const LabelledTexts texts(examples, tokenizer, order);
+  const NgramRows rows(texts, config_of(), 2);
+  ParamStore store;
+  const LinearClassifier linear(Scope(store, 1), rows.config(), 2, true);
+  store.finalize();
+  const auto fit = fit_linear(rows, store, 1);
+  REQUIRE(fit);
+  REQUIRE(fit->labels);
+  CHECK(fit->labels->all.f1() > 0.95);
+  CHECK(fit->labels->thresholds == linear.thresholds());
+  const auto found = evaluate_classifier(linear, texts);
+  REQUIRE(found);
+  REQUIRE(found->labels);
+  CHECK(found->labels->macro_f1() > 0.95);
+  CHECK(found->total.accuracy() == found->labels->accuracy());
+  const auto has = [&](const std::string& text, int64_t label) {
+    const Array probabilities = linear.probabilities(Var(linear.text_logits({text})));
+    return reaches(probabilities.data()[label], linear.thresholds()[static_cast<size_t>(label)]);
+  };
+  CHECK(has("team match bank shares", 0));
+  CHECK(has("team match bank shares", 1));
+  CHECK_FALSE(has("today", 0));
+  CHECK_FALSE(has("today", 1));
 }
 
 TEST_CASE("linear classifiers: the same bits on any number of threads, others with another seed") {

@@ -64,7 +64,7 @@ TEST_CASE("a linear run: a signal before it is solved for saves nothing, validat
   const auto found = evaluate_classifier(run.classifier, run.valid.texts());
   CHECK(result.state.best.at("loss") == found->total.loss());
   CHECK(found->total.targets == 40);
-  CHECK(found->report.accuracy() == found->total.accuracy());
+  CHECK(found->report->accuracy() == found->total.accuracy());
 }
 
 }  // namespace
