@@ -74,7 +74,6 @@ case_new_mixer() {
   cat "$source"/docs/*.md >text.txt
   exits 0 new-mixer/train_mixer sources/running-mean.yaml
   says "The " out
-  says "running-mean" err
   says "all 60 steps are done" err
   # It has learnt something: bytes at random would cost ln 256 = 5.5.
   loss=$(sed -n 's/.*best validation loss \([0-9.]*\) .*/\1/p' err | tail -n 1)
