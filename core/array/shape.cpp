@@ -33,8 +33,8 @@ Shape::Shape(const std::vector<int64_t>& extents) : rank_(copy_extents(extents, 
 
 int64_t Shape::size() const { return product(0, rank_); }
 
-int Shape::normalize_axis(int axis) const {
-  check(axis >= -rank_ && axis < rank_, "shape: axis {} is outside {}", axis, *this);
+int Shape::normalize_axis(int axis, const char* op) const {
+  check(axis >= -rank_ && axis < rank_, "{}: axis {} is outside shape {}", op, axis, *this);
   return axis < 0 ? axis + rank_ : axis;
 }
 

@@ -27,8 +27,8 @@ class Shape {
   int64_t operator[](int axis) const { return extents_[static_cast<size_t>(normalize_axis(axis))]; }
   /// Number of elements; 1 for a scalar.
   int64_t size() const;
-  /// `axis` counted from the front. Throws as operator[].
-  int normalize_axis(int axis) const;
+  /// `axis` counted from the front. Throws as operator[]; the message begins with `op`.
+  int normalize_axis(int axis, const char* op = "shape") const;
 
   const int64_t* begin() const { return extents_.data(); }
   const int64_t* end() const { return extents_.data() + rank_; }

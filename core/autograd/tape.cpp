@@ -104,10 +104,6 @@ Var make_var(const char* op, Array value, const std::vector<Var>& inputs, Pullba
   return Tape::record(active_tape, op, {std::move(value)}, inputs, single(std::move(pullback))).front();
 }
 
-Var make_var_always(const char* op, Array value, const std::vector<Var>& inputs, Pullback pullback) {
-  return Tape::record(active_tape, op, {std::move(value)}, inputs, single(std::move(pullback))).front();
-}
-
 void Tape::backward(const Var& loss, real scale) {
   check(loss.size() == 1, "backward: the loss must be a scalar, got shape {}", loss.shape());
   backward(std::vector<Var>{loss}, {Array(loss.shape(), scale)});
@@ -236,20 +232,21 @@ Var recompute(const std::function<Var(const std::vector<Var>&)>& body, const std
   declare_traffic(0);  // the ops inside count theirs
   if (active_tape == nullptr) return Var(std::move(value));
   const TapeOptions options = active_tape->options();
-  return make_var_always("recompute", std::move(value), inputs,
-                         [body, detached, options](const Array& dy, const Needs& needs) {
-                           std::vector<Var> leaves;
-                           for (size_t i = 0; i < detached.size(); ++i)
-                             leaves.push_back(needs[i] ? Var::leaf(detached[i].value()) : detached[i]);
-                           TapeScope scope(options);
-                           const Var output = body(leaves);
-                           if (output.needs_grad()) scope.tape().backward(std::vector<Var>{output}, {dy});
-                           declare_traffic(0);
-                           Grads grads(leaves.size());
-                           for (size_t i = 0; i < leaves.size(); ++i)
-                             if (leaves[i].has_grad()) grads[i] = leaves[i].grad();
-                           return grads;
-                         });
+  // Recorded even when no input needs a gradient: the pullback reaches parameters that are not among the inputs.
+  const auto pullback = [body, detached, options](const Array& dy, const Needs& needs) {
+    std::vector<Var> leaves;
+    for (size_t i = 0; i < detached.size(); ++i)
+      leaves.push_back(needs[i] ? Var::leaf(detached[i].value()) : detached[i]);
+    TapeScope scope(options);
+    const Var output = body(leaves);
+    if (output.needs_grad()) scope.tape().backward(std::vector<Var>{output}, {dy});
+    declare_traffic(0);
+    Grads grads(leaves.size());
+    for (size_t i = 0; i < leaves.size(); ++i)
+      if (leaves[i].has_grad()) grads[i] = leaves[i].grad();
+    return grads;
+  };
+  return Tape::record(active_tape, "recompute", {std::move(value)}, inputs, single(pullback)).front();
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

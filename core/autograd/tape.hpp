@@ -67,9 +67,6 @@ using MultiPullback = std::function<Grads(std::vector<Array> dys, const Needs& n
 Var make_var(const char* op, Array value, const std::vector<Var>& inputs, Pullback pullback);
 std::vector<Var> make_vars(const char* op, std::vector<Array> values, const std::vector<Var>& inputs,
                            MultiPullback pullback);
-/// As make_var, but recorded even when no input needs a gradient: the pullback reaches parameters that are not
-/// among the inputs (recomputation).
-Var make_var_always(const char* op, Array value, const std::vector<Var>& inputs, Pullback pullback);
 
 /// Would an op on these inputs be recorded? Lets a fused op skip what only its pullback needs.
 bool recording(const std::vector<Var>& inputs);
@@ -99,7 +96,7 @@ class Tape : NoCopy {
   friend class TapeScope;
   friend class TapePause;
   friend Var make_var(const char*, Array, const std::vector<Var>&, Pullback);
-  friend Var make_var_always(const char*, Array, const std::vector<Var>&, Pullback);
+  friend Var recompute(const std::function<Var(const std::vector<Var>&)>&, const std::vector<Var>&);
   friend std::vector<Var> make_vars(const char*, std::vector<Array>, const std::vector<Var>&, MultiPullback);
 
   struct Record {

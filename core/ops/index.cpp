@@ -35,8 +35,7 @@ struct Around {
 };
 
 Around around(const char* op, const Shape& shape, int axis) {
-  check(axis >= -shape.rank() && axis < shape.rank(), "{}: axis {} is outside shape {}", op, axis, shape);
-  const int a = shape.normalize_axis(axis);
+  const int a = shape.normalize_axis(axis, op);
   return {a, shape.product(0, a), shape[a], shape.product(a + 1, shape.rank())};
 }
 

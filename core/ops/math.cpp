@@ -19,15 +19,6 @@ Array chosen(const Array& mask, const Array& a, const Array& b, const char* op) 
       a, b);
 }
 
-/// The pullback of a choice between a and b: g goes to a where `mask` is not 0, to b elsewhere.
-Grads choice_grads(const char* op, const Array& g, const Array& mask, const Needs& needs) {
-  const Array zero = Array::scalar(0);
-  Grads grads(2);
-  if (needs[0]) grads[0] = chosen(mask, g, zero, op);
-  if (needs[1]) grads[1] = chosen(mask, zero, g, op);
-  return grads;
-}
-
 }  // namespace
 
 Var add(const Var& a, const Var& b) {
@@ -77,26 +68,16 @@ Var div(const Var& a, const Var& b) {
                   });
 }
 
-// A NaN in either operand of maximum is the result, as u + v: xtensor's function of this name hides some.
-Var maximum(const Var& a, const Var& b) {
-  const ProfileSpan span;
-  const auto larger = [](const auto& u, const auto& v) { return xt::where(u >= v, u, xt::where(u < v, v, u + v)); };
-  Array y = elementwise("maximum", larger, a.value(), b.value());
-  return make_var("maximum", std::move(y), {a, b}, [a = a.value(), b = b.value()](const Array& g, const Needs& needs) {
-    return choice_grads("maximum", g, mask_greater_equal(a, b), needs);
-  });
-}
-
 Var where(const Array& mask, const Var& a, const Var& b) {
   const ProfileSpan span;
   return make_var("where", chosen(mask, a.value(), b.value(), "where"), {a, b},
-                  [mask](const Array& g, const Needs& needs) { return choice_grads("where", g, mask, needs); });
-}
-
-Array mask_greater(const Array& a, const Array& b) { return elementwise("mask_greater", std::greater<>(), a, b); }
-
-Array mask_greater_equal(const Array& a, const Array& b) {
-  return elementwise("mask_greater_equal", std::greater_equal<>(), a, b);
+                  [mask](const Array& g, const Needs& needs) -> Grads {
+                    const Array zero = Array::scalar(0);
+                    Grads grads(2);
+                    if (needs[0]) grads[0] = chosen(mask, g, zero, "where");
+                    if (needs[1]) grads[1] = chosen(mask, zero, g, "where");
+                    return grads;
+                  });
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

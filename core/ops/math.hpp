@@ -14,8 +14,6 @@ Var sub(const Var& a, const Var& b);
 Var mul(const Var& a, const Var& b);
 /// y = a / b.  da = g / b, db = -g * y / b.
 Var div(const Var& a, const Var& b);
-/// max(a, b).  g goes to the larger operand, to a where they are equal.
-Var maximum(const Var& a, const Var& b);
 /// a where mask is not 0, b elsewhere; all three broadcast.  da = g where mask, db = g elsewhere. What is not chosen
 /// may be infinite or NaN.
 Var where(const Array& mask, const Var& a, const Var& b);
@@ -63,9 +61,5 @@ inline Var operator-(double s, const Var& x) { return add_scalar(neg(x), s); }
 inline Var operator*(const Var& x, double s) { return mul_scalar(x, s); }
 inline Var operator*(double s, const Var& x) { return mul_scalar(x, s); }
 inline Var operator/(const Var& x, double s) { return mul_scalar(x, 1 / s); }
-
-/// Masks: 1 where the relation holds and 0 elsewhere, of the shape both operands broadcast to. Constants: no gradient.
-Array mask_greater(const Array& a, const Array& b);
-Array mask_greater_equal(const Array& a, const Array& b);
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -23,8 +23,7 @@ Reduced reduced(const char* op, const Shape& shape, const Axes& axes) {
   std::vector<bool> dropped(ones.size(), false);
   int64_t count = 1;
   for (const int axis : axes) {
-    check(axis >= -shape.rank() && axis < shape.rank(), "{}: axis {} is outside shape {}", op, axis, shape);
-    const auto a = static_cast<size_t>(shape.normalize_axis(axis));
+    const auto a = static_cast<size_t>(shape.normalize_axis(axis, op));
     check(!dropped[a], "{}: axis {} of shape {} is named twice", op, axis, shape);
     dropped[a] = true;
     count *= std::exchange(ones[a], 1);

@@ -10,15 +10,6 @@
 #include "core/strings/join.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
-namespace {
-
-int checked_axis(const char* op, const Shape& shape, int axis) {
-  check(axis >= -shape.rank() && axis < shape.rank(), "{}: axis {} is outside shape {}", op, axis, shape);
-  return shape.normalize_axis(axis);
-}
-
-}  // namespace
-
 Var reshape(const Var& x, const std::vector<int64_t>& extents) {
   const ProfileSpan span;
   std::vector<int64_t> result = extents;
@@ -62,7 +53,7 @@ Var transpose(const Var& x) {
 
 Var slice(const Var& x, int axis, int64_t begin, int64_t end) {
   const ProfileSpan span;
-  const int a = checked_axis("slice", x.shape(), axis);
+  const int a = x.shape().normalize_axis(axis, "slice");
   check(begin >= 0 && begin <= end && end <= x.dim(a), "slice: [{}, {}) is outside axis {} of shape {}", begin, end, a,
         x.shape());
   declare_traffic(2 * x.size() / std::max<int64_t>(x.dim(a), 1) * (end - begin) * static_cast<int64_t>(sizeof(real)));
@@ -79,7 +70,7 @@ Var concatenate(const std::vector<Var>& parts, int axis) {
   const ProfileSpan span;
   check(!parts.empty(), "concatenate: need at least one part");
   const Shape& first = parts.front().shape();
-  const int a = checked_axis("concatenate", first, axis);
+  const int a = first.normalize_axis(axis, "concatenate");
   int64_t extent = 0;
   for (const Var& part : parts) {
     check(part.rank() == first.rank() && part.shape().with(a, 0) == first.with(a, 0),
@@ -105,7 +96,7 @@ Var concatenate(const std::vector<Var>& parts, int axis) {
 
 std::vector<Var> split(const Var& x, int axis, const std::vector<int64_t>& sizes) {
   const ProfileSpan span;
-  const int a = checked_axis("split", x.shape(), axis);
+  const int a = x.shape().normalize_axis(axis, "split");
   int64_t total = 0;
   for (const int64_t size : sizes) {
     check(size >= 0, "split: sizes must not be negative, got {}", size);

@@ -40,6 +40,13 @@ inline double root_mean_square(const Array& x) {
   return std::sqrt(sum / static_cast<double>(x.size()));
 }
 
+/// A mask: 1 where x is above 0, else 0.
+inline Array above_zero(const Array& x) {
+  Array mask(x.shape());
+  for (int64_t i = 0; i < x.size(); ++i) mask.mutable_data()[i] = x[i] > 0 ? real{1} : real{0};
+  return mask;
+}
+
 /// Bit for bit.
 inline bool identical(const Array& a, const Array& b) {
   return a.shape() == b.shape() && std::equal(a.data(), a.data() + a.size(), b.data());

@@ -33,7 +33,7 @@ TEST_CASE("softmax, with and without a mask") {
   const Matrix y = softmax_of(matrix(x));
   CHECK(difference(softmax(Var(x)).value(), make_array(y)) < formula_tolerance);
   // A mask leaves elements out of the sum.
-  const Array mask = mask_greater(random_array({7, 37}, 2), Array::scalar(0));
+  const Array mask = above_zero(random_array({7, 37}, 2));
   const Matrix visible = matrix(mask), e = visible * xt::exp(matrix(x));
   const Vector sums = xt::sum(e, {1}, now);
   const Matrix masked = e / column(sums);

@@ -35,15 +35,13 @@ void check_cases(const std::vector<OpCase>& cases) {
 Var positive(const Var& x) { return square(x) + 0.5; }
 
 /// 0/1 by a fixed draw.
-Array mask_of(const Shape& shape, uint64_t seed = 7) {
-  return mask_greater(random_array(shape, seed), Array::scalar(0));
-}
+Array mask_of(const Shape& shape, uint64_t seed = 7) { return above_zero(random_array(shape, seed)); }
 
 }  // namespace
 
 TEST_CASE("gradients of element-wise ops of two operands") {
   using F = Var (*)(const Var&, const Var&);
-  const std::vector<std::pair<const char*, F>> ops = {{"add", add}, {"sub", sub}, {"mul", mul}, {"maximum", maximum}};
+  const std::vector<std::pair<const char*, F>> ops = {{"add", add}, {"sub", sub}, {"mul", mul}};
   const std::vector<std::vector<Shape>> shapes = {{{}, {}},
                                                   {{35}, {35}},
                                                   {{35}, {}},
