@@ -69,10 +69,10 @@ void add_activations(std::vector<KernelCase>& cases) {
     if (activation == Activation::none) continue;
     const Activation kind = activation;
     cases.push_back({std::string(name) + " with bias", {traffic(2, rows * hidden)}, [=] {
-                       kernels::activation_forward(kind, pre, bias, out, rows, hidden);
+                       kernels::activation_forward({kind, rows, hidden}, pre, bias, out);
                      }});
     cases.push_back({std::string(name) + " backward, recomputed", {traffic(4, rows * hidden)}, [=] {
-                       kernels::activation_backward(kind, pre, bias, dy, dpre, out, {dbias}, rows, hidden);
+                       kernels::activation_backward({kind, rows, hidden}, pre, bias, dy, dpre, out, {dbias});
                      }});
   }
 }

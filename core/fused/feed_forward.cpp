@@ -16,8 +16,7 @@ struct HiddenLayer {
   DropoutOptions dropout;
   Shape shape = {};  // of the hidden values, (..., F)
 
-  int64_t width() const { return shape[-1]; }
-  int64_t rows() const { return shape.product(0, shape.rank() - 1); }
+  kernels::ActivationPass pass() const { return {activation, shape.product(0, shape.rank() - 1), shape[-1], gated}; }
 };
 
 struct HiddenGrad {
@@ -31,30 +30,19 @@ void drop(const HiddenLayer& layer, Array& hidden) {
 
 Array hidden_forward(const HiddenLayer& layer, const Array& pre, const real* bias) {
   Array hidden(layer.shape);
-  if (layer.gated)
-    kernels::gated_forward(layer.activation, pre.data(), bias, hidden.mutable_data(), layer.rows(), layer.width());
-  else
-    kernels::activation_forward(layer.activation, pre.data(), bias, hidden.mutable_data(), layer.rows(), layer.width());
+  kernels::activation_forward(layer.pass(), pre.data(), bias, hidden.mutable_data());
   drop(layer, hidden);
   return hidden;
 }
 
-/// Both results are written over the arguments: a gated dpre is as wide as pre, a plain one as dhidden.
+/// Both results are written over the arguments where these have no other owner.
 HiddenGrad hidden_backward(const HiddenLayer& layer, Array pre, const real* bias, Array dhidden,
                            kernels::ColumnSums dbias) {
   drop(layer, dhidden);
   const real *pre_data = pre.data(), *dhidden_data = dhidden.data();
-  Array over_pre = take_or_make(pre), over_dhidden = take_or_make(dhidden);
-  HiddenGrad result;
-  if (layer.gated) {
-    kernels::gated_backward(layer.activation, pre_data, bias, dhidden_data, over_pre.mutable_data(),
-                            over_dhidden.mutable_data(), dbias, layer.rows(), layer.width());
-    result = {std::move(over_pre), std::move(over_dhidden)};
-  } else {
-    kernels::activation_backward(layer.activation, pre_data, bias, dhidden_data, over_dhidden.mutable_data(),
-                                 over_pre.mutable_data(), dbias, layer.rows(), layer.width());
-    result = {std::move(over_dhidden), std::move(over_pre)};
-  }
+  HiddenGrad result{take_or_make(pre), take_or_make(dhidden)};
+  kernels::activation_backward(layer.pass(), pre_data, bias, dhidden_data, result.dpre.mutable_data(),
+                               result.hidden.mutable_data(), dbias);
   drop(layer, result.hidden);
   return result;
 }

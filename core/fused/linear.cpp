@@ -12,6 +12,7 @@ Var linear(const Var& x, const Var& weight, const Var& bias, Activation activati
   const ProfileSpan span;
   const LinearSizes sizes = linear_sizes(x.shape(), weight.shape(), bias, "linear");
   const bool plain = activation == Activation::none;
+  const kernels::ActivationPass pass{activation, sizes.rows, sizes.out};
   const Array b = bias && !plain ? bias.value() : Array();  // added with the activation
   const Factor w(weight), rows(x.value(), w);
   Array y(x.shape().with(-1, sizes.out)), pre;
@@ -19,20 +20,20 @@ Var linear(const Var& x, const Var& weight, const Var& bias, Activation activati
   if (!plain) {
     if (recording({x, weight, bias})) pre = std::exchange(y, Array(y.shape()));
     const real* const from = pre.empty() ? y.data() : pre.data();
-    kernels::activation_forward(activation, from, b.data(), y.mutable_data(), sizes.rows, sizes.out);
+    kernels::activation_forward(pass, from, b.data(), y.mutable_data());
   }
   return make_var("linear", std::move(y), {x, weight, bias},
-                  [rows, w, shape = x.shape(), b, pre, sizes, activation](Array dy, const Needs& needs) -> Grads {
+                  [rows, w, shape = x.shape(), b, pre, sizes, pass](Array dy, const Needs& needs) -> Grads {
                     Grads grads(3);
                     GradSink dbias(needs, 2, Shape{sizes.out});
                     const kernels::ColumnSums sums{dbias.data(), dbias.beta()};
-                    if (activation == Activation::none) {
+                    if (pass.activation == Activation::none) {
                       kernels::column_sums(dy.data(), sums, sizes.rows, sizes.out);
                     } else {
                       const real* const dy_data = dy.data();
                       Array dpre = take_or_make(dy);
-                      kernels::activation_backward(activation, pre.data(), b.data(), dy_data, dpre.mutable_data(),
-                                                   nullptr, sums, sizes.rows, sizes.out);
+                      kernels::activation_backward(pass, pre.data(), b.data(), dy_data, dpre.mutable_data(), nullptr,
+                                                   sums);
                       dy = std::move(dpre);
                     }
                     grads[2] = dbias.grad();

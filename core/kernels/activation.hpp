@@ -8,21 +8,20 @@
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
 
-/// out = act(pre + bias).  pre, out: (rows, columns), may be the same; bias: (columns) or null.
-void activation_forward(Activation activation, const real* pre, const real* bias, real* out, int64_t rows,
-                        int64_t columns);
+/// How a row of pre becomes one of out, of `columns` elements: act(pre), or gated, act(g) * h of a row [g | h] of twice
+/// as many. The bias, as wide as a row of pre, is added first; null: none.
+struct ActivationPass {
+  Activation activation;
+  int64_t rows, columns;
+  bool gated = false;
+};
 
-/// dpre = dy * act'(pre + bias), its column sums into dbias, and, unless `out` is null, out = act(pre + bias) again.
-/// dpre may be dy; out may be pre.
-void activation_backward(Activation activation, const real* pre, const real* bias, const real* dy, real* dpre,
-                         real* out, ColumnSums dbias, int64_t rows, int64_t columns);
+/// out may be pre where it is not gated.
+void activation_forward(const ActivationPass& pass, const real* pre, const real* bias, real* out);
 
-/// out = act(g) * h, where a row of pre (rows, 2 * columns) plus bias (2 * columns) is [g | h].  out: (rows, columns).
-void gated_forward(Activation gate, const real* pre, const real* bias, real* out, int64_t rows, int64_t columns);
-
-/// dpre = [dout * h * act'(g) | dout * act(g)] (rows, 2 * columns), its column sums into dbias, and `out` again unless
-/// null. dpre may be pre; out may be dout.
-void gated_backward(Activation gate, const real* pre, const real* bias, const real* dout, real* dpre, real* out,
-                    ColumnSums dbias, int64_t rows, int64_t columns);
+/// dpre = dout * act'(pre), or gated [dout * h * act'(g) | dout * act(g)], its column sums into dbias, and, unless
+/// `out` is null, out again. dpre may be pre, or dout where it is as wide; out may be dout, or pre where it is as wide.
+void activation_backward(const ActivationPass& pass, const real* pre, const real* bias, const real* dout, real* dpre,
+                         real* out, ColumnSums dbias);
 
 }  // namespace capstan::CAPSTAN_PRECISION::kernels

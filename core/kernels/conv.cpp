@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
-#include "core/machine/parallel.hpp"
+#include "core/kernels/column_sums.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
-constexpr int64_t columns = 64;  // of the width, summed by one thread
-constexpr int64_t block = 256;   // tokens summed before they join the rest: keeps the rounding error down
+constexpr int64_t block = 256;  // tokens summed before they join the rest: keeps the rounding error down
 
 void add_product(real* out, const real* a, const real* b, int64_t count) {
 #pragma omp simd
@@ -47,12 +46,10 @@ void causal_conv_grad_x(real* dx, const real* g, const real* taps, const int32_t
 
 void causal_conv_grad_taps(real* dtaps, const real* g, const real* x, const int32_t* reach, const ConvSize& size) {
   const int64_t width = size.width, tokens = size.batch * size.length;
-  const int64_t blocks = (width + columns - 1) / columns;
-  parallel_each(blocks * size.taps, 1 + elementwise_grain / std::max<int64_t>(tokens * columns, 1), [=](int64_t unit) {
-    const int64_t back = unit % size.taps, first = unit / size.taps * columns, count = std::min(columns, width - first);
-    real total[columns] = {};
+  for_column_blocks(size.taps, tokens, width, [=](int64_t back, int64_t first, int64_t count) {
+    real total[summed_columns] = {};
     for (int64_t start = 0; start < tokens; start += block) {
-      real sum[columns] = {};
+      real sum[summed_columns] = {};
       for (int64_t row = start; row < std::min(start + block, tokens); ++row)
         if (back < reach[row]) add_product(sum, g + row * width + first, x + (row - back) * width + first, count);
       for (int64_t i = 0; i < count; ++i) total[i] += sum[i];

@@ -8,9 +8,7 @@
 namespace capstan::CAPSTAN_PRECISION::kernels {
 
 void fill(real* out, int64_t count, real value) {
-  parallel_for(count, elementwise_grain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = value;
-  });
+  parallel_each(count, elementwise_grain, [=](int64_t i) { out[i] = value; });
 }
 
 void copy(real* out, const real* in, int64_t count) {
@@ -20,30 +18,22 @@ void copy(real* out, const real* in, int64_t count) {
 }
 
 void add_into(real* out, const real* in, int64_t count) {
-  parallel_for(count, elementwise_grain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] += in[i];
-  });
+  parallel_each(count, elementwise_grain, [=](int64_t i) { out[i] += in[i]; });
 }
 
 void take_into(real* out, real* in, int64_t count) {
-  parallel_for(count, elementwise_grain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      out[i] += in[i];
-      in[i] = 0;
-    }
+  parallel_each(count, elementwise_grain, [=](int64_t i) {
+    out[i] += in[i];
+    in[i] = 0;
   });
 }
 
 void add_scaled(real* out, const real* in, int64_t count, real factor) {
-  parallel_for(count, elementwise_grain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] += factor * in[i];
-  });
+  parallel_each(count, elementwise_grain, [=](int64_t i) { out[i] += factor * in[i]; });
 }
 
 void scale(real* out, const real* in, int64_t count, real factor) {
-  parallel_for(count, elementwise_grain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = factor * in[i];
-  });
+  parallel_each(count, elementwise_grain, [=](int64_t i) { out[i] = factor * in[i]; });
 }
 
 bool all_finite(const real* in, int64_t count) {

@@ -50,16 +50,11 @@ void for_pieces(const UpdateBlocks& blocks, const Body& body) {
 
 }  // namespace
 
-double sum_of_squares(const TableRows& table) {
-  double total = 0;
-  for (int64_t i = 0; i < table.count; ++i) {
-    const real* const row = table.grads + i * table.width;
-    double sum = 0;
+double row_squares(const real* row, int64_t width) {
+  double sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (int64_t c = 0; c < table.width; ++c) sum += static_cast<double>(row[c]) * static_cast<double>(row[c]);
-    total += sum;
-  }
-  return total;
+  for (int64_t c = 0; c < width; ++c) sum += static_cast<double>(row[c]) * static_cast<double>(row[c]);
+  return sum;
 }
 
 double sum_of_squares(const real* in, int64_t count) {
@@ -67,11 +62,8 @@ double sum_of_squares(const real* in, int64_t count) {
   double sums[pieces];
   const int64_t size = (count + pieces - 1) / pieces;
   parallel_each(pieces, std::max<int64_t>(1, grain * unit / std::max<int64_t>(size, 1)), [&](int64_t piece) {
-    double sum = 0;
-    const int64_t last = std::min((piece + 1) * size, count);
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = piece * size; i < last; ++i) sum += static_cast<double>(in[i]) * static_cast<double>(in[i]);
-    sums[piece] = sum;
+    const int64_t first = std::min(piece * size, count);
+    sums[piece] = row_squares(in + first, std::min(size, count - first));
   });
   double total = 0;
   for (const double sum : sums) total += sum;

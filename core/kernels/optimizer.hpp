@@ -10,6 +10,8 @@ namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// Sum of in_i^2, added up in double over fixed pieces. Finite exactly when every in_i is (for float).
 double sum_of_squares(const real* in, int64_t count);
+/// The same of a row of a table, on the calling thread.
+double row_squares(const real* row, int64_t width);
 
 /// Rows of a table that take part in an update.
 struct TableRows {
@@ -19,9 +21,6 @@ struct TableRows {
   int64_t count;
   bool decay;
 };
-
-/// The same over the rows' gradients.
-double sum_of_squares(const TableRows& table);
 
 /// The blocks one update works on: their first `count` numbers, and the rows of tables after them that have a
 /// gradient; other rows and what is remembered of them stay as they are. Gradients are multiplied by grad_scale on the

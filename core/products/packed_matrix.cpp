@@ -63,7 +63,7 @@ void PackedMatrix::multiply(const real* x, int64_t rows, const real* bias, Activ
       if (activation == Activation::none) return;
       const int64_t first = begin * kernels::gemv_panel, columns = std::min(end * kernels::gemv_panel, out_) - first;
       for (int64_t row = 0; row < rows; ++row)
-        kernels::activation_forward(activation, y + row * out_ + first, nullptr, y + row * out_ + first, 1, columns);
+        kernels::activation_forward({activation, 1, columns}, y + row * out_ + first, nullptr, y + row * out_ + first);
     });
   });
 }

@@ -102,7 +102,8 @@ Array FeedForward::step(const Array& x, DecodeContext& decode) const {
   if (!gated) return down_.step(up_.step(x, decode, activation), decode);
   const Array pre = up_.step(x, decode);
   Array hidden(x.shape().with(-1, hidden_));
-  kernels::gated_forward(activation, pre.data(), nullptr, hidden.mutable_data(), hidden.size() / hidden_, hidden_);
+  kernels::activation_forward({activation, hidden.size() / hidden_, hidden_, /*gated=*/true}, pre.data(), nullptr,
+                              hidden.mutable_data());
   return down_.step(hidden, decode);
 }
 

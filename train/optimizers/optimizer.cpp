@@ -79,11 +79,8 @@ std::vector<double> squares_of_pieces(const ParamStore& params, const Shares& sh
     const kernels::TableRows& table = tables[region - 1];
     const Elements& shortest = shares.pieces(region).front();
     for (int64_t i = 0; i < table.count; ++i) {
-      kernels::TableRows row = table;
-      row.grads += i * table.width;
-      row.count = 1;
       const auto piece = static_cast<size_t>(table.rows[i] * table.width / shortest.size());
-      squares[first + piece - span_of_rank.begin] += kernels::sum_of_squares(row);
+      squares[first + piece - span_of_rank.begin] += kernels::row_squares(table.grads + i * table.width, table.width);
     }
   }
   return squares;

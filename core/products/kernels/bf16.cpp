@@ -6,9 +6,7 @@ namespace capstan::CAPSTAN_PRECISION::kernels {
 
 // In integers rather than with the CPU's own instruction, which makes zeros of denormals; both wait for memory.
 void round_to_bf16(Bf16* out, const float* in, int64_t count) {
-  parallel_for(count, elementwise_grain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = to_bf16(in[i]);
-  });
+  parallel_each(count, elementwise_grain, [=](int64_t i) { out[i] = to_bf16(in[i]); });
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION::kernels

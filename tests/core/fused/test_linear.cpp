@@ -69,9 +69,9 @@ TEST_CASE("activations stay finite far out and keep their limits") {
   for (const auto& activation : enum_names(Activation{})) {
     INFO(activation.name);
     std::vector<real> y(far.size()), again(far.size()), slope(far.size());
-    CAPSTAN_PRECISION::kernels::activation_forward(activation.value, far.data(), nullptr, y.data(), 1, count);
-    CAPSTAN_PRECISION::kernels::activation_backward(activation.value, far.data(), nullptr, ones.data(), slope.data(),
-                                                    again.data(), {}, 1, count);
+    CAPSTAN_PRECISION::kernels::activation_forward({activation.value, 1, count}, far.data(), nullptr, y.data());
+    CAPSTAN_PRECISION::kernels::activation_backward({activation.value, 1, count}, far.data(), nullptr, ones.data(),
+                                                    slope.data(), again.data(), {});
     CHECK(y == again);
     for (size_t i = 0; i < far.size(); ++i) {
       CHECK(std::isfinite(y[i]));
@@ -90,7 +90,7 @@ TEST_CASE("gelu and its slope are exact, far into the tail") {
   for (double x = -12; x <= 12; x += 0.0037) {
     const real at = static_cast<real>(x), one = 1;
     real y = 0, slope = 0;
-    CAPSTAN_PRECISION::kernels::activation_backward(Activation::gelu, &at, nullptr, &one, &slope, &y, {}, 1, 1);
+    CAPSTAN_PRECISION::kernels::activation_backward({Activation::gelu, 1, 1}, &at, nullptr, &one, &slope, &y, {});
     const double a = double{at}, phi = std::erfc(-a / std::sqrt(2.0)) / 2;
     const double density = std::exp(-a * a / 2) / std::sqrt(2 * std::acos(-1.0));
     // Rounding x^2 / 2 costs the float exponential x^2 / 2 units; double uses 1 + erf, exact to its absolute rounding.
@@ -107,7 +107,7 @@ TEST_CASE("a NaN goes through every activation") {
   for (const auto& activation : enum_names(Activation{})) {
     INFO(activation.name);
     real y = 0;
-    CAPSTAN_PRECISION::kernels::activation_forward(activation.value, &nan, nullptr, &y, 1, 1);
+    CAPSTAN_PRECISION::kernels::activation_forward({activation.value, 1, 1}, &nan, nullptr, &y);
     CHECK(std::isnan(y));
   }
 }

@@ -95,8 +95,8 @@ TEST_CASE("packed products apply every activation to all outputs") {
   PackedMemory memory;
   for (const auto& activation : enum_names(Activation{})) {
     Array expected(pre.shape());
-    CAPSTAN_PRECISION::kernels::activation_forward(activation.value, pre.data(), nullptr, expected.mutable_data(), 3,
-                                                   517);
+    CAPSTAN_PRECISION::kernels::activation_forward({activation.value, 3, 517}, pre.data(), nullptr,
+                                                   expected.mutable_data());
     const Array y = product(PackedMatrix(weight, DecodeWeights::float32, memory), x, bias, activation.value);
     CHECK_MESSAGE(relative_error(y, expected) <= fused_tolerance, activation.name);
   }
