@@ -1,10 +1,13 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
 #include <iostream>
 
 #include "apps/commands/commands.hpp"
 #include "apps/guard.hpp"
 #include "core/io/mapping_faults.hpp"
-#include "core/io/standard_descriptors.hpp"
 #include "core/products/blas_info.hpp"
 
 namespace {
@@ -12,12 +15,23 @@ namespace {
 /// The first code of the program that runs.
 __attribute__((section(".preinit_array"), used)) void (*const first)(int, char**, char**) = capstan::guard_program;
 
+/// Opens /dev/null on those of descriptors 0, 1 and 2 that are closed, so that no file of the program gets their number
+/// and with it the log. Writing to a standard output that was closed fails, as it would without this. Ends the process
+/// when /dev/null is missing.
+void open_standard_descriptors() {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
+    // Results that nobody gets are an error, messages are not: only the latter may be written.
+    if (::open("/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY) != descriptor) ::_exit(1);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    capstan::open_standard_descriptors();  // before any other file is opened
-    std::signal(SIGXFSZ, SIG_IGN);         // a file above `ulimit -f` is an error of write(), with a message
+    open_standard_descriptors();    // before any other file is opened
+    std::signal(SIGXFSZ, SIG_IGN);  // a file above `ulimit -f` is an error of write(), with a message
     capstan::catch_mapping_faults();
     capstan::restart_with_best_settings(argv);
     capstan::prepare_thread_ends();

@@ -16,10 +16,7 @@ Spread spread_of(std::vector<double> values) {
   return {values[values.size() / 2], values.front(), values.back()};
 }
 
-double sgemm_rate() {
-  static ProductRate rate;
-  return rate.measure();
-}
+double sgemm_rate() { return product_rate(); }
 
 double triad_rate() { return capstan::triad_rate(64 << 20); }
 

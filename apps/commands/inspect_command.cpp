@@ -68,9 +68,7 @@ double network_share(int ranks) { return ranks == 2 ? 0.8 : 0.7; }
 double estimated_speed(const ModelSummary& summary) {
   constexpr double share = 0.5;
   set_threads(1);
-  ProductRate product;
-  product.measure();  // warm-up
-  return share * product.measure() / summary.training_flops();
+  return share * product_rate() / summary.training_flops();
 }
 
 void print_ranks(const InspectOptions& options, const RunConfig& config, const RunModel& model, int64_t length) {

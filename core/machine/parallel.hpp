@@ -5,6 +5,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <exception>
 
@@ -60,9 +61,26 @@ class OneThread : NoCopy {
 /// Elements that a thread should get at least: below it a second thread costs more than it brings.
 constexpr int64_t elementwise_grain = 16384;
 
+/// body(thread, team) on each of `most` threads, or as many as there are. An exception of the first that threw is
+/// thrown again.
+template <class Body>
+void run_team(int64_t most, const Body& body) {
+  std::exception_ptr error;
+#pragma omp parallel num_threads(static_cast <int>(most))
+  {
+    flush_denormals();
+    try {
+      body(int64_t{omp_get_thread_num()}, int64_t{omp_get_num_threads()});
+    } catch (...) {
+#pragma omp critical(capstan_parallel_error)
+      if (!error) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
 /// body(begin, end) over contiguous pieces of [0, count), one per thread; one piece on the calling thread when count is
-/// below 2 * grain or a parallel loop is running. The split depends on count, grain and threads() only. An exception
-/// of the first piece that threw is thrown again.
+/// below 2 * grain or a parallel loop is running. The split depends on count, grain and threads() only.
 template <class Body>
 void parallel_for(int64_t count, int64_t grain, const Body& body) {
   const int64_t most = in_parallel() ? 1 : count / std::max<int64_t>(grain, 1);
@@ -75,21 +93,10 @@ void parallel_for(int64_t count, int64_t grain, const Body& body) {
     const OneThread alone;
     return body(int64_t{0}, count);
   }
-  const int64_t pieces = std::min<int64_t>(threads(), most);
-  std::exception_ptr error;
-#pragma omp parallel num_threads(static_cast <int>(pieces))
-  {
-    flush_denormals();
-    const int64_t piece = omp_get_thread_num(), team = omp_get_num_threads();
-    try {
-      const int64_t begin = count * piece / team, end = count * (piece + 1) / team;
-      if (begin < end) body(begin, end);
-    } catch (...) {
-#pragma omp critical(capstan_parallel_error)
-      if (!error) error = std::current_exception();
-    }
-  }
-  if (error) std::rethrow_exception(error);
+  run_team(std::min<int64_t>(threads(), most), [&](int64_t piece, int64_t team) {
+    const int64_t begin = count * piece / team, end = count * (piece + 1) / team;
+    if (begin < end) body(begin, end);
+  });
 }
 
 /// body(i) for i in [0, count), in the pieces of parallel_for.
@@ -103,31 +110,15 @@ void parallel_each(int64_t count, int64_t grain, const Body& body) {
 /// body(i) for i in [0, count), handed out one by one: for units of unequal cost. Units must not depend on each other.
 template <class Body>
 void parallel_units(int64_t count, const Body& body) {
+  std::atomic<int64_t> next{0};
+  const auto take_units = [&](int64_t, int64_t) {
+    for (int64_t unit = next++; unit < count; unit = next++) body(unit);
+  };
   flush_denormals();
-  if (count <= 1 || in_parallel()) {
-    for (int64_t unit = 0; unit < count; ++unit) body(unit);
-    return;
-  }
-  if (threads() == 1) {
-    const OneThread alone;
-    for (int64_t unit = 0; unit < count; ++unit) body(unit);
-    return;
-  }
-  std::exception_ptr error;
-#pragma omp parallel num_threads(static_cast <int>(std::min <int64_t>(threads(), count)))
-  {
-    flush_denormals();
-#pragma omp for schedule(dynamic, 1)
-    for (int64_t unit = 0; unit < count; ++unit) {
-      try {
-        body(unit);
-      } catch (...) {
-#pragma omp critical(capstan_parallel_error)
-        if (!error) error = std::current_exception();
-      }
-    }
-  }
-  if (error) std::rethrow_exception(error);
+  if (count <= 1 || in_parallel()) return take_units(0, 1);
+  if (threads() > 1) return run_team(std::min<int64_t>(threads(), count), take_units);
+  const OneThread alone;
+  take_units(0, 1);
 }
 
 }  // namespace capstan

@@ -34,7 +34,7 @@ struct ProfileSums {
 
 struct ProfileRow : ProfileSums {
   ProfileRow(const char* of, Pass in) : name(of), pass(in) {}
-  const char* name;
+  const char* name;  // of an open span: null until it is known
   Pass pass;
   int64_t calls = 0;
 };
@@ -63,10 +63,9 @@ class Profile {
   friend void declare_traffic(int64_t bytes);
   using Clock = std::chrono::steady_clock;
 
-  struct Frame : ProfileSums {
-    Frame(const char* of, Pass in) : name(of), pass(in) {}
-    const char* name;  // null until it is known
-    Pass pass;
+  /// An open span.
+  struct Frame : ProfileRow {
+    using ProfileRow::ProfileRow;
     bool declared = false;  // bytes come from declare_traffic
   };
   void enter(const char* name, Pass pass);

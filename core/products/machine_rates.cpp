@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <vector>
 
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
@@ -19,17 +20,14 @@ double seconds_of(const Work& work) {
 
 }  // namespace
 
-ProductRate::ProductRate(int64_t size)
-    : size_(size),
-      a_(static_cast<size_t>(size * size), real(0.5)),
-      b_(static_cast<size_t>(size * size), real(0.25)),
-      c_(static_cast<size_t>(size * size)) {}
-
-double ProductRate::measure() {
-  const double seconds = seconds_of([&] {
-    gemm(size_, size_, size_, {a_.data(), size_}, {b_.data(), size_}, c_.data(), size_);
-  });
-  const auto n = static_cast<double>(size_);
+double product_rate(int64_t size) {
+  const auto elements = static_cast<size_t>(size * size);
+  const std::vector<real> a(elements, real(0.5)), b(elements, real(0.25));
+  std::vector<real> c(elements);
+  double seconds = 0;
+  for (int round = 0; round < 2; ++round)
+    seconds = seconds_of([&] { gemm(size, size, size, {a.data(), size}, {b.data(), size}, c.data(), size); });
+  const auto n = static_cast<double>(size);
   return 2 * n * n * n / seconds;
 }
 

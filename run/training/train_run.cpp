@@ -45,9 +45,7 @@ std::vector<std::string> machine_lines() {
 }
 
 void print_profile(const Profile& profile, std::ostream& out) {
-  ProductRate product;
-  product.measure();  // warm-up: the first product touches the memory
-  const MachineRates machine{triad_rate(16 << 20), product.measure()};
+  const MachineRates machine{triad_rate(16 << 20), product_rate()};
   out << to_text(profile, machine) << std::flush;
 }
 

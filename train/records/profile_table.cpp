@@ -9,17 +9,7 @@
 namespace capstan {
 namespace {
 
-const char* pass_name(Pass pass) {
-  switch (pass) {
-    case Pass::none:
-      return "";
-    case Pass::forward:
-      return "forward";
-    case Pass::backward:
-      return "backward";
-  }
-  return "";
-}
+constexpr const char* pass_names[] = {"", "forward", "backward"};  // by Pass
 
 constexpr const char* layout = "{:<24}{:<9}{:>7}{:>9}{:>8}{:>9}{:>9}{:>7}{:>9}{:>8}  {}\n";
 
@@ -42,8 +32,8 @@ std::string line(const ProfileRow& row, const Profile& profile, const MachineRat
     return count == 0 || nanoseconds == 0 ? std::string()
                                           : fmt::format("{:.1f}", static_cast<double>(count) / nanoseconds);
   };
-  return fmt::format(fmt::runtime(layout), row.name, pass_name(row.pass), per_step(row.calls, 1, "{:.4g}"),
-                     fmt::format("{:.3f}", nanoseconds * 1e-6 / steps),
+  return fmt::format(fmt::runtime(layout), row.name, pass_names[static_cast<size_t>(row.pass)],
+                     per_step(row.calls, 1, "{:.4g}"), fmt::format("{:.3f}", nanoseconds * 1e-6 / steps),
                      fmt::format("{:.1f} %", 100 * nanoseconds / static_cast<double>(profile.nanoseconds())),
                      per_step(row.products, 1e6, "{:.3f}"), per_step(row.bytes, 1e6, "{:.1f}"), rate(row.bytes),
                      per_step(row.flops, 1e9, "{:.3f}"), rate(row.flops), limit_text(row, machine));
@@ -59,12 +49,7 @@ std::string to_text(const Profile& profile, const MachineRates& machine) {
     return is_outside(a) != is_outside(b) ? is_outside(b) : a.nanoseconds > b.nanoseconds;
   });
   ProfileRow step{"step", Pass::none};
-  for (const ProfileRow& row : rows) {
-    step.nanoseconds += row.nanoseconds;
-    step.products += row.products;
-    step.bytes += row.bytes;
-    step.flops += row.flops;
-  }
+  for (const ProfileRow& row : rows) step.add(row);
   std::string text = fmt::format("profile of {} steps; this machine: triad {:.1f} GB/s, sgemm {:.0f} GFLOP/s\n",
                                  profile.steps(), machine.bytes * 1e-9, machine.flops * 1e-9);
   text += fmt::format(fmt::runtime(layout), "op", "pass", "calls", "ms", "share", "products", "MB", "GB/s", "GFLOP",

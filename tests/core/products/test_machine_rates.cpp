@@ -9,7 +9,7 @@ TEST_CASE("the measured limits of the machine are what some machine could have")
   const double bytes = triad_rate(1 << 20);
   CHECK(bytes > 1e7);
   CHECK(bytes < 1e13);
-  const double operations = ProductRate(512).measure();
+  const double operations = product_rate(512);
   CHECK(operations > 1e7);
   CHECK(operations < 1e15);
 }
