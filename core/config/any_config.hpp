@@ -36,8 +36,7 @@ class AnyFieldCaller {
       for (const auto& entry : enum_names(field)) spellings.choices.emplace_back(entry.name);
       std::string spelling = enum_name(field);
       visit_(name, &spelling, spellings, help);
-      for (const auto& entry : enum_names(field))
-        if (spelling == entry.name) field = entry.value;
+      field = enum_value<T>(spelling).value_or(field);
     } else {
       static_assert(std::is_constructible_v<AnyField, T*>,
                     "an option of a registered part is bool, int64_t, double, std::string or an enum, or an optional "

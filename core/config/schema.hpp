@@ -106,4 +106,12 @@ std::string enum_name(E value) {
   return "?";
 }
 
+/// The enumerator that is spelt so; nothing if there is none.
+template <class E>
+std::optional<E> enum_value(const std::string& name) {
+  for (const auto& entry : enum_names(E{}))
+    if (name == entry.name) return entry.value;
+  return std::nullopt;
+}
+
 }  // namespace capstan

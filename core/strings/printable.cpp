@@ -3,6 +3,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/strings/utf8.hpp"
@@ -84,26 +85,27 @@ std::string PrintablePieces::finish() {
   return left;
 }
 
-std::string_view first_columns(std::string_view line, size_t columns) {
-  size_t at = 0;
-  while (at < line.size()) {
-    const Utf8Character character = first_character(line.substr(at));
+namespace {
+
+/// Bytes and columns of the longest beginning of a line that needs at most so many columns.
+std::pair<size_t, size_t> measured(std::string_view line, size_t most) {
+  size_t bytes = 0, columns = 0;
+  while (bytes < line.size()) {
+    const Utf8Character character = first_character(line.substr(bytes));
     const size_t width = columns_of(character);
-    if (width > columns) break;
-    columns -= width;
-    at += character.bytes;
+    if (width > most - columns) break;
+    columns += width;
+    bytes += character.bytes;
   }
-  return line.substr(0, at);
+  return {bytes, columns};
 }
 
-size_t display_columns(std::string_view line) {
-  size_t columns = 0;
-  for (size_t at = 0; at < line.size();) {
-    const Utf8Character character = first_character(line.substr(at));
-    columns += columns_of(character);
-    at += character.bytes;
-  }
-  return columns;
+}  // namespace
+
+std::string_view first_columns(std::string_view line, size_t columns) {
+  return line.substr(0, measured(line, columns).first);
 }
+
+size_t display_columns(std::string_view line) { return measured(line, SIZE_MAX).second; }
 
 }  // namespace capstan

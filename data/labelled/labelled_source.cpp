@@ -6,6 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
 #include "core/config/settings.hpp"
+#include "core/strings/affixes.hpp"
 #include "core/strings/join.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/batches/example_source.hpp"
@@ -26,11 +27,6 @@ struct Source {
   int32_t label_set = 0;     // in the check's sets
   std::string place() const { return fmt::format("{}:{}", *file, row.line); }
 };
-
-std::string trimmed(const std::string& text) {
-  const size_t begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t");
-  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
-}
 
 /// The classes that the configuration names; empty when it names none.
 std::vector<std::string> named_classes(const LabelledSourceConfig& config) {
@@ -86,7 +82,7 @@ std::vector<Source> read_tables(const std::vector<std::string>& paths, Split spl
         loading.check.add_file(split, found.path, content, format, rows.empty() ? 0 : rows.front().line);
     if (rows.empty() && bad.count() == bad_before) throw Error(fmt::format("{}: holds no examples", found.path));
     for (LabelledText& row : rows) {
-      row.label = trimmed(row.label);
+      row.label = std::string(trimmed(row.label, " \t"));
       sources.push_back({std::move(row), file, number});
     }
   }
@@ -94,7 +90,7 @@ std::vector<Source> read_tables(const std::vector<std::string>& paths, Split spl
 }
 
 std::vector<Source> read_rows(const std::vector<std::string>& paths, Split split, const Loading& loading) {
-  return with_key(fmt::format("data.{}", to_string(split)), [&] {
+  return with_key(split, [&] {
     return loading.config.format == TableFormat::folders ? read_folders(paths, split, loading)
                                                          : read_tables(paths, split, loading);
   });

@@ -104,15 +104,10 @@ void add_to_json(const Normalisation& rule, nlohmann::json& json) {
 }
 
 Normalisation normalisation_from(const nlohmann::json& json) {
-  Normalisation rule;
-  rule.case_fold = json.value("case_fold", false);
   const auto name = json.value("normalise", enum_name(NormalForm::none));
-  for (const auto& known : enum_names(NormalForm{})) {
-    if (name != known.name) continue;
-    rule.form = known.value;
-    return rule;
-  }
-  throw Error(fmt::format("unknown normal form '{}'", name));
+  const auto form = enum_value<NormalForm>(name);
+  if (!form) throw Error(fmt::format("unknown normal form '{}'", name));
+  return {*form, json.value("case_fold", false)};
 }
 
 }  // namespace capstan

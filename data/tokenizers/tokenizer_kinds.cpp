@@ -14,12 +14,6 @@
 namespace capstan {
 namespace {
 
-WordSplit word_split(const std::string& name) {
-  for (const auto& entry : enum_names(WordSplit{}))
-    if (entry.name == name) return entry.value;
-  throw Error(fmt::format("unknown word split '{}'", name));
-}
-
 constexpr int64_t most_ids = std::numeric_limits<int32_t>::max();
 
 std::vector<uint32_t> code_points(const nlohmann::json& list) {
@@ -41,8 +35,10 @@ std::shared_ptr<const Tokenizer> tokenizer_from(const nlohmann::json& json) {
   const Normalisation normalisation = normalisation_from(json);
   if (kind == "char") return std::make_shared<CharTokenizer>(code_points(json.at("code_points")), normalisation);
   if (kind == "word") {
-    const WordTokenizer::Rule rule{word_split(json.at("split").get<std::string>()), json.at("lower_case").get<bool>(),
-                                   normalisation};
+    const auto name = json.at("split").get<std::string>();
+    const auto split = enum_value<WordSplit>(name);
+    if (!split) throw Error(fmt::format("unknown word split '{}'", name));
+    const WordTokenizer::Rule rule{*split, json.at("lower_case").get<bool>(), normalisation};
     return std::make_shared<WordTokenizer>(rule, json.at("words").get<std::vector<std::string>>());
   }
   if (kind == "sentencepiece")

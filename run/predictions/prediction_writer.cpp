@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/base/error.hpp"
+#include "core/strings/affixes.hpp"
 #include "core/strings/join.hpp"
 #include "data/labelled/class_names.hpp"
 
@@ -18,11 +19,6 @@ constexpr size_t many_classes = 10;
 constexpr int64_t brief_classes = 3;
 
 std::string json_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'; }
-
-std::string trimmed(const std::string& text) {
-  const size_t first = text.find_first_not_of(" \t\r"), last = text.find_last_not_of(" \t\r");
-  return first == std::string::npos ? "" : text.substr(first, last - first + 1);
-}
 
 std::vector<std::string> names_of(const std::vector<Guess>& labels) {
   std::vector<std::string> names;
@@ -107,7 +103,8 @@ std::string PredictionWriter::summary() const {
 std::vector<std::string> PredictionWriter::true_labels(const InputText& text) const {
   if (classes_ == nullptr) return {};
   std::vector<int32_t> indices;
-  for (const std::string& label : multi_label_ ? text.labels : std::vector<std::string>{trimmed(text.label)})
+  for (const std::string& label :
+       multi_label_ ? text.labels : std::vector<std::string>{std::string(trimmed(text.label, " \t\r"))})
     indices.push_back(classes_->index_of(label, text.place));
   std::sort(indices.begin(), indices.end());
   std::vector<std::string> names;
