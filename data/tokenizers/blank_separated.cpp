@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
-#include "core/io/json.hpp"
 
 namespace capstan {
 namespace {
@@ -61,8 +60,6 @@ std::string ListOpsTokenizer::piece(int32_t id, int32_t previous) const {
   return (previous < 0 ? "" : " ") + std::string(listops_words[static_cast<size_t>(id)]);
 }
 
-std::string ListOpsTokenizer::to_json() const { return json_text(nlohmann::json{{"kind", kind()}}); }
-
 NumberTokenizer::NumberTokenizer(int64_t size) : size_(size) {
   check(size > 0 && size <= std::numeric_limits<int32_t>::max(),
         "number tokenizer: the vocabulary must be positive and below 2^31, got {}", size);
@@ -85,6 +82,6 @@ std::string NumberTokenizer::piece(int32_t id, int32_t previous) const {
   return (previous < 0 ? "" : " ") + std::to_string(id);
 }
 
-std::string NumberTokenizer::to_json() const { return json_text(nlohmann::json{{"kind", kind()}, {"size", size_}}); }
+void NumberTokenizer::save_to(nlohmann::json& json) const { json["size"] = size_; }
 
 }  // namespace capstan

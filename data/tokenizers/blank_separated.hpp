@@ -24,7 +24,9 @@ class ListOpsTokenizer final : public BlankSeparatedTokenizer {
   std::vector<int32_t> encode(std::string_view text, const std::string& file = "text") const override;
   std::string piece(int32_t id, int32_t previous) const override;
   int32_t start_token() const override { return end; }
-  std::string to_json() const override;
+
+ protected:
+  void save_to(nlohmann::json&) const override {}
 };
 
 /// Tokens without any text of their own: id n is written as the number n. For generated sequences.
@@ -39,7 +41,9 @@ class NumberTokenizer final : public BlankSeparatedTokenizer {
   std::vector<int32_t> encode(std::string_view text, const std::string& file = "text") const override;
   std::string piece(int32_t id, int32_t previous) const override;
   int32_t start_token() const override { return 0; }
-  std::string to_json() const override;
+
+ protected:
+  void save_to(nlohmann::json& json) const override;
 
  private:
   int64_t size_;

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "core/base/error.hpp"
-#include "core/io/json.hpp"
 #include "core/strings/utf8.hpp"
 
 namespace capstan {
@@ -72,10 +71,9 @@ size_t CharTokenizer::boundary(std::string_view text, size_t at) const {
   return normalisation_.form == NormalForm::none ? character_boundary(text, at) : normalisation_boundary(text, at);
 }
 
-std::string CharTokenizer::to_json() const {
-  nlohmann::json json{{"kind", kind()}, {"code_points", code_points_}};
+void CharTokenizer::save_to(nlohmann::json& json) const {
+  json["code_points"] = code_points_;
   add_to_json(normalisation_, json);
-  return json_text(json);
 }
 
 }  // namespace capstan

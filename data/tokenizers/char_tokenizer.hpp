@@ -36,7 +36,9 @@ class CharTokenizer final : public Tokenizer {
   size_t boundary(std::string_view text, size_t at) const override;
   int32_t start_token() const override { return id_of('\n'); }
   std::optional<int32_t> unknown_token() const override { return unknown; }
-  std::string to_json() const override;
+
+ protected:
+  void save_to(nlohmann::json& json) const override;
 
  private:
   int32_t id_of(uint32_t code_point) const;

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
-#include "core/io/json.hpp"
 #include "core/strings/base64.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/files/text_file.hpp"
@@ -180,10 +179,9 @@ size_t SentencePieceTokenizer::boundary(std::string_view text, size_t at) const 
   return at;
 }
 
-std::string SentencePieceTokenizer::to_json() const {
-  nlohmann::json json{{"kind", kind()}, {"model", to_base64(model_)}};
+void SentencePieceTokenizer::save_to(nlohmann::json& json) const {
+  json["model"] = to_base64(model_);
   add_to_json(normalisation_, json);
-  return json_text(json);
 }
 
 }  // namespace capstan

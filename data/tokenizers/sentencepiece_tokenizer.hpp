@@ -75,10 +75,12 @@ class SentencePieceTokenizer final : public Tokenizer {
   size_t boundary(std::string_view text, size_t at) const override;
   int32_t start_token() const override { return end_of_line_; }
   std::optional<int32_t> unknown_token() const override;
-  std::string to_json() const override;
 
   /// boundary() of the models that train_sentencepiece() makes: before a word's blanks, before and after a line's end.
   static size_t word_boundary(std::string_view text, size_t at);
+
+ protected:
+  void save_to(nlohmann::json& json) const override;
 
  private:
   void learn_pieces(const std::string& origin);

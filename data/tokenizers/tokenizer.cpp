@@ -1,6 +1,9 @@
 #include "data/tokenizers/tokenizer.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/error.hpp"
+#include "core/io/json.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/files/fingerprint.hpp"
 
@@ -14,6 +17,12 @@ std::string Tokenizer::decode(const std::vector<int32_t>& ids) const {
     previous = id;
   }
   return text;
+}
+
+std::string Tokenizer::to_json() const {
+  nlohmann::json json{{"kind", kind()}};
+  save_to(json);
+  return json_text(json);
 }
 
 std::string Tokenizer::fingerprint() const { return Fingerprint().add(to_json()).hex(); }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,12 +41,14 @@ class Tokenizer {
   virtual std::optional<int32_t> unknown_token() const { return std::nullopt; }
 
   /// One JSON document from which tokenizer_from_json() makes the same tokenizer.
-  virtual std::string to_json() const = 0;
+  std::string to_json() const;
   /// XXH3-128 of to_json().
   std::string fingerprint() const;
 
  protected:
   void check_id(int32_t id) const;
+  /// Adds what, besides the kind, makes the same tokenizer.
+  virtual void save_to(nlohmann::json& json) const = 0;
 };
 
 /// Decodes token by token; what it has returned so far is always valid UTF-8. Bytes that cannot become a character are

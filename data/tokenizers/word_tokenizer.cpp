@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
-#include "core/io/json.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/files/text_file.hpp"
 
@@ -130,12 +129,11 @@ size_t WordTokenizer::boundary(std::string_view text, size_t at) const {
   return at;
 }
 
-std::string WordTokenizer::to_json() const {
-  const std::vector<std::string> words(words_.begin() + 2, words_.end());
-  nlohmann::json json{
-      {"kind", kind()}, {"split", enum_name(rule_.split)}, {"lower_case", rule_.lower_case}, {"words", words}};
+void WordTokenizer::save_to(nlohmann::json& json) const {
+  json["split"] = enum_name(rule_.split);
+  json["lower_case"] = rule_.lower_case;
+  json["words"] = std::vector<std::string>(words_.begin() + 2, words_.end());
   add_to_json(rule_.normalisation, json);
-  return json_text(json);
 }
 
 }  // namespace capstan

@@ -69,9 +69,11 @@ class WordTokenizer final : public Tokenizer {
   size_t boundary(std::string_view text, size_t at) const override;
   int32_t start_token() const override { return end_of_line; }
   std::optional<int32_t> unknown_token() const override { return unknown; }
-  std::string to_json() const override;
   /// All words in the order of their ids.
   const std::vector<std::string>& words() const { return words_; }
+
+ protected:
+  void save_to(nlohmann::json& json) const override;
 
  private:
   Rule rule_;

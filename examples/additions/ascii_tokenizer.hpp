@@ -1,8 +1,5 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
-
-#include "core/io/json.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 
@@ -35,7 +32,9 @@ class AsciiTokenizer final : public Tokenizer {
   size_t boundary(std::string_view text, size_t at) const override { return character_boundary(text, at); }
   int32_t start_token() const override { return '\n'; }
   std::optional<int32_t> unknown_token() const override { return 26; }
-  std::string to_json() const override { return json_text(nlohmann::json{{"kind", kind()}}); }
+
+ protected:
+  void save_to(nlohmann::json&) const override {}  // it has no settings
 };
 
 }  // namespace capstan
