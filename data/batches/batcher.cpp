@@ -117,47 +117,45 @@ void for_padded_groups(const std::vector<std::vector<int32_t>>& rows,
   }
 }
 
-BucketedBatches::BucketedBatches(const ExampleSet& examples, const BatchConfig& config, uint64_t seed)
-    : examples_(examples),
-      config_(config),
-      example_key_(random_key(seed, "order of examples")),
-      batch_key_(random_key(seed, "order of batches")) {
-  check(examples.size() > 0, "batches: there are no examples");
+ExampleBatches::ExampleBatches(const ExampleSet& examples, const BatchConfig& config, std::optional<uint64_t> seed)
+    : examples_(examples), config_(config), seed_(seed) {
+  check(!seed || examples.size() > 0, "batches: there are no examples");
 }
 
-int64_t BucketedBatches::example(int64_t epoch, int64_t place) const {
-  return permuted_place(place, examples_.size(), example_key_, epoch);
+int64_t ExampleBatches::example(int64_t epoch, int64_t place) const {
+  if (!seed_) return place;
+  return permuted_place(place, examples_.size(), random_key(*seed_, "order of examples"), epoch);
 }
 
-std::shared_ptr<const BatchPlan> BucketedBatches::plan(int64_t epoch) const {
-  const std::lock_guard lock(mutex_);
-  if (epoch == planned_epoch_) return plan_;
-  const int64_t count = examples_.size();
-  std::vector<int64_t> lengths(static_cast<size_t>(count));  // by place in the epoch's order
-  for (int64_t place = 0; place < count; ++place)
-    lengths[static_cast<size_t>(place)] = examples_.length(example(epoch, place));
-  const auto length = [&](int64_t place) { return lengths[static_cast<size_t>(place)]; };
+std::shared_ptr<const BatchPlan> ExampleBatches::plan(int64_t epoch) const {
+  return plan_.of(seed_ ? epoch : 0, [&] {
+    const int64_t count = examples_.size();
+    if (!seed_) return plan_longest_first(count, config_, [&](int64_t i) { return examples_.length(i); });
+    std::vector<int64_t> lengths(static_cast<size_t>(count));  // by place in the epoch's order
+    for (int64_t place = 0; place < count; ++place)
+      lengths[static_cast<size_t>(place)] = examples_.length(example(epoch, place));
+    const auto length = [&](int64_t place) { return lengths[static_cast<size_t>(place)]; };
 
-  int64_t chunk = batches_per_chunk * config_.batch_size;
-  if (config_.batch_tokens > 0)
-    chunk = batches_per_chunk * std::max<int64_t>(1, config_.batch_tokens * count / examples_.token_count());
-  std::vector<int64_t> order(static_cast<size_t>(count));
-  std::iota(order.begin(), order.end(), 0);
-  for (int64_t begin = 0; begin < count; begin += chunk)
-    std::stable_sort(order.begin() + begin, order.begin() + std::min(count, begin + chunk),
-                     [&](int64_t a, int64_t b) { return length(a) < length(b); });
-  plan_ = std::make_shared<const BatchPlan>(cut_batches(std::move(order), config_, length));
-  planned_epoch_ = epoch;
-  return plan_;
+    int64_t chunk = batches_per_chunk * config_.batch_size;
+    if (config_.batch_tokens > 0)
+      chunk = batches_per_chunk * std::max<int64_t>(1, config_.batch_tokens * count / examples_.token_count());
+    std::vector<int64_t> order(static_cast<size_t>(count));
+    std::iota(order.begin(), order.end(), 0);
+    for (int64_t begin = 0; begin < count; begin += chunk)
+      std::stable_sort(order.begin() + begin, order.begin() + std::min(count, begin + chunk),
+                       [&](int64_t a, int64_t b) { return length(a) < length(b); });
+    return cut_batches(std::move(order), config_, length);
+  });
 }
 
-std::vector<int64_t> BucketedBatches::places(int64_t epoch, int64_t index) const {
+std::vector<int64_t> ExampleBatches::places(int64_t epoch, int64_t index) const {
   const auto current = plan(epoch);
   check_batch_index(index, current->batches());
-  return entries(*current, permuted_place(index, current->batches(), batch_key_, epoch));
+  if (seed_) index = permuted_place(index, current->batches(), random_key(*seed_, "order of batches"), epoch);
+  return entries(*current, index);
 }
 
-BatchExtent BucketedBatches::extent(int64_t epoch, int64_t index) const {
+BatchExtent ExampleBatches::extent(int64_t epoch, int64_t index) const {
   BatchExtent extent;
   for (const int64_t place : places(epoch, index)) {
     ++extent.rows;
@@ -166,11 +164,11 @@ BatchExtent BucketedBatches::extent(int64_t epoch, int64_t index) const {
   return extent;
 }
 
-Batch BucketedBatches::batch(int64_t epoch, int64_t index) const {
+Batch ExampleBatches::batch(int64_t epoch, int64_t index) const {
   return rows(epoch, index, 0, static_cast<int64_t>(places(epoch, index).size()));
 }
 
-Batch BucketedBatches::rows(int64_t epoch, int64_t index, int64_t begin, int64_t end) const {
+Batch ExampleBatches::rows(int64_t epoch, int64_t index, int64_t begin, int64_t end) const {
   const std::vector<int64_t> all = places(epoch, index);
   check(begin >= 0 && begin <= end && end <= static_cast<int64_t>(all.size()), "batch: rows [{}, {}) of {}", begin, end,
         all.size());
@@ -178,15 +176,6 @@ Batch BucketedBatches::rows(int64_t epoch, int64_t index, int64_t begin, int64_t
   std::vector<int64_t> examples;
   for (const int64_t place : mine) examples.push_back(example(epoch, place));
   return labelled_batch(examples_, examples, mine, extent(epoch, index).columns);
-}
-
-OrderedBatches::OrderedBatches(const ExampleSet& examples, const BatchConfig& config)
-    : examples_(examples),
-      plan_(plan_longest_first(examples.size(), config, [&](int64_t example) { return examples.length(example); })) {}
-
-Batch OrderedBatches::batch(int64_t, int64_t index) const {
-  const std::vector<int64_t> rows = entries(plan_, index);
-  return labelled_batch(examples_, rows, rows);
 }
 
 }  // namespace capstan

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "core/array/batch.hpp"
@@ -65,6 +66,23 @@ struct BatchPlan {
   int64_t batches() const { return static_cast<int64_t>(starts.size()) - 1; }
 };
 
+/// The plan of the epoch that was asked for last. Safe to use from several threads.
+class EpochPlan {
+ public:
+  /// make(): the plan of `epoch`.
+  std::shared_ptr<const BatchPlan> of(int64_t epoch, const std::function<BatchPlan()>& make) const {
+    const std::lock_guard lock(mutex_);
+    if (epoch != epoch_) plan_ = std::make_shared<const BatchPlan>(make());
+    epoch_ = epoch;
+    return plan_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable int64_t epoch_ = -1;
+  mutable std::shared_ptr<const BatchPlan> plan_;
+};
+
 /// Cuts `order` one batch after the other; length(entry) is the number of tokens of an entry of `order`.
 template <class Length>
 BatchPlan cut_batches(std::vector<int64_t> order, const BatchConfig& config, const Length& length) {
@@ -94,13 +112,14 @@ BatchPlan plan_longest_first(int64_t count, const BatchConfig& config, const std
 /// Throws std::invalid_argument for an index outside an epoch of so many batches.
 void check_batch_index(int64_t index, int64_t batches);
 
-/// Training batches of labelled examples with little padding: the epoch's examples are permuted, sorted by length
-/// within chunks of 64 batches, cut, and the batches permuted. Every example is in exactly one batch of an epoch.
-/// Batch::examples = the place of the example in the permuted order.
-class BucketedBatches final : public BatchSource {
+/// Batches of labelled examples, every one in exactly one batch of an epoch. With a seed, for training with little
+/// padding: the epoch's examples are permuted, sorted by length within chunks of 64 batches, cut, and the batches
+/// permuted. Without one, for evaluation: the longest first. Batch::examples = the place of the example in the permuted
+/// order, which without a seed is its own index.
+class ExampleBatches final : public BatchSource {
  public:
-  /// `examples` must outlive it. Throws std::invalid_argument when there are none.
-  BucketedBatches(const ExampleSet& examples, const BatchConfig& config, uint64_t seed);
+  /// `examples` must outlive it. Throws std::invalid_argument for a seed but no examples.
+  ExampleBatches(const ExampleSet& examples, const BatchConfig& config, std::optional<uint64_t> seed);
 
   int64_t examples_per_epoch() const override { return examples_.size(); }
   int64_t batches_per_epoch(int64_t epoch) const override { return plan(epoch)->batches(); }
@@ -117,25 +136,8 @@ class BucketedBatches final : public BatchSource {
 
   const ExampleSet& examples_;
   BatchConfig config_;
-  RandomKey example_key_, batch_key_;
-  mutable std::mutex mutex_;  // the plan of the epoch asked for last
-  mutable int64_t planned_epoch_ = -1;
-  mutable std::shared_ptr<const BatchPlan> plan_;
-};
-
-/// Evaluation batches: every example once, the longest first. Batch::examples = the example's own index.
-class OrderedBatches final : public BatchSource {
- public:
-  /// `examples` must outlive it.
-  OrderedBatches(const ExampleSet& examples, const BatchConfig& config);
-
-  int64_t examples_per_epoch() const override { return examples_.size(); }
-  int64_t batches_per_epoch(int64_t) const override { return plan_.batches(); }
-  Batch batch(int64_t epoch, int64_t index) const override;
-
- private:
-  const ExampleSet& examples_;
-  BatchPlan plan_;
+  std::optional<uint64_t> seed_;
+  EpochPlan plan_;
 };
 
 /// (rows.size(), longest row, or `width` if that is more) with tokens, segment ids 1 for tokens and 0 for padding;

@@ -19,7 +19,7 @@ std::vector<int64_t> ExampleSource::class_counts() const {
 
 std::unique_ptr<BatchSource> ExampleSource::evaluation(Split split) const {
   check_has(split);
-  return std::make_unique<OrderedBatches>(data_[split], batches_);
+  return std::make_unique<ExampleBatches>(data_[split], batches_, std::nullopt);
 }
 
 LabelledTexts ExampleSource::texts(Split split) const {

@@ -35,7 +35,7 @@ class ExampleSource final : public DataSource {
   ClassificationData data_;
   std::string identity_;
   BatchConfig batches_;
-  BucketedBatches training_;
+  ExampleBatches training_;
 };
 
 }  // namespace capstan

@@ -36,10 +36,12 @@ PackedPairs::PackedPairs(const PairSet& pairs, int64_t row_length, const BatchCo
 }
 
 std::shared_ptr<const BatchPlan> PackedPairs::plan(int64_t epoch) const {
-  const std::lock_guard lock(mutex_);
   if (!seed_) epoch = 0;
-  if (epoch == planned_epoch_) return plan_;
-  const auto plan = std::make_shared<BatchPlan>();
+  return plan_.of(epoch, [&] { return pack(epoch); });
+}
+
+BatchPlan PackedPairs::pack(int64_t epoch) const {
+  BatchPlan plan;
   for (int64_t begin = 0; begin < pairs_.size(); begin += pairs_per_chunk) {
     std::vector<int64_t> chunk;
     for (int64_t place = begin; place < std::min(pairs_.size(), begin + pairs_per_chunk); ++place)
@@ -61,13 +63,11 @@ std::shared_ptr<const BatchPlan> PackedPairs::plan(int64_t epoch) const {
       room[row] -= length;
     }
     for (const std::vector<int64_t>& row : rows) {
-      plan->order.insert(plan->order.end(), row.begin(), row.end());
-      plan->starts.push_back(static_cast<int64_t>(plan->order.size()));
+      plan.order.insert(plan.order.end(), row.begin(), row.end());
+      plan.starts.push_back(static_cast<int64_t>(plan.order.size()));
     }
   }
-  planned_epoch_ = epoch;
-  plan_ = plan;
-  return plan_;
+  return plan;
 }
 
 int64_t PackedPairs::batches_per_epoch(int64_t epoch) const { return (plan(epoch)->batches() + rows_ - 1) / rows_; }

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,13 +52,12 @@ class PackedPairs final : public BatchSource {
  private:
   /// Of an epoch; its "batches" are the rows.
   std::shared_ptr<const BatchPlan> plan(int64_t epoch) const;
+  BatchPlan pack(int64_t epoch) const;
 
   const PairSet& pairs_;
   int64_t row_length_, rows_;  // rows of a batch
   std::optional<uint64_t> seed_;
-  mutable std::mutex mutex_;  // the plan of the epoch asked for last
-  mutable int64_t planned_epoch_ = -1;
-  mutable std::shared_ptr<const BatchPlan> plan_;
+  EpochPlan plan_;
 };
 
 }  // namespace capstan

@@ -38,7 +38,7 @@ struct PairData : PerSplit<PairSplit> {
 
 std::vector<PairRow> read_rows(const PairSourceConfig& config, const std::vector<std::string>& paths, Split split,
                                BadRows& bad, bool utf8) {
-  return with_key(fmt::format("data.{}", to_string(split)), [&] {
+  return with_key(split, [&] {
     std::vector<PairRow> rows;
     for (const FoundFile& found : list_files(paths)) {
       const TableFormat format = config.format == TableFormat::by_name ? format_of(found.path) : config.format;

@@ -47,7 +47,7 @@ TEST_CASE("bucketed batches hold every example once, with little padding") {
   const ExampleSet examples = random_examples(1000);
   for (const BatchConfig& config :
        {BatchConfig{8, 0}, BatchConfig{7, 0}, BatchConfig{1, 300}, BatchConfig{5000, 0}, BatchConfig{1, 1}}) {
-    const BucketedBatches batches(examples, config, 4);
+    const ExampleBatches batches(examples, config, 4);
     std::set<std::vector<int64_t>> first_batches;
     for (int64_t epoch = 0; epoch < 3; ++epoch) {
       std::set<int64_t> seen;
@@ -78,7 +78,7 @@ TEST_CASE("bucketed batches hold every example once, with little padding") {
 
 TEST_CASE("batches do not come in the order of length") {
   const ExampleSet examples = random_examples(1000);
-  const BucketedBatches batches(examples, {8, 0}, 4);
+  const ExampleBatches batches(examples, {8, 0}, 4);
   int falls = 0;  // in the order of length there would be one per chunk
   for (int64_t i = 1; i < batches.batches_per_epoch(0); ++i)
     falls += batches.batch(0, i).tokens.dim(1) < batches.batch(0, i - 1).tokens.dim(1);
@@ -89,7 +89,7 @@ TEST_CASE("batches do not come in the order of length") {
 TEST_CASE("bucketed batches are a pure function of seed, epoch and index") {
   const ExampleSet examples = random_examples(500);
   for (const BatchConfig& config : {BatchConfig{8, 0}, BatchConfig{1, 200}}) {
-    const BucketedBatches first(examples, config, 5), second(examples, config, 5), other(examples, config, 6);
+    const ExampleBatches first(examples, config, 5), second(examples, config, 5), other(examples, config, 6);
     const Batch wanted = first.batch(3, 17);
     for (int64_t i = 0; i < 6; ++i) second.batch(i, 2 * i);
     CHECK(equal(second.batch(3, 17), wanted));
@@ -99,12 +99,12 @@ TEST_CASE("bucketed batches are a pure function of seed, epoch and index") {
     CHECK_THROWS_AS(first.batch(0, first.batches_per_epoch(0)), std::invalid_argument);
     CHECK_THROWS_AS(first.batch(0, -1), std::invalid_argument);
   }
-  CHECK_THROWS_AS(BucketedBatches(ExampleSet{}, {}, 0), std::invalid_argument);
+  CHECK_THROWS_AS(ExampleBatches(ExampleSet{}, {}, 0), std::invalid_argument);
 }
 
 TEST_CASE("rows of a bucketed batch are made without the others, as wide as the whole batch") {
   const ExampleSet examples = random_examples(200);
-  const BucketedBatches batches(examples, {7, 0}, 4);
+  const ExampleBatches batches(examples, {7, 0}, 4);
   for (int64_t i = 0; i < batches.batches_per_epoch(1); ++i) check_rows(batches, 1, i);
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("padded groups: every row once, and none makes many others as long as 
 TEST_CASE("evaluation batches: every example once, the longest first, under its own index") {
   const ExampleSet examples = random_examples(301);
   for (const BatchConfig& config : {BatchConfig{8, 0}, BatchConfig{1, 200}}) {
-    const OrderedBatches batches(examples, config);
+    const ExampleBatches batches(examples, config, std::nullopt);
     std::set<int64_t> seen;
     int64_t last_width = 40;
     for (int64_t i = 0; i < batches.batches_per_epoch(0); ++i) {
@@ -145,5 +145,5 @@ TEST_CASE("evaluation batches: every example once, the longest first, under its 
     }
     CHECK(seen.size() == 301);
   }
-  CHECK(OrderedBatches(ExampleSet{}, {}).batches_per_epoch(0) == 0);
+  CHECK(ExampleBatches(ExampleSet{}, {}, std::nullopt).batches_per_epoch(0) == 0);
 }
