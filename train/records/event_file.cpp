@@ -1,8 +1,8 @@
 #include "train/records/event_file.hpp"
 
+#include <nmmintrin.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -19,20 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* name_begin = "events.out.tfevents.";
 constexpr size_t header_bytes = 12, footer_bytes = 4;
-
-/// Of the reversed polynomial 0x82F63B78.
-const std::array<uint32_t, 256>& crc_table() {
-  static const std::array<uint32_t, 256> table = [] {
-    std::array<uint32_t, 256> made{};
-    for (uint32_t byte = 0; byte < 256; ++byte) {
-      uint32_t crc = byte;
-      for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ ((crc & 1) != 0 ? 0x82F63B78u : 0u);
-      made[byte] = crc;
-    }
-    return made;
-  }();
-  return table;
-}
 
 template <class T>
 void append_number(std::string& out, T value) {
@@ -127,7 +113,7 @@ std::string file_name(const std::string& folder, int64_t step) {
 
 uint32_t crc32c(std::string_view bytes) {
   uint32_t crc = 0xFFFFFFFFu;
-  for (const char byte : bytes) crc = crc >> 8 ^ crc_table()[(crc ^ static_cast<unsigned char>(byte)) & 0xFF];
+  for (const char byte : bytes) crc = _mm_crc32_u8(crc, static_cast<unsigned char>(byte));
   return ~crc;
 }
 
