@@ -32,15 +32,4 @@ Segments::Segments(const Ids& ids) : ids_(ids), positions_(ids.shape()) {
 
 Segments Segments::full(int64_t batch, int64_t length) { return Segments(Ids(Shape{batch, length}, 1)); }
 
-Segments Segments::from_lengths(const std::vector<int64_t>& lengths, int64_t length) {
-  const int64_t batch = static_cast<int64_t>(lengths.size());
-  Ids ids(Shape{batch, length});
-  int32_t* id = ids.mutable_data();
-  for (const int64_t valid : lengths) {
-    check(valid >= 0 && valid <= length, "segments: a row of {} tokens cannot have {} valid ones", length, valid);
-    for (int64_t t = 0; t < length; ++t) *id++ = t < valid ? 1 : 0;
-  }
-  return Segments(ids);
-}
-
 }  // namespace capstan

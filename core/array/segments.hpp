@@ -24,8 +24,6 @@ class Segments {
   explicit Segments(const Ids& ids);
   /// B rows of T tokens, each one document.
   static Segments full(int64_t batch, int64_t length);
-  /// Rows of T tokens, row b holding one document of lengths[b] tokens followed by padding.
-  static Segments from_lengths(const std::vector<int64_t>& lengths, int64_t length);
 
   int64_t batch() const { return ids_.dim(0); }
   int64_t length() const { return ids_.dim(1); }

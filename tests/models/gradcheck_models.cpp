@@ -1,6 +1,7 @@
 // Whole models against finite differences.
 #include "core/autograd/gradcheck.hpp"
 #include "tests/models/samples.hpp"
+#include "tests/support/ragged.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
@@ -20,7 +21,7 @@ GradcheckReport check_task(const Task& task, ParamStore& store, const Batch& bat
 }
 
 Batch small_labelled_batch() {
-  Batch batch = next_token_batch(Segments::from_lengths({8, 5, 1}, 8), 3);
+  Batch batch = next_token_batch(segments_of_lengths({8, 5, 1}, 8), 3);
   batch.labels = Ids({3}, std::vector<int32_t>{2, 0, 1});
   return batch;
 }

@@ -3,13 +3,14 @@
 
 #include "core/base/error.hpp"
 #include "tests/models/samples.hpp"
+#include "tests/support/ragged.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
 namespace {
 
 Batch four_texts() {
-  Batch batch = next_token_batch(Segments::from_lengths({8, 5, 1, 3}, 8), 3);
+  Batch batch = next_token_batch(segments_of_lengths({8, 5, 1, 3}, 8), 3);
   batch.labels = Ids({4}, std::vector<int32_t>{2, 0, 1, ignored_target});
   return batch;
 }

@@ -3,6 +3,7 @@
 
 #include "core/base/error.hpp"
 #include "tests/models/samples.hpp"
+#include "tests/support/ragged.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
@@ -57,7 +58,7 @@ void check_any_may_freeze(const Case<Model>& of) {
 }
 
 Batch text_with_labels() {
-  Batch batch = next_token_batch(Segments::from_lengths({16, 7, 11}, 16), 7);
+  Batch batch = next_token_batch(segments_of_lengths({16, 7, 11}, 16), 7);
   batch.labels = Ids({3}, std::vector<int32_t>{2, 0, 1});
   return batch;
 }

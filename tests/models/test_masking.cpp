@@ -5,6 +5,7 @@
 #include "core/base/error.hpp"
 #include "core/fused/loss.hpp"
 #include "tests/models/samples.hpp"
+#include "tests/support/ragged.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
@@ -166,7 +167,7 @@ TEST_CASE("masked language model: later tokens matter, hidden ones and padding d
     INFO(c.name);
     const auto built = masked_language_model(small_masked(c.config));
     redraw(*built.store);
-    const Context context{Segments::from_lengths({12, 9}, 12)};
+    const Context context{segments_of_lengths({12, 9}, 12)};
     const Ids tokens = random_tokens({2, 12}, 5);
     const Array before = built.model->logits(tokens, context).value();
     const auto changed = [&](int64_t at) {

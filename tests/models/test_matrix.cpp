@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tests/models/systems.hpp"
+#include "tests/support/ragged.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
@@ -11,7 +12,7 @@ namespace {
 Batch text_batch() { return next_token_batch(ragged(16), 6); }
 
 Batch labelled_batch() {
-  Batch batch = next_token_batch(Segments::from_lengths({16, 7, 11}, 16), 7);
+  Batch batch = next_token_batch(segments_of_lengths({16, 7, 11}, 16), 7);
   batch.labels = Ids({3}, std::vector<int32_t>{2, 0, 1});
   return batch;
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tests/models/systems.hpp"
+#include "tests/support/ragged.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
@@ -43,7 +44,7 @@ TEST_CASE("every op of every system is timed, forward and backward, and a profil
     const auto model = language_model(model_config<LanguageModelConfig>(system));
     check_profile(*model.model, *model.store, next_token_batch(ragged(16), 6));
     const auto classes = classifier(model_config<TextClassifierConfig>(system));
-    Batch labelled = next_token_batch(Segments::from_lengths({16, 7, 11}, 16), 7);
+    Batch labelled = next_token_batch(segments_of_lengths({16, 7, 11}, 16), 7);
     labelled.labels = Ids({3}, std::vector<int32_t>{2, 0, 1});
     check_profile(*classes.model, *classes.store, labelled);
   }

@@ -4,6 +4,7 @@
 #include "core/fused/loss.hpp"
 #include "core/machine/pool.hpp"
 #include "tests/models/systems.hpp"
+#include "tests/support/ragged.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
@@ -26,7 +27,7 @@ std::vector<TaskCase> task_cases() {
       auto config = small<TextClassifierConfig>(c.config);
       config.pooling = pooling;
       auto labels = classifier(config);
-      Batch batch = next_token_batch(Segments::from_lengths({16, 7, 11}, 16), 7);
+      Batch batch = next_token_batch(segments_of_lengths({16, 7, 11}, 16), 7);
       batch.labels = Ids({3}, std::vector<int32_t>{2, 0, 1});
       cases.push_back({"classifier, " + c.name + ", " + enum_name(pooling), std::move(labels.store),
                        std::move(labels.model), batch});
@@ -120,7 +121,7 @@ TEST_CASE("padding and batch mates change no loss and no logit") {
   const double tolerance = sizeof(real) == 4 ? 1e-5 : 1e-12;
   const std::vector<int64_t> lengths{16, 7, 11, 1};
   for (const MixerCase& c : mixer_cases()) {
-    const Batch batch = next_token_batch(Segments::from_lengths(lengths, 16), 8);
+    const Batch batch = next_token_batch(segments_of_lengths(lengths, 16), 8);
     const auto lm = language_model(small<LanguageModelConfig>(c.config));
     redraw(*lm.store);
     const double together = lm.model->loss(batch, context_of(batch)).sum.value().item();

@@ -6,6 +6,7 @@
 #include "models/summary.hpp"
 #include "tests/models/systems.hpp"
 #include "tests/support/arrays.hpp"
+#include "tests/support/ragged.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
@@ -233,7 +234,7 @@ TEST_CASE("attention pooling is a masked softmax of w . tanh(W x + b), finite wh
     score.mutable_data()[5] = static_cast<real>(size);
     param("pooling.score.weight").assign(score);
     const Ids tokens = random_tokens({2, 11}, 6);
-    const Segments segments = Segments::from_lengths({11, 7}, 11);
+    const Segments segments = segments_of_lengths({11, 7}, 11);
     const Array states = built.model->stack().forward(tokens, {segments}).value();
     const Array logits = built.model->logits(tokens, {segments}).value();
     const Array hidden =

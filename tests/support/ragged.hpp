@@ -1,8 +1,23 @@
 // Rows of every kind that a mixer must tell apart.
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
 #include "core/array/segments.hpp"
 #include "core/base/real.hpp"
+
+namespace capstan {
+
+/// Rows of `length` tokens, row b with one document of lengths[b] tokens followed by padding.
+inline Segments segments_of_lengths(const std::vector<int64_t>& lengths, int64_t length) {
+  Ids ids = Ids::zeros(Shape{static_cast<int64_t>(lengths.size()), length});
+  for (size_t row = 0; row < lengths.size(); ++row)
+    std::fill_n(ids.mutable_data() + static_cast<int64_t>(row) * length, lengths[row], 1);
+  return Segments(ids);
+}
+
+}  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {

@@ -8,6 +8,7 @@
 #include "core/autograd/gradcheck.hpp"
 #include "nn/layers/ngram_features.hpp"
 #include "tests/support/compare.hpp"
+#include "tests/support/ragged.hpp"
 #include "tests/support/weights.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -107,7 +108,7 @@ TEST_CASE("n-grams: padding and batch mates change nothing, dropout included") {
     const BuiltNgrams built(config);
     Ids tokens({3, 12}, 8), examples({3}, std::vector<int32_t>{5, 6, 7});
     std::copy(text.begin(), text.end(), tokens.mutable_data() + 12);
-    const Context together{Segments::from_lengths({12, 10, 0}, 12), true, 4, examples};
+    const Context together{segments_of_lengths({12, 10, 0}, 12), true, 4, examples};
     const Array all = built(tokens, together);
     Ids padded({1, 15}, 1), ids({1, 15}, 0);
     std::copy(text.begin(), text.end(), padded.mutable_data() + 3);  // padding on both sides

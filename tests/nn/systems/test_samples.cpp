@@ -2,6 +2,7 @@
 #include "nn/systems/make_mixer.hpp"
 #include "tests/nn/mixer/mixer_suite.hpp"
 #include "tests/nn/systems/samples.hpp"
+#include "tests/support/ragged.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
@@ -32,12 +33,12 @@ TEST_CASE("dropout of attention weights: in training only; padding and batch mat
       const Array x = normal_array({2, 41, width}, 4);
       const auto trained = [&](const Array& input, const std::vector<int64_t>& lengths,
                                const std::vector<int32_t>& examples) {
-        Context context{Segments::from_lengths(lengths, input.dim(1)), /*training=*/true, /*step=*/3,
+        Context context{segments_of_lengths(lengths, input.dim(1)), /*training=*/true, /*step=*/3,
                         Ids(Shape{input.dim(0)}, examples)};
         return built.module->forward(Var(input), context).value();
       };
       const Array y = trained(x, {41, 33}, {8, 5});
-      CHECK(!identical(y, forward(*built.module, x, Segments::from_lengths({41, 33}, 41))));
+      CHECK(!identical(y, forward(*built.module, x, segments_of_lengths({41, 33}, 41))));
       CHECK(identical(y, trained(x, {41, 33}, {8, 5})));
       CHECK(!identical(y, trained(x, {41, 33}, {8, 6})));
       Array alone(Shape{1, 33, width});  // the second text without its padding and its batch mate

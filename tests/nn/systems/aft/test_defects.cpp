@@ -5,6 +5,7 @@
 #include "core/ops/math.hpp"
 #include "tests/nn/systems/aft/cases.hpp"
 #include "tests/support/compare.hpp"
+#include "tests/support/ragged.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
@@ -132,7 +133,7 @@ TEST_CASE("labml: no mask is needed, and every text of a batch may have its own"
     const auto built = built_mixer(c.config, true, 30);
     const Array x = normal_array({3, 30, width}, 5);
     const Array all = forward(*built.module, x, Segments::full(3, 30));
-    const Array masked = forward(*built.module, x, Segments::from_lengths({30, 11, 1}, 30));
+    const Array masked = forward(*built.module, x, segments_of_lengths({30, 11, 1}, 30));
     CHECK_MESSAGE(relative_error(tokens(masked, 0, 1), tokens(all, 0, 1), 1) <= layer_tolerance, c.name);
     CHECK_MESSAGE(relative_error(tokens(masked.rows(1, 2), 0, 11), tokens(all.rows(1, 2), 0, 11), 1) <= layer_tolerance,
                   c.name);

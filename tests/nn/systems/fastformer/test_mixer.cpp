@@ -4,6 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "tests/nn/mixer/mixer_suite.hpp"
+#include "tests/support/ragged.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
@@ -135,7 +136,7 @@ TEST_CASE("a token with the largest logit is what a pool returns") {
 
 TEST_CASE("padding is never pooled, and the mask is not inverted") {
   const Array x = normal_array({1, 13, width}, 5);
-  const Segments segments = Segments::from_lengths({9}, 13);
+  const Segments segments = segments_of_lengths({9}, 13);
   for (const bool causal : {false, true}) {
     const auto built = built_mixer(fastformer_cases()[1].config, causal, 1);
     const Array y = forward(*built.module, x, segments);

@@ -6,6 +6,7 @@
 #include "tests/nn/systems/quadratic/op_cases.hpp"
 #include "tests/support/agreement.hpp"
 #include "tests/support/arrays.hpp"
+#include "tests/support/ragged.hpp"
 
 using namespace capstan;
 using namespace capstan::testing;
@@ -90,7 +91,7 @@ TEST_CASE("the mask depends on head, example and step, not on tiles, padding, ba
     AttentionCase other = c;
     other.causal = causal;
     CHECK(agree(mask(other, Segments::full(3, length)), wanted));
-    CHECK(agree(mask(other, Segments::from_lengths({50, 70}, length)), wanted));
+    CHECK(agree(mask(other, segments_of_lengths({50, 70}, length)), wanted));
     other.chunk = 9;
     CHECK(agree(mask(other, Segments::full(1, length)), wanted));
   }

@@ -5,6 +5,7 @@
 #include "core/ops/shape.hpp"
 #include "tests/nn/systems/quadratic/op_cases.hpp"
 #include "tests/support/agreement.hpp"
+#include "tests/support/ragged.hpp"
 
 using namespace capstan;
 using namespace capstan::testing;
@@ -21,7 +22,7 @@ TEST_CASE("attention equals its composition over several tiles of the usual leng
   for (const auto& kernel : enum_names(AttentionKernel{})) {
     for (const bool causal : {true, false}) {
       check_composition({kernel.value, causal, 0, 2, true, true}, ragged_segments(150), 37, 19);
-      check_composition({kernel.value, causal, 0, 1, true, false}, Segments::from_lengths({131, 64}, 131), 130, 260);
+      check_composition({kernel.value, causal, 0, 1, true, false}, segments_of_lengths({131, 64}, 131), 130, 260);
       check_composition({kernel.value, causal, 70, 2, true, true}, ragged_segments(150), 16, 35);
     }
   }
