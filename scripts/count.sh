@@ -4,7 +4,7 @@
 cd "$(dirname "$0")/.."
 
 # What is above its final limit at present: 52500 lines, 40000 words.
-most_lines=56890
+most_lines=56734
 most_words=43040
 most_functions=0
 most_folders=0

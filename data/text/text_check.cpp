@@ -147,7 +147,7 @@ DataTable files_table(const TextSourceConfig& config, const FileLists& lists, co
       EncodingCheck check;
       // Training maps the plain files of a large text, whatever their size.
       const bool limited = !large || is_packed_name(file.path);
-      with_key(fmt::format("data.{}", to_string(all_splits[i])), [&] {
+      with_key(all_splits[i], [&] {
         TextReader reader(file.path, limited ? config.max_file_mb : any_file_mb);
         while (!reader.at_end()) {
           const std::string_view part = reader.piece();

@@ -9,8 +9,6 @@
 namespace capstan {
 namespace {
 
-constexpr std::array<const char*, 3> file_keys = {"data.train", "data.valid", "data.test"};
-
 /// Share of the training text held out for a split that has no files of its own.
 double share_of(const std::vector<std::string>& files, double fraction) { return files.empty() ? fraction : 0; }
 
@@ -53,8 +51,8 @@ FileLists lists_of(const TextSourceConfig& config) {
   const auto train = [&] {
     return config.weights.empty() ? list_files(config.train, filter) : list_sources(config.train, filter);
   };
-  return {with_key(file_keys[0], train), with_key(file_keys[1], [&] { return list_files(config.valid, filter); }),
-          with_key(file_keys[2], [&] { return list_files(config.test, filter); })};
+  return {with_key(Split::train, train), with_key(Split::valid, [&] { return list_files(config.valid, filter); }),
+          with_key(Split::test, [&] { return list_files(config.test, filter); })};
 }
 
 bool must_be_utf8(const TextSourceConfig& config, const Tokenizer* tokenizer) {
@@ -68,7 +66,7 @@ std::unique_ptr<const SplitText> read_split_text(const TextSourceConfig& config,
   for (size_t i = 0; i < lists.size(); ++i) {
     ReadRule own = rule;
     if (!own.copies.empty()) own.copies += fmt::format("{}-", i);
-    text->sources[i] = with_key(file_keys[i], [&] { return read_sources(lists[i], own, bad); });
+    text->sources[i] = with_key(all_splits[i], [&] { return read_sources(lists[i], own, bad); });
   }
   bad.check();
   text->left_out = bad.summary();
