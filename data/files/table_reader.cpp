@@ -17,11 +17,6 @@ namespace {
 
 constexpr std::string_view blanks = " \t\r\v\f";
 
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(blanks);
-  return begin == std::string_view::npos ? "" : text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
-}
-
 /// Throws Error naming `place` for an empty label and for one that is given twice.
 void check_labels(const std::vector<std::string>& labels, const std::string& place) {
   std::set<std::string_view> seen;
@@ -63,7 +58,7 @@ FastTextLine fasttext_line(std::string_view line) {
       result.text += line.substr(at, end - at);
     at = end;
   }
-  result.text = trimmed(result.text);
+  result.text = trimmed(result.text, blanks);
   return result;
 }
 
@@ -288,12 +283,12 @@ std::string_view without_mark(std::string_view content, const std::string& file)
 }
 
 std::vector<std::string> split_labels(std::string_view text, std::string_view separator) {
-  if (auto listed = listed_labels(std::string(trimmed(text)))) return *std::move(listed);
+  if (auto listed = listed_labels(std::string(trimmed(text, blanks)))) return *std::move(listed);
   std::vector<std::string> labels;
-  if (trimmed(text).empty()) return labels;
-  const bool by_blanks = trimmed(separator).empty();  // runs of them are one separator
+  if (trimmed(text, blanks).empty()) return labels;
+  const bool by_blanks = trimmed(separator, blanks).empty();  // runs of them are one separator
   for (const std::string_view part : split(text, separator))
-    if (const std::string_view label = trimmed(part); !label.empty() || !by_blanks) labels.emplace_back(label);
+    if (const std::string_view label = trimmed(part, blanks); !label.empty() || !by_blanks) labels.emplace_back(label);
   return labels;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/strings/affixes.hpp"
 #include "core/strings/integer.hpp"
 #include "core/strings/join.hpp"
 #include "data/files/table_head.hpp"
@@ -49,11 +50,6 @@ const char* name_of(char delimiter) { return delimiter == ';' ? "semicolons" : d
 std::string delimiter_remark(std::string_view content, TableFormat format) {
   const char delimiter = format == TableFormat::csv ? csv_delimiter(content) : ',';
   return delimiter == ',' ? "" : fmt::format("columns are separated by {}", name_of(delimiter));
-}
-
-std::string trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\r"), end = text.find_last_not_of(" \t\r");
-  return begin == std::string_view::npos ? "" : std::string(text.substr(begin, end + 1 - begin));
 }
 
 /// The columns of a table of new texts.
@@ -107,8 +103,9 @@ class NewTable {
     for (size_t r = sample_.begins_with_names() ? 1 : 0; r < rows_.size(); ++r) {
       if (column >= rows_[r].size()) continue;
       const std::string& value = rows_[r][column];
-      for (const std::string& label : config_.multi_label ? split_labels(value, config_.label_separator)
-                                                          : std::vector<std::string>{trimmed(value)}) {
+      for (const std::string& label : config_.multi_label
+                                          ? split_labels(value, config_.label_separator)
+                                          : std::vector<std::string>{std::string(trimmed(value, " \t\r"))}) {
         const auto number = classes_->find(label);
         all += label.empty() ? 0 : 1;
         known += number && (numbers || classes_->names()[static_cast<size_t>(*number)] == label) ? 1 : 0;
