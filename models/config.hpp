@@ -41,33 +41,32 @@ struct ModelConfig {
 template <class Fields>
 void describe_model(Fields& f, ModelConfig& c) {
   f("width", c.width, between(0, 65536),
-    "number of features per token between the blocks (D); 0 = chosen for train.minutes and the amount of text, when a "
-    "language model's training begins");
+    "features per token between the blocks (D); 0 = chosen for train.minutes and the text, when a language model's "
+    "training begins");
   f("max_length", c.max_length, between(1, 16777216),
     "largest number of tokens in a document; also the size of position tables");
   f("layers", c.layers, any(), "the blocks, from first to last");
   f("positions", c.positions, any(),
-    "position vectors added to the embeddings: none, learned, or, without a maximum length, sinusoidal (the embeddings "
-    "are multiplied by sqrt(width)) or scaled-sinusoidal (the position vectors, all sines before all cosines, are "
-    "multiplied by a learned number; as in FLASH-pytorch)");
-  f("ngram_embedding", c.ngram_embedding, any(),
-    "hashed n-grams that end at a token, added to its embedding: a cheap way to learn which tokens often occur "
-    "together");
+    "position vectors added to the embeddings. Sinusoidal ones have no maximum length: sinusoidal multiplies the "
+    "embeddings by sqrt(width), scaled-sinusoidal the position vectors by a learned number (FLASH-pytorch)");
+  f("ngram_embedding", c.ngram_embedding, any(), "hashed n-grams that end at a token, added to its embedding");
   f("dropout", c.dropout, between_below(0, 1),
-    "share of elements that are set to zero in training, after the embedding and in every residual branch; null = "
-    "chosen together with the width, the larger the more often the text is read");
+    "share of elements set to zero in training, after the embedding and in every residual branch; null = chosen "
+    "together with the width");
   f("final_norm", c.final_norm, any(), "normalisation after the last block (left out if that block is post-norm)");
-  f("norm_after_post", c.norm_after_post, any(),
-    "use final_norm after a last block that is post-norm, too, as torch.nn.TransformerEncoder with a norm does");
   f("embedding_norm", c.embedding_norm, any(), "also normalise the embeddings, in the same way as final_norm");
   f("share_layers", c.share_layers, any(),
-    "all blocks use the parameters of the first one (as in Fastformer's paper); `layers` must then have a single "
-    "entry, with `repeat`");
+    "all blocks use the parameters of the first one (as in Fastformer's paper); `layers` then has a single entry, with "
+    "`repeat`");
   f("init_stddev", c.init_stddev, greater(0),
-    "standard deviation of all initial weights of linear layers and embeddings (0.02 in BERT); if unset, it follows "
-    "from the fan-in of each layer");
+    "standard deviation of the initial weights of linear layers and embeddings (0.02 in BERT); null = from the fan-in "
+    "of each layer");
   f("recompute", c.recompute, any(),
-    "save memory by keeping only the input of each block and computing the block again in the backward pass");
+    "save memory: keep only the input of each block and compute the block again in the backward pass");
+  describe_compat(f, [&](auto& g) {
+    g("norm_after_post", c.norm_after_post, any(),
+      "use final_norm after a last block that is post-norm, too, as torch.nn.TransformerEncoder with a norm does");
+  });
 }
 
 /// The keys whose values are left to train.minutes: "width", "dropout", "ngram_embedding.buckets".

@@ -23,8 +23,7 @@ void describe(Fields& f, LanguageModelConfig& c) {
   describe_model(f, c);
   describe_output(f, c);
   f("prefix", c.prefix, any(),
-    "with data.type pairs: causal = tokens of the source see those before them; bidirectional = they see all of the "
-    "source (not with aft-conv, position_bias t5 or a mixer that says that it cannot)");
+    "with data.type pairs: bidirectional = tokens of the source see all of it (not with aft-conv or position_bias t5)");
 }
 
 void validate(const LanguageModelConfig& config, Problems& problems);

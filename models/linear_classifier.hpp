@@ -26,24 +26,18 @@ struct LinearClassifierConfig {
 
 template <class Fields>
 void describe(Fields& f, LinearClassifierConfig& c) {
-  f("words", c.words, any(), "lengths of the n-grams of words, such as [1, 2] for words and pairs of words");
+  f("words", c.words, any(), "lengths of the n-grams of words, such as [1, 2]");
   f("characters", c.characters, any(),
-    "lengths of the n-grams of characters within words, such as [2, 3, 4, 5]; the start and the end of a word count as "
-    "characters");
-  f("text_ends", c.text_ends, any(),
-    "count the start and the end of a text as words in n-grams of two or more words, so that its first and last words "
-    "are told from others");
+    "lengths of the n-grams of characters within words, whose start and end count as characters");
+  f("text_ends", c.text_ends, any(), "count the start and the end of a text as words in n-grams of two or more words");
   f("unicode", c.unicode, any(),
     "words, case and width are Unicode's; in scripts without blanks (Chinese, Thai, ...) each character is a word");
   f("min_texts", c.min_texts, between(0, 1000000),
-    "leave out n-grams that occur in fewer training texts than this; 0 = 1 if the training texts have fewer than 4 "
-    "million n-grams in all, otherwise 2. The number chosen is written to config.yaml");
+    "leave out n-grams that occur in fewer training texts; 0 = chosen: 1 up to 4 million n-grams in all, otherwise 2");
   f("buckets", c.buckets, between(0, 1 << 24),
-    "number of rows in the table of n-grams, a power of two; 0 = four or more per n-gram of the training texts, within "
-    "256 MB for all classes. The number chosen is written to config.yaml");
+    "rows in the table of n-grams, a power of two; 0 = chosen: four or more per n-gram, within 256 MB for all classes");
   f("folds", c.folds, between(2, 100),
-    "parts of the training data for the cross-validation that chooses strength and weighting of the n-grams; with much "
-    "data, only the first parts are held out in turn");
+    "parts of the training data for the cross-validation that chooses strength and weighting of the n-grams");
 }
 
 void validate(const LinearClassifierConfig& config, Problems& problems);

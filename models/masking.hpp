@@ -21,10 +21,8 @@ template <class Fields>
 void describe(Fields& f, MaskingConfig& c) {
   f("share", c.share, between(0.001, 1), "share of the tokens that are chosen, to be predicted");
   f("mask", c.mask, between(0, 1), "share of the chosen tokens that the model reads as the mask token");
-  f("random", c.random, between(0, 1),
-    "share of the chosen tokens that the model reads as a random token; the others stay as they are");
-  f("whole_words", c.whole_words, any(),
-    "choose words instead of tokens: all tokens of a run of letters and digits, or none");
+  f("random", c.random, between(0, 1), "share that it reads as a random token; the others stay as they are");
+  f("whole_words", c.whole_words, any(), "choose words instead of tokens: runs of letters and digits");
 }
 inline void validate(const MaskingConfig& c, Problems& problems) {
   if (c.mask + c.random > 1) problems.add("random", "mask and random must not be more than 1 together");

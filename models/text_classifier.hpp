@@ -58,15 +58,14 @@ void describe(Fields& f, TextClassifierConfig& c) {
   f("causal", c.causal, any(),
     "tokens see only those before them, as in a language model whose weights are taken with train.init_from");
   f("pooling", c.pooling, any(),
-    "how the tokens of a text are combined into one vector: mean, cls (a learned first token), last (the last token) "
-    "or "
-    "attention (learned weights)");
-  f("ngrams", c.ngrams, any(), "hashed n-grams of the text as features in addition to the blocks");
+    "how the tokens of a text become one vector: mean, cls (a learned first token), last (the last token) or attention "
+    "(learned weights)");
+  f("ngrams", c.ngrams, any(), "hashed n-grams of the text, whose sum is added to the logits");
   f("class_weights", c.class_weights, any(),
-    "factor applied to the loss of an example in training: equal (always 1), balanced (inversely proportional to the "
-    "number of training examples of its class) or listed. Evaluation reports the loss without weights");
+    "factor of an example's loss in training: equal (1), balanced (inversely proportional to the size of its class) or "
+    "listed");
   f("label_smoothing", c.label_smoothing, between_below(0, 1),
-    "share of the target that is spread over all classes in training; evaluation reports the loss without it");
+    "share of the target that is spread over all classes in training");
 }
 
 void validate(const TextClassifierConfig& config, Problems& problems);

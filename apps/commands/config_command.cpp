@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -5,6 +6,7 @@
 #include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
+#include "core/strings/affixes.hpp"
 #include "run/training/sweep.hpp"
 #include "run/yaml/config.hpp"
 
@@ -52,10 +54,20 @@ void add_config_command(CommandParser& cli) {
     return exit_done;
   });
 
+  const auto generated = std::make_shared<bool>(false);
   CommandParser* const table =
-      command->add_subcommand("table", "Print all keys with type, default, limits and meaning, as Markdown");
+      command->add_subcommand("table", "Print all keys with values, default and meaning, as Markdown");
+  table->add_flag("--generated", *generated, "those of generated data instead of all others");
   table->does([=] {
-    std::cout << config_table<RunConfig>();
+    std::vector<TableRow> rows = config_rows<RunConfig>();
+    const std::vector<std::string> types = generated_types();
+    const auto is_of_one = [&](const TableRow& row) {
+      return std::any_of(types.begin(), types.end(),
+                         [&](const std::string& type) { return starts_with(row.path, "data(" + type + ")"); });
+    };
+    rows.erase(std::remove_if(rows.begin(), rows.end(), [&](const auto& row) { return is_of_one(row) != *generated; }),
+               rows.end());
+    std::cout << markdown_table(shortened(rows));
     return exit_done;
   });
 }

@@ -43,55 +43,50 @@ struct LabelledSourceConfig {
 template <class Fields>
 void describe(Fields& f, LabelledSourceConfig& c) {
   f("train", c.train, not_empty(),
-    "files with one labelled text per row; .gz and .zst are decompressed. With format: folders, folders that have one "
-    "sub-folder per class");
-  f("valid", c.valid, any(), "the same for validation; if empty, valid_fraction of the training examples is held out");
+    "files with one labelled text per row; with format folders: folders that have one sub-folder per class");
+  f("valid", c.valid, any(), "the same for validation; if empty, valid_fraction of the training data is held out");
   f("test", c.test, any(), "the same for the test set");
   f("format", c.format, any(),
-    "tsv (no quoting), csv (RFC 4180) or jsonl; auto: by the name of the file; fasttext: lines whose words with the "
-    "prefix __label__ are their labels; folders: each file is a text, and its folder is its class");
-  f("header", c.header, any(),
-    "the first row of tsv and csv files gives the names of the columns; if unset, found by its names");
+    "auto: by the name of the file; fasttext: lines whose words with the prefix `__label__` are their labels; folders: "
+    "each file is a text, and its folder is its class");
+  f("header", c.header, any(), "the first row of tsv and csv files names the columns; null = found by its names");
   f("label_column", c.label_column, any(),
-    "column of the label: a number counted from 1, a name from the header, or a key; if unset, 1, or \"label\" in "
-    "jsonl (with multi_label \"labels\"), unless names or values of the first training table say which");
+    "column of the label: a number from 1, a name from the header, or a key; null = found, or 1, or \"label\" in jsonl "
+    "(multi_label: \"labels\")");
   f("unique_labels", c.unique_labels, any(), "allow labels that nearly all occur once, which are refused otherwise");
   f("multi_label", c.multi_label, any(),
-    "a text has any number of labels, or none: joined by label_separator, or a list as JSON or Python write it; with "
-    "format fasttext, several words");
+    "a text has any number of labels: joined by label_separator, or a list as JSON or Python write it; with format "
+    "fasttext, several words");
   f("label_separator", c.label_separator, not_empty(),
-    "text between the labels of a text, in the data and in the output of capstan predict");
+    "text between the labels of a text, in the data and in predictions");
   f("text_columns", c.text_columns, any(),
-    "columns of the text, given in the same way; several are joined by a space; if empty, -1 (the last column), or "
-    "\"text\" in jsonl, unless names or lengths of the first training table say which");
+    "columns of the text, joined by a space; [] = found, or the last one, or \"text\" in jsonl");
   f("separator", c.separator, any(),
-    "for text pairs: put a separator token instead of a space between the text_columns; the input of capstan predict "
-    "then has a tab there");
+    "for text pairs: a separator token instead of a space between the text_columns; in the input of predict a tab");
   f("classes", c.classes, any(),
-    "names of the classes; labels are these names or their numbers. If empty, the classes are the labels of the "
-    "training data. With format: folders, all other folders are ignored");
+    "names of the classes; labels are these names or their numbers. [] = the labels of the training data. With format "
+    "folders, other folders are ignored");
   f("classes_file", c.classes_file, any(), "the same, from a file with one name per line");
   f("first_label", c.first_label, size_from(0),
     "number of the first class in `classes`: 1 in the CSV files of AG News, DBpedia and Yelp");
   f("valid_fraction", c.valid_fraction, between_below(0, 1),
-    "share of every class held out for validation (with multi_label, of all texts)");
+    "share of the training data held out for validation; with one label per text, of every class");
   f("folds", c.folds, between(0, 1000),
-    "for cross-validation: the training examples are divided into so many folds, each with the same share of every "
-    "class, and those of `fold` are held out for validation instead of valid_fraction; 0 = no folds");
+    "for cross-validation: the training examples are divided into so many folds, of which `fold` is held out for "
+    "validation; 0 = no folds");
   f("fold", c.fold, between(0, 999), "the fold held out for validation, counted from 0");
   f("train_fraction", c.train_fraction, greater_up_to(0, 1),
-    "share of the training examples that is used, the same of every class; for learning curves and short trials");
+    "share of the training examples that is used, the same of every class");
   f("split_seed", c.split_seed, at_least(0), "seed that determines which examples are held out");
   f("max_length", c.max_length, length_from(0), "largest number of tokens per text; 0 = no limit");
-  f("truncate", c.truncate, any(), "what to do with longer texts: keep the head, keep the tail, or stop with an error");
-  f("skip_empty", c.skip_empty, any(), "leave out rows without text instead of stopping with an error");
+  f("truncate", c.truncate, any(),
+    "what to do with longer texts, of pairs with longer sources: keep the head, keep the tail, or stop with an error");
+  f("skip_empty", c.skip_empty, any(), "leave out rows without text instead of stopping");
   f("on_error", c.on_error, any(),
-    "what to do with unusable rows (wrong columns, label, JSON, quotes or UTF-8; empty or too long text): stop, or "
-    "skip (leave them out and count them)");
+    "what to do with lines or rows that cannot be used (docs/data.md): stop, or skip (leave them out and count them)");
   f("max_file_mb", c.max_file_mb, size_from(1),
-    "refuse a file with more than this many million bytes, decompressed: a small compressed file can hold any amount");
-  f("tokenizer", c.tokenizer, any(),
-    "how text is divided into tokens: byte, char, word, sentencepiece, or that of another run (saved)");
+    "refuse a file that is compressed or held in memory and has more than this many million bytes, decompressed");
+  f("tokenizer", c.tokenizer, any(), "how text is divided into tokens; saved: as in another run");
 }
 
 inline void validate(const LabelledSourceConfig& c, Problems& problems) {

@@ -32,33 +32,29 @@ struct PairSourceConfig {
 };
 template <class Fields>
 void describe(Fields& f, PairSourceConfig& c) {
-  f("train", c.train, not_empty(), "files with one pair per row; .gz and .zst are decompressed");
-  f("valid", c.valid, any(), "the same for validation; if empty, valid_fraction of the training pairs is held out");
+  f("train", c.train, not_empty(), "files with one pair per row");
+  f("valid", c.valid, any(), "the same for validation; if empty, valid_fraction of the training data is held out");
   f("test", c.test, any(), "the same for the test set");
-  f("format", c.format, any(), "tsv (no quoting), csv (RFC 4180) or jsonl; auto: by the name of the file");
-  f("header", c.header, any(),
-    "the first row of tsv and csv files gives the names of the columns; if unset, found by its names");
+  f("format", c.format, any(), "auto: by the name of the file");
+  f("header", c.header, any(), "the first row of tsv and csv files names the columns; null = found by its names");
   f("source_column", c.source_column, any(),
-    "column of the source (the prompt): a number counted from 1, a name from the header, or a key; if unset, 1, or "
-    "\"prompt\" in jsonl, unless names of the first training table say which");
+    "column of the source (the prompt), as label_column; null = found, or 1, or \"prompt\" in jsonl");
   f("target_column", c.target_column, any(),
-    "column of the target (the completion), given in the same way; if unset, 2, or \"completion\" in jsonl");
-  f("valid_fraction", c.valid_fraction, between_below(0, 1), "share of the pairs held out for validation");
-  f("split_seed", c.split_seed, at_least(0), "seed that determines which pairs are held out");
+    "column of the target (the completion); null = found, or 2, or \"completion\" in jsonl");
+  f("valid_fraction", c.valid_fraction, between_below(0, 1),
+    "share of the training data held out for validation; with one label per text, of every class");
+  f("split_seed", c.split_seed, at_least(0), "seed that determines which examples are held out");
   f("max_length", c.max_length, length_from(3),
-    "number of tokens per row of a batch; pairs are packed into rows as documents. Longer pairs are unusable: targets "
-    "are never cut");
-  f("max_source", c.max_source, length_from(1),
-    "largest number of tokens of a source; longer ones are cut, by truncate");
+    "tokens per row of a batch, into which pairs are packed as documents. Longer pairs are unusable: targets are never "
+    "cut");
+  f("max_source", c.max_source, length_from(1), "largest number of tokens of a source; truncate cuts longer ones");
   f("truncate", c.truncate, any(),
-    "what to do with longer sources: keep the head, keep the tail, or stop with an error");
+    "what to do with longer texts, of pairs with longer sources: keep the head, keep the tail, or stop with an error");
   f("on_error", c.on_error, any(),
-    "what to do with unusable rows (wrong columns, JSON, quotes or UTF-8; empty target; too long): stop, or skip "
-    "(leave them out and count them)");
+    "what to do with lines or rows that cannot be used (docs/data.md): stop, or skip (leave them out and count them)");
   f("max_file_mb", c.max_file_mb, size_from(1),
-    "refuse a file with more than this many million bytes, decompressed: a small compressed file can hold any amount");
-  f("tokenizer", c.tokenizer, any(),
-    "how text is divided into tokens: byte, char, word, sentencepiece, or that of another run (saved)");
+    "refuse a file that is compressed or held in memory and has more than this many million bytes, decompressed");
+  f("tokenizer", c.tokenizer, any(), "how text is divided into tokens; saved: as in another run");
 }
 
 inline void validate(const PairSourceConfig& c, Problems& problems) {

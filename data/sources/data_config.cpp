@@ -7,11 +7,12 @@
 namespace capstan {
 namespace {
 
-template <class... Cases>
-std::vector<std::string> types_of(bool has_labels, const std::variant<Cases...>&) {
+/// Those for whose facts `is_meant` is true.
+template <class IsMeant, class... Cases>
+std::vector<std::string> types_of(const IsMeant& is_meant, const std::variant<Cases...>&) {
   std::vector<std::string> types;
   const auto add = [&](const char* type, const SourceFacts& facts) {
-    if (facts.has_labels == has_labels) types.emplace_back(type);
+    if (is_meant(facts)) types.emplace_back(type);
   };
   (add(Cases::type_name, facts(Cases{})), ...);
   return types;
@@ -35,7 +36,14 @@ SourceFacts facts_of(const SourceConfig& config) {
   return std::visit([](const auto& source) { return facts(source); }, config);
 }
 
-std::string source_types(bool has_labels) { return join_first(types_of(has_labels, SourceConfig{}), " or "); }
+std::string source_types(bool has_labels) {
+  return join_first(types_of([&](const SourceFacts& facts) { return facts.has_labels == has_labels; }, SourceConfig{}),
+                    " or ");
+}
+
+std::vector<std::string> generated_types() {
+  return types_of([](const SourceFacts& facts) { return facts.files.empty(); }, SourceConfig{});
+}
 
 DataReport check_source(const SourceConfig& config, const SourceInputs& inputs) {
   return std::visit([&](const auto& source) { return check_source(source, inputs); }, config);

@@ -21,6 +21,8 @@ const char* type_of(const SourceConfig& config);
 SourceFacts facts_of(const SourceConfig& config);
 /// The types of source for classifiers, or those for language models: "labelled or listops".
 std::string source_types(bool has_labels);
+/// The types of source that need no files.
+std::vector<std::string> generated_types();
 
 /// Reads all of the data and says what it finds, without writing anything that stays. Generated data are only counted.
 /// Throws Error when too little can be read to count it.

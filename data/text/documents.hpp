@@ -41,7 +41,7 @@ struct MarkerDocumentsConfig {
 };
 template <class Fields>
 void describe(Fields& f, MarkerDocumentsConfig& c) {
-  f("text", c.text, not_empty(), "the marker between two documents, on a separate line or within a line");
+  f("text", c.text, not_empty(), "the marker between two documents, on a line of its own or within one");
 }
 
 /// YAML: documents: line, or documents: {type: marker, text: "<s>"}. The end of a file is the end of a document in all

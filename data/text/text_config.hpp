@@ -39,43 +39,37 @@ struct TextSourceConfig {
 };
 template <class Fields>
 void describe(Fields& f, TextSourceConfig& c) {
-  f("train", c.train, not_empty(),
-    "files, patterns (docs/**/*.md) and folders to train on; .gz and .zst are decompressed");
-  f("valid", c.valid, any(), "the same for validation; if empty, valid_fraction of the training text is held out");
-  f("test", c.test, any(), "the same for the test set; if empty, test_fraction of the training text is held out");
+  f("train", c.train, not_empty(), "files, patterns (docs/**/*.md) and folders; .gz and .zst are decompressed");
+  f("valid", c.valid, any(), "the same for validation; if empty, valid_fraction of the training data is held out");
+  f("test", c.test, any(), "the same for the test set; if empty, test_fraction is held out");
   f("weights", c.weights, any(),
-    "one weight per entry of train: its share of the training windows, whatever its size; [] = shares in proportion to "
-    "size. An epoch has as many windows as without weights, and every entry continues where it stopped in the previous "
-    "epoch");
+    "one weight per entry of train: its share of the training windows; [] = shares in proportion to size. The number "
+    "of windows in an epoch stays the same");
   f("include", c.include, any(),
     "of the files in folders and patterns, use only those that match one of these: [\"*.cpp\", \"docs/**/*.md\"]");
   f("exclude", c.exclude, any(), "in folders and patterns, skip files and folders that match these");
   f("split", c.split, any(),
     "tail: hold out the end of every file; by-file: hold out whole files, chosen by a hash of their path");
-  f("valid_fraction", c.valid_fraction, between_below(0, 1), "share held out for validation");
+  f("valid_fraction", c.valid_fraction, between_below(0, 1),
+    "share of the training data held out for validation; with one label per text, of every class");
   f("test_fraction", c.test_fraction, between_below(0, 1), "share held out for the test set");
   f("sequence_length", c.sequence_length, length_from(1), "number of tokens per window");
   f("windows", c.windows, any(),
-    "contiguous: an epoch visits the text once, cut at a different offset each time; random: windows begin anywhere in "
-    "the text");
+    "contiguous: an epoch visits the text once, cut at a different offset each time; random: windows begin anywhere");
   f("overlap", c.overlap, length_from(0), "in evaluation, this many tokens of the previous window serve as context");
   f("documents", c.documents, any(),
-    "what counts as a document (tokens see only their own): none (all text is continuous), file, line, blank-line (the "
-    "text between blank lines) or marker. Each document is followed by an end token, whose id is the first after the "
-    "tokenizer's vocabulary");
+    "what counts as a document, beyond which tokens see nothing; blank-line: the text between blank lines. An end "
+    "token follows each document");
   f("on_error", c.on_error, any(),
-    "what to do with lines that are not valid UTF-8, which all tokenizers but byte need: stop, or skip (leave them out "
-    "and count them)");
+    "what to do with lines or rows that cannot be used (docs/data.md): stop, or skip (leave them out and count them)");
   f("cache", c.cache, any(),
-    "folder in which the tokens of large texts are stored, so that they are tokenised only once and need not be held "
-    "in memory; empty = no folder: all text is held in memory");
+    "folder for the tokens of large texts, which are then tokenised once and not held in memory; empty = all text is "
+    "held in memory");
   f("cache_above_mb", c.cache_above_mb, size_from(0),
-    "text with more than this many million bytes counts as large; compressed files count four times");
+    "text with more than this many million bytes is large; compressed files count four times");
   f("max_file_mb", c.max_file_mb, size_from(1),
-    "refuse a file with more than this many million bytes, decompressed, if it is compressed or held in memory: a "
-    "small compressed file can hold any amount");
-  f("tokenizer", c.tokenizer, any(),
-    "how text is divided into tokens: byte, char, word, sentencepiece, or that of another run (saved)");
+    "refuse a file that is compressed or held in memory and has more than this many million bytes, decompressed");
+  f("tokenizer", c.tokenizer, any(), "how text is divided into tokens; saved: as in another run");
 }
 
 /// Ids that the model must know: the tokenizer's and, after them, the end of a document where there are documents.

@@ -26,8 +26,7 @@ struct Normalisation {
 template <class Fields>
 void describe_normalisation(Fields& f, Normalisation& c) {
   f("normalise", c.form, any(),
-    "Unicode normalisation: nfc (a letter and its accent become one character), nfkc (also turns full-width letters, "
-    "ligatures and no-break spaces into plain ones) or none");
+    "Unicode normalisation; nfkc also turns full-width letters, ligatures and no-break spaces into plain ones");
   f("case_fold", c.case_fold, any(), "treat upper and lower case as the same, in all of Unicode");
 }
 

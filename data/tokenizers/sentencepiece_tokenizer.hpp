@@ -33,15 +33,15 @@ struct SentencePieceTokenizerConfig {
 };
 template <class Fields>
 void describe(Fields& f, SentencePieceTokenizerConfig& c) {
-  f("model_type", c.model_type, any(), "how pieces are learnt: bpe (merging frequent pairs) or unigram");
-  f("vocabulary_size", c.vocabulary_size, between(4, 16777216), "total number of pieces, special ones included");
+  f("model_type", c.model_type, any(), "how pieces are learnt");
+  f("vocabulary_size", c.vocabulary_size, between(4, 16777216), "number of pieces, special ones included");
   f("model", c.model, any(),
-    "a SentencePiece .model file to use unchanged; of the other keys, only normalise and case_fold then have an "
-    "effect. If the file does not exist, the learnt model is written to it");
+    "a SentencePiece .model file; only normalise and case_fold then have an effect. If it does not exist, the learnt "
+    "model is written to it");
   f("byte_fallback", c.byte_fallback, any(),
-    "encode text that has no piece as bytes (this takes 256 pieces); otherwise it becomes one unknown piece");
+    "encode text that has no piece as bytes (256 pieces) instead of one unknown piece");
   f("character_coverage", c.character_coverage, between(0.98, 1),
-    "share of the characters of the training text that must have pieces; a lower value leaves out rare characters");
+    "share of the characters of the training text that must have pieces");
   f("training_bytes", c.training_bytes, count_from(1000),
     "learn from at most this many bytes of the training text, sampled evenly");
   describe_normalisation(f, c.normalisation);

@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/json.hpp"
+#include "core/io/regular_file.hpp"
 #include "core/strings/base64.hpp"
 #include "data/files/text_file.hpp"
 #include "data/tokenizers/blank_separated.hpp"
@@ -14,6 +15,7 @@
 namespace capstan {
 namespace {
 
+constexpr int64_t tokenizer_format = 1;  // of a file without a number, too
 constexpr int64_t most_ids = std::numeric_limits<int32_t>::max();
 
 std::vector<uint32_t> code_points(const nlohmann::json& list) {
@@ -90,7 +92,16 @@ std::shared_ptr<const Tokenizer> tokenizer_from_json(const std::string& json, co
         fmt::format("{}: {}: the file is damaged or not a saved tokenizer; use another copy of it", file, what));
   };
   try {
-    return tokenizer_from(parse_json(json, {file}));
+    const nlohmann::json saved = parse_json(json, {file});
+    if (saved.is_object() && saved.contains("format"))
+      if (const int64_t format = whole_number_at(saved, "format", 1, int64_t{1} << 53); format > tokenizer_format)
+        throw NewerFile(fmt::format(
+            "{}: a newer version of Capstan wrote this tokenizer (its format is {}, this version reads up to {}): use "
+            "that version",
+            file, format, tokenizer_format));
+    return tokenizer_from(saved);
+  } catch (const NewerFile&) {
+    throw;
   } catch (const JsonError& problem) {
     throw Error(
         fmt::format("{}: the file is damaged or not a saved tokenizer; use another copy of it", problem.what()));

@@ -20,8 +20,8 @@ struct SavedTokenizerConfig {
 template <class Fields>
 void describe(Fields& f, SavedTokenizerConfig& c) {
   f("file", c.file, not_empty(),
-    "the tokenizer.json of another run. One that contains {\"kind\": \"number\", \"size\": N} reads ids below N, with "
-    "blanks between them");
+    "the tokenizer.json of another run. {\"kind\": \"number\", \"size\": N} reads ids below N, with blanks between "
+    "them");
 }
 
 /// The kinds that a configuration may choose. Generated data also uses ListOpsTokenizer and NumberTokenizer.

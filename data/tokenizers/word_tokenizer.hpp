@@ -28,11 +28,10 @@ void describe(Fields& f, WordTokenizerConfig& c) {
   f("split", c.split, any(),
     "blanks: words are separated by white space, as in WikiText; words: a run of letters and digits is a word, and so "
     "is every other character");
-  f("lower_case", c.lower_case, any(), "turn A-Z into a-z, but leave other letters unchanged (case_fold changes all)");
-  f("max_size", c.max_size, size_from(0),
-    "keep at most this many words, the most frequent ones, <unk> and <eos> included; 0 = all");
+  f("lower_case", c.lower_case, any(), "turn A-Z into a-z; case_fold changes all letters");
+  f("max_size", c.max_size, size_from(0), "keep at most this many words, the most frequent ones; 0 = all");
   f("min_count", c.min_count, count_from(1), "keep words that occur at least this often");
-  f("vocabulary", c.vocabulary, any(), "file with one word per line, used instead of the words of the training text");
+  f("vocabulary", c.vocabulary, any(), "file with one word per line, instead of the words of the training text");
   describe_normalisation(f, c.normalisation);
 }
 

@@ -30,9 +30,8 @@ template <class Fields>
 void describe(Fields& f, LayerConfig& c) {
   f("mixer", c.mixer, any(), "how tokens exchange information");
   f("short_conv", c.short_conv, between(0, 64),
-    "tokens that a convolution in front of the mixer sees: each channel of a token is added to a weighted sum of "
-    "itself "
-    "and of those before it in the document; 4 is usual; 0 = no convolution");
+    "tokens that a convolution in front of the mixer sees: each channel is added to a weighted sum of itself and those "
+    "before it; 4 is usual; 0 = none");
   f("feed_forward", c.feed_forward, any(), "the network after the mixer");
   f("norm", c.norm, any(), "normalisation of the mixer and of the feed-forward network");
   f("norm_placement", c.norm_placement, any(), "pre: x + f(norm(x)); post: norm(x + f(x))");

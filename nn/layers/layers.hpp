@@ -29,12 +29,14 @@ template <class Fields>
 void describe(Fields& f, NormConfig& c) {
   f("type", c.type, any(), "layer (mean and variance), rms (root mean square), scale (rms with one gain) or none");
   f("eps", c.eps, greater(0), "added to the variance or mean square, to avoid division by zero");
-  f("clamp", c.clamp, any(),
-    "for rms and scale: eps is not added; instead, it is the least root mean square that is divided by (ScaleNorm of "
-    "FLASH-pytorch)");
+  describe_compat(f, [&](auto& g) {
+    g("clamp", c.clamp, any(),
+      "for rms and scale: eps is not added; instead, it is the least root mean square that is divided by (ScaleNorm of "
+      "FLASH-pytorch)");
+  });
 }
 inline void validate(const NormConfig& c, Problems& problems) {
-  if (c.clamp && c.type == NormKind::layer) problems.add("clamp", "only the norms rms and scale can be clamped");
+  if (c.clamp && c.type == NormKind::layer) problems.add("compat.clamp", "only the norms rms and scale can be clamped");
 }
 
 enum class FeedForwardKind { none, relu, squared_relu, gelu, silu, glu, swiglu, geglu };

@@ -17,11 +17,15 @@ struct NgramTableConfig {
 };
 
 template <class Fields>
-void describe_ngram_table(Fields& f, NgramTableConfig& c) {
+void describe(Fields& f, NgramTableConfig& c) {
+  f("orders", c.orders, any(), "lengths of the n-grams: [1, 2] for words, [2, 3, 4, 5, 6] for bytes; [] = no n-grams");
+  f("buckets", c.buckets, between(0, 2147483647),
+    "rows in the table, to one of which each n-gram is hashed; of a language model, 0 = chosen together with the "
+    "width");
   f("width", c.width, between(1, 65536), "number of elements per row");
   f("scale", c.scale, greater(0),
-    "factor applied to the sum of the rows, after division by the square root of their number; the larger it is, the "
-    "faster the table learns compared with the other weights");
+    "factor of the sum of the rows, divided by the square root of their number: the larger, the faster the table "
+    "learns");
   f("dropout", c.dropout, between_below(0, 1), "share of the n-grams that are left out in training");
 }
 
@@ -34,17 +38,7 @@ uint64_t mixed_bits(uint64_t h);
 int32_t ngram_bucket(const int32_t* tokens, int64_t order, int64_t buckets);
 
 /// Of NgramFeatures, nn/layers/ngram_features.hpp.
-struct NgramConfig : NgramTableConfig {};
-
-template <class Fields>
-void describe(Fields& f, NgramConfig& c) {
-  f("orders", c.orders, any(),
-    "lengths of the n-grams, such as [1, 2] for single tokens and pairs; their embeddings are summed over the text and "
-    "added to the logits; [] = no n-grams");
-  f("buckets", c.buckets, between(1, 2147483647),
-    "number of rows in the table of n-grams; each n-gram is hashed to one of them");
-  describe_ngram_table(f, c);
-}
+using NgramConfig = NgramTableConfig;
 
 /// Of NgramEmbedding, nn/layers/ngram_embedding.hpp.
 struct NgramEmbeddingConfig : NgramTableConfig {
@@ -53,15 +47,9 @@ struct NgramEmbeddingConfig : NgramTableConfig {
 
 template <class Fields>
 void describe(Fields& f, NgramEmbeddingConfig& c) {
-  f("orders", c.orders, any(),
-    "lengths of the n-grams, such as [2, 3, 4, 5, 6] for bytes; the embeddings of the n-grams that end at a token are "
-    "added to the token's own; [] = no n-grams");
-  f("buckets", c.buckets, between(0, 2147483647),
-    "number of rows in the table of n-grams; each n-gram is hashed to one of them; 0 = chosen together with the width");
-  describe_ngram_table(f, c);
+  describe(f, static_cast<NgramTableConfig&>(c));
   f("fresh_each_epoch", c.fresh_each_epoch, any(),
-    "empty the table at the end of every epoch, so that n-grams memorised in one epoch have no effect in "
-    "the next");
+    "empty the table at the end of every epoch: what was memorised in one has no effect in the next");
 }
 
 }  // namespace capstan

@@ -14,22 +14,24 @@ struct RotaryConfig {
   RotaryOptions options() const { return {base, dims, pairs}; }
 };
 
-/// The keys rotary, rotary_dims, rotary_base and rotary_pairs of the mixer that has it.
+/// The keys rotary and rotary_base of the mixer that has it.
 template <class Fields>
 void describe_rotary(Fields& f, RotaryConfig& c) {
   f("rotary", c.enabled, any(),
-    "rotate queries and keys by their positions, so that attention depends on distance and works at any length; "
-    "without it, set `positions` of the model");
-  f("rotary_dims", c.dims, width_from(0), "number of features to rotate; must be even; 0 = all (FLASH-pytorch: 32)");
+    "rotate queries and keys by their positions, at any length; without it, set `positions`");
   f("rotary_base", c.base, greater(0),
-    "base of the frequencies: pair i of n rotates by base^(-i/n) per position, so a larger base distinguishes larger "
-    "distances");
+    "pair i of n rotates by base^(-i/n) per position: a larger base distinguishes larger distances");
+}
+/// The keys rotary_dims and rotary_pairs of its map `compat`.
+template <class Fields>
+void describe_rotary_compat(Fields& f, RotaryConfig& c) {
+  f("rotary_dims", c.dims, width_from(0), "number of features to rotate; must be even; 0 = all (FLASH-pytorch: 32)");
   f("rotary_pairs", c.pairs, any(),
     "which features are rotated together: halves (i and i + n; most public weights) or interleaved (2i and 2i + 1; the "
     "paper)");
 }
 
-/// Adds a problem of the key `rotary_dims` unless that many of `features` features can be rotated.
+/// Adds a problem of the key `compat.rotary_dims` unless that many of `features` features can be rotated.
 void check_rotary(const RotaryConfig& config, int64_t features, Problems& problems);
 
 }  // namespace capstan

@@ -18,7 +18,8 @@ ImportedModule import_gau(Import& import, const ImportHints& hints) {
   if (hints.length <= 0 && !any_length)
     throw Error("GAU: the module divides its logits by the length of the text: give that length with --length");
   config.kernel = hints.laplace ? AttentionKernel::laplace : AttentionKernel::squared_relu;
-  config.logits = LogitForm::whole_length;
+  config.logits = LogitForm::length;
+  config.whole_length = true;
   // The keys that a token of a bidirectional module sees are as many as the text has.
   config.normaliser = any_length ? Normaliser::counted : Normaliser::paper;
   if (!any_length) config.paper_length = hints.length;

@@ -13,7 +13,7 @@ void check_solved(const RunConfig& config, Problems& problems) {
   const auto refuse = [&](bool given, const char* key, const char* why) {
     if (given) problems.add(key, fmt::format("a {} {}", type_of(config.model), why));
   };
-  refuse(!config.train.init_map.entries.empty(), "train.init_map", "takes the whole of train.init_from");
+  refuse(!config.train.init_skip.empty(), "train.init_skip", "takes the whole of train.init_from");
   refuse(config.train.init_optimizer, "train.init_optimizer", "is solved for without an optimizer");
   refuse(!config.train.freeze.empty(), "train.freeze", "is not trained in steps");
   refuse(config.train.minutes > 0, "train.minutes", "is solved for, in no number of steps");

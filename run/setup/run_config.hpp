@@ -32,7 +32,7 @@ struct RunConfig {
 template <class Fields>
 void describe(Fields& f, RunConfig& c) {
   f("name", c.name, not_empty(),
-    "name of the run; its files are in <folder>/<name>; it may have several parts: first/second");
+    "name of the run; its files are in <folder>/<name>; may have several parts: first/second");
   f("folder", c.folder, not_empty(), "folder of all runs");
   f("seed", c.seed, at_least(0), "seed of the initial weights, the order of examples and dropout");
   f("threads", c.threads, between(0, 1024), "number of threads; 0 = one per physical core");

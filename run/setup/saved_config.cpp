@@ -2,8 +2,6 @@
 
 #include <mutex>
 
-#include "run/yaml/config.hpp"
-#include "run/yaml/yaml_parse.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/records/log.hpp"
 
@@ -37,16 +35,6 @@ RunConfig load_run_config(const std::filesystem::path& folder, const std::vector
     refuse_newer(folder);
     throw;
   }
-}
-
-TaskConfig saved_model(const std::string& text) {
-  ProblemList problems;
-  ConfigNode tree = to_node(TaskConfig{});
-  if (auto saved = parse_yaml(text, Place{"the model of the checkpoint"}, Places::kept, "model", problems)) {
-    translate(*saved, "model");
-    merge(tree, std::move(*saved));
-  }
-  return read_config<TaskConfig>(tree, problems);
 }
 
 }  // namespace capstan

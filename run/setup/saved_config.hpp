@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "run/setup/run_config.hpp"
+#include "run/yaml/config.hpp"
+#include "run/yaml/yaml_parse.hpp"
 
 namespace capstan {
 
@@ -13,8 +15,18 @@ namespace capstan {
 /// and NewerFile if a newer version made the run.
 RunConfig load_run_config(const std::filesystem::path& folder, const std::vector<std::string>& overrides = {});
 
-/// The model's part of it, as a checkpoint recorded it.
-TaskConfig saved_model(const std::string& text);
+/// A part of a configuration that a file has recorded. `below`: its path, such as "model"; `source`: what errors call
+/// it.
+template <class Part>
+Part saved_part(const std::string& text, const std::string& below, const std::string& source) {
+  ProblemList problems;
+  ConfigNode tree = to_node(Part{});
+  if (auto saved = parse_yaml(text, Place{source}, Places::kept, below, problems)) {
+    translate(*saved, below);
+    merge(tree, std::move(*saved));
+  }
+  return read_config<Part>(tree, problems);
+}
 
 /// Logs the first of the notes, once: runs of one version all have the same to say.
 void log_translations(const std::vector<std::string>& notes);

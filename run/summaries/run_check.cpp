@@ -63,6 +63,8 @@ class RunCheck {
     try {
       add(name, State::whole, read());
       return true;
+    } catch (const NewerFile&) {
+      throw;
     } catch (const Error& error) {
       add(name, State::damaged, error.what(), consequence);
       return false;
@@ -86,6 +88,8 @@ class RunCheck {
       std::optional<std::string> damage;
       try {
         damage = damage_of(checkpoints_.of_step(step));
+      } catch (const NewerFile&) {
+        throw;  // what this version does not know is no damage
       } catch (const Error& error) {
         damage = error.what();
       }

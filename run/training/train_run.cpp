@@ -165,7 +165,7 @@ void begin(Session& session, const Prepared& run, const RunParts& parts) {
   // What an earlier version saved lacks the keys that were added since: they have their defaults.
   const RenewIdentity renewed = [&, config = &run.config, data = &run.data](const std::string& name,
                                                                             const std::string& saved) {
-    if (name == "model") return to_yaml(saved_model(saved));
+    if (name == "model") return to_yaml(saved_part<TaskConfig>(saved, "model", "the model of the checkpoint"));
     return name == "data" ? renewed_identity(config->data, saved, data->identity()) : saved;
   };
   if (!session.resume(parts, renewed) && !config.train.init_from.empty())

@@ -12,6 +12,7 @@
 #include "core/strings/pattern.hpp"
 #include "run/imports/imported_config.hpp"
 #include "run/setup/run_linear.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/setup/weights_origin.hpp"
 #include "run/yaml/config_diff.hpp"
 #include "train/checkpoints/checkpoint.hpp"
@@ -23,11 +24,10 @@ namespace {
 
 using Tensors = std::map<std::string, const FileTensor*>;
 
-/// The tensors of a file under the names that init_map gives them.
-struct RenamedTensors {
+/// The tensors of a file without those that train.init_skip names.
+struct ChosenTensors {
   Tensors tensors;
-  std::vector<std::string> left_out;                     // those without a name
-  std::map<std::string, std::set<std::string>> renamed;  // by pattern: the names that it gave
+  std::vector<std::string> skipped;
 };
 
 std::string names_in(const SafetensorsFile& file) {
@@ -36,44 +36,28 @@ std::string names_in(const SafetensorsFile& file) {
   return join_first(names);
 }
 
-RenamedTensors rename_tensors(const WeightsOrigin& origin, const TextMap& map) {
-  RenamedTensors result;
-  std::map<std::string, std::string> before;
+ChosenTensors choose_tensors(const WeightsOrigin& origin, const std::vector<std::string>& skip) {
+  ChosenTensors chosen;
   std::set<std::string> used;
-  const auto new_name = [&](const std::string& name) {
-    for (const auto& [from, to] : map.entries) {
-      if (!matches(name, from)) continue;
-      used.insert(from);
-      if (to.empty()) return std::string();
-      const std::string now = *renamed(name, from, to);
-      result.renamed[from].insert(now);
-      return now;
-    }
-    return name;
+  const auto skips = [&](const std::string& name) {
+    const auto pattern =
+        std::find_if(skip.begin(), skip.end(), [&](const std::string& part) { return matches(name, part); });
+    if (pattern != skip.end()) used.insert(*pattern);
+    return pattern != skip.end();
   };
-  const auto add = [&](const std::string& name, const FileTensor& tensor) {
-    const std::string now = new_name(name);
-    if (now.empty()) return result.left_out.push_back(name);
-    const auto [place, is_new] = result.tensors.emplace(now, &tensor);
-    if (!is_new && place->second != &tensor)
-      throw Error(fmt::format("{}: both {} and {} would be called {}", origin.file, before[now], name, now));
-    before[now] = name;
-  };
-  for (const FileTensor& tensor : origin.tensors->tensors()) add(tensor.name, tensor);
+  for (const FileTensor& tensor : origin.tensors->tensors())
+    if (skips(tensor.name))
+      chosen.skipped.push_back(tensor.name);
+    else
+      chosen.tensors.emplace(tensor.name, &tensor);
   for (const auto& [alias, target] : origin.aliases())
-    if (const FileTensor* const tensor = origin.tensors->find(target); tensor != nullptr && new_name(alias) != "")
-      result.tensors.emplace(new_name(alias), tensor);
-  for (const auto& [from, to] : map.entries)
-    if (used.count(from) == 0)
-      throw Error(fmt::format("train.init_map: no tensor of {} is called {}; it has {}", origin.file, from,
+    if (const FileTensor* const tensor = origin.tensors->find(target); tensor != nullptr && !skips(alias))
+      chosen.tensors.emplace(alias, tensor);
+  for (const std::string& pattern : skip)
+    if (used.count(pattern) == 0)
+      throw Error(fmt::format("train.init_skip: no tensor of {} is called {}; it has {}", origin.file, pattern,
                               names_in(*origin.tensors)));
-  return result;
-}
-
-std::string names_of(const ParamStore& params) {
-  std::vector<std::string> names;
-  for (const Param& param : params.params()) names.push_back(param.name);
-  return join_first(names);
+  return chosen;
 }
 
 /// Is a value that is not in the file to be expected, because it belongs to what the model is used for?
@@ -129,14 +113,7 @@ class Filling {
   Filling(const RunConfig& config, const RowNames& rows, const WeightsOrigin& origin, ParamStore& params)
       : origin_(origin), params_(params), rows_(config, rows, origin) {}
 
-  void fill(const RenamedTensors& from, bool strict) {
-    for (const auto& [pattern, names] : from.renamed)
-      if (std::none_of(names.begin(), names.end(), [&](const std::string& name) { return params_.known(name); }))
-        throw Error(
-            fmt::format("train.init_map: {} gives tensors names such as {}, but the model has no such parameter (it "
-                        "has {}); the left "
-                        "side is the file's name, the right side this model's",
-                        pattern, *names.begin(), names_of(params_)));
+  void fill(const ChosenTensors& from, bool strict) {
     std::set<const FileTensor*> taken;
     std::vector<std::string> missing;
     int64_t loaded = 0;
@@ -150,23 +127,22 @@ class Filling {
       const bool all = rows == param.var.dim(0);
       if (!all && !is_output(param.name)) missing.push_back(param.name);
     }
-    for (const std::string& name : from.left_out)
-      lines_.push_back({"left out", name, shape_of(origin_.tensors->at(name)), "by train.init_map"});
+    for (const std::string& name : from.skipped)
+      lines_.push_back({"left out", name, shape_of(origin_.tensors->at(name)), "by train.init_skip"});
     for (const auto& [name, tensor] : from.tensors)
       if (taken.insert(tensor).second)
         lines_.push_back({"left out", name, shape_of(*tensor), "the model has no parameter of this name"});
     if (!misfits_.empty())
       throw Error(fmt::format(
           "train.init_from: {} has tensors of other shapes than the model:\n{}\ngive the model their shape, or leave "
-          "them out with train.init_map, such as {{\"{}\": \"\"}}",
+          "them out with train.init_skip: [\"{}\"]",
           origin_.file, join(table_of(misfits_), "\n"), misfits_.front().name));
     if (loaded == 0)
       throw Error(fmt::format("train.init_from: nothing in {} fits the model:\n{}", origin_.file,
                               join(table_of(lines_), "\n")));
     if (strict && !missing.empty())
       throw Error(fmt::format(
-          "train.init_strict: {} does not have all of {}:\n{}\nset train.init_strict: false to start them anew, or "
-          "train.init_map to find them under other names",
+          "train.init_strict: {} does not have all of {}:\n{}\nset train.init_strict: false to start them anew",
           origin_.file, join_first(missing), join(table_of(lines_), "\n")));
   }
 
@@ -287,8 +263,9 @@ void check_imported_mixer(const RunConfig& config, const WeightsOrigin& origin) 
   const auto whole = metadata.find("layer");
   const std::vector<ConfigDifference> differences =
       whole != metadata.end()
-          ? layer_differences(load_config_text<LayerConfig>(whole->second, origin.file + ": metadata layer"), layer)
-          : diff_configs(load_config_text<ImportedConfig>(mixer->second, origin.file + ": metadata mixer"),
+          ? layer_differences(
+                saved_part<LayerConfig>(whole->second, "model.layers.*", origin.file + ": metadata layer"), layer)
+          : diff_configs(saved_part<ImportedConfig>(mixer->second, "model.layers.*", origin.file + ": metadata mixer"),
                          ImportedConfig{layer.mixer});
   const std::set<std::string> harmless = {"mixer.init", "mixer.position_stddev", "mixer.rank",
                                           "mixer.attention_dropout"};
@@ -313,7 +290,7 @@ void take_checkpoint(const WeightsOrigin& origin, const RunConfig& config, const
         "alone",
         why, origin.file));
   };
-  if (!config.train.init_map.entries.empty()) refuse("train.init_map changes names");
+  if (!config.train.init_skip.empty()) refuse("train.init_skip leaves tensors out");
   if (!origin.state || !fs::exists(origin.folder() / "optimizer.safetensors"))
     refuse("there is no optimizer's state beside the weights");
   if (origin.tokenizer == nullptr || !origin.config) refuse("the run of the weights is not known");
@@ -350,13 +327,13 @@ WarmStart warm_start(const RunConfig& config, const RowNames& rows, const RunPar
   result.report.push_back("starts from " + to_text(result.ancestry.front()));
   if (facts_of(config.model).is_solved) return result;  // its base classifier was read with the n-grams
   Filling filling(config, rows, origin, parts.params);
-  filling.fill(rename_tensors(origin, config.train.init_map), config.train.init_strict);
+  filling.fill(choose_tensors(origin, config.train.init_skip), config.train.init_strict);
   for (const std::string& line : filling.table()) result.report.push_back(line);
   result.warnings = filling.warnings();
   if (parts.params.known("head.weight") && numbers_may_mislead(rows.classes, origin.classes))
     result.warnings.push_back(
         "classes whose names are numbers were matched by number, whatever they mean; if they mean something else now, "
-        "leave them out with train.init_map={\"head.*\": \"\"}");
+        "leave them out with train.init_skip=[\"head.*\"]");
   if (config.train.init_optimizer) {
     take_checkpoint(origin, config, rows, parts);
     result.report.push_back(fmt::format("  the optimizer goes on after {} steps", parts.optimizer.steps()));

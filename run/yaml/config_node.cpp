@@ -42,7 +42,7 @@ bool types_differ(const ConfigNode& a, const ConfigNode& b) {
 
 void merge(ConfigNode& base, ConfigNode over) {
   if (over.kind == NodeKind::map && base.kind == NodeKind::scalar) base = expanded(std::move(base));
-  if (over.kind != NodeKind::map || base.kind != NodeKind::map) {
+  if (over.kind != NodeKind::map || base.kind != NodeKind::map || base.of_other_type) {
     over.key = base.key;
     if (!over.key_place.given()) over.key_place = base.key_place;
     base = std::move(over);

@@ -43,9 +43,9 @@ ConfigNode scalar_node(std::string text, bool quoted = false);
 /// Deeper nesting is refused, so that recursion over a tree is safe.
 constexpr std::size_t max_config_depth = 64;
 
-/// Merges `over` into `base`: maps key by key, everything else is replaced. A map with another `type` marks the keys
-/// given with the old one as `of_other_type`: only the reader knows whether the map is a variant, which ignores them,
-/// or a struct with a field called type. A map merged into a scalar NAME is merged into {type: NAME}.
+/// Merges `over` into `base`: maps key by key, everything else is replaced. A map with another `type` marks the keys of
+/// the old one as `of_other_type`: only the reader knows whether the map is a variant, which ignores them, or a struct
+/// with a field `type`. Maps so marked are replaced. A map merged into a scalar NAME is merged into {type: NAME}.
 void merge(ConfigNode& base, ConfigNode over);
 
 /// What a message calls this value: "64", "\"fast\"", "a list", ...

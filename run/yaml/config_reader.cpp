@@ -163,16 +163,6 @@ Constraint element_constraint(const Constraint& list) {
   return constraint;
 }
 
-void read_text_map(const ConfigNode& node, const Location& location, TextMap& value) {
-  if (node.kind != NodeKind::map) return fail_expected(node, location, "a map from text to text", colon_hint(node));
-  value.entries.clear();
-  for (const ConfigNode& child : node.children) {
-    std::string text;
-    read_scalar(child, location.child(child.key, child), any(), text);
-    value.entries.emplace_back(child.key, text);
-  }
-}
-
 void ProblemsBelow::add(const std::string& path, const std::string& message) {
   const ConfigNode* node = &node_;
   Place place = spot_.place;

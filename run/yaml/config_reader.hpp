@@ -1,7 +1,6 @@
 // Tree to config struct: checks every value and collects every problem.
 #pragma once
 
-#include "core/config/text_map.hpp"
 #include "run/yaml/config_node.hpp"
 #include "run/yaml/config_types.hpp"
 #include "run/yaml/config_writer.hpp"
@@ -62,9 +61,6 @@ class ProblemsBelow final : public Problems {
   const ConfigNode& node_;
   const Location& spot_;
 };
-
-/// Replaces the entries by those of a map from texts to texts.
-void read_text_map(const ConfigNode& node, const Location& location, TextMap& value);
 
 template <class T>
 void read_value(const ConfigNode& node, const Location& location, const Constraint& constraint, T& value);
@@ -161,8 +157,6 @@ template <class T>
 void read_value(const ConfigNode& node, const Location& location, const Constraint& constraint, T& value) {
   if constexpr (is_scalar_field<T>) {
     read_scalar(node, location, constraint, value);
-  } else if constexpr (std::is_same_v<T, TextMap>) {
-    read_text_map(node, location, value);
   } else if constexpr (std::is_enum_v<T>) {
     if (const auto chosen = read_choice(node, location, choices_of_enum<T>())) value = enum_names(T{})[*chosen].value;
   } else if constexpr (IsOptional<T>::value) {

@@ -84,7 +84,7 @@ std::string set_below(ConfigNode& node, const std::vector<std::string>& parts, s
     return set_below(node.children[static_cast<std::size_t>(index)], parts, i + 1, std::move(value));
   }
   ConfigNode* child = node.find(parts[i]);
-  if (child && i + 1 < parts.size()) return set_below(*child, parts, i + 1, std::move(value));
+  if (child && i + 1 < parts.size() && !child->of_other_type) return set_below(*child, parts, i + 1, std::move(value));
 
   // {part: {next part: ... value}}; merged from here, so that a new `type` replaces the map it is in.
   for (std::size_t k = parts.size(); k-- > i;) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <tuple>
 
@@ -19,6 +20,12 @@ std::string cell(const std::string& text) {
     out += c;
   }
   return out;
+}
+
+/// "number 0…1, or null".
+std::string values_of(const TableRow& row) {
+  const size_t end = std::min(row.type.find(", or null"), row.type.size());
+  return row.type.substr(0, end) + (row.limits.empty() ? "" : " " + row.limits) + row.type.substr(end);
 }
 
 std::string code(const std::string& text) { return text.empty() ? "" : "`" + text + "`"; }
@@ -45,52 +52,119 @@ size_t end_of(const std::vector<TableRow>& rows, size_t at) {
   return end;
 }
 
-/// What rows [begin, end) say, their paths without the first `prefix` bytes.
+/// What rows [begin, end) say but for their defaults, their paths without the first `prefix` bytes.
 std::string said(const std::vector<TableRow>& rows, size_t begin, size_t end, size_t prefix) {
   std::string text;
   for (size_t i = begin; i < end; ++i)
-    for (const std::string& part :
-         {rows[i].path.substr(prefix), rows[i].type, rows[i].default_value, rows[i].limits, rows[i].help})
+    for (const std::string& part : {rows[i].path.substr(prefix), rows[i].type, rows[i].limits, rows[i].help})
       text += part + '\0';
   return text;
 }
 
-/// Rows in which only the innermost type differs are one, which lists the types.
+/// Rows in which only the innermost type and the default differ are one, which lists the types.
 std::vector<TableRow> joined_types(const std::vector<TableRow>& rows) {
   std::map<std::string, size_t> first;  // where what a row says stands
   std::vector<TableRow> joined;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const TypedPath path = typed(rows[i].path);
-    const std::string text = path.before + '\0' + path.after + '\0' + said(rows, i, i + 1, rows[i].path.size());
+  std::vector<std::string> defaults;  // of each of these, that of the first type
+  for (const TableRow& row : rows) {
+    const TypedPath path = typed(row.path);
+    const std::string text = path.before + '\0' + path.after + '\0' + said({row}, 0, 1, row.path.size());
     const auto [found, is_new] = first.emplace(text, joined.size());
     if (is_new || path.type.empty()) {
-      joined.push_back(rows[i]);
+      joined.push_back(row);
+      defaults.push_back(row.default_value);
     } else {
-      const TypedPath known = typed(joined[found->second].path);
-      joined[found->second].path = known.before + "(" + known.type + ", " + path.type + ")" + known.after;
+      TableRow& known = joined[found->second];
+      const TypedPath there = typed(known.path);
+      known.path = there.before + "(" + there.type + ", " + path.type + ")" + there.after;
+      if (row.default_value != defaults[found->second])
+        known.default_value += "; " + path.type + ": " + row.default_value;
     }
   }
   return joined;
 }
 
+/// Structs that earlier rows have, by what their rows say.
+class KnownStructs {
+ public:
+  explicit KnownStructs(const std::vector<TableRow>& rows) : rows_(rows) {}
+
+  /// Remembers rows [begin, end), whose paths begin with `path`.
+  void add(const std::string& path, size_t begin, size_t end) {
+    known_.emplace(said(rows_, begin, end, path.size()), Place{path, begin, end});
+  }
+  /// What is to be said in place of such rows, if they are known: what differs, after the sentence with the reference.
+  /// Nothing for rows that are joined with those that are known.
+  std::optional<std::string> reference(const std::string& path, size_t begin, size_t end) const {
+    const std::string text = said(rows_, begin, end, path.size());
+    const auto found = known_.lower_bound(text);  // that of the same rows, or of these and more
+    if (found == known_.end() || found->first.compare(0, text.size(), text) != 0) return std::nullopt;
+    const Place& known = found->second;
+    std::vector<std::string> others, absent;
+    for (size_t i = known.begin; i < known.end; ++i) {
+      const size_t same = begin + i - known.begin;
+      const std::string name = rows_[i].path.substr(known.path.size() + 1);
+      if (same >= end)
+        absent.push_back(name);
+      else if (rows_[same].default_value != rows_[i].default_value)
+        others.push_back(settable_key(rows_[i].path).substr(settable_key(known.path).size() + 1) + " " +
+                         rows_[same].default_value);
+    }
+    const TypedPath here = typed(path), there = typed(known.path);
+    if (here.before == there.before && here.after == there.after && others.empty() && absent.empty()) return "";
+    return "; its keys are those of `" + known.path + "`" + (absent.empty() ? "" : " without " + join(absent)) +
+           (others.empty() ? "" : ", with other defaults: " + join(others));
+  }
+
+ private:
+  struct Place {
+    std::string path;
+    size_t begin, end;
+  };
+  const std::vector<TableRow>& rows_;
+  std::map<std::string, Place> known_;
+};
+
 }  // namespace
 
-std::vector<TableRow> shortened(const std::vector<TableRow>& rows) {
-  std::map<std::string, std::string> first;  // the path of the struct with these keys
-  std::vector<TableRow> kept;
+std::vector<TableRow> shortened(const std::vector<TableRow>& all) {
+  std::vector<TableRow> rows, kept;
+  for (const TableRow& row : all)
+    if ((row.path + ".").find(".compat.") == std::string::npos) rows.push_back(row);
+  KnownStructs known(rows);
+  std::string type;  // the alternative that the rows are in
   for (size_t i = 0; i < rows.size(); ++i) {
+    const size_t end = end_of(rows, i), close = rows[i].path.rfind(')');
+    if (const std::string inside = rows[i].path.substr(0, close + 1); close != std::string::npos && inside != type) {
+      type = inside;
+      size_t last = i;
+      while (last < rows.size() && rows[last].path.compare(0, type.size(), type) == 0) ++last;
+      known.add(type, i, last);
+    }
     kept.push_back(rows[i]);
-    const size_t end = end_of(rows, i);
     if (end - i <= 2) continue;  // a reference to one key is no shorter than the key
-    const auto [same, is_new] = first.emplace(said(rows, i + 1, end, rows[i].path.size()), rows[i].path);
-    if (is_new) continue;
-    const TypedPath here = typed(rows[i].path), there = typed(same->second);
-    // The rows of the two are joined, or this one refers to the other.
-    if (here.before != there.before || here.after != there.after)
-      kept.back().help += "; its keys are those of `" + same->second + "`";
+    const auto reference = known.reference(rows[i].path, i + 1, end);
+    known.add(rows[i].path, i + 1, end);
+    if (!reference) continue;
+    kept.back().help += *reference;
     i = end - 1;
   }
   return joined_types(kept);
+}
+
+std::string range_text(const Constraint& constraint, bool of_length) {
+  constexpr double guard = 1e9;
+  const auto &minimum = constraint.minimum, &maximum = constraint.maximum;
+  std::string range;
+  if (minimum && minimum == maximum)
+    range = fmt::format("exactly {}", *minimum);
+  else if (minimum && maximum && *maximum < guard)
+    range = fmt::format("{}{}…{}{}", constraint.above_minimum ? ">" : "", *minimum, constraint.below_maximum ? "<" : "",
+                        *maximum);
+  else if (minimum)
+    range = fmt::format("{}{}", constraint.above_minimum ? ">" : "≥", *minimum);
+  if (of_length && !range.empty()) range = "length " + range;
+  return constraint.not_empty ? range + "not empty" : range;
 }
 
 std::string settable_key(const std::string& path) {
@@ -119,7 +193,8 @@ std::string explain_key(const std::vector<TableRow>& rows, const std::string& ke
     if (tail.size() <= wanted.size() ||
         tail.compare(tail.size() - wanted.size() - 1, std::string::npos, "." + wanted) != 0)
       continue;
-    const auto [at, is_new] = known.emplace(std::tuple(name, said(rows, i, i + 1, rows[i].path.size())), found.size());
+    const auto [at, is_new] = known.emplace(
+        std::tuple(name, said(rows, i, i + 1, rows[i].path.size()) + rows[i].default_value), found.size());
     if (is_new) found.emplace_back(rows[i], std::vector<std::string>());
     std::vector<std::string>& types = found[at->second].second;
     const std::string type = typed(rows[i].path).type;
@@ -135,9 +210,8 @@ std::string explain_key(const std::vector<TableRow>& rows, const std::string& ke
   for (const auto& [row, types] : found) {
     const std::string name = settable_key(row.path);
     const bool required = row.default_value == "must be given";
-    text += fmt::format("{}{}{}\n  {}\n  {}{}{}\n", text.empty() ? "" : "\n", name,
-                        types.empty() ? "" : " (of " + join(types) + ")", row.help, row.type,
-                        row.limits.empty() ? "" : ", " + row.limits,
+    text += fmt::format("{}{}{}\n  {}\n  {}{}\n", text.empty() ? "" : "\n", name,
+                        types.empty() ? "" : " (of " + join(types) + ")", row.help, values_of(row),
                         row.default_value.empty() ? ""
                         : required                ? "; must be given"
                                                   : "; default " + row.default_value);
@@ -148,11 +222,11 @@ std::string explain_key(const std::vector<TableRow>& rows, const std::string& ke
 }
 
 std::string markdown_table(const std::vector<TableRow>& rows) {
-  std::string out = "| Key | Type | Default | Limits | Meaning |\n|---|---|---|---|---|\n";
-  for (const auto& row : rows) {
+  std::string out = "| Key | Values | Default | Meaning |\n|---|---|---|---|\n";
+  for (const TableRow& row : rows) {
     const std::string default_value =
         row.default_value == "must be given" ? row.default_value : code(row.default_value);
-    for (const auto& text : {code(row.path), row.type, default_value, row.limits, row.help})
+    for (const std::string& text : {code(row.path), values_of(row), default_value, row.help})
       out += "| " + cell(text) + " ";
     out += "|\n";
   }

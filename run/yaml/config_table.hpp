@@ -11,11 +11,17 @@ struct TableRow {
   std::string path, type, default_value, limits, help;
 };
 
+/// Markdown: key, values, default, meaning.
 std::string markdown_table(const std::vector<TableRow>& rows);
 
 /// Without what stands there before: keys of a struct that an earlier key has, too, and keys that several types of a
-/// variant share, which name them all: `mixer(gau, flash).key_dim`.
+/// variant share, which name them all: `mixer(gau, flash).key_dim`. Both are found if defaults differ, too, and name
+/// these. The maps `compat` are left out.
 std::vector<TableRow> shortened(const std::vector<TableRow>& rows);
+
+/// The limits of a number, or of the length of a text or list, in few characters: "≥0", "1…100", "not empty". A bound
+/// that only guards against overflow is none.
+std::string range_text(const Constraint& constraint, bool of_length);
 
 /// As --set accepts it, for the first entry of a list: "model.layers.N.mixer(flash).chunk" ->
 /// "model.layers.0.mixer.chunk".
@@ -29,23 +35,21 @@ std::string explain_key(const std::vector<TableRow>& rows, const std::string& ke
 template <class T>
 std::string type_text() {
   if constexpr (std::is_same_v<T, bool>) {
-    return "true or false";
+    return "boolean";
   } else if constexpr (std::is_same_v<T, std::int64_t>) {
-    return "whole number";
+    return "integer";
   } else if constexpr (std::is_same_v<T, double>) {
     return "number";
   } else if constexpr (std::is_same_v<T, std::string>) {
     return "text";
-  } else if constexpr (std::is_same_v<T, TextMap>) {
-    return "map from text to text";
   } else if constexpr (std::is_enum_v<T>) {
-    return "one of (" + join(choices_of_enum<T>()) + ")";
+    return join(choices_of_enum<T>());
   } else if constexpr (IsOptional<T>::value) {
     return type_text<typename T::value_type>() + ", or null";
   } else if constexpr (IsVector<T>::value) {
     return "list: " + type_text<typename T::value_type>();
   } else if constexpr (IsVariant<T>::value) {
-    return "type (" + join(type_names(static_cast<const T*>(nullptr))) + ")";
+    return "type: " + join(type_names(static_cast<const T*>(nullptr)));
   } else {
     return "map";
   }
@@ -67,8 +71,9 @@ class FieldTable {
       read_value(to_node(field), Location{path, {}, problems}, constraint, copy);
       const bool required = problems.size() > 0 && type_text<T>() != "map";
       constexpr bool has_length = IsVector<T>::value || std::is_same_v<T, std::string>;
-      const std::string limits = has_length ? length_limits_text(constraint) : limits_text(constraint);
-      rows_.push_back({path, type_text<T>(), required ? "must be given" : default_text(field), limits, help});
+      const std::string type = constraint.choices.empty() ? type_text<T>() : join(constraint.choices);
+      rows_.push_back(
+          {path, type, required ? "must be given" : default_text(field), range_text(constraint, has_length), help});
     }
     add_inner(path, field);
   }
@@ -119,12 +124,6 @@ std::vector<TableRow> config_rows(C defaults = {}) {
   FieldTable table("", rows);
   describe(table, defaults);
   return rows;
-}
-
-/// Markdown of all keys of C: key, type, default, limits, meaning.
-template <class C>
-std::string config_table() {
-  return markdown_table(shortened(config_rows<C>()));
 }
 
 }  // namespace capstan

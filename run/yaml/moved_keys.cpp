@@ -35,7 +35,11 @@ void find_all(Node& tree, std::string_view below, const MovedKey& moved, const F
     path.remove_prefix(below.size() + 1);
   }
   find_all(tree, path, std::string(below), [&](Node& parent, Node& node, const std::string& place) {
-    if (moved.value.empty() || (node.kind == NodeKind::scalar && node.text == moved.value)) found(parent, node, place);
+    if (!moved.value.empty() && (node.kind != NodeKind::scalar || node.text != moved.value)) return;
+    const auto* const type = parent.find("type");
+    const auto& types = moved.types;
+    if (types.empty() || type == nullptr || std::find(types.begin(), types.end(), type->text) != types.end())
+      found(parent, node, place);
   });
 }
 
@@ -46,6 +50,56 @@ ConfigNode take(ConfigNode& map, std::string_view key) {
   ConfigNode taken = std::move(*at);
   map.children.erase(at);
   return taken;
+}
+
+/// The last part of a path.
+std::string_view key_of(std::string_view path) { return path.substr(path.rfind('.') + 1); }
+
+void set_compat(ConfigNode& map, ConfigNode value) {
+  if (map.find("compat") == nullptr) {
+    map.children.emplace_back(ConfigNode{NodeKind::map});
+    map.children.back().key = "compat";
+  }
+  map.find("compat")->children.push_back(std::move(value));
+}
+
+/// A key that is in the map `compat` beside it now. `usual`: its default.
+MovedKey to_compat(std::string_view path, std::string_view usual, std::vector<std::string_view> types = {}) {
+  return {path, "", fmt::format("moved in version 0.2; use compat: {{{}: ...}}", key_of(path)),
+          [=](ConfigNode& map) {
+            ConfigNode value = take(map, key_of(path));
+            const bool told = value.text != usual;
+            set_compat(map, std::move(value));
+            return told;
+          },
+          std::move(types)};
+}
+
+/// A key without a successor. A run that has another value than the usual one goes on without it.
+MovedKey gone(std::string_view path, std::string_view usual, const char* why,
+              std::vector<std::string_view> types = {}) {
+  return {path, "", fmt::format("gone in version 0.2; remove it: {}", why),
+          [=](ConfigNode& map) { return take(map, key_of(path)).text != usual; }, std::move(types)};
+}
+
+/// The form of logits in which the length divides the position bias, too.
+bool whole_length_is_compat(ConfigNode& mixer) {
+  mixer.find("logits")->text = "length";
+  ConfigNode whole = scalar_node("true");
+  whole.key = "whole_length";
+  set_compat(mixer, std::move(whole));
+  return true;
+}
+
+/// Tensors of init_from got other names, or none.
+bool map_is_skip(ConfigNode& train) {
+  const ConfigNode map = take(train, "init_map");
+  ConfigNode skip{NodeKind::list};
+  for (const ConfigNode& entry : map.children)
+    if (entry.text.empty()) skip.children.push_back(scalar_node(entry.key, true));
+  skip.key = "init_skip";
+  train.children.push_back(std::move(skip));
+  return !map.children.empty();
 }
 
 /// A mixer that a program registers was of type `custom`, with its own name.
@@ -74,9 +128,34 @@ bool linear_is_type(ConfigNode& model) {
 }  // namespace
 
 const std::vector<MovedKey>& moved_keys() {
+  const std::vector<std::string_view> gated = {"gau", "flash"}, rotary = {"gau", "flash", "attention"};
   static const std::vector<MovedKey> table = {
-      {"0.2", "model.linear", "", "model: {type: linear-classifier, words: [1, 2], ...}", linear_is_type},
-      {"0.2", "model.layers.*.mixer.type", "custom", "the name of the mixer: {type: NAME, ...}", name_is_type},
+      {"model.linear", "", "moved in version 0.2; use model: {type: linear-classifier, words: [1, 2], ...}",
+       linear_is_type},
+      {"model.layers.*.mixer.type", "custom", "moved in version 0.2; use the name of the mixer: {type: NAME, ...}",
+       name_is_type},
+      to_compat("model.layers.*.mixer.key_bias", "false",
+                {"aft-simple", "aft-full", "aft-local", "aft-conv", "attention"}),
+      to_compat("model.layers.*.mixer.kernel_eps", "1e-05", {"aft-conv"}),
+      to_compat("model.layers.*.mixer.logit_bias", "false", {"fastformer"}),
+      to_compat("model.layers.*.mixer.rotary_dims", "0", rotary),
+      to_compat("model.layers.*.mixer.rotary_pairs", "halves", rotary),
+      to_compat("model.layers.*.mixer.least_length", "16", gated),
+      to_compat("model.layers.*.mixer.t5_scale", "0", gated),
+      to_compat("model.layers.*.mixer.paper_length", "512", gated),
+      to_compat("model.layers.*.mixer.shift_tokens", "false", gated),
+      {"model.layers.*.mixer.logits", "whole-length",
+       "moved in version 0.2; use logits: length with compat: {whole_length: true}", whole_length_is_compat, gated},
+      to_compat("model.layers.*.norm.clamp", "false"),
+      to_compat("model.final_norm.clamp", "false"),
+      to_compat("model.norm_after_post", "false"),
+      gone("train.min_delta", "0", "any better value is a new best"),
+      gone("train.optimizer.nesterov", "true", "muon always looks one step ahead", {"muon"}),
+      gone("train.optimizer.iterations", "5", "there are always five", {"muon"}),
+      gone("train.optimizer.update_rms", "0.2", "it is always 0.2; train.lr scales all updates", {"muon"}),
+      {"train.init_map", "",
+       "gone in version 0.2; use train.init_skip: [PATTERN, ...] to leave tensors out, and rename others in the file",
+       map_is_skip},
   };
   return table;
 }
@@ -92,15 +171,15 @@ std::vector<std::string> translate(ConfigNode& tree, std::string_view below, con
 
 std::string translation_note(const std::string& source, const std::vector<std::string>& translated) {
   if (translated.empty()) return "";
-  return fmt::format("{}: written by an earlier version; translated, since they moved: {}", source, join(translated));
+  return fmt::format("{}: written by an earlier version; translated, since they moved or went: {}", source,
+                     join(translated));
 }
 
 bool refuse_moved(const ConfigNode& tree, ProblemList& problems, const std::vector<MovedKey>& table) {
   const std::size_t before = problems.size();
   for (const MovedKey& moved : table)
     find_all(tree, "", moved, [&](const ConfigNode&, const ConfigNode& node, const std::string& place) {
-      problems.add(node.key_place.given() ? node.key_place : node.place, place,
-                   fmt::format("moved in version {}; use {}", moved.since, moved.instead));
+      problems.add(node.key_place.given() ? node.key_place : node.place, place, moved.advice);
     });
   return problems.size() > before;
 }

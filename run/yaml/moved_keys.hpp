@@ -2,6 +2,7 @@
 // made is translated; one that a user wrote is refused, with the new key.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,13 +12,13 @@
 namespace capstan {
 
 struct MovedKey {
-  const char* since;       // the version in which it moved
   std::string_view path;   // where it was: "model.layers.*.mixer.type"; * is any entry of a list
   std::string_view value;  // moved only with this value; empty: with any
-  const char* instead;     // what a user writes instead
+  std::string advice;      // "moved in version 0.2; use model.width"
   /// Translates the map that holds the key. False if this changed nothing that a reader of the run would miss, such as
   /// a default.
-  bool (*move)(ConfigNode& parent);
+  std::function<bool(ConfigNode& parent)> move;
+  std::vector<std::string_view> types = {};  // moved only in a map of one of these types; none: in any
 };
 
 /// Those of all versions, the oldest first: each is translated into what the next one moved.

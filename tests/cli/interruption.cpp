@@ -45,9 +45,9 @@ const std::vector<Training>& trainings() {
       {"muon", "lm.yaml", {"train.optimizer.type=muon", "train.ema_decay=0.9"}},
       {"classifier",
        "classifier.yaml",
-       {"train.batch_tokens=48", "train.min_delta=0.001", "model.layers.0.mixer.type=aft-conv", "train.log_every=1",
-        "model.ngrams.orders=[1,2]", "model.ngrams.buckets=500", "model.ngrams.width=8", "model.ngrams.dropout=0.1",
-        "model.class_weights=balanced", "train.ema_decay=0.9"}},
+       {"train.batch_tokens=48", "model.layers.0.mixer.type=aft-conv", "train.log_every=1", "model.ngrams.orders=[1,2]",
+        "model.ngrams.buckets=500", "model.ngrams.width=8", "model.ngrams.dropout=0.1", "model.class_weights=balanced",
+        "train.ema_decay=0.9"}},
   };
   return list;
 }

@@ -1,4 +1,4 @@
-# Every file of configs/ is valid as it is, and docs/configuration.md is current.
+# Every file of configs/ is valid as it is, and the documents of keys are current.
 . "$(dirname "$0")/support.sh"
 
 case_every_config_is_right() {
@@ -17,10 +17,28 @@ case_every_ablation_is_right() {
   done
 }
 
-case_the_table_of_keys_is_current() {
-  "$capstan" config table >table
-  sed -n '/^| Key /,$p' "$source/docs/configuration.md" | diff - table ||
-    { echo "docs/configuration.md is out of date: run scripts/update-docs.sh"; return 1; }
+# current PAGE [OPTION]
+current() {
+  "$capstan" config table "${@:2}" >table
+  sed -n '/^| Key /,$p' "$source/docs/$1.md" | diff - table ||
+    { echo "docs/$1.md is out of date: run scripts/update-docs.sh"; return 1; }
+}
+
+case_the_tables_of_keys_are_current() {
+  current configuration
+  current generated-data --generated
+}
+
+# Of each map `compat`, only the pages of the systems speak.
+case_each_compat_key_is_on_the_page_of_a_system() {
+  "$capstan" completion bash | grep -o '[a-z_0-9.]*\.compat\.[a-z_0-9]*' | sed 's/.*\.compat\./compat./' | sort -u >keys
+  [ "$(wc -l <keys)" -ge 12 ] || { cat keys; return 1; }
+  local key
+  while read -r key; do
+    grep -qrw -- "${key#compat.}" "$source/nn/systems" --include=README.md || grep -qw -- "$key" "$source/docs/systems.md" ||
+      { echo "$key is on no page"; return 1; }
+    ! grep -qw -- "$key" "$source/docs/configuration.md"
+  done <keys
 }
 
 run_cases

@@ -83,6 +83,17 @@ case_each_other_limit_is_noticed() {
   refused "words of the documents" "words of the documents.*"
   rm README.md
   git rm -q --cached README.md
+  sed -i 's/^most_keys=.*/most_keys=1/; s/^most_words=.*/most_words=100/' scripts/count.sh
+  mkdir docs
+  printf '| Key |\n|---|\n| `a` |\n' >docs/configuration.md
+  git add docs
+  exits 0 scripts/count.sh
+  echo '| `b` |' >>docs/configuration.md
+  refused "keys of docs/configuration.md" "keys of docs/configuration.md.*"
+  sed -i 's/^most_keys=.*/most_keys=2/; s/^most_words_of_keys=.*/most_words_of_keys=9/' scripts/count.sh
+  refused "words of docs/configuration.md" "words of docs/configuration.md.*"
+  rm docs/configuration.md
+  git rm -q --cached docs/configuration.md
   # Few lines in each folder and each file, many in all.
   mkdir -p apps/{1..11}
   for i in {1..11}; do for j in {1..380}; do echo "int a$j;"; done >"apps/$i/b.cpp"; done

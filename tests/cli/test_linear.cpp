@@ -208,7 +208,7 @@ TEST_CASE("a linear classifier: texts that nothing is known of, and what is refu
   refused("nothing", {"model.words=[]", "model.characters=[]"}, "needs n-grams");
   refused("weights", {"model.class_weights={type: balanced}"}, "model.class_weights");
   refused("pooling", {"model.pooling=cls"}, "model.pooling");
-  refused("names", {"train.init_from=runs/classify", "train.init_map={a: b}"}, "train.init_map");
+  refused("tensors", {"train.init_from=runs/classify", "train.init_skip=[a]"}, "train.init_skip");
   refused("nowhere", {"train.init_from=runs/nowhere"}, "no such file");
   const auto fails = [&](const std::string& name, const std::vector<std::string>& more, const std::string& says) {
     check_refused(place, {name, {}, command(more, "refused"), 1, {"train.init_from", says}});

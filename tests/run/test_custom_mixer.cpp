@@ -131,7 +131,8 @@ TEST_CASE("type: custom of an earlier version: translated for a run, an error fo
   CHECK(options(load_run_config(run)).heads == 8);
   std::filesystem::remove_all(run);
   const std::string model = "type: language-model\nlayers: [{mixer: " + old + "}]\n";
-  CHECK(to_yaml(saved_model(model)).find("type: test-options\n      heads: 8") != std::string::npos);
+  CHECK(to_yaml(saved_part<TaskConfig>(model, "model", "the checkpoint")).find("type: test-options\n      heads: 8") !=
+        std::string::npos);
 }
 
 TEST_CASE("what is wrong with the options of a registered mixer is said with its place") {

@@ -39,7 +39,7 @@ TEST_CASE("runs that differ in their seed alone become one row: mean and deviati
 
 TEST_CASE("runs are seeds of each other only if nothing else differs, though it be a key that only one of them has") {
   RunRecord warm = record(2, 1e-3, 3, 0.7);
-  warm.config.train.init_map.entries = {{"a", "b"}};
+  warm.config.train.init_skip = {"a"};
   CHECK(seed_table({record(1, 1e-3, 1, 0.5), warm}).empty());
 }
 

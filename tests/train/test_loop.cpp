@@ -116,7 +116,7 @@ TEST_CASE("early stopping counts evaluations without a new best") {
   config.steps = 1000;
   config.valid_every = 1;
   config.patience = 3;
-  config.min_delta = 1e9;  // after the first evaluation nothing is a new best
+  config.lr = 1e-30;  // nothing changes: after the first evaluation nothing is a new best
   const TrainResult result = train(setup.inputs, config);
   CHECK(result.reason == "no better validation loss in 3 evaluations");
   CHECK(result.state.step == 4);

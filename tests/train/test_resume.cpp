@@ -52,7 +52,7 @@ TEST_CASE("a signal during evaluation: the evaluation is made up for, patience c
   TrainConfig config = config_of(30);
   config.valid_every = 1;
   config.patience = 4;
-  config.min_delta = 1e9;
+  config.lr = 1e-30;  // nothing changes: no evaluation is better than the first
   Setup setup(folder / "run");
   for (int session = 0; session < 4; ++session) {
     std::atomic<bool> done{false};  // batches are evaluated by several threads
@@ -232,7 +232,7 @@ TEST_CASE("old checkpoints go, the best and the last never") {
   TrainConfig config = config_of(20);
   config.save_every = 2;
   config.valid_every = 3;
-  config.min_delta = 1e9;  // the best is step 3
+  config.lr = 1e-30;  // nothing changes: the best is step 3
   config.keep_last = 3;
   train(setup.inputs, config);
   const Checkpoints checkpoints(folder / "run/checkpoints");

@@ -5,23 +5,16 @@
 
 #include "core/base/error.hpp"
 #include "core/products/gemm_backend.hpp"
-#include "core/strings/pattern.hpp"
 
 namespace capstan {
 namespace {
 
 void check_init(const TrainConfig& config, Problems& problems) {
-  for (const auto& [from, to] : config.init_map.entries)
-    if (!to.empty() && star_count(from) != star_count(to))
-      problems.add("init_map",
-                   fmt::format("\"{}\" has {} stars and \"{}\" has {}: each star of the new name stands for "
-                               "what one of the old name does",
-                               from, star_count(from), to, star_count(to)));
   if (!config.init_from.empty()) return;
   const auto needs = [&](const char* key, bool set) {
     if (set) problems.add(key, "needs train.init_from: the weights to start from");
   };
-  needs("init_map", !config.init_map.entries.empty());
+  needs("init_skip", !config.init_skip.empty());
   needs("init_strict", config.init_strict);
   needs("init_optimizer", config.init_optimizer);
 }

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "core/config/schema.hpp"
-#include "core/config/text_map.hpp"
 #include "train/evaluation/metric.hpp"
 #include "train/optimizers/optimizer.hpp"
 #include "train/optimizers/schedule.hpp"
@@ -41,9 +40,8 @@ struct TrainConfig {
   double minutes = 0, max_minutes = 0;
   int64_t batch_size = 32, batch_tokens = 0, lanes = 0, micro_batch_tokens = 0, accumulate = 1;
   std::string init_from;
-  TextMap init_map;
+  std::vector<std::string> init_skip, freeze;
   bool init_strict = false, init_optimizer = false;
-  std::vector<std::string> freeze;
   double lr = 1e-3;
   std::vector<RateRule> lr_scale;
   double layer_decay = 1;
@@ -53,7 +51,6 @@ struct TrainConfig {
   Precision precision = Precision::float32;
   int64_t valid_every = 500, patience = 0;
   std::string monitor = "loss";  // metric_of()
-  double min_delta = 0;
   int64_t save_every = 500, keep_last = 2, log_every = 50;
   OnNonfinite on_nonfinite = OnNonfinite::stop;
   bool check_finite = false;
@@ -64,78 +61,63 @@ struct TrainConfig {
 template <class Fields>
 void describe_start(Fields& f, TrainConfig& c) {
   f("init_from", c.init_from, any(),
-    "start from these weights instead of random ones: a run folder, the folder of a checkpoint, or a safetensors file; "
-    "what it has no value for starts as usual. Rows of embeddings and output follow their token or class. A linear "
-    "classifier starts from the run of another one with the same n-grams");
-  f("init_map", c.init_map, any(),
-    "new names for the tensors of init_from, the first pattern that matches counts: {\"encoder.*\": \"blocks.*\"}; an "
-    "empty name leaves a tensor out");
+    "start from these weights: a run folder, the folder of a checkpoint, or a safetensors file (docs/warm-start.md)");
+  f("init_skip", c.init_skip, any(), "patterns of the names of tensors in init_from that are left out: [\"head.*\"]");
   f("init_strict", c.init_strict, any(),
-    "refuse to train unless init_from has values for all parameters but those of the output (output, head, pooling)");
+    "refuse to train unless init_from has values for all parameters but those of the output");
   f("init_optimizer", c.init_optimizer, any(),
-    "also take the optimizer's state and its number of steps from init_from, a checkpoint in which everything matches");
+    "also take the optimizer's state and the number of steps from init_from, in which everything must match");
   f("freeze", c.freeze, any(),
-    "patterns of the names of parameters that are not trained, such as \"embed.*\" or \"blocks.0.*\"; they cost "
-    "neither a gradient nor optimizer state");
+    "patterns of the names of parameters that are not trained: [\"embed.*\", \"blocks.0.*\"]");
 }
 template <class Fields>
 void describe(Fields& f, TrainConfig& c) {
-  f("steps", c.steps, count_from(0), "training ends after this many updates of the weights; 0 = no limit");
-  f("epochs", c.epochs, count_from(0), "training ends after this many passes over the training data; 0 = no limit");
+  f("steps", c.steps, count_from(0), "training ends after this many updates; 0 = no limit");
+  f("epochs", c.epochs, count_from(0), "training ends after this many passes over the data; 0 = no limit");
   f("minutes", c.minutes, between(0, 1e6),
-    "the time that training may take: with steps: 0, their number is chosen when the run begins, from a few steps on "
-    "trial, and stands in its config.yaml; sizes of the model that are left open are chosen with it; 0 = not used");
+    "the time that training may take: with steps 0, their number and sizes left open are chosen when the run begins; 0 "
+    "= not used");
   f("max_minutes", c.max_minutes, between(0, 1e9),
-    "training ends after this many minutes, summed over all sessions; 0 = no limit");
-  f("batch_size", c.batch_size, size_from(1), "number of examples per batch (for language models: windows of text)");
+    "training ends after this many minutes, over all sessions; 0 = no limit");
+  f("batch_size", c.batch_size, size_from(1), "examples per batch (of text: windows)");
   f("batch_tokens", c.batch_tokens, size_from(0),
     "tokens per batch, padding included, instead of batch_size; 0 = use batch_size");
   f("lanes", c.lanes, between(0, 1024),
-    "parts into which a batch is cut, each computed by one thread, with gradients added in a fixed order; 1 = the "
-    "batch as a whole, each operation on all threads; 0 = up to 8 parts of at least 1024 tokens");
+    "parts of a batch, each computed by one thread, with gradients added in a fixed order; 1 = each operation on all "
+    "threads; 0 = up to 8 parts of at least 1024 tokens");
   f("micro_batch_tokens", c.micro_batch_tokens, size_from(0),
-    "process a batch in pieces of at most this many tokens, which saves memory and changes results by rounding only; 0 "
-    "= "
-    "in one piece");
-  f("accumulate", c.accumulate, size_from(1), "number of batches per update");
+    "process a batch in pieces of at most this many tokens, which saves memory; 0 = in one piece");
+  f("accumulate", c.accumulate, size_from(1), "batches per update");
   describe_start(f, c);
   f("lr", c.lr, greater(0), "peak learning rate");
-  f("lr_scale", c.lr_scale, any(),
-    "other learning rates for some parameters; of the entries that match a parameter, the first one counts");
+  f("lr_scale", c.lr_scale, any(), "other learning rates for some parameters; the first entry that matches counts");
   f("layer_decay", c.layer_decay, greater_up_to(0, 1),
-    "factor by which the learning rate of a block is lower than that of the next one, and that of the embedding lower "
-    "than that of the first block; 1 = all the same");
+    "factor between the learning rates of a block and the next one, and of embedding and first block; 1 = all the "
+    "same");
   f("schedule", c.schedule, any(), "learning rate over time");
   f("optimizer", c.optimizer, any(), "how gradients are turned into updates");
   f("grad_clip", c.grad_clip, at_least(0),
-    "largest norm of the gradient of all parameters; a larger gradient is scaled down to it; 0 = off");
+    "largest norm of the gradient of all parameters; a larger one is scaled down; 0 = off");
   f("ema_decay", c.ema_decay, between_below(0, 1),
     "evaluate and save a moving average of the weights with this decay; 0 = off");
   f("precision", c.precision, any(),
-    "number format of the factors in the layers' matrix products during training; bf16 needs a CPU with bf16 "
-    "instructions, and oneDNN");
-  f("valid_every", c.valid_every, count_from(0),
-    "steps between evaluations on the validation data; 0 = only at the end");
+    "number format in the layers' matrix products during training; bf16 needs a CPU with bf16 instructions, and "
+    "oneDNN");
+  f("valid_every", c.valid_every, count_from(0), "steps between evaluations; 0 = only at the end");
   f("monitor", c.monitor, one_of(monitor_names()),
-    "validation result that decides the best checkpoint and patience: loss, or accuracy, which can still improve after "
-    "a classifier's loss has begun to rise (because it becomes overconfident in its errors); with data.multi_label "
-    "also micro-f1 or macro-f1");
+    "validation result that decides the best checkpoint and patience; accuracy can still improve after a classifier's "
+    "loss has begun to rise; micro-f1 and macro-f1 need data.multi_label");
   f("patience", c.patience, count_from(0), "training ends after this many evaluations without a new best; 0 = never");
-  f("min_delta", c.min_delta, at_least(0), "a new best must be better than the old one by more than this");
   f("save_every", c.save_every, count_from(0), "steps between checkpoints; 0 = only at a new best and at the end");
   f("keep_last", c.keep_last, count_from(1),
-    "number of newest checkpoints to keep, in addition to the best one; with 1, damage to the newest one costs the run "
-    "back to the best one, or all of it");
+    "newest checkpoints to keep besides the best one; with 1, damage to the newest one can cost the whole run");
   f("log_every", c.log_every, count_from(1), "steps between lines in metrics.jsonl and in the log");
-  f("on_nonfinite", c.on_nonfinite, any(),
-    "what to do when the loss or the gradient is not finite: stop, or skip the update");
-  f("check_finite", c.check_finite, any(),
-    "check the result of every operation and name the first that is not finite (slow)");
+  f("on_nonfinite", c.on_nonfinite, any(), "when the loss or the gradient is not finite: stop, or skip the update");
+  f("check_finite", c.check_finite, any(), "name the first operation whose result is not finite (slow)");
   f("progress", c.progress, any(),
     "how progress is shown; auto = a bar on a terminal, at most 30 lines elsewhere; plain = a line at every log_every "
-    "and "
-    "evaluation");
-  f("tensorboard", c.tensorboard, any(), "also write the metrics to TensorBoard event files");
+    "and evaluation");
+  f("tensorboard", c.tensorboard, any(), "also write TensorBoard event files");
 }
 
 /// Rules that span several fields.

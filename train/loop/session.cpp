@@ -125,8 +125,7 @@ bool Session::is_best(const Validation& found) const {
   if (!std::isfinite(found.total.loss())) return false;
   const Metric& metric = metric_of(config_.monitor);
   const auto best = state_.best.find(metric.name);
-  return best == state_.best.end() ||
-         metric.cost(metric.compute(found).value_or(0)) < metric.cost(best->second) - config_.min_delta;
+  return best == state_.best.end() || metric.cost(metric.compute(found).value_or(0)) < metric.cost(best->second);
 }
 
 void Session::validated(const Validation& found, double seconds) {

@@ -24,7 +24,7 @@ void describe(Fields& f, AdamWConfig& c) {
   f("beta2", c.beta2, between_below(0, 1), "share of the mean squared gradient that is kept at every step");
   f("epsilon", c.epsilon, greater(0), "added to the square root of the mean squared gradient");
   f("weight_decay", c.weight_decay, at_least(0),
-    "decoupled decay of weight matrices; each step uses this value times the learning rate");
+    "decoupled decay of matrices: each step uses this value times the learning rate");
 }
 
 /// Updates the parameters that the two states hold; both must hold the same ones.

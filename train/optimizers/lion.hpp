@@ -23,7 +23,7 @@ void describe(Fields& f, LionConfig& c) {
   f("beta1", c.beta1, between_below(0, 1), "weight of the momentum in the direction of the step");
   f("beta2", c.beta2, between_below(0, 1), "share of the momentum that is kept at every step");
   f("weight_decay", c.weight_decay, at_least(0),
-    "decoupled decay of weight matrices; each step uses this value times the learning rate");
+    "decoupled decay of matrices: each step uses this value times the learning rate");
 }
 
 }  // namespace capstan

@@ -12,6 +12,9 @@
 namespace capstan {
 namespace {
 
+constexpr double update_rms = 0.2;
+constexpr int iterations = 5;
+
 using Matrix = xt::xtensor<real, 2>;
 
 auto as_matrix(real* data, int64_t rows, int64_t columns) {
@@ -52,11 +55,10 @@ void update_matrix(const MuonConfig& config, const Update& update, const Block& 
   auto m = as_matrix(block.m, block.rows, block.columns);
   const real momentum = static_cast<real>(config.momentum), scale = static_cast<real>(update.grad_scale);
   xt::noalias(m) = momentum * m + scale * g;
-  Matrix direction = m;
-  if (config.nesterov) xt::noalias(direction) = scale * g + momentum * m;
-  orthogonalise(direction.data(), block.rows, block.columns, config.iterations);
+  Matrix direction = scale * g + momentum * m;
+  orthogonalise(direction.data(), block.rows, block.columns);
   const double lr = update.lr * block.lr_factor;
-  const double length = config.update_rms * std::sqrt(static_cast<double>(std::max(block.rows, block.columns)));
+  const double length = update_rms * std::sqrt(static_cast<double>(std::max(block.rows, block.columns)));
   const real keep = static_cast<real>(1 - lr * config.weight_decay);
   const real rate = static_cast<real>(lr * length);
   xt::noalias(w) = keep * w - rate * direction;
@@ -79,14 +81,14 @@ void MuonConfig::update(const Update& update, std::vector<OptimizerState>& state
                  [&](int64_t i) { update_matrix(*this, update, blocks[static_cast<size_t>(i)]); });
 }
 
-void orthogonalise(real* matrix, int64_t rows, int64_t columns, int64_t iterations) {
+void orthogonalise(real* matrix, int64_t rows, int64_t columns) {
   const double norm = std::sqrt(kernels::sum_of_squares(matrix, rows * columns));
   if (norm == 0) return;
   auto result = as_matrix(matrix, rows, columns);
   Matrix x = result / static_cast<real>(norm);
   const real a = 3.4445F, b = -4.7750F, c = 2.0315F;
   const bool wide = rows <= columns;  // X X^T or X^T X, whichever is smaller: both give the same X
-  for (int64_t i = 0; i < iterations; ++i) {
+  for (int i = 0; i < iterations; ++i) {
     const Matrix gram = wide ? xt::linalg::dot(x, xt::transpose(x)) : xt::linalg::dot(xt::transpose(x), x);
     Matrix factor = xt::linalg::dot(gram, gram);
     xt::noalias(factor) = b * gram + c * factor;

@@ -23,10 +23,12 @@ struct AftProjections {
 };
 
 template <class Fields>
+void describe_key_bias(Fields& f, AftProjections& c) {
+  f("key_bias", c.key_bias, any(), "bias of the key, which has no effect, because it cancels");
+}
+template <class Fields>
 void describe_projections(Fields& f, AftProjections& c) {
-  f("bias", c.bias, any(), "biases of query, value and output projection");
-  f("key_bias", c.key_bias, any(),
-    "bias of the key; it has no effect, because it cancels; only for loading published weights");
+  f("bias", c.bias, any(), "biases of the projections (in aft and attention not of the key)");
   f("output_projection", c.output_projection, any(), "a linear map after the mixer");
   f("inner", c.inner, width_from(0), "width of queries, keys and values; 0 = that of the model");
 }
@@ -46,6 +48,7 @@ struct AftSimpleConfig : AftProjections {
 template <class Fields>
 void describe(Fields& f, AftSimpleConfig& c) {
   describe_projections(f, c);
+  describe_compat(f, [&](auto& g) { describe_key_bias(g, c); });
 }
 
 /// A learned w_ts for pairs of positions.
@@ -63,9 +66,9 @@ void describe_positions(Fields& f, AftPositions& c) {
   f("position_bias", c.position_bias, any(),
     "how the position bias w is stored: factorised (w = u v^T) or dense (w itself)");
   f("rank", c.rank, width_from(1), "inner size of the factorised position bias (d' in the paper)");
-  f("position_stddev", c.position_stddev, at_least(0),
-    "standard deviation of the initial parameters of the position bias");
+  f("position_stddev", c.position_stddev, at_least(0), "standard deviation of the initial parameters of w");
   describe_projections(f, c);
+  describe_compat(f, [&](auto& g) { describe_key_bias(g, c); });
 }
 
 /// For every pair. O(T^2 D) time, O(T D) memory and decode state.
@@ -106,11 +109,13 @@ template <class Fields>
 void describe(Fields& f, AftConvConfig& c) {
   f("window", c.window, length_from(2),
     "number of taps per head, one for each distance below the window (in both directions if bidirectional)");
-  f("heads", c.heads, width_from(1),
-    "number of keys per token, each shared by width / heads channels; must divide the width");
-  f("kernel_eps", c.kernel_eps, at_least(0),
-    "added to the variance by which a head's taps are normalised, so that equal taps give 0; 0 as in the paper");
+  f("heads", c.heads, width_from(1), "number of heads; must divide the width");
   describe_projections(f, c);
+  describe_compat(f, [&](auto& g) {
+    describe_key_bias(g, c);
+    g("kernel_eps", c.kernel_eps, at_least(0),
+      "added to the variance by which a head's taps are normalised, so that equal taps give 0; 0 as in the paper");
+  });
 }
 inline void validate(const AftConvConfig& c, const ModelShape& model, Problems& problems) {
   validate(static_cast<const AftProjections&>(c), model, problems);

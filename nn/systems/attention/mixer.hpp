@@ -27,15 +27,16 @@ struct AttentionConfig {
 
 template <class Fields>
 void describe(Fields& f, AttentionConfig& c) {
-  f("heads", c.heads, width_from(1),
-    "number of attention heads, each with width / heads features; must divide the width");
+  f("heads", c.heads, width_from(1), "number of heads; must divide the width");
   describe_rotary(f, c.rotary);
-  f("bias", c.bias, any(), "biases of query, value and output projection");
-  f("key_bias", c.key_bias, any(),
-    "bias of the key; without rotary it has no effect, because it cancels; only for loading published weights");
+  f("bias", c.bias, any(), "biases of the projections (in aft and attention not of the key)");
   f("output_projection", c.output_projection, any(), "a linear map after the mixer");
   f("attention_dropout", c.attention_dropout, between_below(0, 1),
     "share of the attention weights that are set to zero in training");
+  describe_compat(f, [&](auto& g) {
+    g("key_bias", c.key_bias, any(), "bias of the key; without rotary it has no effect, because it cancels");
+    describe_rotary_compat(g, c.rotary);
+  });
 }
 inline void validate(const AttentionConfig& c, const ModelShape& model, Problems& problems) {
   check_heads(c.heads, model, problems);

@@ -41,16 +41,15 @@ struct FastformerConfig {
 
 template <class Fields>
 void describe(Fields& f, FastformerConfig& c) {
-  f("heads", c.heads, width_from(1), "number of pools, each with its own weights; must divide the width");
+  f("heads", c.heads, width_from(1), "number of heads; must divide the width");
   f("logits", c.logits, any(),
-    "what the logits of a head read: all-features (as in the authors' code) or per-head (only the features of the "
-    "head, as in the paper)");
-  f("value", c.value, any(),
-    "the values: shared = the queries (as in the authors' code), own = a projection of their own (as in the paper)");
-  f("bias", c.bias, any(), "biases of query, key, value, to_r and output projection");
-  f("logit_bias", c.logit_bias, any(),
-    "biases of the logits; they have no effect, because they cancel; only for loading published weights");
+    "what the logits of a head read: all-features (the authors' code) or per-head (only its own; the paper)");
+  f("value", c.value, any(), "shared = the queries (the authors' code), own = a projection of their own (the paper)");
+  f("bias", c.bias, any(), "biases of the projections (in aft and attention not of the key)");
   f("output_projection", c.output_projection, any(), "a linear map after the mixer");
+  describe_compat(f, [&](auto& g) {
+    g("logit_bias", c.logit_bias, any(), "biases of the logits, which have no effect, because they cancel");
+  });
 }
 inline void validate(const FastformerConfig& c, const ModelShape& model, Problems& problems) {
   check_heads(c.heads, model, problems);

@@ -28,12 +28,16 @@ struct FlashConfig : GatedUnitConfig {
 template <class Fields>
 void describe(Fields& f, FlashConfig& c) {
   f("chunk", c.chunk, between(1, 65536),
-    "number of tokens in a chunk (C), counted from the first token of the document; 256 in the paper");
-  f("local", c.local, any(), "use the quadratic part within chunks; false only for ablation");
-  f("global", c.global, any(), "use the linear part across chunks; false only for ablation");
+    "tokens in a chunk (C), counted from the start of the document; 256 in the paper");
+  f("local", c.local, any(), "the quadratic part within chunks; false for ablation");
+  f("global", c.global, any(), "the linear part across chunks; false for ablation");
   describe_unit(f, c);
-  f("shift_tokens", c.shift_tokens, any(),
-    "the first half of a token's features, as the mixer reads them, are those of the token before it (FLASH-pytorch)");
+  describe_compat(f, [&](auto& g) {
+    describe_unit_compat(g, c);
+    g("shift_tokens", c.shift_tokens, any(),
+      "the first half of a token's features, as the mixer reads them, are those of the token before it "
+      "(FLASH-pytorch)");
+  });
 }
 inline void validate(const FlashConfig& c, const ModelShape& model, Problems& problems) {
   validate(static_cast<const GatedUnitConfig&>(c), model, problems);

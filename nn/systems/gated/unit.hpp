@@ -48,16 +48,21 @@ void describe_unit(Fields& f, GatedUnitConfig& c) {
   describe_kernel(f, c);
   describe_rotary(f, c.rotary);
   f("position_bias", c.position_bias, any(),
-    "position bias b: none, toeplitz (one value per distance, up to max_length or the chunk), rotary (any length) or "
-    "t5 (32 buckets, any length)");
+    "position bias b: none, toeplitz (one value per distance, up to max_length or the chunk), rotary or t5 (32 "
+    "buckets)");
+  f("bias", c.bias, any(), "biases of the projections (in aft and attention not of the key)");
+  f("init", c.init, any(),
+    "initial weights: lecun (activations at unit scale) or paper (N(0, 0.02^2): learning starts slowly)");
+  f("attention_dropout", c.attention_dropout, between_below(0, 1),
+    "share of the attention weights that are set to zero in training");
+}
+/// Of its map `compat`.
+template <class Fields>
+void describe_unit_compat(Fields& f, GatedUnitConfig& c) {
+  describe_kernel_compat(f, c);
+  describe_rotary_compat(f, c.rotary);
   f("t5_scale", c.t5_scale, at_least(0),
     "factor applied to the t5 bias; 0 = sqrt(key_dim) (FLASH-pytorch's GAU: sqrt(width))");
-  f("bias", c.bias, any(), "biases of both projections");
-  f("init", c.init, any(),
-    "initial weights: lecun (keeps activations at unit scale) or paper (N(0, 0.02^2) for all weights: close to the "
-    "identity, so learning starts slowly)");
-  f("attention_dropout", c.attention_dropout, between_below(0, 1),
-    "share of the weights of the quadratic attention that are set to zero in training");
 }
 /// Serves every mixer made of such a unit.
 inline void validate(const GatedUnitConfig& c, const ModelShape&, Problems& problems) {

@@ -23,8 +23,7 @@ KernelScales kernel_scales(const GatedKernelConfig& config, const GatedKernelSha
     case LogitForm::key_dim:
       return {usual, 1, config.kernel == AttentionKernel::softmax ? 1 : 1 / n};
     case LogitForm::length:
-      return {1 / n, 1, 1};
-    case LogitForm::whole_length:
+      if (!config.whole_length) return {1 / n, 1, 1};
       // relu(l / n)^2 = relu(l)^2 / n^2, without a factor of b that differs from query to query.
       if (config.kernel == AttentionKernel::squared_relu) return {1, 1, 1 / (n * n)};
       return {1 / n, 1 / n, 1};

@@ -11,13 +11,10 @@
 namespace capstan {
 
 /// What the kernel f is applied to; n is set by the normaliser, Z the width of a key, b the position bias.
-enum class LogitForm { key_dim, length, whole_length, log_length };
+enum class LogitForm { key_dim, length, log_length };
 
 inline std::vector<EnumName<LogitForm>> enum_names(LogitForm) {
-  return {{LogitForm::key_dim, "key-dim"},
-          {LogitForm::length, "length"},
-          {LogitForm::whole_length, "whole-length"},
-          {LogitForm::log_length, "log-length"}};
+  return {{LogitForm::key_dim, "key-dim"}, {LogitForm::length, "length"}, {LogitForm::log_length, "log-length"}};
 }
 
 enum class Normaliser { counted, paper, chunk };
@@ -31,35 +28,35 @@ struct GatedKernelConfig {
   LogitForm logits = LogitForm::key_dim;
   Normaliser normaliser = Normaliser::counted;
   int64_t least_length = 16;
+  bool whole_length = false;  // of `length`: n divides b, too
 };
 
 template <class Fields>
 void describe_kernel(Fields& f, GatedKernelConfig& c) {
-  f("kernel", c.kernel, any(),
-    "the function f: squared-relu (as in the paper), laplace (bounded; as in Mega) or softmax");
+  f("kernel", c.kernel, any(), "the function f: squared-relu (the paper), laplace (Mega) or softmax");
   f("logits", c.logits, any(),
-    "how the weight of a key is computed: key-dim = f(qk/sqrt(key_dim) + b)/n (bert4keras; the main text of the "
-    "paper), length = f(qk/n + b) (the paper's appendix; Mega), whole-length = f((qk + b)/n) (FLASH-pytorch's GAU); "
-    "with kernel: softmax, key-dim = softmax(qk/sqrt(key_dim) + b), log-length = softmax(qk log(n)/(log(512) "
-    "sqrt(key_dim)) + b) with n >= least_length (GAU-alpha)");
+    "weight of a key: key-dim = f(qk/sqrt(key_dim) + b)/n (the paper), length = f(qk/n + b) (its appendix; Mega); for "
+    "softmax key-dim, without n, or log-length (GAU-alpha)");
   f("normaliser", c.normaliser, any(),
-    "what n is: counted (the number of valid keys that a token sees), paper (a constant; for the global part of flash, "
-    "times the number of visible chunks) or, for flash, chunk (the key `chunk`; causally also for the global part, "
-    "which then grows with the number of chunks, as in FLASH-pytorch)");
+    "what n is: counted (the keys that a token sees), paper (a constant) or, for flash, chunk (FLASH-pytorch)");
+}
+/// Of its map `compat`.
+template <class Fields>
+void describe_kernel_compat(Fields& f, GatedKernelConfig& c) {
   f("least_length", c.least_length, length_from(1),
     "for logits log-length: n is at least this; 16 in bert4keras, 1 in ports of GAU-alpha");
+  f("whole_length", c.whole_length, any(), "for logits length: f((qk + b)/n) (FLASH-pytorch's GAU)");
 }
 
 /// What is wrong with the combination; null when it is defined.
 inline const char* kernel_problem(const GatedKernelConfig& c) {
   const bool softmax = c.kernel == AttentionKernel::softmax;
-  if (softmax && (c.logits == LogitForm::length || c.logits == LogitForm::whole_length))
-    return "the softmax kernel takes logits key-dim or log-length";
+  if (softmax && c.logits == LogitForm::length) return "the softmax kernel takes logits key-dim or log-length";
   if (!softmax && c.logits == LogitForm::log_length) return "logits log-length are for the softmax kernel";
+  if (c.whole_length && c.logits != LogitForm::length) return "compat.whole_length is for logits length";
   // With n in front of b, the bias would differ from query to query; squared-relu takes n out of the kernel.
-  if (c.kernel == AttentionKernel::laplace && c.logits == LogitForm::whole_length &&
-      c.normaliser == Normaliser::counted)
-    return "the laplace kernel takes logits whole-length only with a constant n: normaliser paper or, in flash, chunk";
+  if (c.kernel == AttentionKernel::laplace && c.whole_length && c.normaliser == Normaliser::counted)
+    return "the laplace kernel takes compat.whole_length only with a constant n: normaliser paper or, in flash, chunk";
   return nullptr;
 }
 

@@ -18,8 +18,11 @@ struct GauConfig : GatedUnitConfig {
 template <class Fields>
 void describe(Fields& f, GauConfig& c) {
   describe_unit(f, c);
-  f("paper_length", c.paper_length, length_from(1),
-    "the constant n that normaliser: paper uses, whatever the length of the text");
+  describe_compat(f, [&](auto& g) {
+    describe_unit_compat(g, c);
+    g("paper_length", c.paper_length, length_from(1),
+      "the constant n that normaliser: paper uses, whatever the length of the text");
+  });
 }
 inline void validate(const GauConfig& c, const ModelShape& model, Problems& problems) {
   validate(static_cast<const GatedUnitConfig&>(c), model, problems);

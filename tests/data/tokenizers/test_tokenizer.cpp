@@ -1,5 +1,6 @@
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
+#include "core/io/regular_file.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/tokenizers/blank_separated.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
@@ -180,6 +181,15 @@ TEST_CASE("numbers in a saved tokenizer that its fields cannot hold are refused,
   } catch (const Error& problem) {
     CHECK(std::string(problem.what()).find("saved.json:2:4: not JSON") == 0);
   }
+}
+
+TEST_CASE("a saved tokenizer of a newer format is refused as such, and without a number it has format 1") {
+  CHECK(tokenizer_from_json(R"({"kind": "byte", "format": 1})")->kind() == "byte");
+  CHECK_THROWS_WITH_AS(
+      tokenizer_from_json(R"({"kind": "new", "format": 2})", "saved.json"),
+      "saved.json: a newer version of Capstan wrote this tokenizer (its format is 2, this version reads "
+      "up to 1): use that version",
+      NewerFile);
 }
 
 TEST_CASE("the streaming decoder never shows half a character") {

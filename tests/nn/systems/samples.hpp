@@ -71,6 +71,10 @@ class OptionSetter {
         }
     }
   }
+  template <class Describe>
+  void operator()(const char*, KeyGroup<Describe>& group, const Constraint&, const char*) {
+    describe(*this, group);
+  }
   bool set() const { return set_; }
 
  private:

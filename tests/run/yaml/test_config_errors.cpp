@@ -167,7 +167,7 @@ TEST_CASE("the settings of an optimizer: limits, unknown keys, those of the Adam
   const auto error_of_optimizer = [](const std::string& settings) {
     return error_of([&] { load_config_text<TrainConfig>("steps: 1\noptimizer: " + settings, "a.yaml"); });
   };
-  CHECK(error_of_optimizer("{type: muon, momentum: 0.9, iterations: 6, adamw: {beta2: 0.99}}") == "no error");
+  CHECK(error_of_optimizer("{type: muon, momentum: 0.9, weight_decay: 0.2, adamw: {beta2: 0.99}}") == "no error");
   CHECK(error_of_optimizer("muon") == "no error");
   CHECK(error_of_optimizer("{type: muon, momentum: 1}") ==
         "a.yaml:2:35: optimizer.momentum: expected a number (at least 0 and below 1), got 1");

@@ -166,6 +166,49 @@ TEST_CASE("later files win key by key; lists and another type replace") {
   SUBCASE("unset by null") { CHECK_FALSE(read_files({base, "model: {head: null}\n"}, {}).model.head); }
 }
 
+/// Alternatives that have a map of the same name, with other keys.
+struct RoundCutter {
+  static constexpr const char* type_name = "round";
+  std::int64_t radius = 1, depth = 1;
+};
+template <class Fields>
+void describe(Fields& f, RoundCutter& c) {
+  describe_compat(f, [&](auto& g) {
+    g("radius", c.radius, any(), "");
+    g("depth", c.depth, any(), "");
+  });
+}
+struct SquareCutter {
+  static constexpr const char* type_name = "square";
+  std::int64_t side = 1, depth = 1;
+};
+template <class Fields>
+void describe(Fields& f, SquareCutter& c) {
+  describe_compat(f, [&](auto& g) {
+    g("side", c.side, any(), "");
+    g("depth", c.depth, any(), "");
+  });
+}
+struct Machine {
+  std::variant<RoundCutter, SquareCutter> cutter;
+};
+template <class Fields>
+void describe(Fields& f, Machine& c) {
+  f("cutter", c.cutter, any(), "");
+}
+
+TEST_CASE("a map within a type has no keys of the type that was there before, and those that are given count") {
+  const auto with = [](const std::vector<std::string>& overrides) {
+    return std::get<SquareCutter>(load_config<Machine>({}, overrides).cutter);
+  };
+  const std::string round = "cutter={type: round, compat: {radius: 3, depth: 3}}";
+  CHECK(with({round, "cutter={type: square, compat: {side: 2}}"}).side == 2);
+  CHECK(with({round, "cutter={type: square, compat: {side: 2}}"}).depth == 1);
+  CHECK(with({round, "cutter.type=square", "cutter.compat.side=2"}).side == 2);
+  CHECK(with({round, "cutter.type=square"}).depth == 1);
+  CHECK(with({"cutter={type: square, compat: {side: 2}}", "cutter.compat.depth=4"}).side == 2);
+}
+
 TEST_CASE("overrides") {
   const auto with = [](const std::vector<std::string>& overrides) {
     return read_files({"data: {train: x}\n"}, overrides);

@@ -206,45 +206,59 @@ TEST_CASE("differences name the key and both values") {
 }
 
 TEST_CASE("the table of keys") {
-  CHECK(config_table<Run>() ==
-        "| Key | Type | Default | Limits | Meaning |\n"
-        "|---|---|---|---|---|\n"
-        "| `name` | text | `run` | not empty | name of the run folder |\n"
-        "| `seed` | whole number | `1` |  | seed of all randomness |\n"
-        "| `data` | map |  |  | what to train on |\n"
-        "| `data.train` | list: text | must be given | not empty | files \\| folders |\n"
-        "| `data.encoding` | text | `utf-8` | one of (utf-8, latin-1) | how bytes become text |\n"
-        "| `data.valid` | text, or null | `null` | not empty | held-out file |\n"
-        "| `data.betas` | list: number | `[0.9, 0.999]` | length exactly 2 | decay rates |\n"
-        "| `model` | map |  |  | what to train |\n"
-        "| `model.width` | whole number | `64` | from 1 to 4096 | model width D |\n"
-        "| `model.pooling` | one of (mean, cls) | `mean` |  | how tokens become one vector |\n"
-        "| `model.mixer` | type (simple, local, conv) | `local` |  | mixer of all layers |\n"
-        "| `model.mixer(local).window` | whole number | `8` | at least 1 | tokens seen to each side |\n"
-        "| `model.mixer(local).dropout` | number, or null | `null` | at least 0 and below 1 | share of weights dropped "
-        "|\n"
-        "| `model.mixer(conv).kernel` | whole number | must be given | at least 1 | kernel length |\n"
-        "| `model.layers` | list: map | `[{mixer: {type: simple}, scale: 1}, {mixer: {type: local, window: 32, "
-        "dropout: null}, scale: 0.5}]` | not empty | layers one by one |\n"
-        "| `model.layers.N.mixer` | type (simple, local, conv) | `simple` |  | token mixer |\n"
-        "| `model.layers.N.mixer(local).window` | whole number | `32` | at least 1 | tokens seen to each side |\n"
-        "| `model.layers.N.mixer(local).dropout` | number, or null | `null` | at least 0 and below 1 | share of "
-        "weights dropped |\n"
-        "| `model.layers.N.mixer(conv).kernel` | whole number | must be given | at least 1 | kernel length |\n"
-        "| `model.layers.N.scale` | number | `1` |  | residual scale |\n"
-        "| `model.head` | map, or null | `null` |  | a last layer |\n"
-        "| `model.head.mixer` | type (simple, local, conv) | `simple` |  | token mixer; its keys are those of "
-        "`model.layers.N.mixer` |\n"
-        "| `model.head.scale` | number | `1` |  | residual scale |\n"
-        "| `model.norm` | map |  |  | normalisation |\n"
-        "| `model.norm.type` | text | `layer` | one of (layer, rms) | which statistics |\n"
-        "| `model.norm.eps` | number | `0.5` | greater than 0 | added to them |\n"
-        "| `train` | map |  |  | how to train |\n"
-        "| `train.lr` | number | `0.001` | greater than 0 | peak learning rate |\n"
-        "| `train.offset` | number | `0` |  | added to everything |\n"
-        "| `train.steps` | whole number | `1000` | at least 1 | updates |\n"
-        "| `train.warmup_steps` | whole number | `10` | at least 0 | linear warm-up |\n"
-        "| `train.ema` | true or false | `false` |  | average the weights |\n");
+  CHECK(markdown_table(shortened(config_rows<Run>())) ==
+        "| Key | Values | Default | Meaning |\n"
+        "|---|---|---|---|\n"
+        "| `name` | text not empty | `run` | name of the run folder |\n"
+        "| `seed` | integer | `1` | seed of all randomness |\n"
+        "| `data` | map |  | what to train on |\n"
+        "| `data.train` | list: text not empty | must be given | files \\| folders |\n"
+        "| `data.encoding` | utf-8, latin-1 | `utf-8` | how bytes become text |\n"
+        "| `data.valid` | text not empty, or null | `null` | held-out file |\n"
+        "| `data.betas` | list: number length exactly 2 | `[0.9, 0.999]` | decay rates |\n"
+        "| `model` | map |  | what to train |\n"
+        "| `model.width` | integer 1…4096 | `64` | model width D |\n"
+        "| `model.pooling` | mean, cls | `mean` | how tokens become one vector |\n"
+        "| `model.mixer` | type: simple, local, conv | `local` | mixer of all layers |\n"
+        "| `model.mixer(local).window` | integer ≥1 | `8` | tokens seen to each side |\n"
+        "| `model.mixer(local).dropout` | number 0…\\<1, or null | `null` | share of weights dropped |\n"
+        "| `model.mixer(conv).kernel` | integer ≥1 | must be given | kernel length |\n"
+        "| `model.layers` | list: map not empty | `[{mixer: {type: simple}, scale: 1}, {mixer: {type: local, window: "
+        "32, dropout: null}, scale: 0.5}]` | layers one by one |\n"
+        "| `model.layers.N.mixer` | type: simple, local, conv | `simple` | token mixer; its keys are those of "
+        "`model.mixer`, with other defaults: window 32 |\n"
+        "| `model.layers.N.scale` | number | `1` | residual scale |\n"
+        "| `model.head` | map, or null | `null` | a last layer |\n"
+        "| `model.head.mixer` | type: simple, local, conv | `simple` | token mixer; its keys are those of "
+        "`model.mixer`, with other defaults: window 32 |\n"
+        "| `model.head.scale` | number | `1` | residual scale |\n"
+        "| `model.norm` | map |  | normalisation |\n"
+        "| `model.norm.type` | layer, rms | `layer` | which statistics |\n"
+        "| `model.norm.eps` | number >0 | `0.5` | added to them |\n"
+        "| `train` | map |  | how to train |\n"
+        "| `train.lr` | number >0 | `0.001` | peak learning rate |\n"
+        "| `train.offset` | number | `0` | added to everything |\n"
+        "| `train.steps` | integer ≥1 | `1000` | updates |\n"
+        "| `train.warmup_steps` | integer ≥0 | `10` | linear warm-up |\n"
+        "| `train.ema` | boolean | `false` | average the weights |\n");
+}
+
+TEST_CASE("the table of keys names defaults that differ between types, and has no map compat") {
+  const auto row = [](const std::string& path, const std::string& value) {
+    return TableRow{path, "number", value, "", "about " + path.substr(path.rfind('.') + 1)};
+  };
+  const std::vector<TableRow> rows = {
+      row("by(a).decay", "0.1"),    row("by(a).rate", "2"),  row("by(b).decay", "1"),
+      row("by(c).decay", "0.1"),    row("by(c).inner", ""),  row("by(c).inner.decay", "0.1"),
+      row("by(c).inner.rate", "5"), row("by(c).compat", ""), row("by(c).compat.bias", "")};
+  std::string said;
+  for (const TableRow& kept : shortened(rows)) said += kept.path + " " + kept.default_value + ": " + kept.help + "\n";
+  CHECK(said ==
+        "by(a, b, c).decay 0.1; b: 1: about decay\n"
+        "by(a).rate 2: about rate\n"
+        "by(c).inner : about inner; its keys are those of `by(a)`, with other defaults: rate 5\n");
+  CHECK(explain_key(rows, "compat.bias") ==
+        "by.compat.bias (of c)\n  about bias\n  number\n  for example: --set by.compat.bias=\n");
 }
 
 TEST_CASE("the table of keys has a row for a key that several types share, and one struct once") {
@@ -271,11 +285,10 @@ TEST_CASE("the table of keys has a row for a key that several types share, and o
 
 TEST_CASE("a key is explained by its whole name or its last parts, and an unknown one by the nearest") {
   const std::vector<TableRow> rows = config_rows<Run>();
-  CHECK(
-      explain_key(rows, "train.lr") ==
-      "train.lr\n  peak learning rate\n  number, greater than 0; default 0.001\n  for example: --set train.lr=0.001\n");
+  CHECK(explain_key(rows, "train.lr") ==
+        "train.lr\n  peak learning rate\n  number >0; default 0.001\n  for example: --set train.lr=0.001\n");
   CHECK(explain_key(rows, "model.layers.7.mixer.kernel") ==
-        "model.layers.0.mixer.kernel (of conv)\n  kernel length\n  whole number, at least 1; must be given\n"
+        "model.layers.0.mixer.kernel (of conv)\n  kernel length\n  integer ≥1; must be given\n"
         "  for example: --set model.layers.0.mixer.kernel=VALUE\n");
   const std::string both = explain_key(rows, "scale");
   CHECK(both.find("model.layers.0.scale\n") != std::string::npos);

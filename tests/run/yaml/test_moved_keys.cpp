@@ -42,10 +42,10 @@ bool width_is_breadth(ConfigNode& model) {
 }
 
 const std::vector<MovedKey> planted = {
-    {"0.2", "model.layers.*.mixer.type", "custom", "mixer: {type: NAME, ...}", name_is_type},
-    {"0.2", "model.size", "", "model.width", size_is_width},
-    {"0.3", "model.extra", "", "no such key", drop_extra},
-    {"0.4", "model.width", "", "model.breadth", width_is_breadth},
+    {"model.layers.*.mixer.type", "custom", "use mixer: {type: NAME, ...}", name_is_type},
+    {"model.size", "", "use model.width", size_is_width},
+    {"model.extra", "", "remove it", drop_extra},
+    {"model.width", "", "use model.breadth", width_is_breadth},
 };
 
 ConfigNode tree_of(const std::string& text) {
@@ -87,7 +87,8 @@ TEST_CASE("moved keys: what a run has is translated, one version after the other
   CHECK(write_flow(tree) == write_flow(now));
   CHECK(translate(tree, "", planted).empty());
   CHECK(translation_note("runs/a/config.yaml", {"model.size", "model.extra"}) ==
-        "runs/a/config.yaml: written by an earlier version; translated, since they moved: model.size, model.extra");
+        "runs/a/config.yaml: written by an earlier version; translated, since they moved or went: model.size, "
+        "model.extra");
   CHECK(translation_note("runs/a/config.yaml", {}) == "");
 }
 
@@ -102,14 +103,48 @@ TEST_CASE("moved keys: a part of a configuration is translated by the same rows,
 
 TEST_CASE("moved keys: what a user has written is refused with its place and the new key") {
   CHECK(refusal(old_config) ==
-        "a.yaml:2:3: model.size: moved in version 0.2; use model.width\n"
-        "a.yaml:3:3: model.extra: moved in version 0.3; use no such key\n"
-        "a.yaml:5:15: model.layers.0.mixer.type: moved in version 0.2; use mixer: {type: NAME, ...}\n"
-        "a.yaml:7:38: model.layers.2.mixer.type: moved in version 0.2; use mixer: {type: NAME, ...}");
+        "a.yaml:2:3: model.size: use model.width\n"
+        "a.yaml:3:3: model.extra: remove it\n"
+        "a.yaml:5:15: model.layers.0.mixer.type: use mixer: {type: NAME, ...}\n"
+        "a.yaml:7:38: model.layers.2.mixer.type: use mixer: {type: NAME, ...}");
   CHECK(refusal("model: {breadth: 8, layers: [{mixer: local}]}") == "");
   for (const char* const odd :
        {"model: 3", "model: [1]", "model: {layers: 3}", "model: {layers: {mixer: custom}}", "3"})
     CHECK(refusal(odd) == "");
+}
+
+TEST_CASE(
+    "moved keys: what only published weights need is in a map compat now, but options of a program's own mixer stay") {
+  ConfigNode tree = tree_of(
+      "model: {layers: [{mixer: {type: flash, logits: whole-length, shift_tokens: true, rotary_pairs: halves}, norm: "
+      "{clamp: true}}, {mixer: {type: custom, name: mine, key_bias: true}}, {mixer: {type: attention, key_bias: "
+      "true}}], "
+      "norm_after_post: true}");
+  CHECK(translate(tree) == std::vector<std::string>{"model.layers.1.mixer.type", "model.layers.2.mixer.key_bias",
+                                                    "model.layers.0.mixer.shift_tokens", "model.layers.0.mixer.logits",
+                                                    "model.layers.0.norm.clamp",
+                                                    "model.norm_after_post"});  // not rotary_pairs, a default
+  CHECK(write_flow(tree) ==
+        "{model: {layers: [{mixer: {type: flash, logits: length, compat: {rotary_pairs: halves, shift_tokens: true, "
+        "whole_length: true}}, norm: {compat: {clamp: true}}}, {mixer: {type: mine, key_bias: true}}, {mixer: {type: "
+        "attention, compat: {key_bias: true}}}], compat: {norm_after_post: true}}}");
+}
+
+TEST_CASE("moved keys: those that are gone leave a run, which is told if it had set them") {
+  ConfigNode tree = tree_of(
+      "train: {min_delta: 0.01, init_map: {\"head.*\": \"\", \"a.*\": \"b.*\"}, optimizer: {type: muon, nesterov: "
+      "true, iterations: 5, update_rms: 0.4}}");
+  CHECK(translate(tree) == std::vector<std::string>{"train.min_delta", "train.optimizer.update_rms", "train.init_map"});
+  CHECK(write_flow(tree) == "{train: {optimizer: {type: muon}, init_skip: [\"head.*\"]}}");
+  ConfigNode sgd = tree_of("train: {optimizer: {type: sgd, nesterov: true}}");
+  CHECK(translate(sgd).empty());
+  CHECK(write_flow(sgd) == "{train: {optimizer: {type: sgd, nesterov: true}}}");
+  ProblemList problems;
+  CHECK(refuse_moved(tree_of("model: {layers: [{mixer: {key_bias: true}}]}\ntrain: {min_delta: 1}"), problems));
+  CHECK_THROWS_WITH_AS(problems.throw_if_any(),
+                       "a.yaml:1:27: model.layers.0.mixer.key_bias: moved in version 0.2; use compat: {key_bias: ...}\n"
+                       "a.yaml:2:9: train.min_delta: gone in version 0.2; remove it: any better value is a new best",
+                       ConfigError);
 }
 
 TEST_CASE("moved keys: only a file among those of a run is a run's own") {

@@ -30,7 +30,8 @@ inline void read_unit(const Fixture& fixture, const std::string& name, GatedUnit
   const int64_t dims = std::stoll(text("rotary_dims"));
   const bool interleaved = text("interleaved") == "true";
   config.kernel = named<AttentionKernel>(text("kernel"));
-  config.logits = named<LogitForm>(text("logits"));
+  config.whole_length = text("logits") == "whole-length";
+  config.logits = config.whole_length ? LogitForm::length : named<LogitForm>(text("logits"));
   config.normaliser = named<Normaliser>(text("normaliser"));
   config.position_bias = named<RelativeBiasKind>(text("position_bias"));
   config.rotary = {dims > 0, dims, std::stod(text("rotary_base")),

@@ -26,14 +26,16 @@ void check_gated_rules() {
       {[](auto& c) { c.logits = LogitForm::log_length; }, "mixer.logits: logits log-length are for the softmax kernel"},
       {[](auto& c) {
          c.kernel = AttentionKernel::laplace;
-         c.logits = LogitForm::whole_length;
+         c.logits = LogitForm::length;
+         c.whole_length = true;
        },
-       "mixer.logits: the laplace kernel takes logits whole-length only with a constant n: normaliser paper or, in "
+       "mixer.logits: the laplace kernel takes compat.whole_length only with a constant n: normaliser paper or, in "
        "flash, chunk"},
+      {[](auto& c) { c.whole_length = true; }, "mixer.logits: compat.whole_length is for logits length"},
       {[](auto& c) { c.rotary.dims = 7; },
-       "mixer.rotary_dims: cannot rotate 7 of 128 features: an even number is needed"},
+       "mixer.compat.rotary_dims: cannot rotate 7 of 128 features: an even number is needed"},
       {[](auto& c) { c.rotary.dims = 130; },
-       "mixer.rotary_dims: cannot rotate 130 of 128 features: an even number is needed"},
+       "mixer.compat.rotary_dims: cannot rotate 130 of 128 features: an even number is needed"},
       {[](auto& c) {
          c.key_dim = 9;
          c.position_bias = RelativeBiasKind::rotary;

@@ -68,10 +68,12 @@ TEST_CASE(
 
 TEST_CASE("GAU, normaliser paper: n is the constant of the config, whatever the text's length, padding or packing") {
   for (const bool causal : {true, false}) {
-    for (const LogitForm logits : {LogitForm::key_dim, LogitForm::length, LogitForm::whole_length}) {
-      const auto output = [&](int64_t paper_length) {
+    for (const auto& [logits, whole] : {std::pair(LogitForm::key_dim, false), std::pair(LogitForm::length, false),
+                                        std::pair(LogitForm::length, true)}) {
+      const auto output = [&, logits = logits, whole = whole](int64_t paper_length) {
         GauConfig config = gau_config(AttentionKernel::squared_relu, logits, Normaliser::paper);
-        config.position_bias = logits == LogitForm::length ? RelativeBiasKind::none : RelativeBiasKind::t5;
+        config.whole_length = whole;
+        config.position_bias = logits == LogitForm::length && !whole ? RelativeBiasKind::none : RelativeBiasKind::t5;
         config.paper_length = paper_length;
         const auto built = built_mixer(config, causal, 29);
         return forward(*built.module, normal_array({4, 29, width}, 3), ragged_segments(29));
@@ -214,8 +216,9 @@ TEST_CASE("GAU refuses combinations that no system has") {
                   std::invalid_argument);
   CHECK_THROWS_AS(build(gau_config(AttentionKernel::laplace, LogitForm::log_length, Normaliser::counted)),
                   std::invalid_argument);
-  CHECK_THROWS_AS(build(gau_config(AttentionKernel::laplace, LogitForm::whole_length, Normaliser::counted)),
-                  std::invalid_argument);
+  GauConfig whole = gau_config(AttentionKernel::laplace, LogitForm::length, Normaliser::counted);
+  whole.whole_length = true;
+  CHECK_THROWS_AS(build(whole), std::invalid_argument);
   GauConfig odd = gau_config(AttentionKernel::squared_relu, LogitForm::key_dim, Normaliser::counted);
   odd.key_dim = 9;
   odd.position_bias = RelativeBiasKind::none;
