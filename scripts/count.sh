@@ -3,9 +3,11 @@
 #   scripts/count.sh          the table of counts, and the offending places
 cd "$(dirname "$0")/.."
 
-# What is above its final limit at present: 52500 lines, 40000 words.
-most_lines=56734
-most_words=43040
+# What is above its final limit at present: 52500 lines.
+most_lines=56751
+most_words=40450
+most_keys=200
+most_words_of_keys=5000
 most_functions=0
 most_folders=0
 
@@ -32,6 +34,10 @@ limit "lines of apps" "$(sources apps | xargs cat | wc -l)" 4000
 limit "lines of C++ in ${rooms[*]}" "$(sources "${rooms[@]}" | xargs cat | wc -l)" "$most_lines"
 
 limit "words of the documents, without bench/tables" "$(git ls-files '*.md' ':!bench/tables' | xargs cat | wc -w)" "$most_words"
+
+# Of the table, which prints a struct that several keys share once. A test compares it with the program's.
+limit "keys of docs/configuration.md" "$(git ls-files docs/configuration.md | xargs -r grep -c '^| `')" "$most_keys"
+limit "words of docs/configuration.md" "$(git ls-files docs/configuration.md | xargs -r cat | wc -w)" "$most_words_of_keys"
 
 sources "${rooms[@]}" | xargs wc -l | awk '$2 != "total" && $1 > 400 { print $2 ": " $1 " lines" }' | places "files of more than 400 lines" 0
 
