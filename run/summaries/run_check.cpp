@@ -209,9 +209,12 @@ class RunCheck {
     if (damage_.empty()) add("checkpoints", State::note, "no step has been saved");
   }
 
-  /// Of a checkpoint that is whole.
+  /// Of a checkpoint that was whole, and may have been removed since by a training that goes on.
   std::string content_of(int64_t step) const {
-    const RunState state = read_state(checkpoints_.of_step(step));
+    const fs::path folder = checkpoints_.of_step(step);
+    std::error_code error;
+    if (!fs::exists(folder / "state.json", error)) return "checksums agree";
+    const RunState state = read_state(folder);
     if (!state.has_model) return "without tensors: a trial of capstan autotune";
     return state.has_optimizer ? "checksums agree" : "checksums agree; without what resuming needs (capstan clean)";
   }

@@ -20,7 +20,7 @@ constexpr const char* address_limit = "ulimit -v 4000000; ";
 #endif
 
 struct Row {
-  std::string path, type, limits;
+  std::string path, values;  // as the table has them: "integer 0…1024"
 };
 
 /// The cells of a line of the Markdown table, without the marks of code and escapes.
@@ -42,9 +42,9 @@ std::vector<std::string> cells_of(const std::string& line) {
   return cells;
 }
 
-bool is_numeric(const std::string& type) {
-  return contains(type, "whole number") || type == "number" || contains(type, "number, or null") ||
-         contains(type, "list: number");
+bool is_numeric(const std::string& values) {
+  const std::string of_one = values.substr(values.rfind("list: ", 0) == 0 ? 6 : 0);
+  return of_one.rfind("integer", 0) == 0 || of_one.rfind("number", 0) == 0;
 }
 
 /// "mixer(gau, flash).key_dim" -> "mixer(gau).key_dim" and "mixer(flash).key_dim".
@@ -65,8 +65,8 @@ std::vector<Row> numeric_rows(const Workplace& place) {
   std::vector<Row> rows;
   for (const std::string& line : lines_of(table.out)) {
     const std::vector<std::string> cells = cells_of(line);
-    if (cells.size() >= 5 && is_numeric(cells[1]))
-      for (const std::string& path : paths_of(cells[0])) rows.push_back({path, cells[1], cells[3]});
+    if (cells.size() >= 4 && is_numeric(cells[1]))
+      for (const std::string& path : paths_of(cells[0])) rows.push_back({path, cells[1]});
   }
   return rows;
 }
@@ -103,15 +103,18 @@ std::string config_of(const Place& place) {
   return place.data == "labelled" || place.model == "text-classifier" ? "classifier.yaml" : "lm.yaml";
 }
 
-/// The numbers in the limits, "from 1 to 65536", and their neighbours; the other values are those at which arithmetic
+/// The numbers in the limits, "1…65536", and their neighbours; the other values are those at which arithmetic
 /// of 31, 53, 63 or 64 bits breaks.
 std::vector<std::string> values_of(const Row& row) {
   std::vector<std::string> values = {"0",          "1",          "-1",
                                      "2147483647", "2147483648", "4611686018427387904",
                                      "nan",        "inf",        "9223372036854775807",
                                      "1e308",      "0.5",        "-9223372036854775808"};
-  const bool whole = contains(row.type, "whole");
-  std::istringstream words(row.limits);
+  const bool whole = contains(row.values, "integer");
+  std::string limits = row.values;
+  for (char& c : limits)
+    if (std::string("0123456789.-").find(c) == std::string::npos) c = ' ';
+  std::istringstream words(limits);
   for (std::string word; words >> word;) {
     char* end = nullptr;
     const double limit = std::strtod(word.c_str(), &end);
@@ -173,7 +176,7 @@ std::vector<Boundary> boundaries(const Workplace& place) {
     for (const std::string& value : values_of(row)) {
       Boundary boundary{config_of(at), at.settings};
       boundary.settings.insert(boundary.settings.begin(), {"name=boundary", "train.steps=1", "train.valid_every=0"});
-      const bool list = contains(row.type, "list: ");
+      const bool list = contains(row.values, "list: ");
       boundary.settings.push_back(at.path + "=" + (list ? "[1, " + value + "]" : value));
       all.push_back(std::move(boundary));
     }

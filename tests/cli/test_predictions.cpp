@@ -119,9 +119,13 @@ TEST_CASE("masked language model: blanks of a text of any length are filled from
   CHECK(blanks("the <mask> " + words).size() == 1);
   const auto three = blanks("the <mask> " + words + "<mask> " + words + " <mask>");
   REQUIRE(three.size() == 3);
-  CHECK(three[0] == blanks("the <mask> " + words)[0]);
-  CHECK(three[1] == blanks(words + "<mask> " + words)[0]);
-  CHECK(three[2] == blanks(words + " <mask>")[0]);
+  const auto same = [](const nlohmann::json& a, const nlohmann::json& b) {  // but for the rounding of other batches
+    return a[0]["token"] == b[0]["token"] &&
+           std::abs(a[0]["probability"].get<double>() - b[0]["probability"].get<double>()) < 1e-7;
+  };
+  CHECK(same(three[0], blanks("the <mask> " + words)[0]));
+  CHECK(same(three[1], blanks(words + "<mask> " + words)[0]));
+  CHECK(same(three[2], blanks(words + " <mask>")[0]));
 }
 
 TEST_CASE("masked language model of labelled data: eval and predict") {
