@@ -88,6 +88,7 @@ class RunCheck {
       std::optional<std::string> damage;
       try {
         damage = damage_of(checkpoints_.of_step(step));
+        if (!damage) content_[step] = content_of(step);
       } catch (const NewerFile&) {
         throw;  // what this version does not know is no damage
       } catch (const Error& error) {
@@ -204,17 +205,14 @@ class RunCheck {
       if (damage)
         add(name, State::damaged, *damage, loss_of(step, last, best));
       else
-        add(name, State::whole, content_of(step), whole == 1 ? only : "");
+        add(name, State::whole, content_[step], whole == 1 ? only : "");
     }
     if (damage_.empty()) add("checkpoints", State::note, "no step has been saved");
   }
 
-  /// Of a checkpoint that was whole, and may have been removed since by a training that goes on.
+  /// Of a checkpoint that is whole.
   std::string content_of(int64_t step) const {
-    const fs::path folder = checkpoints_.of_step(step);
-    std::error_code error;
-    if (!fs::exists(folder / "state.json", error)) return "checksums agree";
-    const RunState state = read_state(folder);
+    const RunState state = read_state(checkpoints_.of_step(step));
     if (!state.has_model) return "without tensors: a trial of capstan autotune";
     return state.has_optimizer ? "checksums agree" : "checksums agree; without what resuming needs (capstan clean)";
   }
@@ -286,6 +284,7 @@ class RunCheck {
   fs::path folder_;
   Checkpoints checkpoints_;
   std::map<int64_t, std::optional<std::string>> damage_;  // of each step that has a folder
+  std::map<int64_t, std::string> content_;                // of those that are whole
   std::optional<RunState> state_;                         // of the last whole checkpoint
   std::optional<RunConfig> config_;
   std::shared_ptr<const Tokenizer> tokenizer_;
