@@ -26,7 +26,7 @@ struct OpCase {
   std::string name;
   std::vector<Var> inputs;  // leaves
   std::function<Var(const std::vector<Var>&)> op;
-  double flops = 0;  // of products, forward; three times that with the way back
+  double flops = 0;  // forward products; three times that with backward
 };
 
 /// Shapes are those of the small model, B = 8, T = 512, D = 256.

@@ -38,7 +38,7 @@ double read_seconds(const float* numbers, int64_t count) {
     }));
     for (const float sum : sums) total += sum;
   }
-  // The sum is looked at, so that it must be formed.
+  // Reading the sum keeps the loop from vanishing.
   return std::isnan(total) ? total : spread_of(seconds).median;
 }
 

@@ -19,8 +19,8 @@ namespace capstan::bench {
 namespace {
 
 constexpr int64_t batch = 8, length = 512, width = 256, hidden = 4 * width, vocabulary = 256;
-constexpr int64_t rank = 64, window = 32, heads = 4;  // of the AFT mixers, Fastformer and attention
-constexpr int64_t inner = 2 * width, features = 128;  // of the gated units
+constexpr int64_t rank = 64, window = 32, heads = 4;  // for AFT mixers, Fastformer and attention
+constexpr int64_t inner = 2 * width, features = 128;  // for gated units
 constexpr double tokens = batch * length;
 
 Var leaf(const Shape& shape, double scale = 1) { return Var::leaf(normal_array(shape, scale)); }

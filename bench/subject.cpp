@@ -117,7 +117,7 @@ class TrainingStep final : public ModelSubject {
   double flops() const override { return 3 * summary().flops() * tokens(); }
 
  private:
-  /// Adds up the gradients of the summed loss; the mean loss.
+  /// Adds up gradients and returns the mean loss.
   double gradients() {
     StepSums sums;
     std::optional<Bf16Weights> copies;
@@ -192,7 +192,7 @@ class BlockPass final : public ModelSubject {
   Context context_;
 };
 
-/// One token after the other.
+/// Decodes token by token.
 class Decoding final : public ModelSubject {
  public:
   explicit Decoding(const Setup& setup)

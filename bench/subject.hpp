@@ -16,7 +16,7 @@ struct Setup {
   std::string system = "aft-simple";  // a mixer's type
   Work work = Work::step;
   int64_t width = 256;
-  int64_t layers = 4;  // of a Transformer; gau and flash have two for each
+  int64_t layers = 4;  // for a Transformer; gau and flash use two each
   int64_t batch = 8;
   int64_t length = 512;    // decode: tokens before the first one that is timed
   int64_t max_length = 0;  // longest position; 0: length

@@ -71,7 +71,7 @@ void describe_model(Fields& f, ModelConfig& c) {
 
 /// The keys whose values are left to train.minutes: "width", "dropout", "ngram_embedding.buckets".
 std::vector<std::string> open_keys(const ModelConfig& config);
-/// Of a type of model that leaves something open: sets it as a saved configuration has it.
+/// Sets what a type of model leaves open as a saved configuration has it.
 template <class Config>
 void take_choices(const Config& saved, Config& open) {
   if constexpr (std::is_base_of_v<ModelConfig, Config>) {
@@ -94,7 +94,7 @@ std::vector<LayerConfig> expanded_layers(const ModelConfig& config);
 
 enum class Predicts { next_token, hidden_tokens, classes };
 
-/// What is known of a model from its configuration, before anything is built: a run asks this, not what type it is.
+/// What is known of a model from its configuration, before anything is built: a run asks this, not the type.
 struct ModelFacts {
   bool classifies() const { return predicts == Predicts::classes; }  // and so the data must have labels
 
@@ -107,7 +107,7 @@ struct ModelFacts {
   bool reads_sources = false;                     // the source of a pair is read as a whole
   bool weighs_classes = false;                    // examples of some classes count more than others
   const char* own_token = "";                     // a row of the embedding after those of the vocabulary; empty: none
-  bool begins_with_own = false;                   // it is put in front of each text
+  bool begins_with_own = false;                   // own_token precedes each text
   const NgramTableConfig* text_ngrams = nullptr;  // of the whole text, beside the blocks; within the configuration
   const char* command = "capstan predict";        // what such a model is for
   std::vector<std::string> searched = {};         // keys and values that a search tries: "words=[[1], [1, 2]]"

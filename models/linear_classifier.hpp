@@ -13,7 +13,7 @@
 
 namespace capstan {
 
-/// Of LinearClassifier (models/linear_classifier.hpp) and of how it is solved for (train/linear/fit_linear.hpp).
+/// Configures LinearClassifier and how it is solved for (train/linear/fit_linear.hpp).
 struct LinearClassifierConfig {
   static constexpr const char* type_name = "linear-classifier";
   std::vector<int64_t> words, characters;  // lengths of n-grams

@@ -28,7 +28,7 @@ inline void validate(const MaskingConfig& c, Problems& problems) {
   if (c.mask + c.random > 1) problems.add("random", "mask and random must not be more than 1 together");
 }
 
-/// Of every token of the vocabulary: whether its text begins, and whether it ends, with a letter or digit. Two
+/// Whether the text of each token of the vocabulary begins, and whether it ends, with a letter or digit. Two
 /// neighbours that meet in such characters belong to one word.
 struct WordEdges {
   std::vector<bool> begins, ends;
@@ -36,8 +36,8 @@ struct WordEdges {
 
 struct MaskedTokens {
   Ids tokens;                    // (B, T): what the model reads
-  std::vector<int32_t> places;   // of the chosen tokens in (B T), ascending
-  std::vector<int32_t> targets;  // what they were
+  std::vector<int32_t> places;   // chosen tokens in (B T), ascending
+  std::vector<int32_t> targets;  // original ids
 };
 
 /// Chooses a share of the tokens. Of those chosen, a share becomes the mask token, a share a random one. Every draw is

@@ -8,7 +8,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 
 /// Loss of one batch: a sum and the number of targets it runs over, kept apart so that batch size, padding,
-/// accumulation and (one day) ranks do not change the mean.
+/// accumulation and ranks do not change the mean.
 struct TaskLoss {
   Var sum;                   // scalar, nats
   int64_t targets = 0;       // labels that were not ignored

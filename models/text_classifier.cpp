@@ -220,7 +220,7 @@ TaskLoss TextClassifier::loss(const Batch& batch, const Context& context) const 
   return {loss.sum, loss.targets, loss.correct};
 }
 
-/// It writes no text, even if it is causal.
+/// Even causal classifiers write no text.
 ModelSummary TextClassifier::summary(const ParamStore& store, int64_t length, DecodeStates) const {
   ModelSummary summary = summarize_stack(stack_, store, length, DecodeStates::left_out);
   summary.decodes = false;

@@ -119,7 +119,7 @@ class TextClassifier final : public Model {
     if (!data.class_counts.empty()) balance(data.class_counts, data.examples);
   }
 
-  /// Of every block; with pooling cls each text has one more token, its first.
+  /// Weights per block; pooling cls adds a token in front of each text.
   std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const override;
 
   int64_t classes() const override { return classes_; }

@@ -37,7 +37,7 @@ void log_out_of_memory(const std::bad_alloc& error) noexcept {
     if (::write(STDERR_FILENO, part, std::strlen(part)) < 0) return;
 }
 
-/// Of the standard library, from its threads.
+/// Describes errors of std::thread.
 std::string describe(const std::system_error& error) {
   if (error.code() != std::errc::resource_unavailable_try_again) return error.what();
   return "no further thread could be started: raise ulimit -v (memory) or ulimit -u (processes and threads), or lower "

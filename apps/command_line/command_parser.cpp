@@ -19,7 +19,7 @@ namespace {
 
 bool is_option(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
 
-/// Of the examples at the end of a command's help, the first that has `word`, or the first of all. Empty without
+/// The first example with `word` at the end of a command's help, or the first of all. Empty without
 /// examples.
 std::string example_of(const CLI::App& app, const std::string& word) {
   const std::string heading = "For example:  ", of_all = "Begin with:   ", footer = app.get_footer();

@@ -32,9 +32,9 @@ class CommandOption {
   CommandOption* required();
   /// It takes any number of values.
   CommandOption* repeats();
-  /// It takes any number of values, each behind the name of the option.
+  /// Takes any number of values, each after the name of the option.
   CommandOption* one_each();
-  /// It can be given without a value, for this one.
+  /// Without a value, the option has this one.
   CommandOption* optional_value(const std::string& value);
   /// --help shows no default, since it says what a command does without the option.
   CommandOption* without_default();
@@ -57,7 +57,7 @@ class CommandParser {
   CommandParser(const std::string& help, const std::string& name);
 
   CommandParser* add_subcommand(const std::string& name, const std::string& help);
-  /// One with options of its own. `body`, which takes them, is what it does.
+  /// A command with its own options, which `body` takes.
   template <class Options, class Body>
   Subcommand<Options> add_subcommand(const std::string& name, const std::string& help, const Body& body);
   void require_subcommand();
@@ -69,7 +69,7 @@ class CommandParser {
                             const std::string& value_name = "");
   CommandOption* add_option(const std::string& names, std::vector<std::string>& value, const std::string& help,
                             const std::string& value_name = "");
-  /// One of these words. --help shows the present value as the default, as it does of numbers.
+  /// An option with one of these words; --help shows the present value as the default.
   CommandOption* add_choice(const std::string& names, std::string& value, const std::vector<std::string>& words,
                             const std::string& help, const std::string& value_name = "");
   CommandOption* add_number(const std::string& names, std::int64_t& value, const Constraint& limits,

@@ -59,7 +59,7 @@ std::string bash_case(const CommandText& command) {
       cases += fmt::format("        {}) {} takes={} ;;\n", join(option.names, "|"), bash_words(option),
                            option.repeats ? "many" : "one");
   }
-  // Of several arguments one kind is chosen; completing files offers folders, too.
+  // One kind serves several arguments; completing files offers folders, too.
   for (const OptionText& argument : command.arguments)
     if (place != "kind=files") place = bash_words(argument);
   const std::string commands = join(names_below(command), " ");

@@ -29,7 +29,7 @@ std::string remedy_for(const std::string& argument) {
 std::string file_problem(const std::string& file) {
   if (looks_like_override(file)) return fmt::format("{} is no file; {}", file, remedy_for(file));
   std::error_code unknown;
-  if (std::filesystem::exists(file, unknown)) return "";  // what is wrong with it, its reader says
+  if (std::filesystem::exists(file, unknown)) return "";  // the file's reader reports errors
   const std::string recipe = nearest(std::filesystem::path(file).stem().string(), recipe_names());
   return recipe.empty() ? "" : fmt::format("{}: no such file and no such recipe, did you mean {}?", file, recipe);
 }

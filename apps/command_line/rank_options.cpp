@@ -36,7 +36,7 @@ int run_on_ranks(const RankOptions& options, const std::function<int(Communicato
     });
   const int code = run_command([&] { return body(*ranks); },
                                [&] {
-                                 // Who has the lowest rank tells, and ends the others in doing so.
+                                 // The lowest rank reports first and so ends the others.
                                  const auto turn = std::chrono::milliseconds(std::min(300 * ranks->rank(), 3000));
                                  std::this_thread::sleep_for(turn);
                                });

@@ -18,7 +18,7 @@ void add_rank_options(CommandParser& command, RankOptions& options);
 void refuse_ranks(const std::string& command);
 
 /// Runs `body` in every rank of the job and returns its exit code, which is the same for all. When it fails in one
-/// rank, that one says why and ends all of them; of an error that all have in common, rank 0 tells alone. Ranks other
+/// rank, that one says why and ends all of them; an error that all have in common is reported by rank 0. Ranks other
 /// than 0 are silent otherwise.
 int run_on_ranks(const RankOptions& options, const std::function<int(Communicator& ranks)>& body);
 

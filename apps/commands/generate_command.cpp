@@ -62,7 +62,7 @@ InputText prompt_from(const std::string& text, const std::string& place) {
   return prompt;
 }
 
-/// One prompt per line of standard input; on a terminal with a sign that it is waited for.
+/// Reads a prompt per line of standard input; a terminal shows a sign for it.
 void answer_lines(const Run& run, const ContinuationOptions& options) {
   const bool terminal = isatty(STDIN_FILENO) != 0;
   TextReader in = TextReader::input("-");

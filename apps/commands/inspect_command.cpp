@@ -60,11 +60,11 @@ void print_model(const RunModel& model, int64_t length) {
   std::cout << to_text(model.summary(length > 0 ? length : model.position_limit().value_or(512)));
 }
 
-/// Of a connection's rate, what Open MPI reaches over TCP in both directions at once: less where several ranks send to
+/// Share of a connection's rate that Open MPI reaches over TCP in both directions: less where several ranks send to
 /// one (docs/scaling.md).
 double network_share(int ranks) { return ranks == 2 ? 0.8 : 0.7; }
 
-/// Tokens per second of one rank: of the matrix products of this machine, on one thread, systems reach about a half.
+/// Tokens per second of one rank: systems reach about half the rate of matrix products on one thread.
 double estimated_speed(const ModelSummary& summary) {
   constexpr double share = 0.5;
   set_threads(1);

@@ -42,7 +42,7 @@ class ArrayOf {
   T item() const;
   std::vector<T> to_vector() const { return {data_, data_ + size_}; }
 
-  /// For the maker. Throws std::logic_error when another handle shares the buffer.
+  /// Writable data. Throws std::logic_error when another handle shares the buffer.
   T* mutable_data();
   /// Writes through a shared buffer: only for the owner of a flat parameter or gradient block, whose slices are meant
   /// to change with it.

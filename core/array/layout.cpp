@@ -19,7 +19,7 @@ Array permuted_axes(const Array& x, const std::vector<int>& order) {
     const int64_t extent = shape[axis], stride = shape.product(axis + 1, shape.rank());
     result.push_back(extent);
     if (extent == 1) continue;
-    // An axis that follows its predecessor in x as well is part of it.
+    // Axes that are neighbours in x as well are merged into one.
     if (rank > 0 && strides[rank - 1] == extent * stride) {
       extents[rank - 1] *= extent;
       strides[rank - 1] = stride;
@@ -67,7 +67,7 @@ Array sum_to(const Array& array, const Shape& shape, const char* op) {
   Array result = array;
   const Shape full = array.shape();
   int64_t inner = 1;
-  // From the last axis to the first; runs of summed axes go in one pass.
+  // Axes are taken from the last; one pass sums a run of axes.
   for (int axis = full.rank() - 1; axis >= 0;) {
     const auto summed = [&](int a) { return a < missing || (shape[a - missing] == 1 && full[a] != 1); };
     if (!summed(axis)) {

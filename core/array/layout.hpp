@@ -13,7 +13,7 @@ std::vector<int> inverse_order(const std::vector<int>& order);
 
 /// x repeated to `shape`, to which it must broadcast.
 Array broadcasted(const Array& x, const Shape& shape);
-/// The inverse: sums `array` over the axes along which `shape` was broadcast to array.shape(). Throws std::logic_error
+/// Sums `array` over the axes along which `shape` was broadcast to array.shape(). Throws std::logic_error
 /// naming `op` when `shape` does not broadcast to it.
 Array sum_to(const Array& array, const Shape& shape, const char* op);
 

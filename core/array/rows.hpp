@@ -19,7 +19,7 @@ struct RowPlan {
 
   int64_t rows = 1;
   int64_t length = 1;  // of one row
-  Offsets step{};      // of each operand along the row: 1 or 0
+  Offsets step{};      // each operand's step in a row: 1 or 0
   // The counted axes, slowest first: their extents and each operand's stride.
   int axes = 0;
   std::array<int64_t, Shape::max_rank> extents{};

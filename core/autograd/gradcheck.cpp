@@ -87,7 +87,7 @@ double numeric_gradient(const std::function<Var()>& f, const Var& leaf, const Ar
 
 /// The worst entry of one tensor.
 struct Comparison {
-  double worst = -1, largest = 0;  // of |analytic - numeric|, of |numeric|
+  double worst = -1, largest = 0;  // max |analytic - numeric|, |numeric|
   std::string text;
 };
 

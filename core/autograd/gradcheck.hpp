@@ -23,7 +23,7 @@ struct GradcheckOptions {
   double stddev = 0.5;                                 // of drawn values
   Away away = {};
   int64_t samples = 0;  // entries checked per tensor, a fixed random choice; 0: all
-  uint64_t seed = 1;    // of values, projection and choice
+  uint64_t seed = 1;    // seeds values, projection, choice
   std::vector<std::string> gauge =
       {};  // leaves whose gradient is 0 by mathematics: |analytic| <= 1e-9 max over the others
 };

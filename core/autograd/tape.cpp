@@ -43,7 +43,7 @@ int64_t bytes_of(const Grads& grads, const std::vector<std::shared_ptr<GradSlot>
   return sum;
 }
 
-/// Tells the profile whose value is made now.
+/// Names the current op in the profile.
 void name_op(const char* op, int64_t value_bytes, const std::vector<Var>& inputs) {
   if (Profile::active() != nullptr) ProfileSpan::name_innermost(op, Pass::forward, bytes_of(inputs) + value_bytes);
 }
@@ -229,7 +229,7 @@ Var recompute(const std::function<Var(const std::vector<Var>&)>& body, const std
     const TapePause pause;
     value = body(detached).value();
   }
-  declare_traffic(0);  // the ops inside count theirs
+  declare_traffic(0);  // inner ops count their bytes
   if (active_tape == nullptr) return Var(std::move(value));
   const TapeOptions options = active_tape->options();
   // Recorded even when no input needs a gradient: the pullback reaches parameters that are not among the inputs.

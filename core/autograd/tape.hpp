@@ -59,7 +59,7 @@ class Needs {
 /// dy -> gradients of the inputs, in order. `dy` may be taken by value:
 /// it is then the pullback's own to write into if dy.unique().
 using Pullback = std::function<Grads(Array dy, const Needs& needs)>;
-/// The same for several outputs; an output that received no gradient has an empty array.
+/// A pullback of several outputs; one that received no gradient has an empty array.
 using MultiPullback = std::function<Grads(std::vector<Array> dys, const Needs& needs)>;
 
 /// Makes the result of an op; the only way to make a Var that has a history. With no active tape, or no input that
@@ -86,7 +86,7 @@ class Tape : NoCopy {
   /// std::invalid_argument unless the loss is a scalar on this tape, std::logic_error when a pullback breaks its
   /// contract (count or shape of gradients).
   void backward(const Var& loss, real scale = 1);
-  /// The same from given gradients of several outputs.
+  /// Runs backward from gradients of several outputs.
   void backward(const std::vector<Var>& outputs, std::vector<Array> grads);
 
   size_t size() const { return records_.size(); }

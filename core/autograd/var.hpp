@@ -14,7 +14,7 @@ struct GradSlot {
   bool has_grad = false;
   Array grad;
 
-  // Of a parameter: gradients are added up in the block of its store, or in that of the thread's lane, and `has_grad`
+  // A parameter's gradients are added up in the block of its store, or in that of the thread's lane, and `has_grad`
   // is true. `grad` is its slice of the store's block, or empty for a table that is updated by rows.
   GradBlock* block = nullptr;
   int64_t offset = 0;  // in the block's dense numbers

@@ -26,7 +26,7 @@ class Factor {
   }
   /// What is multiplied with `weight`.
   Factor(Array x, const Factor& weight);
-  /// The same, of `count` elements that must outlive the Factor.
+  /// Takes `count` elements, which must outlive the Factor.
   Factor(const real* x, int64_t count, const Factor& weight);
 
   bool is_bf16() const { return !rounded_.empty(); }

@@ -161,7 +161,7 @@ void check_replaceable(const std::string& path) {
 
 std::string read_file(const std::string& path) {
   RegularFile file(path);
-  // With room for one byte more than there should be: a read that does not fill it is the end.
+  // The buffer has a spare byte: a read that leaves it empty has reached the end.
   std::string content(static_cast<size_t>(file.size()) + 1, '\0');
   size_t size = file.read(content.data(), content.size());
   while (size == content.size()) {  // the file has grown

@@ -29,7 +29,7 @@ class FileWriter : NoCopy {
 
   void write(const void* bytes, size_t count);
   void write(std::string_view text) { write(text.data(), text.size()); }
-  /// From byte `place` of the file on.
+  /// Writes from byte `place` on.
   void write_at(size_t place, const void* bytes, size_t count);
   /// Returns when the content is on the disk.
   void sync();

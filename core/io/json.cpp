@@ -87,7 +87,7 @@ class Builder final : public nlohmann::json_sax<json> {
 
   const JsonRule& rule_;
   std::vector<json*> open_;  // a list grows only while nothing in it is open, so these stay valid
-  json* next_ = nullptr;     // of an object: the value of the last key
+  json* next_ = nullptr;     // the value of an object's last key
 };
 
 /// The place of the bracket that opens one level too many, in a text that is JSON up to there.

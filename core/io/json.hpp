@@ -16,15 +16,15 @@ namespace capstan {
 /// What JSON may be, and what errors call it.
 struct JsonRule {
   std::string file = "JSON";
-  int64_t line = 1;          // of the file, where the text begins
-  size_t depth = 100;        // of lists and objects within one another; each level costs stack where a value is used
+  int64_t line = 1;          // file line where the text begins
+  size_t depth = 100;        // limit of nested lists and objects; each level costs stack where a value is used
   bool unique_keys = false;  // otherwise the last of equal keys counts
 };
 
 /// Throws JsonError "file:line:column: not JSON: what is wrong", also for nesting that is too deep.
 nlohmann::json parse_json(std::string_view text, const JsonRule& rule = {});
 
-/// The same, but what is no JSON gives a value that is_discarded().
+/// Parses JSON; for other text, the value is_discarded().
 nlohmann::json try_parse_json(std::string_view text);
 
 class JsonError : public Error {

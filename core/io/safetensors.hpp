@@ -61,7 +61,7 @@ struct FileTensor {
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::string& path);
-  /// The same for a file's content in memory, which must outlive this; errors call it `name`.
+  /// Opens a file's content in memory, which must outlive this; errors call it `name`.
   SafetensorsFile(std::string name, std::string_view bytes);
 
   const std::string& path() const { return path_; }
@@ -99,7 +99,7 @@ inline DType dtype_of(const double*) { return DType::f64; }
 /// write_safetensors() in the end.
 class SafetensorsParts {
  public:
-  /// Of these tensors, whose `bytes` are not used.
+  /// The `bytes` of these tensors are not used.
   SafetensorsParts(std::string path, std::vector<TensorToWrite> tensors,
                    std::map<std::string, std::string> metadata = {});
 

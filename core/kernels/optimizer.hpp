@@ -38,7 +38,7 @@ struct UpdateBlocks {
 
 struct AdamWStep {
   double lr, beta1, beta2, epsilon, weight_decay;
-  int64_t step;  // of the optimizer, from 1: for the bias corrections
+  int64_t step;  // optimizer step from 1, for the bias corrections
 };
 /// m = b1 m + (1 - b1) g,  v = b2 v + (1 - b2) g^2,  w = (1 - lr d) w - lr m' / (sqrt(v') + epsilon) with
 /// m' = m / (1 - b1^step), v' = v / (1 - b2^step).  Loshchilov and Hutter 2019, arXiv 1711.05101.

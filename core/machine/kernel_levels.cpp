@@ -33,7 +33,7 @@ size_t usable_levels() {
   return cpu_has_v4() ? 3 : 2;
 }
 
-/// Of `name` among the names; level_count when it is none of them.
+/// The index of `name`; level_count when no level has this name.
 size_t number_of(const std::string& name) {
   return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
 }

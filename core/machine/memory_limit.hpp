@@ -8,7 +8,7 @@ namespace capstan {
 
 struct MemoryLimit {
   uint64_t bytes = 0;
-  std::string of;  // whose it is: "this machine", "the control group /jobs/7", "ulimit -v"
+  std::string of;  // the source: "this machine", "the control group /jobs/7", "ulimit -v"
 };
 
 /// The lowest of: the machine's memory; the limits of the control groups that this process is in (v1 and v2), with the

@@ -75,7 +75,7 @@ ProfiledLanes::ProfiledLanes(int64_t lanes) : profile_(active_profile) {
 ProfiledLanes::~ProfiledLanes() {
   if (profile_ == nullptr) return;
   for (const Profile& lane : lanes_) profile_->absorb(lane);
-  // What has passed meanwhile is the lanes'.
+  // The lanes count the time in between.
   profile_->mark_ = Profile::Clock::now();
   profile_->flops_mark_ = ProductSpan::flops_.load(std::memory_order_relaxed);
   active_profile = profile_;

@@ -19,8 +19,8 @@ enum class Pass { none, forward, backward };
 
 /// What a span, or all spans of a name, took.
 struct ProfileSums {
-  int64_t nanoseconds = 0;  // on the profiled thread, without that of spans inside; of lanes, on all threads together
-  int64_t products = 0;     // how much of it went by in matrix products that were not parts of a parallel region
+  int64_t nanoseconds = 0;  // time on the profiled thread without inner spans; for lanes, the sum over threads
+  int64_t products = 0;     // the part of it in matrix products outside of parallel regions
   int64_t bytes = 0;        // the least it had to move: operands, results and gradients once each
   int64_t flops = 0;        // of matrix products, on all threads
 
@@ -51,7 +51,7 @@ class Profile {
   /// time instead of that of all together.
   int64_t nanoseconds() const;
 
-  /// The one whose step runs on this thread; null where there is none.
+  /// The profile whose step runs on this thread, or null.
   static Profile* active();
 
  private:
@@ -107,7 +107,7 @@ class ProfiledLanes : NoCopy {
   std::vector<Profile> lanes_;
 };
 
-/// One of them, on the thread that computes it.
+/// Profiles a lane on the lane's own thread.
 class ProfiledLane : NoCopy {
  public:
   ProfiledLane(ProfiledLanes& lanes, int64_t lane);

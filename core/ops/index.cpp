@@ -47,7 +47,7 @@ Shape with_index(const Shape& shape, int axis, const Shape& index) {
   return Shape(extents);
 }
 
-/// Only the rows that are named are touched, `times` times.
+/// Counts the traffic of `times` passes over these rows.
 void declare_rows(const Array& rows, int64_t times) {
   declare_traffic(times * rows.size() * static_cast<int64_t>(sizeof(real)));
 }

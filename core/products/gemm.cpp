@@ -10,7 +10,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-/// So many products, whose operands are so many elements apart.
+/// Number of products and distance between their operands.
 struct Batched {
   int64_t count, a_step, b_step, c_step;
 };

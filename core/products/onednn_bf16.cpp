@@ -54,7 +54,7 @@ class Prepared {
   dnnl::matmul product_;
 };
 
-/// Those of one thread. Training meets the same few dozen shapes in every step; texts of many lengths would bring ever
+/// A cache per thread. Training meets the same few dozen shapes in every step; texts of many lengths would bring ever
 /// new ones, so now and then all are forgotten.
 class PreparedProducts {
  public:

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t batches_per_chunk = 64;
 
-/// Of single labels (B); of sets of labels (B, C), 1 where the example has the label.
+/// Labels (B), or sets of labels as (B, C) with 1 where the example has the label.
 Ids batch_labels(const ExampleSet& examples, const std::vector<int64_t>& rows) {
   const auto count = static_cast<int64_t>(rows.size());
   const int64_t columns = examples.label_columns();

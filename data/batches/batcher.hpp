@@ -44,7 +44,7 @@ Batch rows_of(const Batch& batch, int64_t begin, int64_t end);
 /// when `tokens` is 0. Pieces share the batch's memory.
 std::vector<Batch> split_rows(const Batch& batch, int64_t tokens);
 
-/// Whatever was asked before, batch(e, i) is the same. Safe to call from several threads.
+/// batch(e, i) does not depend on earlier calls. Safe to call from several threads.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
@@ -53,7 +53,7 @@ class BatchSource {
   /// Throws std::invalid_argument for an index outside the epoch.
   virtual Batch batch(int64_t epoch, int64_t index) const = 0;
 
-  /// For a process that computes a part of a batch. A source that can make a part without the rest, overrides both.
+  /// Serves processes that compute part of a batch. Sources that can make a part alone override both.
   virtual BatchExtent extent(int64_t epoch, int64_t index) const;
   /// Rows [begin, end) of batch(epoch, index), as wide as all of it.
   virtual Batch rows(int64_t epoch, int64_t index, int64_t begin, int64_t end) const;
@@ -131,7 +131,7 @@ class ExampleBatches final : public BatchSource {
 
  private:
   std::shared_ptr<const BatchPlan> plan(int64_t epoch) const;
-  /// Of the batch's examples, in the permuted order.
+  /// The examples' places in the permuted order.
   std::vector<int64_t> places(int64_t epoch, int64_t index) const;
 
   const ExampleSet& examples_;

@@ -41,12 +41,12 @@ struct SourceFacts {
   bool has_start = false;      // texts begin with a token in front: the end of a document or Tokenizer::start_token()
   bool has_documents = false;  // the first of them ends every document
   bool has_pairs = false;      // documents are a source and a target; the second added token is between them
-  double least_bytes = 0;      // that the examples take in memory at least; 0: not known
+  double least_bytes = 0;      // least memory of the examples; 0: not known
   TextRule text = {};          // how a text given to a trained classifier becomes an example
   std::vector<SourceFiles> files = {};
 };
 
-/// May a source store what it made of the data in the folder that the configuration names? Training may; who only reads
+/// May a source store what it made of the data in the folder that the configuration names? Only training may; reading
 /// a run writes nothing outside of it.
 enum class CacheUse { read, write };
 
@@ -56,7 +56,7 @@ struct SourceInputs {
   std::vector<std::string> classes;            // of an earlier run; empty: those of the data
   bool classifies = true;                      // false: the model does not read labels, which may all be the same
   BatchConfig batches;
-  uint64_t seed = 0;  // of the order of training examples
+  uint64_t seed = 0;  // orders the training examples
   LogLine log;        // takes lines about long work
   CacheUse cache = CacheUse::read;
 };
@@ -131,7 +131,7 @@ class DataSource {
 };
 
 /// The identity of a source: its settings, except those called `without` and those below them; then `more`; then the
-/// fingerprint. No part of any identity is where files are, how much of them may be bad or large, and what the
+/// fingerprint. No identity covers where files are, how much of them may be bad or large, and what the
 /// fingerprint covers: what the tokenizer makes of the texts.
 std::string source_identity(const Settings& settings, std::vector<std::string> without, const std::string& fingerprint,
                             const std::string& more = "");

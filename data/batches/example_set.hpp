@@ -20,7 +20,7 @@ using LabelSet = std::vector<int32_t>;
 class ExampleSet {
  public:
   ExampleSet() = default;
-  /// Of examples that each have a set of labels below `classes`.
+  /// Examples that each have a set of labels below `classes`.
   static ExampleSet multi_label(int64_t classes);
 
   int64_t size() const { return static_cast<int64_t>(offsets_.size()) - 1; }

@@ -34,7 +34,7 @@ class LabelledTexts {
     progress_ = &progress;
     each_ = each;
   }
-  /// Of all texts together.
+  /// Tokens of all texts.
   int64_t tokens() const { return examples_.token_count(); }
 
  private:

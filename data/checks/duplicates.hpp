@@ -51,7 +51,7 @@ class MarkSample {
   explicit MarkSample(size_t most = size_t{1} << 22) : most_(most) {}
   void add(const TextMark& mark);
   uint64_t stride() const { return stride_; }
-  /// Of the sample, with what is counted for each split scaled to all texts, in number and in weight.
+  /// The sample's duplicates, scaled for each split to all texts, in number and in weight.
   Duplicates duplicates();
 
  private:

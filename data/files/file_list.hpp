@@ -1,4 +1,4 @@
-// From what a user writes (files, patterns, folders) to a list of files.
+// Lists the files that a user names by paths, patterns and folders.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ std::string missing_file(const std::string& path);
 /// does not exist, and for a folder or pattern that gives no text.
 std::vector<FoundFile> list_files(const std::vector<std::string>& paths, const FileFilter& filter = {});
 
-/// The same path by path: the files of paths[0], then those of paths[1], and so on.
+/// Expands path by path: the files of paths[0], then those of paths[1], and so on.
 /// Throws Error for a file that two paths name.
 std::vector<FoundFile> list_sources(const std::vector<std::string>& paths, const FileFilter& filter = {});
 

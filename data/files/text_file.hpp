@@ -23,11 +23,11 @@ class TextReader {
   /// Reads up to so many bytes; none at the end only.
   using Source = std::function<size_t(char* to, size_t size)>;
 
-  /// Of a regular file, which is unpacked if its name ends in .gz or .zst. `remedy`: for what is a pipe, device or
+  /// Reads a regular file, unpacked if its name ends in .gz or .zst. `remedy`: for what is a pipe, device or
   /// folder.
   explicit TextReader(const std::string& path, int64_t max_mb = any_file_mb,
                       const char* remedy = "a file is needed here");
-  /// Of what a command is given: a file that is not empty, or - for standard input, which is not unpacked.
+  /// Reads a command's input: a file that is not empty, or - for standard input, which is not unpacked.
   static TextReader input(const std::string& file, int64_t max_mb = any_file_mb);
   TextReader(TextReader&&) = default;
 

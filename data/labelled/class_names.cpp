@@ -59,7 +59,7 @@ std::optional<int32_t> ClassNames::find(const std::string& label) const {
 
 int32_t ClassNames::index_of(const std::string& label, const std::string& place) const {
   if (const auto found = find(label)) return *found;
-  // To look for the nearest name takes as long as there are names; ten messages are shown, of perhaps a million.
+  // A search for the nearest name visits all names, and only ten of a million messages are shown.
   constexpr int most_hints = 100;
   const std::string meant =
       (accepts_indices_ && parse_integer(label)) || hints_ >= most_hints ? "" : nearest(label, names_);

@@ -24,7 +24,7 @@ class ColumnSample {
   /// Whether the fields of the first row are too long to name columns.
   bool begins_with_text() const;
 
-  /// From 0; of what the configuration calls a column: a number from 1 or from the end, or a name.
+  /// Index, from 0, of a column by its number (from 1 or from the end) or name.
   std::optional<size_t> index_of(const std::string& column) const;
   /// How a configuration names it: by its name if the first row gives one to it alone, else by its number from 1.
   std::string name_of(size_t column) const;
@@ -50,7 +50,7 @@ class ColumnSample {
  private:
   struct Column {
     size_t different = 0;
-    double mean_bytes = 0, numbers = 0, words = 0;  // of the last two, the shares of such values
+    double mean_bytes = 0, numbers = 0, words = 0;  // `numbers` and `words` are shares of values
     bool repeats_first = false;                     // does the field of the first row occur in another one?
   };
   bool looks_like_names() const;

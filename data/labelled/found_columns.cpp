@@ -32,7 +32,7 @@ std::optional<bool> header_of(const LabelledSourceConfig& config, const Rows& ro
   return named ? std::optional(true) : std::nullopt;
 }
 
-/// Of a table without a header, the names of the training are forgotten.
+/// Forgets the names of the training if a table has no header.
 void forget_names(LabelledSourceConfig& config, const Rows& rows) {
   LabelledSourceConfig unset = config;
   unset.header.reset();
@@ -98,7 +98,7 @@ class NewTable {
 
   /// Are nearly all values classes: their names or, with `numbers`, also their numbers?
   bool holds_classes(size_t column, bool numbers) const {
-    constexpr size_t others = 20;  // of so many, one may be none
+    constexpr size_t others = 20;  // 1 of 20 may be no class
     size_t known = 0, all = 0;
     for (size_t r = sample_.begins_with_names() ? 1 : 0; r < rows_.size(); ++r) {
       if (column >= rows_[r].size()) continue;

@@ -16,13 +16,13 @@ double share(int64_t part, size_t all) { return static_cast<double>(part) / stat
 
 std::string percent(double part) { return fmt::format("{:.3g} %", 100 * part); }
 
-/// As it follows --set.
+/// Text after --set.
 std::string setting(const std::string& key, const std::string& value) {
   const std::string text = key + "=" + value;
   return text.find(' ') == std::string::npos ? text : "\"" + text + "\"";
 }
 
-/// Of the first training table; none where it has no columns.
+/// The first training table's label column, if it has any.
 std::optional<size_t> label_column(const LabelledCheck& check) {
   const LabelledCheck::File* const sampled = check.sampled(Split::train);
   if (sampled == nullptr) return std::nullopt;

@@ -50,7 +50,7 @@ class PackedPairs final : public BatchSource {
   Batch batch(int64_t epoch, int64_t index) const override;
 
  private:
-  /// Of an epoch; its "batches" are the rows.
+  /// An epoch's plan: its "batches" are rows.
   std::shared_ptr<const BatchPlan> plan(int64_t epoch) const;
   BatchPlan pack(int64_t epoch) const;
 

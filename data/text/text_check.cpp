@@ -61,7 +61,7 @@ void TextCounts::add_texts(size_t split, const std::vector<Piece>& pieces, Progr
     ++of.files;
     of.bytes += static_cast<int64_t>(piece.end - piece.begin);
     DocumentCutter cutter(cut_, anywhere);
-    std::optional<Hash> open;  // of a text that comes in several parts
+    std::optional<Hash> open;  // hash of a text that comes in parts
     int64_t bytes = 0;
     const DocumentCutter::Visit visit = [&](std::string_view part, bool last) {
       bytes += static_cast<int64_t>(part.size());

@@ -62,7 +62,7 @@ std::optional<TextData> load_cached_text(const TextSourceConfig& config, const F
 /// What may be wrong although it can be read, as far as it costs little: of a text in memory whose tokens are made.
 std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConfig& config, const TextData& data);
 
-/// The same of all of a text, large or small, which is read and tokenised.
+/// Checks all of a text, large or small, reading and tokenising it.
 DataReport check_text(const TextSourceConfig& config, const LogLine& log);
 
 }  // namespace capstan

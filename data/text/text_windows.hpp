@@ -42,7 +42,7 @@ class TrainingWindows final : public BatchSource {
   Batch rows(int64_t epoch, int64_t index, int64_t begin, int64_t end) const override;
   /// First token of the window at a place of an epoch's order.
   int64_t window_begin(int64_t epoch, int64_t place) const;
-  /// Of the corpus's i-th source.
+  /// Share of the i-th source.
   Share share(size_t source) const;
 
  private:
@@ -94,7 +94,7 @@ class EvaluationWindows final : public BatchSource {
     int64_t file, text_begin, begin, counted, end;
   };
   void add_text(int64_t file, int64_t begin, int64_t end);
-  /// Behind the last document that ends within tokens [begin, end); `end` when none does.
+  /// After the last document that ends within tokens [begin, end); `end` when none does.
   int64_t boundary_within(int64_t begin, int64_t end) const;
 
   const TextCorpus& corpus_;

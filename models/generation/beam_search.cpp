@@ -164,7 +164,7 @@ class BeamSearch {
   const Model& model_;
   const BeamOptions& options_;
   DecodeState state_;
-  Array logits_;  // of the open texts, and after them of the greedy one
+  Array logits_;  // rows of the open texts, then of the greedy text
   std::vector<Hypothesis> finished_;
 };
 

@@ -19,7 +19,7 @@ struct BeamOptions {
 
 struct Hypothesis {
   std::vector<int32_t> tokens;  // the new ones
-  double log_probability = 0;   // of these, and of the stop token where the text is finished
+  double log_probability = 0;   // ln p of the new tokens and, if finished, the stop token
   double score = 0;
   bool finished = false;
 };

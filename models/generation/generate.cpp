@@ -183,7 +183,7 @@ class Generation {
     state_.select(rows);
   }
 
-  /// Reads the windows that the texts have come to.
+  /// Reads the current windows of the texts.
   Array read_windows() {
     const int64_t read = begin_ + static_cast<int64_t>(open_[0].window.size());
     const int64_t begin = window_begin(read - 1, model_.position_limit());
@@ -227,7 +227,7 @@ class Generation {
   DecodeState state_;
   std::vector<Writing> open_;
   std::vector<Generated> out_;
-  int64_t begin_ = 0;  // of the windows, in the texts
+  int64_t begin_ = 0;  // where windows begin in texts
 };
 
 }  // namespace

@@ -76,10 +76,10 @@ struct Generated {
 
 struct Prompt {
   std::vector<int32_t> tokens;
-  int64_t stream = 0;  // of random numbers: the same prompt with another stream gives another text
+  int64_t stream = 0;  // random stream: another stream gives the same prompt another text
 };
 
-/// The first token of the window from which the successor of token `last` of a text is predicted. A model without a
+/// The first token of the window that predicts the successor of token `last` of a text. A model without a
 /// position limit reads all of the text. Another reads windows of `limit` tokens, each of which begins with the last
 /// half of the one before: token 0 begins the first.
 int64_t window_begin(int64_t last, std::optional<int64_t> limit);
@@ -88,7 +88,7 @@ int64_t window_begin(int64_t last, std::optional<int64_t> limit);
 /// GenerateEnd::window. After max_tokens, only the stop token is taken. Throws Error for an empty prompt, a token
 /// outside the vocabulary, a prompt longer than the window when it may not slide, and logits that are not finite.
 Generated generate(const Model& model, const std::vector<int32_t>& prompt, const GenerateOptions& options = {});
-/// The same for several prompts of one length, which are continued together. Each result is that of its prompt alone.
+/// Continues several prompts of one length together. Each result is that of its prompt alone.
 /// Throws std::invalid_argument for prompts of different lengths.
 std::vector<Generated> generate_together(const Model& model, const std::vector<Prompt>& prompts,
                                          const GenerateOptions& options);

@@ -54,7 +54,7 @@ class Block {
   Var prefill(const Var& x, MixerState& state) const;
   Var step(const Var& x, MixerState& state) const;
   const Mixer& mixer() const { return *mixer_; }
-  /// Of its mixer, for the block's input.
+  /// Weights of the mixer for input x.
   std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const;
 
  private:

@@ -37,10 +37,10 @@ uint64_t mixed_bits(uint64_t h);
 /// The bucket of an n-gram: a stable hash of its tokens and their number.
 int32_t ngram_bucket(const int32_t* tokens, int64_t order, int64_t buckets);
 
-/// Of NgramFeatures, nn/layers/ngram_features.hpp.
+/// Configures nn/layers/ngram_features.hpp.
 using NgramConfig = NgramTableConfig;
 
-/// Of NgramEmbedding, nn/layers/ngram_embedding.hpp.
+/// Configures nn/layers/ngram_embedding.hpp.
 struct NgramEmbeddingConfig : NgramTableConfig {
   bool fresh_each_epoch = false;
 };

@@ -15,7 +15,7 @@ struct RateRule {
 
 struct ParamRules {
   std::vector<std::string> freeze;  // constants: no gradient, no optimizer state
-  std::vector<RateRule> lr_scale;   // of the rules that match a parameter, the first one counts
+  std::vector<RateRule> lr_scale;   // the first rule that matches a parameter counts
   /// Discriminative rates (Howard and Ruder 2018, arXiv 1801.06146; Clark et al. 2020, arXiv 2003.10555): with n
   /// blocks, those of block i are multiplied by layer_decay^(n - i), of what precedes the blocks by layer_decay^(n +
   /// 1).
@@ -23,7 +23,7 @@ struct ParamRules {
 };
 
 bool is_frozen(const ParamRules& rules, const std::string& name);
-/// Of a model of this many blocks.
+/// The model has this many blocks.
 double lr_factor(const ParamRules& rules, const std::string& name, int64_t blocks);
 /// N of blocks.N.rest; -1 for other names.
 int64_t block_of(const std::string& name);

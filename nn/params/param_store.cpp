@@ -75,7 +75,7 @@ void ParamStore::finalize() {
     kernels::copy(to, param.var.value().data(), count);
     kernels::fill(to + count, round_up(count, granule) - count, real{0});
     param.var.assign(values_.view(param.offset, param.var.shape()));
-    pool::trim();  // the array of the initial value: both of all parameters would be twice their memory
+    pool::trim();  // frees the initial value: keeping those of all parameters doubles the memory
   }
   grads_ = GradBlock(dense_size_, tables);
   for (const Param& param : params_)

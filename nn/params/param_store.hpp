@@ -26,7 +26,7 @@ struct ParamOptions {
   // Rows of each of the matrices that this weight stacks to do their products in one ({D, D, D}:
   // to_qkv); empty: it is one matrix.
   std::vector<int64_t> stacked = {};
-  // Not trained in steps: measured on the data or solved for before. Like a frozen parameter.
+  // Treated as frozen: measured on the data or solved for, not trained in steps.
   bool constant = false;
 };
 

@@ -7,7 +7,7 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// By the config's own make(). Throws std::invalid_argument for a configuration that validate_mixer() refuses.
+/// Calls config.make(). Throws std::invalid_argument for a configuration that validate_mixer() refuses.
 std::unique_ptr<Mixer> make_mixer(const Scope& scope, const MixerShape& shape, const MixerConfig& config);
 
 }  // namespace capstan::CAPSTAN_PRECISION

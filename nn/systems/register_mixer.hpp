@@ -12,7 +12,7 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// Before the first model is made, from one thread. Throws std::invalid_argument for a type_name that a mixer has
+/// Call it before any model is made, on one thread. Throws std::invalid_argument for a type_name that a mixer has
 /// already.
 template <class Config>
 void register_mixer() {

@@ -5,7 +5,7 @@
 namespace capstan {
 namespace {
 
-/// Of BERT's configurations, which the notebook uses.
+/// BERT's value, which the notebook uses.
 constexpr double bert_norm_eps = 1e-12;
 
 ImportedModule import_fastformer(Import& import, const ImportHints& hints) {

@@ -31,7 +31,7 @@ struct ImportedModule {
   std::vector<std::string> approximations;  // what is computed otherwise, and the size of the effect
 };
 
-/// The same for a whole model.
+/// A whole imported model.
 struct ImportedModel {
   std::string source;
   TaskConfig config;

@@ -7,7 +7,7 @@
 
 namespace capstan {
 
-/// Of one published module, or of one published model.
+/// The importer of one published module or model.
 template <class Imported>
 struct Importer {
   const char* names;  // of the module and, in brackets, of its parameters: for an error message

@@ -23,7 +23,7 @@ struct CompletionOptions {
 struct Completion {
   std::string text;
   std::vector<int32_t> tokens;
-  double log_probability = 0;  // of the tokens and, where the text is finished, of its end
+  double log_probability = 0;  // ln p of the tokens and, if finished, of the end
   bool finished = false;
 };
 

@@ -27,7 +27,7 @@ std::vector<std::string> aligned(std::vector<std::string> names) {
   return names;
 }
 
-/// The same, with the heading first.
+/// Aligns names under a heading.
 std::vector<std::string> aligned_with(const std::string& heading, std::vector<std::string> names) {
   names.insert(names.begin(), heading);
   return aligned(std::move(names));

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Of more classes, `brief` shows some.
+/// Above this, `brief` shows only some.
 constexpr size_t many_classes = 10;
 constexpr int64_t brief_classes = 3;
 
@@ -196,7 +196,7 @@ void PredictionWriter::write_completions(const InputText& text, const Prediction
   const Completion& best = prediction.completions.front();
   ++all_;
   if (format_.errors) {
-    // Both through the tokenizer: it may change case and spaces.
+    // The tokenizer may change case and spaces of either text.
     if (best.text == run_.tokenizer->decode(run_.tokenizer->encode(text.label, text.place))) return;
     ++wrong_;
   }

@@ -19,10 +19,10 @@ struct Guess {
 struct Prediction {
   // Of a classifier:
   std::vector<Guess> labels;         // the likeliest class; of multi-label data those that reach the threshold
-  std::vector<float> probabilities;  // of all classes, in their order
+  std::vector<float> probabilities;  // one per class, in their order
   // Of a masked language model:
   std::string filled;                      // the text with the likeliest token in every blank
-  std::vector<std::vector<Guess>> blanks;  // of each, the likeliest tokens
+  std::vector<std::vector<Guess>> blanks;  // likeliest tokens per blank
   // Of a language model that was trained on pairs:
   std::vector<Completion> completions;  // the best first
 };

@@ -12,7 +12,7 @@ namespace capstan {
 /// The split that --split names; throws ConfigError when there is none of that name.
 Split split_named(const std::string& name);
 
-/// The same, or of an empty name the validation data or, with a line in the log, the test data of a run that has no
+/// The named split; for an empty name the validation data or, with a log line, the test data of a run that has no
 /// other.
 Split held_out_split(const std::string& name, const DataSource& data);
 

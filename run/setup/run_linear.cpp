@@ -85,7 +85,7 @@ NgramRows read_ngrams(RunConfig& config, const DataSource& data) {
   std::shared_ptr<const BaseClassifier> base;
   const auto last = Checkpoints(folder / "checkpoints").last();
   if (std::filesystem::exists(saved) && last && read_state(*last).step > 0) {
-    // It is solved: all that the run it started from would tell is the number of buckets, and that run may be gone.
+    // The model is solved: the base run would only tell the number of buckets, and may be gone.
     auto then = load_run_config(folder);
     if (const auto* const chosen = std::get_if<LinearClassifierConfig>(&then.model);
         chosen != nullptr && linear.buckets == 0)

@@ -126,7 +126,7 @@ WordEdges word_edges(const Tokenizer& tokenizer) {
   WordEdges edges{std::vector<bool>(size, false), std::vector<bool>(size, false)};
   const std::optional<int32_t> unknown = tokenizer.unknown_token();
   for (size_t id = 0; id < size; ++id) {
-    // Not the first of a line, where the blank before a word would be left out.
+    // A line's first word would lose the blank in front of it.
     const std::string text = tokenizer.piece(static_cast<int32_t>(id), 0);
     if (text.empty() || unknown == static_cast<int32_t>(id)) continue;
     edges.begins[id] = is_word_byte(text.front());

@@ -69,7 +69,7 @@ struct RunFiles {
   RunConfig config;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::vector<std::string> classes;  // of a classifier
-  std::optional<RunState> state;     // of the checkpoint; none with weights alone, copied from somewhere
+  std::optional<RunState> state;     // the checkpoint's; none for a lone file of weights
 };
 
 /// Throws Error, naming the file, when one is missing or damaged, when the checkpoint of the weights was trained with

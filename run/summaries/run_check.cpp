@@ -102,7 +102,7 @@ class RunCheck {
     return read_run_state() && stayed;
   }
 
-  /// Of the checkpoint that `last` names or, if that is damaged, of the newest whole one.
+  /// Reads the state of the checkpoint that `last` names, or of the newest whole one.
   bool read_run_state() {
     auto step = link_step("last");
     if (!step || damage_[*step]) step = newest_whole();

@@ -8,9 +8,9 @@
 
 namespace capstan {
 
-/// What the processes of the program end with.
+/// Exit codes of the program.
 constexpr int exit_done = 0, exit_failed = 1, exit_wrong_usage = 2, exit_interrupted = 75;
-/// Of a process that has trained.
+/// Exit code after training.
 inline int exit_code_of(const TrainResult& result) { return result.interrupted ? exit_interrupted : exit_done; }
 
 /// How a program calls what returns an exit code and may throw: it turns errors into messages and exit codes.

@@ -26,7 +26,7 @@ bool has_fresh_tables(const RunConfig& config) {
   return model != nullptr && !model->ngram_embedding.orders.empty() && model->ngram_embedding.fresh_each_epoch;
 }
 
-/// Of the blocks; -1: there are none, and so no size is open.
+/// Width of the blocks; -1 without blocks: no size is open.
 int64_t width_of(const RunConfig& config) {
   const ModelConfig* const model = find_model(config.model);
   return model != nullptr ? model->width : -1;
@@ -122,7 +122,7 @@ class Planner {
     return config;
   }
 
-  /// Of training, per token. None for a width that other settings do not allow, such as the number of heads.
+  /// FLOPs per token. None for a width that other settings do not allow, such as the number of heads.
   std::optional<double> flops(const RunConfig& config) const {
     try {
       const RunModel model(config, model_vocabulary(config, data_.tokenizer()), 1, ParamMemory::none);
@@ -194,7 +194,7 @@ class Planner {
         best_score = score;
       }
     }
-    return best.value();  // there is one: the pilot's
+    return best.value();  // the pilot's width exists
   }
 
   std::vector<std::string> report(const RunConfig& config, const PilotTimes& times, double passes) const {

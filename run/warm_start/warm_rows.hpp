@@ -16,7 +16,7 @@ struct RowNames {
 };
 RowNames row_names(const RunConfig& config, const Tokenizer& tokenizer, std::vector<std::string> classes);
 
-/// For each row of a parameter that of the tensor, -1 for none; empty: the tensor does not fit.
+/// The tensor's row for each row of a parameter, -1: none; empty: the tensor does not fit.
 struct RowPlan {
   std::vector<int64_t> rows;
   std::string note;     // why it does not fit, or how its rows were found

@@ -63,7 +63,7 @@ std::string said(const std::vector<TableRow>& rows, size_t begin, size_t end, si
 
 /// Rows in which only the innermost type and the default differ are one, which lists the types.
 std::vector<TableRow> joined_types(const std::vector<TableRow>& rows) {
-  std::map<std::string, size_t> first;  // where what a row says stands
+  std::map<std::string, size_t> first;  // first row with a text
   std::vector<TableRow> joined;
   std::vector<std::string> defaults;  // of each of these, that of the first type
   for (const TableRow& row : rows) {

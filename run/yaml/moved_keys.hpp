@@ -1,4 +1,4 @@
-// Keys that are elsewhere now than where an earlier version had them. The configuration of a run that such a version
+// Keys that have moved since an earlier version. The configuration of a run that such a version
 // made is translated; one that a user wrote is refused, with the new key.
 #pragma once
 
@@ -21,7 +21,7 @@ struct MovedKey {
   std::vector<std::string_view> types = {};  // moved only in a map of one of these types; none: in any
 };
 
-/// Those of all versions, the oldest first: each is translated into what the next one moved.
+/// Moves of all versions, the oldest first: each is translated into what the next one moved.
 const std::vector<MovedKey>& moved_keys();
 
 /// Translates the configuration of a run. `below`: the path of `tree` in that configuration. Returns the paths of the

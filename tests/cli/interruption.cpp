@@ -16,7 +16,7 @@ constexpr int64_t steps = 120;
 
 std::string metrics_of(const std::string& name) { return "runs/" + name + "/metrics.jsonl"; }
 
-/// The lines of metrics.jsonl without what depends on the machine's mood.
+/// The lines of metrics.jsonl without what depends on the machine's load.
 std::vector<nlohmann::json> events(const Workplace& place, const std::string& name) {
   std::vector<nlohmann::json> result;
   for (const std::string& line : lines_of(place.read(metrics_of(name)))) {

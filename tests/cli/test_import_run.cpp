@@ -66,7 +66,7 @@ TEST_CASE("an imported classifier and an imported masked model predict, evaluate
   check_prints(succeed(place, {"train", "--config", "runs/gau/config.yaml", "--set", "name=on", "train.steps=2",
                                "train.init_from=runs/gau", "train.init_strict=true", "train.batch_size=4"}),
                {"loaded    embed.weight"});
-  // A tokenizer that has as many tokens; and one that has not.
+  // A tokenizer fits only if it has as many tokens.
   place.write("ids.json", "{\"kind\": \"number\", \"size\": 19}");
   succeed(place, {"import", state_dict("public_gau_alpha"), "--run", "runs/ids", "--mask-token", "3", "--tokenizer",
                   "ids.json"});

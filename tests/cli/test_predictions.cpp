@@ -222,7 +222,7 @@ TEST_CASE("pairs: eval and predict") {
   const Words greedy = lines_of(succeed(place, {"predict", "runs/pairs", "--echo"}, input).out);
   REQUIRE(greedy.size() == 4);
   CHECK(cells(greedy[0]) == Words{"red blue", "red blue green"});
-  // One by one, and all together: the same.
+  // Results do not depend on the batch.
   CHECK(lines_of(succeed(place, {"predict", "runs/pairs", "--echo", "--batch-size", "1"}, input).out) == greedy);
   const Words sampled = lines_of(succeed(place, {"predict", "runs/pairs", "--temperature", "3"}, input).out);
   CHECK(lines_of(succeed(place, {"predict", "runs/pairs", "--temperature", "3", "--batch-size", "1"}, input).out) ==

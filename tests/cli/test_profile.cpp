@@ -32,7 +32,7 @@ TEST_CASE("train --profile prints a table and trains as without") {
   for (const char* const word : {"profile of 2 steps", "linear_cross_entropy", "backward", "optimizer", "data",
                                  "tape and framework", "\nstep ", "\nPer step."})
     CHECK_MESSAGE(table.find(word) != std::string::npos, word);
-  // Shorter than the stretch: what there is.
+  // A shorter run profiles all its steps.
   CHECK(train("bare", {"--profile"}).find("profile of 3 steps") != std::string::npos);
   CHECK(losses(place, "plain") == losses(place, "profiled"));
   CHECK(losses(place, "plain") == losses(place, "bare"));

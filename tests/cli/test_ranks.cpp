@@ -97,7 +97,7 @@ TEST_CASE("a rank that is killed ends the job; any other number of ranks goes on
     Process job(place, mpirun(2, train_command(training, "broken")));
     const std::vector<pid_t> processes = wait_for_processes(job, place, "broken", 20);
     REQUIRE(processes.size() == 2);
-    kill(processes[1], SIGTERM);  // to one alone: both agree on a step
+    kill(processes[1], SIGTERM);  // a signal to one stops both ranks
     const Outcome outcome = job.wait(std::chrono::seconds(60));
     INFO(outcome.err);
     CHECK(outcome.code == 75);

@@ -137,7 +137,7 @@ TEST_CASE("verify: tokens of other runs in the same cache are left alone, whatev
   size_t own_tokens = 0;
   for (const std::string& line : lines_of(both.out)) own_tokens += contains(line, "tokens to train on") ? 1 : 0;
   CHECK(own_tokens == 2);
-  // Whose tokens these are, an index that is damaged cannot say.
+  // A damaged index cannot say whose tokens these are.
   flip_middle(place, index_files()[0]);
   const Outcome damaged = verify(place, {"runs/bare", "runs/lm"});
   CHECK(damaged.code == 0);

@@ -179,7 +179,7 @@ TEST_CASE("load_text: each document is followed by the end's token; markers are 
   CHECK(vocabulary_size(config, *data.tokenizer) == 7);
   CHECK(start_token(config, *data.tokenizer) == 6);
   CHECK(data.train.end_of_document == 6);
-  CHECK(data.train.bytes() == 35);  // of the file, whatever of it is token
+  CHECK(data.train.bytes() == 35);  // bytes of the file, tokens or not
   const auto id = [&](const char* word) { return data.tokenizer->encode(word).at(0); };
   CHECK(data.train.tokens.to_vector() ==
         std::vector<int32_t>{id("one"), id("two"), 6, id("three"), id("\n"), id("\n"), id("four"), 6});
@@ -249,7 +249,7 @@ TEST_CASE("evaluation windows: every token counts once, every document that fits
   for (const int64_t overlap : {0, 5}) {
     const EvaluationWindows windows(corpus, {16, end_token, overlap, false}, {1, 0});
     CHECK(windows.examples_per_epoch() < 2 * corpus.size() / 16);
-    // By their number windows are in text order.
+    // Windows are numbered in text order.
     std::map<int32_t, Batch> in_order;
     for (int64_t i = 0; i < windows.batches_per_epoch(0); ++i) {
       const Batch batch = windows.batch(0, i);

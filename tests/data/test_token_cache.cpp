@@ -116,7 +116,7 @@ TEST_CASE("text up to the limit stays in memory") {
     bool large;
   };
   const std::string text = folder.write("text", std::string(1000001, 'a'));
-  std::string letters;  // of which packing saves little
+  std::string letters;  // zstd hardly packs these
   for (uint32_t i = 1, state = 1; i < 600000; ++i)
     letters.push_back(static_cast<char>('A' + ((state = state * 1664525 + 1013904223) >> 26)));
   const std::string packed = folder.write_zstd("packed.zst", letters);

@@ -25,7 +25,7 @@ struct Survival {
     synced,  // what the file's last sync covers; a new file is empty
     zeros,   // sizes, but zeros for data
     torn,    // the last write of every file by half
-    drawn    // of every file all writes up to a random one, which is torn
+    drawn    // each file's writes up to a random one, which is torn
   };
   Names names;
   Data data;
@@ -77,14 +77,14 @@ class DiskLog {
   struct NameChange {
     size_t time;
     std::vector<std::pair<std::string, int>> names;  // node, or -1: removed
-    int other = -1;                                  // of a rename from or to another folder, that folder
+    int other = -1;                                  // the other folder of a rename, if there is one
   };
   struct Node {
-    DiskEntry start;  // of a file that was there at the beginning, its content
+    DiskEntry start;  // content of a file that was there at the beginning
     std::vector<DataChange> data;
     std::vector<NameChange> names;
     std::vector<size_t> syncs;
-    std::map<std::string, int> now;  // of a folder: names without any loss
+    std::map<std::string, int> now;  // a folder's names without any loss
   };
 
   size_t note(const std::string& text);

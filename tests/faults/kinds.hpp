@@ -21,7 +21,7 @@ struct Kind {
 
 /// Runs of `train` and `sweep`, from their beginning.
 const std::vector<Kind>& training_kinds();
-/// Those, resumed runs, and the commands that read a run.
+/// Training, resumed runs, and commands that read a run.
 const std::vector<Kind>& all_kinds();
 const Kind& kind_called(const std::string& name);
 
@@ -39,7 +39,7 @@ const Result& expected_result(const Kind& kind);
 /// Names of what differs; empty if nothing does.
 std::string differences(const Result& result, const Result& expected);
 
-/// How much and which: CAPSTAN_ATTACK_COUNT and CAPSTAN_ATTACK_SEED of the environment (scripts/attack.sh), or these.
+/// Count and seed: CAPSTAN_ATTACK_COUNT and CAPSTAN_ATTACK_SEED of the environment (scripts/attack.sh), or these.
 struct Extent {
   int count;
   uint32_t seed;

@@ -66,7 +66,7 @@ TEST_CASE("top-k and top-p keep the likeliest tokens") {
   }
   SamplingConfig greedy;
   greedy.top_k = 1;
-  CHECK(draws(greedy, {1, 2, 2}, 10) == std::vector<int>{0, 10, 0});  // of equal ones the first
+  CHECK(draws(greedy, {1, 2, 2}, 10) == std::vector<int>{0, 10, 0});  // the first of equals
 }
 
 TEST_CASE("top-k, then top-p of what it left, then min-p of what both left: as worked by hand") {

@@ -137,7 +137,7 @@ TEST_CASE("a run in bf16 goes on to the bits of an unbroken one, and its checkpo
   const LayerConfig layer = systems().front().layer;
   const TemporaryFolder folder;
   const Run whole(layer), first(layer), second(layer);
-  // Whose course does not depend on the number of steps.
+  // This shape does not depend on the number of steps.
   const ScheduleShape shape = ScheduleShape::constant;
   whole.train_in(folder / "whole", Precision::bf16, 12, shape);
   first.train_in(folder / "parts", Precision::bf16, 5, shape);

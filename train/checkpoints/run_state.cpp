@@ -49,7 +49,7 @@ void for_fields(State& s, const Visit& f) {
   f("machine", s.machine);
 }
 
-/// Those that the first versions did not save.
+/// Fields that old versions did not save.
 template <class State, class Visit>
 void for_later_fields(State& s, const Visit& f) {
   f("window_steps", s.window_steps);

@@ -21,7 +21,7 @@ using Identity = std::map<std::string, std::string>;
 struct Ancestor {
   std::string path;         // absolute, of the file of weights
   std::string fingerprint;  // XXH3-128: its checksum, or that of its bytes
-  int64_t step = -1;        // of the run that trained it; -1: not known
+  int64_t step = -1;        // step of its training run; -1: not known
   std::string note = {};    // of an import: the module, and what differs from it
 };
 
@@ -37,13 +37,13 @@ struct RunState {
   int64_t best_step = 0;
   int64_t stalled = 0;  // evaluations since the best one
   int64_t validated_step = -1;
-  double seconds = 0;      // of training, summed over all sessions
+  double seconds = 0;      // training time over all sessions
   double window_loss = 0;  // sum since the last logged step
   int64_t window_targets = 0;
   int64_t window_steps = 0;                     // since the last logged step
-  int64_t metrics_bytes = -1;                   // of metrics.jsonl up to this step; -1: not recorded
+  int64_t metrics_bytes = -1;                   // metrics.jsonl's size at this step; -1: unknown
   std::string metrics_checksum;                 // XXH3-128 of these bytes
-  std::string working_folder;                   // of the last session: what relative paths of the data are relative to
+  std::string working_folder;                   // the last session's, which relative data paths start from
   std::vector<Ancestor> ancestry;               // what the run started from, then what that did; empty: random weights
   bool has_model = true, has_optimizer = true;  // of the files of tensors: false if they were removed on purpose
   uint64_t seed = 0;

@@ -14,7 +14,7 @@
 namespace capstan {
 namespace {
 
-/// Of the batches that are evaluated at once: more of them take more memory, not less time.
+/// Tokens evaluated at once: more of them take more memory, not less time.
 constexpr int64_t most_tokens = int64_t{1} << 17;
 
 /// The decisions of several threads.

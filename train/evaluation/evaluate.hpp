@@ -37,7 +37,7 @@ std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, i
 /// What a validation finds.
 struct Validation {
   Evaluation total;                    // multi-label: a target is a text, correct if all its labels are right
-  std::optional<LabelFigures> labels;  // of a multi-label task, at the threshold with the highest micro-F1
+  std::optional<LabelFigures> labels;  // multi-label figures at the threshold with the highest micro-F1
 };
 /// evaluate(), with the threshold of a multi-label task chosen on this split.
 std::optional<Validation> validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,

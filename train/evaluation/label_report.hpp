@@ -57,7 +57,7 @@ class LabelReport {
 
   int64_t labels() const { return labels_; }
   int64_t texts() const;
-  /// Of 0.01, 0.02, ... 0.99 the one with the highest micro-F1; of several the nearest to 0.5, of two the lower.
+  /// The one of 0.01, ... 0.99 with the highest micro-F1; ties go to the nearest to 0.5, then the lower.
   double best_threshold() const;
   /// For each label that with its highest F1, as if a few more texts had the label for which all labels together speak:
   /// of a rare label, chance would choose. Of equally good ones the nearest to best_threshold().

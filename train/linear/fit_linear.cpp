@@ -144,7 +144,7 @@ class HeldOut {
       }
     return report;
   }
-  /// Of the folds that were held out.
+  /// Accuracy per held-out fold.
   std::vector<double> accuracies(const Mix& mix) const {
     std::vector<double> all;
     for (const Part& part : parts_)

@@ -40,7 +40,7 @@ class RunProgress {
 
   Reporter& log() { return reporter_; }
   Pace& pace() { return pace_; }
-  /// Of training, over all sessions.
+  /// Training time of all sessions.
   double seconds() const { return seconds_before_ + session_seconds(); }
   double seconds_before() const { return seconds_before_; }
   double session_seconds() const { return session_.seconds(); }

@@ -19,7 +19,7 @@ class Optimizer {
  public:
   /// The store must be finalized. `owned`: the parts of its flat blocks that this rank updates, ascending.
   Optimizer(const OptimizerConfig& config, const ParamStore& params, const std::vector<Elements>& owned);
-  /// All of them.
+  /// Updates all.
   Optimizer(const OptimizerConfig& config, const ParamStore& params)
       : Optimizer(config, params, {{0, params.flat_size()}}) {}
 
@@ -56,7 +56,7 @@ double clip_factor(double norm, double limit);
 /// / (10 + n)) at update n so that the random start is forgotten soon. Frozen weights have none.
 class WeightAverage {
  public:
-  /// Of the parts of the flat blocks that this rank owns.
+  /// Covers the parts of flat blocks that this rank owns.
   WeightAverage(double decay, const ParamStore& params, const std::vector<Elements>& owned);
   WeightAverage(double decay, const ParamStore& params) : WeightAverage(decay, params, {{0, params.flat_size()}}) {}
   void update(const ParamStore& params, int64_t updates);

@@ -34,7 +34,7 @@ class Shares {
   size_t regions() const { return regions_.size(); }
   /// What a rank owns of a region: elements of the flat blocks.
   Elements part(size_t region, int rank) const;
-  /// The same of all regions, ascending and not empty.
+  /// Parts of all regions, ascending and not empty.
   std::vector<Elements> parts(int rank) const;
   /// The pieces of a region, ascending; those of a rank are contiguous.
   const std::vector<Elements>& pieces(size_t region) const { return regions_[region].pieces; }

@@ -11,14 +11,14 @@ struct RankPlan {
   int64_t lanes = 8;            // of a batch
   int64_t numbers = 0;          // dense parameters
   int64_t batches = 1;          // of a step: train.accumulate
-  double bytes_per_second = 0;  // of a rank's connection, in each direction
+  double bytes_per_second = 0;  // a connection's rate in each direction
   double latency = 0;           // seconds of a short message
-  double lane_seconds = 0;      // that a rank needs for a lane
+  double lane_seconds = 0;      // a rank's time for a lane
 };
 
-/// Of the rank with the most to do.
+/// Cost of the busiest rank.
 struct RankCost {
-  int64_t lanes = 0;                                         // that it computes
+  int64_t lanes = 0;                                         // lanes computed
   int64_t nodes = 0;                                         // that it sends
   double gradient_bytes = 0, weight_bytes = 0;               // that it sends in a step
   double compute = 0, exchange = 0, gather = 0, rounds = 0;  // seconds: lanes, gradients, weights, short messages

@@ -74,7 +74,7 @@ class RankGradients {
   std::vector<double> lane_seconds_, lane_counts_;  // of each rank
 };
 
-/// Of a message of so many numbers.
+/// Size of a message of numbers.
 inline size_t bytes_of(int64_t numbers) { return static_cast<size_t>(numbers) * sizeof(real); }
 
 /// The slowest rank, where it takes at least a fifth longer than the median (of two ranks: than the other).

@@ -122,7 +122,7 @@ class Communicator::WaitingRanks : NoCopy {
   std::map<int, Heard> heard_;  // what came last
 };
 
-/// How long nothing has arrived, while this process was not stopped: who stops a whole job for a while (Ctrl-Z, a
+/// How long nothing has arrived, stops of this process not counted: a job stopped as a whole (Ctrl-Z, a
 /// suspended job of Slurm) loses none of its ranks.
 class Communicator::Watch : NoCopy {
  public:
@@ -204,7 +204,7 @@ Communicator::~Communicator() {
   try {
     const Deadline end(0.75 * timeout_, "MPI does not end: another process of the job has ended before");
     transport_->finish();
-  } catch (const std::exception&) {  // all is said and done
+  } catch (const std::exception&) {  // the job has ended
   }
 }
 
@@ -331,7 +331,7 @@ std::string Communicator::broadcast(std::string_view of_first) {
 
 void Communicator::barrier() { gather_values<char>(0); }
 
-/// A process of this machine can be asked for by its number. Of another machine only silence tells.
+/// A process of this machine is found by its id; on another machine, only silence tells.
 void Communicator::look_for_ended() const {
   for (const int rank : neighbours_) {
     if (static_cast<size_t>(rank) >= places_.size()) continue;

@@ -59,9 +59,9 @@ class Communicator : NoCopy {
 
   /// Collective: what all ranks give, by rank.
   std::vector<std::string> gather(std::string_view mine);
-  /// The same for lists of texts without the character \0.
+  /// Collective: gathers lists of texts without a \0.
   std::vector<std::vector<std::string>> gather_lists(const std::vector<std::string>& mine);
-  /// The same for blocks of one size: `all` has room for size() of them, and this rank's is in its place.
+  /// Collective, blocks of one size: `all` has room for size() of them, and this rank's is in its place.
   void gather_blocks(void* all, size_t block);
   template <class T>
   std::vector<T> gather_values(const T& mine) {

@@ -14,7 +14,7 @@ enum class Channel { work, words };
 /// std::runtime_error when the library reports a failure.
 class Transport {
  public:
-  /// Raised with every change of this class: a plugin of another one is refused.
+  /// Raised when this class changes: plugins of other versions are refused.
   static constexpr int version = 2;
   /// Of one message, in bytes.
   static constexpr size_t longest = size_t{1} << 30;

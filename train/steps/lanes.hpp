@@ -80,7 +80,7 @@ class Lanes {
 
   const Task& task_;
   ParamStore& params_;
-  std::mutex mutex_;                                // of what follows, and of the nodes that wait
+  std::mutex mutex_;                                // guards what follows and the waiting nodes
   std::vector<std::unique_ptr<GradBlock>> blocks_;  // unused, all gradients 0
 };
 

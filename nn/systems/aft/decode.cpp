@@ -50,7 +50,7 @@ struct AftDecodeState final : MixerState {
   }
 
   int64_t position = 0, capacity;
-  Array maximum, weight, average;  // of the tokens that left the ring (of all, without a ring)
+  Array maximum, weight, average;  // state of tokens outside of the ring, or of all tokens
   Array key_ring, value_ring;      // (B, capacity, keys or D)
 };
 

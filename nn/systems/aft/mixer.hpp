@@ -81,7 +81,7 @@ void describe(Fields& f, AftFullConfig& c) {
   describe_positions(f, c);
 }
 
-/// The same inside a window, w = 0 outside it, where tokens still see each other. O(T s D) time.
+/// w_ts inside a window, 0 outside it, where tokens still see each other. O(T s D) time.
 struct AftLocalConfig : AftPositions {
   static constexpr const char* type_name = "aft-local";
   int64_t window = 32;
@@ -150,7 +150,7 @@ class Aft final : public Mixer {
   Aft(const Scope& scope, const MixerShape& shape, const AftProjections& projections, Bias bias, int64_t window,
       int64_t heads);
   int64_t stride() const { return 2 * inner_ + keys_; }
-  /// Of q|k|v; undefined where there is none.
+  /// Bias of q|k|v, or undefined.
   Var packed_bias() const;
   Var project(const Var& x) const { return linear(x, qkv_weight_, packed_bias()); }
   Var mix(const Var& qkv, const Segments& segments, bool causal) const;

@@ -24,7 +24,7 @@ struct AftOptions {
 Var aft_factorised(const Var& qkv, const Var& u, const Var& v, const Segments& segments, bool causal, int64_t window,
                    const AftOptions& options = {});
 
-/// The same with a dense w: (N, N), read only inside the window.
+/// AFT with a dense w: (N, N), read only inside the window.
 Var aft_dense(const Var& qkv, const Var& w, const Segments& segments, bool causal, int64_t window,
               const AftOptions& options = {});
 

@@ -62,7 +62,7 @@ class MultiHeadAttention final : public Mixer {
 
  private:
   AttentionOptions options() const;
-  /// Of q|k|v; undefined where there is none.
+  /// Bias of q|k|v, or undefined.
   Var packed_bias() const;
   /// x: (B, T, D) -> q|k|v (B, T, 3D), queries and keys turned by `positions`.
   Var project(const Var& x, const Ids& positions) const;

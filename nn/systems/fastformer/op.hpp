@@ -39,7 +39,7 @@ struct FastformerState {
 /// The causal op for the next T tokens of B sequences, qk (B, T, 2D or 3D) -> (B, T, D), going on from `state`. Records
 /// nothing.
 Array fastformer_continue(const Array& qk, const FastformerWeights& weights, FastformerState& state);
-/// The same up to u, (B, T, D): for a caller that multiplies by to_r itself.
+/// Computes up to u, (B, T, D), for callers that multiply by to_r.
 Array fastformer_pools(const Array& qk, const FastformerWeights& weights, FastformerState& state);
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -72,7 +72,7 @@ class Flash final : public Mixer {
     Var local_q, local_k, global_q, global_k;  // (B, T, Z); undefined for a part that is off
   };
   Parts project(const Var& x, const Segments& segments) const;
-  /// Of the global part, n included.
+  /// Global part's options with n.
   ChunkLinearOptions linear_options(bool causal) const;
   /// b of the quadratic part.
   Var local_bias(const Segments& segments) const { return unit_.bias(std::min(config_.chunk, segments.longest())); }

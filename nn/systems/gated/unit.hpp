@@ -78,9 +78,9 @@ namespace capstan::CAPSTAN_PRECISION {
 
 /// What a unit needs in addition to its configuration.
 struct GatedUnitShape {
-  std::vector<double> gains;   // with `lecun`, of the views of the shared features, 2 for each attention
+  std::vector<double> gains;   // `lecun`: gains of the shared features' views, 2 for each attention
   GatedKernelShape attention;  // the quadratic one
-  int64_t positions;           // a Toeplitz bias knows as many
+  int64_t positions;           // positions of a Toeplitz bias
 };
 
 /// Parameters, GatedInit says how they start: to_uvz.weight (2E + Z, D), gain (views, Z), to_out.weight (D, E);
@@ -121,7 +121,7 @@ class GatedUnit {
   Var bias(int64_t length) const;
   /// `segments`: the context's, or those of its prefixes.
   AttentionOptions attention_options(const Segments& segments, const Context& context, bool causal) const;
-  /// Of a query that sees `count` keys.
+  /// For queries with `count` keys.
   KernelScales scales(int64_t count) const {
     return kernel_scales(config_, shape_.attention, static_cast<double>(count));
   }

@@ -18,7 +18,7 @@ namespace capstan::CAPSTAN_PRECISION {
 Var attention(const Var& q, const Var& k, const Var& v, const Var& bias, const Segments& segments,
               const AttentionOptions& options);
 
-/// The same for the packed projection q|k|v: (B, T, 3D) -> (B, T, D), without a bias. One gradient of the packed shape.
+/// Attention of the packed projection q|k|v: (B, T, 3D) -> (B, T, D), without a bias. One gradient of the packed shape.
 Var attention_packed(const Var& qkv, const Segments& segments, const AttentionOptions& options);
 
 /// Number of keys each token sees, (B, T); 0 for padding.

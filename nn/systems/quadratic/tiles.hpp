@@ -121,7 +121,7 @@ class AttentionTiles {
   AttentionInputs inputs_;
   std::vector<Piece> pieces_;
   int64_t longest_ = 0;        // piece
-  int64_t column_stride_ = 0;  // of everything in columns
+  int64_t column_stride_ = 0;  // stride of all columns
   Array bias_;                 // (H, lags): of lag 1 - longest and on, in the base of the logits
   Array work_;                 // (threads, elements)
 };

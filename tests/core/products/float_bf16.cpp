@@ -170,7 +170,7 @@ TEST_CASE("products of bf16 are those of the same numbers as floats: shapes, str
             const Array start = random_array({s.m, s.n + s.c_gap}, 3);
             const auto filled = [&] {
               Array c = start.clone();
-              if (beta == 0)  // what stood there must not be read
+              if (beta == 0)  // the old content must not be read
                 for (int64_t row = 0; row < s.m; ++row)
                   std::fill_n(c.mutable_data() + row * start.dim(1), s.n, std::numeric_limits<float>::quiet_NaN());
               return c;

@@ -124,7 +124,7 @@ TEST_CASE("oneDNN and OpenBLAS agree: shapes, strides, transposes, factors, NaN 
             set_threads(count);
             Array c(start.numbers.shape());
             std::copy_n(start.numbers.data(), c.size(), c.mutable_data());
-            if (beta == 0)  // what stood there must not be read
+            if (beta == 0)  // the old content must not be read
               for (int64_t row = 0; row < s.m; ++row)
                 std::fill_n(c.mutable_data() + row * start.stride, s.n, nan_float);
             gemm(s.m, s.n, s.k, operands.a_view(), operands.b_view(), c.mutable_data(), start.stride, alpha, beta);

@@ -75,7 +75,7 @@ TEST_CASE("sentencepiece: models of others give the ids that SentencePiece itsel
            {{"add_dummy_prefix", "false"}},
            {{"treat_whitespace_as_suffix", "true"}},
            {{"model_type", "char"}, {"eos_id", "-1"}}}) {
-    SentencePieceTokenizerConfig config = sentencepiece_config(SentencePieceType::bpe, 9999);  // of no account
+    SentencePieceTokenizerConfig config = sentencepiece_config(SentencePieceType::bpe, 9999);  // is ignored
     config.model = folder.write("given.model", foreign_model(text, options));
     const auto tokenizer = make_tokenizer(config, {"nothing to learn from"});
     sentencepiece::SentencePieceProcessor processor;

@@ -11,7 +11,7 @@ namespace testing {
 namespace {
 
 constexpr int64_t length = 150;  // over two tiles of 64, one of 128, and a ragged tail
-constexpr int64_t batch = 3;     // of the decoding checks
+constexpr int64_t batch = 3;     // used to check decoding
 
 /// The bias of the projection after the mixer's core; undefined where there is none.
 Var output_bias(const ParamStore& store) {

@@ -122,7 +122,7 @@ TEST_CASE("labml: a maximum over all of time makes early rows 0/0 once a later k
     for (int64_t i = 69 * width; i < 70 * width; ++i) x.mutable_data()[i] *= 200;  // the last token's keys
     const Array y = forward(*built.module, x, Segments::full(1, 70));
     for (const real entry : y.to_vector()) REQUIRE(std::isfinite(entry));
-    // What an early row says does not depend on that last token's being there.
+    // Early rows do not depend on the presence of the last token.
     const Array alone = forward(*built.module, tokens(x, 0, 30), Segments::full(1, 30));
     CHECK(relative_error(tokens(y, 0, 30), alone, 1) <= layer_tolerance);
   }

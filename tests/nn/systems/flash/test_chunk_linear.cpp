@@ -91,7 +91,7 @@ TEST_CASE("the first chunk of a causal document is 0 and its queries get no grad
 }
 
 TEST_CASE("the causal global term does not grow with position: the common port divides by the chunk alone") {
-  // Constant keys and values: every query must get q . k v whatever lies behind it.
+  // Constant keys and values: every query must get q . k v whatever precedes it.
   const int64_t length = 96;
   const ChunkInputs ones{Array(Shape{1, length, keys}, real{1}), Array(Shape{1, length, keys}, real{1}),
                          Array(Shape{1, length, values}, real{1})};

@@ -123,7 +123,7 @@ TEST_CASE("FLASH port of the appendix: the first chunk has no global part, and n
     for (const Array& array : all) CHECK(relative_error(array, Array::zeros(array.shape()), 1) < 1e6);  // finite
     const Array first = tokens(all[0], 0, 16);
     CHECK(relative_error(first, Array::zeros(first.shape()), 1) == 0);
-    // A text that ends in its first chunk says nothing to any parameter.
+    // A text within its first chunk gives no gradient.
     for (const Array& array : all_of(built_mixer(config, true, 40), tokens(x, 0, 16), Segments::full(2, 16)))
       CHECK(relative_error(array, Array::zeros(array.shape()), 1) == 0);
   }
@@ -192,7 +192,7 @@ TEST_CASE("FLASH with chunks of one token: every token attends to itself, and li
   const auto built = built_mixer(config, true, 12);
   const Array x = normal_array({1, 12, width}, 10);
   const Array y = forward(*built.module, x, Segments::full(1, 12));
-  // What a token hears is the mean over the others before it, whatever their order.
+  // A token reads the mean over earlier tokens, whatever their order.
   Array reversed = x.clone();
   for (int64_t t = 0; t < 11; ++t) std::copy_n(x.data() + (10 - t) * width, width, reversed.mutable_data() + t * width);
   const Array z = forward(*built.module, reversed, Segments::full(1, 12));
