@@ -37,14 +37,18 @@ void print_tensors(const std::string& path) {
   std::cout << path << '\n';
   for (const FileTensor& tensor : file.tensors()) {
     double low = 0, high = 0, square = 0;
-    const std::vector<double> values = tensor.to_doubles();
+    const std::vector<double> values = tensor.without_zeros().to_doubles();  // no more than the file has
     if (!values.empty()) low = high = values.front();
     for (const double value : values) {
       low = std::min(low, value);
       high = std::max(high, value);
       square += value * value;
     }
-    const double rms = values.empty() ? 0 : std::sqrt(square / static_cast<double>(values.size()));
+    if (static_cast<int64_t>(values.size()) < tensor.size) {
+      low = std::min(low, 0.0);
+      high = std::max(high, 0.0);
+    }
+    const double rms = tensor.size == 0 ? 0 : std::sqrt(square / static_cast<double>(tensor.size));
     std::cout << fmt::format("{:<48} {:<5} {:<18} rms {:<10.4g} [{:.4g}, {:.4g}]\n", tensor.name,
                              to_string(tensor.dtype), to_string(Shape(tensor.shape)), rms, low, high);
   }

@@ -104,6 +104,15 @@ std::optional<DType> dtype_called(const std::string& name) {
 const char* to_string(DType dtype) { return info(dtype).name; }
 int64_t byte_size(DType dtype) { return info(dtype).bytes; }
 
+FileTensor FileTensor::without_zeros() const {
+  FileTensor part = *this;
+  if (!stored) return part;
+  part.size = size / std::max<int64_t>(stored->rows(), 1) * stored->count();
+  part.shape[0] = stored->count();
+  part.stored = nullptr;
+  return part;
+}
+
 void FileTensor::copy_part(int64_t begin, int64_t end, float* out) const { copy_elements(*this, begin, end, out); }
 void FileTensor::copy_part(int64_t begin, int64_t end, double* out) const { copy_elements(*this, begin, end, out); }
 

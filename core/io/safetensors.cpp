@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/base/error.hpp"
 #include "core/base/sizes.hpp"
@@ -123,35 +124,34 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path), file_(s
 SafetensorsFile::SafetensorsFile(std::string name, std::string_view bytes) : path_(std::move(name)) { open(bytes); }
 
 void SafetensorsFile::open(std::string_view bytes) {
-  const std::string& path = path_;
-  if (bytes.size() < length_bytes) damaged(path, fmt::format("only {} bytes", bytes.size()));
+  if (bytes.size() < length_bytes) damaged(path_, fmt::format("only {} bytes", bytes.size()));
   uint64_t header_size = 0;
   for (size_t i = 0; i < length_bytes; ++i) header_size |= uint64_t{static_cast<uint8_t>(bytes[i])} << (8 * i);
   if (bytes.substr(0, 2) == "PK")
     throw Error(fmt::format(
         "{}: this is a zip archive, as torch.save() writes it, and not a safetensors file: write the state dict in "
         "Python with safetensors.torch.save_file()",
-        path));
-  if (header_size > header_limit) damaged(path, fmt::format("it declares a header of {} bytes", header_size));
-  if (header_size > bytes.size() - length_bytes) damaged(path, "it ends inside the header");
+        path_));
+  if (header_size > header_limit) damaged(path_, fmt::format("it declares a header of {} bytes", header_size));
+  if (header_size > bytes.size() - length_bytes) damaged(path_, "it ends inside the header");
 
-  const json header = parse_header(path, bytes.substr(length_bytes, header_size));
-  if (!header.is_object()) damaged(path, "the header is not a JSON object");
+  const json header = parse_header(path_, bytes.substr(length_bytes, header_size));
+  if (!header.is_object()) damaged(path_, "the header is not a JSON object");
   const uint64_t data_size = bytes.size() - length_bytes - header_size;
   const auto* const data = reinterpret_cast<const unsigned char*>(bytes.data() + length_bytes + header_size);
   for (const auto& [name, entry] : header.items()) {
     if (name != metadata_key) {
-      tensors_.push_back(parse_tensor(path, name, entry, data, data_size));
+      tensors_.push_back(parse_tensor(path_, name, entry, data, data_size));
       continue;
     }
-    if (!entry.is_object()) damaged(path, "__metadata__ is not an object");
+    if (!entry.is_object()) damaged(path_, "__metadata__ is not an object");
     for (const auto& [key, value] : entry.items()) {
-      if (!value.is_string()) damaged(path, fmt::format("__metadata__: {} is not a string", key));
+      if (!value.is_string()) damaged(path_, fmt::format("__metadata__: {} is not a string", key));
       metadata_[key] = value.get<std::string>();
     }
   }
-  check_tiling(path, tensors_, data, data_size);
-  verify_checksum(path, header, data, data_size);
+  check_tiling(path_, tensors_, data, data_size);
+  verify_checksum(path_, header, data, data_size);
   join_stored_rows();
 }
 
@@ -169,11 +169,13 @@ void SafetensorsFile::join_stored_rows() {
         path_, *format, sparse_format));
   if (!format || !sparse.contains("rows") || !sparse["rows"].is_object())
     damaged(path_, fmt::format("__metadata__: {} is {}", sparse_key, json_excerpt(sparse)));
+  std::set<std::string> joined;  // names of the bits
   for (const auto& [name, rows] : sparse["rows"].items()) {
     const auto all = whole_number(rows, 0);
     FileTensor* const tensor = known(name);
     const FileTensor* const bits = find(name + rows_suffix);
-    if (!all || tensor == nullptr || tensor->shape.empty() || bits == nullptr || bits->dtype != DType::u8)
+    if (!all || tensor == nullptr || tensor->shape.empty() || bits == nullptr || bits->dtype != DType::u8 ||
+        joined.count(name) > 0)
       damaged(path_, fmt::format("tensor {}: there is no tensor {}{} for its {} rows", name, name, rows_suffix,
                                  json_excerpt(rows)));
     try {
@@ -188,8 +190,10 @@ void SafetensorsFile::join_stored_rows() {
     } catch (const std::exception& problem) {
       damaged(path_, fmt::format("tensor {}: {}", name, problem.what()));
     }
-    tensors_.erase(tensors_.begin() + (bits - tensors_.data()));
+    joined.insert(bits->name);
   }
+  const auto is_joined = [&](const FileTensor& tensor) { return joined.count(tensor.name) > 0; };
+  tensors_.erase(std::remove_if(tensors_.begin(), tensors_.end(), is_joined), tensors_.end());
 }
 
 FileTensor* SafetensorsFile::known(const std::string& name) {
@@ -386,9 +390,8 @@ void SafetensorsParts::finish() const {
       file.release(at, end);
     }
   }
-  json header = json::parse(header_);
   FileWriter file(path_, FileWriter::Mode::update);
-  const std::string begin = file_begin(std::move(header), checksum.hex());
+  const std::string begin = file_begin(json::parse(header_), checksum.hex());
   file.write_at(0, begin.data(), begin.size());
   file.sync();
   file.close();

@@ -39,6 +39,8 @@ struct FileTensor {
   /// Converts elements [begin, end), in row-major order, into `out`.
   void copy_part(int64_t begin, int64_t end, float* out) const;
   void copy_part(int64_t begin, int64_t end, double* out) const;
+  /// The rows that the file has, as a tensor without the others, which are zeros.
+  FileTensor without_zeros() const;
   /// All of them.
   template <class T>
   void copy_to(T* out) const {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -144,6 +145,10 @@ TEST_CASE("safetensors: rows of zeros that are left out are read as zeros, in wh
       read.at("t").copy_part(begin, end, part.data());
       CHECK(same_bits(part, {table.values.begin() + begin, table.values.begin() + end}));
     }
+  const FileTensor rows = read.at("t").without_zeros();
+  CHECK(rows.shape == std::vector<int64_t>{7, 3});
+  CHECK(rows.to_floats()[3 * 6 + 1] == 5000);
+  CHECK(read.at("other").without_zeros().to_doubles() == table.other);
   // Others see an ordinary file: rows, and the bits that say which.
   CHECK(content.find(R"("t.rows":{"data_offsets")") != std::string::npos);
   CHECK(content.find(R"("shape":[7,3])") != std::string::npos);
@@ -187,6 +192,17 @@ TEST_CASE("safetensors: rows and bits that do not match are damage, and a later 
            {"7", "sparse"}})
     CHECK_MESSAGE(sparse(description).find(says) != std::string::npos, description, ": ", sparse(description));
   CHECK(sparse(R"({\"format\":1,\"rows\":{\"t\":3}})", "I8").find("tensor t") != std::string::npos);
+}
+
+TEST_CASE("safetensors: a file of many tables without rows is opened at once") {
+  const ScratchFile file;
+  const auto none = std::make_shared<const StoredRows>(1, std::vector<unsigned char>{0});
+  std::vector<TensorToWrite> tensors;
+  for (int i = 0; i < 30'000; ++i) tensors.push_back({"t" + std::to_string(i), DType::u8, {1}, nullptr, none});
+  write_safetensors(file.path, tensors);
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(SafetensorsFile(file.path).tensors().size() == tensors.size());
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(4));
 }
 
 TEST_CASE("safetensors: half precisions, unaligned data, and files without a checksum") {
