@@ -63,7 +63,8 @@ void print_to_console(std::string_view text) {
 
 std::string draw_bar(double share) {
   constexpr size_t width = 10;
-  const auto full = static_cast<size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(width));
+  share = std::clamp(share, 0.0, 1.0);  // an estimate of the whole may be too low
+  const auto full = static_cast<size_t>(share * static_cast<double>(width));
   return fmt::format("[{}{}] {:3.0f}% ", std::string(full, '='), std::string(width - full, ' '), 100 * share);
 }
 
