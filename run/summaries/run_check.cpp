@@ -76,10 +76,14 @@ class RunCheck {
     constexpr int most_readings = 5;
     for (int i = 0; i < most_readings && !read_present_checkpoints(); ++i) {
     }
+    const auto last = link_step("last");
+    if (last && states_.count(*last) > 0)
+      state_ = states_[*last];
+    else if (!states_.empty())
+      state_ = states_.rbegin()->second;
   }
 
-  /// Checks what has not been checked, and reads the state of the run. Returns false when a checkpoint went away
-  /// meanwhile.
+  /// Checks what has not been checked. Returns false when a checkpoint went away meanwhile.
   bool read_present_checkpoints() {
     if (!fs::is_directory(checkpoints_.folder())) return true;
     bool stayed = true;
@@ -88,7 +92,7 @@ class RunCheck {
       std::optional<std::string> damage;
       try {
         damage = damage_of(checkpoints_.of_step(step));
-        if (!damage) content_[step] = content_of(step);
+        if (!damage) states_[step] = read_state(checkpoints_.of_step(step));
       } catch (const NewerFile&) {
         throw;  // what this version does not know is no damage
       } catch (const Error& error) {
@@ -99,29 +103,7 @@ class RunCheck {
       else
         damage_[step] = damage;
     }
-    return read_run_state() && stayed;
-  }
-
-  /// Reads the state of the checkpoint that `last` names, or of the newest whole one.
-  bool read_run_state() {
-    auto step = link_step("last");
-    if (!step || damage_[*step]) step = newest_whole();
-    if (!step) return true;
-    try {
-      state_ = read_state(checkpoints_.of_step(*step));
-      return true;
-    } catch (const Error&) {
-      if (fs::exists(checkpoints_.of_step(*step))) throw;
-      damage_.erase(*step);
-      return false;
-    }
-  }
-
-  std::optional<int64_t> newest_whole() const {
-    std::optional<int64_t> newest;
-    for (const auto& [step, damage] : damage_)
-      if (!damage) newest = step;
-    return newest;
+    return stayed;
   }
 
   /// The step that a link names; nothing when there is no such link.
@@ -199,20 +181,18 @@ class RunCheck {
     const auto last = link_step("last"), best = link_step("best");
     const std::string only = fmt::format("the only complete checkpoint: damage to it loses the run{}",
                                          damage_.size() > 1 ? "" : " (train.keep_last: 2 keeps another)");
-    const auto whole = std::count_if(damage_.begin(), damage_.end(), [](const auto& c) { return !c.second; });
     for (const auto& [step, damage] : damage_) {
       const std::string name = "checkpoints/" + checkpoints_.of_step(step).filename().string();
       if (damage)
         add(name, State::damaged, *damage, loss_of(step, last, best));
       else
-        add(name, State::whole, content_[step], whole == 1 ? only : "");
+        add(name, State::whole, content_of(states_[step]), states_.size() == 1 ? only : "");
     }
     if (damage_.empty()) add("checkpoints", State::note, "no step has been saved");
   }
 
   /// Of a checkpoint that is whole.
-  std::string content_of(int64_t step) const {
-    const RunState state = read_state(checkpoints_.of_step(step));
+  static std::string content_of(const RunState& state) {
     if (!state.has_model) return "without tensors: a trial of capstan autotune";
     return state.has_optimizer ? "checksums agree" : "checksums agree; without what resuming needs (capstan clean)";
   }
@@ -284,7 +264,7 @@ class RunCheck {
   fs::path folder_;
   Checkpoints checkpoints_;
   std::map<int64_t, std::optional<std::string>> damage_;  // of each step that has a folder
-  std::map<int64_t, std::string> content_;                // of those that are whole
+  std::map<int64_t, RunState> states_;                    // of those that are whole
   std::optional<RunState> state_;                         // of the last whole checkpoint
   std::optional<RunConfig> config_;
   std::shared_ptr<const Tokenizer> tokenizer_;
