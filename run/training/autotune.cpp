@@ -153,9 +153,14 @@ class Autotune {
   }
 
   /// Removes what nobody needs of a run that has ended: what resuming needs or, of a trial, all of its tensors.
+  /// The search does not end when that fails.
   void drop(const RunConfig& config, bool tensors) const {
-    Communicator one_process;
-    RunFolder(folder_ / config.name, one_process).checkpoints().remove_for_resuming(tensors);
+    try {
+      Communicator one_process;
+      RunFolder(folder_ / config.name, one_process).checkpoints().remove_for_resuming(tensors);
+    } catch (const Error& error) {
+      log_warning(error.what());
+    }
   }
 
   /// INFINITY for a run that has no such value, such as one that diverged.

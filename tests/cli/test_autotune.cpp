@@ -104,6 +104,21 @@ TEST_CASE("a candidate that fails does not end the search") {
   CHECK(contains(outcome.out, "best: runs/search/best ("));
 }
 
+TEST_CASE("a damaged run of which nothing more is needed does not end a search that goes on") {
+  const Workplace place;
+  write_samples(place);
+  succeed(place, search("5"));
+  const std::string best = fs::read_symlink(place / "runs/search/best");
+  const std::string model =
+      fmt::format("runs/search/{}/checkpoints/last/model.safetensors", best == "lr=1e-2" ? "lr=3e-3" : "lr=1e-2");
+  std::string bytes = place.read(model);
+  bytes[bytes.size() / 2] ^= 4;
+  place.write(model, bytes);
+  const Outcome again = succeed(place, search("5"));
+  CHECK(contains(again.err, "nothing is removed"));
+  CHECK(contains(again.out, "best: runs/search/best ("));
+}
+
 TEST_CASE("an interrupted search goes on where it was") {
   const Workplace place;
   write_samples(place);
