@@ -291,7 +291,7 @@ void take_checkpoint(const WeightsOrigin& origin, const RunConfig& config, const
         why, origin.file));
   };
   if (!config.train.init_skip.empty()) refuse("train.init_skip leaves tensors out");
-  if (!origin.state || !fs::exists(origin.folder() / "optimizer.safetensors"))
+  if (!origin.state || !origin.state->has_optimizer || !fs::exists(origin.folder() / optimizer_name))
     refuse("there is no optimizer's state beside the weights");
   if (origin.tokenizer == nullptr || !origin.config) refuse("the run of the weights is not known");
   const RowNames theirs = row_names(*origin.config, *origin.tokenizer, origin.classes);

@@ -298,6 +298,15 @@ TEST_CASE("init_optimizer: two runs one after the other are one long run") {
   const nlohmann::json state = parse_json(place.read("runs/second/checkpoints/last/state.json")).at("state");
   CHECK(state.at("optimizer_step") == 12);
   CHECK(state.at("step") == 6);
+  // A kill of capstan clean may leave a file that the state no longer counts on.
+  const std::string optimizer = "runs/first/checkpoints/last/optimizer.safetensors", bytes = place.read(optimizer);
+  succeed(place, {"clean", "runs/first"});
+  place.write(optimizer, bytes);
+  const Outcome cleaned = run(
+      place, train_words("lm.yaml",
+                         joined({"name=third", "train.init_from=runs/first", "train.init_optimizer=true"}, constant)));
+  CHECK(cleaned.code == 1);
+  check_says(cleaned, {"there is no optimizer's state beside the weights", "train.init_optimizer: false"});
 }
 
 TEST_CASE("kill -9 of a run that starts from another: bit for bit the weights of an unbroken one") {
