@@ -19,7 +19,7 @@ int clean(const CleanCommandOptions& given) {
   int code = exit_done;
   for (const std::string& run : run_folders(given.runs)) {
     const int ended = run_command([&] {  // so that a folder that cannot be cleaned does not keep the others
-      refuse_links_outside(run);
+      refuse_links_outside(run, "nothing is removed: replace the link by what it leads to, or remove it");
       int64_t bytes = 0;
       for (const CleanedPart& part : clean_run(run, given.options)) {
         std::cout << fmt::format("  {}  {}\n", part.path.string(), bytes_text(static_cast<double>(part.bytes)));

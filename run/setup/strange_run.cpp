@@ -6,7 +6,7 @@ namespace capstan {
 
 namespace fs = std::filesystem;
 
-void refuse_links_outside(const fs::path& folder) {
+void refuse_links_outside(const fs::path& folder, const char* remedy) {
   std::error_code error;
   const fs::path inside = fs::weakly_canonical(folder, error);
   for (fs::recursive_directory_iterator entry(inside, error), end; !error && entry != end; entry.increment(error)) {
@@ -14,8 +14,8 @@ void refuse_links_outside(const fs::path& folder) {
     if (!entry->is_symlink(unknown)) continue;
     const fs::path way = fs::weakly_canonical(entry->path(), unknown).lexically_relative(inside);
     if (unknown || way.empty() || *way.begin() == "..")
-      throw Error(fmt::format("{}: links to {}, outside of the run: if the run is from somebody you trust, add --trust",
-                              entry->path().string(), fs::read_symlink(entry->path(), unknown).string()));
+      throw Error(fmt::format("{}: links to {}, outside of the run: {}", entry->path().string(),
+                              fs::read_symlink(entry->path(), unknown).string(), remedy));
   }
   if (error && error.value() != ENOENT && error.value() != ENOTDIR)
     throw_file_error("list", folder.string(), error.value());

@@ -9,7 +9,8 @@
 namespace capstan {
 
 /// Throws Error if a link in the run's folder leads out of it.
-void refuse_links_outside(const std::filesystem::path& folder);
+void refuse_links_outside(const std::filesystem::path& folder,
+                          const char* remedy = "if the run is from somebody you trust, add --trust");
 
 /// Do the files of the data hold what the run was trained with, according to the fingerprint in the state of its
 /// checkpoint? A fingerprint is of training and validation data, so the answer for a test set that is read from files

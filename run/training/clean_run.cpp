@@ -1,5 +1,7 @@
 #include "run/training/clean_run.hpp"
 
+#include <optional>
+
 #include "core/base/error.hpp"
 #include "core/strings/amounts.hpp"
 #include "run/setup/saved_config.hpp"
@@ -27,19 +29,20 @@ bool has_ended(const TrainConfig& config, const RunState& state) {
 }  // namespace
 
 std::vector<CleanedPart> clean_run(const fs::path& folder, const CleanOptions& options) {
-  const auto last = Checkpoints(folder / "checkpoints").last();
-  if (!fs::exists(folder / "config.yaml") || !last)
+  const Checkpoints checkpoints(folder / "checkpoints");
+  if (!fs::exists(folder / "config.yaml") || !checkpoints.last())
     throw Error(fmt::format("{}: there is no run with a checkpoint here: give the folder of a run", folder.string()));
-  if (!options.unfinished && !has_ended(load_run_config(folder).train, read_state(*last)))
+  Communicator one_process;
+  std::optional<RunFolder> locked;
+  if (!options.dry_run) locked.emplace(folder, one_process);
+  const auto last = checkpoints.last();
+  if (!options.unfinished && !has_ended(load_run_config(folder).train, read_state(last.value())))
     throw Error(
         fmt::format("{}: this run has not reached its end and could not be resumed: train it to its end first, or give "
                     "it up with --unfinished",
                     folder.string()));
-  if (options.dry_run) return parts_of(folder);
-  Communicator one_process;
-  RunFolder run(folder, one_process);
   std::vector<CleanedPart> parts = parts_of(folder);
-  run.checkpoints().remove_for_resuming();
+  if (locked) locked->checkpoints().remove_for_resuming();
   return parts;
 }
 

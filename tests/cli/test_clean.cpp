@@ -1,6 +1,7 @@
 // capstan clean: what it removes, what it says, and what works as before.
 #include <doctest/doctest.h>
 
+#include "core/io/file.hpp"
 #include "tests/cli/samples.hpp"
 
 namespace capstan::testing {
@@ -51,6 +52,35 @@ TEST_CASE("clean refuses runs that have not reached their end, are damaged or ar
   place.write("runs/lm/checkpoints/step-6/model.safetensors", bytes);
   check_refused(place, {"damaged", {}, {"clean", "--unfinished", "runs/lm"}, 1, {"nothing is removed"}});
   check_refused(place, {"no run", {}, {"clean", "text"}, 1, {"text"}});
+}
+
+TEST_CASE("clean removes nothing where the links to the best and the last checkpoint are lost or lead elsewhere") {
+  const Workplace place;
+  write_trained_samples(place);
+  const fs::path best = place / "runs/lm/checkpoints/best";
+  fs::remove(best);
+  fs::create_symlink(place / "runs/lm/checkpoints/step-4", best);
+  const auto before = place.content("runs/lm/checkpoints");
+  check_refused(place, {"an absolute link", {}, {"clean", "runs/lm"}, 1, {"checkpoints/best", "nothing is removed"}});
+  fs::remove(best);
+  check_refused(place, {"no link", {}, {"clean", "runs/lm"}, 1, {"checkpoints/best is missing", "capstan train"}});
+  fs::create_symlink("/etc", place / "runs/lm/outside");
+  const Outcome outside =
+      check_refused(place, {"a link outside", {}, {"clean", "runs/lm"}, 1, {"runs/lm/outside", "remove it"}});
+  CHECK_FALSE(contains(outside.err, "--trust"));
+  fs::remove(place / "runs/lm/outside");
+  CHECK(place.content("runs/lm/checkpoints").size() == before.size() - 1);
+  succeed(place, {"train", "--config", "lm.yaml"});  // makes the link anew
+  succeed(place, {"clean", "runs/lm"});
+}
+
+TEST_CASE("a run that is being trained is not cleaned") {
+  const Workplace place;
+  write_trained_samples(place);
+  FileLock training((place / "runs/lm/.lock").string());
+  REQUIRE(training.try_lock());
+  check_refused(place, {"locked", {}, {"clean", "runs/lm"}, 1, {"runs/lm", "another process is training"}});
+  succeed(place, {"clean", "--dry-run", "runs/lm"});
 }
 
 }  // namespace capstan::testing

@@ -157,6 +157,12 @@ void Checkpoints::remove_for_resuming(bool tensors) {
     if (const auto damage = damage_of(of_step(step)))
       throw Error(fmt::format("{}: nothing is removed; capstan verify says what is lost", *damage));
   if (linked.empty()) return;
+  for (const char* const name : {"best", "last"})  // without its link, a checkpoint looks like an older one
+    if (const std::string problem = link_problem(name);
+        !problem.empty() && (name == std::string("last") || !read_state(of_step(linked.back())).best.empty()))
+      throw Error(
+          fmt::format("{} {}: nothing is removed; capstan train with the run's configuration makes the link anew",
+                      (folder_ / name).string(), problem));
   for (const int64_t step : steps())
     if (std::find(linked.begin(), linked.end(), step) == linked.end()) remove_step(step);
   for (const int64_t step : linked) {  // the best first: as long as the last one is whole, the run can go on

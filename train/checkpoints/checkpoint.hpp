@@ -65,7 +65,8 @@ class Checkpoints {
   std::vector<std::filesystem::path> for_resuming() const;
   /// Removes it; with `tensors`, the models too, so that only the state of the run is left. Killed at any call, it
   /// leaves the best model, and a run that goes on or says that it cannot; called again, it completes the work. Only
-  /// for the process that holds the run's lock. Throws Error unless the best and the last checkpoint are whole.
+  /// for the process that holds the run's lock. Throws Error unless the best and the last checkpoint and their links
+  /// are whole.
   void remove_for_resuming(bool tensors = false);
 
   /// "complete checkpoints: a, b", without `but`; empty when there is none.
