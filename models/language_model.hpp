@@ -41,8 +41,7 @@ inline ModelFacts facts(const LanguageModelConfig& config) {
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// The beginnings of documents up to and including their first token with a label, as Context::prefixes: the sources of
-/// pairs.
+/// The sources of pairs: documents up to and including their first token with a label, as Context::prefixes.
 Segments prefixes_of(const Segments& segments, const Ids& labels);
 
 /// Next-token model. logits = states W^T with W the embedding's weight (tied) or output.weight (V, D); no bias.

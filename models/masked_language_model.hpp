@@ -33,8 +33,7 @@ namespace capstan::CAPSTAN_PRECISION {
 
 /// Bidirectional stack and scores of every token (Devlin et al. 2019, arXiv 1810.04805, without sentence pairs). The
 /// mask token is the id after the vocabulary: embed.weight is (V + 1, D). Other parameters are named as those of a
-/// language model, so that stacks of all tasks carry the same names. With a tied output the mask token has a logit,
-/// too.
+/// language model, so that stacks of all tasks have the same names. With a tied output the mask token has a logit, too.
 class MaskedLanguageModel final : public Model {
  public:
   /// Make it, then finalize() the store of `scope`. Tokens [0, maskable) of the vocabulary can be masked; what the data

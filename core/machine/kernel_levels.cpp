@@ -43,8 +43,7 @@ const char* environment_choice() {
   return name != nullptr && *name != '\0' ? name : nullptr;
 }
 
-/// What was made before main: one table per library with kernels, none in a native build; and the level they are set
-/// to.
+/// What was made before main: one table per library with kernels, none in a native build; and the level in use.
 struct State {
   std::vector<KernelTable> tables;
   size_t level;

@@ -12,8 +12,7 @@ struct MemoryLimit {
 };
 
 /// The lowest of: the machine's memory; the limits of the control groups that this process is in (v1 and v2), with the
-/// groups around them; RLIMIT_AS and RLIMIT_DATA. Swap does not count. `root` is put in front of /proc and /sys, for
-/// tests.
+/// groups around them; RLIMIT_AS and RLIMIT_DATA. Swap does not count. Tests put `root` before /proc and /sys.
 MemoryLimit memory_limit(const std::string& root = "");
 
 }  // namespace capstan

@@ -101,8 +101,7 @@ class Pool {
   }
 
  private:
-  /// Not worth returning: training and evaluation of a small model would take it in turns, and scatter it over the
-  /// heap.
+  /// Not worth returning: training and evaluation of a small model would take turns, and scatter it over the heap.
   static constexpr size_t small_reserve = size_t{16} << 20;
 
   /// Batches of ever new lengths leave blocks of ever new classes. Beyond twice what was ever in use at once, and

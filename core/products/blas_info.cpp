@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <deque>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include "core/base/error.hpp"
 #include "core/base/no_copy.hpp"
 #include "core/base/out_of_memory.hpp"
+#include "core/machine/fixed_threads.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm_backend.hpp"
 
@@ -60,10 +62,24 @@ int physical_cores() {
   return std::max(1, static_cast<int>(cores.size()));
 }
 
-int& thread_setting() {
-  static int setting = physical_cores();
+/// True: new processes have larger stacks than this one. Throws Error where that is not allowed.
+bool widen_stacks() {
+  constexpr rlim_t least = 512 << 10, usual = 8 << 20;
+  rlimit stack{};
+  if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= least) return false;
+  if (stack.rlim_max < least)
+    throw Error(fmt::format("stacks are limited to {} kB, but at least {} are needed: raise ulimit -s",
+                            stack.rlim_max >> 10, least >> 10));
+  stack.rlim_cur = std::min(stack.rlim_max, usual);
+  return setrlimit(RLIMIT_STACK, &stack) == 0;
+}
+
+std::atomic<int>& thread_setting() {
+  static std::atomic<int> setting = physical_cores();
   return setting;
 }
+
+thread_local int fixed_threads = 0;  // 0: the setting counts
 
 }  // namespace
 
@@ -72,7 +88,10 @@ void set_threads(int threads) {
   thread_setting() = threads == 0 ? physical_cores() : threads;
 }
 
-int threads() { return thread_setting(); }
+int threads() { return fixed_threads != 0 ? fixed_threads : thread_setting().load(); }
+
+FixedThreads::FixedThreads() : before_(fixed_threads) { fixed_threads = threads(); }
+FixedThreads::~FixedThreads() { fixed_threads = before_; }
 
 void reserve_product_memory() {
   make_onednn_kernels();
@@ -113,22 +132,6 @@ void use_better_blas_core() {
   gotoblas_dynamic_init();
   unsetenv(name);
 }
-
-namespace {
-
-/// True: new processes have larger stacks than this one. Throws Error where that is not allowed.
-bool widen_stacks() {
-  constexpr rlim_t least = 512 << 10, usual = 8 << 20;
-  rlimit stack{};
-  if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= least) return false;
-  if (stack.rlim_max < least)
-    throw Error(fmt::format("stacks are limited to {} kB, but at least {} are needed: raise ulimit -s",
-                            stack.rlim_max >> 10, least >> 10));
-  stack.rlim_cur = std::min(stack.rlim_max, usual);
-  return setrlimit(RLIMIT_STACK, &stack) == 0;
-}
-
-}  // namespace
 
 void restart_with_best_settings(char** argv) {
   constexpr const char* marker = "CAPSTAN_RESTARTED";

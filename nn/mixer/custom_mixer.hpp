@@ -1,5 +1,4 @@
-// Mixers that a program registers (nn/systems/register_mixer.hpp). One alternative of MixerConfig stands for all of
-// them.
+// Mixers that a program registers (nn/systems/register_mixer.hpp). All of them are one alternative of MixerConfig.
 #pragma once
 
 #include <any>
@@ -29,8 +28,7 @@ void add_custom_mixer(const CustomMixer& mixer);
 
 /// The configuration of a registered mixer.
 struct CustomMixerConfig {
-  /// With the defaults of its config struct. Throws ConfigError, with the registered names, when there is no such
-  /// mixer.
+  /// With the defaults of its config struct. Throws ConfigError, with the registered names, for an unknown name.
   explicit CustomMixerConfig(const std::string& name);
   /// The registered names, in alphabetical order.
   static std::vector<std::string> type_names();

@@ -12,8 +12,7 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// Call it before any model is made, on one thread. Throws std::invalid_argument for a type_name that a mixer has
-/// already.
+/// Call it before any model is made, on one thread. Throws std::invalid_argument for a type_name in use.
 template <class Config>
 void register_mixer() {
   static_assert(is_mixer_config<Config>());

@@ -58,3 +58,21 @@ TEST_CASE("evaluation: batches at once have 131,072 tokens, and one batch more")
   set_threads(0);
   CHECK_FALSE(task.last_was_early);
 }
+
+TEST_CASE("evaluation: another thread may set the number of threads meanwhile") {
+  struct Setter final : Task {
+    TaskLoss loss(const Batch&, const Context&) const override {
+      std::thread([] { set_threads(1); }).join();
+      TaskLoss loss;
+      loss.sum = Var(Array::scalar(1));
+      loss.targets = 1;
+      return loss;
+    }
+  };
+  DrawnBatches batches;
+  batches.rows = 3;
+  batches.count = 8;
+  set_threads(2);
+  CHECK(evaluate(Setter(), batches)->targets == 8);
+  set_threads(0);
+}

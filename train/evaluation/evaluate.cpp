@@ -67,13 +67,14 @@ std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, i
   Communicator one_process;
   if (ranks == nullptr) ranks = &one_process;
   // A rank takes as many batches in its turn as it has threads.
-  const std::vector<int64_t> turns = ranks->gather_values<int64_t>(threads());
+  const int64_t turn = threads();
+  const std::vector<int64_t> turns = ranks->gather_values(turn);
   const SomeBatches own(split, turns, static_cast<size_t>(ranks->rank()));
   const int64_t count = split.batches_per_epoch(0);
   const int64_t round = std::accumulate(turns.begin(), turns.end(), int64_t{0});
   Prefetcher::Options one_epoch;
   one_epoch.end_epoch = 1;
-  one_epoch.depth = std::max<int64_t>(one_epoch.depth, threads());
+  one_epoch.depth = std::max<int64_t>(one_epoch.depth, turn);
   std::optional<Prefetcher> batches;  // none where there are fewer batches than ranks
   if (own.batches_per_epoch(0) > 0) batches.emplace(own, one_epoch);
   // The sums of a round; after those of each rank, whether it was told to stop.
@@ -86,9 +87,9 @@ std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, i
     std::vector<Evaluation> all(slots * turns.size());
     Evaluation* const mine = all.data() + slots * static_cast<size_t>(ranks->rank());
     std::atomic<bool> stopped{false};
-    for (int64_t done = 0; batches && done < threads() && !stopped;) {
+    for (int64_t done = 0; batches && done < turn && !stopped;) {
       std::vector<Batch> group;
-      for (int64_t tokens = 0; done + static_cast<int64_t>(group.size()) < threads() && tokens < most_tokens;) {
+      for (int64_t tokens = 0; done + static_cast<int64_t>(group.size()) < turn && tokens < most_tokens;) {
         auto prepared = batches->next();
         if (!prepared) break;
         group.push_back(std::move(prepared->batch));

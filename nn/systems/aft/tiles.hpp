@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/array/segments.hpp"
+#include "core/machine/fixed_threads.hpp"
 #include "nn/systems/aft/bias.hpp"
 #include "nn/systems/aft/kernels/tile.hpp"
 
@@ -118,6 +119,7 @@ class AftTiles {
   real *prefixes_ = nullptr, *suffixes_ = nullptr;
   Array prefix_grads_,
       suffix_grads_;  // (documents, tiles, total_columns): rows [G_v | G_k] relative to the carry's maximum
+  FixedThreads threads_;
   Array work_;
   int64_t work_stride_ = 0;
 };

@@ -57,7 +57,7 @@ Var MultiHeadAttention::step(const Var& x, MixerState& state) const {
   cache.append(first + width, 3 * width, first + 2 * width, 3 * width, 1);
   CacheQuery query;
   query.heads = heads;
-  query.scale = static_cast<real>(options().scale);
+  query.scale = static_cast<real>(options(shape_.causal).scale);
   Array y(Shape{batch, width});
   cache.attend(query, first, 3 * width, y.mutable_data());
   return Var(to_out_ ? to_out_->step(y, state.decode()) : y);

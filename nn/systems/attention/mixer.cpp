@@ -28,10 +28,10 @@ MultiHeadAttention::MultiHeadAttention(const Scope& scope, const MixerShape& sha
     to_out_ = std::make_unique<Linear>(scope / "to_out", LinearConfig{width, width, config.bias, shape.output_gain});
 }
 
-AttentionOptions MultiHeadAttention::options() const {
+AttentionOptions MultiHeadAttention::options(bool causal) const {
   AttentionOptions options;
   options.heads = config_.heads;
-  options.causal = shape_.causal;
+  options.causal = causal;
   options.scale = 1 / std::sqrt(static_cast<double>(shape_.width) / static_cast<double>(config_.heads));
   return options;
 }
@@ -54,8 +54,7 @@ Var MultiHeadAttention::project(const Var& x, const Ids& positions) const {
 }
 
 Var MultiHeadAttention::mix(const Var& qkv, const Segments& segments, const Context& context, bool causal) const {
-  AttentionOptions mixing = options();
-  mixing.causal = causal;
+  AttentionOptions mixing = options(causal);
   mixing.dropout = weight_dropout_.options(context);
   return attention_packed(qkv, segments, mixing);
 }
@@ -71,9 +70,7 @@ std::vector<MixingWeights> MultiHeadAttention::mixing_weights(const Var& x, cons
   const int64_t width = shape_.width;
   const std::vector<Var> parts = split(project(x, context.segments.positions()), 2, {width, width, width});
   return {{"attention", mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
-                          AttentionOptions reading = options();
-                          reading.causal = causal;
-                          return attention_weights(parts[0], parts[1], Var(), segments, reading);
+                          return attention_weights(parts[0], parts[1], Var(), segments, options(causal));
                         }).value()}};
 }
 

@@ -61,7 +61,7 @@ class MultiHeadAttention final : public Mixer {
   std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override;
 
  private:
-  AttentionOptions options() const;
+  AttentionOptions options(bool causal) const;
   /// Bias of q|k|v, or undefined.
   Var packed_bias() const;
   /// x: (B, T, D) -> q|k|v (B, T, 3D), queries and keys turned by `positions`.

@@ -5,6 +5,7 @@
 #include "core/array/segment_masks.hpp"
 #include "core/base/error.hpp"
 #include "core/base/sizes.hpp"
+#include "core/machine/fixed_threads.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
 #include "core/products/gemm.hpp"
@@ -52,6 +53,7 @@ template <class Body>
 void for_each_document(const Segments& segments, const ChunkLinearOptions& options, int64_t size, const Body& body) {
   const std::vector<Segments::Span>& spans = segments.spans();
   const bool alone = in_parallel() || segments.valid() < 2 * segments.longest();
+  const FixedThreads fixed;
   Array work(Shape{alone ? 1 : team_size(), size});
   real* const states = work.mutable_data();
   const auto one = [&](const Segments::Span& span, real* state) {

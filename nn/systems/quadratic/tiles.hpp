@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/array/segments.hpp"
+#include "core/machine/fixed_threads.hpp"
 #include "nn/systems/quadratic/kernels/tile.hpp"
 #include "nn/systems/quadratic/options.hpp"
 
@@ -120,10 +121,11 @@ class AttentionTiles {
   AttentionLayout layout_;
   AttentionInputs inputs_;
   std::vector<Piece> pieces_;
-  int64_t longest_ = 0;        // piece
-  int64_t column_stride_ = 0;  // stride of all columns
+  int64_t longest_ = 0;        // tokens of the longest piece
+  int64_t column_stride_ = 0;  // stride of everything in columns
   Array bias_;                 // (H, lags): of lag 1 - longest and on, in the base of the logits
-  Array work_;                 // (threads, elements)
+  FixedThreads threads_;
+  Array work_;  // (threads, elements)
 };
 
 /// Products are cut along a head's width into slices of this: small ones run fastest.

@@ -1,4 +1,9 @@
 // What every mixer must do, for each mixer there is.
+#include <atomic>
+#include <thread>
+
+#include "core/ops/math.hpp"
+#include "core/ops/reduce.hpp"
 #include "nn/systems/make_mixer.hpp"
 #include "tests/nn/mixer/mixer_suite.hpp"
 #include "tests/nn/systems/samples.hpp"
@@ -22,6 +27,36 @@ TEST_CASE("every mixer has a name of its own, can be made, and says what it cost
   CHECK(names.size() == std::variant_size_v<MixerConfig> - 1);  // registered ones: test_register_mixer.cpp
   std::sort(names.begin(), names.end());
   CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+}
+
+TEST_CASE("every mixer computes the same while another thread sets the number of threads") {
+  const Threads one(1);
+  for (const MixerCase& c : mixer_samples(5)) {
+    INFO(c.name);
+    const auto built = built_mixer(c, true, 70);
+    const Array x = normal_array({6, 70, width}, 4);
+    const auto computed = [&] {
+      const Var input = Var::leaf(x);
+      TapeScope scope;
+      const Var y = built.module->forward(input, Context{segments_of_lengths({70, 69, 70, 60, 70, 1}, 70)});
+      scope.backward(sum(square(y)));
+      return std::pair(y.value(), input.grad());
+    };
+    const auto wanted = computed();
+    std::atomic<bool> done{false};
+    std::thread setter([&] {
+      for (int count = 1; !done; count = 9 - count) set_threads(count);
+    });
+    bool same = true;
+    for (int round = 0; round < 40; ++round) {
+      const auto again = computed();
+      same = same && identical(again.first, wanted.first) && identical(again.second, wanted.second);
+    }
+    done = true;
+    setter.join();
+    set_threads(1);
+    CHECK(same);
+  }
 }
 
 TEST_CASE("dropout of attention weights: in training only; padding and batch mates change no mask") {
