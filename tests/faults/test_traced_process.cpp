@@ -168,7 +168,7 @@ TEST_CASE("verify: checkpoints that a training process removes meanwhile are not
     return;
   }
   const std::string checkpoints = "runs/lm/checkpoints/";
-  for (const int opening : {1, 2, 3}) {  // 1 checks, 2 reads the state, 3 never comes
+  for (const int opening : {1, 2, 3}) {  // the first checks, the second reads the state, there is no third
     const Workplace place;
     write_inputs(place);
     REQUIRE(run(place, {"train", "--config", "lm.yaml", "--set", "train.steps=2", "threads=1", "train.save_every=1",

@@ -60,6 +60,17 @@ TEST_CASE("decode equals forward") {
   }
 }
 
+TEST_CASE("decode equals forward with every feed-forward network") {
+  for (const auto& kind : enum_names(FeedForwardKind{})) {
+    auto config = small<LanguageModelConfig>(mixer_cases().front().config);
+    for (auto& layer : config.layers) layer.feed_forward.type = kind.value;
+    const auto built = language_model(config);
+    redraw(*built.store);
+    built.store->finalize();
+    check_decode(kind.name, *built.model);
+  }
+}
+
 TEST_CASE("decode equals forward with n-grams in the embedding, past a prompt shorter than they are") {
   for (const MixerCase& c : mixer_cases()) {
     auto config = small<LanguageModelConfig>(c.config);

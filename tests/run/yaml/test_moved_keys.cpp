@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/base/error.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/yaml/moved_keys.hpp"
 #include "run/yaml/yaml_parse.hpp"
 #include "tests/run/yaml/sample_config.hpp"
@@ -128,6 +129,49 @@ TEST_CASE(
         "{model: {layers: [{mixer: {type: flash, logits: length, compat: {rotary_pairs: halves, shift_tokens: true, "
         "whole_length: true}}, norm: {compat: {clamp: true}}}, {mixer: {type: mine, key_bias: true}}, {mixer: {type: "
         "attention, compat: {key_bias: true}}}], compat: {norm_after_post: true}}}");
+}
+
+TEST_CASE("moved keys: each key that is in a map compat now sets the field that it set before") {
+  const auto model_of = [](const std::string& keys) {
+    return std::get<LanguageModelConfig>(
+        saved_part<TaskConfig>("type: language-model\nwidth: 64\n" + keys, "model", "config.yaml"));
+  };
+  const auto mixer_of = [&](const std::string& mixer) {
+    return model_of("layers: [{mixer: {type: " + mixer + "}}]").layers[0].mixer;
+  };
+  CHECK(std::get<AftSimpleConfig>(mixer_of("aft-simple, key_bias: true")).key_bias);
+  CHECK(std::get<AftFullConfig>(mixer_of("aft-full, key_bias: true")).key_bias);
+  CHECK(std::get<AftLocalConfig>(mixer_of("aft-local, key_bias: true")).key_bias);
+  const auto conv = std::get<AftConvConfig>(mixer_of("aft-conv, key_bias: true, kernel_eps: 0.25"));
+  CHECK(conv.key_bias);
+  CHECK(conv.kernel_eps == 0.25);
+  CHECK(std::get<FastformerConfig>(mixer_of("fastformer, logit_bias: true")).logit_bias);
+  const auto attention =
+      std::get<AttentionConfig>(mixer_of("attention, key_bias: true, rotary_dims: 8, rotary_pairs: interleaved"));
+  CHECK(attention.key_bias);
+  CHECK(attention.rotary.dims == 8);
+  CHECK(attention.rotary.pairs == RotaryPairs::interleaved);
+  const auto check_unit = [](const GatedUnitConfig& unit) {
+    CHECK(unit.rotary.dims == 8);
+    CHECK(unit.rotary.pairs == RotaryPairs::interleaved);
+    CHECK(unit.least_length == 3);
+    CHECK(unit.t5_scale == 0.25);
+    CHECK(unit.logits == LogitForm::length);
+    CHECK(unit.whole_length);
+  };
+  const std::string unit =
+      ", rotary_dims: 8, rotary_pairs: interleaved, least_length: 3, t5_scale: 0.25, logits: whole-length";
+  const auto gau = std::get<GauConfig>(mixer_of("gau, paper_length: 77" + unit));
+  check_unit(gau);
+  CHECK(gau.paper_length == 77);
+  const auto flash = std::get<FlashConfig>(mixer_of("flash, shift_tokens: true" + unit));
+  check_unit(flash);
+  CHECK(flash.shift_tokens);
+  const LanguageModelConfig model = model_of(
+      "layers: [{norm: {type: rms, clamp: true}}]\nfinal_norm: {type: scale, clamp: true}\nnorm_after_post: true");
+  CHECK(model.layers[0].norm.clamp);
+  CHECK(model.final_norm.clamp);
+  CHECK(model.norm_after_post);
 }
 
 TEST_CASE("moved keys: those that are gone leave a run, which is told if it had set them") {

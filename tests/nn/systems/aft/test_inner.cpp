@@ -60,6 +60,22 @@ TEST_CASE("aft-conv without epsilon normalises its taps to a variance of 1, with
   }
 }
 
+TEST_CASE("what aft computes for a token: two products over the sources within its reach, none where position is 0") {
+  const double of_each = 2 * (width + width);
+  AftLocalConfig local;
+  local.window = 4;
+  const MixerCost causal = built_mixer(local, true, 100).module->cost(100);
+  CHECK(causal.mixing_flops == 4 * of_each);
+  CHECK(causal.decode_flops == 4 * of_each);
+  CHECK(built_mixer(local, false, 100).module->cost(100).mixing_flops == 7 * of_each);  // to both sides
+  CHECK(built_mixer(local, true, 100).module->cost(3).mixing_flops == 3 * of_each);
+  const MixerCost full = built_mixer(AftFullConfig{}, true, 100).module->cost(60);
+  CHECK(full.mixing_flops == 30 * of_each);
+  CHECK(full.decode_flops == 60 * of_each);
+  CHECK(built_mixer(AftFullConfig{}, false, 100).module->cost(60).mixing_flops == 60 * of_each);
+  CHECK(built_mixer(AftSimpleConfig{}, true, 100).module->cost(60).mixing_flops == 0);
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -215,6 +215,14 @@ TEST_CASE("running the bidirectional layer on prefixes is not the causal layer")
         layer_tolerance);  // with a single token they agree
 }
 
+TEST_CASE("what fastformer computes for a token does not depend on the length") {
+  const auto built = built_mixer(fastformer_cases()[0].config, true, 1);
+  for (const int64_t length : {1, 1000}) {
+    CHECK(built.module->cost(length).mixing_flops == 9 * width);  // two averages, two products, a sum
+    CHECK(built.module->cost(length).decode_flops == 9 * width);
+  }
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace capstan::CAPSTAN_PRECISION

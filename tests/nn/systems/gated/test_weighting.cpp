@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <vector>
+
 #include "nn/systems/gated/weighting.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -30,6 +33,24 @@ TEST_CASE("gated attention scales every query by the number of keys that it sees
       }
     }
   }
+}
+
+TEST_CASE("gated attention: what n divides, by hand, for each form of logits") {
+  const GatedKernelShape shape{16, /*causal=*/true, 60};
+  const auto scales = [&](AttentionKernel kernel, LogitForm logits, Normaliser normaliser, bool whole = false) {
+    const KernelScales found = kernel_scales({kernel, logits, normaliser, /*least_length=*/32, whole}, shape, 8);
+    return std::vector<double>{found.logit, found.bias, found.output};
+  };
+  const auto relu = AttentionKernel::squared_relu, laplace = AttentionKernel::laplace,
+             softmax = AttentionKernel::softmax;
+  const auto counted = Normaliser::counted, paper = Normaliser::paper;
+  CHECK(scales(relu, LogitForm::key_dim, counted) == std::vector<double>{1.0 / 4, 1, 1.0 / 8});
+  CHECK(scales(softmax, LogitForm::key_dim, counted) == std::vector<double>{1.0 / 4, 1, 1});
+  CHECK(scales(laplace, LogitForm::length, counted) == std::vector<double>{1.0 / 8, 1, 1});
+  CHECK(scales(relu, LogitForm::length, counted, true) == std::vector<double>{1, 1, 1.0 / 64});
+  CHECK(scales(laplace, LogitForm::length, paper, true) == std::vector<double>{1.0 / 60, 1.0 / 60, 1});
+  const double few = scales(softmax, LogitForm::log_length, counted)[0];  // 8 keys count as least_length
+  CHECK(few == doctest::Approx(std::log(32.0) / std::log(512.0) / 4));
 }
 
 }  // namespace

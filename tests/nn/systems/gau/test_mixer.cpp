@@ -262,6 +262,15 @@ TEST_CASE("a Toeplitz bias of gau knows max_length positions") {
   }
 }
 
+TEST_CASE("what gau computes for a token: two products over the tokens it sees, half of them in a causal model") {
+  GauConfig config;
+  config.key_dim = 10;
+  const double of_each = 2 * (10 + 2 * width);
+  CHECK(built_mixer(config, true, 1).module->cost(100).mixing_flops == 50 * of_each);
+  CHECK(built_mixer(config, true, 1).module->cost(100).decode_flops == 100 * of_each);
+  CHECK(built_mixer(config, false, 1).module->cost(100).mixing_flops == 100 * of_each);
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace capstan::CAPSTAN_PRECISION
