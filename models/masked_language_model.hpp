@@ -46,8 +46,7 @@ class MaskedLanguageModel final : public Model {
   Var states(const Ids& tokens, const std::vector<int32_t>& places, const Context& context) const override;
   Var state_logits(const Var& states) const override;
   /// The loss of the tokens that Masking chooses; logits exist at their places only, and never all at once.
-  /// batch.labels: (B, T) as for a language model, where ignored_target marks tokens that are context only; otherwise
-  /// they are not used.
+  /// batch.labels: (B, T) as for a language model, where ignored_target marks context tokens; otherwise unused.
   TaskLoss loss(const Batch& batch, const Context& context) const override;
 
   void prepare(const ModelData& data) override {

@@ -86,10 +86,11 @@ inline ModelFacts facts(const TextClassifierConfig& config) {
 namespace capstan::CAPSTAN_PRECISION {
 
 /// Bidirectional (or causal) stack, pooled to p = sum_t a_t x_t over the valid tokens of the row's one document, then
-/// logits = H p
-/// + h. Pooling: mean a_t = 1/n; cls: an extra token precedes the text, a_t = 1 there and 0 elsewhere (its
-/// embedding is the last row of embed.weight, (V + 1, D)); last: a_t = 1 at the last token; attention: a = softmax(w .
-/// tanh(W x_t + b)). A text without a valid token has p = 0, or the state of the cls token alone. With n-grams
+///   logits = H p + h.
+/// Pooling: mean a_t = 1/n; cls: an extra token precedes the text, a_t = 1 there and 0 elsewhere (its embedding is the
+/// last row of embed.weight, (V + 1, D)); last: a_t = 1 at the last token; attention:
+///   a = softmax(w . tanh(W x_t + b)).
+/// A text without a valid token has p = 0, or the state of the cls token alone. With n-grams
 /// configured, their logits are added. Parameters of the stack, head.weight (C, D), head.bias, for attention
 /// pooling.hidden.weight (D, D), pooling.hidden.bias, pooling.score.weight (1, D), and those of ngrams
 /// (nn/layers/ngram_features.hpp).

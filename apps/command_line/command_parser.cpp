@@ -19,8 +19,7 @@ namespace {
 
 bool is_option(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
 
-/// The first example with `word` at the end of a command's help, or the first of all. Empty without
-/// examples.
+/// The first example with `word` at the end of a command's help, or the first of all; else empty.
 std::string example_of(const CLI::App& app, const std::string& word) {
   const std::string heading = "For example:  ", of_all = "Begin with:   ", footer = app.get_footer();
   const size_t start = std::min(footer.find(heading), footer.find(of_all));

@@ -131,8 +131,8 @@ class DataSource {
 };
 
 /// The identity of a source: its settings, except those called `without` and those below them; then `more`; then the
-/// fingerprint. No identity covers where files are, how much of them may be bad or large, and what the
-/// fingerprint covers: what the tokenizer makes of the texts.
+/// fingerprint. It leaves out where files are, how much of them may be bad or large, and what the fingerprint covers:
+/// what the tokenizer makes of the texts.
 std::string source_identity(const Settings& settings, std::vector<std::string> without, const std::string& fingerprint,
                             const std::string& more = "");
 /// An identity that an earlier version saved, as this one would have: settings that it did not know have the values of

@@ -23,8 +23,7 @@ class TextReader {
   /// Reads up to so many bytes; none at the end only.
   using Source = std::function<size_t(char* to, size_t size)>;
 
-  /// Reads a regular file, unpacked if its name ends in .gz or .zst. `remedy`: for what is a pipe, device or
-  /// folder.
+  /// Reads a regular file, unpacked if its name ends in .gz or .zst. `remedy`: for a pipe, device or folder.
   explicit TextReader(const std::string& path, int64_t max_mb = any_file_mb,
                       const char* remedy = "a file is needed here");
   /// Reads a command's input: a file that is not empty, or - for standard input, which is not unpacked.

@@ -38,8 +38,7 @@ struct NgramOrders {
 /// word is a run of letters, marks and digits of Unicode, all in one case and width, but in a run of a script that is
 /// written without blanks each character is a word. The characters of a word, or of such a run, are those of UTF-8 (a
 /// byte that is none counts as one), between a sign for its start and one for its end; n-grams of words go across ends
-/// of lines. The bucket is the high part of a stable hash, so that a bucket of fewer bits joins neighbours of more
-/// bits.
+/// of lines. The bucket is the high part of a stable hash, so that one of fewer bits joins neighbours of more bits.
 TextNgrams count_ngrams(std::string_view text, const NgramOrders& orders, int bits);
 
 /// The n-grams that count_ngrams() would find with fewer bits: neighbours are joined in place.

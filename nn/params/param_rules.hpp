@@ -16,9 +16,9 @@ struct RateRule {
 struct ParamRules {
   std::vector<std::string> freeze;  // constants: no gradient, no optimizer state
   std::vector<RateRule> lr_scale;   // the first rule that matches a parameter counts
-  /// Discriminative rates (Howard and Ruder 2018, arXiv 1801.06146; Clark et al. 2020, arXiv 2003.10555): with n
-  /// blocks, those of block i are multiplied by layer_decay^(n - i), of what precedes the blocks by layer_decay^(n +
-  /// 1).
+  /// Discriminative rates (Howard and Ruder 2018, arXiv 1801.06146; Clark et al. 2020, arXiv 2003.10555). Of n blocks,
+  /// the rates of block i are multiplied by layer_decay^(n - i); those of what precedes the blocks, by
+  /// layer_decay^(n + 1).
   double layer_decay = 1;
 };
 

@@ -18,8 +18,7 @@ void require_same_program(Communicator& ranks, const RunConfig& config, bool mix
 /// Collective: the same for what the data are.
 void require_same_data(Communicator& ranks, const Identity& identity);
 
-/// Collective. Where the data make a token cache, one rank of each machine opens them first, and the others then find
-/// it.
+/// Collective. Where the data make a token cache, one rank of each machine opens them first, then others find it.
 std::unique_ptr<DataSource> open_data_in_turn(Communicator& ranks, const RunConfig& config);
 
 }  // namespace capstan

@@ -15,8 +15,7 @@ namespace capstan {
 /// and NewerFile if a newer version made the run.
 RunConfig load_run_config(const std::filesystem::path& folder, const std::vector<std::string>& overrides = {});
 
-/// A part of a configuration that a file has recorded. `below`: its path, such as "model"; `source`: what errors call
-/// it.
+/// A recorded part of a configuration. `below`: its path, such as "model"; `source`: what errors call it.
 template <class Part>
 Part saved_part(const std::string& text, const std::string& below, const std::string& source) {
   ProblemList problems;

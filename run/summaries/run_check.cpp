@@ -248,8 +248,7 @@ class RunCheck {
     }
   }
 
-  /// Tokens of other runs are in the same folder, also with this tokenizer: of other texts, or cut into other
-  /// documents.
+  /// Other runs' tokens are in the same folder, also with this tokenizer: of other texts, or cut into other documents.
   bool are_of_run(const TokenCache& cache, const std::string& tokens) {
     const auto data = state_->identity.find("data");
     try {

@@ -154,8 +154,7 @@ Session::Options session_options(const Prepared& run, int64_t steps) {
   return session;
 }
 
-/// The session goes on from the folder's checkpoint, or begins. Afterwards the folder has all files but those of
-/// training.
+/// The session goes on from the folder's checkpoint, or begins. Afterwards the folder lacks only files of training.
 void begin(Session& session, const Prepared& run, const RunParts& parts) {
   const auto& [config, options, data, model, plan] = run;
   for (const std::string& line : preamble(config, data, model)) session.log().info(line);

@@ -1,5 +1,5 @@
-// Keys that have moved since an earlier version. The configuration of a run that such a version
-// made is translated; one that a user wrote is refused, with the new key.
+// Keys that have moved since an earlier version. The configuration of a run that it made is translated; one that a user
+// wrote is refused, with the new key.
 #pragma once
 
 #include <functional>

@@ -14,8 +14,7 @@
 namespace capstan {
 
 /// Counts of (true class, predicted class), and the calibration of the probabilities. A quotient without cases is 0:
-/// the precision of a class that was never predicted. Memory is in proportion to the classes and to the pairs that
-/// occur.
+/// the precision of a class that was never predicted. Memory is in proportion to the classes and pairs that occur.
 class ClassificationReport {
  public:
   explicit ClassificationReport(int64_t classes);

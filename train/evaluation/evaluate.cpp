@@ -81,8 +81,7 @@ std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, i
   const auto slots = static_cast<size_t>(*std::max_element(turns.begin(), turns.end())) + 1;
   Evaluation total;
   Decisions decisions{labels};
-  // A batch runs on one thread, and sums are added in the order of the batches: no result depends on how many run at
-  // once.
+  // A batch runs on one thread, and sums are added in the batches' order: results do not depend on threads().
   for (int64_t begin = 0; begin < count; begin += round) {
     std::vector<Evaluation> all(slots * turns.size());
     Evaluation* const mine = all.data() + slots * static_cast<size_t>(ranks->rank());

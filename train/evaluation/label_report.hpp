@@ -65,8 +65,7 @@ class LabelReport {
   /// Throws std::invalid_argument for other thresholds than these.
   LabelFigures at(double threshold) const;
 
-  /// All counts, for another process; add() takes them. Throws std::invalid_argument for those of another number of
-  /// labels.
+  /// All counts, for another process; add() takes them. Throws std::invalid_argument for another number of labels.
   std::string bytes() const;
   void add(std::string_view bytes);
 

@@ -19,7 +19,7 @@ class Optimizer {
  public:
   /// The store must be finalized. `owned`: the parts of its flat blocks that this rank updates, ascending.
   Optimizer(const OptimizerConfig& config, const ParamStore& params, const std::vector<Elements>& owned);
-  /// Updates all.
+  /// Updates all parameters.
   Optimizer(const OptimizerConfig& config, const ParamStore& params)
       : Optimizer(config, params, {{0, params.flat_size()}}) {}
 

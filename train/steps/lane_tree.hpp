@@ -1,5 +1,4 @@
-// Which lanes a rank computes, and the order in which their gradients are added: a function of the number of lanes
-// alone.
+// Which lanes a rank computes, and the order in which their gradients are added: a function of their number alone.
 #pragma once
 
 #include <cstdint>

@@ -47,8 +47,7 @@ void for_each_state(Iterator begin, Iterator end, bool causal, const Add& add, c
 }
 
 /// body(chunks, state) for every document; `state` is work space of `size` elements. Documents go one to a
-/// thread; where one of them is longer than the others together they follow each other, and the threads share every
-/// product.
+/// thread; where one is longer than the others together they follow each other, and threads share every product.
 template <class Body>
 void for_each_document(const Segments& segments, const ChunkLinearOptions& options, int64_t size, const Body& body) {
   const std::vector<Segments::Span>& spans = segments.spans();

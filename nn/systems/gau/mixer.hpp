@@ -47,8 +47,7 @@ class Gau final : public Mixer {
 
  private:
   Var attend(const GatedUnit::Parts& parts, const Segments& segments, const Context& context, bool causal) const;
-  /// Lets the bias of a decode state serve `tokens` tokens. Throws std::invalid_argument past the positions of a
-  /// Toeplitz bias.
+  /// Lets the bias of a decode state serve `tokens` tokens. Throws std::invalid_argument past a Toeplitz bias.
   void prepare_bias(Array& bias, int64_t tokens) const;
 
   MixerShape shape_;
