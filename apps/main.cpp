@@ -21,7 +21,7 @@ __attribute__((section(".preinit_array"), used)) void (*const first)(int, char**
 void open_standard_descriptors() {
   for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
     if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
-    // Results that nobody gets are an error, messages are not: only the latter may be written.
+    // Lost results are an error, lost messages are not: only standard error can be written to.
     if (::open("/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY) != descriptor) ::_exit(1);
   }
 }

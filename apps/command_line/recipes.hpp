@@ -6,7 +6,7 @@
 
 namespace capstan {
 
-/// `name`, or with .yaml behind it, if there is such a file. Otherwise the recipe "classify", "compare/listops" or
+/// `name`, or with .yaml after it, if there is such a file. Otherwise the recipe "classify", "compare/listops" or
 /// "configs/classify.yaml" of the working folder, of the installed program or of the sources that it was built from;
 /// `name` if there is none.
 std::string recipe_path(const std::string& name);

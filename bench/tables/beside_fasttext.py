@@ -5,7 +5,7 @@
 
 Needs the packages capstan, fasttext-wheel and scikit-learn. Each works on one thread; predicting is timed in turn, in rounds, and
 the load time of a model is counted apart. fastText has the settings of its README for such data (word pairs, 25 epochs, rate 0.5);
-TF-IDF of words and pairs with LogisticRegression(C=10) stands beside them.
+TF-IDF of words and pairs with LogisticRegression(C=10) is beside them.
 """
 import argparse
 import gzip

@@ -15,7 +15,7 @@ struct TableHead {
   std::vector<std::vector<std::string>> rows;  // of JSONL: the keys of the first row, then the values of each
 };
 
-/// Up to `rows` rows; none of other formats, and of files that cannot be read: whoever reads them reports it.
+/// Up to `rows` rows; none of other formats, and of files that cannot be read: their reader reports it.
 TableHead head_of_tables(const std::vector<std::string>& paths, TableFormat format, size_t rows);
 
 /// The column of the first row whose name, in lower case, is one of `names`; -1 unless exactly one is.

@@ -14,7 +14,7 @@ struct AddedField {
   bool number = false;
 };
 
-/// The content of a file as read_table() reads it, with its bytes, delimiter and line ends, and these fields behind
+/// The content of a file as read_table() reads it, with its bytes, delimiter and line ends, and these fields after
 /// those of each row, which are first filled up to those of the longest. Throws Error where it has such a column.
 /// `format`: TSV, CSV or JSONL.
 std::string with_fields(std::string_view content, const std::string& file, TableFormat format, bool header,

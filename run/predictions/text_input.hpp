@@ -37,7 +37,7 @@ class TextInput {
   /// Throws ConfigError for texts that are no TSV, CSV or JSONL, to which with_fields() could add nothing, and for a
   /// name by which `output`, the file of its result, would be read as something else.
   void check_table(const std::string& output) const;
-  /// The table with these fields behind each of its rows; throws Error as capstan::with_fields() does.
+  /// The table with these fields after those of each row; throws Error as capstan::with_fields() does.
   std::string with_fields(const std::vector<std::vector<AddedField>>& added) const;
   /// Bytes of a table.
   size_t bytes() const { return content_.size(); }

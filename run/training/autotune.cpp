@@ -152,7 +152,7 @@ class Autotune {
     return false;
   }
 
-  /// Removes what nobody needs of a run that has ended: what resuming needs or, of a trial, all of its tensors.
+  /// Removes from a run that has ended what only resuming needs or, of a trial, all of its tensors.
   /// The search does not end when that fails.
   void drop(const RunConfig& config, bool tensors) const {
     try {

@@ -28,7 +28,7 @@ std::vector<std::string> plugin_places() {
 }
 
 /// Why a file is no whole library; empty if it is one, or is not there: dlopen() maps it without a look at its size,
-/// and what is behind its end ends the process by SIGBUS.
+/// and a read after its end ends the process by SIGBUS.
 std::string library_problem(const std::string& path) {
   std::error_code unknown;
   if (!fs::exists(path, unknown)) return "";
