@@ -20,12 +20,6 @@ std::vector<CleanedPart> parts_of(const fs::path& folder) {
   return parts;
 }
 
-/// Without validation data, no step was validated.
-bool has_ended(const TrainConfig& config, const RunState& state) {
-  return reached_limit(config, state, state.seconds) &&
-         (state.validated_step == state.step || state.validated_step < 0);
-}
-
 }  // namespace
 
 std::vector<CleanedPart> clean_run(const fs::path& folder, const CleanOptions& options) {
@@ -47,11 +41,15 @@ std::vector<CleanedPart> clean_run(const fs::path& folder, const CleanOptions& o
 }
 
 std::string disk_line(const fs::path& folder) {
-  int64_t resuming = 0;
-  for (const std::string& run : run_folders({folder.string()}))
-    for (const CleanedPart& part : parts_of(run)) resuming += part.bytes;
-  const std::string all =
-      fmt::format("{}: {} on disk", folder.string(), bytes_text(static_cast<double>(bytes_below(folder.string()))));
+  int64_t resuming = 0, bytes = 0;
+  try {
+    for (const std::string& run : run_folders({folder.string()}))
+      for (const CleanedPart& part : parts_of(run)) resuming += part.bytes;
+    bytes = bytes_below(folder.string());
+  } catch (const Error&) {  // what was trained is whole, so a folder that cannot be listed is no failure
+    return folder.string();
+  }
+  const std::string all = fmt::format("{}: {} on disk", folder.string(), bytes_text(static_cast<double>(bytes)));
   constexpr int64_t little = 1'000'000;
   return resuming < little ? all
                            : fmt::format("{}, {} of it for resuming alone (capstan clean {} removes it)", all,

@@ -246,8 +246,7 @@ bool is_finished(const RunConfig& config) {
     if (!diff_configs(saved, with_plan_of(saved, config)).empty()) return false;
     const auto last = Checkpoints(folder / "checkpoints").last();
     if (!last) return false;
-    const RunState state = read_state(*last);
-    return reached_limit(config.train, state, state.seconds) && state.validated_step == state.step;
+    return has_ended(config.train, read_state(*last));
   } catch (const Error&) {
     return false;
   }

@@ -67,3 +67,26 @@ TEST_CASE("state.json nested without end is refused, with its place") {
   const std::string error = error_of_state("{\"state\":\n" + std::string(80000, '['));
   CHECK_MESSAGE(error.find("run/state.json:2:100: ") != std::string::npos, error);
 }
+
+TEST_CASE(
+    "a run has ended when a limit is reached and its last step validated, where there is something to validate it "
+    "with") {
+  TrainConfig config;
+  config.steps = 5;
+  RunState state;
+  state.step = 5;
+  CHECK(has_ended(config, state));  // of an earlier version: nothing was ever validated
+  state.validated_step = 4;
+  CHECK_FALSE(has_ended(config, state));
+  state.validated_step = -1;
+  state.validates = true;
+  CHECK_FALSE(has_ended(config, state));
+  CHECK_FALSE(has_ended(config, run_state_from_json(to_json(state), "state.json")));
+  state.validated_step = 5;
+  CHECK(has_ended(config, state));
+  state.validates = false;
+  state.validated_step = -1;
+  CHECK(has_ended(config, state));
+  state.step = 4;
+  CHECK_FALSE(has_ended(config, state));
+}

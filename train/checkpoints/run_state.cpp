@@ -118,6 +118,11 @@ std::optional<std::string> reached_limit(const TrainConfig& config, const RunSta
   return std::nullopt;
 }
 
+bool has_ended(const TrainConfig& config, const RunState& state) {
+  const bool validates = state.validates.value_or(state.validated_step >= 0);
+  return reached_limit(config, state, state.seconds) && (!validates || state.validated_step == state.step);
+}
+
 std::string to_json(const RunState& state) {
   json content;
   content["format"] = run_format;
@@ -127,6 +132,7 @@ std::string to_json(const RunState& state) {
   content["best_loss"] = nullptr;
   for (const auto& [name, value] : state.best) content["best_" + name] = value;
   if (state.threshold) content["threshold"] = *state.threshold;
+  if (state.validates) content["validates"] = *state.validates;
   return json_text(json{{"state", content}, {"xxh3_128", checksum(content)}}, 2) + "\n";
 }
 
@@ -154,6 +160,7 @@ RunState run_state_from_json(const std::string& text, const std::string& path) {
           value != content.end() && !value->is_null())
         state.best[metric.name] = value->get<double>();
     if (content.contains("threshold")) state.threshold = content["threshold"].get<double>();
+    if (content.contains("validates")) state.validates = content["validates"].get<bool>();
     return state;
   } catch (const JsonError& problem) {
     throw Error(fmt::format("{}: the file is damaged: not the JSON of a run's state ({}); use another checkpoint", path,

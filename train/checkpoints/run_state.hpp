@@ -37,8 +37,9 @@ struct RunState {
   int64_t best_step = 0;
   int64_t stalled = 0;  // evaluations since the best one
   int64_t validated_step = -1;
-  double seconds = 0;      // training time over all sessions
-  double window_loss = 0;  // sum since the last logged step
+  std::optional<bool> validates;  // whether there are validation data; earlier versions did not save it
+  double seconds = 0;             // training time over all sessions
+  double window_loss = 0;         // sum since the last logged step
   int64_t window_targets = 0;
   int64_t window_steps = 0;                     // since the last logged step
   int64_t metrics_bytes = -1;                   // metrics.jsonl's size at this step; -1: unknown
@@ -54,6 +55,9 @@ struct RunState {
 
 /// The limit of the configuration that a run has reached after `seconds` of training; nothing while it continues.
 std::optional<std::string> reached_limit(const TrainConfig& config, const RunState& state, double seconds);
+
+/// Whether the run has reached a limit and its last step was validated, if there is something to validate it with.
+bool has_ended(const TrainConfig& config, const RunState& state);
 
 /// The number of the format in which a run is saved. It grows when earlier versions cannot read what this one writes.
 /// 1, or no number: up to 0.1. 2: tables are written with all their rows. 3: without rows of zeros.

@@ -41,6 +41,7 @@ void Session::describe_now() {
   const std::string working_folder = fs::current_path(unknown).string();
   if (is_utf8(working_folder)) state_.working_folder = working_folder;
   state_.seed = options_.seed;
+  state_.validates = options_.validates;
   state_.identity = options_.identity;
   state_.settings = settings_of(config_);
   state_.machine = this_machine(config_.precision);
@@ -50,9 +51,8 @@ bool Session::resume(const RunParts& parts, const RenewIdentity& renewed) {
   const RunState now = state_;
   const auto from = load(now, parts, renewed);
   if (!from) return false;
-  const bool ended =
-      reached_limit(config_, state_, state_.seconds) && (!options_.validates || state_.validated_step == state_.step);
-  if (!state_.has_optimizer && !ended)
+  state_.validates = options_.validates;
+  if (!state_.has_optimizer && !has_ended(config_, state_))
     throw Error(fmt::format(
         "{}: capstan clean has removed what resuming needs: begin another run from these weights, with another name "
         "and train.init_from={}",
