@@ -179,8 +179,9 @@ class RunCheck {
 
   void report_checkpoints() {
     const auto last = link_step("last"), best = link_step("best");
+    const bool keeps_one = damage_.size() == 1 && states_.size() == 1 && states_.begin()->second.has_optimizer;
     const std::string only = fmt::format("the only complete checkpoint: damage to it loses the run{}",
-                                         damage_.size() > 1 ? "" : " (train.keep_last: 2 keeps another)");
+                                         keeps_one ? " (train.keep_last: 2 keeps another)" : "");
     for (const auto& [step, damage] : damage_) {
       const std::string name = "checkpoints/" + checkpoints_.of_step(step).filename().string();
       if (damage)

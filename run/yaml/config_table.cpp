@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "core/strings/nearest.hpp"
+#include "run/yaml/moved_keys.hpp"
 
 namespace capstan {
 namespace {
@@ -201,6 +202,8 @@ std::string explain_key(const std::vector<TableRow>& rows, const std::string& ke
     if (!type.empty() && std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
   }
   if (found.empty()) {
+    if (const std::string advice = moved_advice(key); !advice.empty())
+      throw ConfigError(fmt::format("config explain: {}: {}", key, advice));
     const std::string near = nearest(wanted, names);
     throw ConfigError(
         fmt::format("config explain: no key is called {}{}", key,

@@ -184,6 +184,23 @@ bool refuse_moved(const ConfigNode& tree, ProblemList& problems, const std::vect
   return problems.size() > before;
 }
 
+std::string moved_advice(std::string_view key, const std::vector<MovedKey>& table) {
+  const auto parts_of = [](std::string_view path) {
+    std::vector<std::string_view> parts = split(path, ".");
+    for (std::string_view& part : parts)
+      if (part.find_first_not_of("0123456789") == std::string_view::npos) part = "*";
+    return parts;
+  };
+  const auto wanted = parts_of(key);
+  for (const MovedKey& moved : table) {
+    const auto parts = parts_of(moved.path);
+    if (moved.value.empty() && parts.size() >= wanted.size() &&
+        std::equal(wanted.rbegin(), wanted.rend(), parts.rbegin()))
+      return moved.advice;
+  }
+  return "";
+}
+
 bool is_run_config(const std::string& file) {
   const std::filesystem::path path(file);
   std::error_code unknown;

@@ -35,6 +35,10 @@ std::string translation_note(const std::string& source, const std::vector<std::s
 /// Adds a problem for each key of `tree` that moved. Returns whether there are any.
 bool refuse_moved(const ConfigNode& tree, ProblemList& problems, const std::vector<MovedKey>& table = moved_keys());
 
+/// What became of the key with this path, or with these last parts of it; a place in a list is a number. Empty for a
+/// key that has not moved.
+std::string moved_advice(std::string_view key, const std::vector<MovedKey>& table = moved_keys());
+
 /// Whether a file is the config.yaml that a run wrote: beside it are others of a run.
 bool is_run_config(const std::string& file);
 
