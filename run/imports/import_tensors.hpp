@@ -53,6 +53,11 @@ class Import {
     if (!fits)
       throw Error(fmt::format("{}: {} has shape {}, which does not fit the other tensors of the module", file_.path(),
                               tensor.name, to_string(Shape(tensor.shape))));
+    if (tensor.stored != nullptr)  // a small file may say that it has any number of rows
+      throw Error(
+          fmt::format("{}: {} is stored without its rows of zeros, as Capstan's own checkpoints are; those are "
+                      "for train.init_from",
+                      file_.path(), tensor.name));
     if (record_->taken.insert(tensor.name).second) {
       const std::vector<float> values = tensor.to_floats();
       const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });

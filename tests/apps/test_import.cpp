@@ -162,5 +162,22 @@ TEST_CASE("a file that is not quite the module is refused, and the tensor named"
   CHECK(std::get<AftLocalConfig>(module.layer.mixer).window == 7);
 }
 
+TEST_CASE("a tensor without its rows of zeros is refused, since its file may be small and the tensor of any size") {
+  const ImportFolder folder;
+  const SafetensorsFile module(fixture("public_aft_full"));
+  std::vector<TensorToWrite> tensors;
+  for (const FileTensor& tensor : module.tensors())
+    tensors.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.bytes});
+  const auto query = std::find_if(tensors.begin(), tensors.end(),
+                                  [](const TensorToWrite& tensor) { return tensor.name == "fc_q.weight"; });
+  REQUIRE(query != tensors.end());
+  std::vector<unsigned char> bits(static_cast<size_t>((query->shape[0] + 7) / 8), 0);
+  bits[0] = 1;
+  query->stored = std::make_shared<const StoredRows>(query->shape[0], bits);
+  write_safetensors(folder / "sparse.safetensors", tensors);
+  CHECK_THROWS_WITH_AS(import_module(SafetensorsFile(folder / "sparse.safetensors"), "", {}),
+                       doctest::Contains("fc_q.weight is stored without its rows of zeros"), Error);
+}
+
 }  // namespace
 }  // namespace capstan::testing
