@@ -94,14 +94,14 @@ std::vector<LayerConfig> expanded_layers(const ModelConfig& config);
 
 enum class Predicts { next_token, hidden_tokens, classes };
 
-/// What is known of a model from its configuration, before anything is built: a run asks this, not the type.
+/// What the configuration says about a model before it is built. A run depends on these facts, not on the type.
 struct ModelFacts {
-  bool classifies() const { return predicts == Predicts::classes; }  // and so the data must have labels
+  bool classifies() const { return predicts == Predicts::classes; }  // then the data must have labels
 
   Predicts predicts = Predicts::next_token;
-  bool is_solved = false;                         // weights are solved for in one go, not trained in steps
+  bool is_solved = false;                         // a solver computes the weights, without training steps
   bool reads_texts = false;                       // a classifier that has no use for tokens
-  bool is_causal = false;                         // each token reads those before it only
+  bool is_causal = false;                         // each token reads only the preceding ones
   bool takes_labels = true;                       // the data may have labels, needed or not
   bool takes_pairs = false;                       // the data may be pairs
   bool reads_sources = false;                     // the source of a pair is read as a whole
@@ -109,7 +109,7 @@ struct ModelFacts {
   const char* own_token = "";                     // a row of the embedding after those of the vocabulary; empty: none
   bool begins_with_own = false;                   // own_token precedes each text
   const NgramTableConfig* text_ngrams = nullptr;  // of the whole text, beside the blocks; within the configuration
-  const char* command = "capstan predict";        // what such a model is for
+  const char* command = "capstan predict";        // the command that uses such a model
   std::vector<std::string> searched = {};         // keys and values that a search tries: "words=[[1], [1, 2]]"
 };
 /// Where the facts of a model with blocks begin.

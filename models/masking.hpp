@@ -54,7 +54,7 @@ class Masking {
 
   const MaskingConfig& config() const { return config_; }
   const Tokens& tokens() const { return tokens_; }
-  /// Needed for whole words; `edges` has an entry for every maskable token.
+  /// Must be called if whole words are masked; `edges` has an entry for every maskable token.
   void set_words(WordEdges edges);
   bool needs_words() const { return config_.whole_words && words_.begins.empty(); }
 

@@ -28,7 +28,7 @@ struct ModelSizes {
   bool multi_label = false;
 };
 
-/// What a model may have to know of the data before its loss is computed.
+/// What a model may need to know about the data before its loss is computed.
 struct ModelData {
   const std::vector<int64_t>& class_counts;  // training examples of each class; none: they are not balanced
   int64_t examples;                          // of all classes
@@ -56,7 +56,7 @@ class Model : public Task {
 
   /// Embedding and blocks; null: the model has none.
   virtual const Stack* find_stack() const { return nullptr; }
-  /// The same of a model that has them.
+  /// Embedding and blocks of a model that has them.
   const Stack& stack() const;
   /// The longest document the model can read, if there is a limit.
   std::optional<int64_t> position_limit() const;
@@ -78,19 +78,19 @@ class Model : public Task {
 
   // A classifier of either kind.
   virtual int64_t classes() const;
-  /// Of the same shape.
+  /// The probabilities that belong to the logits, in the same shape.
   virtual Array probabilities(const Var& logits) const;
 
-  // With blocks.
-  /// Of one text, D numbers: the mean of its tokens' states, or what a classifier's head reads.
+  // A model with blocks.
+  /// A vector of D elements for one text: the mean of its tokens' states, or what a classifier's head reads.
   virtual std::vector<float> text_vector(const Ids& tokens, const Context& context) const;
-  /// Of every block.
+  /// The mixing weights of every block.
   virtual std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const;
 
   // A model that predicts hidden tokens.
-  /// What it reads in place of one.
+  /// The token that it reads in place of a hidden one.
   virtual int32_t mask_token() const;
-  /// States (N, D) of N places of tokens, which count all (B, T); then logits (N, V) of such states.
+  /// The states (N, D) of N tokens, given as indices into all B T tokens; state_logits() gives their logits (N, V).
   virtual Var states(const Ids& tokens, const std::vector<int32_t>& places, const Context& context) const;
   virtual Var state_logits(const Var& states) const;
 

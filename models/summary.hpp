@@ -39,9 +39,9 @@ struct ModelSummary {
   bool recompute = false;
 };
 
-/// Of the parameters: each is a part's, and of matrices of weights the product counts.
+/// The parameters of each part and the products with its weight matrices.
 ModelSummary summarize_parameters(const ParamStore& store, int64_t length);
-/// Of the blocks and what is around them, without the output: where a model's own summary() begins.
+/// The summary of embedding, blocks and final norm, without the output: where a model's own summary() begins.
 ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_t length, DecodeStates states);
 
 inline ModelSummary summarize(const Model& model, const ParamStore& store, int64_t length) {

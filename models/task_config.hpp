@@ -21,7 +21,7 @@ ModelFacts facts_of(const TaskConfig& config);
 /// The types that predict this: "text-classifier or linear-classifier".
 std::string model_types(Predicts predicts);
 
-/// What all models with blocks have in common; null: this one has none.
+/// The part of the configuration that all models with blocks have in common; null for a model without blocks.
 const ModelConfig* find_model(const TaskConfig& config);
 /// What `config` leaves open, as `saved` has it; nothing of another type of model.
 void take_choices(const TaskConfig& saved, TaskConfig& config);

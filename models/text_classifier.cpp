@@ -119,7 +119,7 @@ void TextClassifier::balance(const std::vector<int64_t>& class_counts, int64_t e
   for (size_t c = 0; c < class_counts.size(); ++c) {
     const int64_t count = class_counts[c];
     real& weight = class_weights_.mutable_data()[c];
-    if (multi_label_)  // texts without the label, for each text with it
+    if (multi_label_)  // number of texts without the label for each text with it
       weight = count == 0 ? 1 : static_cast<real>(std::max<int64_t>(examples - count, 1)) / static_cast<real>(count);
     else
       weight = count == 0 ? 0 : static_cast<real>(examples) / static_cast<real>(occurring * count);

@@ -18,9 +18,9 @@ class RowGrads {
 
   bool empty() const { return rows_.empty(); }
   int64_t count() const { return static_cast<int64_t>(rows_.size()); }
-  /// Ascending.
+  /// The indices of the rows, ascending.
   const std::vector<int64_t>& rows() const { return rows_; }
-  /// (count, width); empty where there are no rows.
+  /// The gradients of these rows, (count, width); empty where there are no rows.
   const Array& values() const { return values_; }
   /// The values, to be changed in place.
   real* data() { return values_.empty() ? nullptr : values_.mutable_data(); }

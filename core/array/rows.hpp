@@ -1,6 +1,6 @@
-// One loop for every broadcasting. Axes along which all operands behave alike are merged; the last of the merged axes
-// is the row, along which an operand moves by 1 or not at all; the others are counted through. So an operation is
-// written once, for a row of contiguous or constant operands, and vectorises whatever the shapes.
+// One loop for all kinds of broadcasting. Axes along which all operands behave alike are merged. The last of the merged
+// axes is the row, along which an operand moves by 1 or not at all; outer loops go over the others. An operation is
+// thus written once, for a row of contiguous or constant operands, and is vectorised for any shapes.
 #pragma once
 
 #include <algorithm>

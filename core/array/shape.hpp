@@ -38,7 +38,7 @@ class Shape {
   int64_t product(int first, int last) const;
   Shape with(int axis, int64_t extent) const;
   Shape append(int64_t extent) const;
-  /// Without axis `axis`.
+  /// The shape without axis `axis`.
   Shape without(int axis) const;
 
   friend bool operator==(const Shape& a, const Shape& b);

@@ -41,8 +41,8 @@ GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f, 
                           const GradcheckOptions& options = {});
 GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Array>& inputs,
                           const GradcheckOptions& options = {});
-/// The same for a function of leaves that exist already (the parameters of a module and the inputs of the test): they
-/// are perturbed in place and restored; the gradients they hold are lost.
+/// gradcheck() for a function of leaves that exist already (the parameters of a module and the inputs of the test).
+/// They are perturbed in place and restored; the gradients they hold are lost.
 GradcheckReport gradcheck(const std::function<Var()>& f, const std::vector<std::pair<std::string, Var>>& leaves,
                           const GradcheckOptions& options = {});
 

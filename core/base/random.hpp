@@ -53,7 +53,7 @@ class RandomStream {
 /// A permutation of [0, count) in O(1) memory per look-up: where index `index` of epoch `epoch` goes. A pure function
 /// of its arguments (a Feistel network over Philox, walked until it falls inside the range).
 uint64_t permuted(uint64_t index, uint64_t count, const RandomKey& key, uint64_t epoch);
-/// The same for signed numbers, which must not be negative.
+/// permuted() for signed numbers, which must not be negative.
 inline int64_t permuted_place(int64_t index, int64_t count, const RandomKey& key, int64_t epoch) {
   return static_cast<int64_t>(
       permuted(static_cast<uint64_t>(index), static_cast<uint64_t>(count), key, static_cast<uint64_t>(epoch)));

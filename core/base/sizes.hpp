@@ -18,7 +18,7 @@ constexpr T round_up(T value, T multiple) {
 
 /// The product of sizes that are not negative. Throws Error naming `what` and the factors where it is above `most`.
 int64_t checked_product(const char* what, std::initializer_list<int64_t> factors, int64_t most = most_elements);
-/// The same for a sum.
+/// The sum of such sizes, with the same error.
 int64_t checked_sum(const char* what, std::initializer_list<int64_t> terms, int64_t most = most_elements);
 
 }  // namespace capstan

@@ -90,7 +90,7 @@ class ProblemText final : public Problems {
   void add(const std::string& path, const std::string& message) override {
     text_ += (text_.empty() ? "" : "\n") + section_ + (path.empty() ? "" : "." + path) + ": " + message;
   }
-  /// Empty if there are none.
+  /// The problems so far, one per line; empty if there are none.
   const std::string& text() const { return text_; }
 
  private:

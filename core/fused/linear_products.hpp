@@ -24,7 +24,7 @@ class Factor {
   explicit Factor(const Var& weight) : value_(weight.value()), data_(value_.data()), rounded_(weight.bf16()) {
     if (is_bf16()) value_ = Array();
   }
-  /// What is multiplied with `weight`.
+  /// The other factor of a product with `weight`, in the precision of `weight`.
   Factor(Array x, const Factor& weight);
   /// Takes `count` elements, which must outlive the Factor.
   Factor(const real* x, int64_t count, const Factor& weight);

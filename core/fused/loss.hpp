@@ -32,7 +32,7 @@ CrossEntropy linear_cross_entropy(const Var& x, const Var& weight, const Var& bi
 
 struct SigmoidCrossEntropyOptions {
   double label_smoothing = 0;  // s in [0, 1): targets are (1 - s) y + s / 2
-  Array label_weights = {};    // (C): factors of the loss of labels that a row has (y = 1); empty: 1
+  Array label_weights = {};    // (C): factors of the loss where y = 1; empty: 1
 };
 
 /// The sum over rows and labels of -w t log p - (1 - t) log(1 - p), p = 1 / (1 + e^-logit), t = (1 - s) y + s / 2: a

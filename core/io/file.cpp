@@ -191,7 +191,7 @@ void replace_file(const std::string& path, std::string_view content) {
 
 namespace {
 
-/// Makes an empty file of a name that nobody knows before, in which nobody else can have put anything.
+/// Makes an empty file under a new random name, so no other process can have written into it.
 std::string new_file_beside(const std::string& path) {
   std::random_device random;
   for (int attempt = 0;; ++attempt) {

@@ -99,7 +99,7 @@ void publish_file(const std::string& unfinished, const std::string& path);
 /// Writes a file under a name of its own and publishes it: after a crash the file has its old or its new content in
 /// full, also when several processes replace it.
 void replace_file(const std::string& path, std::string_view content);
-/// The same; `write` writes and syncs the file it is given.
+/// replace_file() with a function that writes and syncs the file it is given.
 void replace_file(const std::string& path, const std::function<void(const std::string& unfinished)>& write);
 /// Removes what killed calls of replace_file() have left in a folder. No other process may write there.
 void remove_unfinished(const std::string& folder);

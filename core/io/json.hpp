@@ -43,7 +43,7 @@ std::string json_excerpt(const nlohmann::json& value);
 std::optional<int64_t> whole_number(const nlohmann::json& value, int64_t low = std::numeric_limits<int64_t>::min(),
                                     int64_t high = std::numeric_limits<int64_t>::max());
 
-/// The same for object[key]; throws JsonError naming the key and the limits for any other value.
+/// object[key] as a whole number; throws JsonError naming the key and the limits for any other value.
 int64_t whole_number_at(const nlohmann::json& object, const char* key, int64_t low, int64_t high);
 
 }  // namespace capstan

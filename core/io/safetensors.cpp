@@ -257,7 +257,7 @@ void check_text(const char* what, const std::string& text) {
     throw Error(fmt::format("safetensors: {} {} is not UTF-8", what, shown));
 }
 
-/// Of a row, in bytes.
+/// The bytes of one row of a tensor.
 int64_t row_size(const TensorToWrite& tensor) {
   int64_t bytes = byte_size(tensor.dtype);
   for (size_t axis = 1; axis < tensor.shape.size(); ++axis)

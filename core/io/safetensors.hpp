@@ -1,9 +1,9 @@
 // Tensors by name in a file of the public safetensors format: 8 bytes of little-endian header length, a JSON header
 // {"name": {"dtype", "shape", "data_offsets"}, "__metadata__": {...}}, then the raw data. Independent of `real`.
 //
-// Of a tensor with many rows of zeros, a file may have the others alone: as a tensor of its name with fewer rows, whose
-// places are the bits of a second one, "name.rows". The metadata key "sparse" has their full number of rows. Those who
-// open a file here see whole tensors.
+// A tensor with many rows of zeros may be stored without these rows. A second tensor, "name.rows", then has a bit for
+// each row of the whole tensor: 1 if it is stored. The metadata key "sparse" has the full numbers of rows. A file that
+// is opened here shows whole tensors.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 namespace capstan {
 
 enum class DType { f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean };
-/// As the format spells it: "F32".
+/// The name that the format has for it: "F32".
 const char* to_string(DType dtype);
 int64_t byte_size(DType dtype);
 std::optional<DType> dtype_called(const std::string& name);

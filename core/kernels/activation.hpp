@@ -8,8 +8,8 @@
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
 
-/// How a row of pre becomes one of out, of `columns` elements: act(pre), or gated, act(g) * h of a row [g | h] of twice
-/// as many. The bias, as wide as a row of pre, is added first; null: none.
+/// How a row of pre becomes a row of out with `columns` elements: act(pre) or, if gated, act(g) * h for a row [g | h]
+/// of 2 * columns elements. The bias, as wide as a row of pre, is added first; null: none.
 struct ActivationPass {
   Activation activation;
   int64_t rows, columns;

@@ -36,7 +36,7 @@ void for_rows(int64_t rows, int64_t columns, const Body& body) {
 constexpr int64_t summed_columns = 64;  // by one thread, where the reduced axis is not the last
 
 /// body(o, first column, width) for all o < outer and all blocks of summed_columns of `inner` columns of `count` rows,
-/// split among the threads: sums into one place stay on one of them.
+/// split among the threads. All sums of one column are made by one thread.
 template <class Body>
 void for_column_blocks(int64_t outer, int64_t count, int64_t inner, const Body& body) {
   const int64_t blocks = (inner + summed_columns - 1) / summed_columns;

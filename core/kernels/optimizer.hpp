@@ -10,7 +10,7 @@ namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// Sum of in_i^2, added up in double over fixed pieces. Finite exactly when every in_i is (for float).
 double sum_of_squares(const real* in, int64_t count);
-/// The same of a row of a table, on the calling thread.
+/// sum_of_squares() of a row of a table, on the calling thread.
 double row_squares(const real* row, int64_t width);
 
 /// Rows of a table that take part in an update.

@@ -25,7 +25,7 @@ struct DropoutBlock {
   int64_t keys, columns, stride;
 };
 
-/// The same for every weight of a block, in place: word = number i % 4 of Philox at the counter (example, key, i / 4,
+/// Dropout of every weight of a block, in place: word = number i % 4 of Philox at the counter (example, key, i / 4,
 /// step) for query i.
 void dropout_block(real* rows, const DropoutBlock& block, uint32_t threshold, real scale);
 

@@ -69,7 +69,7 @@ inline void sweep_groups(int64_t count, const Body& body) {
 }
 
 inline real sum(const Batch& value) { return xsimd::hadd(value); }
-/// Of `count` elements.
+/// The sum of `count` elements.
 inline real sum(const real* x, int64_t count) {
   Batch total(real{0});
   sweep(count, [&](auto at) { total += at.load(x); });

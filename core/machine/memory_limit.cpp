@@ -21,7 +21,7 @@ void lower(MemoryLimit& limit, uint64_t bytes, const std::string& of) {
   if (bytes < limit.bytes) limit = {bytes, of};
 }
 
-/// Of `group` and of all groups around it, "" being the outermost one.
+/// Lowers `limit` to the lowest of `group` and of all groups around it, "" being the outermost one.
 void lower_by_groups(MemoryLimit& limit, const std::string& mount, std::string group, const char* file) {
   while (!group.empty() && group.back() == '/') group.pop_back();
   for (;;) {

@@ -61,8 +61,8 @@ class OneThread : NoCopy {
 /// Elements that a thread should get at least: below it a second thread costs more than it brings.
 constexpr int64_t elementwise_grain = 16384;
 
-/// body(thread, team) on each of `most` threads, or as many as there are. An exception of the first that threw is
-/// thrown again.
+/// body(thread, team) on each of `most` threads, or of all if there are fewer. The first exception that is thrown in
+/// them is thrown again.
 template <class Body>
 void run_team(int64_t most, const Body& body) {
   std::exception_ptr error;

@@ -101,12 +101,12 @@ class Pool {
   }
 
  private:
-  /// Not worth returning: training and evaluation of a small model would take turns, and scatter it over the heap.
+  /// Memory that is never returned: training and evaluation of a small model, in turn, would scatter it over the heap.
   static constexpr size_t small_reserve = size_t{16} << 20;
 
-  /// Batches of ever new lengths leave blocks of ever new classes. Beyond twice what was ever in use at once, and
-  /// small_reserve, the classes unused for longest are freed first; a fixed shape never comes here, since it misses
-  /// nothing.
+  /// Batches of varying lengths leave blocks of many classes. If the pool would hold more than small_reserve and twice
+  /// the highest use so far, it frees the classes that have been unused for longest. Steps of a fixed shape never call
+  /// this, because they find all their blocks in the pool.
   void make_room(size_t bytes) {
     while (stats_.bytes_reserved + bytes > 2 * std::max(highest_, stats_.bytes_in_use + bytes) + small_reserve) {
       size_t oldest = class_count;

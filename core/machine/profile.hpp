@@ -17,7 +17,7 @@ namespace capstan {
 /// `none` is what belongs to neither: data, optimizer, the tape itself.
 enum class Pass { none, forward, backward };
 
-/// What a span, or all spans of a name, took.
+/// Time and work of a span, or of all spans of one name.
 struct ProfileSums {
   int64_t nanoseconds = 0;  // time on the profiled thread without inner spans; for lanes, the sum over threads
   int64_t products = 0;     // the part of it in matrix products outside of parallel regions
@@ -41,7 +41,7 @@ struct ProfileRow : ProfileSums {
 
 class Profile {
  public:
-  /// What is inside a step but in no span: the tape's own work and everything around the ops.
+  /// The name of the time of a step that is in no span: the tape's own work and everything around the ops.
   static constexpr const char* outside = "tape and framework";
 
   /// In the order of their first appearance.

@@ -61,7 +61,7 @@ void multiply_as_floats(const Bf16Product& p) {
 }
 
 #ifdef CAPSTAN_ONEDNN
-/// Measured (bench/tables/records/products.md).
+/// The limits are from measurements (bench/tables/records/products.md).
 bool openblas_is_faster(const Product<float>& p) {
   const int64_t work = p.m * p.n * p.k;
   // A call of oneDNN costs about 0.4 microseconds.

@@ -68,7 +68,7 @@ class PreparedProducts {
   using Key = std::array<int64_t, 9>;
   static constexpr size_t most = 512;
 
-  /// Empty where oneDNN has no kernel.
+  /// The prepared product of these sizes, which is made on first use; empty where oneDNN has no kernel for it.
   std::optional<Prepared>& find(const Bf16Product& p) {
     const Key key{p.m, p.n, p.k, p.a.stride, p.a.transposed(), p.b.stride, p.b.transposed(), p.c_stride, p.beta != 0};
     const auto found = products_.find(key);

@@ -87,7 +87,7 @@ std::string PrintablePieces::finish() {
 
 namespace {
 
-/// Bytes and columns of the longest beginning of a line that needs at most so many columns.
+/// Bytes and columns of the longest beginning of a line that needs at most `most` columns.
 std::pair<size_t, size_t> measured(std::string_view line, size_t most) {
   size_t bytes = 0, columns = 0;
   while (bytes < line.size()) {

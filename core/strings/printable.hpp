@@ -11,14 +11,14 @@ namespace capstan {
 /// direction of writing, and bytes that are not UTF-8 become escapes: a backslash, x or u, and their code in
 /// hexadecimal. Line ends and tabs stay.
 std::string printable(std::string_view text);
-/// The same for a text that must stay within its line: line ends and tabs become escapes, too, as in C.
+/// printable() for a text that must stay within its line: line ends and tabs become escapes, too, as in C.
 std::string printable_line(std::string_view text);
 
 /// printable() for a text that comes in pieces, which may be cut within a character.
 class PrintablePieces {
  public:
   std::string push(std::string_view piece);
-  /// What is left when no piece follows.
+  /// The rest, after the last piece: a character whose end never came.
   std::string finish();
 
  private:

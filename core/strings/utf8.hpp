@@ -29,7 +29,7 @@ struct TextPlace {
   int64_t line = 1, column = 1;
 };
 
-/// The same for a part of a text that begins at `place`; moves `place` to its end.
+/// check_utf8() for a part of a text that begins at `place`; moves `place` to its end.
 void check_utf8(std::string_view text, const std::string& file, TextPlace& place);
 
 void append_utf8(std::string& text, uint32_t code_point);

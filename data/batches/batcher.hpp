@@ -106,10 +106,10 @@ BatchPlan cut_batches(std::vector<int64_t> order, const BatchConfig& config, con
   return plan;
 }
 
-/// Entries 0 ... count - 1 cut so, the longest first, those of one length in their order.
+/// Batches of the entries 0 ... count - 1, the longest first, entries of equal length in their order.
 BatchPlan plan_longest_first(int64_t count, const BatchConfig& config, const std::function<int64_t(int64_t)>& length);
 
-/// Throws std::invalid_argument for an index outside an epoch of so many batches.
+/// Throws std::invalid_argument for an index outside an epoch of `batches` batches.
 void check_batch_index(int64_t index, int64_t batches);
 
 /// Batches of labelled examples, every one in exactly one batch of an epoch. With a seed, for training with little

@@ -81,7 +81,7 @@ struct HeldOutFile {
   std::function<std::string()> text;  // reads it
 };
 
-/// The files of a split, each evaluated as a text of its own.
+/// The files of a split, each evaluated on its own.
 struct FileEvaluation {
   std::vector<HeldOutFile> files;
   std::unique_ptr<BatchSource> batches;
@@ -98,7 +98,7 @@ class DataSource {
   virtual std::vector<std::string> classes() const { return {}; }
   /// Training examples that have each class.
   virtual std::vector<int64_t> class_counts() const { return {}; }
-  /// What a place in the data depends on, one fact per line: a resumed run compares it. See source_identity().
+  /// What the examples and their order depend on, one fact per line: a resumed run compares it (source_identity()).
   virtual std::string identity() const = 0;
 
   virtual bool has(Split split) const = 0;
@@ -135,8 +135,8 @@ class DataSource {
 /// what the tokenizer makes of the texts.
 std::string source_identity(const Settings& settings, std::vector<std::string> without, const std::string& fingerprint,
                             const std::string& more = "");
-/// An identity that an earlier version saved, as this one would have: settings that it did not know have the values of
-/// `defaults`. `now`: an identity of this version, for the order of the lines.
+/// An identity that an earlier version saved, in the form of this version: settings that it did not have get the values
+/// of `defaults`. `now`: an identity of this version, for the order of the lines.
 std::string renewed_identity(const std::string& saved, const std::string& now, const Settings& defaults);
 
 }  // namespace capstan

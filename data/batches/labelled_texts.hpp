@@ -13,8 +13,8 @@
 
 namespace capstan {
 
-/// What is left of a text in a data set: cut by the rule, normalised as the tokenizer does, with words that it does not
-/// know replaced. Columns are lines of their own. Throws Error as encode_text() does.
+/// A text as the model reads it: cut by the rule, normalised by the tokenizer, with unknown words replaced. Each column
+/// is a line. Throws Error as encode_text() does.
 std::string example_text(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer, const TextRule& rule,
                          const std::string& place);
 

@@ -11,7 +11,7 @@ namespace capstan {
 
 constexpr size_t checked_splits = 3;  // train, valid, test
 
-/// A text of a split, and what its owner knows it by.
+/// The hash of a text of a split, with the numbers by which its owner finds the text.
 struct TextMark {
   HashBits hash;
   uint32_t split;

@@ -14,7 +14,7 @@ struct EncodingFacts {
   bool bom = false, utf16 = false;          // a byte order mark, of UTF-8 or of UTF-16
 
   bool mixed_line_ends() const { return lf > 0 && crlf > 0; }
-  /// What is unusual about it, as words: "byte order mark, 3 NUL bytes"; empty if nothing is.
+  /// What is unusual about the encoding, in words: "byte order mark, 3 NUL bytes"; empty if nothing is.
   std::string remarks() const;
 };
 

@@ -16,7 +16,7 @@ inline std::vector<EnumName<OnError>> enum_names(OnError) { return {{OnError::st
 /// Collects the problems of rows while reading continues, so that all are reported together.
 class BadRows {
  public:
-  /// What a row is called: row, line.
+  /// `noun`: what messages call a row, such as "line".
   explicit BadRows(OnError rule, std::string noun = "row") : rule_(rule), noun_(std::move(noun)) {}
 
   /// `problem`: "file:line: what is wrong".

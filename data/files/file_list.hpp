@@ -20,7 +20,7 @@ struct FoundFile {
   size_t source = 0;  // list_sources: which of the paths it comes from
 };
 
-/// What is wrong with a path that is neither there nor a pattern; empty if nothing is.
+/// An error message for a path that does not exist and is no pattern; empty for any other path.
 std::string missing_file(const std::string& path);
 
 /// The files that `paths` name, sorted by path, each once: files as they are; folders with everything below them;

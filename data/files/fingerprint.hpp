@@ -18,9 +18,9 @@ class Fingerprint {
   Fingerprint& add(std::string_view bytes);
   Fingerprint& add(const std::vector<int32_t>& values);
   Fingerprint& add(const std::vector<int64_t>& values);
-  /// The same as that of the row's vector.
+  /// Adds a row of tokens, with the result of adding it as a vector.
   Fingerprint& add(const TokenRow& tokens);
-  /// The same as add() of a piece of `size` bytes that part() gives one after the other.
+  /// Begins a piece of `size` bytes, whose parts part() adds; the result is that of add() with the whole piece.
   Fingerprint& begin(uint64_t size);
   Fingerprint& part(std::string_view bytes);
   /// 32 hexadecimal digits.

@@ -12,7 +12,7 @@
 namespace capstan {
 namespace {
 
-/// Of a file, enough for a sample, up to the end of a line.
+/// The beginning of a file, enough for a sample, up to the end of a line.
 std::string head_of(const std::string& path) {
   constexpr size_t enough = size_t{1} << 20;
   TextReader reader(path);

@@ -16,11 +16,11 @@ namespace capstan {
 constexpr int64_t usual_max_file_mb = 4096;
 constexpr int64_t any_file_mb = int64_t{1} << 40;
 
-/// A text that is read from its beginning. The end is told from an error: what cannot be read, is truncated or damaged,
-/// or has more than max_mb million bytes is thrown as Error, which names the text and the remedy.
+/// A text that is read from its beginning. Throws Error, which names the text and the remedy, if it cannot be read, is
+/// truncated or damaged, or has more than max_mb million bytes.
 class TextReader {
  public:
-  /// Reads up to so many bytes; none at the end only.
+  /// Reads at most `size` bytes and returns their number, 0 only at the end.
   using Source = std::function<size_t(char* to, size_t size)>;
 
   /// Reads a regular file, unpacked if its name ends in .gz or .zst. `remedy`: for a pipe, device or folder.

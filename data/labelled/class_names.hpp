@@ -22,7 +22,7 @@ class ClassNames {
   static ClassNames gather(const std::vector<std::string>& labels, const std::string& origin);
 
   const std::vector<std::string>& names() const { return names_; }
-  /// None for an unknown label.
+  /// The index of a label; none if it is unknown.
   std::optional<int32_t> find(const std::string& label) const;
   /// Throws Error for an unknown label, with the nearest and the known ones; `place` is its file:line.
   int32_t index_of(const std::string& label, const std::string& place) const;

@@ -26,7 +26,7 @@ class ColumnSample {
 
   /// Index, from 0, of a column by its number (from 1 or from the end) or name.
   std::optional<size_t> index_of(const std::string& column) const;
-  /// How a configuration names it: by its name if the first row gives one to it alone, else by its number from 1.
+  /// How a configuration names a column: by its name in the first row, if that is unique, else by its number from 1.
   std::string name_of(size_t column) const;
 
   /// The column of the labels: the one whose name says so or, where the values of the first column cannot be labels,
@@ -44,7 +44,7 @@ class ColumnSample {
   /// Mean bytes of a value.
   double mean_bytes(size_t column) const { return columns_[column].mean_bytes; }
   size_t columns() const { return columns_.size(); }
-  /// Without the first row, if that has names.
+  /// The number of rows, without a first row of names.
   size_t rows() const { return rows_; }
 
  private:

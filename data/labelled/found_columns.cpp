@@ -73,7 +73,7 @@ class NewTable {
     return needed ? trained : std::nullopt;
   }
 
-  /// As ColumnChoice names columns; empty: the last.
+  /// The columns of the texts as ColumnChoice names them; empty: the last column.
   std::vector<std::string> texts(const std::optional<size_t>& label, const std::string& file) const {
     for (const std::string& column : config_.text_columns)
       if (const auto at = sample_.index_of(column); at && parse_integer(column) && (at == label || has_labels(*at)))

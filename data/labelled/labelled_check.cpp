@@ -92,7 +92,7 @@ DataTable classes_table(const LabelledCheck& check) {
   return table;
 }
 
-/// Of multi-label data only.
+/// A table of multi-label data; of other data it has no rows.
 DataTable labels_table(const LabelledCheck& check) {
   DataTable table{"labels", "Texts by their number of labels", {"labels", "train", "valid", "test"}, {}};
   if (!check.config().multi_label) return table;

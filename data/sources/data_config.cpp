@@ -7,7 +7,7 @@
 namespace capstan {
 namespace {
 
-/// Those for whose facts `is_meant` is true.
+/// The types of data for whose facts `is_meant` is true.
 template <class IsMeant, class... Cases>
 std::vector<std::string> types_of(const IsMeant& is_meant, const std::variant<Cases...>&) {
   std::vector<std::string> types;

@@ -39,8 +39,8 @@ std::string key_of_tokenizer(const TextSourceConfig& config) {
   return key.hex();
 }
 
-/// May the learnt tokenizer be one that an earlier run has saved? Not when the user
-/// wants a file of it: that would not be written.
+/// May the learnt tokenizer be one that an earlier run has saved? Not if the configuration
+/// names a file for its model, which would then not be written.
 bool may_be_saved(const TokenizerConfig& config) {
   const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config);
   return !std::holds_alternative<SavedTokenizerConfig>(config) && (pieces == nullptr || pieces->model.empty());

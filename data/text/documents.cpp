@@ -114,7 +114,7 @@ void DocumentCutter::end_document(std::string_view text, const Visit& visit) {
   open_ = false;
 }
 
-/// The length of what surely belongs to the document, whatever follows.
+/// The length of the beginning of `text` that belongs to the document, whatever text follows.
 size_t DocumentCutter::certain(std::string_view text) const {
   if (text.empty()) return 0;
   const auto* const marker = std::get_if<MarkerDocumentsConfig>(&config_);

@@ -1,8 +1,8 @@
 // Where a document ends and the next one begins, in text and in tokens.
 //
 // With documents, the text between two of them is not encoded. Instead every document is followed by one token, the end
-// of a document. Its id is the first one after the tokenizer's vocabulary, so that tokenizers need not know of it. The
-// documents of a row of tokens are thus known wherever the row is cut.
+// of a document. Its id is the first one after the tokenizer's vocabulary, so tokenizers do not depend on it. Documents
+// can therefore be found in any part of a row of tokens.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ double share(int64_t part, int64_t all) { return all > 0 ? static_cast<double>(p
 
 std::string percent(double part) { return fmt::format("{:.3g} %", 100 * part); }
 
-/// What is counted of a split. A text is a document or, where the text has none, a line that is not blank.
+/// The counts of a split. A text is a document or, where the text has none, a line that is not blank.
 struct SplitCounts {
   int64_t files = 0, bytes = 0, tokens = 0, unknown = 0, texts = 0, text_bytes = 0;
 };

@@ -25,7 +25,7 @@ class TrainingWindows final : public BatchSource {
     WindowRule rule = WindowRule::contiguous;
     uint64_t seed = 0;
   };
-  /// What an epoch takes of a source: so many windows, which pass through its text so many times.
+  /// What an epoch takes of a source: the number of its windows, and how often these pass through its text.
   struct Share {
     int64_t windows;
     double passes;

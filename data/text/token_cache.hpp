@@ -79,7 +79,7 @@ class TokenCache {
   /// are damaged, which is logged: they are then made again. vocabulary: ids are below it.
   std::optional<TokenIndex> find(const Tokenizer& tokenizer, int64_t vocabulary, const FileCounts& files,
                                  const LogLine& log) const;
-  /// The same; throws Error when there are none or they are damaged.
+  /// As find(), but throws Error if there are no such files or they are damaged.
   TokenIndex open(const Tokenizer& tokenizer, int64_t vocabulary, const FileCounts& files) const;
   /// TokenIndex::fingerprint, of tokens that are not read. Throws Error when the index is absent or damaged.
   std::string index_fingerprint(const Tokenizer& tokenizer) const;
@@ -101,13 +101,13 @@ class FolderLock {
 };
 
 /// The right to make something from a text, which one process has at a time.
-/// Takes with it, in the end, whatever is not finished.
+/// The destructor removes what is not finished.
 class TokenCacheWriter : NoCopy {
  public:
   TokenCacheWriter(const TokenCache& cache, const LogLine& log);
   ~TokenCacheWriter();
 
-  /// Empty folders: for what need not stay, and for the tokens.
+  /// Two folders that are empty at first: for temporary files, and for the tokens.
   std::string scratch() const { return partial_ + "/texts"; }
   std::string tokens() const { return partial_ + "/tokens"; }
   void save_tokenizer(const Tokenizer& tokenizer, const std::string& settings_key) const;

@@ -51,9 +51,9 @@ void describe(Fields& f, SentencePieceTokenizerConfig& c) {
 /// by the token of a line's end: the model's "\n", its byte 0x0A, its `</s>` or,
 /// if it has none of them, its unknown token.
 ///
-/// Models that train_sentencepiece() makes invent no blank before a line, keep every blank and have a byte for whatever
-/// has no piece, so that decoding gives the text back (but U+2581, which is the blank within SentencePiece,
-/// comes back as a blank). Their pieces never reach across the beginning of a word, and a line is encoded word by word:
+/// Models that train_sentencepiece() makes add no blank at the start of a line, keep every blank and have bytes for
+/// characters without a piece, so decoding gives the text back (except that U+2581, the blank within SentencePiece,
+/// becomes a blank). Their pieces never reach across the beginning of a word, and a line is encoded word by word:
 /// the same ids wherever a text is cut. A word of more than 128 KiB is encoded in parts.
 class SentencePieceTokenizer final : public Tokenizer {
  public:

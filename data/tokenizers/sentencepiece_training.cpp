@@ -171,7 +171,7 @@ std::string train_sentencepiece(const SentencePieceTokenizerConfig& config, cons
                                                   {"remove_extra_whitespaces", "false"},
                                                   {"allow_whitespace_only_pieces", "true"},
                                                   {"num_threads", "1"},
-                                                  {"minloglevel", "4"}},  // nothing: what goes wrong is in the status
+                                                  {"minloglevel", "4"}},  // log nothing: errors are in the status
                                                  &sentences, &model);
   if (!status.ok()) refuse(config, status.message());
   return model;

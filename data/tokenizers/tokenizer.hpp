@@ -59,7 +59,7 @@ class StreamingDecoder {
       : tokenizer_(std::move(tokenizer)), previous_(previous) {}
   /// The text that this token completes; may be empty.
   std::string push(int32_t id);
-  /// What is left when no token follows.
+  /// The rest of the text, after the last token.
   std::string finish();
 
  private:

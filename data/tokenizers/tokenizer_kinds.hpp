@@ -36,7 +36,7 @@ std::shared_ptr<const Tokenizer> tokenizer_from_json(const std::string& json, co
 
 /// Does make_tokenizer() read the texts?
 bool learns_from_texts(const TokenizerConfig& config);
-/// The same tokenizer, whose learnt SentencePiece model make_tokenizer() does not write to a file.
+/// `config` with the change that make_tokenizer() does not write a learnt SentencePiece model to a file.
 TokenizerConfig unsaved(TokenizerConfig config);
 /// Must texts be valid UTF-8?
 bool needs_utf8(const TokenizerConfig& config);

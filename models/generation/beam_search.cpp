@@ -90,7 +90,7 @@ class BeamSearch {
     return longer;
   }
 
-  /// A text of max_tokens, and the stop token where that is likeliest.
+  /// A text of max_tokens, followed by the stop token if that is the likeliest next token.
   Hypothesis ended(const Hypothesis& text, size_t row) const {
     const Candidate c = likeliest(row, text.log_probability);
     return c.token == options_.stop_token ? extended(text, c.token, c.log_probability, options_.max_tokens + 1) : text;
@@ -137,7 +137,7 @@ class BeamSearch {
     return {before + *best, row, static_cast<int32_t>(best - values.begin())};
   }
 
-  /// Enough for `width` texts that go on, even if every other one ends here.
+  /// The best 2 * width candidates, enough for `width` texts that continue even if half of them end here.
   std::vector<Candidate> best_candidates(const std::vector<Hypothesis>& open) const {
     const auto wanted = static_cast<size_t>(2 * options_.width);
     std::vector<Candidate> all;

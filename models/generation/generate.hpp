@@ -57,7 +57,7 @@ struct GenerateOptions {
   DecodeWeights weights = DecodeWeights::float32;  // bf16: less to read for every token
   int64_t max_tokens = 256;                        // new tokens at most, before a stop token; < 0: no limit
   std::optional<int32_t> stop_token = {};          // ends the text and is not part of it
-  bool slide = true;                               // past the longest position: go on in a further window
+  bool slide = true;                               // past the longest position: continue in a further window
   std::vector<int32_t> banned = {};                // tokens that are never chosen, such as the unknown word
   bool log_probabilities = false;                  // fill Generated::log_probability
   /// Called with every new token and the index of its prompt; false ends this text after it.

@@ -10,10 +10,10 @@ namespace capstan::CAPSTAN_PRECISION {
 struct Context {
   Segments segments;      // of the batch (B, T)
   bool training = false;  // dropout on?
-  uint64_t step = 0;      // of the optimizer; part of every dropout counter
+  uint64_t step = 0;      // the optimizer's step; part of every dropout counter
   Ids examples = {};      // (B): index of each row's example in the epoch's order; empty where dropout is off
-  /// Of causal models that read the beginning of a document as a whole: the segments of these beginnings alone, with
-  /// all later tokens as padding (nn/mixer/prefix.hpp). Otherwise of no rows.
+  /// In causal models that read the beginning of a document in both directions: the segments of these beginnings alone,
+  /// with all later tokens as padding (nn/mixer/prefix.hpp). In other models it has no rows.
   Segments prefixes = {};
 
   /// Evaluation of B rows of T visible tokens.

@@ -19,7 +19,7 @@ class DecodeContext {
   /// Throws std::invalid_argument naming the shapes.
   Array linear(const Array& x, const Var& weight, const Var& bias = Var(), Activation activation = Activation::none);
 
-  /// As rotary_tables(); consecutive layers that ask for the same tables share them.
+  /// The result of rotary_tables(), which consecutive layers with the same arguments share.
   const RotaryTables& rotary(const Ids& positions, int64_t pairs, double base);
 
  private:

@@ -96,7 +96,7 @@ class Linear {
   Var operator()(const Var& x, Activation activation = Activation::none) const {
     return linear(x, weight_, bias_, activation);
   }
-  /// The same while decoding.
+  /// The layer applied to one token of each sequence while decoding.
   Array step(const Array& x, DecodeContext& decode, Activation activation = Activation::none) const {
     return decode.linear(x, weight_, bias_, activation);
   }
@@ -155,7 +155,7 @@ class FeedForward {
  public:
   FeedForward(const Scope& scope, const FeedForwardConfig& config, int64_t width, double init_gain);
   Var operator()(const Var& x) const;
-  /// The same while decoding.
+  /// The network applied to one token of each sequence while decoding.
   Array step(const Array& x, DecodeContext& decode) const;
   int64_t hidden() const { return hidden_; }
 

@@ -16,7 +16,7 @@
 namespace capstan {
 namespace {
 
-/// What a character is to the words around it. `alone`: in a script that is written without blanks.
+/// How a character divides a text into words. `alone`: a word of its own, in a script that is written without blanks.
 enum class Kind { blank, inside_word, alone, other };
 
 struct Character {

@@ -20,7 +20,7 @@ struct ParamOptions {
   bool by_rows = false;
   // The table and its optimizer state are set to zero when an epoch ends (train/optimizers/optimizer.hpp).
   bool fresh_each_epoch = false;
-  // Its rows have little to do with each other: one per token, class or head.
+  // A weight whose rows are independent: one per token, class or head.
   // Other decayed weights of rank 2 are matrices (is_matrix below).
   bool table = false;
   // Rows of each of the matrices that this weight stacks to do their products in one ({D, D, D}:

@@ -5,7 +5,7 @@
 namespace capstan {
 namespace {
 
-/// An alternative that stands for registered mixers has no defaults of its own.
+/// The defaults of all alternatives but the one for registered mixers, which has none.
 template <class... Configs>
 std::vector<MixerConfig> defaults_of(const std::variant<Configs...>*) {
   std::vector<MixerConfig> mixers;

@@ -26,7 +26,7 @@ std::vector<MixerConfig> default_mixers();
 const char* mixer_name(const MixerConfig& config);
 /// The name, and for a registered mixer its options: "running-mean (expansion 2)".
 std::string mixer_label(const MixerConfig& config);
-/// Adds what is wrong with the mixer in such a model, with paths relative to the mixer.
+/// Adds to `problems` what is wrong with the mixer in this model, with paths relative to the mixer.
 void validate_mixer(const MixerConfig& config, const ModelShape& model, Problems& problems);
 /// Why a causal model with this mixer cannot read the beginning of a document as a whole (nn/mixer/prefix.hpp); empty
 /// if it can.

@@ -28,7 +28,7 @@ Deviations deviations(const real* x, real centre, int64_t columns) {
   return {simd::sum(sum), simd::sum(squares)};
 }
 
-/// Of clamped_rms: rows that reach it are only scaled.
+/// The limit of clamped_rms for 1 / rms: rows that reach it are only scaled.
 real largest_rstd(double eps) { return static_cast<real>(1 / eps); }
 
 Moments moments(NormKind kind, const real* x, int64_t columns, double eps) {

@@ -7,7 +7,7 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// Targets [t0, t1) and the sources [s0, s1) that are taken one by one; positions within a document.
+/// Targets [t0, t1) and the sources [s0, s1) that are not joined into a carry; positions within a document.
 struct AftTile {
   int64_t t0, t1, s0, s1;
   int64_t targets() const { return t1 - t0; }

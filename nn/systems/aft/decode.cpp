@@ -54,7 +54,7 @@ struct AftDecodeState final : MixerState {
   Array key_ring, value_ring;      // (B, capacity, keys or D)
 };
 
-/// Groups of channels as the kernels want them: all at once with a key each, or one head after the other.
+/// Calls the body for each group of channels of the kernels: all channels, if each has a key, or one head at a time.
 template <class Body>
 void for_each_group(int64_t width, int64_t heads, const Body& body) {
   if (heads == 0) return body(kernels::AftGroup{width, false}, int64_t{0}, int64_t{0});

@@ -75,7 +75,7 @@ class AftTiles {
   kernels::AftInput input(const Unit& unit, int64_t position) const;
   Work work(int64_t index);
   void allocate_work(bool backward, int64_t count);
-  /// Into how many parts the units of a pullback are cut. Each has a gradient of w of its own.
+  /// The number of parts of a pullback, each with its own gradient of w.
   int64_t parts() const;
 
   void scan_carries();

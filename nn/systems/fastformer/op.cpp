@@ -43,7 +43,7 @@ struct Layout {
   int64_t tokens() const { return segments.ids().size(); }
   int64_t first_token(const Segments::Span& span) const { return span.row * segments.length() + span.begin; }
   int64_t spans() const { return static_cast<int64_t>(segments.spans().size()); }
-  /// Of the logits.
+  /// The factor of the logits, sqrt(heads / width).
   real scale() const { return static_cast<real>(std::sqrt(static_cast<double>(heads) / static_cast<double>(width))); }
 
   Segments segments;
@@ -131,7 +131,7 @@ Array multiplied_keys(const Layout& layout, const Array& qk, const Array& weight
   return p;
 }
 
-/// u, and through `saved` what the pullback wants.
+/// Returns u, and in `saved` what the pullback needs.
 Array pools(const Layout& layout, const Array& qk, const FastformerWeights& weights, FastformerState& state,
             Saved* saved) {
   const int64_t width = layout.width;

@@ -30,9 +30,9 @@ std::vector<Chunk> chunks_of(const Segments::Span& span, int64_t length, const C
   return chunks;
 }
 
-/// read(chunk) for every chunk from `begin` to `end`, which go backwards for N: the state then is the sum of what
-/// add(chunk, beta) has added for those already passed, bidirectional for the only chunk itself. add computes
-/// product + beta * state. The first causal chunk, whose state has nothing, goes to `empty` instead.
+/// Calls read(chunk) for every chunk from `begin` to `end` (backwards for N). At each call, the state is the sum of
+/// what add(chunk, beta) has added for the chunks already passed or, if bidirectional, for the only chunk itself. add
+/// computes product + beta * state. The first causal chunk, whose state is empty, goes to `empty` instead.
 template <class Iterator, class Add, class Read, class Empty>
 void for_each_state(Iterator begin, Iterator end, bool causal, const Add& add, const Read& read, const Empty& empty) {
   if (!causal) {

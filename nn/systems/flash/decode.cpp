@@ -64,7 +64,7 @@ struct FlashDecodeState final : MixerState {
   /// b of the cached rows, oldest first, for the query that follows `current` others in its chunk.
   const real* bias_of(int64_t current) const { return bias.empty() ? nullptr : bias.data() + chunk - 1 - current; }
 
-  /// x (B, D) with the shifted features of the token before it. Keeps those of x for the next token.
+  /// x (B, D) with the shifted features of the preceding token. Keeps those of x for the next token.
   Array shift(const Array& x) {
     if (before.empty()) return x;
     const int64_t width = x.dim(1), moved = before.dim(1);

@@ -48,8 +48,8 @@ class RelativeBias {
   RelativeBias(const Scope& scope, const RelativeBiasConfig& config);
 
   explicit operator bool() const { return config_.kind != RelativeBiasKind::none; }
-  /// (1, 2 N - 1) for N positions, entry N - 1 + i - j; undefined for kind none and for N = 0. Throws
-  /// std::invalid_argument for more positions than a Toeplitz table knows.
+  /// The bias of all distances of N positions, (1, 2 N - 1): entry N - 1 + i - j. Undefined for kind none and without
+  /// positions. Throws std::invalid_argument for more positions than a Toeplitz table has.
   Var for_length(int64_t length) const;
 
  private:

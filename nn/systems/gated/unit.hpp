@@ -56,7 +56,7 @@ void describe_unit(Fields& f, GatedUnitConfig& c) {
   f("attention_dropout", c.attention_dropout, between_below(0, 1),
     "share of the attention weights that are set to zero in training");
 }
-/// Of its map `compat`.
+/// The keys of its map `compat`.
 template <class Fields>
 void describe_unit_compat(Fields& f, GatedUnitConfig& c) {
   describe_kernel_compat(f, c);
@@ -64,7 +64,7 @@ void describe_unit_compat(Fields& f, GatedUnitConfig& c) {
   f("t5_scale", c.t5_scale, at_least(0),
     "factor applied to the t5 bias; 0 = sqrt(key_dim) (FLASH-pytorch's GAU: sqrt(width))");
 }
-/// Serves every mixer made of such a unit.
+/// The rules of every mixer that is made of a gated unit.
 inline void validate(const GatedUnitConfig& c, const ModelShape&, Problems& problems) {
   if (const char* const problem = kernel_problem(c)) problems.add("logits", problem);
   check_rotary(c.rotary, c.key_dim, problems);

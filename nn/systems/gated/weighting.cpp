@@ -9,7 +9,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-// GAU-alpha: with as many keys softmax has its usual scale.
+// GAU-alpha: the number of keys with which the logits of its softmax have their usual scale.
 constexpr double log_length_usual = 512;
 
 }  // namespace

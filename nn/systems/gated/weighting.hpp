@@ -40,7 +40,7 @@ void describe_kernel(Fields& f, GatedKernelConfig& c) {
   f("normaliser", c.normaliser, any(),
     "what n is: counted (the keys that a token sees), paper (a constant) or, for flash, chunk (FLASH-pytorch)");
 }
-/// Of its map `compat`.
+/// The keys of its map `compat`.
 template <class Fields>
 void describe_kernel_compat(Fields& f, GatedKernelConfig& c) {
   f("least_length", c.least_length, length_from(1),
@@ -48,7 +48,7 @@ void describe_kernel_compat(Fields& f, GatedKernelConfig& c) {
   f("whole_length", c.whole_length, any(), "for logits length: f((qk + b)/n) (FLASH-pytorch's GAU)");
 }
 
-/// What is wrong with the combination; null when it is defined.
+/// Why kernel, logits and normaliser cannot be combined; null if they can.
 inline const char* kernel_problem(const GatedKernelConfig& c) {
   const bool softmax = c.kernel == AttentionKernel::softmax;
   if (softmax && c.logits == LogitForm::length) return "the softmax kernel takes logits key-dim or log-length";

@@ -22,7 +22,7 @@ class KeyValueCache {
       : batch_(batch), key_width_(key_width), value_width_(value_width) {}
 
   void clear() { count_ = 0; }
-  /// As MixerState::select().
+  /// Sequence i becomes a copy of sequence rows[i], as in MixerState::select().
   void select(const std::vector<int64_t>& rows);
   int64_t batch() const { return batch_; }
   /// Tokens held of every sequence.

@@ -71,7 +71,7 @@ void AttentionTiles::backward_unit(const BackwardUnit& unit, const Work& work, c
   int64_t written = 0;  // keys whose gradients hold something
   // From the last tile, which meets all keys, to the first.
   for (int64_t tile = tiles(*unit.piece); tile-- > 0;) {
-    // Every other round goes backwards, so that each part gets long and short tiles of a causal piece.
+    // The order of the parts alternates, so that each part gets long and short tiles of a causal piece.
     const int64_t round = tile / unit.parts, place = tile % unit.parts;
     if ((round % 2 == 0 ? place : unit.parts - 1 - place) != unit.part) continue;
     const Queries of_tile = queries(*unit.piece, unit.head, tile);

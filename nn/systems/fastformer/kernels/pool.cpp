@@ -30,7 +30,7 @@ void for_pieces(const Pool& pool, int64_t t, const Body& body) {
   for (int64_t i = 0; i < pool.count; ++i) body(pool.pieces[i], i, pool.weights[t * pool.heads + pool.pieces[i].head]);
 }
 
-/// Rows of one piece at token t.
+/// The row of one piece at token t.
 const real* row(const PoolRows& rows, int64_t t, const PoolPiece& piece) {
   return rows.data + t * rows.stride + piece.begin;
 }
