@@ -108,7 +108,7 @@ struct ModelFacts {
   bool weighs_classes = false;                    // examples of some classes count more than others
   const char* own_token = "";                     // a row of the embedding after those of the vocabulary; empty: none
   bool begins_with_own = false;                   // own_token precedes each text
-  const NgramTableConfig* text_ngrams = nullptr;  // of the whole text, beside the blocks; within the configuration
+  const NgramTableConfig* text_ngrams = nullptr;  // n-grams beside the blocks; part of the configuration
   const char* command = "capstan predict";        // the command that uses such a model
   std::vector<std::string> searched = {};         // keys and values that a search tries: "words=[[1], [1, 2]]"
 };

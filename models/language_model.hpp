@@ -53,13 +53,13 @@ class LanguageModel final : public Model {
   /// tokens: (B, T) -> (B, T, V)
   Var logits(const Ids& tokens, const Context& context) const override;
   /// batch.labels: (B, T), the next token or ignored_target. The logits of the whole batch never exist at once. With
-  /// `prefix: bidirectional`, prefixes_of() the batch are read as a whole.
+  /// `prefix: bidirectional`, the tokens of prefixes_of() the batch see each other.
   TaskLoss loss(const Batch& batch, const Context& context) const override;
 
   DecodeState make_state(int64_t batch, DecodeWeights weights = DecodeWeights::float32) const override {
     return stack_.make_state(batch, weights);
   }
-  /// With `prefix: bidirectional`, the tokens are read as a whole.
+  /// With `prefix: bidirectional`, each of the tokens sees all of them.
   Array prefill(const Ids& tokens, DecodeState& state) const override;
   Array step(const Ids& tokens, DecodeState& state) const override;
 

@@ -52,7 +52,7 @@ Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& sh
       dropout_(outer / "embed_dropout", config.dropout.value()) {
   const Scope scope = model_scope(outer, config);
   const int64_t longest = config.max_length + shape.extra_length;
-  // Without init_stddev: how fast the table learns depends on the weights that follow it.
+  // init_stddev does not apply to it: the weights after the table decide how fast the table learns.
   if (!config.ngram_embedding.orders.empty())
     ngrams_ = std::make_unique<NgramEmbedding>(outer / "ngram_embedding", config.ngram_embedding, config.width);
   if (config.positions == Positions::learned)

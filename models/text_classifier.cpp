@@ -93,7 +93,7 @@ TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& c
   check(classes > 0, "text_classifier: {} classes", classes);
   head_ = std::make_unique<Linear>(model_scope(scope, config) / "head",
                                    LinearConfig{config.width, classes, /*bias=*/true, 1, /*output=*/true});
-  // Without init_stddev: how fast the table learns depends on the weights that follow it.
+  // init_stddev does not apply to it: the weights after the table decide how fast the table learns.
   if (!config.ngrams.orders.empty())
     ngrams_ = std::make_unique<NgramFeatures>(scope / "ngrams", config.ngrams, classes);
   if (const auto* listed = std::get_if<ListedWeights>(&config.class_weights))

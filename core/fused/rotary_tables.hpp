@@ -11,9 +11,8 @@ struct RotaryTables {
   Ids rows;            // (positions.size()): the table row of each position
 };
 
-/// One table row per position between the lowest and the highest where these are no more than the positions (so that
-/// the sequences of a batch share them), else one per position.
-/// A position's values depend on nothing but the position.
+/// A table row for each position from the lowest to the highest, which the sequences of a batch share. If these are
+/// more than the given positions, a row for each of the latter. The values of a row depend on its position only.
 RotaryTables rotary_tables(const Ids& positions, int64_t pairs, double base);
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -46,7 +46,7 @@ inline void sweep(int64_t count, const Body& body) {
   if (index < count) body(PartPlace{index, count - index});
 }
 
-/// Places that advance together through a loop inside the body: enough independent chains to hide latencies.
+/// Places that one call of a body computes together, as independent chains that hide latencies.
 template <class Place, int Size>
 struct Group {
   Place places[Size];

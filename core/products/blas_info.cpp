@@ -19,7 +19,7 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm_backend.hpp"
 
-// Not in its headers. Weak: other builds of OpenBLAS may hide them.
+// Functions that no header of OpenBLAS declares. They are weak because other builds may hide them.
 extern "C" {
 __attribute__((weak)) void* blas_memory_alloc(int purpose);
 __attribute__((weak)) void blas_memory_free(void* memory);

@@ -86,7 +86,7 @@ int32_t listops_value(const std::vector<int32_t>& tokens) {
     int32_t op;
     std::vector<int32_t> values;
   };
-  std::vector<Open> stack;  // an explicit one: the nesting of a text from outside may be deep
+  std::vector<Open> stack;  // explicit, because a text from outside may be nested deeply
   std::optional<int32_t> result;
   for (size_t i = 0; i < tokens.size(); ++i) {
     const int32_t token = tokens[i];

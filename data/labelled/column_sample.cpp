@@ -17,7 +17,7 @@ const std::set<std::string> text_names = {"text",    "review", "sentence", "body
                                           "comment", "tweet",  "question", "description", "document"};
 const std::set<std::string> other_names = {"title",  "answer", "id",      "idx",        "index",   "name",   "date",
                                            "source", "query",  "premise", "hypothesis", "subject", "summary"};
-// Fewer rows say little. A label has at least so many examples.
+// Fewer rows say little. A column of labels has at least this many rows per label.
 constexpr size_t rows_needed = 20, examples_per_class = 5;
 
 std::string lower(std::string text) {

@@ -77,7 +77,8 @@ struct Unit {
   uint32_t offset() const { return (bits >> 10) << ((bits & (1u << 9)) >> 6); }
 };
 
-/// The size of the trie in four bytes, the trie, and texts that end with \0, which the trie's values point into.
+/// A charsmap is the size of a trie in four bytes, the trie, and texts ending with \0, which the trie's values point
+/// into.
 void check_charsmap(std::string_view map, const std::string& origin) {
   if (map.empty()) return;
   uint32_t trie_size = 0;

@@ -74,7 +74,7 @@ class BeamSearch {
   }
 
  private:
-  /// Can the token that is chosen now be read?
+  /// Does the model have a position at which it can read the token that is chosen now?
   bool has_room() const { return !model_.position_limit() || state_.position < *model_.position_limit(); }
 
   double score(double log_probability, int64_t length) const {

@@ -80,8 +80,8 @@ struct Prompt {
 };
 
 /// The first token of the window that predicts the successor of token `last` of a text. A model without a
-/// position limit reads all of the text. Another reads windows of `limit` tokens, each of which begins with the last
-/// half of the one before: token 0 begins the first.
+/// position limit reads all of the text. Other models read windows of `limit` tokens: the first begins with token 0,
+/// and each later one with the last half of the preceding one.
 int64_t window_begin(int64_t last, std::optional<int64_t> limit);
 
 /// Continues `prompt`, token by token, each from its window, or stops at the end of the first one with
