@@ -100,7 +100,7 @@ struct ModelFacts {
 
   Predicts predicts = Predicts::next_token;
   bool is_solved = false;                         // a solver computes the weights, without training steps
-  bool reads_texts = false;                       // a classifier that has no use for tokens
+  bool reads_texts = false;                       // a classifier of texts that are not tokenised
   bool is_causal = false;                         // each token reads only the preceding ones
   bool takes_labels = true;                       // the data may have labels, needed or not
   bool takes_pairs = false;                       // the data may be pairs

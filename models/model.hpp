@@ -43,7 +43,7 @@ struct BucketWeight {
 };
 
 struct ModelSummary;
-/// Decode states take memory to be measured.
+/// Whether a summary measures decode states, which allocates them.
 enum class DecodeStates { measured, left_out };
 
 /// Which of these a type has to answer follows from its ModelFacts; all others throw std::logic_error.

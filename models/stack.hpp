@@ -20,7 +20,7 @@ struct DecodeState {
   std::vector<std::unique_ptr<MixerState>> layers;
   std::shared_ptr<DecodeContext> decode;  // shared by the layers
 
-  /// Back to the first position.
+  /// Returns to the first position.
   void reset();
   /// From now on sequence i is a copy of what sequence rows[i] was; their number may change.
   void select(const std::vector<int64_t>& rows);

@@ -18,7 +18,7 @@ using TaskConfig =
 /// The name of the model's type in YAML.
 const char* type_of(const TaskConfig& config);
 ModelFacts facts_of(const TaskConfig& config);
-/// The types that predict this: "text-classifier or linear-classifier".
+/// The types of model that predict `predicts`, in words: "text-classifier or linear-classifier".
 std::string model_types(Predicts predicts);
 
 /// The part of the configuration that all models with blocks have in common; null for a model without blocks.

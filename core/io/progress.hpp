@@ -22,8 +22,8 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Says whether a line is due, so that a log stays short: `most` lines over a run whose share done is known, otherwise
-/// at the 1st, 2nd, 4th, 8th, ... question.
+/// Decides whether a line is due, so that a log stays short: at most `most` lines in a run whose share done is known,
+/// otherwise a line at the 1st, 2nd, 4th, 8th, ... call.
 class Sparingly {
  public:
   explicit Sparingly(int most) : most_(most) {}

@@ -12,7 +12,7 @@ namespace capstan {
 namespace {
 
 constexpr std::string_view mark = "\xef\xbb\xbf";
-/// Bytes of a piece that wait for the next one: the longest that is looked for has one more.
+/// Bytes of a piece that are kept for the next one: one less than the longest sequence that is looked for.
 constexpr size_t kept = 4;
 
 /// "Ã" or "Â" before a character that stands for a byte 80 to BF, or "â€".

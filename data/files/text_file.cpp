@@ -39,7 +39,7 @@ size_t read_input(char* to, size_t size) {
   for (;;) {
     const ssize_t got = ::read(STDIN_FILENO, to, size);
     if (got >= 0) return static_cast<size_t>(got);
-    if (errno == EAGAIN)  // another program that has the same terminal may have made it so
+    if (errno == EAGAIN)  // another program on the same terminal may have set O_NONBLOCK
       wait_for_input(-1);
     else if (errno != EINTR)
       throw Error(fmt::format("stdin: reading failed: {}", std::strerror(errno)));

@@ -29,8 +29,8 @@ class ColumnSample {
   /// How a configuration names a column: by its name in the first row, if that is unique, else by its number from 1.
   std::string name_of(size_t column) const;
 
-  /// The column of the labels: the one whose name says so or, where the values of the first column cannot be labels,
-  /// whose values do; the first one unless that leaves no doubt. `by_values`: labels are single ones.
+  /// The column of the labels, found by its name or, if the values of the first column cannot be labels, by its values;
+  /// the first column if these leave a doubt. `by_values`: labels are single ones.
   size_t label_or_first(bool by_values) const;
   /// The column of the texts among those with `allowed`: the one whose name says so, otherwise the last, or the longest
   /// of words where that is much longer. None if none is allowed.

@@ -265,7 +265,7 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
     if (!any_left) throw Error(fmt::format("{}: no row has usable text", join_first(config.train)));
   };
   const bool named = !config.classes.empty() || !config.classes_file.empty();
-  if (!named || train.empty()) check_train(!train.empty());  // with names, the labels are looked at first
+  if (!named || train.empty()) check_train(!train.empty());  // else unknown labels are reported first
   const ClassNames classes = class_names(config, train);
   check_separator(config, classes);
   if (loading.classifies && !named) refuse_unique_labels(classes, train, loading);

@@ -22,7 +22,7 @@ class Mixture {
   Mixture(const std::vector<double>& weights, int64_t places);
 
   int64_t places() const { return places_; }
-  /// May be 0 for a small weight.
+  /// The number of a source's places in an epoch; may be 0 for a small weight.
   int64_t count(size_t source) const { return counts_.at(source); }
   /// place: in [0, places).
   Turn at(int64_t place) const;

@@ -10,7 +10,7 @@
 
 namespace capstan {
 
-/// Size of the files in bytes, packed ones counted fourfold, as about the size of their text.
+/// Size of the files in bytes, compressed ones counted four times, which is about the size of their text.
 size_t size_of_text(const std::vector<FoundFile>& files);
 
 /// A hash of the place, the size and the last change of the files (nanoseconds; inode and change time, so

@@ -98,9 +98,9 @@ class SentencePieceTokenizer final : public Tokenizer {
 };
 
 /// A SentencePiece model (the content of a .model file) with config.vocabulary_size pieces: `<unk>`, a line's end, the
-/// tab, with byte_fallback all 256 bytes, then what was learnt. One thread, so the same texts give the same model. Of
-/// more than config.training_bytes, lines are taken at even distances. Throws ConfigError when the texts do not give so
-/// many pieces, or need more.
+/// tab, with byte_fallback all 256 bytes, then what was learnt. One thread, so the same texts give the same model.
+/// From texts of more than config.training_bytes, evenly spaced lines are taken. Throws ConfigError if the texts give
+/// fewer pieces, or need more.
 std::string train_sentencepiece(const SentencePieceTokenizerConfig& config, const Texts& texts);
 
 }  // namespace capstan

@@ -43,7 +43,7 @@ class Texts {
   using Open = std::function<Text(size_t)>;
 
   Texts() = default;
-  /// In memory; their owner must outlive this.
+  /// Texts in memory, whose owner must outlive this.
   Texts(std::vector<std::string_view> texts);
   Texts(std::initializer_list<std::string_view> texts) : Texts(std::vector<std::string_view>(texts)) {}
   /// `open(i)` gives the i-th of `count` texts, which have `bytes` bytes together.

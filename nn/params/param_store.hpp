@@ -75,7 +75,7 @@ class ParamStore : NoCopy {
   /// Throws Error naming the nearest known name when there is no such parameter.
   const Param& find(const std::string& name) const;
   const std::vector<std::pair<std::string, std::string>>& aliases() const { return aliases_; }
-  /// Elements, without the gaps.
+  /// The number of elements, without the gaps.
   int64_t count() const;
   const ParamRules& rules() const { return rules_; }
 

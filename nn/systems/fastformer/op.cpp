@@ -124,7 +124,7 @@ struct Saved {
   Array query, key;
 };
 
-/// p, from the query pool's weights.
+/// The product p of the keys and the pooled queries, from the query pool's weights.
 Array multiplied_keys(const Layout& layout, const Array& qk, const Array& weights, AdditivePoolState& state) {
   Array p(Shape{layout.segments.batch(), layout.segments.length(), layout.width});
   multiply_pool(layout, {weights.data(), query_rows(layout, qk), key_rows(layout, qk)}, state, p.mutable_data());

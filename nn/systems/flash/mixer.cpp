@@ -91,7 +91,7 @@ std::vector<MixingWeights> Flash::mixing_weights(const Var& x, const Context& co
 MixerCost Flash::cost(int64_t length) const {
   const double key = static_cast<double>(config_.key_dim), hidden = static_cast<double>(unit_.hidden()),
                seen = static_cast<double>(std::min(config_.chunk, length));
-  // The packed projection; u, v and the sum of both parts; z and its views.
+  // It keeps the packed projection, u, v, the sum of both parts, z and its views.
   MixerCost cost{0, 0, 5 * hidden + 2 * key};
   if (config_.local) {
     cost.mixing_flops += 2 * (key + hidden) * (shape_.causal ? seen / 2 : seen);

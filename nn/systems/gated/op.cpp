@@ -120,7 +120,7 @@ Var rotary_series(const Var& even, const Var& odd, int64_t length, double base) 
   check(length > 0 && pairs > 0 && even.rank() == 1 && odd.shape() == even.shape(),
         "rotary_series: even {} and odd {} for {} distances", even.shape(), odd.shape(), length);
   Array table(Shape{1, 2 * length - 1});
-  real* const zero = table.mutable_data() + length - 1;  // the number of distance 0
+  real* const zero = table.mutable_data() + length - 1;  // the entry of distance 0
   for_distances(length, pairs, base, [&](int64_t first, int64_t count, const RotaryTables& tables) {
     Array cosines(Shape{count}), sines(Shape{count});
     gemm(count, 1, pairs, {tables.cosine.data(), pairs}, {even.value().data(), 1}, cosines.mutable_data(), 1);

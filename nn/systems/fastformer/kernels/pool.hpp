@@ -43,7 +43,7 @@ struct Pool {
 };
 
 /// out_t = R_t others_t.  Bidirectional: R = sum_t w_t values_t. Causal: R_t = R_{t-1} + w_t (values_t - R_{t-1}),
-/// going on from `average`. Leaves the last R in `average`. `out` may be the values.
+/// starting from `average`. Leaves the last R in `average`. `out` may be the values.
 void pool_product(const Pool& pool, real* average, const MutablePoolRows& out);
 
 /// Gradients of pool_product from an average of 0.  dout: (length, D), overwritten by the gradient of the values unless
