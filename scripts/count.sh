@@ -4,7 +4,7 @@
 cd "$(dirname "$0")/.."
 
 # What is above its final limit at present: 52500 lines.
-most_lines=56751
+most_lines=56800
 most_words=40000
 most_keys=200
 most_words_of_keys=5000

@@ -13,11 +13,13 @@
 namespace capstan {
 namespace {
 
-/// Escapes what Markdown would interpret: a vertical bar ends a cell, <...> is HTML, * is emphasis.
+/// Escapes what Markdown would interpret: a vertical bar ends a cell, also in `code`; <...> is HTML, * is emphasis.
 std::string cell(const std::string& text) {
   std::string out;
+  bool in_code = false;
   for (const char c : text) {
-    if (std::string_view("|<*").find(c) != std::string_view::npos) out += '\\';
+    in_code ^= c == '`';
+    if (std::string_view(in_code ? "|" : "|<*").find(c) != std::string_view::npos) out += '\\';
     out += c;
   }
   return out;

@@ -67,7 +67,7 @@ std::string to_json(const RunState& state);
 /// Throws Error naming `path` when the text is damaged, and NewerFile for an unknown format.
 RunState run_state_from_json(const std::string& text, const std::string& path);
 
-/// Threads, BLAS build and kernel set of this process; in bf16 also the library that computes such products.
+/// BLAS build and kernel set of this process; in bf16 also the library that computes such products.
 Settings this_machine(Precision precision);
 
 /// Checks that a run saved as `saved` can continue as `now` (seed, identity and settings filled in): whatever the
