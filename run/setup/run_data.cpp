@@ -75,6 +75,7 @@ bool take_columns(const RunConfig& config, Source& data) {
     if constexpr (std::is_same_v<Source, LabelledSourceConfig>) {
       take(data.label_column, then->label_column);
       take(data.text_columns, then->text_columns);
+      take(data.multi_label, then->multi_label);
     } else {
       take(data.source_column, then->source_column);
       take(data.target_column, then->target_column);
