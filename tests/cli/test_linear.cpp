@@ -153,6 +153,11 @@ TEST_CASE("a linear classifier: a validation file is evaluated and not learnt fr
     INFO(arguments.front());
     succeed(place, arguments);
   }
+  CHECK_FALSE(
+      contains(succeed(place, {"compare", "runs/classify", "runs/valid"}).out, "train loss"));  // it is held-out
+  const Outcome ignored = succeed(place, command({"train.lr=1", "train.lr_scale=[{match: a, factor: 2}]"}, "ignored"));
+  CHECK(contains(ignored.err, "train.lr, train.lr_scale.0: without effect on a linear-classifier"));
+  CHECK_FALSE(contains(trained.err, "without effect"));
 }
 
 TEST_CASE("a linear classifier starts from another one: what few texts lack, and the same weights after a kill") {
