@@ -12,6 +12,7 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/progress.hpp"
+#include "core/strings/printable.hpp"
 #include "run/predictions/prediction_writer.hpp"
 #include "train/records/log.hpp"
 
@@ -62,7 +63,7 @@ int predict(PredictCommandOptions options) {
   if (!options.output.empty()) {
     replace_file(options.output, input.with_fields(added));
     say_next(fmt::format("{}: {} rows with their predictions", options.output, added.size()),
-             fmt::format("capstan predict {} --errors TABLE, of a table with labels", options.texts.run),
+             fmt::format("capstan predict {} --errors TABLE, of a table with labels", shell_word(options.texts.run)),
              "capstan report " + options.texts.run + " --output report.html");
   }
   if (const std::string summary = writer.summary(); !summary.empty()) log_info(summary);

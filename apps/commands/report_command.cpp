@@ -69,7 +69,7 @@ std::optional<Batch> add_from_data(const ReportOptions& options, const SavedRun&
   const ModelFacts facts = facts_of(run.config.model);
   const bool writes_targets = facts_of(run.config.data).has_pairs;
   std::optional<Batch> example;
-  if (!options.text.empty() && !facts.reads_texts) example = example_of(run, options.text);
+  if (!options.text.empty()) example = example_of(run, options.text);
   if (example && !facts.classifies() && !writes_targets) return example;
   const auto data = open_saved_data(run);
   const Split split = held_out_split(options.split, *data);
@@ -77,20 +77,36 @@ std::optional<Batch> add_from_data(const ReportOptions& options, const SavedRun&
     reported.evaluation = evaluate_split(run, *data, split);
   const bool known = options.trust || are_known(run, *data, split);
   if (!known && reported.evaluation && reported.evaluation->pairs) reported.evaluation->pairs->examples.clear();
-  if (facts.reads_texts) {
-    if (!options.trust && !are_known(run, *data, Split::train))
-      throw Error(
-          "the training texts, which have the names of the n-grams, are not known to be those of the run: use "
-          "them with --trust");
-    reported.ngrams = ngram_view(run, data->texts(Split::train));
-  }
-  if (example || facts.reads_texts) return example;
+  if (example) return example;
   if (!known)
     throw Error(
         fmt::format("the files of the {} split are not known to be those that the run was trained with: show "
                     "their texts with --trust",
                     to_string(split)));
   return example_of(*data, split);
+}
+
+/// Adds the results of a linear classifier, and the n-grams with its largest weights, whose names are in the training
+/// texts. `attempt` makes an error a note.
+template <class Attempt>
+void add_from_texts(const ReportOptions& options, SavedRun& run, ReportedRun& reported, const Attempt& attempt) {
+  std::unique_ptr<DataSource> data;
+  attempt("no results", [&] {
+    data = open_saved_data(run);
+    const Split split = held_out_split(options.split, *data);
+    if (!options.split.empty() || data->has(split)) reported.evaluation = evaluate_split(run, *data, split);
+  });
+  attempt("no n-grams", [&] {
+    if (auto* const labelled = std::get_if<LabelledSourceConfig>(&run.config.data); !data && labelled != nullptr) {
+      labelled->test.clear();  // may be what is missing
+      data = open_saved_data(run);
+    }
+    if (!options.trust && !are_known(run, *data, Split::train))
+      throw Error(
+          "the training texts, which have the names of the n-grams, are not known to be those of the run: use "
+          "them with --trust");
+    reported.ngrams = ngram_view(run, data->texts(Split::train));
+  });
 }
 
 /// Adds what needs the trained model. An error becomes a note on the page: the curves are useful without the model.
@@ -100,21 +116,23 @@ void add_model_view(const ReportOptions& options, ReportedRun& reported) {
     log_warning(fmt::format("{}: {}", reported.record.folder, reported.notes.back()));
   };
   try {
-    const SavedRun run = open_run(reported.record.folder);
+    SavedRun run = open_run(reported.record.folder);
     const ModelFacts facts = facts_of(run.config.model);
     set_threads(static_cast<int>(run.config.threads));
     reserve_product_memory();
+    const auto attempt = [&](const char* wanted, const auto& add) {
+      try {
+        add();
+      } catch (const std::exception& error) {
+        const char* const missing = facts.classifies() && reported.evaluation ? wanted : "no results";
+        note(missing, error);
+        // The message may quote what the files hold, which must not be on the page of a stranger's run.
+        if (!options.trust) reported.notes.back() = fmt::format("{}: {}", missing, unread_files(run));
+      }
+    };
+    if (facts.reads_texts) return add_from_texts(options, run, reported, attempt);
     std::optional<Batch> example;
-    try {
-      example = add_from_data(options, run, reported);
-    } catch (const std::exception& error) {
-      const std::string missing = facts.classifies() && !reported.evaluation ? "no results"
-                                  : facts.reads_texts                        ? "no n-grams"
-                                                                             : "no example text";
-      note(missing, error);
-      // The message may quote what the files hold, which must not be on the page of a stranger's run.
-      if (!options.trust) reported.notes.back() = fmt::format("{}: {}", missing, unread_files(run));
-    }
+    attempt("no example text", [&] { example = add_from_data(options, run, reported); });
     reported.model = view_of(run, example);
     if (example && facts.predicts == Predicts::next_token && !facts_of(run.config.data).has_pairs)
       reported.sample = sample_of(run, *example);

@@ -6,6 +6,7 @@
 #include "apps/command_line/output.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
+#include "core/strings/printable.hpp"
 #include "run/training/clean_run.hpp"
 #include "run/training/train_sweep.hpp"
 #include "train/records/log.hpp"
@@ -25,7 +26,8 @@ int run_sweep(const SweepOptions& options) {
       sweep, options.run, [](const Command& body) { return run_command(body); }, std::cout, output_columns());
   if (end.interrupted) return exit_interrupted;
   const std::string folder = sweep.folder.string();
-  say_next(disk_line(folder), "capstan compare " + folder, "capstan report " + folder + " --output report.html");
+  if (const std::string word = shell_word(folder); end.failed.size() < sweep.runs.size())
+    say_next(disk_line(folder), "capstan compare " + word, "capstan report " + word + " --output report.html");
   const int code = report_failures(end.failed);
   if (code != exit_done)
     log_error(

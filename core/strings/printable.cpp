@@ -3,6 +3,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -107,5 +108,16 @@ std::string_view first_columns(std::string_view line, size_t columns) {
 }
 
 size_t display_columns(std::string_view line) { return measured(line, SIZE_MAX).second; }
+
+std::string shell_word(const std::string& text) {
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_-./,:=+@%").find(c) < std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + '\'';
+}
 
 }  // namespace capstan

@@ -14,6 +14,9 @@ std::string printable(std::string_view text);
 /// printable() for a text that must stay within its line: line ends and tabs become escapes, too, as in C.
 std::string printable_line(std::string_view text);
 
+/// The text as one word of a command line: in quotes if a shell would read it otherwise.
+std::string shell_word(const std::string& text);
+
 /// printable() for a text that comes in pieces, which may be cut within a character.
 class PrintablePieces {
  public:

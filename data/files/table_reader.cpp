@@ -17,27 +17,43 @@ namespace {
 
 constexpr std::string_view blanks = " \t\r\v\f";
 
-/// Throws Error naming `place` for an empty label and for one that is given twice.
+/// A string of Python as JSON writes it: in double quotes. `text` begins with its quote, which it loses as far as the
+/// string goes.
+std::string json_string(std::string_view& text) {
+  const char quote = text.front();
+  std::string json = "\"";
+  size_t at = 1;
+  for (; at < text.size() && text[at] != quote; ++at) {
+    if (text[at] == '\\' && at + 1 < text.size() && text[at + 1] == '\'') ++at;  // JSON does not escape it
+    if (text[at] == '"') json += '\\';
+    json += text[at];
+    if (text[at] == '\\' && at + 1 < text.size()) json += text[++at];
+  }
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return json + '"';
+}
+
+/// Does what split_labels() made of a text in brackets begin like a list?
+bool is_broken_list(const std::vector<std::string>& labels) {
+  if (labels.empty() || labels.front()[0] != '[' || labels.back().empty() || labels.back().back() != ']') return false;
+  const char next = labels.front()[1];
+  return next == '[' || next == '\'' || next == '"' ||
+         (labels.size() > 1 && labels.front().find(']') == std::string::npos);
+}
+
+/// Throws Error naming `place` for a list that could not be read, an empty label and one that is given twice.
 void check_labels(const std::vector<std::string>& labels, const std::string& place) {
   std::set<std::string_view> seen;
+  if (is_broken_list(labels))
+    throw Error(
+        fmt::format("{}: the labels look like a list, but not as JSON or Python write it: {}; quote each of "
+                    "them, with commas in between, as in ['a', 'b']",
+                    place, join_first(labels, ", ")));
   for (const std::string& label : labels) {
     if (label.empty()) throw Error(fmt::format("{}: label {} of {} is empty", place, seen.size() + 1, labels.size()));
     if (!seen.insert(label).second)
       throw Error(fmt::format("{}: the label '{}' is given twice", place, label.substr(0, 100)));
   }
-}
-
-/// A list of strings as JSON or Python write it; none for any other text.
-std::optional<std::vector<std::string>> listed_labels(std::string text) {
-  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return std::nullopt;
-  nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
-  if (list.is_discarded()) {
-    std::replace(text.begin(), text.end(), '\'', '"');
-    list = nlohmann::json::parse(text, nullptr, false);
-  }
-  if (!list.is_array() || !std::all_of(list.begin(), list.end(), [](const auto& label) { return label.is_string(); }))
-    return std::nullopt;
-  return list.get<std::vector<std::string>>();
 }
 
 /// A line of fastText: words that begin with "__label__" are its labels, the rest is its text.
@@ -282,8 +298,29 @@ std::string_view without_mark(std::string_view content, const std::string& file)
   return starts_with(content, "\xef\xbb\xbf") ? content.substr(3) : content;
 }
 
+std::optional<std::vector<std::string>> listed_labels(std::string_view text) {
+  text = trimmed(text, blanks);
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return std::nullopt;
+  std::string json;
+  while (!text.empty())
+    if (text.front() == '\'' || text.front() == '"') {
+      json += json_string(text);
+    } else {
+      json += text.front();
+      text.remove_prefix(1);
+    }
+  const nlohmann::json list = nlohmann::json::parse(json, nullptr, false);
+  std::vector<std::string> labels;
+  if (!list.is_array()) return std::nullopt;
+  for (const nlohmann::json& label : list) {
+    if (!label.is_string() && !label.is_number_integer()) return std::nullopt;
+    labels.push_back(label.is_string() ? label.get<std::string>() : label.dump());
+  }
+  return labels;
+}
+
 std::vector<std::string> split_labels(std::string_view text, std::string_view separator) {
-  if (auto listed = listed_labels(std::string(trimmed(text, blanks)))) return *std::move(listed);
+  if (auto listed = listed_labels(text)) return *std::move(listed);
   std::vector<std::string> labels;
   if (trimmed(text, blanks).empty()) return labels;
   const bool by_blanks = trimmed(separator, blanks).empty();  // runs of them are one separator

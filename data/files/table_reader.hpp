@@ -63,6 +63,9 @@ std::vector<LabelledText> read_table(std::string_view content, const std::string
 
 std::vector<std::string> tsv_fields(std::string_view line);
 
+/// A list of strings or integers as JSON or Python write it; none for any other text.
+std::optional<std::vector<std::string>> listed_labels(std::string_view text);
+
 /// "a, b" -> {"a", "b"}: without the blanks around a label; empty text has none. A list in brackets, as JSON or Python
 /// write one, needs no separator.
 std::vector<std::string> split_labels(std::string_view text, std::string_view separator);

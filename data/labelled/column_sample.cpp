@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/strings/integer.hpp"
+#include "data/files/table_reader.hpp"
 
 namespace capstan {
 namespace {
@@ -58,16 +59,21 @@ ColumnSample::ColumnSample(std::vector<std::vector<std::string>> rows, std::opti
     for (size_t c = 0; c < columns_.size(); ++c) {
       std::set<std::string> different;
       double bytes = 0, numbers = 0, words = 0;
+      bool lists = true, several = false;
       for (size_t r = begin; r < rows.size(); ++r) {
         if (c >= rows[r].size()) continue;
         different.insert(rows[r][c]);
+        const auto listed = lists ? listed_labels(rows[r][c]) : std::nullopt;
+        lists = listed.has_value();
+        several = several || (listed && listed->size() != 1);
         bytes += static_cast<double>(rows[r][c].size());
         numbers += is_number(rows[r][c]) ? 1 : 0;
         words += has_words(rows[r][c]) ? 1 : 0;
       }
       const auto count = static_cast<double>(std::max<size_t>(rows_, 1));
-      columns_[c] = {different.size(), bytes / count, numbers / count, words / count,
-                     different.count(first_row_[c]) > 0};
+      columns_[c] = {
+          different.size(), bytes / count, numbers / count, words / count, different.count(first_row_[c]) > 0,
+          lists && several};
     }
   };
   sum_up(1);

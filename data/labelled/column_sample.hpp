@@ -41,6 +41,8 @@ class ColumnSample {
   std::optional<size_t> likely_text(size_t label) const;
   /// Different values of a column in the sample.
   size_t different(size_t column) const { return columns_[column].different; }
+  /// Are all values lists, and not all of one label?
+  bool has_lists(size_t column) const { return columns_[column].lists; }
   /// Mean bytes of a value.
   double mean_bytes(size_t column) const { return columns_[column].mean_bytes; }
   size_t columns() const { return columns_.size(); }
@@ -52,6 +54,7 @@ class ColumnSample {
     size_t different = 0;
     double mean_bytes = 0, numbers = 0, words = 0;  // `numbers` and `words` are shares of values
     bool repeats_first = false;                     // does the field of the first row occur in another one?
+    bool lists = false;
   };
   bool looks_like_names() const;
   bool looks_like_labels(size_t column) const;

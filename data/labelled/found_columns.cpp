@@ -145,6 +145,11 @@ std::string find_columns(LabelledSourceConfig& config) {
     label = keys ? sample.likely_label() : sample.label_or_first(!config.multi_label);
     if (label && (header || keys || *label > 0)) add("label_column", *(config.label_column = sample.name_of(*label)));
   }
+  if (label && !config.multi_label && sample.has_lists(*label)) {
+    if (keys && !config.label_column) config.label_column = sample.name_of(*label);  // "labels" without it
+    config.multi_label = true;
+    add("multi_label", "true");
+  }
   std::vector<bool> allowed(sample.columns(), config.text_columns.empty() && label && !known("text"));
   if (label) allowed[*label] = false;
   auto text = sample.text_or_last(allowed);

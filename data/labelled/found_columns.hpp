@@ -9,8 +9,9 @@
 
 namespace capstan {
 
-/// Sets header, label_column and text_columns where they are unset and the first rows of the first training table leave
-/// no doubt. Returns what was found, in one line; empty when nothing was, also of files that cannot be read.
+/// Sets header, label_column and text_columns where they are unset, and multi_label where labels are lists, if the
+/// first rows of the first training table leave no doubt. Returns what was found, in one line; empty when nothing was,
+/// also of files that cannot be read.
 std::string find_columns(LabelledSourceConfig& config);
 
 /// Columns of another table than those of the training.

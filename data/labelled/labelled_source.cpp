@@ -40,6 +40,7 @@ struct Loading {
   BadRows& bad;
   LabelledCheck& check;
   bool classifies;  // SourceInputs::classifies
+  LogLine log = {};
 };
 
 /// Every file below `paths` is a text; its label is the name of its folder, one level below the path.
@@ -47,6 +48,7 @@ std::vector<Source> read_folders(const std::vector<std::string>& paths, Split sp
   const LabelledSourceConfig& config = loading.config;
   const std::vector<std::string> wanted = named_classes(config);
   std::vector<Source> sources;
+  Progress progress(loading.log, "reading", 0);
   for (const FoundFile& found : list_files(paths)) {
     const size_t slash = found.name.find('/');
     if (slash == std::string::npos)
@@ -57,6 +59,7 @@ std::vector<Source> read_folders(const std::vector<std::string>& paths, Split sp
     const std::string label = found.name.substr(0, slash);
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), label) == wanted.end()) continue;
     std::string text = read_text_file(found.path, config.max_file_mb);
+    progress.add(static_cast<double>(text.size()));
     const uint32_t number = loading.check.add_file(split, found.path, text, TableFormat::folders, 1);
     if (loading.utf8 && !loading.bad.guard([&] { check_utf8(text, found.path); })) continue;
     sources.push_back({{label, std::move(text), 1}, std::make_shared<const std::string>(found.path), number});
@@ -70,7 +73,9 @@ std::vector<Source> read_tables(const std::vector<std::string>& paths, Split spl
   const LabelledSourceConfig& config = loading.config;
   BadRows& bad = loading.bad;
   std::vector<Source> sources;
+  Progress progress(loading.log, "reading", 0);
   for (const FoundFile& found : list_files(paths)) {
+    progress.begin("reading " + found.path);
     const std::string content = read_text_file(found.path, config.max_file_mb);
     const int64_t bad_before = bad.count();
     const TableFormat format = config.format == TableFormat::by_name ? format_of(found.path) : config.format;
@@ -85,6 +90,7 @@ std::vector<Source> read_tables(const std::vector<std::string>& paths, Split spl
       row.label = std::string(trimmed(row.label, " \t"));
       sources.push_back({std::move(row), file, number});
     }
+    progress.add(static_cast<double>(content.size()));
   }
   return sources;
 }
@@ -230,11 +236,12 @@ std::vector<Source> hold_out(std::vector<Source>& train, int64_t classes, const 
 }
 
 ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer, Split split, int64_t classes,
-                  const Loading& loading) {
+                  const Loading& loading, Progress& progress) {
   const LabelledSourceConfig& config = loading.config;
   const TextRule rule = text_rule(config);
   ExampleSet examples = config.multi_label ? ExampleSet::multi_label(std::max<int64_t>(classes, 1)) : ExampleSet();
-  for (const Source& source : sources)
+  for (const Source& source : sources) {
+    progress.add(1);
     loading.bad.guard([&] {
       const auto columns =
           config.separator ? source.row.columns() : std::vector<std::string_view>{std::string_view(source.row.text)};
@@ -249,6 +256,7 @@ ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer
       } else if (!config.skip_empty)
         throw Error(fmt::format("{}: the text is empty; set skip_empty: true to leave such rows out", source.place()));
     });
+  }
   return examples;
 }
 
@@ -279,13 +287,18 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
 
   ClassificationData data;
   data.classes = classes.names();
+  size_t all = 0;
+  for (const Split split : all_splits) all += rows[split].size();
+  Progress progress(loading.log, "", static_cast<double>(all), in_texts);
+  progress.begin("tokenising");
   if (!tokenizer) {
     std::vector<std::string_view> texts;
     for (const Source& source : train) texts.push_back(source.row.text);
     tokenizer = make_tokenizer(config.tokenizer, texts);
   }
   data.tokenizer = std::move(tokenizer);
-  for (const Split split : all_splits) data[split] = encode(rows[split], *data.tokenizer, split, class_count, loading);
+  for (const Split split : all_splits)
+    data[split] = encode(rows[split], *data.tokenizer, split, class_count, loading, progress);
   check_train(data.train.size() > 0);
   data.left_out = bad.summary();
   int64_t empty = 0;
@@ -303,11 +316,11 @@ BadRows bad_rows(const LabelledSourceConfig& config, OnError rule) {
 }  // namespace
 
 ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer,
-                                 bool classifies) {
+                                 bool classifies, const LogLine& log) {
   BadRows bad = bad_rows(config, config.on_error);
   LabelledCheck check(config, false);
   const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
-  ClassificationData data = load({config, utf8, bad, check, classifies}, std::move(tokenizer));
+  ClassificationData data = load({config, utf8, bad, check, classifies, log}, std::move(tokenizer));
   data.warnings = warnings_of(check);
   return data;
 }
@@ -317,7 +330,7 @@ DataReport check_source(const LabelledSourceConfig& checked, const SourceInputs&
   config.tokenizer = unsaved(config.tokenizer);
   BadRows bad = bad_rows(config, OnError::skip);  // so that what follows is counted, too
   LabelledCheck check(config, true);
-  load({config, needs_utf8(config.tokenizer), bad, check, inputs.classifies}, nullptr);
+  load({config, needs_utf8(config.tokenizer), bad, check, inputs.classifies, inputs.log}, nullptr);
   DataReport report = report_of(check);
   if (config.on_error == OnError::stop) {
     report.errors = bad.listed();
@@ -353,7 +366,7 @@ std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, cons
     known.classes = inputs.classes;
     known.classes_file.clear();
   }
-  return std::make_unique<ExampleSource>(load_labelled(known, inputs.tokenizer, inputs.classifies), inputs,
+  return std::make_unique<ExampleSource>(load_labelled(known, inputs.tokenizer, inputs.classifies, inputs.log), inputs,
                                          settings_of(named), without);
 }
 

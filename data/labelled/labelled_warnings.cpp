@@ -129,8 +129,8 @@ class Warnings {
     }
     if (train_.of_class[least] <= 1 || train_.of_class[most] < very * train_.of_class[least]) return;
     add("balance",
-        fmt::format("very unbalanced classes: '{}' has {} of {} training examples ({}), '{}' has {}; set "
-                    "model.class_weights=balanced, and judge by the macro-F1 of capstan eval",
+        fmt::format("very unbalanced classes: '{}' has {} of {} training examples ({}), '{}' has {}; judge by "
+                    "the macro-F1 of capstan eval, and, unless the model is linear, set model.class_weights=balanced",
                     name(most), train_.of_class[most], train_.rows.size(),
                     percent(share(train_.of_class[most], train_.rows.size())), name(least), train_.of_class[least]));
   }

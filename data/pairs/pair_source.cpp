@@ -7,6 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
 #include "core/config/settings.hpp"
+#include "core/strings/integer.hpp"
 #include "core/strings/join.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/checks/lengths.hpp"
@@ -212,18 +213,29 @@ std::string find_columns(PairSourceConfig& config) {
                                      targets = {"target", "tgt",      "completion", "output",
                                                 "answer", "response", "summary",    "translation"};
   const TableHead table = head_of_tables(config.train, config.format, 1);
+  if (table.rows.empty()) return "";
   const bool keys = table.format == TableFormat::jsonl;
-  if (table.rows.empty() || config.source_column || config.target_column || (!keys && config.header)) return "";
-  const int source = column_named(table.rows.front(), sources), target = column_named(table.rows.front(), targets);
-  if (source < 0 || target < 0) return "";
-  const std::string of_source = table.rows.front()[static_cast<size_t>(source)],
-                    of_target = table.rows.front()[static_cast<size_t>(target)];
-  if (keys && of_source == "prompt" && of_target == "completion") return "";
-  if (!keys) config.header = true;
-  config.source_column = of_source;
-  config.target_column = of_target;
-  return fmt::format("data: {}: read with{} data.source_column={} data.target_column={}", table.file,
-                     keys ? "" : " data.header=true", of_source, of_target);
+  const std::vector<std::string>& first = table.rows.front();
+  const auto is_named = [&](const std::optional<std::string>& column) {
+    return column && !parse_integer(*column) && std::find(first.begin(), first.end(), *column) != first.end();
+  };
+  const int source = config.source_column ? -1 : column_named(first, sources),
+            target = config.target_column ? -1 : column_named(first, targets);
+  const bool named = is_named(config.source_column) || is_named(config.target_column);
+  if (!keys && !config.header.value_or(named || (source >= 0 && target >= 0))) return "";
+  std::string found;
+  const auto add = [&](const char* key, const std::string& value) { found += fmt::format(" data.{}={}", key, value); };
+  if (!keys && !config.header) {
+    config.header = true;
+    add("header", "true");
+  }
+  const ColumnChoice usual = pair_columns({}, table.format);
+  const auto set = [&](const char* key, std::optional<std::string>& column, int at, const std::string& otherwise) {
+    if (at >= 0 && first[static_cast<size_t>(at)] != otherwise) add(key, *(column = first[static_cast<size_t>(at)]));
+  };
+  set("source_column", config.source_column, source, usual.text.front());
+  set("target_column", config.target_column, target, *usual.label);
+  return found.empty() ? "" : fmt::format("data: {}: read with{}", table.file, found);
 }
 
 std::unique_ptr<DataSource> make_source(const PairSourceConfig& config, const SourceInputs& inputs) {

@@ -69,8 +69,9 @@ std::unique_ptr<DataSource> make_source(const PairSourceConfig& config, const So
 /// Bad rows are errors of the report. Throws Error when too little is left to count.
 DataReport check_source(const PairSourceConfig& config, const SourceInputs& inputs);
 
-/// Sets header and columns where they are unset and the names or keys of the first training table say which they are,
-/// such as "question" and "answer". Returns what was found, in one line; empty when nothing was.
+/// Sets header and columns where they are unset and the names or keys of the first training table say which they are:
+/// those of the configuration, or such as "question" and "answer". Returns what was found, in one line; empty when
+/// nothing was.
 std::string find_columns(PairSourceConfig& config);
 
 /// The columns of a file of this format. labels: its rows have targets.

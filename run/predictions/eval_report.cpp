@@ -140,24 +140,33 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
   report.split = to_string(split);
   report.classes = run.classes;
   const ModelFacts facts = facts_of(run.config.model);
-  const auto split_batches = data.evaluation(split);
   const Model& model = run.model->model();
+  if (facts.reads_texts) {
+    LabelledTexts texts = data.texts(split);
+    Progress progress(log_info, "evaluating", static_cast<double>(texts.size()), in_texts);
+    progress.begin("evaluating");
+    texts.report_to(progress);
+    ClassifierEvaluation result = *evaluate_classifier(model, texts);
+    report.total = result.total;
+    report.classification = std::move(result.report);
+    report.labels = std::move(result.labels);
+    return report;
+  }
+  const auto split_batches = data.evaluation(split);
   Progress progress(log_info, "evaluating", static_cast<double>(split_batches->batches_per_epoch(0)), in_shares);
   const WatchedBatches source(*split_batches, progress);
   if (!facts.classifies()) {
     report.predicts_tokens = true;
     report.total = *evaluate(model, source, 0);
-  } else if (model.label_columns() > 0 && !facts.reads_texts) {
+  } else if (model.label_columns() > 0) {
     LabelReport labels(model.label_columns());
     report.total = *evaluate(model, source, 0, {}, nullptr, &labels);
     report.labels = labels.at(run.thresholds.front());
     report.total.correct = report.labels->exact;
   } else {
-    ClassifierEvaluation result =
-        facts.reads_texts ? *evaluate_classifier(model, data.texts(split)) : evaluate_classifier(model, source);
+    ClassifierEvaluation result = evaluate_classifier(model, source);
     report.total = result.total;
     report.classification = std::move(result.report);
-    report.labels = std::move(result.labels);
   }
   if (facts_of(run.config.data).has_pairs && split != Split::train)
     report.pairs = evaluate_pairs(run, data.evaluation_pairs(split), completions);

@@ -75,6 +75,10 @@ bool take_columns(const RunConfig& config, Source& data) {
     if constexpr (std::is_same_v<Source, LabelledSourceConfig>) {
       take(data.label_column, then->label_column);
       take(data.text_columns, then->text_columns);
+      if (LabelledSourceConfig found = data; then->multi_label && !data.multi_label) {  // as lists have set it
+        find_columns(found);
+        data.multi_label = found.multi_label;
+      }
     } else {
       take(data.source_column, then->source_column);
       take(data.target_column, then->target_column);

@@ -80,7 +80,7 @@ const Model& RunModel::that_predicts(Predicts what) const {
 
 const Stack& RunModel::stack() const {
   if (const Stack* const stack = model_->find_stack()) return *stack;
-  throw Error(fmt::format("a {} has no blocks, and no vectors of texts", type_));
+  throw Error(fmt::format("a {} has no blocks, and no vectors of texts: train a text-classifier for them", type_));
 }
 
 void RunModel::prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts, int64_t examples) {

@@ -187,20 +187,28 @@ RunRecord read_record(const std::filesystem::path& folder) {
   if (run.step == 0) throw Error(fmt::format("{}: no steps recorded: has training started?", metrics.string()));
   sum_up(run);
   read_times(folder / "train.log", run);
+  if (facts_of(run.config.model).is_solved) {  // the loss of its line of training is that of held-out texts
+    run.train_loss = NAN;
+    for (TrainPoint& point : run.train) point.loss = NAN;
+  }
   return run;
 }
 
 std::vector<std::string> run_folders(const std::vector<std::string>& folders) {
   constexpr int levels = 2;  // runs/first/second
   const bool runs_given = std::any_of(folders.begin(), folders.end(), [](const auto& one) { return is_run(one); });
-  std::vector<std::string> runs;
+  std::vector<std::string> runs, left_out;
   for (const std::string& folder : folders) {
     std::error_code unknown;
     const std::vector<std::string> inside = runs_in(folder, levels);
+    if (runs_given && !inside.empty()) left_out.push_back(folder);
     if (inside.empty() && (folders.size() == 1 || !std::filesystem::is_regular_file(folder, unknown)))
       runs.push_back(folder);
     if (!runs_given) runs.insert(runs.end(), inside.begin(), inside.end());
   }
+  if (!left_out.empty())
+    log_info(fmt::format("{}: left out beside runs; for the runs in such a folder, too, give {}/*",
+                         join_first(left_out), left_out.front()));
   return runs.empty() ? folders : runs;
 }
 

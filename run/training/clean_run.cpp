@@ -4,6 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "core/strings/amounts.hpp"
+#include "core/strings/printable.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/summaries/run_record.hpp"
 #include "train/checkpoints/run_folder.hpp"
@@ -53,7 +54,7 @@ std::string disk_line(const fs::path& folder) {
   constexpr int64_t little = 1'000'000;
   return resuming < little ? all
                            : fmt::format("{}, {} of it for resuming alone (capstan clean {} removes it)", all,
-                                         bytes_text(static_cast<double>(resuming)), folder.string());
+                                         bytes_text(static_cast<double>(resuming)), shell_word(folder.string()));
 }
 
 }  // namespace capstan

@@ -7,6 +7,7 @@
 #include "core/products/blas_info.hpp"
 #include "core/products/machine_rates.hpp"
 #include "core/strings/affixes.hpp"
+#include "core/strings/join.hpp"
 #include "data/files/file_list.hpp"
 #include "run/setup/rank_agreement.hpp"
 #include "run/setup/run_data.hpp"
@@ -17,6 +18,7 @@
 #include "run/training/plan.hpp"
 #include "run/warm_start/warm_start.hpp"
 #include "run/yaml/config.hpp"
+#include "run/yaml/config_diff.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/linear/train_linear.hpp"
 #include "train/loop/run_length.hpp"
@@ -49,12 +51,35 @@ void print_profile(const Profile& profile, std::ostream& out) {
   out << to_text(profile, machine) << std::flush;
 }
 
+/// Keys of training that are set, but are for training in steps.
+std::vector<std::string> keys_of_steps(const RunConfig& config) {
+  const TrainConfig& given = config.train;
+  TrainConfig used;
+  used.steps = given.steps;
+  used.epochs = given.epochs;
+  used.init_from = given.init_from;
+  used.init_strict = given.init_strict;
+  used.monitor = given.monitor;
+  used.keep_last = given.keep_last;
+  used.progress = given.progress;
+  used.tensorboard = given.tensorboard;
+  RunConfig without = config;
+  without.train = used;
+  std::vector<std::string> keys;
+  for (const ConfigDifference& key : diff_configs(config, without)) keys.push_back(key.path);
+  return keys;
+}
+
 /// `config` says whether a warning has been heeded.
 std::vector<std::string> warnings(const RunConfig& config, const DataSource& data) {
   const bool weighted = facts_of(config.model).weighs_classes;
   std::vector<std::string> lines;
   for (const DataWarning& warning : data.warnings())
     if (!weighted || warning.check != "balance") lines.push_back("data: " + warning.message);
+  if (facts_of(config.model).is_solved)
+    if (const std::vector<std::string> keys = keys_of_steps(config); !keys.empty())
+      lines.push_back(fmt::format("{}: without effect on a {}, which is not trained in steps; remove {}",
+                                  join_first(keys), type_of(config.model), keys.size() == 1 ? "it" : "them"));
   return lines;
 }
 

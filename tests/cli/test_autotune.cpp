@@ -92,7 +92,8 @@ TEST_CASE("less time does not make the result of earlier searches worse; compari
   place.write("runs/search/short-3/lr=1/config.yaml", "");
   const Outcome compared = run_shell(place, "$capstan compare runs/search/*");
   CHECK(lines_of(compared.out).size() == 5);  // what is the same, header and three runs
-  CHECK(compared.err == "");
+  CHECK(lines_of(compared.err).size() == 1);
+  CHECK(contains(compared.err, "runs/search/short-3: left out beside runs"));
 }
 
 TEST_CASE("a candidate that fails does not end the search") {

@@ -153,6 +153,11 @@ TEST_CASE("a linear classifier: a validation file is evaluated and not learnt fr
     INFO(arguments.front());
     succeed(place, arguments);
   }
+  CHECK_FALSE(
+      contains(succeed(place, {"compare", "runs/classify", "runs/valid"}).out, "train loss"));  // it is held-out
+  const Outcome ignored = succeed(place, command({"train.lr=1", "train.lr_scale=[{match: a, factor: 2}]"}, "ignored"));
+  CHECK(contains(ignored.err, "train.lr, train.lr_scale.0: without effect on a linear-classifier"));
+  CHECK_FALSE(contains(trained.err, "without effect"));
 }
 
 TEST_CASE("a linear classifier starts from another one: what few texts lack, and the same weights after a kill") {
@@ -217,7 +222,7 @@ TEST_CASE("a linear classifier: texts that nothing is known of, and what is refu
   fails("other buckets", {"train.init_from=runs/classify", "model.buckets=16"}, "model.buckets");
   std::filesystem::copy(place / "runs/classify/checkpoints/last/model.safetensors", place / "alone.safetensors");
   fails("no run", {"train.init_from=alone.safetensors"}, "is not in a run folder");
-  check_refused(place, {"vectors", {}, {"embed", "runs/classify"}, 1, {"linear"}, "a text\n"});
+  check_refused(place, {"vectors", {}, {"embed", "runs/classify"}, 1, {"train a text-classifier"}, "a text\n"});
 }
 
 }  // namespace

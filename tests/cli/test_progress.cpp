@@ -54,10 +54,14 @@ TEST_CASE("the log of a linear classifier speaks of texts, classes and accuracy"
     CHECK_MESSAGE(!contains(outcome.err, word), word, " in ", outcome.err);
   const TerminalOutcome terminal =
       run_on_terminal(place, {"train", "--config", "linear.yaml", "--set", "name=again"}, 80);
-  CHECK(contains(terminal.written, "% cross-validation"));
+  for (const char* const work : {"reading train.tsv", "% tokenising", "% cross-validation"})
+    CHECK_MESSAGE(contains(terminal.written, work), work);
   CHECK(contains(terminal.written, "% solving with all texts"));
   CHECK(contains(terminal.written, "saving"));
   for (const std::string& line : terminal.screen) CHECK_FALSE(contains(line, "solving with all"));
+  const TerminalOutcome eval = run_on_terminal(place, {"eval", "runs/again", "--split", "train"}, 80);
+  CHECK(contains(eval.written, "% evaluating"));
+  for (const std::string& line : eval.screen) CHECK_FALSE(contains(line, "evaluating"));
 }
 
 TEST_CASE("a run ends with where it is, its size, and two commands that work") {
@@ -77,6 +81,9 @@ TEST_CASE("a run ends with where it is, its size, and two commands that work") {
   const Outcome sweep =
       succeed(place, {"sweep", "--config", "linear.yaml", "--set", "name=sweep", "sweep.model.words=[[1], [1, 2]]"});
   for (const char* const before : {"next: capstan ", ", or capstan "}) succeed(place, next_command(sweep.err, before));
+  const Outcome blanks = succeed(place, {"train", "--config", "linear.yaml", "--set", "folder=my runs"});
+  CHECK(
+      contains(blanks.err, "next: capstan predict 'my runs/linear' FILE, or capstan report 'my runs/linear' --output"));
   const Outcome predict = succeed(place, {"predict", "runs/linear", "train.tsv", "--output", "out.tsv"});
   CHECK(contains(predict.err, "next: capstan predict runs/linear --errors"));
   CHECK(next_command(predict.err, ", or capstan ") ==

@@ -273,6 +273,23 @@ TEST_CASE("the figures of a page are those of metrics.jsonl and of eval, for eac
   CHECK(contains(place.read("page.html"), "<span>blueish"));
 }
 
+TEST_CASE("the n-grams of a linear classifier are shown without held-out data, and where these are gone") {
+  const Workplace place;
+  std::string rows;
+  for (int i = 0; i < 40; ++i) rows += fmt::format("{0}\tthe {0}ish rope {1}\n", i % 2 == 0 ? "red" : "blue", i);
+  place.write("labelled.tsv", rows);
+  place.write("test.tsv", rows);
+  for (const std::string test : {"", "test.tsv"}) {
+    succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=linear" + test,
+                    "data.train=[labelled.tsv]", "data.test=[" + test + "]"});
+    if (!test.empty()) std::filesystem::remove(place / test);
+    const Outcome outcome = succeed(place, {"report", "runs/linear" + test, "-o", "page.html"});
+    CHECK(contains(place.read("page.html"), "<span>blueish"));
+    CHECK(contains(outcome.err, "no results: data.test: test.tsv") == !test.empty());
+    CHECK_FALSE(contains(outcome.err, "no n-grams"));
+  }
+}
+
 std::vector<std::string> fields(const std::string& line) {
   std::vector<std::string> out(1);
   for (const char c : line)

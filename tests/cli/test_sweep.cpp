@@ -55,6 +55,8 @@ TEST_CASE("a sweep trains what train trains, prints one table, and has nothing t
   CHECK(untouched);
   // compare prints it again; a run's own folder is one that train goes on with.
   CHECK(run_shell(place, "$capstan compare runs/grid/*").out == first.out);
+  const Outcome beside = succeed(place, {"compare", "runs/grid", "runs/grid/lr=1e-3,seed=1"});
+  CHECK(contains(beside.err, "runs/grid: left out beside runs; for the runs in such a folder, too, give runs/grid/*"));
   const Outcome more =
       succeed(place, {"train", "--config", "runs/grid/lr=1e-3,seed=1/config.yaml", "--set", "train.steps=7"});
   CHECK(contains(more.err, "resumed from"));
@@ -68,6 +70,10 @@ TEST_CASE("a run that fails is told, the others go on, and the exit code is 1") 
   CHECK(contains(refused.err, "data.train.0: nowhere: no such file or folder"));
   CHECK_FALSE(fs::exists(place / "runs/grid"));
   fs::create_directory(place / "nowhere");  // without text
+  const Outcome none =
+      run(place, {"sweep", "--config", "sweep.yaml", "--set", "name=none", "sweep.data.train=[[nowhere]]"});
+  CHECK(contains(none.err, "2 of 2 runs failed"));
+  CHECK_FALSE(contains(none.err, "next: "));
   const Outcome outcome = run(place, command);
   CHECK(outcome.code == 1);
   CHECK(indecency(outcome) == "");

@@ -33,6 +33,12 @@ model: {type: linear-classifier, words: [1, 2]}
 train: {epochs: 1}
 )";
 
+constexpr const char* pairs_yaml = R"(name: pairs
+data: {type: pairs, train: [qa.tsv], max_length: 32, max_source: 16, tokenizer: char}
+model: {type: language-model, width: 16, max_length: 32, layers: [{mixer: {type: aft-simple}}]}
+train: {steps: 2, batch_size: 4}
+)";
+
 const Workplace& trained() {
   static const Workplace place;
   static const bool done = [] {
@@ -165,13 +171,57 @@ TEST_CASE("train refuses UTF-16 and labels that nearly all differ, with the reme
   succeed(place, words);
 }
 
+TEST_CASE("labels that are lists are read as such, which is said in one line") {
+  const Workplace place;
+  place.write("linear.yaml", linear_yaml);
+  std::string csv = "text,tags\n", one = "text,tags\n", jsonl;
+  for (int i = 0; i < 30; ++i) {
+    const char* const list = i % 3 == 0 ? "\"['good', 'day']\"" : i % 3 == 1 ? "['day']" : "[]";
+    csv += fmt::format("a fine day {},{}\n", i, list);
+    one += fmt::format("a fine day {},['{}']\n", i, i % 2 == 0 ? "good" : "bad");
+    jsonl += fmt::format("{{\"text\": \"day {}\", \"label\": [{}]}}\n", i, i % 2 == 0 ? "\"a\", \"b\"" : "\"b\"");
+  }
+  place.write("lists.csv", csv);
+  place.write("one.csv", one);
+  place.write("lists.jsonl", jsonl);
+  const auto train = [&](const std::string& name, const std::string& keys) {
+    return succeed(place,
+                   {"train", "--config", "linear.yaml", "--set", "name=" + name, "data.train=[" + name + "]", keys})
+        .err;
+  };
+  const std::string said = train("lists.csv", "data.text_columns=[text]");
+  CHECK(contains(said, "lists.csv: read with data.header=true data.label_column=tags data.multi_label=true"));
+  CHECK(contains(said, "of 2 classes with "));
+  CHECK(contains(place.read("runs/lists.csv/config.yaml"), "multi_label: true"));
+  succeed(place, {"predict", "runs/lists.csv", "lists.csv", "--errors"});
+  train("lists.csv", "data.text_columns=[text]");  // finished
+  CHECK(contains(train("lists.jsonl", "seed=1"), "lists.jsonl: read with data.multi_label=true"));
+  CHECK_FALSE(contains(train("one.csv", "data.text_columns=[text]"), "multi_label"));  // one label each
+}
+
+TEST_CASE("columns of pairs are set by name where a header has the name, and the other one is found") {
+  const Workplace place;
+  place.write("pairs.yaml", pairs_yaml);
+  std::string rows = "id,fr,translation\n";
+  for (int i = 0; i < 30; ++i) rows += fmt::format("{0},un {0},one {0}\n", i);
+  place.write("fr.csv", rows);
+  const auto train = [&](const std::string& name, const Words& keys) {
+    Words words{"train", "--config", "pairs.yaml", "--set", "name=" + name, "data.train=[fr.csv]"};
+    words.insert(words.end(), keys.begin(), keys.end());
+    return run(place, words).err;
+  };
+  const std::string source = "data.source_column=fr", found = "fr.csv: read with";
+  CHECK(contains(train("one", {source}), found + " data.header=true data.target_column=translation"));
+  CHECK(contains(train("two", {source, "data.header=true"}), found + " data.target_column=translation"));
+  CHECK(contains(train("all", {source, "data.target_column=translation"}), found + " data.header=true"));
+  CHECK(contains(place.read("runs/all/config.yaml"), "header: true"));
+  CHECK(contains(train("no", {"data.source_column=fra"}), "column 'fra' is not a number"));
+}
+
 TEST_CASE("keys of JSONL and names of pairs say which columns are read, in one line") {
   const Workplace place;
   place.write("linear.yaml", linear_yaml);
-  place.write("pairs.yaml",
-              "name: pairs\ndata: {type: pairs, train: [qa.tsv], max_length: 32, max_source: 16, tokenizer: "
-              "char}\nmodel: {type: language-model, width: 16, max_length: 32, layers: [{mixer: "
-              "{type: aft-simple}}]}\ntrain: {steps: 2, batch_size: 4}\n");
+  place.write("pairs.yaml", pairs_yaml);
   std::string tsv = "id\tQuestion\tanswer\n", jsonl, labelled;
   for (int i = 0; i < 30; ++i) {
     const std::string n = std::to_string(i), label = i % 2 == 0 ? "good" : "bad";

@@ -120,8 +120,14 @@ TEST_CASE("checks: classes that are seen once, never, or far too often") {
   CHECK(contains(warning_of(warnings, "seen-once"), "1 of 3 classes has a single training example"));
   CHECK(contains(warning_of(warnings, "seen-once"), "a.tsv:103)"));
   CHECK(contains(warning_of(warnings, "balance"),
-                 "'often' has 100 of 103 training examples (97.1 %), 'rare' has 2; set "
-                 "model.class_weights=balanced"));
+                 "'often' has 100 of 103 training examples (97.1 %), 'rare' has 2; judge by the macro-F1"));
+  CHECK(contains(warning_of(warnings, "balance"), "unless the model is linear, set model.class_weights=balanced"));
+  for (const int of_rare : {5, 6}) {  // a twentieth, and more
+    std::string mild;
+    for (int i = 0; i < 100 + of_rare; ++i) mild += fmt::format("{}\ttext {}\n", i < 100 ? "often" : "rare", i);
+    const auto found = load_labelled(config_of({folder.write("mild.tsv", mild)})).warnings;
+    CHECK(found.empty() == (of_rare == 6));
+  }
   config.classes = {"often", "once", "rare", "new"};
   config.test = {folder.write("test.tsv", "new\ta text of its own\n")};
   CHECK(contains(warning_of(load_labelled(config).warnings, "unseen"), "no example of 'new' (0 in valid, 1 in test)"));

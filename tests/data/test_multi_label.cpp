@@ -157,6 +157,11 @@ TEST_CASE("several labels per text: rows that cannot be used are named with the 
            {"twice, by name and number", "t.tsv", "a\tx\nb,1\ty\n", "t.tsv:2: the label 'b' is given twice", named},
            {"an empty one", "t.tsv", "a,,b\tx\n", "t.tsv:1: label 2 of 3 is empty", nothing},
            {"a separator at the end", "t.tsv", "a,b,\tx\n", "t.tsv:1: label 3 of 3 is empty", nothing},
+           {"a list without quotes", "t.tsv", "['a']\tx\n[a, b]\ty\n",
+            "t.tsv:2: the labels look like a list, but not as JSON or Python write it: [a, b]; quote each of them",
+            nothing},
+           {"a list without commas", "t.tsv", "['a' 'b']\ty\n", "t.tsv:1: the labels look like a list", nothing},
+           {"a list of lists", "t.tsv", "[['a'], ['b']]\ty\n", "t.tsv:1: the labels look like a list", nothing},
            {"unknown", "t.tsv", "a\tx\na,c\ty\n", "t.tsv:2: unknown label 'c'; known: a, b", named},
            {"unknown in test", "t.tsv", "sport,money\tx\n\ty\n",
             "test.tsv:2: unknown label 'sports', did you mean 'sport'?", test_file("money\tx\nmoney,sports\ty\n")},
@@ -181,6 +186,18 @@ TEST_CASE("several labels per text: rows that cannot be used are named with the 
     const std::string message = message_of<Error>([&] { load_labelled(config); });
     CHECK_MESSAGE(contains(message, row.message), row.what, ": ", message);
   }
+}
+
+TEST_CASE("lists of labels are read as JSON and Python write them") {
+  const auto labels = [](const char* text) { return split_labels(text, ","); };
+  CHECK(labels(R"(["it's", 'b'])") == Names{"it's", "b"});
+  CHECK(labels(R"(['it\'s', 'say "no"'])") == Names{"it's", "say \"no\""});
+  CHECK(labels(R"(["say \"no\"", 'a\\b'])") == Names{"say \"no\"", "a\\b"});
+  CHECK(labels(" [1, 20] ") == Names{"1", "20"});
+  CHECK(labels("[]").empty());
+  CHECK(labels("[urgent],[spam]") == Names{"[urgent]", "[spam]"});  // labels in brackets
+  for (const char* const none : {"[1.5]", "['a]", "[a]", "['a' 'b']", "[['a']]", "a", "", "["})
+    CHECK_FALSE_MESSAGE(listed_labels(none), none);
 }
 
 TEST_CASE("keys of several labels that do not fit together") {

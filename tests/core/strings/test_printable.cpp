@@ -44,6 +44,14 @@ TEST_CASE("bytes that are not UTF-8 are escaped: some terminals obey 0x9b alone"
 
 TEST_CASE("a line stays one line") { CHECK(printable_line("a\nb\tc\r") == "a\\nb\\tc\\x0d"); }
 
+TEST_CASE("a word of a shell is in quotes where it must be") {
+  CHECK(shell_word("runs/lr=1e-3,seed=2") == "runs/lr=1e-3,seed=2");
+  CHECK(shell_word("my runs/a") == "'my runs/a'");
+  CHECK(shell_word("it's $HOME") == "'it'\\''s $HOME'");
+  CHECK(shell_word("") == "''");
+  CHECK(shell_word("caf\xc3\xa9") == "'caf\xc3\xa9'");
+}
+
 TEST_CASE("text in pieces is the same, wherever it is cut") {
   const std::string text = "caf\xc3\xa9\033[0m\xe6\x97\xa5\xc2\x9b\x9b\xe2\x80\xae.\xf0\x9f\x91";
   for (size_t first = 0; first <= text.size(); ++first)
