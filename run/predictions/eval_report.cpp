@@ -146,15 +146,15 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
   const WatchedBatches source(*split_batches, progress);
   if (!facts.classifies()) {
     report.predicts_tokens = true;
-    report.total = *evaluate(model, source, 0);
+    report.total = evaluate(model, source, 0);
   } else if (model.label_columns() > 0 && !facts.reads_texts) {
     LabelReport labels(model.label_columns());
-    report.total = *evaluate(model, source, 0, {}, nullptr, &labels);
+    report.total = evaluate(model, source, 0, nullptr, &labels);
     report.labels = labels.at(run.thresholds.front());
     report.total.correct = report.labels->exact;
   } else {
     ClassifierEvaluation result =
-        facts.reads_texts ? *evaluate_classifier(model, data.texts(split)) : evaluate_classifier(model, source);
+        facts.reads_texts ? evaluate_classifier(model, data.texts(split)) : evaluate_classifier(model, source);
     report.total = result.total;
     report.classification = std::move(result.report);
     report.labels = std::move(result.labels);

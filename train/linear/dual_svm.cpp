@@ -5,11 +5,13 @@
 #include <limits>
 
 #include "core/base/error.hpp"
+#include "core/base/stop.hpp"
 
 namespace capstan {
 namespace {
 
 constexpr int most_passes = 300;
+constexpr size_t rows_between_stops = 16;  // a row takes a microsecond or, a whole book, a tenth of a second
 
 /// count_weight() of all counts: a look-up in the innermost loop.
 struct CountWeights {
@@ -39,6 +41,7 @@ std::vector<float> log_count_ratios(const NgramRows& rows, const SvmProblem& pro
   const auto buckets = rows.scale().size();
   std::vector<float> inside(buckets, 1), outside(buckets, 1);
   for (const int64_t row : problem.rows) {
+    stop_point();
     std::vector<float>& counts = rows.has(row, problem.positive) ? inside : outside;
     for_entries(rows, row, [&](uint32_t bucket, float) { counts[bucket] += 1; });
   }
@@ -69,6 +72,7 @@ class Solver {
     active_.resize(count);
     diagonal_.resize(count);
     for (size_t i = 0; i < count; ++i) {
+      stop_point();
       active_[i] = static_cast<int64_t>(i);
       signs_.push_back(rows.has(problem.rows[i], problem.positive) ? 1 : -1);
       double squares = 1 + ridge();  // of the bias
@@ -85,15 +89,19 @@ class Solver {
     for (size_t i = active_.size(); i > 1; --i) std::swap(active_[i - 1], active_[random_.below(i)]);
     double highest = -infinity, lowest = infinity;
     size_t kept = 0;
-    for (const int64_t i : active_) {
-      const auto gradient = gradient_of(i);
-      const double alpha = alpha_[static_cast<size_t>(i)];
-      if (alpha == 0 && gradient > bound_) continue;  // it will stay at zero: no support vector
-      active_[kept++] = i;
-      const double projected = alpha == 0 ? std::min(gradient, 0.0) : gradient;
-      highest = std::max(highest, projected);
-      lowest = std::min(lowest, projected);
-      if (std::abs(projected) > 1e-12) move(i, gradient);
+    for (size_t at = 0; at < active_.size();) {
+      stop_point();
+      for (const size_t end = std::min(at + rows_between_stops, active_.size()); at < end; ++at) {
+        const int64_t i = active_[at];
+        const auto gradient = gradient_of(i);
+        const double alpha = alpha_[static_cast<size_t>(i)];
+        if (alpha == 0 && gradient > bound_) continue;  // it will stay at zero: no support vector
+        active_[kept++] = i;
+        const double projected = alpha == 0 ? std::min(gradient, 0.0) : gradient;
+        highest = std::max(highest, projected);
+        lowest = std::min(lowest, projected);
+        if (std::abs(projected) > 1e-12) move(i, gradient);
+      }
     }
     active_.resize(kept);
     if (kept == 0 || highest - lowest <= problem_.tolerance) {
@@ -166,14 +174,11 @@ float SvmSolution::score(const NgramRows& rows, int64_t row) const {
   return sum;
 }
 
-std::optional<SvmSolution> solve_svm(const NgramRows& rows, const SvmProblem& problem,
-                                     const std::function<bool()>& stop) {
+SvmSolution solve_svm(const NgramRows& rows, const SvmProblem& problem) {
   check(!problem.rows.empty() && problem.cost > 0, "solve_svm: no rows or no cost");
   Solver solver(rows, problem);
-  for (int pass = 0; pass < most_passes; ++pass) {
-    if (stop && stop()) return std::nullopt;
+  for (int pass = 0; pass < most_passes; ++pass)
     if (solver.pass()) break;
-  }
   return solver.solution();
 }
 
