@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "core/base/stop.hpp"
 #include "core/ops/math.hpp"
 #include "models/summary.hpp"
 
@@ -82,6 +83,7 @@ Array LinearClassifier::text_logits(const std::vector<std::string>& texts) const
   Array logits(Shape{static_cast<int64_t>(texts.size()), classes()});
   real* out = logits.mutable_data();
   for (const std::string& text : texts) {
+    stop_point();
     const TextNgrams found = text_ngrams(text);
     std::vector<double> sums(static_cast<size_t>(classes()));
     std::copy_n(bias_.value().data(), classes(), sums.begin());

@@ -4,6 +4,7 @@
 
 #include "core/array/layout.hpp"
 #include "core/base/error.hpp"
+#include "core/base/stop.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/machine/profile.hpp"
 
@@ -93,10 +94,12 @@ MultiPullback single(Pullback pullback) {
 
 std::vector<Var> make_vars(const char* op, std::vector<Array> values, const std::vector<Var>& inputs,
                            MultiPullback pullback) {
+  stop_point();
   return Tape::record(recording(inputs) ? active_tape : nullptr, op, std::move(values), inputs, std::move(pullback));
 }
 
 Var make_var(const char* op, Array value, const std::vector<Var>& inputs, Pullback pullback) {
+  stop_point();
   if (!recording(inputs)) {
     name_op(op, bytes_of(value), inputs);
     return Var(std::move(value));
@@ -123,6 +126,7 @@ void Tape::run() {
   // Ops inside pullbacks (recomputation) open their own tape; nothing may be recorded on this one meanwhile.
   const TapePause pause;
   while (!records_.empty()) {
+    stop_point();
     Record record = std::move(records_.back());
     records_.pop_back();
     pull(std::move(record));

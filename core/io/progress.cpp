@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/stop.hpp"
 #include "core/io/console.hpp"
 #include "core/strings/amounts.hpp"
 
@@ -27,6 +28,7 @@ Progress::~Progress() {
 }
 
 void Progress::add(double done) {
+  stop_point();
   const std::lock_guard lock(mutex_);
   done_ += done;
   if (log_) show(watch_.seconds());

@@ -49,6 +49,7 @@ class Progress : NoCopy {
   Progress(LogLine log, std::string work, double total, ProgressUnit unit = in_megabytes, double first_line = 10);
   ~Progress();
 
+  /// A stop point (core/base/stop.hpp).
   void add(double done);
   /// What follows is another part of the same work. Shown at once.
   void begin(const std::string& work);

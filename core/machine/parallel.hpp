@@ -10,6 +10,7 @@
 #include <exception>
 
 #include "core/base/no_copy.hpp"
+#include "core/base/stop.hpp"
 
 namespace capstan {
 
@@ -61,14 +62,16 @@ class OneThread : NoCopy {
 /// Elements that a thread should get at least: below it a second thread costs more than it brings.
 constexpr int64_t elementwise_grain = 16384;
 
-/// body(thread, team) on each of `most` threads, or of all if there are fewer. The first exception that is thrown in
-/// them is thrown again.
+/// body(thread, team) on each of `most` threads, or as many as there are. An exception of the first that threw is
+/// thrown again. Threads stop where the calling one does.
 template <class Body>
 void run_team(int64_t most, const Body& body) {
   std::exception_ptr error;
+  const StopPoll* const poll = StopScope::current();
 #pragma omp parallel num_threads(static_cast <int>(most))
   {
     flush_denormals();
+    const StopScope same(poll);
     try {
       body(int64_t{omp_get_thread_num()}, int64_t{omp_get_num_threads()});
     } catch (...) {
@@ -112,7 +115,10 @@ template <class Body>
 void parallel_units(int64_t count, const Body& body) {
   std::atomic<int64_t> next{0};
   const auto take_units = [&](int64_t, int64_t) {
-    for (int64_t unit = next++; unit < count; unit = next++) body(unit);
+    for (int64_t unit = next++; unit < count; unit = next++) {
+      stop_point();
+      body(unit);
+    }
   };
   flush_denormals();
   if (count <= 1 || in_parallel()) return take_units(0, 1);

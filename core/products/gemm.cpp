@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
+#include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
 #include "core/products/gemm_backend.hpp"
@@ -81,6 +82,7 @@ void split(const Batched& batch, int64_t m, int64_t n, int64_t k, const MatrixOf
   const Pieces pieces = cut(batch.count, m, n, k);
   const int64_t units = batch.count * pieces.count, grain = batch.count * m * n * k < serial_work ? units : 1;
   parallel_each(units, grain, [&](int64_t unit) {
+    stop_point();
     const int64_t i = unit / pieces.count;
     run_piece(pieces, unit % pieces.count, m, n, MatrixOf<Factor>{a.data + i * batch.a_step, a.stride, a.transpose},
               MatrixOf<Factor>{b.data + i * batch.b_step, b.stride, b.transpose}, c + i * batch.c_step, c_stride, one);

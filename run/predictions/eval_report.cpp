@@ -146,7 +146,7 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
     Progress progress(log_info, "evaluating", static_cast<double>(texts.size()), in_texts);
     progress.begin("evaluating");
     texts.report_to(progress);
-    ClassifierEvaluation result = *evaluate_classifier(model, texts);
+    ClassifierEvaluation result = evaluate_classifier(model, texts);
     report.total = result.total;
     report.classification = std::move(result.report);
     report.labels = std::move(result.labels);
@@ -157,10 +157,10 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
   const WatchedBatches source(*split_batches, progress);
   if (!facts.classifies()) {
     report.predicts_tokens = true;
-    report.total = *evaluate(model, source, 0);
+    report.total = evaluate(model, source, 0);
   } else if (model.label_columns() > 0) {
     LabelReport labels(model.label_columns());
-    report.total = *evaluate(model, source, 0, {}, nullptr, &labels);
+    report.total = evaluate(model, source, 0, nullptr, &labels);
     report.labels = labels.at(run.thresholds.front());
     report.total.correct = report.labels->exact;
   } else {

@@ -172,6 +172,7 @@ def last_line():
 
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what it starts in the background ignore it
     draw = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
     chosen = sys.argv[3:]
     failures = count = 0

@@ -3,13 +3,17 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "core/io/json.hpp"
 #include "tests/cli/interruption.hpp"
 
 namespace capstan::testing {
 namespace {
+
+using namespace std::chrono_literals;
 
 TEST_CASE("kill -9, checkpoint writing included: bit for bit the weights of an unbroken run") {
   std::mt19937 random(7);
@@ -51,6 +55,36 @@ TEST_CASE("SIGTERM, SIGINT and SIGUSR1: exit code 75, and the same command conti
     check_same_weights(place, name, "whole");
     check_same_metrics(place, name, "whole");
   }
+}
+
+TEST_CASE("a step of minutes ends within seconds of a signal, and is as if it had not begun") {
+  const Workplace place;
+  write_samples(place);
+  std::string text;
+  for (int i = 0; i < 40000; ++i) text += "line " + std::to_string(i) + "\n";
+  place.write("text/long.txt", text);
+  const std::vector<std::string> command{"train",
+                                         "--config",
+                                         "lm.yaml",
+                                         "--set",
+                                         "name=long",
+                                         "data.train=[text/long.txt]",
+                                         "data.sequence_length=256",
+                                         "model.max_length=256",
+                                         "model.width=512",
+                                         "train.batch_size=64",
+                                         "train.accumulate=8",
+                                         "train.valid_every=0"};
+  Process process(place, command);
+  while (!process.ended() && !contains(process.errors(), "schedule")) std::this_thread::sleep_for(10ms);
+  std::this_thread::sleep_for(1s);
+  const auto sent = std::chrono::steady_clock::now();
+  process.send(SIGTERM);
+  const Outcome outcome = process.wait();
+  INFO(outcome.err);
+  CHECK(outcome.code == 75);
+  CHECK(std::chrono::steady_clock::now() - sent < 10s);  // seconds, even where other processes compute
+  CHECK(contains(outcome.err, "interrupted by SIGTERM at step 0: saved in"));
 }
 
 /// Steps of the first epoch.

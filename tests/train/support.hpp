@@ -72,6 +72,15 @@ inline void send_signal(int number) {
   while (StopSignals::received() != number) std::this_thread::yield();
 }
 
+/// Operations for so many seconds.
+inline void compute_for(double seconds) {
+  const Stopwatch watch;
+  while (watch.seconds() < seconds) {
+    make_var("nothing", Array::scalar(0), {}, {});
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// Predicts each token's label as keep * weight[token] + bias; the loss is the squared error of labels that are not

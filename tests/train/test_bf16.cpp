@@ -120,7 +120,7 @@ TEST_CASE("200 steps in bf16 follow the loss curve of float32, every system; eva
       const TrainResult result = run.train_in(place, precision, 200);
       curves.push_back(losses_in(place));
       for (const Param& param : run.model.store->params()) CHECK(param.var.bf16().empty());
-      CHECK(evaluate(*run.model.model, run.held_out)->loss() == result.state.best.at("loss"));
+      CHECK(evaluate(*run.model.model, run.held_out).loss() == result.state.best.at("loss"));
     }
     REQUIRE(curves[0].size() == 11);  // the first step, then every twentieth
     REQUIRE(curves[1].size() == 11);

@@ -5,7 +5,10 @@
 #include <chrono>
 #include <thread>
 
+#include "core/autograd/tape.hpp"
+#include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/ops/math.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/support.hpp"
 
@@ -21,11 +24,28 @@ TEST_CASE("evaluation does not depend on its batches") {
   large.rows = 12;
   large.count = 2;
   const auto a = evaluate(task, small), b = evaluate(task, large), c = evaluate(task, large, 10);
-  CHECK(a->targets == b->targets);
-  CHECK(a->correct == b->correct);
-  CHECK(a->loss() == doctest::Approx(b->loss()).epsilon(1e-6));
-  CHECK(c->loss() == doctest::Approx(b->loss()).epsilon(1e-6));
-  CHECK_FALSE(evaluate(task, small, 0, [] { return true; }));
+  CHECK(a.targets == b.targets);
+  CHECK(a.correct == b.correct);
+  CHECK(a.loss() == doctest::Approx(b.loss()).epsilon(1e-6));
+  CHECK(c.loss() == doctest::Approx(b.loss()).epsilon(1e-6));
+}
+
+TEST_CASE("an evaluation stops between two operations of a batch") {
+  /// One text that takes as many operations as it may.
+  struct Endless final : Task {
+    mutable std::atomic<int> operations{0};
+    TaskLoss loss(const Batch&, const Context&) const override {
+      Var sum(Array(Shape{1}, real{0}));
+      for (; operations < 1'000'000; ++operations) sum = sum + Var(Array(Shape{1}, real{1}));
+      return {sum, 1, 0};
+    }
+  };
+  const Endless task;
+  const StopPoll after_ten = [&] { return task.operations >= 10; };
+  const StopScope scope(&after_ten);
+  DrawnBatches batches;
+  CHECK_THROWS_AS(evaluate(task, batches), Stopped);
+  CHECK(task.operations < 1000);
 }
 
 TEST_CASE("evaluation: batches at once have 131,072 tokens, and one batch more") {
@@ -54,7 +74,7 @@ TEST_CASE("evaluation: batches at once have 131,072 tokens, and one batch more")
   };
   set_threads(3);
   const LateTask task;
-  CHECK(evaluate(task, OneByOne())->targets == 3);
+  CHECK(evaluate(task, OneByOne()).targets == 3);
   set_threads(0);
   CHECK_FALSE(task.last_was_early);
 }
@@ -73,6 +93,6 @@ TEST_CASE("evaluation: another thread may set the number of threads meanwhile") 
   batches.rows = 3;
   batches.count = 8;
   set_threads(2);
-  CHECK(evaluate(Setter(), batches)->targets == 8);
+  CHECK(evaluate(Setter(), batches).targets == 8);
   set_threads(0);
 }

@@ -161,7 +161,7 @@ Outcome trained(const Built<Model>& model, BatchSource& data, int threads_used, 
       train({*model.model, *model.store, data, nullptr, folder / "run", {{"model", "m"}}, 1}, config);
   return {{model.store->values(), model.store->values() + model.store->flat_size()},
           result.state.window_loss,
-          evaluate(*model.model, data)->loss()};
+          evaluate(*model.model, data).loss()};
 }
 
 template <class Make>

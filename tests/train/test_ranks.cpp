@@ -2,8 +2,10 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <csignal>
 #include <thread>
 
+#include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "tests/models/systems.hpp"
 #include "train/rank_threads.hpp"
@@ -241,6 +243,42 @@ TEST_CASE("a rank whose step takes long is waited for as its earlier steps sugge
     train(setup.inputs, config);
   };
   CHECK(message_of([&] { run_ranks(2, body, 3); }) == "");
+}
+
+TEST_CASE(
+    "a long step of one rank is undone by all of them after a signal, and the run has an unbroken one's weights") {
+  TrainConfig config = quiet_config();
+  config.steps = 6;
+  config.lanes = 2;
+  config.accumulate = 2;
+  const TemporaryFolder folder;
+  const auto train_two = [&](const std::string& name, int slow_rank) {
+    std::atomic<bool> sent{false};
+    run_ranks(2, [&](Communicator& ranks) {
+      Setup setup(folder / name);
+      setup.inputs.ranks = &ranks;
+      setup.task.before_loss = [&](const Context& context) {
+        if (!context.training || context.step != 3 || ranks.rank() != slow_rank) return;
+        if (!sent.exchange(true)) send_signal(SIGTERM);
+        compute_for(10);
+      };
+      const TrainResult result = train(setup.inputs, config);
+      if (result.state.step != (slow_rank < 0 ? 6 : 3)) throw Error(fmt::format("ends at {}", result.state.step));
+    });
+  };
+  train_two("whole", -1);
+  for (const int slow_rank : {0, 1}) {
+    const std::string name = fmt::format("broken-{}", slow_rank);
+    const Stopwatch watch;
+    train_two(name, slow_rank);
+    CHECK(watch.seconds() < 5);
+    train_two(name, -1);
+    const bool same_model = left_in(folder / name).model == left_in(folder / "whole").model,
+               same_optimizer = left_in(folder / name).optimizer == left_in(folder / "whole").optimizer;
+    CHECK(same_model);
+    CHECK(same_optimizer);
+  }
+  std::signal(SIGTERM, SIG_DFL);  // sessions of threads do not end in the order that their handlers need
 }
 
 TEST_CASE("a rank sends at most 2 P (R - 1) / R numbers in a step, and what is left of the tree") {

@@ -1,13 +1,13 @@
 #include "train/evaluation/evaluate.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <numeric>
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
+#include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 #include "data/batches/prefetch.hpp"
 
@@ -30,15 +30,11 @@ struct Decisions {
   }
 };
 
-Evaluation sums_of(const Task& task, const Batch& batch, int64_t micro_batch_tokens, const std::function<bool()>& stop,
-                   std::atomic<bool>& stopped, Decisions& decisions) {
+Evaluation sums_of(const Task& task, const Batch& batch, int64_t micro_batch_tokens, Decisions& decisions) {
   const TapePause no_tape;
   Evaluation sums;
   for (const Batch& piece : split_rows(batch, micro_batch_tokens)) {
-    if (stopped || (stop && stop())) {
-      stopped = true;
-      break;
-    }
+    stop_point();
     const TaskLoss loss = task.loss(piece, Context{Segments(piece.segment_ids)});
     sums.add({static_cast<double>(loss.sum.value().item()), loss.targets, loss.correct});
     decisions.add(loss.probabilities, piece.labels);
@@ -62,8 +58,8 @@ SomeBatches::SomeBatches(const BatchSource& source, const std::vector<int64_t>& 
     for (int64_t index = begin; index < std::min(begin + turns[own], count); ++index) indices_.push_back(index);
 }
 
-std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens,
-                                   const std::function<bool()>& stop, Communicator* ranks, LabelReport* labels) {
+Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens, Communicator* ranks,
+                    LabelReport* labels) {
   Communicator one_process;
   if (ranks == nullptr) ranks = &one_process;
   // A rank takes as many batches in its turn as it has threads.
@@ -77,7 +73,7 @@ std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, i
   one_epoch.depth = std::max<int64_t>(one_epoch.depth, turn);
   std::optional<Prefetcher> batches;  // none where there are fewer batches than ranks
   if (own.batches_per_epoch(0) > 0) batches.emplace(own, one_epoch);
-  // The sums of a round; after those of each rank, whether it was told to stop.
+  // The sums of a round; after those of each rank, whether it was asked to stop.
   const auto slots = static_cast<size_t>(*std::max_element(turns.begin(), turns.end())) + 1;
   Evaluation total;
   Decisions decisions{labels};
@@ -85,7 +81,7 @@ std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, i
   for (int64_t begin = 0; begin < count; begin += round) {
     std::vector<Evaluation> all(slots * turns.size());
     Evaluation* const mine = all.data() + slots * static_cast<size_t>(ranks->rank());
-    std::atomic<bool> stopped{false};
+    bool stopped = false;
     for (int64_t done = 0; batches && done < turn && !stopped;) {
       std::vector<Batch> group;
       for (int64_t tokens = 0; done + static_cast<int64_t>(group.size()) < turn && tokens < most_tokens;) {
@@ -95,17 +91,21 @@ std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, i
         tokens += group.back().tokens.size();
       }
       if (group.empty()) break;
-      parallel_units(static_cast<int64_t>(group.size()), [&](int64_t i) {
-        const OneThread alone;
-        const MemoryFor purpose("an evaluation: lower train.micro_batch_tokens or threads");
-        mine[done + i] = sums_of(task, group[static_cast<size_t>(i)], micro_batch_tokens, stop, stopped, decisions);
-      });
+      try {
+        parallel_units(static_cast<int64_t>(group.size()), [&](int64_t i) {
+          const OneThread alone;
+          const MemoryFor purpose("an evaluation: lower train.micro_batch_tokens or threads");
+          mine[done + i] = sums_of(task, group[static_cast<size_t>(i)], micro_batch_tokens, decisions);
+        });
+      } catch (const Stopped&) {
+        stopped = true;
+      }
       done += static_cast<int64_t>(group.size());
     }
     mine[slots - 1].targets = stopped ? 1 : 0;
     ranks->gather_blocks(all.data(), slots * sizeof(Evaluation));
     for (size_t rank = 0; rank < turns.size(); ++rank)
-      if (all[slots * rank + slots - 1].targets != 0) return std::nullopt;
+      if (all[slots * rank + slots - 1].targets != 0) throw Stopped();
     for (size_t rank = 0; rank < turns.size(); ++rank)
       for (size_t i = 0; i < static_cast<size_t>(turns[rank]); ++i) total.add(all[slots * rank + i]);
   }
@@ -118,13 +118,11 @@ std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, i
   return total;
 }
 
-std::optional<Validation> validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens,
-                                   const std::function<bool()>& stop, Communicator* ranks) {
+Validation validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens, Communicator* ranks) {
   std::optional<LabelReport> labels;
   if (task.label_columns() > 0) labels.emplace(task.label_columns());
-  const auto total = evaluate(task, split, micro_batch_tokens, stop, ranks, labels ? &*labels : nullptr);
-  if (!total) return std::nullopt;
-  Validation result{*total, std::nullopt};
+  const Evaluation total = evaluate(task, split, micro_batch_tokens, ranks, labels ? &*labels : nullptr);
+  Validation result{total, std::nullopt};
   if (labels) {
     result.labels = labels->at(labels->best_threshold());
     result.total.correct = result.labels->exact;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -27,12 +26,11 @@ struct Evaluation {
 
 /// Runs `task` over epoch 0 of `split`, each batch on one thread; the result does not depend on the numbers of threads
 /// and ranks. As many batches as there are threads run at once; none is added to those that have 131,072 tokens
-/// together. All ranks call it. Empty when `stop`, which is called from any thread, returned true in one of them. Of a
+/// together. All ranks call it. May stop (core/base/stop.hpp): where one rank does, all of them do. Of a
 /// multi-label task, `labels` (unless null) receives the decisions of all ranks; what is correct follows from them and
 /// a threshold, so Evaluation::correct stays 0. Throws Error when there are no targets.
-std::optional<Evaluation> evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
-                                   const std::function<bool()>& stop = {}, Communicator* ranks = nullptr,
-                                   LabelReport* labels = nullptr);
+Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
+                    Communicator* ranks = nullptr, LabelReport* labels = nullptr);
 
 /// What a validation finds.
 struct Validation {
@@ -40,8 +38,8 @@ struct Validation {
   std::optional<LabelFigures> labels;  // multi-label figures at the threshold with the highest micro-F1
 };
 /// evaluate(), with the threshold of a multi-label task chosen on this split.
-std::optional<Validation> validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
-                                   const std::function<bool()>& stop = {}, Communicator* ranks = nullptr);
+Validation validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
+                    Communicator* ranks = nullptr);
 
 /// A source whose every batch adds one to the progress of the work on all of them.
 class WatchedBatches final : public BatchSource {

@@ -1,7 +1,6 @@
 #include "train/evaluation/evaluate_classifier.hpp"
 
 #include <algorithm>
-#include <atomic>
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
@@ -79,26 +78,19 @@ ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSou
   return result;
 }
 
-std::optional<ClassifierEvaluation> evaluate_classifier(const Model& classifier, const LabelledTexts& texts,
-                                                        const std::function<bool()>& stop) {
+ClassifierEvaluation evaluate_classifier(const Model& classifier, const LabelledTexts& texts) {
   const TapePause no_tape;
   check_examples(texts.size());
   ClassifierEvaluation result = nothing_of(classifier);
   std::optional<LabelReport> sets;
   if (texts.multi_label()) sets.emplace(classifier.label_columns(), classifier.thresholds());
-  std::atomic<bool> stopped{false};
   for (int64_t begin = 0; begin < texts.size(); begin += group_size * groups_at_once) {
     const int64_t end = std::min(begin + group_size * groups_at_once, texts.size());
     std::vector<Group> groups(static_cast<size_t>((end - begin + group_size - 1) / group_size));
     parallel_units(static_cast<int64_t>(groups.size()), [&](int64_t i) {
-      if (stopped || (stop && stop())) {
-        stopped = true;
-        return;
-      }
       const int64_t first = begin + i * group_size;
       groups[static_cast<size_t>(i)] = read(classifier, texts, first, std::min(first + group_size, end));
     });
-    if (stopped) return std::nullopt;
     for (const Group& group : groups)
       if (sets)
         add(classifier, Var(group.logits), group.labels, result.total, *sets);

@@ -1,7 +1,6 @@
 // Loss, accuracy and report of a classifier over a whole split.
 #pragma once
 
-#include <functional>
 #include <optional>
 
 #include "data/batches/batcher.hpp"
@@ -21,9 +20,8 @@ struct ClassifierEvaluation {
 /// Of a classifier that reads tokens and gives a text one label. Throws Error when there is no example.
 ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split);
 
-/// Of one that reads texts, independent of the number of threads. Empty when `stop`, which is called from any thread,
-/// returned true. Throws Error when there is no text.
-std::optional<ClassifierEvaluation> evaluate_classifier(const Model& classifier, const LabelledTexts& texts,
-                                                        const std::function<bool()>& stop = {});
+/// Of one that reads texts, independent of the number of threads. May stop (core/base/stop.hpp). Throws Error when
+/// there is no text.
+ClassifierEvaluation evaluate_classifier(const Model& classifier, const LabelledTexts& texts);
 
 }  // namespace capstan

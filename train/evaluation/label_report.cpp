@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/base/error.hpp"
+#include "core/base/stop.hpp"
 
 namespace capstan {
 namespace {
@@ -132,6 +133,7 @@ std::vector<double> LabelReport::best_thresholds() const {
   const double share = texts_of_all / static_cast<double>(std::max<int64_t>(all.back().actual, 1));
   std::vector<double> best;
   for (int64_t label = 0; label < labels_; ++label) {
+    stop_point();
     best.push_back(threshold_of(common));
     double highest = 0;
     for (int distance = 0; distance < levels; ++distance)

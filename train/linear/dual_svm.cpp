@@ -5,11 +5,13 @@
 #include <limits>
 
 #include "core/base/error.hpp"
+#include "core/base/stop.hpp"
 
 namespace capstan {
 namespace {
 
 constexpr int most_passes = 300;
+constexpr size_t rows_between_stops = 16;  // a row takes a microsecond or, a whole book, a tenth of a second
 
 /// count_weight() of all counts: a look-up in the innermost loop.
 struct CountWeights {
@@ -35,12 +37,17 @@ void for_entries(const NgramRows& rows, int64_t row, const Visit& visit) {
   }
 }
 
+/// Loops over entries are functions of their own: in one that asks whether to stop, they are slower by a third.
+[[gnu::noinline]] void count_entries(const NgramRows& rows, int64_t row, float* counts) {
+  for_entries(rows, row, [&](uint32_t bucket, float) { counts[bucket] += 1; });
+}
+
 std::vector<float> log_count_ratios(const NgramRows& rows, const SvmProblem& problem) {
   const auto buckets = rows.scale().size();
   std::vector<float> inside(buckets, 1), outside(buckets, 1);
   for (const int64_t row : problem.rows) {
-    std::vector<float>& counts = rows.has(row, problem.positive) ? inside : outside;
-    for_entries(rows, row, [&](uint32_t bucket, float) { counts[bucket] += 1; });
+    stop_point();
+    count_entries(rows, row, (rows.has(row, problem.positive) ? inside : outside).data());
   }
   double sum_inside = 0, sum_outside = 0;
   for (size_t f = 0; f < buckets; ++f)
@@ -69,39 +76,30 @@ class Solver {
     active_.resize(count);
     diagonal_.resize(count);
     for (size_t i = 0; i < count; ++i) {
+      stop_point();
       active_[i] = static_cast<int64_t>(i);
       signs_.push_back(rows.has(problem.rows[i], problem.positive) ? 1 : -1);
-      double squares = 1 + ridge();  // of the bias
-      for_entries(rows, problem.rows[i],
-                  [&](uint32_t bucket, float x) { squares += static_cast<double>(x * x * weights_[bucket].square); });
-      const float* const scores = rows.base_scores(problem.rows[i]);
-      for (size_t k = 0; k < base_weights_.size(); ++k) squares += static_cast<double>(scores[k] * scores[k]);
-      diagonal_[i] = squares;
+      diagonal_[i] = squares_of(problem.rows[i]);
     }
   }
 
   /// Visits the active rows once, in a new order, and shrinks their set. Returns true when the solution is reached.
   bool pass() {
     for (size_t i = active_.size(); i > 1; --i) std::swap(active_[i - 1], active_[random_.below(i)]);
-    double highest = -infinity, lowest = infinity;
+    highest_ = -infinity;
+    lowest_ = infinity;
     size_t kept = 0;
-    for (const int64_t i : active_) {
-      const auto gradient = gradient_of(i);
-      const double alpha = alpha_[static_cast<size_t>(i)];
-      if (alpha == 0 && gradient > bound_) continue;  // it will stay at zero: no support vector
-      active_[kept++] = i;
-      const double projected = alpha == 0 ? std::min(gradient, 0.0) : gradient;
-      highest = std::max(highest, projected);
-      lowest = std::min(lowest, projected);
-      if (std::abs(projected) > 1e-12) move(i, gradient);
+    for (size_t at = 0; at < active_.size(); at += rows_between_stops) {
+      stop_point();
+      kept = visit(at, std::min(at + rows_between_stops, active_.size()), kept);
     }
     active_.resize(kept);
-    if (kept == 0 || highest - lowest <= problem_.tolerance) {
+    if (kept == 0 || highest_ - lowest_ <= problem_.tolerance) {
       if (kept == alpha_.size()) return true;
       reset_active();  // what was left out is checked once more
       return false;
     }
-    bound_ = highest <= 0 ? infinity : highest;
+    bound_ = highest_ <= 0 ? infinity : highest_;
     return false;
   }
 
@@ -116,6 +114,33 @@ class Solver {
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
+  /// Of the features, the bias among them.
+  [[gnu::noinline]] double squares_of(int64_t row) const {
+    double squares = 1 + ridge();
+    for_entries(rows_, row,
+                [&](uint32_t bucket, float x) { squares += static_cast<double>(x * x * weights_[bucket].square); });
+    const float* const scores = rows_.base_scores(row);
+    for (size_t k = 0; k < base_weights_.size(); ++k) squares += static_cast<double>(scores[k] * scores[k]);
+    return squares;
+  }
+  /// Visits some active rows and moves those that stay active to the front; how many these are now.
+  [[gnu::noinline]] size_t visit(size_t at, size_t end, size_t kept) {
+    double highest = highest_, lowest = lowest_;
+    for (; at < end; ++at) {
+      const int64_t i = active_[at];
+      const auto gradient = gradient_of(i);
+      const double alpha = alpha_[static_cast<size_t>(i)];
+      if (alpha == 0 && gradient > bound_) continue;  // it will stay at zero: no support vector
+      active_[kept++] = i;
+      const double projected = alpha == 0 ? std::min(gradient, 0.0) : gradient;
+      highest = std::max(highest, projected);
+      lowest = std::min(lowest, projected);
+      if (std::abs(projected) > 1e-12) move(i, gradient);
+    }
+    highest_ = highest;
+    lowest_ = lowest;
+    return kept;
+  }
   double ridge() const { return 0.5 / problem_.cost; }
   double sign(int64_t i) const { return signs_[static_cast<size_t>(i)]; }
   double gradient_of(int64_t i) const {
@@ -153,7 +178,8 @@ class Solver {
   std::vector<float> base_weights_;
   std::vector<double> alpha_, diagonal_, signs_;  // 1: the row has the label, -1: it does not
   std::vector<int64_t> active_;
-  double bias_ = 0, bound_ = infinity;  // bound_: a row without influence whose gradient is above it is left out
+  double bias_ = 0, highest_ = 0, lowest_ = 0;  // of the projected gradients of a pass
+  double bound_ = infinity;  // bound_: a row without influence whose gradient is above it is left out
 };
 
 }  // namespace
@@ -166,14 +192,11 @@ float SvmSolution::score(const NgramRows& rows, int64_t row) const {
   return sum;
 }
 
-std::optional<SvmSolution> solve_svm(const NgramRows& rows, const SvmProblem& problem,
-                                     const std::function<bool()>& stop) {
+SvmSolution solve_svm(const NgramRows& rows, const SvmProblem& problem) {
   check(!problem.rows.empty() && problem.cost > 0, "solve_svm: no rows or no cost");
   Solver solver(rows, problem);
-  for (int pass = 0; pass < most_passes; ++pass) {
-    if (stop && stop()) return std::nullopt;
+  for (int pass = 0; pass < most_passes; ++pass)
     if (solver.pass()) break;
-  }
   return solver.solution();
 }
 

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <vector>
 
 #include "core/base/random.hpp"
@@ -34,9 +32,8 @@ struct SvmSolution {
 /// min over w, u, b of (|w'|^2 + |u|^2 + b^2) / 2 + C sum_i max(0, 1 - y_i (w' . x'_i + u . s_i + b))^2,
 /// by dual coordinate descent with shrinking (Hsieh et al. 2008, algorithm 3, as in LIBLINEAR). x' = x, or with
 /// `ratios` x times the bucket's r = ln((p / |p|) / (q / |q|)), p and q = 1 + the numbers of its texts inside and
-/// outside of the class (Wang and Manning 2012); the solution's w is r w'. A pure function of its arguments. Empty
-/// when `stop` returned true.
-std::optional<SvmSolution> solve_svm(const NgramRows& rows, const SvmProblem& problem,
-                                     const std::function<bool()>& stop = {});
+/// outside of the class (Wang and Manning 2012); the solution's w is r w'. A pure function of its arguments. May
+/// stop (core/base/stop.hpp).
+SvmSolution solve_svm(const NgramRows& rows, const SvmProblem& problem);
 
 }  // namespace capstan

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "core/base/error.hpp"
+#include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 #include "train/linear/dual_svm.hpp"
 
@@ -87,29 +88,21 @@ class HeldOut {
     for (Part& part : parts_) part.scores.assign(part.held_out.size() * static_cast<size_t>(problems_ * kind_count), 0);
   }
 
-  /// Returns false when it was stopped.
-  bool solve(const std::function<bool()>& stop, Progress* progress) {
+  void solve(Progress* progress) {
     const auto parts = static_cast<int64_t>(parts_.size());
-    std::vector<char> done(static_cast<size_t>(parts * kind_count * problems_), 0);
-    parallel_units(static_cast<int64_t>(done.size()), [&](int64_t unit) {
+    parallel_units(parts * kind_count * problems_, [&](int64_t unit) {
       const int64_t problem = unit % problems_, kind = unit / problems_ % kind_count;
       Part& part = parts_[static_cast<size_t>(unit / problems_ / kind_count)];
-      if (part.learnt.empty()) {
-        done[static_cast<size_t>(unit)] = 1;
-        return;
-      }
-      const auto solved = solve_svm(rows_,
-                                    {part.learnt, positive_class(rows_, problem), kinds[kind].cost, kinds[kind].ratios,
-                                     random_key(seed_, "order of rows")},
-                                    stop);
-      if (!solved) return;
-      for (size_t i = 0; i < part.held_out.size(); ++i)
+      if (part.learnt.empty()) return;
+      const SvmSolution solved = solve_svm(rows_, {part.learnt, positive_class(rows_, problem), kinds[kind].cost,
+                                                   kinds[kind].ratios, random_key(seed_, "order of rows")});
+      for (size_t i = 0; i < part.held_out.size(); ++i) {
+        stop_point();
         part.scores[i * static_cast<size_t>(problems_ * kind_count) + static_cast<size_t>(kind * problems_ + problem)] =
-            solved->score(rows_, part.held_out[i]);
-      done[static_cast<size_t>(unit)] = 1;
+            solved.score(rows_, part.held_out[i]);
+      }
       if (progress != nullptr) progress->add(work_of(rows_, kinds[kind]));
     });
-    return std::all_of(done.begin(), done.end(), [](char d) { return d != 0; });
   }
 
   /// The mix with the lowest cross entropy.
@@ -135,6 +128,7 @@ class HeldOut {
     LabelReport report(rows_.classes(), std::move(thresholds));
     for (const Part& part : parts_)
       for (size_t i = 0; i < part.held_out.size(); ++i) {
+        stop_point();
         std::vector<float> probabilities;
         for (const double logit : logits_of(part, i, mix))
           probabilities.push_back(static_cast<float>(1 / (1 + std::exp(-logit))));
@@ -199,6 +193,7 @@ class HeldOut {
   Evaluation evaluate(const Part& part, const Mix& mix) const {
     Evaluation sums;
     for (size_t i = 0; i < part.held_out.size(); ++i) {
+      stop_point();
       const std::vector<double> logits = logits_of(part, i, mix);
       const LabelSet& labels = rows_.labels(part.held_out[i]);
       sums.add(rows_.multi_label() ? of_labels(logits, labels) : of_class(logits, static_cast<size_t>(labels.front())));
@@ -233,9 +228,8 @@ real* values_of(ParamStore& params, const std::string& name) {
   return params.values() + param.offset;
 }
 
-/// Solves both kinds with all rows and adds them up. Returns false when it was stopped.
-bool solve_all(const NgramRows& rows, const Mix& mix, uint64_t seed, ParamStore& params,
-               const std::function<bool()>& stop, Progress* progress) {
+/// Solves both kinds with all rows and adds them up.
+void solve_all(const NgramRows& rows, const Mix& mix, uint64_t seed, ParamStore& params, Progress* progress) {
   const int64_t classes = rows.classes(), buckets = rows.config().buckets;
   real *const weight = values_of(params, "linear.weight"), *const bias = values_of(params, "linear.bias");
   std::copy(rows.scale().begin(), rows.scale().end(), values_of(params, "linear.scale"));
@@ -249,6 +243,7 @@ bool solve_all(const NgramRows& rows, const Mix& mix, uint64_t seed, ParamStore&
             static_cast<real>(factor * static_cast<double>(solution.weights[static_cast<size_t>(f)] / scale));
     bias[column] += static_cast<real>(factor * static_cast<double>(solution.bias));
     for (size_t k = 0; k < solution.base_weights.size(); ++k) {
+      stop_point();
       const BaseClassifier& base = *rows.base();
       const double share_of_base = factor * static_cast<double>(solution.base_weights[k] * rows.base_factor()[k]);
       for (int64_t f = 0; f < buckets; ++f)
@@ -260,7 +255,6 @@ bool solve_all(const NgramRows& rows, const Mix& mix, uint64_t seed, ParamStore&
   std::fill_n(weight, buckets * classes, real{0});
   std::fill_n(bias, classes, real{0});
   const int64_t problems = problem_count(rows);
-  std::vector<char> done(static_cast<size_t>(2 * problems), 0);
   std::mutex mutex;
   // The two solutions of a class are kept until both are there, so that they are added in a fixed order.
   std::vector<std::optional<SvmSolution>> first(static_cast<size_t>(problems)), second(first.size());
@@ -268,19 +262,15 @@ bool solve_all(const NgramRows& rows, const Mix& mix, uint64_t seed, ParamStore&
     const int64_t problem = unit / 2;
     const bool ratios = unit % 2 == 1;
     const double share = ratios ? mix.ratios_share : mix.plain_share;
-    std::optional<SvmSolution> solved = SvmSolution{std::vector<float>(static_cast<size_t>(buckets), 0.0F), 0, {}};
+    SvmSolution solved{std::vector<float>(static_cast<size_t>(buckets), 0.0F), 0, {}};
     if (share != 0)
-      solved = solve_svm(rows,
-                         {all, positive_class(rows, problem), kinds[ratios ? mix.ratios : mix.plain].cost, ratios,
-                          random_key(seed, "order of rows")},
-                         stop);
-    if (!solved) return;
+      solved = solve_svm(rows, {all, positive_class(rows, problem), kinds[ratios ? mix.ratios : mix.plain].cost, ratios,
+                                random_key(seed, "order of rows")});
     if (progress != nullptr) progress->add(1);
     const std::lock_guard<std::mutex> lock(mutex);
     auto &mine = (ratios ? second : first)[static_cast<size_t>(problem)],
          &other = (ratios ? first : second)[static_cast<size_t>(problem)];
     mine = std::move(solved);
-    done[static_cast<size_t>(unit)] = 1;
     if (!other) return;
     const int64_t column = positive_class(rows, problem);
     add(*first[static_cast<size_t>(problem)], mix.plain_share, column);
@@ -292,7 +282,6 @@ bool solve_all(const NgramRows& rows, const Mix& mix, uint64_t seed, ParamStore&
     for (int64_t f = 0; f < buckets; ++f) weight[2 * f] = -weight[2 * f + 1];
     bias[0] = -bias[1];
   }
-  return std::all_of(done.begin(), done.end(), [](char d) { return d != 0; });
 }
 
 std::string figures(const std::vector<double>& accuracies) {
@@ -318,14 +307,13 @@ double fit_work(const NgramRows& rows) {
   return static_cast<double>(problem_count(rows)) * (static_cast<double>(held_out_folds(rows)) * of_fold + 2);
 }
 
-std::optional<LinearFit> fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed,
-                                    const std::function<bool()>& stop, Progress* progress) {
+LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress) {
   HeldOut held_out(rows, seed);
   if (progress != nullptr) progress->begin("cross-validation");
-  if (!held_out.solve(stop, progress)) return std::nullopt;
+  held_out.solve(progress);
   const Mix mix = held_out.best();
   if (progress != nullptr) progress->begin("solving with all texts");
-  if (!solve_all(rows, mix, seed, params, stop, progress)) return std::nullopt;
+  solve_all(rows, mix, seed, params, progress);
   LinearFit fit;
   fit.held_out = held_out.evaluate(mix);
   if (rows.multi_label()) {

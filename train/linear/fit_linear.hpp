@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,10 +25,9 @@ struct LinearFit {
 /// config.folds parts of the rows chooses C of both, their shares in the sum, and the factor that turns it into logits:
 /// by the cross entropy of the held-out rows. Where a text has any number of labels, linear.threshold has for each
 /// label the threshold that is best for these rows. The weights are then solved for with all rows; those of a base
-/// classifier join them. A pure function of the rows and the seed; independent of the number of threads. Empty when
-/// `stop` returned true. `progress` (may be null) gets fit_work() in all.
-std::optional<LinearFit> fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed,
-                                    const std::function<bool()>& stop = {}, Progress* progress = nullptr);
+/// classifier join them. A pure function of the rows and the seed; independent of the number of threads. May
+/// stop (core/base/stop.hpp). `progress` (may be null) gets fit_work() in all.
+LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress = nullptr);
 /// How much work that is; 1 is to solve for one class with all rows.
 double fit_work(const NgramRows& rows);
 

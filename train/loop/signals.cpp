@@ -1,6 +1,7 @@
 #include "train/loop/signals.hpp"
 
 #include <atomic>
+#include <ctime>
 
 #include "core/machine/parallel.hpp"
 
@@ -9,7 +10,14 @@ namespace {
 
 constexpr int watched[] = {SIGINT, SIGTERM, SIGUSR1};
 std::atomic<int> received_signal = 0;
-static_assert(std::atomic<int>::is_always_lock_free);  // a handler may write it
+std::atomic<int64_t> received_at = 0;                                                               // nanoseconds
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);  // a handler writes
+
+int64_t now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
 
 extern "C" void note_signal(int number) {
   if (number == SIGINT && received_signal == SIGINT) {
@@ -17,6 +25,7 @@ extern "C" void note_signal(int number) {
     std::raise(SIGINT);
     return;
   }
+  if (received_signal == 0) received_at = now();
   received_signal = number;
 }
 
@@ -48,7 +57,11 @@ StopSignals::~StopSignals() {
   for (int i = 0; i < 3; ++i) sigaction(watched[i], &previous_[i], nullptr);
 }
 
-int StopSignals::received() { return received_signal; }
+int StopSignals::received(double seconds_ago) {
+  const int signal = received_signal;
+  return signal != 0 && (seconds_ago <= 0 || static_cast<double>(now() - received_at) >= 1e9 * seconds_ago) ? signal
+                                                                                                            : 0;
+}
 
 SignalThread::SignalThread() {
   const sigset_t outside = signals_from_outside();

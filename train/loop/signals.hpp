@@ -16,8 +16,8 @@ class StopSignals : NoCopy {
   StopSignals();
   ~StopSignals();
 
-  /// The signal that was received; 0 for none.
-  static int received();
+  /// The signal that was received, if the first one came at least so many seconds ago; 0 for none.
+  static int received(double seconds_ago = 0);
 
  private:
   struct sigaction previous_[3];

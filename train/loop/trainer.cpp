@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/stop.hpp"
 #include "core/machine/pool.hpp"
 #include "core/products/gemm_backend.hpp"
 #include "train/evaluation/evaluate.hpp"
@@ -14,6 +15,11 @@ namespace capstan {
 namespace {
 
 constexpr int64_t skips_in_row_limit = 20;
+/// How long a step may still take after a signal: what it has computed is lost where it does not end by then.
+constexpr double grace_seconds = 1;
+
+const StopPoll at_once = [] { return StopSignals::received() != 0; };
+const StopPoll after_grace = [] { return StopSignals::received(grace_seconds) != 0; };
 
 class Loop {
  public:
@@ -85,7 +91,13 @@ void Loop::step() {
   const int64_t epoch = state_.epoch;
   numbers_.learning_rate = schedule_.rate(state_.step);
   if (epoch > 0 && state_.batch == 0) step_.empty_fresh_tables();
-  const TrainingStep::Result result = step_.run(state_, numbers_.learning_rate, session_.news());
+  TrainingStep::Result result;
+  try {
+    const StopScope scope(&after_grace);
+    result = step_.run(state_, numbers_.learning_rate, [&] { return session_.news(); });
+  } catch (const Stopped&) {  // as if it had not begun
+    return;
+  }
   if (result.gradient_norm) numbers_.gradient_norm = *result.gradient_norm;
   if (result.sums) {
     numbers_.loss = result.sums->loss / static_cast<double>(std::max<int64_t>(result.sums->targets, 1));
@@ -137,9 +149,12 @@ bool Loop::validate() {
   step_.with_average([&] {
     Progress progress(progress_.log().of_work(true), "evaluating", static_cast<double>(in_.valid->batches_per_epoch(0)),
                       in_shares);
-    result = capstan::validate(
-        in_.task, WatchedBatches(*in_.valid, progress), config_.micro_batch_tokens,
-        [] { return StopSignals::received() != 0; }, &session_.ranks());
+    try {
+      const StopScope scope(&at_once);
+      result = capstan::validate(in_.task, WatchedBatches(*in_.valid, progress), config_.micro_batch_tokens,
+                                 &session_.ranks());
+    } catch (const Stopped&) {
+    }
   });
   // Evaluation may use other shapes, whose blocks of memory training cannot use. Small ones are kept: giving them back
   // and taking them again at every evaluation would scatter them over the heap.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "core/base/stop.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/machine/profile.hpp"
 #include "train/records/pace.hpp"
@@ -25,21 +26,23 @@ Elements bucket_of(const Elements& part, int64_t index) {
 
 /// What every rank tells the others about its part of a batch; the sums of its nodes follow.
 struct Report {
-  int32_t signal = 0, failed = 0;
+  int32_t signal = 0;
+  int16_t failed = 0, stopped = 0;
   double clock = 0, seconds = 0;
 };
 
 }  // namespace
 
 std::vector<Lanes::Node> RankGradients::compute(const Batch& rows, const BatchShare& share, const PassOptions& options,
-                                                std::string& problem) {
+                                                Ending& ending) {
   const Stopwatch watch;
   std::vector<Lanes::Node> nodes;
   try {
     if (share.lanes.size() > 0) nodes = lanes_.compute(rows, share.rows, share.tree, share.lanes, options);
   } catch (const std::domain_error& error) {
-    problem = error.what();
-    nodes.clear();
+    ending.problem = error.what();
+  } catch (const Stopped&) {
+    ending.stopped = true;
   }
   own_seconds_ = watch.seconds();
   longest_ = std::max(longest_, own_seconds_);
@@ -49,19 +52,21 @@ std::vector<Lanes::Node> RankGradients::compute(const Batch& rows, const BatchSh
 
 /// Loss and counts go the same way as gradients, but all ranks finish their tree.
 void RankGradients::exchange_reports(const std::vector<Lanes::Node>& nodes, const std::vector<Source>& sources,
-                                     const BatchShare& share, const std::string& problem, StepSums& sums) {
+                                     const BatchShare& share, const Ending& ending, const News& own, StepSums& sums) {
   size_t most = 0;
   for (const Source& source : sources) most = std::max(most, source.index + 1);
   const size_t size = sizeof(Report) + most * sizeof(StepSums);
   std::vector<char> all(size * static_cast<size_t>(ranks_.size()));
   char* const mine = all.data() + size * static_cast<size_t>(ranks_.rank());
-  const Report report{own_.signal, problem.empty() ? 0 : 1, own_.clock, own_seconds_};
+  const RunNews now = own();
+  const Report report{now.signal, static_cast<int16_t>(ending.problem.empty() ? 0 : 1),
+                      static_cast<int16_t>(ending.stopped ? 1 : 0), now.clock, own_seconds_};
   std::memcpy(mine, &report, sizeof(report));
   for (size_t i = 0; i < nodes.size(); ++i)
     std::memcpy(mine + sizeof(report) + i * sizeof(StepSums), &nodes[i].sums, sizeof(StepSums));
   ranks_.gather_blocks(all.data(), size);
 
-  bool failed = false;
+  bool failed = false, stopped = false;
   lane_seconds_.resize(static_cast<size_t>(ranks_.size()), 0);
   lane_counts_.resize(lane_seconds_.size(), 0);
   for (int rank = 0; rank < ranks_.size(); ++rank) {
@@ -71,11 +76,13 @@ void RankGradients::exchange_reports(const std::vector<Lanes::Node>& nodes, cons
     if (news_.signal == 0) news_.signal = other.signal;
     if (rank == 0) news_.clock = other.clock;
     failed = failed || other.failed != 0;
+    stopped = stopped || other.stopped != 0;
     lane_seconds_[at] += other.seconds;
     lane_counts_[at] += static_cast<double>(share.tree.lanes_of(rank, ranks_.size()).size());
   }
+  if (stopped) throw Stopped();
   if (failed) {
-    for (const std::string& text : ranks_.gather(problem))
+    for (const std::string& text : ranks_.gather(ending.problem))
       if (!text.empty()) throw std::domain_error(text);
   }
   std::vector<StepSums> of_nodes;
@@ -93,10 +100,10 @@ void RankGradients::exchange_reports(const std::vector<Lanes::Node>& nodes, cons
 }
 
 void RankGradients::add_gradients(const Batch& rows, const BatchShare& share, const PassOptions& options,
-                                  const RunNews& own, StepSums& sums) {
-  own_ = own;
-  std::string problem;
-  std::vector<Lanes::Node> nodes = compute(rows, share, options, problem);
+                                  const News& own, StepSums& sums) {
+  Ending ending;
+  std::vector<Lanes::Node> nodes = compute(rows, share, options, ending);
+  const StopScope together(nullptr);
   std::vector<Source> sources;
   for (int rank = 0; rank < ranks_.size(); ++rank) {
     size_t index = 0;
@@ -105,7 +112,7 @@ void RankGradients::add_gradients(const Batch& rows, const BatchShare& share, co
   }
   {
     const ProfileSpan span("wait for ranks", Pass::none);
-    exchange_reports(nodes, sources, share, problem, sums);
+    exchange_reports(nodes, sources, share, ending, own, sums);
   }
   const ProfileSpan span("gradients between ranks", Pass::none);
   reduce_dense(nodes, sources, share.tree);

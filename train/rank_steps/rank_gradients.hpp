@@ -23,8 +23,9 @@ class RankGradients {
 
   /// Collective. Computes this rank's part of a batch; afterwards the gradients of what it owns have the batch's added,
   /// and `sums` the sums of the whole batch. `own`: what this rank tells the others. Throws
-  /// std::domain_error on all ranks when the tape of one found a value that is not finite.
-  void add_gradients(const Batch& rows, const BatchShare& share, const PassOptions& options, const RunNews& own,
+  /// std::domain_error on all ranks when the tape of one found a value that is not finite, Stopped on all when one was
+  /// asked to stop.
+  void add_gradients(const Batch& rows, const BatchShare& share, const PassOptions& options, const News& own,
                      StepSums& sums);
   /// After the last batch: a signal that any rank was sent, and the clock of rank 0.
   const RunNews& news() const { return news_; }
@@ -52,13 +53,18 @@ class RankGradients {
     size_t index;  // among the rank's nodes
     LaneRange lanes;
   };
+  /// Why a rank has no gradients.
+  struct Ending {
+    std::string problem = {};  // "": none
+    bool stopped = false;
+  };
   struct Arrivals;
   class TableExchange;
 
   std::vector<Lanes::Node> compute(const Batch& rows, const BatchShare& share, const PassOptions& options,
-                                   std::string& problem);
+                                   Ending& ending);
   void exchange_reports(const std::vector<Lanes::Node>& nodes, const std::vector<Source>& sources,
-                        const BatchShare& share, const std::string& problem, StepSums& sums);
+                        const BatchShare& share, const Ending& ending, const News& own, StepSums& sums);
   void reduce_dense(std::vector<Lanes::Node>& nodes, const std::vector<Source>& sources, const LaneTree& tree);
   void reduce_tables(std::vector<Lanes::Node>& nodes, const std::vector<Source>& sources, const LaneTree& tree);
   void gather_dense();
@@ -69,7 +75,7 @@ class RankGradients {
   ParamStore& params_;
   const Shares& shares_;
   Lanes& lanes_;
-  RunNews news_, own_;
+  RunNews news_;
   double own_seconds_ = 0, longest_ = 0;
   std::vector<double> lane_seconds_, lane_counts_;  // of each rank
 };

@@ -37,7 +37,7 @@ class RankStep final : private RankPart, public TrainingStep {
   std::string slow_warning() override;
 
  private:
-  void add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const RunNews& own,
+  void add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const News& own,
                      StepSums& sums) override;
   double norm(double scale) override { return gradients_.norm(scale); }
   void update(const std::function<void()>& update) override { gradients_.update(update); }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "core/base/stop.hpp"
 #include "nn/params/bf16_weights.hpp"
 
 namespace capstan {
@@ -24,15 +25,22 @@ TrainingStep::TrainingStep(const Task& task, ParamStore& params, const BatchSour
 
 void TrainingStep::empty_fresh_tables() { capstan::empty_fresh_tables(params_, optimizer_, average_.get()); }
 
-TrainingStep::Result TrainingStep::run(RunState& state, double learning_rate, const RunNews& own) {
+TrainingStep::Result TrainingStep::run(RunState& state, double learning_rate, const News& own) {
   Result result;
+  const int64_t epoch = state.epoch, batch = state.batch;
   try {
     result.sums = accumulate_gradients(state, own);
   } catch (const std::domain_error& error) {  // the checked tape names the operation
     params_.clear_grads();
     result.problem = error.what();
     return result;
+  } catch (const Stopped&) {
+    params_.clear_grads();
+    state.epoch = epoch;
+    state.batch = batch;
+    throw;
   }
+  const StopScope whole(nullptr);
   if (result.sums->targets == 0) return result;
   const double scale = 1 / static_cast<double>(result.sums->targets);
   const double size = norm(scale);
@@ -49,7 +57,7 @@ TrainingStep::Result TrainingStep::run(RunState& state, double learning_rate, co
   return result;
 }
 
-StepSums TrainingStep::accumulate_gradients(RunState& state, const RunNews& own) {
+StepSums TrainingStep::accumulate_gradients(RunState& state, const News& own) {
   StepSums sums;
   const int64_t epoch = state.epoch, batches = batches_.batches(epoch);
   // The position moves first: a skipped step has used its batches too.
@@ -73,8 +81,7 @@ StepSums TrainingStep::accumulate_gradients(RunState& state, const RunNews& own)
 LocalStep::LocalStep(const Task& task, ParamStore& params, const BatchSource& train, const TrainConfig& config)
     : TrainingStep(task, params, train, config, {{0, params.flat_size()}}) {}
 
-void LocalStep::add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const RunNews&,
-                              StepSums& sums) {
+void LocalStep::add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const News&, StepSums& sums) {
   lanes_.add_gradients(batches_.batch(epoch, index), options, sums);
 }
 

@@ -24,6 +24,8 @@ struct RunNews {
   int signal = 0;    // that a process was sent; 0: none
   double clock = 0;  // seconds of training in this session
 };
+/// What a process knows now.
+using News = std::function<RunNews()>;
 
 class TrainingStep : NoCopy {
  public:
@@ -38,8 +40,9 @@ class TrainingStep : NoCopy {
 
   /// Reads the next batches of the epoch, computes their gradients and updates the weights; moves the state's position
   /// in the data. Where the loss or a gradient is not finite, the weights stay as they are and the gradients are
-  /// cleared. `own`: what this process tells other ranks.
-  Result run(RunState& state, double learning_rate, const RunNews& own);
+  /// cleared. `own`: what this process tells other ranks. May stop (core/base/stop.hpp) before the update, all ranks
+  /// together; weights and position are then as before.
+  Result run(RunState& state, double learning_rate, const News& own);
   /// At the begin of an epoch that is not the first.
   void empty_fresh_tables();
 
@@ -69,7 +72,7 @@ class TrainingStep : NoCopy {
                const std::vector<Elements>& owned);
 
   /// Adds the gradients of a batch to those of the parameters, and the sums of the whole batch to `sums`.
-  virtual void add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const RunNews& own,
+  virtual void add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const News& own,
                              StepSums& sums) = 0;
   /// Of all gradients times `scale`.
   virtual double norm(double scale) = 0;
@@ -84,7 +87,7 @@ class TrainingStep : NoCopy {
   std::unique_ptr<WeightAverage> average_;  // null: none
 
  private:
-  StepSums accumulate_gradients(RunState& state, const RunNews& own);
+  StepSums accumulate_gradients(RunState& state, const News& own);
 };
 
 /// The step of one process.
@@ -99,7 +102,7 @@ class LocalStep final : public TrainingStep {
   std::string slow_warning() override { return ""; }
 
  private:
-  void add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const RunNews& own,
+  void add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const News& own,
                      StepSums& sums) override;
   double norm(double scale) override { return gradient_norm(params_, scale); }
   void update(const std::function<void()>& update) override { update(); }

@@ -71,7 +71,7 @@ inline NgramRows rows_of(const std::vector<Text>& texts, int64_t classes, const 
 struct Solution {
   ParamStore store;
   std::unique_ptr<LinearClassifier> linear;
-  std::optional<LinearFit> fit;
+  LinearFit fit;
 
   Solution(const NgramRows& rows, uint64_t seed) {
     linear = std::make_unique<LinearClassifier>(Scope(store, seed), rows.config(), rows.classes());

@@ -92,12 +92,12 @@ TEST_CASE("a base classifier: the joined table gives the scores of the solution"
   const Samples samples(texts);
   const NgramRows rows(samples.texts(), config_of(), 2, std::make_shared<BaseClassifier>(base));
   const Solution from(rows, 1);
-  REQUIRE(from.fit->report.back().find("weights 1 x TF-IDF (C 0.25) + 0 x") != std::string::npos);
+  REQUIRE(from.fit.report.back().find("weights 1 x TF-IDF (C 0.25) + 0 x") != std::string::npos);
   const auto solved = solve_svm(rows, {all_rows(rows), 1, 0.25, false, random_key(1, "order of rows")});
   double factor = 0;
   for (int64_t row = 0; row < rows.rows(); ++row) {
     const Array logits = from.linear->text_logits({texts[static_cast<size_t>(row)].text});
-    const auto logit = static_cast<double>(logits[1]), score = static_cast<double>(solved->score(rows, row));
+    const auto logit = static_cast<double>(logits[1]), score = static_cast<double>(solved.score(rows, row));
     if (row == 0) factor = logit / score;
     CHECK(std::abs(logit - factor * score) < 1e-3);
   }

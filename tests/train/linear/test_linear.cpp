@@ -1,10 +1,12 @@
 // Solving for linear classifiers over n-grams.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <set>
 
+#include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 #include "tests/train/linear/linear_samples.hpp"
 #include "train/evaluation/evaluate_classifier.hpp"
@@ -162,14 +164,13 @@ void check_solutions(const std::vector<Text>& texts, const std::shared_ptr<const
       SvmProblem problem{all_rows(rows), 1, cost, with_ratios, random_key(1, "order")};
       problem.tolerance = 1e-5;
       const auto solution = solve_svm(rows, problem);
-      REQUIRE(solution);
-      CHECK(primal_gradient(rows, problem, *solution, with_ratios ? ratios : ones) < 2e-3);
-      const double least = primal(rows, problem, *solution, with_ratios ? ratios : ones);
+      CHECK(primal_gradient(rows, problem, solution, with_ratios ? ratios : ones) < 2e-3);
+      const double least = primal(rows, problem, solution, with_ratios ? ratios : ones);
       problem.tolerance = SvmProblem().tolerance;
-      const double usual = primal(rows, problem, *solve_svm(rows, problem), with_ratios ? ratios : ones);
+      const double usual = primal(rows, problem, solve_svm(rows, problem), with_ratios ? ratios : ones);
       CHECK(usual >= least * (1 - 1e-5));
       CHECK(usual < least * 1.005);
-      CHECK(solution->base_weights.size() == (base == nullptr ? 0 : 3));
+      CHECK(solution.base_weights.size() == (base == nullptr ? 0 : 3));
     }
 }
 
@@ -189,12 +190,11 @@ TEST_CASE("linear classifiers: what they learn, and that their cross-validation 
     const std::vector<Text> unseen(texts.begin() + 500, texts.end());
     texts.resize(500);
     const Solution solution(rows_of(texts, classes, config_of(0)), 1);
-    REQUIRE(solution.fit);
-    CHECK(solution.fit->held_out.targets == 500);
+    CHECK(solution.fit.held_out.targets == 500);
     const double accuracy = solution.accuracy(unseen);
     CHECK(accuracy > 0.8);
-    CHECK(std::abs(accuracy - solution.fit->held_out.accuracy()) < 0.06);
-    CHECK(solution.fit->held_out.loss() < 0.5);
+    CHECK(std::abs(accuracy - solution.fit.held_out.accuracy()) < 0.06);
+    CHECK(solution.fit.held_out.loss() < 0.5);
   }
 }
 
@@ -210,9 +210,8 @@ TEST_CASE("linear classifiers: the factor of the logits gives the lowest cross e
       texts.push_back({text == 0 ? "goal" : "bank", wrong ? 1 - text : text});
     }
     const Solution solution(rows_of(texts, 2, config_of()), 1);
-    REQUIRE(solution.fit);
     const double p = 1.0 / one_in, entropy = -p * std::log(p) - (1 - p) * std::log(1 - p);
-    CHECK(solution.fit->held_out.loss() == doctest::Approx(entropy).epsilon(1e-4));
+    CHECK(solution.fit.held_out.loss() == doctest::Approx(entropy).epsilon(1e-4));
   }
 }
 
@@ -240,15 +239,13 @@ TEST_CASE("linear classifiers: a text has any number of labels, each from a thre
   const LinearClassifier linear(Scope(store, 1), rows.config(), 2, true);
   store.finalize();
   const auto fit = fit_linear(rows, store, 1);
-  REQUIRE(fit);
-  REQUIRE(fit->labels);
-  CHECK(fit->labels->all.f1() > 0.95);
-  CHECK(fit->labels->thresholds == linear.thresholds());
+  REQUIRE(fit.labels);
+  CHECK(fit.labels->all.f1() > 0.95);
+  CHECK(fit.labels->thresholds == linear.thresholds());
   const auto found = evaluate_classifier(linear, texts);
-  REQUIRE(found);
-  REQUIRE(found->labels);
-  CHECK(found->labels->macro_f1() > 0.95);
-  CHECK(found->total.accuracy() == found->labels->accuracy());
+  REQUIRE(found.labels);
+  CHECK(found.labels->macro_f1() > 0.95);
+  CHECK(found.total.accuracy() == found.labels->accuracy());
   const auto has = [&](const std::string& text, int64_t label) {
     const Array probabilities = linear.probabilities(Var(linear.text_logits({text})));
     return reaches(probabilities.data()[label], linear.thresholds()[static_cast<size_t>(label)]);
@@ -283,7 +280,6 @@ TEST_CASE("linear classifiers: few texts, a class that is alone, texts without n
   for (const auto& texts : sets) {
     const int64_t classes = texts.size() == 3 && texts[2].label == 2 ? 3 : 2;
     const Solution solution(rows_of(texts, classes, config), 1);
-    REQUIRE(solution.fit);
     for (const real value : solution.values()) CHECK(std::isfinite(value));
     if (texts.front().text == "good" && texts[1].text == "bad") CHECK(solution.accuracy(texts) == 1);
   }
@@ -292,12 +288,53 @@ TEST_CASE("linear classifiers: few texts, a class that is alone, texts without n
   CHECK(solution.predict("goal team") == 0);
 }
 
-TEST_CASE("linear classifiers: a request to stop is met") {
-  const NgramRows rows = rows_of(sample_texts(100), 2, config_of());
+/// Asked to stop from the `allowed`th question on.
+struct Patience {
+  explicit Patience(int allowed) : poll([=] { return asked++ >= allowed; }) {}
+  std::atomic<int> asked{0};
+  const StopPoll poll;
+};
+
+TEST_CASE("linear classifiers: the solver stops between a few rows of a pass") {
+  const NgramRows rows = rows_of(sample_texts(2000), 2, config_of());
+  const SvmProblem problem{all_rows(rows), 1, 1, true, random_key(1, "order")};
+  for (const int allowed : {0, 1, 2500, 4050}) {  // the ratios, then the diagonal ask for each row
+    INFO(allowed);
+    Patience patience(allowed);
+    const StopScope scope(&patience.poll);
+    CHECK_THROWS_AS(solve_svm(rows, problem), Stopped);
+    CHECK(patience.asked == allowed + 1);
+  }
+  Patience endless(1'000'000);
+  const StopScope scope(&endless.poll);
+  solve_svm(rows, problem);
+  CHECK(endless.asked >= 4000 + 2 * 2000 / 16);
+}
+
+TEST_CASE(
+    "linear classifiers: reading, cross-validation, the choice of C and the evaluation stop when they are asked") {
+  const Samples samples(sample_texts(300, 3));
+  const NgramRows rows(samples.texts(), config_of(), 3);
   ParamStore store;
-  const LinearClassifier linear(Scope(store, 1), rows.config(), 2);
+  const LinearClassifier linear(Scope(store, 1), rows.config(), 3);
   store.finalize();
-  CHECK_FALSE(fit_linear(rows, store, 1, [] { return true; }));
+  Patience endless(1'000'000'000);
+  {
+    const StopScope scope(&endless.poll);
+    fit_linear(rows, store, 1);
+  }
+  const int questions = endless.asked;
+  for (int allowed = 0; allowed < questions; allowed += questions / 20) {
+    INFO(allowed, " of ", questions);
+    Patience patience(allowed);
+    const StopScope scope(&patience.poll);
+    CHECK_THROWS_AS(fit_linear(rows, store, 1), Stopped);
+  }
+  Patience none(0), some(100);
+  const StopScope reading(&none.poll);
+  CHECK_THROWS_AS(NgramRows(samples.texts(), config_of(), 3), Stopped);
+  const StopScope evaluation(&some.poll);
+  CHECK_THROWS_AS(evaluate_classifier(linear, samples.texts()), Stopped);
 }
 
 }  // namespace

@@ -62,9 +62,9 @@ TEST_CASE("a linear run: a signal before it is solved for saves nothing, validat
   run.stopped = false;
   const TrainResult result = run(folder / "run", config);
   const auto found = evaluate_classifier(run.classifier, run.valid.texts());
-  CHECK(result.state.best.at("loss") == found->total.loss());
-  CHECK(found->total.targets == 40);
-  CHECK(found->report->accuracy() == found->total.accuracy());
+  CHECK(result.state.best.at("loss") == found.total.loss());
+  CHECK(found.total.targets == 40);
+  CHECK(found.report->accuracy() == found.total.accuracy());
 }
 
 }  // namespace
