@@ -134,8 +134,18 @@ double EvalReport::figure(const std::string& name) const {
   throw Error(fmt::format("the evaluation has no figure {}; it has {}", name, join(names)));
 }
 
+namespace {
+
+template <class Result>
+Result whole(std::optional<Result> result) {
+  if (!result) throw Error("the evaluation was stopped before its end");
+  return std::move(*result);
+}
+
+}  // namespace
+
 EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
-                          const CompletionOptions& completions) {
+                          const CompletionOptions& completions, const std::function<bool()>& stop) {
   EvalReport report;
   report.split = to_string(split);
   report.classes = run.classes;
@@ -146,15 +156,15 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
   const WatchedBatches source(*split_batches, progress);
   if (!facts.classifies()) {
     report.predicts_tokens = true;
-    report.total = *evaluate(model, source, 0);
+    report.total = whole(evaluate(model, source, 0, stop));
   } else if (model.label_columns() > 0 && !facts.reads_texts) {
     LabelReport labels(model.label_columns());
-    report.total = *evaluate(model, source, 0, {}, nullptr, &labels);
+    report.total = whole(evaluate(model, source, 0, stop, nullptr, &labels));
     report.labels = labels.at(run.thresholds.front());
     report.total.correct = report.labels->exact;
   } else {
-    ClassifierEvaluation result =
-        facts.reads_texts ? *evaluate_classifier(model, data.texts(split)) : evaluate_classifier(model, source);
+    ClassifierEvaluation result = whole(facts.reads_texts ? evaluate_classifier(model, data.texts(split), stop)
+                                                          : evaluate_classifier(model, source, stop));
     report.total = result.total;
     report.classification = std::move(result.report);
     report.labels = std::move(result.labels);
