@@ -9,6 +9,7 @@ namespace {
 
 constexpr int watched[] = {SIGINT, SIGTERM, SIGUSR1};
 std::atomic<int> received_signal = 0;
+std::atomic<bool> watching = false;
 static_assert(std::atomic<int>::is_always_lock_free);  // a handler may write it
 
 extern "C" void note_signal(int number) {
@@ -37,6 +38,7 @@ void mask_signals(const sigset_t& mask) {
 
 StopSignals::StopSignals() {
   received_signal = 0;
+  watching = true;
   struct sigaction action {};
   action.sa_handler = note_signal;
   sigemptyset(&action.sa_mask);
@@ -45,10 +47,16 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
+  watching = false;
   for (int i = 0; i < 3; ++i) sigaction(watched[i], &previous_[i], nullptr);
 }
 
 int StopSignals::received() { return received_signal; }
+
+void StopSignals::request(int signal) {
+  int none = 0;
+  if (watching) received_signal.compare_exchange_strong(none, signal);
+}
 
 SignalThread::SignalThread() {
   const sigset_t outside = signals_from_outside();

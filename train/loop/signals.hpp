@@ -18,6 +18,8 @@ class StopSignals : NoCopy {
 
   /// The signal that was received; 0 for none.
   static int received();
+  /// As if it had been received; nothing where there is no StopSignals.
+  static void request(int signal);
 
  private:
   struct sigaction previous_[3];
