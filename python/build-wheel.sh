@@ -15,7 +15,8 @@ PATH=$PWD/$venv/bin:$PATH
 pip wheel --quiet --no-build-isolation --no-deps --wheel-dir "$work" -C cmake.define.CAPSTAN_NATIVE=OFF \
   -C build-dir=build/python-portable -C install.strip=true .
 module=$(find build/python-portable -name '_capstan*.so')
-auditwheel repair --wheel-dir "$work/repaired" "$work"/capstan-*.whl
+# The module needs x86-64-v2, which no name of a wheel says.
+auditwheel repair --disable-isa-ext-check --wheel-dir "$work/repaired" "$work"/capstan-*.whl
 
 # The licences of what auditwheel put in, as Debian's packages have them.
 wheel unpack --dest "$work/unpacked" "$work"/repaired/capstan-*.whl
