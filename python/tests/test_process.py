@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import termios
 import textwrap
 import time
 
@@ -33,9 +34,11 @@ def test_a_terminal_shows_a_bar(book, tmp_path):
     program = """
         import sys
         import capstan
-        capstan.train("quickstart-lm", {"train": sys.argv[1], "split": "tail"}, folder=sys.argv[2], train__steps=300)
+        import conftest
+        capstan.train(conftest.LANGUAGE_MODEL, sys.argv[1], folder=sys.argv[2], train__steps=1000)
     """
     main, end = pty.openpty()
+    termios.tcsetwinsize(end, (24, 100))
     child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program), str(book), str(tmp_path)], stderr=end,
                              env={**os.environ, "TERM": "xterm"})
     os.close(end)

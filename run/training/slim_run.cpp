@@ -133,7 +133,7 @@ SlimRun slim_run(const fs::path& run_folder, const fs::path& output, const SlimO
   RunState state = run.state.value_or(RunState{});
   if (state.slim) throw Error(fmt::format("{}: this run is slim already; copy its folder", run.folder.string()));
   SlimRun said;
-  said.bytes_before = bytes_below(fs::path(run.weights).parent_path().string());
+  said.bytes_before = bytes_below(fs::canonical(run.weights).parent_path().string());  // not of a link
   state.slim = true;
   state.has_optimizer = false;
   state.best_step = state.step;
