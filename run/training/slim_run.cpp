@@ -107,7 +107,8 @@ void write_weights(const SavedRun& run, const fs::path& path, int64_t step, int6
     int64_t row_bytes = 0;  // of all tables: their elements, and the gap
     for (const Param& param : params.params())
       if (is_table(param)) row_bytes += param.var.size() / param.var.shape()[0] + 1;
-    rows = best_rows(importance, most_bytes, row_bytes);
+    constexpr int64_t header_bytes = 1500;  // and the few numbers beside the tables
+    rows = best_rows(importance, std::max<int64_t>(most_bytes - header_bytes, 0), row_bytes);
     said.ngrams_before = std::count_if(importance.begin(), importance.end(), [](float of_row) { return of_row > 0; });
     said.ngrams = rows->count();
   }
