@@ -26,7 +26,7 @@ mkdir -p "$licenses"
 ldd "$module" | awk '/=> \//{print $3}' | while read -r library; do
   name=$(basename "$library")
   compgen -G "$unpacked/capstan.libs/${name%%.so*}*" >/dev/null || continue
-  package=$(dpkg -S "$(realpath "$library")" | head -1 | cut -d: -f1)
+  package=$(dpkg -S "*/$(basename "$(realpath "$library")")" | head -1 | cut -d: -f1)  # /lib and /usr/lib are one
   cp "/usr/share/doc/$package/copyright" "$licenses/$package.txt"
 done
 mkdir -p "$folder"
