@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/base/error.hpp"
 #include "core/base/stop.hpp"
 #include "core/ops/math.hpp"
+#include "core/strings/join.hpp"
 #include "models/summary.hpp"
 
 namespace capstan {
@@ -68,7 +70,13 @@ void LinearClassifier::add_block(const std::vector<NgramCount>& counts, double* 
   const int64_t count = classes();
   std::vector<double> block(static_cast<size_t>(count), 0);
   double squares = 0;
-  for (const NgramCount& entry : counts) {
+  constexpr size_t ahead = 12;  // n-grams whose rows are on their way from memory
+  for (size_t i = 0; i < counts.size(); ++i) {
+    if (i + ahead < counts.size()) {
+      __builtin_prefetch(scale + counts[i + ahead].bucket());
+      __builtin_prefetch(weight + int64_t{counts[i + ahead].bucket()} * count);
+    }
+    const NgramCount& entry = counts[i];
     const double x = static_cast<double>(count_weight(entry.count())) * static_cast<double>(scale[entry.bucket()]);
     if (x == 0) continue;
     squares += x * x;
@@ -98,6 +106,39 @@ TextNgrams LinearClassifier::text_ngrams(std::string_view text) const {
   return count_ngrams(text, orders_of(config_), bits_);
 }
 
+NamedNgrams LinearClassifier::named_ngrams(std::string_view text, const std::function<bool(uint32_t)>& wanted) const {
+  return capstan::named_ngrams(text, orders_of(config_), bits_, wanted);
+}
+
+void LinearClassifier::explain_block(const std::vector<NgramCount>& counts, const std::vector<NamedNgram>& names,
+                                     TextExplanation& out) const {
+  std::map<uint32_t, std::vector<std::string>> names_of;
+  for (const NamedNgram& ngram : names) {
+    std::vector<std::string>& known = names_of[ngram.bucket];
+    if (std::find(known.begin(), known.end(), ngram.name) == known.end()) known.push_back(ngram.name);
+  }
+  double squares = 0;
+  for (const NgramCount& entry : counts) squares += value_of(entry) * value_of(entry);
+  for (const NgramCount& entry : counts) {
+    const double x = value_of(entry) / std::sqrt(squares);
+    if (value_of(entry) == 0) continue;
+    std::vector<double> logits;
+    for (int64_t c = 0; c < classes(); ++c)
+      logits.push_back(x * static_cast<double>(weight_.value()[int64_t{entry.bucket()} * classes() + c]));
+    out.ngrams.push_back({join(names_of[entry.bucket()], " | "), std::move(logits)});
+  }
+}
+
+TextExplanation LinearClassifier::explain(std::string_view text) const {
+  TextExplanation explanation;
+  explanation.bias.assign(bias_.value().data(), bias_.value().data() + classes());
+  const TextNgrams counts = text_ngrams(text);
+  const NamedNgrams names = named_ngrams(text, [this](uint32_t bucket) { return scale_.value()[bucket] != 0; });
+  explain_block(counts.words, names.words, explanation);
+  explain_block(counts.characters, names.characters, explanation);
+  return explanation;
+}
+
 std::vector<std::vector<BucketWeight>> LinearClassifier::largest_weights(size_t count) const {
   std::vector<std::vector<BucketWeight>> all(static_cast<size_t>(classes()));
   const auto before = [](const BucketWeight& a, const BucketWeight& b) {
@@ -114,6 +155,21 @@ std::vector<std::vector<BucketWeight>> LinearClassifier::largest_weights(size_t 
     all[c].resize(kept);
   }
   return all;
+}
+
+std::vector<float> LinearClassifier::row_importance() const {
+  std::vector<float> importance;
+  for (int64_t bucket = 0; bucket < buckets(); ++bucket) {
+    const real* const row = weight_.value().data() + bucket * classes();
+    const auto scale = static_cast<double>(scale_.value()[bucket]);
+    double mean = 0, most = 0;
+    for (int64_t c = 0; c < classes() && !multi_label_; ++c)
+      mean += static_cast<double>(row[c]) / static_cast<double>(classes());
+    for (int64_t c = 0; c < classes(); ++c) most = std::max(most, std::abs(static_cast<double>(row[c]) - mean));
+    // The scale is 1 less the logarithm of the share of texts (train/linear/ngram_rows.hpp).
+    importance.push_back(static_cast<float>(scale * std::exp(-scale / 2) * most));
+  }
+  return importance;
 }
 
 /// A row of weights per n-gram, of which a token has about one for each length.

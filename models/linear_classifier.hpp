@@ -78,7 +78,11 @@ class LinearClassifier final : public Model {
 
   Array text_logits(const std::vector<std::string>& texts) const override;
   TextNgrams text_ngrams(std::string_view text) const override;
+  NamedNgrams named_ngrams(std::string_view text, const std::function<bool(uint32_t)>& wanted) const override;
+  TextExplanation explain(std::string_view text) const override;
   std::vector<std::vector<BucketWeight>> largest_weights(size_t count) const override;
+  /// By bucket: how far its n-grams move the logits of classes apart, times the root of the number of texts with them.
+  std::vector<float> row_importance() const override;
   Array probabilities(const Var& logits) const override;
   std::vector<double> thresholds() const override;
 
@@ -89,7 +93,14 @@ class LinearClassifier final : public Model {
   ModelSummary summary(const ParamStore& store, int64_t length, DecodeStates states) const override;
 
  private:
+  /// x[f] of an n-gram before its block is scaled to unit norm.
+  double value_of(const NgramCount& entry) const {
+    return static_cast<double>(count_weight(entry.count())) *
+           static_cast<double>(scale_.value().data()[entry.bucket()]);
+  }
   void add_block(const std::vector<NgramCount>& counts, double* sums) const;
+  void explain_block(const std::vector<NgramCount>& counts, const std::vector<NamedNgram>& names,
+                     TextExplanation& out) const;
 
   LinearClassifierConfig config_;
   int bits_;

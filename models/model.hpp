@@ -42,6 +42,16 @@ struct BucketWeight {
   float weight;
 };
 
+/// What a text's n-grams, and a constant, add to the logits of the classes. Together they are the logits.
+struct TextExplanation {
+  struct Ngram {
+    std::string name;  // of several with one bucket, all names: "one | two"
+    std::vector<double> logits;
+  };
+  std::vector<double> bias;
+  std::vector<Ngram> ngrams;
+};
+
 struct ModelSummary;
 /// Whether a summary measures decode states, which allocates them.
 enum class DecodeStates { measured, left_out };
@@ -71,8 +81,14 @@ class Model : public Task {
   virtual Array text_logits(const std::vector<std::string>& texts) const;
   /// The n-grams of a text by the buckets that have their weights.
   virtual TextNgrams text_ngrams(std::string_view text) const;
+  /// The names of those whose buckets are `wanted`.
+  virtual NamedNgrams named_ngrams(std::string_view text, const std::function<bool(uint32_t bucket)>& wanted) const;
+  /// Of what the logits of a text are made.
+  virtual TextExplanation explain(std::string_view text) const;
   /// Of each class the buckets that speak for it, at most `count`, that with the largest weight first.
   virtual std::vector<std::vector<BucketWeight>> largest_weights(size_t count) const;
+  /// How much the rows of its tables matter; 0: not at all. Empty: all parameters are needed.
+  virtual std::vector<float> row_importance() const { return {}; }
   /// The probability from which a text has a label, of each; empty: the run has one for all.
   virtual std::vector<double> thresholds() const { return {}; }
 

@@ -15,7 +15,8 @@ PATH=$PWD/$venv/bin:$PATH
 pip wheel --quiet --no-build-isolation --no-deps --wheel-dir "$work" -C cmake.define.CAPSTAN_NATIVE=OFF \
   -C build-dir=build/python-portable -C install.strip=true .
 module=$(find build/python-portable -name '_capstan*.so')
-auditwheel repair --wheel-dir "$work/repaired" "$work"/capstan-*.whl
+# The module needs x86-64-v2, which no name of a wheel says.
+auditwheel repair --disable-isa-ext-check --wheel-dir "$work/repaired" "$work"/capstan-*.whl
 
 # The licences of what auditwheel put in, as Debian's packages have them.
 wheel unpack --dest "$work/unpacked" "$work"/repaired/capstan-*.whl
@@ -25,7 +26,7 @@ mkdir -p "$licenses"
 ldd "$module" | awk '/=> \//{print $3}' | while read -r library; do
   name=$(basename "$library")
   compgen -G "$unpacked/capstan.libs/${name%%.so*}*" >/dev/null || continue
-  package=$(dpkg -S "$(realpath "$library")" | head -1 | cut -d: -f1)
+  package=$(dpkg -S "*/$(basename "$(realpath "$library")")" | head -1 | cut -d: -f1)  # /lib and /usr/lib are one
   cp "/usr/share/doc/$package/copyright" "$licenses/$package.txt"
 done
 mkdir -p "$folder"

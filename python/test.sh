@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if ! python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || [ -z "$(command -v python3-config)" ]; then
-  echo "python/test.sh: skipped: needs Python 3.10 or later with the packages python3-venv and python3-dev"
+  echo "python/test.sh: skipped: needs Python 3.10 or later with its headers: scripts/install-deps.sh python"
   exit 0
 fi
 venv=build/python-venv

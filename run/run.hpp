@@ -40,6 +40,8 @@ class Run {
   std::vector<std::vector<float>> decision_values(const std::vector<InputText>& texts) const {
     return decision_values_of(*saved_, texts);
   }
+  /// Of a linear classifier, what each n-gram of a text adds to its decision values.
+  TextExplanation explain(const InputText& text) const { return explanation_of(*saved_, text); }
   /// How likely a language model finds texts.
   std::vector<TextScore> score(const std::vector<InputText>& texts) const { return scores_of(*saved_, texts); }
   /// Vectors of embedding_size() elements, of any model with blocks.
@@ -50,8 +52,10 @@ class Run {
     return continuations_of(*saved_, text, options);
   }
   /// Loss, accuracy and further figures on a part of the run's data; none: the validation data or, with a line in the
-  /// log, the test data of a run that has no other. `completions`: how those of pairs are written.
-  EvalReport evaluate(std::optional<Split> split = {}, const CompletionOptions& completions = {}) const;
+  /// log, the test data of a run that has no other. `completions`: how those of pairs are written. Throws Error when
+  /// `stop`, which is called from any thread, returned true.
+  EvalReport evaluate(std::optional<Split> split = {}, const CompletionOptions& completions = {},
+                      const std::function<bool()>& stop = {}) const;
 
   const RunConfig& config() const { return saved_->config; }
   /// Of a classifier, in the order of Prediction::probabilities.

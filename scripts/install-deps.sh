@@ -3,13 +3,14 @@
 #   scripts/install-deps.sh          what Capstan and its tests are built from
 #   scripts/install-deps.sh test     also clang-format and cmark-gfm, for the checks of sources and documents in scripts/test.sh
 #   scripts/install-deps.sh fuzz     what tests are built from, and clang with its sanitizers, for scripts/fuzz.sh
+#   scripts/install-deps.sh python   what tests are built from, and what `pip install .` needs of Python (docs/python.md)
 #   scripts/install-deps.sh develop  also clang-tidy (scripts/lint.sh), doxygen (target docs), clang with its OpenMP library
 #                                    (scripts/test-threads.sh), and mold and Python (scripts/mutate.py), for developers
 set -euo pipefail
 
 purpose=${1:-build}
-case $purpose in build | test | fuzz | develop) ;; *)
-  sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+case $purpose in build | test | fuzz | python | develop) ;; *)
+  sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
   exit 2
   ;;
 esac
@@ -30,6 +31,7 @@ packages=(
 )
 if [ "$purpose" = test ] || [ "$purpose" = develop ]; then packages+=(clang-format cmark-gfm); fi
 if [ "$purpose" = fuzz ]; then packages+=(clang-14 libclang-rt-14-dev libomp-14-dev); fi
+if [ "$purpose" = python ] || [ "$purpose" = develop ]; then packages+=(python3-dev python3-pip python3-venv); fi
 # python3: scripts/lint_database.py
 if [ "$purpose" = develop ]; then packages+=(clang-tidy doxygen python3 clang-14 libclang-rt-14-dev libomp-14-dev mold); fi
 

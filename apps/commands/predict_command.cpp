@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <memory>
 
@@ -24,7 +25,33 @@ struct PredictCommandOptions {
   TextOptions texts;
   PredictionFormat shown;
   PredictOptions predictions;
+  bool explain = false;
 };
+
+constexpr size_t most_explained = 10;
+
+/// The n-grams that say most about a label, in a line each.
+std::string explanation_lines(const TextExplanation& explanation, const std::string& label, size_t column) {
+  std::vector<std::pair<double, std::string>> ngrams{{explanation.bias[column], "(constant)"}};
+  for (const TextExplanation::Ngram& ngram : explanation.ngrams) ngrams.emplace_back(ngram.logits[column], ngram.name);
+  const size_t shown = std::min(most_explained, ngrams.size());
+  std::partial_sort(ngrams.begin(), ngrams.begin() + static_cast<std::ptrdiff_t>(shown), ngrams.end(),
+                    [](const auto& a, const auto& b) { return std::abs(a.first) > std::abs(b.first); });
+  double sum = 0;
+  for (const auto& ngram : ngrams) sum += ngram.first;
+  std::string lines = fmt::format("  {:+.4f}  {}, of {} n-grams\n", sum, label, explanation.ngrams.size());
+  for (size_t i = 0; i < shown; ++i)
+    lines += fmt::format("  {:+.4f}    {}\n", ngrams[i].first, printable(ngrams[i].second));
+  return lines;
+}
+
+void explain(const Run& run, const InputText& text, const Prediction& said) {
+  const TextExplanation explanation = run.explain(text);
+  for (const Guess& label : said.labels) {
+    const auto column = std::find(run.classes().begin(), run.classes().end(), label.text) - run.classes().begin();
+    std::cout << explanation_lines(explanation, label.text, static_cast<size_t>(column));
+  }
+}
 
 int predict(PredictCommandOptions options) {
   refuse_ranks("capstan predict");
@@ -32,6 +59,8 @@ int predict(PredictCommandOptions options) {
     throw ConfigError("--output: all rows are written; leave out --errors, which shows some");
   if (!options.output.empty() && (options.format == "jsonl" || options.shown.echo))
     throw ConfigError("--output: the file has the format and the texts of the table; leave out --format and --echo");
+  if (options.explain && (!options.output.empty() || options.format == "jsonl"))
+    throw ConfigError("--explain: it is printed in lines below each text; leave out --output and --format jsonl");
   if (!options.output.empty()) check_replaceable(options.output);
   const Run run = Run::open(options.texts.run, options.texts.overrides);
   PredictOptions& predictions = options.predictions;
@@ -54,6 +83,7 @@ int predict(PredictCommandOptions options) {
     for (size_t i = 0; i < texts.size(); ++i) {
       if (options.output.empty()) {
         writer.write(texts[i], said[i]);
+        if (options.explain) explain(run, texts[i], said[i]);
         continue;
       }
       added.push_back(writer.fields(said[i]));
@@ -105,6 +135,9 @@ void add_predict_command(CommandParser& cli) {
   command.add_flag("--echo", options.shown.echo, "print the text, too (jsonl always has it)");
   command.add_flag("--errors", options.shown.errors,
                    "read a table with labels (or targets) and print only what is predicted wrongly");
+  command.add_flag("--explain", options.explain,
+                   "for linear classifiers: also the n-grams that add most to a label's decision value, or take most "
+                   "from it");
   command.add_option("-o,--output", options.output,
                      "write the table that is read to this file, with the predictions as columns behind its own",
                      "FILE");

@@ -15,8 +15,9 @@
 namespace capstan {
 namespace {
 
-std::atomic<bool> is_disabled{false};
+std::atomic<bool> is_disabled{false}, has_own_line{false};
 std::mutex mutex;
+std::function<void(const std::string&)> own_line;
 std::string shown;  // by the terminal at present
 
 /// The width is asked for each time: windows change. The last column stays free: some terminals go to the next line as
@@ -38,7 +39,14 @@ void write(std::string_view text) { std::fwrite(text.data(), 1, text.size(), std
 
 }  // namespace
 
+void set_console_line(std::function<void(const std::string& line)> show) {
+  const std::lock_guard lock(mutex);
+  has_own_line = static_cast<bool>(show);
+  own_line = std::move(show);
+}
+
 bool has_console() {
+  if (has_own_line) return true;
   const char* const terminal = std::getenv("TERM");
   return !is_disabled && isatty(STDERR_FILENO) != 0 && (terminal == nullptr || std::string_view(terminal) != "dumb");
 }
@@ -46,7 +54,11 @@ bool has_console() {
 void disable_console(bool disabled) { is_disabled = disabled; }
 
 void show_console_line(const std::string& line) {
-  const std::lock_guard lock(mutex);
+  std::unique_lock lock(mutex);
+  if (const auto show = own_line) {
+    lock.unlock();  // it may wait for a thread that shows a line
+    return show(line);
+  }
   if (line.empty() && shown.empty()) return;
   shown = cut_to_terminal(line);
   write("\r\033[K" + shown);

@@ -1,7 +1,9 @@
 // The tensors of an open safetensors file as numbers.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
+#include "core/base/f8.hpp"
 #include "core/io/safetensors.hpp"
 
 namespace capstan {
@@ -12,10 +14,10 @@ struct DTypeInfo {
   const char* name;
   int64_t bytes;
 };
-constexpr DTypeInfo dtypes[] = {{DType::f64, "F64", 8},     {DType::f32, "F32", 4}, {DType::f16, "F16", 2},
-                                {DType::bf16, "BF16", 2},   {DType::i64, "I64", 8}, {DType::i32, "I32", 4},
-                                {DType::i16, "I16", 2},     {DType::i8, "I8", 1},   {DType::u8, "U8", 1},
-                                {DType::boolean, "BOOL", 1}};
+constexpr DTypeInfo dtypes[] = {{DType::f64, "F64", 8},   {DType::f32, "F32", 4},     {DType::f16, "F16", 2},
+                                {DType::bf16, "BF16", 2}, {DType::f8, "F8_E4M3", 1},  {DType::i64, "I64", 8},
+                                {DType::i32, "I32", 4},   {DType::i16, "I16", 2},     {DType::i8, "I8", 1},
+                                {DType::u8, "U8", 1},     {DType::boolean, "BOOL", 1}};
 
 const DTypeInfo& info(DType dtype) {
   return *std::find_if(std::begin(dtypes), std::end(dtypes),
@@ -34,6 +36,15 @@ float half_to_float(uint16_t half) {
   if (exponent != 0) return from_bits(sign | (exponent + 112) << 23 | mantissa << 13);
   const float value = static_cast<float>(mantissa) * 0x1p-24f;  // subnormal
   return sign != 0 ? -value : value;
+}
+
+const std::array<float, 256>& f8_values() {
+  static const std::array<float, 256> values = [] {
+    std::array<float, 256> all{};
+    for (size_t bits = 0; bits < all.size(); ++bits) all[bits] = to_float(F8{static_cast<uint8_t>(bits)});
+    return all;
+  }();
+  return values;
 }
 
 template <class Stored, class T, class Convert>
@@ -60,6 +71,8 @@ void copy_stored(const FileTensor& tensor, int64_t begin, int64_t end, T* out) {
       return convert<uint16_t>(bytes, count, out, half_to_float);
     case DType::bf16:
       return convert<uint16_t>(bytes, count, out, [](uint16_t bits) { return from_bits(uint32_t{bits} << 16); });
+    case DType::f8:
+      return convert<uint8_t>(bytes, count, out, [](uint8_t bits) { return f8_values()[bits]; });
     case DType::i64:
       return convert<int64_t>(bytes, count, out, same);
     case DType::i32:
@@ -76,19 +89,31 @@ void copy_stored(const FileTensor& tensor, int64_t begin, int64_t end, T* out) {
 }
 
 template <class T>
+void scale(const FileTensor& tensor, T* values, int64_t count) {
+  if (tensor.factor == 1) return;
+  for (int64_t i = 0; i < count; ++i) values[i] *= static_cast<T>(tensor.factor);
+}
+
+template <class T>
 void copy_elements(const FileTensor& tensor, int64_t begin, int64_t end, T* out) {
   check(begin >= 0 && begin <= end && end <= tensor.size, "safetensors: elements [{}, {}) of {}", begin, end,
         tensor.size);
-  if (!tensor.stored) return copy_stored(tensor, begin, end, out);
+  if (!tensor.stored) {
+    copy_stored(tensor, begin, end, out);
+    return scale(tensor, out, end - begin);
+  }
   const int64_t width = tensor.size / std::max<int64_t>(tensor.stored->rows(), 1);
+  int64_t before = width > 0 ? tensor.stored->before(begin / width) : 0;  // stored rows before the one at hand
   for (int64_t at = begin; at < end;) {
     const int64_t row = at / width, next = std::min(end, (row + 1) * width);
-    // Where the row's element 0 is among the stored ones, less where it is among all.
-    const int64_t shift = (tensor.stored->before(row) - row) * width;
-    if (tensor.stored->has(row))
+    if (tensor.stored->has(row)) {
+      // Where the row's element 0 is among the stored ones, less where it is among all.
+      const int64_t shift = (before++ - row) * width;
       copy_stored(tensor, at + shift, next + shift, out);
-    else
+      scale(tensor, out, next - at);
+    } else {
       std::fill_n(out, next - at, T{0});
+    }
     out += next - at;
     at = next;
   }

@@ -9,21 +9,15 @@
 #include "core/base/sizes.hpp"
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
+#include "core/io/safetensors_format.hpp"
 
 namespace capstan {
 namespace {
 
 using nlohmann::json;
+using namespace safetensors;  // NOLINT: of both files
 
-constexpr const char* checksum_key = "xxh3_128";
-constexpr const char* metadata_key = "__metadata__";
-constexpr const char* sparse_key = "sparse";
-constexpr const char* rows_suffix = ".rows";
-constexpr int64_t sparse_format = 1;
-constexpr uint64_t header_limit = 100'000'000;  // the limit of the format's reference reader
-constexpr size_t length_bytes = 8;
-constexpr size_t alignment = 64;
-constexpr int64_t most_bytes = std::numeric_limits<int64_t>::max();
+constexpr uint64_t header_limit = 100'000'000;            // the limit of the format's reference reader
 constexpr int64_t most_file_elements = int64_t{1} << 48;  // of a tensor
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
@@ -97,8 +91,20 @@ void check_tiling(const std::string& path, const std::vector<FileTensor>& tensor
 }
 
 /// The checksum is the hash of the header without the checksum itself, then of the data.
-void add_header(Hash& checksum, const json& header) {
-  checksum.add(header.dump(-1, ' ', false, json::error_handler_t::replace));
+/// A key of the metadata that only readers of its form understand: {"format": 1, ...}. Null where there is none.
+json versioned(const SafetensorsFile& file, const char* key, const char* of_what, int64_t newest) {
+  const auto found = file.metadata().find(key);
+  if (found == file.metadata().end()) return nullptr;
+  json content = try_parse_json(found->second);
+  const auto format =
+      content.is_object() && content.contains("format") ? whole_number(content["format"], 1) : std::nullopt;
+  if (format && *format > newest)
+    throw NewerFile(fmt::format(
+        "{}: a newer version of Capstan wrote this file (the format of its {} is {}, this version reads up to {}): use "
+        "that version",
+        file.path(), of_what, *format, newest));
+  if (!format) damaged(file.path(), fmt::format("__metadata__: {} is {}", key, json_excerpt(content)));
+  return content;
 }
 
 void verify_checksum(const std::string& path, json header, const unsigned char* data, uint64_t data_size) {
@@ -153,22 +159,29 @@ void SafetensorsFile::open(std::string_view bytes) {
   check_tiling(path_, tensors_, data, data_size);
   verify_checksum(path_, header, data, data_size);
   join_stored_rows();
+  take_factors();
 }
 
-/// Makes one tensor of the rows that the file has and the bits that say which they are.
+void SafetensorsFile::take_factors() {
+  const json factors = versioned(*this, factors_key, "factors", factors_format);
+  if (factors.is_null()) return;
+  if (!factors.contains("of") || !factors["of"].is_object())
+    damaged(path_, fmt::format("__metadata__: {} is {}", factors_key, json_excerpt(factors)));
+  for (const auto& [name, factor] : factors["of"].items()) {
+    FileTensor* const tensor = known(name);
+    if (tensor == nullptr || !factor.is_number())
+      damaged(path_, fmt::format("__metadata__: {}: {} of tensor {}", factors_key, json_excerpt(factor), name));
+    tensor->factor = factor.get<float>();
+  }
+}
+
+/// Makes one tensor of the rows that the file has and the bytes that say which they are.
 void SafetensorsFile::join_stored_rows() {
-  const auto found = metadata_.find(sparse_key);
-  if (found == metadata_.end()) return;
-  const json sparse = try_parse_json(found->second);
-  const auto format =
-      sparse.is_object() && sparse.contains("format") ? whole_number(sparse["format"], 1) : std::nullopt;
-  if (format && *format > sparse_format)
-    throw NewerFile(fmt::format(
-        "{}: a newer version of Capstan wrote this file (the format of its sparse tensors is {}, this version reads "
-        "up to {}): use that version",
-        path_, *format, sparse_format));
-  if (!format || !sparse.contains("rows") || !sparse["rows"].is_object())
+  const json sparse = versioned(*this, sparse_key, "sparse tensors", gaps_format);
+  if (sparse.is_null()) return;
+  if (!sparse.contains("rows") || !sparse["rows"].is_object())
     damaged(path_, fmt::format("__metadata__: {} is {}", sparse_key, json_excerpt(sparse)));
+  const bool gaps = sparse["format"] == gaps_format;
   std::set<std::string> joined;  // names of the bits
   for (const auto& [name, rows] : sparse["rows"].items()) {
     const auto all = whole_number(rows, 0);
@@ -179,8 +192,9 @@ void SafetensorsFile::join_stored_rows() {
       damaged(path_, fmt::format("tensor {}: there is no tensor {}{} for its {} rows", name, name, rows_suffix,
                                  json_excerpt(rows)));
     try {
-      auto stored =
-          std::make_shared<const StoredRows>(*all, std::vector<unsigned char>(bits->bytes, bits->bytes + bits->size));
+      auto stored = std::make_shared<const StoredRows>(
+          gaps ? StoredRows::from_gaps(*all, bits->bytes, bits->size)
+               : StoredRows(*all, std::vector<unsigned char>(bits->bytes, bits->bytes + bits->size)));
       check(stored->count() == tensor->shape[0], "{} rows for {} bits", tensor->shape[0], stored->count());
       tensor->shape[0] = *all;
       tensor->size = 1;
@@ -211,190 +225,6 @@ const FileTensor& SafetensorsFile::at(const std::string& name) const {
   const FileTensor* const tensor = find(name);
   if (tensor == nullptr) throw Error(fmt::format("{}: there is no tensor {}", path(), name));
   return *tensor;
-}
-
-namespace {
-
-/// The header of a file of these tensors, which are sorted into the order of their data.
-struct Layout {
-  json header;
-  std::vector<int64_t> offsets, sizes;  // in bytes
-  int64_t bytes = 0;
-};
-
-/// put(bytes, count), in order and in large pieces, for what a file has of the elements from `begin` on that are in
-/// [data, data + count) bytes.
-template <class Put>
-void for_stored(const StoredRows* stored, int64_t row_size, int64_t begin, const void* data, int64_t count,
-                const Put& put) {
-  const auto* const bytes = static_cast<const char*>(data);
-  if (stored == nullptr) return put(bytes, static_cast<size_t>(count));
-  constexpr size_t large = size_t{1} << 20;
-  std::string piece;
-  for (int64_t at = begin; at < begin + count;) {
-    const int64_t row = at / row_size, next = std::min(begin + count, (row + 1) * row_size);
-    if (stored->has(row)) piece.append(bytes + (at - begin), static_cast<size_t>(next - at));
-    if (piece.size() >= large) {
-      put(piece.data(), piece.size());
-      piece.clear();
-    }
-    at = next;
-  }
-  if (!piece.empty()) put(piece.data(), piece.size());
-}
-
-/// Bytes that a file has before byte `at` of a tensor.
-int64_t stored_before(const StoredRows* stored, int64_t row_size, int64_t at) {
-  if (stored == nullptr || row_size == 0) return at;
-  const int64_t row = at / row_size;
-  return stored->before(row) * row_size + (row < stored->rows() && stored->has(row) ? at % row_size : 0);
-}
-
-/// Throws Error for text that JSON cannot hold.
-void check_text(const char* what, const std::string& text) {
-  const std::string shown = json(text).dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
-  if (json::parse(shown).get_ref<const std::string&>() != text)
-    throw Error(fmt::format("safetensors: {} {} is not UTF-8", what, shown));
-}
-
-/// The bytes of one row of a tensor.
-int64_t row_size(const TensorToWrite& tensor) {
-  int64_t bytes = byte_size(tensor.dtype);
-  for (size_t axis = 1; axis < tensor.shape.size(); ++axis)
-    bytes = checked_product("safetensors", {bytes, tensor.shape[axis]}, most_bytes);
-  return bytes;
-}
-
-Layout lay_out(std::vector<TensorToWrite>& tensors, std::map<std::string, std::string> metadata) {
-  json sparse;
-  for (size_t i = 0, count = tensors.size(); i < count; ++i) {
-    if (tensors[i].stored == nullptr) continue;
-    const StoredRows& stored = *tensors[i].stored;
-    check(!tensors[i].shape.empty() && tensors[i].shape[0] == stored.rows(), "safetensors: {} rows are stored of {}",
-          stored.rows(), tensors[i].name);
-    sparse[tensors[i].name] = stored.rows();
-    tensors.push_back(
-        {tensors[i].name + rows_suffix, DType::u8, {StoredRows::bytes_of(stored.rows())}, stored.bits().data()});
-  }
-  if (!sparse.empty()) metadata[sparse_key] = json{{"format", sparse_format}, {"rows", sparse}}.dump();
-  std::sort(tensors.begin(), tensors.end(), [](const TensorToWrite& a, const TensorToWrite& b) {
-    return std::make_pair(-byte_size(a.dtype), a.name) < std::make_pair(-byte_size(b.dtype), b.name);
-  });
-  Layout layout;
-  layout.header[metadata_key] = metadata;
-  for (const auto& [key, value] : metadata) check_text("the metadata", key + ": " + value);
-  for (const TensorToWrite& tensor : tensors) {
-    check_text("the name of tensor", tensor.name);
-    check(tensor.name != metadata_key && !layout.header.contains(tensor.name), "safetensors: two tensors called {}",
-          tensor.name);
-    std::vector<int64_t> shape = tensor.shape;
-    if (tensor.stored) shape[0] = tensor.stored->count();
-    int64_t bytes = byte_size(tensor.dtype);
-    for (const int64_t extent : shape) bytes = checked_product("safetensors", {bytes, extent}, most_bytes);
-    layout.offsets.push_back(layout.bytes);
-    layout.sizes.push_back(bytes);
-    const int64_t end = checked_sum("safetensors", {layout.bytes, bytes}, most_bytes);
-    layout.header[tensor.name] = {
-        {"dtype", to_string(tensor.dtype)}, {"shape", shape}, {"data_offsets", {layout.bytes, end}}};
-    layout.bytes = end;
-  }
-  return layout;
-}
-
-/// What a file begins with: the header's length and the header with the checksum.
-std::string file_begin(json header, const std::string& checksum) {
-  header[metadata_key][checksum_key] = checksum;
-  std::string text = header.dump();
-  text.append((alignment - (length_bytes + text.size()) % alignment) % alignment, ' ');
-  std::string length(length_bytes, '\0');
-  for (size_t i = 0; i < length_bytes; ++i) length[i] = static_cast<char>(text.size() >> (8 * i) & 255);
-  return length + text;
-}
-
-}  // namespace
-
-void write_safetensors(const std::string& path, std::vector<TensorToWrite> tensors,
-                       const std::map<std::string, std::string>& metadata) {
-  const Layout layout = lay_out(tensors, metadata);
-  const auto for_data = [&](const auto& put) {
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      const int64_t row = row_size(tensors[i]),
-                    all = tensors[i].stored ? tensors[i].stored->rows() * row : layout.sizes[i];
-      for_stored(tensors[i].stored.get(), row, 0, tensors[i].bytes, all, put);
-    }
-  };
-  Hash checksum;
-  add_header(checksum, layout.header);
-  for_data([&](const void* bytes, size_t count) { checksum.add(bytes, count); });
-  FileWriter file(path);
-  file.write(file_begin(layout.header, checksum.hex()));
-  for_data([&](const void* bytes, size_t count) { file.write(bytes, count); });
-  file.sync();
-  file.close();
-}
-
-SafetensorsParts::SafetensorsParts(std::string path, std::vector<TensorToWrite> tensors,
-                                   std::map<std::string, std::string> metadata)
-    : path_(std::move(path)) {
-  const Layout layout = lay_out(tensors, std::move(metadata));
-  header_ = layout.header.dump(-1, ' ', false, json::error_handler_t::replace);
-  begin_ = file_begin(layout.header, std::string(32, '0'));
-  bytes_ = layout.bytes;
-  for (size_t i = 0; i < tensors.size(); ++i)
-    places_[tensors[i].name] = {layout.offsets[i], byte_size(tensors[i].dtype), row_size(tensors[i]),
-                                tensors[i].stored};
-}
-
-void SafetensorsParts::create() const {
-  {
-    FileWriter file(path_);
-    file.write(begin_);
-    file.close();
-  }
-  truncate_file(path_, begin_.size() + static_cast<size_t>(bytes_));
-  std::vector<Part> bits;
-  for (const auto& [name, place] : places_)
-    if (place.stored)
-      bits.push_back({name + rows_suffix, 0, StoredRows::bytes_of(place.stored->rows()), place.stored->bits().data()});
-  if (!bits.empty()) write(bits);
-}
-
-void SafetensorsParts::write(const std::vector<Part>& parts) const {
-  FileWriter file(path_, FileWriter::Mode::update);
-  for (const Part& part : parts) {
-    const Place& place = places_.at(part.name);
-    const int64_t begin = part.begin * place.size;
-    size_t at =
-        begin_.size() + static_cast<size_t>(place.offset + stored_before(place.stored.get(), place.row_size, begin));
-    for_stored(place.stored.get(), place.row_size, begin, part.bytes, (part.end - part.begin) * place.size,
-               [&](const void* bytes, size_t count) {
-                 file.write_at(at, bytes, count);
-                 at += count;
-               });
-  }
-  file.sync();
-  file.close();
-}
-
-void SafetensorsParts::finish() const {
-  Hash checksum;
-  checksum.add(header_);
-  {
-    const MappedFile file(path_);
-    check(file.size() == begin_.size() + static_cast<size_t>(bytes_), "safetensors: {} has {} bytes instead of {}",
-          path_, file.size(), begin_.size() + static_cast<size_t>(bytes_));
-    constexpr size_t block = size_t{8} << 20;  // so that the file takes no more memory than this
-    for (size_t at = begin_.size(); at < file.size(); at += block) {
-      const size_t end = std::min(at + block, file.size());
-      checksum.add(file.data() + at, end - at);
-      file.release(at, end);
-    }
-  }
-  FileWriter file(path_, FileWriter::Mode::update);
-  const std::string begin = file_begin(json::parse(header_), checksum.hex());
-  file.write_at(0, begin.data(), begin.size());
-  file.sync();
-  file.close();
 }
 
 }  // namespace capstan

@@ -3,7 +3,8 @@
 //
 // A tensor with many rows of zeros may be stored without these rows. A second tensor, "name.rows", then has a bit for
 // each row of the whole tensor: 1 if it is stored. The metadata key "sparse" has the full numbers of rows. A file that
-// is opened here shows whole tensors.
+// is opened here shows whole tensors. The metadata key "factors" has numbers by which the elements of tensors are
+// multiplied when they are read: with them, F8_E4M3 covers any range.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@
 
 namespace capstan {
 
-enum class DType { f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean };
+enum class DType { f64, f32, f16, bf16, f8, i64, i32, i16, i8, u8, boolean };
 /// The name that the format has for it: "F32".
 const char* to_string(DType dtype);
 int64_t byte_size(DType dtype);
@@ -33,6 +34,7 @@ struct FileTensor {
   const unsigned char* bytes = nullptr;
   int64_t size = 0;                                    // elements
   std::shared_ptr<const StoredRows> stored = nullptr;  // null: the file has all rows
+  float factor = 1;                                    // of the elements
 
   std::vector<double> to_doubles() const { return to_vector<double>(); }
   std::vector<float> to_floats() const { return to_vector<float>(); }
@@ -78,6 +80,7 @@ class SafetensorsFile {
  private:
   void open(std::string_view bytes);
   void join_stored_rows();
+  void take_factors();
   FileTensor* known(const std::string& name);
 
   std::string path_;
@@ -93,6 +96,7 @@ struct TensorToWrite {
   std::vector<int64_t> shape;
   const void* bytes;
   std::shared_ptr<const StoredRows> stored = nullptr;  // null: all rows; otherwise the others are zeros and left out
+  float factor = 1;                                    // by which readers multiply the elements
 };
 inline DType dtype_of(const float*) { return DType::f32; }
 inline DType dtype_of(const double*) { return DType::f64; }

@@ -8,6 +8,7 @@ namespace capstan {
 namespace {
 
 constexpr size_t block_bytes = 64;
+constexpr unsigned char more = 255;  // a gap goes on
 
 int64_t count_bits(const std::vector<unsigned char>& bits, size_t begin, size_t end) {
   int64_t count = 0;
@@ -17,7 +18,8 @@ int64_t count_bits(const std::vector<unsigned char>& bits, size_t begin, size_t 
 
 }  // namespace
 
-StoredRows::StoredRows(int64_t rows, std::vector<unsigned char> bits) : rows_(rows), bits_(std::move(bits)) {
+StoredRows::StoredRows(int64_t rows, std::vector<unsigned char> bits, Form form)
+    : rows_(rows), form_(form), bits_(std::move(bits)) {
   check(rows >= 0 && static_cast<int64_t>(bits_.size()) == bytes_of(rows), "stored rows: {} bytes for {} rows",
         bits_.size(), rows);
   check(rows % 8 == 0 || bits_.back() >> (rows % 8) == 0, "stored rows: there are bits after row {}", rows);
@@ -27,6 +29,29 @@ StoredRows::StoredRows(int64_t rows, std::vector<unsigned char> bits) : rows_(ro
     count += count_bits(bits_, at, std::min(at + block_bytes, bits_.size()));
   }
   before_.push_back(count);
+  if (form == Form::bits) return;
+  int64_t next = 0;  // after the stored row before
+  for (int64_t row = 0; row < rows; ++row) {
+    if (!has(row)) continue;
+    int64_t gap = row - next;
+    for (; gap >= more; gap -= more) gaps_.push_back(more);
+    gaps_.push_back(static_cast<unsigned char>(gap));
+    next = row + 1;
+  }
+}
+
+StoredRows StoredRows::from_gaps(int64_t rows, const unsigned char* gaps, int64_t bytes) {
+  std::vector<unsigned char> bits(static_cast<size_t>(bytes_of(rows)), 0);
+  int64_t row = 0;
+  for (int64_t i = 0; i < bytes; ++i) {
+    row += gaps[i];
+    check(row < rows + (gaps[i] == more ? 1 : 0), "stored rows: a gap leads beyond row {}", rows);
+    if (gaps[i] == more) continue;
+    bits[static_cast<size_t>(row / 8)] |= static_cast<unsigned char>(1U << (row % 8));
+    ++row;
+  }
+  check(bytes == 0 || gaps[bytes - 1] != more, "stored rows: the last gap does not end");
+  return StoredRows(rows, std::move(bits), Form::gaps);
 }
 
 int64_t StoredRows::before(int64_t row) const {

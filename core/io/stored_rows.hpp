@@ -9,9 +9,16 @@ namespace capstan {
 
 class StoredRows {
  public:
+  /// How a file says which rows these are. `bits`: as below. `gaps`: for each stored row, a byte with the number of
+  /// rows between it and the stored one before it; 255 stands for 255 rows and is followed by another byte. Where few
+  /// rows are stored, it is the shorter one.
+  enum class Form { bits, gaps };
+
   /// Row r is stored if bit r % 8 of byte r / 8 is set. Throws std::invalid_argument unless the bits are those of
   /// `rows` rows.
-  StoredRows(int64_t rows, std::vector<unsigned char> bits);
+  StoredRows(int64_t rows, std::vector<unsigned char> bits, Form form = Form::bits);
+  /// Throws std::invalid_argument unless they end within `rows` rows.
+  static StoredRows from_gaps(int64_t rows, const unsigned char* gaps, int64_t bytes);
   /// Bytes of the bits.
   static int64_t bytes_of(int64_t rows) { return rows / 8 + (rows % 8 != 0 ? 1 : 0); }
 
@@ -20,11 +27,14 @@ class StoredRows {
   bool has(int64_t row) const { return (bits_[static_cast<size_t>(row / 8)] >> (row % 8) & 1) != 0; }
   /// The number of stored rows before this one.
   int64_t before(int64_t row) const;
-  const std::vector<unsigned char>& bits() const { return bits_; }
+  Form form() const { return form_; }
+  /// What a file has.
+  const std::vector<unsigned char>& bytes() const { return form_ == Form::bits ? bits_ : gaps_; }
 
  private:
   int64_t rows_;
-  std::vector<unsigned char> bits_;
+  Form form_;
+  std::vector<unsigned char> bits_, gaps_;
   std::vector<int64_t> before_;  // for every block of bits, and at the end
 };
 

@@ -1,5 +1,6 @@
 #include "nn/layers/text_ngrams.hpp"
 
+#include <fmt/core.h>
 #include <utf8proc.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cmath>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
@@ -99,15 +101,25 @@ std::string folded(std::string_view text, bool unicode) {
   return out;
 }
 
-struct Buckets {
-  int shift;
-  std::vector<uint32_t> found;
-  void add(uint64_t hash) { found.push_back(static_cast<uint32_t>(hash >> shift)); }
-};
+/// Ascending, for numbers below 2^bits: by their bytes, the lowest first.
+void sort_by_bytes(std::vector<uint32_t>& numbers, int bits) {
+  constexpr size_t few = 128;
+  if (numbers.size() < few) return std::sort(numbers.begin(), numbers.end());
+  std::vector<uint32_t> sorted(numbers.size());
+  for (int shift = 0; shift < bits; shift += 8) {
+    std::array<uint32_t, 256> next{};  // where the next number with a byte goes
+    for (const uint32_t number : numbers) ++next[number >> shift & 255];
+    uint32_t begin = 0;
+    for (uint32_t& at : next) begin += std::exchange(at, begin);
+    for (const uint32_t number : numbers) sorted[next[number >> shift & 255]++] = number;
+    numbers.swap(sorted);
+  }
+}
 
-std::vector<NgramCount> counted(std::vector<uint32_t>& found) {
-  std::sort(found.begin(), found.end());
+std::vector<NgramCount> counted(std::vector<uint32_t>& found, int bits) {
+  sort_by_bytes(found, bits);
   std::vector<NgramCount> counts;
+  counts.reserve(found.size());
   for (size_t begin = 0; begin < found.size();) {
     size_t end = begin + 1;
     while (end < found.size() && found[end] == found[begin]) ++end;
@@ -117,11 +129,21 @@ std::vector<NgramCount> counted(std::vector<uint32_t>& found) {
   return counts;
 }
 
-void add_characters(std::string_view word, const std::vector<int64_t>& orders, std::vector<size_t>& starts,
-                    std::string& marked, Buckets& out) {
-  marked.assign(1, '\x02');  // white space to the splitter, so that no word has it
+/// A word of a text, or one of its ends, and where it is.
+struct Word {
+  uint64_t hash;
+  size_t begin, end;
+};
+
+constexpr char start_mark = '\x02', end_mark = '\x03';  // no word has these characters
+
+/// visit(hash, characters) for the n-grams of a word between its marks.
+template <class Visit>
+void for_characters(std::string_view word, const std::vector<int64_t>& orders, std::vector<size_t>& starts,
+                    std::string& marked, const Visit& visit) {
+  marked.assign(1, start_mark);
   marked += word;
-  marked += '\x03';
+  marked += end_mark;
   starts.clear();
   for (size_t at = 0; at < marked.size(); ++at)
     if ((static_cast<uint8_t>(marked[at]) & 0xc0) != 0x80) starts.push_back(at);
@@ -129,49 +151,94 @@ void add_characters(std::string_view word, const std::vector<int64_t>& orders, s
   const std::string_view all = marked;
   for (const int64_t order : orders)
     for (size_t first = 0; first + static_cast<size_t>(order) < starts.size(); ++first) {
-      const size_t begin = starts[first], end = starts[first + static_cast<size_t>(order)];
-      out.add(mixed_bits(hash_path(all.substr(begin, end - begin)) + 0x9e3779b97f4a7c15u));
+      const std::string_view ngram =
+          all.substr(starts[first], starts[first + static_cast<size_t>(order)] - starts[first]);
+      visit(mixed_bits(hash_path(ngram) + 0x9e3779b97f4a7c15u), ngram);
     }
+}
+
+/// of_words(hash, first, last), with pointers to the words, and of_characters(hash, characters) for all n-grams of a
+/// text in one case.
+template <class OfWords, class OfCharacters>
+void for_ngrams(std::string_view all, const NgramOrders& orders, const OfWords& of_words,
+                const OfCharacters& of_characters) {
+  std::vector<Word> words;
+  std::vector<size_t> starts;
+  std::string marked;
+  const auto add_word = [&](size_t begin, size_t end) {
+    if (!orders.words.empty()) words.push_back({hash_path(all.substr(begin, end - begin)), begin, end});
+  };
+  for (size_t begin = 0; begin < all.size();) {
+    const Kind kind = first_of(all.substr(begin), orders.unicode).kind;
+    size_t end = begin;
+    while (end < all.size()) {
+      const Character next = first_of(all.substr(end), orders.unicode);
+      if (end > begin && (next.kind != kind || kind == Kind::other)) break;
+      if (kind == Kind::alone) add_word(end, end + next.bytes);
+      end += next.bytes;
+    }
+    if (kind != Kind::blank && kind != Kind::alone) add_word(begin, end);
+    if (kind != Kind::blank && !orders.characters.empty())
+      for_characters(all.substr(begin, end - begin), orders.characters, starts, marked, of_characters);
+    begin = end;
+  }
+  const bool ends = orders.text_ends && !words.empty();
+  if (ends) {
+    words.insert(words.begin(), {hash_path({&start_mark, 1}), 0, 0});
+    words.push_back({hash_path({&end_mark, 1}), all.size(), all.size()});
+  }
+  for (const int64_t order : orders.words) {
+    const size_t length = static_cast<size_t>(order), skipped = ends && length == 1 ? 1 : 0;
+    for (size_t begin = skipped; begin + length + skipped <= words.size(); ++begin) {
+      uint64_t h = mixed_bits(static_cast<uint64_t>(order));
+      for (size_t i = begin; i < begin + length; ++i) h = mixed_bits(h * 0x9e3779b97f4a7c15u + words[i].hash);
+      of_words(h, &words[begin], &words[begin + length - 1]);
+    }
+  }
+}
+
+std::string name_of(std::string_view all, const Word& first, const Word& last) {
+  // An end of the text is a word without characters.
+  const bool starts = first.begin == first.end, ends = last.begin == last.end;
+  const Word &inner = starts ? (&first)[1] : first, &outer = ends ? (&last)[-1] : last;
+  return fmt::format("{}{}{}", starts ? "^ " : "", all.substr(inner.begin, outer.end - inner.begin), ends ? " $" : "");
+}
+
+std::string name_of(std::string_view ngram) {
+  const bool starts = ngram.front() == start_mark, ends = ngram.back() == end_mark;
+  if (starts) ngram.remove_prefix(1);
+  if (ends && !ngram.empty()) ngram.remove_suffix(1);
+  return fmt::format("{}{}{}", starts ? "_" : "\u00b7", ngram, ends ? "_" : "\u00b7");
 }
 
 }  // namespace
 
-TextNgrams count_ngrams(std::string_view original, const NgramOrders& orders, int bits) {
+TextNgrams count_ngrams(std::string_view text, const NgramOrders& orders, int bits) {
   check(bits >= 1 && bits <= most_bucket_bits, "count_ngrams: {} bits", bits);
-  Buckets words{64 - bits, {}}, characters{64 - bits, {}};
-  std::vector<uint64_t> hashes;  // of the words
-  std::vector<size_t> starts;
-  std::string marked;
-  const std::string all = folded(original, orders.unicode);
-  for (std::string_view text = all; !text.empty();) {
-    const Kind kind = first_of(text, orders.unicode).kind;
-    size_t end = 0;
-    while (end < text.size()) {
-      const Character next = first_of(text.substr(end), orders.unicode);
-      if (end > 0 && (next.kind != kind || kind == Kind::other)) break;
-      if (kind == Kind::alone && !orders.words.empty()) hashes.push_back(hash_path(text.substr(end, next.bytes)));
-      end += next.bytes;
-    }
-    const std::string_view run = text.substr(0, end);
-    text.remove_prefix(end);
-    if (kind == Kind::blank) continue;
-    if (kind != Kind::alone && !orders.words.empty()) hashes.push_back(hash_path(run));
-    if (!orders.characters.empty()) add_characters(run, orders.characters, starts, marked, characters);
-  }
-  const bool ends = orders.text_ends && !hashes.empty();
-  if (ends) {
-    hashes.insert(hashes.begin(), hash_path("\x02"));  // no word has these characters
-    hashes.push_back(hash_path("\x03"));
-  }
-  for (const int64_t order : orders.words) {
-    const size_t length = static_cast<size_t>(order), skipped = ends && length == 1 ? 1 : 0;
-    for (size_t begin = skipped; begin + length + skipped <= hashes.size(); ++begin) {
-      uint64_t h = mixed_bits(static_cast<uint64_t>(order));
-      for (size_t i = begin; i < begin + length; ++i) h = mixed_bits(h * 0x9e3779b97f4a7c15u + hashes[i]);
-      words.add(h);
-    }
-  }
-  return {counted(words.found), counted(characters.found)};
+  std::vector<uint32_t> words, characters;
+  const int shift = 64 - bits;
+  for_ngrams(
+      folded(text, orders.unicode), orders,
+      [&](uint64_t hash, const Word*, const Word*) { words.push_back(static_cast<uint32_t>(hash >> shift)); },
+      [&](uint64_t hash, std::string_view) { characters.push_back(static_cast<uint32_t>(hash >> shift)); });
+  return {counted(words, bits), counted(characters, bits)};
+}
+
+NamedNgrams named_ngrams(std::string_view text, const NgramOrders& orders, int bits,
+                         const std::function<bool(uint32_t)>& wanted) {
+  check(bits >= 1 && bits <= most_bucket_bits, "named_ngrams: {} bits", bits);
+  NamedNgrams found;
+  const std::string all = folded(text, orders.unicode);
+  const auto bucket = [&](uint64_t hash) { return static_cast<uint32_t>(hash >> (64 - bits)); };
+  for_ngrams(
+      all, orders,
+      [&](uint64_t hash, const Word* first, const Word* last) {
+        if (wanted(bucket(hash))) found.words.push_back({bucket(hash), name_of(all, *first, *last)});
+      },
+      [&](uint64_t hash, std::string_view ngram) {
+        if (wanted(bucket(hash))) found.characters.push_back({bucket(hash), name_of(ngram)});
+      });
+  return found;
 }
 
 void join_buckets(std::vector<NgramCount>& counts, int bits, int fewer) {

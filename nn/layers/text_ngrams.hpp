@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +42,21 @@ struct NgramOrders {
 /// byte that is none counts as one), between a sign for its start and one for its end; n-grams of words go across ends
 /// of lines. The bucket is the high part of a stable hash, so that one of fewer bits joins neighbours of more bits.
 TextNgrams count_ngrams(std::string_view text, const NgramOrders& orders, int bits);
+
+/// An n-gram as people read it, in the case that stands for all: words with what is between them, where "^" is the
+/// start and "$" the end of a text; or characters, where "_" is the edge of a word and "·" where it goes on.
+struct NamedNgram {
+  uint32_t bucket;
+  std::string name;
+};
+
+struct NamedNgrams {
+  std::vector<NamedNgram> words, characters;
+};
+
+/// The n-grams that count_ngrams() counts, in the order of the text: those whose buckets are `wanted`.
+NamedNgrams named_ngrams(std::string_view text, const NgramOrders& orders, int bits,
+                         const std::function<bool(uint32_t bucket)>& wanted);
 
 /// The n-grams that count_ngrams() would find with fewer bits: neighbours are joined in place.
 void join_buckets(std::vector<NgramCount>& counts, int bits, int fewer);

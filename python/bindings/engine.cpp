@@ -121,11 +121,12 @@ void after_fork_in_child() {
   pool = new Pool;  // the threads of the parent's are not in this process
 }
 
-void wait_in_python(const std::shared_ptr<Job>& job) {
+void wait_in_python(const std::shared_ptr<Job>& job, const std::function<void()>& cancelled) {
   std::optional<nb::python_error> raised;
   {
     const nb::gil_scoped_release released;
     while (!job->wait_for(patience)) {
+      if (raised && cancelled) cancelled();
       const nb::gil_scoped_acquire acquired;
       if (raised || PyErr_CheckSignals() == 0) continue;
       raised.emplace();

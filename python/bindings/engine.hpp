@@ -72,17 +72,18 @@ void after_fork_in_child();
 
 /// Waits for a job, with the interpreter's lock released and Python's signal handlers run. Where one of them raises, as
 /// for Ctrl-C, the job is cancelled and the exception passed on when it has ended; otherwise what the job threw is.
-void wait_in_python(const std::shared_ptr<Job>& job);
+/// Until a job that is cancelled ends, `cancelled` is called again and again.
+void wait_in_python(const std::shared_ptr<Job>& job, const std::function<void()>& cancelled = {});
 
 /// work(cancel) on a computing thread; what it returns or throws.
 template <class Work>
-auto compute(const Work& work) {
+auto compute(const Work& work, const std::function<void()>& cancelled = {}) {
   using Result = std::invoke_result_t<Work, const Cancel&>;
   if constexpr (std::is_void_v<Result>) {
-    wait_in_python(start([&work](const Cancel& cancel) { work(cancel); }));
+    wait_in_python(start([&work](const Cancel& cancel) { work(cancel); }), cancelled);
   } else {
     std::optional<Result> result;
-    wait_in_python(start([&work, &result](const Cancel& cancel) { result.emplace(work(cancel)); }));
+    wait_in_python(start([&work, &result](const Cancel& cancel) { result.emplace(work(cancel)); }), cancelled);
     return std::move(*result);
   }
 }

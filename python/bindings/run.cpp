@@ -8,15 +8,20 @@
 
 #include <deque>
 
-#include "python/bindings/bound_run.hpp"
+#include "python/bindings/engine.hpp"
 #include "python/bindings/module.hpp"
-#include "run/predictions/text_vectors.hpp"
+#include "run/run.hpp"
 #include "run/setup/saved_config.hpp"
+#include "run/training/slim_run.hpp"
 
 namespace capstan::python {
+namespace fs = std::filesystem;
+
 namespace {
 
-using FloatRows = nb::ndarray<nb::numpy, float, nb::ndim<2>>;
+template <class T>
+using Rows = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
+using FloatRows = Rows<float>;
 
 /// Texts that are computed before the next look whether to go on.
 constexpr size_t chunk = 256;
@@ -27,6 +32,8 @@ std::string utf8_of(nb::handle text) {
   if (characters == nullptr) throw nb::python_error();
   return std::string(characters, static_cast<size_t>(bytes));
 }
+
+nb::bytes bytes_of(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 
 /// Of a list whose elements are strings or, for texts of several columns, tuples of strings.
 std::vector<InputText> input_texts(const nb::list& texts) {
@@ -47,11 +54,11 @@ std::vector<InputText> input_texts(const nb::list& texts) {
 }
 
 /// (rows, columns), from rows that are appended one after the other.
-FloatRows as_array(std::vector<float> values, size_t rows, size_t columns) {
-  auto* const kept = new std::vector<float>(std::move(values));
-  const nb::capsule owner(kept,
-                          [](void* values_kept) noexcept { delete static_cast<std::vector<float>*>(values_kept); });
-  return FloatRows(kept->data(), {rows, columns}, owner);
+template <class T>
+Rows<T> as_array(std::vector<T> values, size_t rows, size_t columns) {
+  auto* const kept = new std::vector<T>(std::move(values));
+  const nb::capsule owner(kept, [](void* values_kept) noexcept { delete static_cast<std::vector<T>*>(values_kept); });
+  return Rows<T>(kept->data(), {rows, columns}, owner);
 }
 
 /// body(some) for pieces of the texts, until the caller cancels.
@@ -65,62 +72,71 @@ void for_chunks(const std::vector<InputText>& texts, const Cancel& cancel, const
 }
 
 /// rows(texts) for pieces of the texts, until the caller cancels: `columns` floats for each text.
-template <class Rows>
-FloatRows rows_of(const nb::list& texts, size_t columns, const Rows& rows) {
+template <class Compute>
+FloatRows rows_of(const nb::list& texts, size_t columns, const Compute& rows) {
   const std::vector<InputText> all = input_texts(texts);
   std::vector<float> values = compute([&](const Cancel& cancel) {
     std::vector<float> found;
     found.reserve(all.size() * columns);
-    for (size_t begin = 0; begin < all.size(); begin += chunk) {
-      cancel.check();
-      const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
-      for (const std::vector<float>& row : rows(
-               std::vector<InputText>(first, first + static_cast<std::ptrdiff_t>(std::min(chunk, all.size() - begin)))))
-        found.insert(found.end(), row.begin(), row.end());
-    }
+    for_chunks(all, cancel, [&](const std::vector<InputText>& some) {
+      for (const std::vector<float>& row : rows(some)) found.insert(found.end(), row.begin(), row.end());
+    });
     return found;
   });
   return as_array(std::move(values), all.size(), columns);
 }
 
-FloatRows probabilities(const BoundRun& self, const nb::list& texts) {
-  return rows_of(texts, self.run.classes().size(), [&](const std::vector<InputText>& some) {
+FloatRows probabilities(const Run& self, const nb::list& texts) {
+  return rows_of(texts, self.classes().size(), [&](const std::vector<InputText>& some) {
     std::vector<std::vector<float>> rows;
-    for (Prediction& prediction : self.run.predict(some)) rows.push_back(std::move(prediction.probabilities));
+    for (Prediction& prediction : self.predict(some)) rows.push_back(std::move(prediction.probabilities));
     return rows;
   });
 }
 
-FloatRows decision_values(const BoundRun& self, const nb::list& texts) {
-  return rows_of(texts, self.run.classes().size(),
-                 [&](const std::vector<InputText>& some) { return self.run.decision_values(some); });
+FloatRows decision_values(const Run& self, const nb::list& texts) {
+  return rows_of(texts, self.classes().size(),
+                 [&](const std::vector<InputText>& some) { return self.decision_values(some); });
 }
 
-FloatRows embed(const BoundRun& self, const nb::list& texts) {
-  return rows_of(texts, static_cast<size_t>(self.run.embedding_size()),
-                 [&](const std::vector<InputText>& some) { return self.run.embed(some); });
+/// The names of a text's n-grams and what each adds to the decision values, (n-grams, classes); first that of the
+/// constant, which has no name.
+nb::tuple explain(const Run& self, const nb::list& text) {
+  const InputText given = input_texts(text).at(0);
+  const TextExplanation found = compute([&](const Cancel&) { return self.explain(given); });
+  nb::list names;
+  names.append("");
+  std::vector<double> values = found.bias;
+  for (const TextExplanation::Ngram& ngram : found.ngrams) {
+    names.append(bytes_of(ngram.name).attr("decode")("utf-8", "replace"));
+    values.insert(values.end(), ngram.logits.begin(), ngram.logits.end());
+  }
+  return nb::make_tuple(names, as_array(std::move(values), found.ngrams.size() + 1, found.bias.size()));
 }
 
-std::vector<std::pair<double, int64_t>> score(const BoundRun& self, const nb::list& texts) {
+FloatRows embed(const Run& self, const nb::list& texts) {
+  return rows_of(texts, static_cast<size_t>(self.embedding_size()),
+                 [&](const std::vector<InputText>& some) { return self.embed(some); });
+}
+
+std::vector<std::pair<double, int64_t>> score(const Run& self, const nb::list& texts) {
   const std::vector<InputText> all = input_texts(texts);
   return compute([&](const Cancel& cancel) {
     std::vector<std::pair<double, int64_t>> found;
     for_chunks(all, cancel, [&](const std::vector<InputText>& some) {
-      for (const TextScore& text : self.run.score(some)) found.emplace_back(text.log_probability, text.tokens);
+      for (const TextScore& text : self.score(some)) found.emplace_back(text.log_probability, text.tokens);
     });
     return found;
   });
 }
 
-nb::bytes bytes_of(const std::string& text) { return nb::bytes(text.data(), text.size()); }
-
 /// Of each text, what fills it and, of each blank, the likeliest tokens with their probabilities.
-nb::list fill(const BoundRun& self, const nb::list& texts, const std::string& blank, int64_t top_k) {
+nb::list fill(const Run& self, const nb::list& texts, const std::string& blank, int64_t top_k) {
   const std::vector<InputText> all = input_texts(texts);
   PredictOptions options;
   options.blank = blank;
   options.top_k = top_k;
-  const std::vector<Prediction> found = compute([&](const Cancel&) { return self.run.predict(all, options); });
+  const std::vector<Prediction> found = compute([&](const Cancel&) { return self.predict(all, options); });
   nb::list filled;
   for (const Prediction& prediction : found) {
     nb::list blanks;
@@ -147,7 +163,7 @@ SamplingConfig sampling(double temperature, int64_t top_k, double top_p, double 
 }
 
 /// Of each text, its completions with their log probabilities, the best first.
-nb::list complete_pairs(const BoundRun& self, const nb::list& texts, int64_t best, int64_t beam, double length_penalty,
+nb::list complete_pairs(const Run& self, const nb::list& texts, int64_t best, int64_t beam, double length_penalty,
                         int64_t tokens, const SamplingConfig& sampled) {
   const std::vector<InputText> all = input_texts(texts);
   PredictOptions options;
@@ -156,7 +172,7 @@ nb::list complete_pairs(const BoundRun& self, const nb::list& texts, int64_t bes
   options.completions.length_penalty = length_penalty;
   options.completions.tokens = tokens;
   options.completions.sampling = sampled;
-  const std::vector<Prediction> found = compute([&](const Cancel&) { return self.run.predict(all, options); });
+  const std::vector<Prediction> found = compute([&](const Cancel&) { return self.predict(all, options); });
   nb::list completed;
   for (const Prediction& prediction : found) {
     nb::list written;
@@ -167,15 +183,13 @@ nb::list complete_pairs(const BoundRun& self, const nb::list& texts, int64_t bes
   return completed;
 }
 
-/// What a language model writes, piece by piece as it is asked for. It is written ahead on a computing thread.
+/// What a language model writes, piece by piece as it is asked for. A computing thread writes it, `most_ahead` pieces
+/// ahead at most.
 class Pieces {
  public:
-  Pieces(const BoundRun& self, InputText text, ContinuationOptions options) : queue_(std::make_shared<Queue>()) {
-    job_ = start([run = self.run, queue = queue_, text = std::move(text), options](const Cancel& cancel) mutable {
-      options.on_piece = [&](int64_t sample, std::string_view piece) {
-        queue->push(sample, piece);
-        return !cancel.requested();
-      };
+  Pieces(const Run& self, InputText text, ContinuationOptions options) : queue_(std::make_shared<Queue>()) {
+    job_ = start([run = self, queue = queue_, text = std::move(text), options](const Cancel&) mutable {
+      options.on_piece = [&](int64_t sample, std::string_view piece) { return queue->push(sample, piece); };
       const Ended ended{*queue};
       run.generate(text, options);
     });
@@ -198,50 +212,66 @@ class Pieces {
       return nb::none();
     }
   }
+  /// Ends the writing; there is no next piece.
   void close() {
-    job_->cancel().request();
     const nb::gil_scoped_release released;
+    queue_->end();
     job_->wait();
   }
+  /// How many pieces are written and not yet read.
+  size_t ahead() { return queue_->size(); }
 
  private:
   using Piece = std::pair<int64_t, std::string>;
+  static constexpr size_t most_ahead = 64;
 
-  struct Queue {
-    void push(int64_t sample, std::string_view text) {
-      const std::lock_guard<std::mutex> lock(mutex);
-      pieces.emplace_back(sample, text);
-      changed.notify_one();
+  class Queue {
+   public:
+    /// Waits for room; false when nobody will read it.
+    bool push(int64_t sample, std::string_view text) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [this] { return ended_ || pieces_.size() < most_ahead; });
+      if (ended_) return false;
+      pieces_.emplace_back(sample, text);
+      changed_.notify_all();
+      return true;
     }
     /// Waits a moment for a piece; false when there will be none.
     bool wait(std::optional<Piece>& piece) {
-      std::unique_lock<std::mutex> lock(mutex);
-      changed.wait_for(lock, std::chrono::milliseconds(50), [this] { return ended || !pieces.empty(); });
-      if (pieces.empty()) return !ended;
-      piece = std::move(pieces.front());
-      pieces.pop_front();
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait_for(lock, std::chrono::milliseconds(50), [this] { return ended_ || !pieces_.empty(); });
+      if (pieces_.empty()) return !ended_;
+      piece = std::move(pieces_.front());
+      pieces_.pop_front();
+      changed_.notify_all();
       return true;
     }
+    void end() {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ended_ = true;
+      changed_.notify_all();
+    }
+    size_t size() {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      return pieces_.size();
+    }
 
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::deque<Piece> pieces;
-    bool ended = false;
+   private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Piece> pieces_;
+    bool ended_ = false;  // by the writer or the reader
   };
   struct Ended {
     Queue& queue;
-    ~Ended() {
-      const std::lock_guard<std::mutex> lock(queue.mutex);
-      queue.ended = true;
-      queue.changed.notify_one();
-    }
+    ~Ended() { queue.end(); }
   };
 
   std::shared_ptr<Queue> queue_;
   std::shared_ptr<Job> job_;
 };
 
-std::unique_ptr<Pieces> generate(const BoundRun& self, nb::handle text, int64_t tokens, int64_t samples,
+std::unique_ptr<Pieces> generate(const Run& self, nb::handle text, int64_t tokens, int64_t samples,
                                  const SamplingConfig& sampled, const std::vector<std::string>& stop, bool bf16) {
   ContinuationOptions options;
   options.tokens = tokens;
@@ -252,9 +282,10 @@ std::unique_ptr<Pieces> generate(const BoundRun& self, nb::handle text, int64_t 
   return std::make_unique<Pieces>(self, utf8_of(text), options);
 }
 
-nb::dict evaluate(const BoundRun& self, const std::string& split) {
-  const EvalReport report = compute([&](const Cancel&) {
-    return self.run.evaluate(split.empty() ? std::nullopt : std::make_optional(split_named(split)));
+nb::dict evaluate(const Run& self, const std::string& split) {
+  const EvalReport report = compute([&](const Cancel& cancel) {
+    return self.evaluate(split.empty() ? std::nullopt : std::make_optional(split_named(split)), {},
+                         [&] { return cancel.requested(); });
   });
   nb::dict figures;
   figures["split"] = report.split;
@@ -262,20 +293,28 @@ nb::dict evaluate(const BoundRun& self, const std::string& split) {
   return figures;
 }
 
-BoundRun open(const std::string& folder, const std::vector<std::string>& overrides) {
-  return compute([&](const Cancel&) { return BoundRun(Run::open(folder, overrides)); });
+Run open(const std::string& folder, const std::vector<std::string>& overrides) {
+  return compute([&](const Cancel&) { return Run::open(folder, overrides); });
+}
+
+void slim(const Run& self, const std::string& folder, double size) {
+  compute([&](const Cancel&) {
+    SlimOptions options;
+    options.size = size;
+    slim_run(fs::path(self.saved().weights).parent_path(), folder, options);
+  });
 }
 
 /// "classes", "hidden_tokens", "pairs" or "next_token".
-const char* task(const BoundRun& self) {
-  const ModelFacts facts = facts_of(self.run.config().model);
+const char* task(const Run& self) {
+  const ModelFacts facts = facts_of(self.config().model);
   switch (facts.predicts) {
     case Predicts::classes:
       return "classes";
     case Predicts::hidden_tokens:
       return "hidden_tokens";
     case Predicts::next_token:
-      return facts.takes_pairs && facts_of(self.run.config().data).has_pairs ? "pairs" : "next_token";
+      return facts.takes_pairs && facts_of(self.config().data).has_pairs ? "pairs" : "next_token";
   }
   return "";
 }
@@ -292,23 +331,28 @@ void bind_run(nb::module_& module) {
             new (self) SamplingConfig(sampling(temperature, top_k, top_p, min_p, repetition_penalty, seed));
           },
           "temperature"_a, "top_k"_a, "top_p"_a, "min_p"_a, "repetition_penalty"_a, "seed"_a);
-  nb::class_<Pieces>(module, "Pieces").def("next", &Pieces::next).def("close", &Pieces::close);
-  nb::class_<BoundRun>(module, "Run")
+  nb::class_<Pieces>(module, "Pieces")
+      .def("next", &Pieces::next)
+      .def("close", &Pieces::close)
+      .def("ahead", &Pieces::ahead);
+  nb::class_<Run>(module, "Run")
       .def_static("open", &open)
-      .def_prop_ro("folder", [](const BoundRun& self) { return self.run.saved().folder.string(); })
+      .def_prop_ro("folder", [](const Run& self) { return self.saved().folder.string(); })
       .def_prop_ro("task", &task)
-      .def_prop_ro("multi_label", [](const BoundRun& self) { return facts_of(self.run.config().data).multi_label(); })
-      .def_prop_ro("thresholds", [](const BoundRun& self) { return self.run.saved().thresholds; })
-      .def_prop_ro("classes", [](const BoundRun& self) { return self.run.classes(); })
-      .def_prop_ro("config", [](const BoundRun& self) { return to_yaml(self.run.config()); })
+      .def_prop_ro("multi_label", [](const Run& self) { return facts_of(self.config().data).multi_label(); })
+      .def_prop_ro("thresholds", [](const Run& self) { return self.saved().thresholds; })
+      .def_prop_ro("classes", [](const Run& self) { return self.classes(); })
+      .def_prop_ro("config", [](const Run& self) { return to_yaml(self.config()); })
       .def("probabilities", &probabilities)
       .def("decision_values", &decision_values)
+      .def("explain", &explain)
       .def("embed", &embed)
       .def("score", &score)
       .def("fill", &fill)
       .def("complete", &complete_pairs)
       .def("generate", &generate)
-      .def("evaluate", &evaluate);
+      .def("evaluate", &evaluate)
+      .def("slim", &slim);
 }
 
 }  // namespace capstan::python

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -11,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ._capstan import Error
-from ._config import config_file, key_of, plain
-from ._run import Text, load, train
+from ._capstan import Error, check_keys
+from ._config import config_file, key_of, override, plain
+from ._run import Text, by_size, load, train
 from ._texts import as_texts
 
 try:
@@ -56,12 +57,15 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return {"recipe": self.recipe, "verbose": self.verbose, **self._options}
 
     def set_params(self, **params: Any) -> Classifier:
-        """Sets parameters; each may be any key of the configuration."""
-        for name, value in params.items():
-            if name in ("recipe", "verbose"):
-                setattr(self, name, value)
-            else:
-                self._options[name] = value
+        """Sets parameters; each may be any key of the configuration. Raises Error for a key that the recipe does not have,
+        and for a value that it does not take."""
+        options = {name: value for name, value in params.items() if name not in ("recipe", "verbose")}
+        keys = {**self._options, **options}
+        if options:
+            check_keys([config_file(params.get("recipe", self.recipe))], [override(key_of(key), keys[key]) for key in keys])
+        self.recipe = params.get("recipe", self.recipe)
+        self.verbose = params.get("verbose", self.verbose)
+        self._options = keys
         return self
 
     def __sklearn_tags__(self):
@@ -98,7 +102,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
         if targets.multi_label:
             keys["data.label_separator"] = "\x1f"
         keys.update({key_of(key): value for key, value in self._options.items()})
-        run = train(config_file(self.recipe), quiet=not self.verbose, **keys)
+        try:
+            run = train(config_file(self.recipe), quiet=not self.verbose, **keys)
+        except Error as error:
+            raise Error(_of_texts(str(error), str(data))) from None
         run._needs("classes")
         data.unlink()
         if getattr(self, "_folder", None) is not None:
@@ -134,6 +141,26 @@ class Classifier(ClassifierMixin, BaseEstimator):
             return values[:, 1] - values[:, 0]
         return values
 
+    def explain(self, text: Text, label=None) -> list[tuple[str, float]]:
+        """The n-grams of a text and what each adds to decision_function() of `label`, the largest first; a linear classifier
+        has it. The entry "" is a constant.
+
+        Without `label`, that is the decision value of the likeliest class or, of two classes, the one number that
+        decision_function() gives: what speaks for `classes_[1]` is positive.
+        """
+        run, chosen = self._fitted(), None
+        if label is not None:
+            found = np.flatnonzero(self.classes_ == label)
+            if len(found) != 1:
+                raise ValueError(f"label: {label!r} is none of classes_, {self.classes_.tolist()}")
+            chosen = int(found[0])
+        names, values = run._explained(text)
+        values = values[:, self._order]
+        if len(self.classes_) == 2 and self._form == "single":
+            chosen = 1 if chosen is None else chosen
+            return by_size(names, values[:, chosen] - values[:, 1 - chosen])
+        return by_size(names, values[:, values.sum(axis=0).argmax() if chosen is None else chosen])
+
     def predict(self, X: Sequence[Text]):
         """The label of each text; where texts have any number of labels, in the form in which fit() had them."""
         probabilities = self.predict_proba(X)
@@ -154,6 +181,14 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def predict_log_proba(self, X: Sequence[Text]) -> np.ndarray:
         """Logarithms of predict_proba()."""
         return np.log(self.predict_proba(X))
+
+    def slim(self, size: float = 0.1) -> Classifier:
+        """A classifier that predicts like this one, nearly, and takes `size` times its memory on disk (Run.slim); save() or
+        pickle it."""
+        folder = tempfile.TemporaryDirectory(prefix="capstan-")
+        slim = type(self)(**self.get_params())
+        slim._take(self._fitted().slim(Path(folder.name) / "run", size), folder, self._kind, self._form)
+        return slim
 
     def save(self, folder: str | os.PathLike, overwrite: bool = False) -> None:
         """Writes the run to `folder`; the program reads it as well as Classifier.load(). With `overwrite`, another run that
@@ -205,6 +240,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
         for name, target in state["links"].items():
             (top / name).symlink_to(target)
         self._take(load(top), folder, *state["labels"])
+
+
+def _of_texts(message, path):
+    """An error of the file that fit() wrote, as one of the texts it had: its line 3 is texts[2]."""
+    return re.sub(re.escape(path) + r"(:(\d+))?", lambda found: f"texts[{int(found[2]) - 1}]" if found[2] else "the texts", message)
 
 
 _KINDS = {"str": str, "int": int, "bool": lambda name: name == "True"}

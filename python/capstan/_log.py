@@ -1,9 +1,12 @@
 """Where the lines of the log go: to standard error, to an observer, or nowhere."""
 import contextlib
+import re
 import sys
+import threading
 
 from . import _capstan
 
+_here = threading.local()
 _stack = []  # observers of the calls that run, the innermost last; a line goes to the last one
 
 
@@ -12,7 +15,16 @@ def _default(level, line):
 
 
 def _send(level, line):
-    (_stack[-1] if _stack else _default)(level, line)
+    _here.observes = True
+    try:
+        (_stack[-1] if _stack else _default)(level, line)
+    finally:
+        _here.observes = False
+
+
+def observes():
+    """Whether this is the thread of a training that waits for on_log()."""
+    return getattr(_here, "observes", False)
 
 
 @contextlib.contextmanager
@@ -23,12 +35,50 @@ def observed(on_log=None, quiet=False):
         if level != "info":
             _default(level, line)
 
-    observer = on_log or (quietly if quiet else _default)
+    bar = None if on_log or quiet else _bar()
+    observer = on_log or (quietly if quiet else bar.write if bar else _default)
     _stack.append(observer)
+    _capstan.show_progress_with(bar.show if bar else None)
     try:
         yield
     finally:
+        _capstan.show_progress_with(None)
         _stack.remove(observer)
+        if bar:
+            bar.show("")
+
+
+def _bar():
+    """A bar of tqdm where people see it, in a terminal or a notebook, and tqdm is installed; else None."""
+    if not sys.stderr.isatty() and "ipykernel" not in sys.modules:
+        return None
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    return _Bar(tqdm)
+
+
+class _Bar:
+    """Shows lines like "[=====     ]  52% training : ETA 3m : ..."."""
+
+    def __init__(self, tqdm):
+        self._tqdm, self._shown = tqdm, None
+
+    def show(self, line):
+        found = re.match(r"\[.*?\] *(\d+)% +(.*)", line)
+        if not found:
+            if self._shown is not None:
+                self._shown.close()
+            self._shown = None
+            return
+        if self._shown is None:
+            self._shown = self._tqdm(total=100, leave=False, file=sys.stderr, bar_format="{percentage:3.0f}%|{bar:10}| {desc}")
+        self._shown.n = int(found[1])
+        self._shown.set_description_str(found[2])
+
+    def write(self, level, line):
+        self._tqdm.write(line if level == "info" else f"{level}: {line}", file=sys.stderr)
 
 
 _capstan.send_log_to(_send)

@@ -16,7 +16,7 @@ import numpy as np
 from . import _capstan
 from ._capstan import Error
 from ._config import config_file, data_keys, key_of, override, plain, set_key
-from ._log import observed
+from ._log import observed, observes
 from ._texts import as_texts
 
 _one_training = threading.Lock()  # signals of a process belong to one training
@@ -46,6 +46,8 @@ def train(config: str | os.PathLike | dict, data: Any = None, *, on_log: Callabl
     Raises Error for a configuration or data that cannot be used.
     """
     values = {**data_keys(data), **{key_of(key): plain(value) for key, value in overrides.items()}}
+    if observes():
+        raise Error("train: on_log() cannot train, since the training whose line it got waits for it; train after that one")
     with _one_training, observed(on_log, quiet):
         if not isinstance(config, dict):
             return Run(_capstan.train([config_file(config)], [override(*item) for item in values.items()], ""))
@@ -132,6 +134,22 @@ class Run:
         self._needs("classes")
         return self._native.decision_values(as_texts(texts))
 
+    def explain(self, text: Text, label: str | None = None) -> list[tuple[str, float]]:
+        """Why a linear classifier says of a text what it says: the n-grams of the text and what each adds to the decision
+        value of `label` (by default the likeliest), the largest first. The sum of all is the decision value; the entry "" is
+        its constant.
+
+        "^" and "$" are the ends of the text; in n-grams of characters "_" is the edge of a word and "·" where it goes on.
+        """
+        names, values = self._explained(text)
+        if label is not None and label not in self.classes:
+            raise Error(f"label: the run has no class {label!r}; it has {', '.join(self.classes)}")
+        return by_size(names, values[:, values.sum(axis=0).argmax() if label is None else self.classes.index(label)])
+
+    def _explained(self, text):
+        self._needs("classes")
+        return self._native.explain(as_texts([text]))
+
     def embed(self, texts: Sequence[Text]) -> np.ndarray:
         """A vector for each text: (texts, width), float32."""
         return self._native.embed(as_texts(texts))
@@ -198,6 +216,13 @@ class Run:
         finally:
             native.close()
 
+    def slim(self, folder: str | os.PathLike, size: float = 0.1) -> Run:
+        """Writes a small copy of the run for prediction alone to a new folder, and opens it. A linear classifier keeps the
+        n-grams that decide most, as many as fit in `size` times the size of its weights, with 8 bits per weight; other
+        models keep all weights, matrices in bf16. Nothing can train it further."""
+        self._native.slim(os.fspath(folder), size)
+        return load(folder)
+
     def evaluate(self, split: str | None = None) -> dict:
         """Loss, accuracy and further figures on the validation data, or on the split "train", "valid" or "test"."""
         return self._native.evaluate(split or "")
@@ -207,6 +232,11 @@ class Run:
             return
         names = {"classes": "a classifier", "hidden_tokens": "a masked language model", "pairs": "a model of pairs"}
         raise Error(f"{self.folder}: this needs {names.get(task, 'a language model')}; the run's task is {self.task!r}")
+
+
+def by_size(names, values):
+    """Pairs of a name and a number, that of the largest amount first."""
+    return sorted(zip(names, values.tolist()), key=lambda pair: -abs(pair[1]))
 
 
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed")

@@ -77,11 +77,16 @@ def tokenize(text):
     return text.split()
 
 
+def _ratio(part, whole):
+    return part / whole if whole else float("nan")
+
+
 class _Model:
     def __init__(self, run, folder):
         run._needs("classes")
         self._run, self._folder = run, folder
         self._labels = [_PREFIX + name for name in run.classes]
+        self._slim = False
 
     def predict(self, text, k=1, threshold=0.0, on_unicode_error="strict"):
         """The k likeliest labels of a text, and their probabilities; of a list of texts, lists of both."""
@@ -102,6 +107,23 @@ class _Model:
 
     def test(self, path, k=1, threshold=0.0):
         """The number of texts with labels in a file, precision at k and recall at k."""
+        found, truth = self._found(path, k, threshold)
+        right = sum(len(a & b) for a, b in zip(found, truth))
+        return len(truth), _ratio(right, sum(map(len, found))), _ratio(right, sum(map(len, truth)))
+
+    def test_label(self, path, k=1, threshold=0.0):
+        """Precision, recall and their harmonic mean of each label in a file: {label: {"precision", "recall", "f1score"}}."""
+        found, truth = self._found(path, k, threshold)
+        figures = {}
+        for label in sorted(set().union(*truth, *found)):
+            right = sum(label in a and label in b for a, b in zip(found, truth))
+            predicted, true = sum(label in a for a in found), sum(label in b for b in truth)
+            figures[label] = {"precision": _ratio(right, predicted), "recall": _ratio(right, true),
+                              "f1score": _ratio(2 * right, predicted + true)}
+        return figures
+
+    def _found(self, path, k, threshold):
+        """Of each text with labels in a file, those that are predicted and those it has."""
         texts, truth = [], []
         with open(path, encoding="utf-8") as lines:
             for line in lines:
@@ -110,10 +132,7 @@ class _Model:
                 if labels:
                     truth.append(labels)
                     texts.append(" ".join(word for word in words if not word.startswith(_PREFIX)))
-        found = [set(labels) for labels in self.predict(texts, k, threshold)[0]] if texts else []
-        right = sum(len(a & b) for a, b in zip(found, truth))
-        predicted, true = sum(map(len, found)), sum(map(len, truth))
-        return len(texts), right / predicted if predicted else float("nan"), right / true if true else float("nan")
+        return [set(labels) for labels in self.predict(texts, k, threshold)[0]] if texts else [], truth
 
     def get_labels(self, include_freq=False, on_unicode_error="strict"):
         """The labels, with their prefix."""
@@ -130,6 +149,19 @@ class _Model:
         if Path(path).exists():
             raise Error(f"{path}: it exists; give the name of a new folder")
         shutil.copytree(self._run.folder, path)
+
+    def quantize(self, input=None, qout=False, cutoff=0, retrain=False, size=0.1, **others):
+        """Makes the model slim, for prediction alone: `size` times its size (Run.slim). fastText's settings are accepted and
+        not used, and no text is needed."""
+        if unknown := set(others) - _FOUND - {"dsub", "qnorm"}:
+            raise TypeError(f"quantize() got an unexpected keyword argument {sorted(unknown)[0]!r}")
+        folder = tempfile.TemporaryDirectory(prefix="capstan-")
+        self.__init__(self._run.slim(Path(folder.name) / "run", size), folder)
+        self._slim = True
+
+    def is_quantized(self):
+        """Whether quantize() was called."""
+        return self._slim
 
     def __getattr__(self, name):
         if name in ("get_word_vector", "get_sentence_vector", "get_nearest_neighbors", "get_analogies", "get_words", "words",

@@ -54,6 +54,9 @@ def test_parameters_are_cloned_set_and_unknown_keys_named(reviews):
     model = capstan.Classifier(model__words=[1], seed=3)
     assert clone(model).get_params() == model.get_params()
     assert model.set_params(seed=4).get_params()["seed"] == 4
+    with pytest.raises(capstan.Error, match="^model.wrods=.*did you mean words"):
+        model.set_params(model__wrods=[1])
+    assert model.get_params() == {"recipe": "classify", "verbose": False, "model__words": [1], "seed": 4}
     with pytest.raises(capstan.Error, match="model.wrods"):
         capstan.Classifier(model__wrods=[1]).fit(*reviews)
 
@@ -160,3 +163,48 @@ def test_two_threads_fit_one_after_the_other(reviews):
 
     with joblib.parallel_backend("threading", n_jobs=2):
         assert cross_val_score(capstan.Classifier(), *reviews, cv=2).min() > 0.9
+
+
+def test_an_explanation_adds_up_to_the_decision_value(fitted):
+    text = "A superb, superb film — déjà vu"
+    parts = fitted.explain(text)
+    assert abs(sum(value for _, value in parts) - fitted.decision_function([text])[0]) < 1e-6
+    assert abs(sum(value for _, value in fitted.explain(text, "bad")) + fitted.decision_function([text])[0]) < 1e-6
+    values = dict(parts)
+    assert values["superb"] > 0 and "" in values and "_su·" in values
+    assert [abs(value) for _, value in parts] == sorted((abs(value) for _, value in parts), reverse=True)
+    with pytest.raises(ValueError, match="'ugly' is none of"):
+        fitted.explain(text, "ugly")
+
+
+def test_an_explanation_of_several_classes_is_that_of_one(reviews):
+    texts, names = reviews
+    labels = [3 if "film" in text else 7 if name == "good" else 5 for text, name in zip(texts, names)]
+    model = capstan.Classifier().fit(texts, labels)
+    (values,) = model.decision_function(["superb acting"])
+    for index, label in enumerate([3, 5, 7]):
+        assert abs(sum(value for _, value in model.explain("superb acting", label)) - values[index]) < 1e-6
+    assert model.explain("superb acting") == model.explain("superb acting", 7)
+    run = model.run_
+    (values,) = run.decision_function(["superb acting"])
+    assert abs(sum(value for _, value in run.explain("superb acting")) - values.max()) < 1e-6
+
+
+def test_a_slim_classifier_predicts_the_same_labels_and_is_saved_and_pickled(reviews, tmp_path):
+    texts, labels = reviews
+    full = capstan.Classifier().fit(texts, [3 if label == "good" else 7 for label in labels])
+    slim = full.slim(size=0.3)
+    assert slim.predict(texts).tolist() == full.predict(texts).tolist()
+    assert pickle.loads(pickle.dumps(slim)).decision_function(texts).tolist() == slim.decision_function(texts).tolist()
+    slim.save(tmp_path / "slim")
+    again = capstan.Classifier.load(tmp_path / "slim")
+    assert again.classes_.tolist() == [3, 7] and len(again.explain("a superb film")) > 2
+    with pytest.raises(capstan.Error, match="slim already"):
+        slim.slim()
+
+
+def test_errors_in_texts_name_their_index(reviews):
+    texts, labels = reviews
+    with pytest.raises(capstan.Error) as refused:
+        capstan.Classifier(data__text_columns=["missing"]).fit(texts, labels)
+    assert "capstan-" not in str(refused.value) and "texts" in str(refused.value)

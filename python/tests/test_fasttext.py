@@ -19,6 +19,8 @@ def test_a_program_of_fasttext_changes_one_import(lines, tmp_path):
     assert labels == [["__label__good"], ["__label__bad"]]
     assert model.test(str(lines)) == (120, 1.0, 1.0)
     assert sorted(model.get_labels()) == ["__label__bad", "__label__good"]
+    figures = model.test_label(str(lines))
+    assert figures["__label__good"] == {"precision": 1.0, "recall": 1.0, "f1score": 1.0}
     model.save_model(str(tmp_path / "model"))
     assert fasttext.load_model(str(tmp_path / "model")).predict("superb film")[0] == ("__label__good",)
 
@@ -28,3 +30,15 @@ def test_what_has_no_counterpart_says_what_to_do(lines, tmp_path):
         fasttext.load_model(str(lines))
     with pytest.raises(capstan.Error, match="word vectors"):
         fasttext.train_unsupervised("data.txt")
+
+
+def test_quantize_makes_the_model_small(lines, tmp_path):
+    model = fasttext.train_supervised(input=str(lines), verbose=0)
+    model.save_model(tmp_path / "full")
+    assert not model.is_quantized()
+    model.quantize(input=str(lines), retrain=True, cutoff=100000, size=0.3)
+    assert model.is_quantized() and model.test(str(lines))[1] > 0.95
+    model.save_model(tmp_path / "slim")
+    size = {name: sum(path.stat().st_size for path in (tmp_path / name / "checkpoints").rglob("*") if not path.is_symlink())
+            for name in ("full", "slim")}
+    assert size["slim"] < size["full"] / 2

@@ -1,10 +1,15 @@
 """Signals, forks and the environment."""
 import os
+import pty
+import re
 import signal
 import subprocess
 import sys
+import termios
 import textwrap
 import time
+
+import pytest
 
 import capstan
 
@@ -22,6 +27,29 @@ def test_importing_leaves_the_environment_as_it_was():
         assert dict(os.environ) == before
     """)
     assert said.returncode == 0, said.stderr
+
+
+def test_a_terminal_shows_a_bar(book, tmp_path):
+    pytest.importorskip("tqdm")
+    program = """
+        import sys
+        import capstan
+        import conftest
+        capstan.train(conftest.LANGUAGE_MODEL, sys.argv[1], folder=sys.argv[2], train__steps=1000)
+    """
+    main, end = pty.openpty()
+    termios.tcsetwinsize(end, (24, 100))
+    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program), str(book), str(tmp_path)], stderr=end,
+                             env={**os.environ, "TERM": "xterm"})
+    os.close(end)
+    shown = b""
+    try:
+        while part := os.read(main, 65536):
+            shown += part
+    except OSError:  # how a terminal ends
+        pass
+    assert child.wait(60) == 0
+    assert re.search(rb"\d+%\|.*\|", shown) and b"finished" in shown
 
 
 def test_ctrl_c_ends_a_training_that_the_same_call_continues(book, tmp_path):
@@ -45,6 +73,48 @@ def test_ctrl_c_ends_a_training_that_the_same_call_continues(book, tmp_path):
     out, err = child.communicate(timeout=60)
     assert out.strip() == "interrupted", err
     assert (run_folder / "checkpoints").is_dir()
+
+
+def test_ctrl_c_while_the_data_are_read_ends_the_training(tmp_path):
+    book = tmp_path / "book.txt"
+    book.write_text("The quick brown fox jumps over the lazy dog. " * 400_000)
+    program = textwrap.dedent("""
+        import sys, threading, time, os, signal
+        import capstan
+        threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        try:
+            capstan.train("quickstart-lm", {"train": sys.argv[1], "split": "tail"}, folder=sys.argv[2], train__steps=100000,
+                          on_log=lambda level, line: print(line, flush=True))
+        except KeyboardInterrupt:
+            print("interrupted")
+    """)
+    said = subprocess.run([sys.executable, "-c", program, str(book), str(tmp_path)], capture_output=True, text=True, timeout=60)
+    assert said.stdout.strip().endswith("interrupted"), said.stderr
+
+
+def test_an_exception_of_a_handler_ends_an_evaluation(language_model, tmp_path):
+    book = tmp_path / "book.txt"
+    book.write_text("The quick brown fox jumps over the lazy dog. " * 200_000)
+    run = capstan.load(language_model.folder, data__test=[str(book)])
+
+    class Late(Exception):
+        pass
+
+    def late(*_):
+        raise Late
+
+    before = signal.signal(signal.SIGALRM, late)
+    started = time.time()
+    signal.setitimer(signal.ITIMER_REAL, 1)
+    try:
+        run.evaluate("test")
+        ended = True
+    except Late:
+        ended = False
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert not ended and time.time() - started < 6
 
 
 def test_handlers_of_alarms_run_while_a_model_computes(language_model):

@@ -1,6 +1,7 @@
 // Output of `capstan eval`: figures, one per line, and for classifiers a table of the classes; or all of it as JSON.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -48,9 +49,10 @@ struct EvalReport {
   double figure(const std::string& name) const;
 };
 
-/// `completions`: how the completions of pairs are written.
+/// `completions`: how the completions of pairs are written. Throws Error when `stop`, which is called from any thread,
+/// returned true.
 EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
-                          const CompletionOptions& completions = {});
+                          const CompletionOptions& completions = {}, const std::function<bool()>& stop = {});
 
 void print_text(const EvalReport& report, std::ostream& out);
 /// One object on one line: the figures by the names of print_text, the classes, and "confusion" (rows: true class), or

@@ -17,20 +17,23 @@ bool completes_pairs(const SavedRun& run) {
   return facts_of(run.config.model).takes_pairs && facts_of(run.config.data).has_pairs;
 }
 
+std::vector<std::string_view> columns_of(const InputText& text) { return {text.columns.begin(), text.columns.end()}; }
+
+/// What a model that reads texts reads of one.
+std::string text_read(const SavedRun& run, const TextRule& rule, const InputText& text) {
+  return example_text(columns_of(text), *run.tokenizer, rule, text.place);
+}
+
 /// (N, C): what the model computes before it makes probabilities of it.
 Array class_logits(const SavedRun& run, const std::vector<InputText>& texts) {
   const Model& model = run.model->model();
   TextRule rule = facts_of(run.config.data).text;  // how a text was cut in training
   if (const auto limit = model.position_limit())
     rule.max_length = rule.max_length > 0 ? std::min(rule.max_length, *limit) : *limit;
-  const auto columns = [](const InputText& text) {
-    return std::vector<std::string_view>(text.columns.begin(), text.columns.end());
-  };
   if (facts_of(run.config.model).reads_texts)
-    return model.text_logits(encode_all(
-        texts, [&](const InputText& text) { return example_text(columns(text), *run.tokenizer, rule, text.place); }));
+    return model.text_logits(encode_all(texts, [&](const InputText& text) { return text_read(run, rule, text); }));
   const auto rows = encode_all(
-      texts, [&](const InputText& text) { return encode_text(columns(text), *run.tokenizer, rule, text.place); });
+      texts, [&](const InputText& text) { return encode_text(columns_of(text), *run.tokenizer, rule, text.place); });
   Array all(Shape{static_cast<int64_t>(rows.size()), model.classes()});
   for_padded_groups(rows, [&](const std::vector<int64_t>& indices, const Batch& group) {
     const Array some = model.logits(group.tokens, Context{Segments(group.segment_ids)}).value();
@@ -82,6 +85,13 @@ std::vector<std::vector<float>> decision_values_of(const SavedRun& run, const st
   for (int64_t row = 0; row < all.dim(0); ++row)
     rows.emplace_back(all.data() + row * all.dim(1), all.data() + (row + 1) * all.dim(1));
   return rows;
+}
+
+TextExplanation explanation_of(const SavedRun& run, const InputText& text) {
+  if (!facts_of(run.config.model).reads_texts)
+    throw Error(fmt::format("the run {} is a {}: only of a linear-classifier can a decision be explained by n-grams",
+                            run.config.name, type_of(run.config.model)));
+  return run.model->model().explain(text_read(run, facts_of(run.config.data).text, text));
 }
 
 void check_predictions(const SavedRun& run, const PredictOptions& options) {

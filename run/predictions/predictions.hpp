@@ -45,6 +45,9 @@ std::vector<Prediction> predictions_of(const SavedRun& run, const std::vector<In
 /// For each text, the C numbers of which a classifier makes the probabilities of its classes. Throws Error for other
 /// models, and TextError.
 std::vector<std::vector<float>> decision_values_of(const SavedRun& run, const std::vector<InputText>& texts);
+/// What the n-grams of a text add to the decision values of a linear classifier. Throws Error for other models, and
+/// for a text that cannot be used.
+TextExplanation explanation_of(const SavedRun& run, const InputText& text);
 /// predictions_of() for a batch of texts with blanks.
 std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<InputText>& texts,
                                     const PredictOptions& options);

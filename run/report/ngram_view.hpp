@@ -20,10 +20,6 @@ struct ClassNgrams {
   std::vector<NgramWeight> ngrams;
 };
 
-/// The shortest part of `text` that has an n-gram of this bucket, in lower case. In an n-gram of characters, "_" is the
-/// edge of a word and "·" where it goes on; "^" is the start and "$" the end of a text. Empty if the text has none.
-std::string ngram_name(const Model& model, const std::string& text, uint32_t bucket);
-
 /// A model stores hashes of n-grams, so their names are looked for in the training texts: each is the one that the
 /// first texts with such a hash agree on. Weights whose n-grams are not there are left out.
 std::vector<ClassNgrams> ngram_view(const SavedRun& run, const LabelledTexts& training);

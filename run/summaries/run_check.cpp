@@ -195,6 +195,7 @@ class RunCheck {
   /// Of a checkpoint that is whole.
   static std::string content_of(const RunState& state) {
     if (!state.has_model) return "without tensors: a trial of capstan autotune";
+    if (state.slim) return "checksums agree; for prediction alone (capstan slim)";
     return state.has_optimizer ? "checksums agree" : "checksums agree; without what resuming needs (capstan clean)";
   }
 

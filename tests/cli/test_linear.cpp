@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -158,6 +159,27 @@ TEST_CASE("a linear classifier: a validation file is evaluated and not learnt fr
   const Outcome ignored = succeed(place, command({"train.lr=1", "train.lr_scale=[{match: a, factor: 2}]"}, "ignored"));
   CHECK(contains(ignored.err, "train.lr, train.lr_scale.0: without effect on a linear-classifier"));
   CHECK_FALSE(contains(trained.err, "without effect"));
+}
+
+TEST_CASE("predict --explain: the n-grams that decide most, below each text; not for other outputs and models") {
+  const Workplace place;
+  write_rows(place);
+  succeed(place, command());
+  const std::vector<std::string> said =
+      lines_of(succeed(place, {"predict", "runs/classify", "--explain"}, "the goal of day 3\nthe bank\n").out);
+  const auto is_label = [](const std::string& line, const char* label) {
+    return line.rfind("  +", 0) == 0 && contains(line, std::string("  ") + label + ", of ");
+  };
+  const auto sport = std::find_if(said.begin(), said.end(), [&](const auto& line) { return is_label(line, "sport"); });
+  const auto money = std::find_if(said.begin(), said.end(), [&](const auto& line) { return is_label(line, "money"); });
+  REQUIRE(sport < money);
+  REQUIRE(money != said.end());
+  CHECK(std::any_of(sport, money, [](const auto& line) { return contains(line, "    goal"); }));
+  CHECK(money - sport == 12);  // itself, ten n-grams, the next text's line
+  check_refused(place, {"jsonl", {}, {"predict", "runs/classify", "--explain", "--format", "jsonl"}, 2, {"--explain"}});
+  write_trained_samples(place);
+  check_refused(place,
+                {"blocks", {}, {"predict", "runs/classifier", "--explain"}, 1, {"linear-classifier"}, "a text\n"});
 }
 
 TEST_CASE("a linear classifier starts from another one: what few texts lack, and the same weights after a kill") {

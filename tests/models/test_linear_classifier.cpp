@@ -81,6 +81,21 @@ TEST_CASE("linear classifier: a text without known n-grams gets the bias") {
       CHECK(built(text)[c] == doctest::Approx(static_cast<double>(bias[static_cast<int64_t>(c)])));
 }
 
+TEST_CASE("linear classifier: what the n-grams of a text and the constant add up to are its logits") {
+  LinearClassifierConfig config = config_of({1, 2}, {2, 3});
+  config.text_ends = true;
+  const BuiltLinear built(config);
+  for (const char* const text : {"a fine film, a fine end", "one", ""}) {
+    const TextExplanation explanation = built.linear->explain(text);
+    std::vector<double> sums = explanation.bias;
+    for (const TextExplanation::Ngram& ngram : explanation.ngrams) {
+      CHECK_FALSE(ngram.name.empty());
+      for (size_t c = 0; c < sums.size(); ++c) sums[c] += ngram.logits[c];
+    }
+    for (size_t c = 0; c < sums.size(); ++c) CHECK(sums[c] == doctest::Approx(built(text)[c]).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("linear classifier: nothing is trained in steps") {
   const BuiltLinear built(config_of({1}, {2}));
   CHECK(built.store.trainable_size() == 0);

@@ -6,14 +6,11 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <set>
 
-#include "models/linear_classifier.hpp"
 #include "run/report/chart.hpp"
 #include "run/report/heat_map.hpp"
 #include "run/report/html.hpp"
 #include "run/report/model_view.hpp"
-#include "run/report/ngram_view.hpp"
 #include "run/report/png.hpp"
 #include "run/report/tables.hpp"
 #include "run/run.hpp"
@@ -294,29 +291,6 @@ TEST_CASE("the mixing picture of pairs: sources are seen as a whole, targets fro
     }
     CHECK(sum == doctest::Approx(1));
   }
-}
-
-TEST_CASE("an n-gram's name is the shortest part of a text that has it, with the edges that belong to it") {
-  LinearClassifierConfig config;
-  config.words = {1, 2};
-  config.characters = {3};
-  config.text_ends = true;
-  config.buckets = 1 << 20;
-  ParamStore store;
-  const LinearClassifier model(Scope(store, 1), config, 2);
-  store.finalize();
-  for (const std::string text : {"The caf\u00e9", "  The  caf\u00e9\n"}) {
-    const TextNgrams ngrams = model.text_ngrams(text);
-    std::set<std::string> names;
-    for (const auto* const counts : {&ngrams.words, &ngrams.characters})
-      for (const NgramCount& entry : *counts) names.insert(ngram_name(model, text, entry.bucket()));
-    std::set<std::string> expected{
-        "the",       "caf\u00e9", "^ the",           "caf\u00e9 $",          "_th\u00b7",     "\u00b7the\u00b7",
-        "\u00b7he_", "_ca\u00b7", "\u00b7caf\u00b7", "\u00b7af\u00e9\u00b7", "\u00b7f\u00e9_"};
-    expected.insert(text.front() == ' ' ? "the  caf\u00e9" : "the caf\u00e9");
-    CHECK(names == expected);
-  }
-  CHECK(ngram_name(model, "other", model.text_ngrams("the").words[0].bucket()) == "");
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ struct RunState {
   std::string working_folder;                   // the last session's, which relative data paths start from
   std::vector<Ancestor> ancestry;               // what the run started from, then what that did; empty: random weights
   bool has_model = true, has_optimizer = true;  // of the files of tensors: false if they were removed on purpose
+  bool slim = false;                            // weights for prediction alone (run/training/slim_run.hpp)
   uint64_t seed = 0;
   Identity identity;
   Settings settings;  // train: as it was

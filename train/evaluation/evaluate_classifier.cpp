@@ -67,10 +67,12 @@ void check_examples(int64_t count) {
 
 }  // namespace
 
-ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split) {
+std::optional<ClassifierEvaluation> evaluate_classifier(const Model& classifier, const BatchSource& split,
+                                                        const std::function<bool()>& stop) {
   const TapePause no_tape;
   ClassifierEvaluation result = nothing_of(classifier);
   for (int64_t index = 0; index < split.batches_per_epoch(0); ++index) {
+    if (stop && stop()) return std::nullopt;
     const Batch batch = split.batch(0, index);
     add(classifier, classifier.logits(batch.tokens, Context{Segments(batch.segment_ids)}), batch.labels, result);
   }

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int watched[] = {SIGINT, SIGTERM, SIGUSR1};
 std::atomic<int> received_signal = 0;
+std::atomic<bool> watching = false;
 std::atomic<int64_t> received_at = 0;                                                               // nanoseconds
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);  // a handler writes
 
@@ -46,6 +47,7 @@ void mask_signals(const sigset_t& mask) {
 
 StopSignals::StopSignals() {
   received_signal = 0;
+  watching = true;
   struct sigaction action {};
   action.sa_handler = note_signal;
   sigemptyset(&action.sa_mask);
@@ -54,6 +56,7 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
+  watching = false;
   for (int i = 0; i < 3; ++i) sigaction(watched[i], &previous_[i], nullptr);
 }
 
@@ -61,6 +64,11 @@ int StopSignals::received(double seconds_ago) {
   const int signal = received_signal;
   return signal != 0 && (seconds_ago <= 0 || static_cast<double>(now() - received_at) >= 1e9 * seconds_ago) ? signal
                                                                                                             : 0;
+}
+
+void StopSignals::request(int signal) {
+  int none = 0;
+  if (watching && received_signal.compare_exchange_strong(none, signal)) received_at = now();
 }
 
 SignalThread::SignalThread() {

@@ -18,6 +18,8 @@ class StopSignals : NoCopy {
 
   /// The signal that was received, if the first one came at least so many seconds ago; 0 for none.
   static int received(double seconds_ago = 0);
+  /// As if it had been received; nothing where there is no StopSignals.
+  static void request(int signal);
 
  private:
   struct sigaction previous_[3];

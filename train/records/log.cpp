@@ -49,8 +49,12 @@ void log_to_stderr(LogLevel level, std::string_view message) {
 }
 
 void log_message(LogLevel level, std::string_view message) {
-  const std::lock_guard lock(sink_mutex);
-  if (const LogSink& sink = sink_of_program())
+  LogSink sink;
+  {
+    const std::lock_guard lock(sink_mutex);  // not while it runs: it may wait for a thread that logs
+    sink = sink_of_program();
+  }
+  if (sink)
     sink(level, message);
   else
     log_to_stderr(level, message);

@@ -9,7 +9,7 @@ namespace capstan {
 enum class LogLevel { info, warning, error };
 using LogSink = std::function<void(LogLevel level, std::string_view message)>;
 
-/// From here on, all messages and the lines of a training go to `sink`, which is called by one thread at a time. An
+/// From here on, all messages and the lines of a training go to `sink`, which several threads may call at a time. An
 /// empty one, as at the start of a program: log_to_stderr(), and a bar on a terminal that shows the progress of a
 /// training.
 void set_log_sink(LogSink sink);

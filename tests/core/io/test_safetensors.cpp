@@ -154,6 +154,55 @@ TEST_CASE("safetensors: rows of zeros that are left out are read as zeros, in wh
   CHECK(content.find(R"("shape":[7,3])") != std::string::npos);
 }
 
+TEST_CASE("safetensors: few rows are found by the gaps between them") {
+  std::vector<unsigned char> bits(625, 0);
+  std::vector<float> values(5000, 0);
+  for (const int row : {0, 1, 256, 257, 513, 1024, 4999}) {  // gaps of 0, 254, 0, 255, 510, and more
+    bits[static_cast<size_t>(row / 8)] |= static_cast<unsigned char>(1 << (row % 8));
+    values[static_cast<size_t>(row)] = static_cast<float>(row + 1);
+  }
+  const auto stored = std::make_shared<const StoredRows>(5000, bits, StoredRows::Form::gaps);
+  const std::vector<unsigned char> gaps = stored->bytes();
+  CHECK(std::vector<unsigned char>(gaps.begin(), gaps.begin() + 9) ==
+        std::vector<unsigned char>{0, 0, 254, 0, 255, 0, 255, 255, 0});
+  const ScratchFile file;
+  write_safetensors(file.path, {{"t", DType::f32, {5000}, values.data(), stored}});
+  CHECK(file.get().size() < 500);
+  CHECK(same_bits(SafetensorsFile(file.path).at("t").to_floats(), values));
+  const auto from = [&](int64_t rows, const std::vector<unsigned char>& all) {
+    return StoredRows::from_gaps(rows, all.data(), static_cast<int64_t>(all.size())).count();
+  };
+  CHECK(from(5000, gaps) == 7);
+  CHECK(from(255, {254}) == 1);
+  CHECK(from(0, {}) == 0);
+  for (const auto& [rows, bad] : std::vector<std::pair<int64_t, std::vector<unsigned char>>>{
+           {4999, gaps}, {255, {255}}, {255, {255, 0}}, {3, {0, 0, 0, 0}}, {0, {0}}})
+    CHECK_THROWS_AS(from(rows, bad), std::invalid_argument);
+}
+
+TEST_CASE("safetensors: elements are multiplied by the factor of their tensor") {
+  const ScratchFile file;
+  const std::vector<unsigned char> bytes{0x38, 0xb8, 0x01, 0x7e};  // 1, -1, 2^-9, 448
+  write_safetensors(file.path,
+                    {{"a", DType::f8, {2, 2}, bytes.data(), nullptr, 0.25F}, {"b", DType::f8, {4}, bytes.data()}});
+  const SafetensorsFile read(file.path);
+  CHECK(read.at("a").to_floats() == std::vector<float>{0.25F, -0.25F, 0x1p-11F, 112});
+  CHECK(read.at("b").to_doubles() == std::vector<double>{1, -1, 0x1p-9, 448});
+  const auto with_factors = [](const std::string& description) {
+    return error_of(file_of(R"({"__metadata__":{"factors":")" + description +
+                                R"("},"t":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}})",
+                            std::string(1, '\0')));
+  };
+  CHECK(with_factors(R"({\"format\":1,\"of\":{\"t\":2.5}})") == "");
+  for (const auto& [description, says] : std::vector<std::pair<const char*, const char*>>{
+           {R"({\"format\":2,\"of\":{\"t\":2.5}})", "a newer version of Capstan wrote this file"},
+           {R"({\"format\":1,\"of\":{\"u\":2.5}})", "tensor u"},
+           {R"({\"format\":1,\"of\":{\"t\":\"x\"}})", "tensor t"},
+           {R"({\"format\":1})", "factors"}})
+    CHECK_MESSAGE(with_factors(description).find(says) != std::string::npos, description, ": ",
+                  with_factors(description));
+}
+
 TEST_CASE("safetensors: rows that are left out of a file that several write, whose parts may begin within a row") {
   const ScratchFile file;
   const Table table(true);
@@ -180,7 +229,7 @@ TEST_CASE("safetensors: rows and bits that do not match are damage, and a later 
   };
   CHECK(sparse(R"({\"format\":1,\"rows\":{\"t\":3}})") == "");
   for (const auto& [description, says] : std::vector<std::pair<const char*, const char*>>{
-           {R"({\"format\":2,\"rows\":{\"t\":3}})", "a newer version of Capstan wrote this file"},
+           {R"({\"format\":3,\"rows\":{\"t\":3}})", "a newer version of Capstan wrote this file"},
            {R"({\"format\":1,\"rows\":{\"t\":0}})", "tensor t"},
            {R"({\"format\":1,\"rows\":{\"t\":9}})", "tensor t"},
            {R"({\"format\":1,\"rows\":{\"t\":-1}})", "tensor t"},

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string>
 
 #include "nn/layers/text_ngrams.hpp"
@@ -170,6 +171,28 @@ TEST_CASE("n-grams of a text: the weight of a count, and the bits of a number of
   CHECK(bits_of(0) == 0);
   CHECK(bits_of(16) == 4);
   CHECK(bits_of(17) == 5);
+}
+
+TEST_CASE("an n-gram's name is the part of a text that has it, with the edges that belong to it") {
+  const NgramOrders orders{{1, 2}, {3}, true, false};
+  for (const std::string text : {"The caf\u00e9", "  The  caf\u00e9\n"}) {
+    const NamedNgrams named = named_ngrams(text, orders, 20, [](uint32_t) { return true; });
+    const TextNgrams counted = count_ngrams(text, orders, 20);
+    CHECK(static_cast<int64_t>(named.words.size()) == total(counted.words));
+    CHECK(static_cast<int64_t>(named.characters.size()) == total(counted.characters));
+    std::set<std::string> names;
+    for (const auto* const ngrams : {&named.words, &named.characters})
+      for (const NamedNgram& ngram : *ngrams) names.insert(ngram.name);
+    std::set<std::string> expected{
+        "the",       "caf\u00e9", "^ the",           "caf\u00e9 $",          "_th\u00b7",     "\u00b7the\u00b7",
+        "\u00b7he_", "_ca\u00b7", "\u00b7caf\u00b7", "\u00b7af\u00e9\u00b7", "\u00b7f\u00e9_"};
+    expected.insert(text.front() == ' ' ? "the  caf\u00e9" : "the caf\u00e9");
+    CHECK(names == expected);
+    const uint32_t the = count_ngrams("the", {{1}, {}}, 20).words[0].bucket();
+    const NamedNgrams one = named_ngrams(text, orders, 20, [&](uint32_t bucket) { return bucket == the; });
+    REQUIRE(one.words.size() == 1);
+    CHECK(one.words[0].name == "the");
+  }
 }
 
 }  // namespace

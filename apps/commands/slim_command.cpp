@@ -1,0 +1,45 @@
+#include <iostream>
+
+#include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/next_steps.hpp"
+#include "apps/commands/commands.hpp"
+#include "core/strings/amounts.hpp"
+#include "run/training/slim_run.hpp"
+
+namespace capstan {
+namespace {
+
+struct SlimCommandOptions {
+  std::string run, output;
+  SlimOptions options;
+};
+
+int slim(const SlimCommandOptions& given) {
+  const SlimRun said = slim_run(given.run, given.output, given.options);
+  const auto amount = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+  std::cout << fmt::format("{}: {} of weights in place of {}", given.output, amount(said.bytes),
+                           amount(said.bytes_before));
+  if (said.ngrams_before > 0) std::cout << fmt::format("; {} of {} n-grams", said.ngrams, said.ngrams_before);
+  std::cout << '\n';
+  say_next("for prediction alone: it cannot be trained further", fmt::format("capstan eval {}", given.output),
+           fmt::format("capstan predict {}", given.output));
+  return exit_done;
+}
+
+}  // namespace
+
+void add_slim_command(CommandParser& cli) {
+  const auto [command, options] =
+      cli.add_subcommand<SlimCommandOptions>("slim", "Write a small copy of a run, for prediction alone", slim);
+  command.add_option("run", options.run, "a run folder, or the folder of a checkpoint", "RUN")->required();
+  command.add_option("-o,--output", options.output, "the new run folder", "FOLDER")->required();
+  command.add_number("--size", options.options.size, between(0, 1),
+                     "of linear classifiers: at most this share of the run's weights");
+  command.footer(
+      R"(A linear classifier keeps the n-grams that decide most, with 8 bits per weight. Other models keep all weights,
+matrices in bf16. Evaluate the copy before you use it: what it loses depends on the data.
+For example:  capstan slim runs/classify --output runs/classify-slim
+              capstan eval runs/classify-slim --split test)");
+}
+
+}  // namespace capstan

@@ -1,0 +1,26 @@
+// What the reader and the writer of safetensors files agree on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "core/io/hash.hpp"
+
+namespace capstan::safetensors {
+
+inline constexpr const char* checksum_key = "xxh3_128";
+inline constexpr const char* metadata_key = "__metadata__";
+inline constexpr const char* sparse_key = "sparse";
+inline constexpr const char* rows_suffix = ".rows";
+inline constexpr int64_t bits_format = 1, gaps_format = 2;
+inline constexpr const char* factors_key = "factors";
+inline constexpr int64_t factors_format = 1;
+inline constexpr size_t length_bytes = 8;
+
+/// The header without the checksum, which is over this and the data.
+inline void add_header(Hash& checksum, const nlohmann::json& header) {
+  checksum.add(header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+}  // namespace capstan::safetensors

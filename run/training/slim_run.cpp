@@ -1,0 +1,167 @@
+#include "run/training/slim_run.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/base/bf16.hpp"
+#include "core/base/error.hpp"
+#include "core/base/f8.hpp"
+#include "core/io/file.hpp"
+#include "core/io/json.hpp"
+#include "run/setup/run_model.hpp"
+#include "train/checkpoints/checkpoint.hpp"
+
+namespace capstan {
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The tensors of a file with the memory that has their values.
+class SmallTensors {
+ public:
+  explicit SmallTensors(const ParamStore& params) : params_(params) {}
+
+  void add_as_is(const Param& param) { add(param, dtype_of(values(param)), values(param)); }
+
+  void add_bf16(const Param& param) {
+    std::vector<unsigned char>& bytes = memory(param.var.size() * 2);
+    for (int64_t i = 0; i < param.var.size(); ++i) {
+      const uint16_t bits = to_bf16(values(param)[i]).bits;
+      bytes[static_cast<size_t>(2 * i)] = static_cast<unsigned char>(bits & 255);
+      bytes[static_cast<size_t>(2 * i) + 1] = static_cast<unsigned char>(bits >> 8);
+    }
+    add(param, DType::bf16, bytes.data());
+  }
+
+  /// Some rows of a table.
+  void add_f8(const Param& param, const std::shared_ptr<const StoredRows>& rows) {
+    const float* const from = values(param);
+    std::vector<unsigned char>& bytes = memory(param.var.size());
+    const int64_t width = param.var.size() / rows->rows();
+    float largest = 0;
+    for (int64_t i = 0; i < param.var.size(); ++i)
+      if (rows->has(i / width)) largest = std::max(largest, std::abs(from[i]));
+    const float factor = largest == 0 ? 1 : largest / largest_f8;
+    for (int64_t i = 0; i < param.var.size(); ++i)
+      if (rows->has(i / width)) bytes[static_cast<size_t>(i)] = to_f8(from[i] / factor).bits;
+    add(param, DType::f8, bytes.data());
+    tensors_.back().stored = rows;
+    tensors_.back().factor = factor;
+  }
+
+  void write(const fs::path& path, int64_t step) {
+    nlohmann::json aliases = nlohmann::json::object();
+    for (const auto& [name, target] : params_.aliases()) aliases[name] = target;
+    write_safetensors(path.string(), std::move(tensors_),
+                      {{"format", "capstan"}, {"step", std::to_string(step)}, {"aliases", json_text(aliases)}});
+  }
+
+ private:
+  const float* values(const Param& param) const { return params_.values() + param.offset; }
+  std::vector<unsigned char>& memory(int64_t bytes) {
+    return *memory_.emplace_back(std::make_unique<std::vector<unsigned char>>(static_cast<size_t>(bytes)));
+  }
+  void add(const Param& param, DType dtype, const void* bytes) {
+    tensors_.push_back({param.name, dtype, param.var.shape().to_vector(), bytes});
+  }
+
+  const ParamStore& params_;
+  std::vector<std::unique_ptr<std::vector<unsigned char>>> memory_;
+  std::vector<TensorToWrite> tensors_;
+};
+
+/// The rows that matter most, as many as `bytes` have room for when a row takes `row_bytes`.
+std::shared_ptr<const StoredRows> best_rows(const std::vector<float>& importance, int64_t bytes, int64_t row_bytes) {
+  std::vector<int64_t> order;
+  for (size_t row = 0; row < importance.size(); ++row)
+    if (importance[row] > 0) order.push_back(static_cast<int64_t>(row));
+  const auto kept =
+      static_cast<std::ptrdiff_t>(std::min<int64_t>(static_cast<int64_t>(order.size()), bytes / row_bytes));
+  const auto before = [&](int64_t a, int64_t b) {
+    const float of_a = importance[static_cast<size_t>(a)], of_b = importance[static_cast<size_t>(b)];
+    return of_a != of_b ? of_a > of_b : a < b;
+  };
+  std::nth_element(order.begin(), order.begin() + kept, order.end(), before);
+  const auto rows = static_cast<int64_t>(importance.size());
+  std::vector<unsigned char> bits(static_cast<size_t>(StoredRows::bytes_of(rows)), 0);
+  for (std::ptrdiff_t i = 0; i < kept; ++i) {
+    const int64_t row = order[static_cast<size_t>(i)];
+    bits[static_cast<size_t>(row / 8)] |= static_cast<unsigned char>(1U << (row % 8));
+  }
+  return std::make_shared<const StoredRows>(rows, std::move(bits), StoredRows::Form::gaps);
+}
+
+/// Writes the weights and notes in `said` what became of the n-grams.
+void write_weights(const SavedRun& run, const fs::path& path, int64_t step, int64_t most_bytes, SlimRun& said) {
+  const ParamStore& params = run.model->params();
+  SmallTensors tensors(params);
+  const std::vector<float> importance = run.model->model().row_importance();
+  const auto is_table = [&](const Param& param) {
+    return !importance.empty() && param.var.shape()[0] == static_cast<int64_t>(importance.size());
+  };
+  std::shared_ptr<const StoredRows> rows;
+  if (!importance.empty()) {
+    int64_t row_bytes = 0;  // of all tables: their elements, and the gap
+    for (const Param& param : params.params())
+      if (is_table(param)) row_bytes += param.var.size() / param.var.shape()[0] + 1;
+    constexpr int64_t header_bytes = 1500;  // and the few numbers beside the tables
+    rows = best_rows(importance, std::max<int64_t>(most_bytes - header_bytes, 0), row_bytes);
+    said.ngrams_before = std::count_if(importance.begin(), importance.end(), [](float of_row) { return of_row > 0; });
+    said.ngrams = rows->count();
+  }
+  for (const Param& param : params.params()) {
+    if (is_table(param))
+      tensors.add_f8(param, rows);
+    else if (importance.empty() && param.var.shape().rank() > 1)
+      tensors.add_bf16(param);
+    else
+      tensors.add_as_is(param);
+  }
+  tensors.write(path, step);
+}
+
+}  // namespace
+
+SlimRun slim_run(const fs::path& run_folder, const fs::path& output, const SlimOptions& options) {
+  if (!(options.size > 0 && options.size <= 1))
+    throw ConfigError(fmt::format("--size: a share above 0 and up to 1 is needed, not {}", options.size));
+  if (fs::exists(fs::symlink_status(output)))
+    throw Error(fmt::format("{}: it exists; give the name of a new folder", output.string()));
+  const SavedRun run = open_run(run_folder);
+  RunState state = run.state.value_or(RunState{});
+  if (state.slim) throw Error(fmt::format("{}: this run is slim already; copy its folder", run.folder.string()));
+  SlimRun said;
+  said.bytes_before = bytes_below(fs::canonical(run.weights).parent_path().string());  // not of a link
+  state.slim = true;
+  state.has_optimizer = false;
+  state.best_step = state.step;
+
+  const fs::path parent = fs::absolute(output).parent_path();
+  const fs::path part = parent / fmt::format(".{}.slim-{}", output.filename().string(), ::getpid());
+  const std::string name = fmt::format("step-{}", state.step);
+  const fs::path checkpoint = part / "checkpoints" / name;
+  try {
+    make_folders(checkpoint.string());
+    write_run_files(part, run.config, *run.tokenizer, run.classes);
+    if (const fs::path metrics = run.folder / "metrics.jsonl"; fs::exists(metrics))
+      write_file((part / "metrics.jsonl").string(), read_file(metrics.string()));
+    write_weights(run, checkpoint / model_name, state.step,
+                  static_cast<int64_t>(options.size * static_cast<double>(said.bytes_before)), said);
+    write_file((checkpoint / state_name).string(), to_json(state));
+    for (const char* const link : {"best", "last"}) replace_link((part / "checkpoints" / link).string(), name);
+    for (const fs::path& folder : {checkpoint, part / "checkpoints", part}) sync_folder(folder.string());
+    said.bytes = bytes_below(checkpoint.string());
+    rename_path(part.string(), output.string());
+    sync_folder(parent.string());
+  } catch (...) {
+    std::error_code ignored;  // the first failure is the one to report
+    fs::remove_all(part, ignored);
+    throw;
+  }
+  return said;
+}
+
+}  // namespace capstan

@@ -1,0 +1,93 @@
+// capstan slim: what it keeps, what it says, and what refuses its result.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/io/file.hpp"
+#include "core/io/safetensors.hpp"
+#include "tests/cli/samples.hpp"
+#include "tests/support/source_dir.hpp"
+
+namespace capstan::testing {
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Texts of two classes with words that say which, and many that do not.
+std::string reviews(int count, int first) {
+  const char* const words[2][3] = {{"dull", "boring", "poor"}, {"fine", "superb", "lovely"}};
+  std::string rows;
+  for (int i = first; i < first + count; ++i)
+    rows += fmt::format("{}\ta {} film of number {} and day {}\n", i % 2 == 0 ? "bad" : "good", words[i % 2][i / 2 % 3],
+                        i * 7919 % 100003, i * 104729 % 1009);
+  return rows;
+}
+
+void train_classifier(const Workplace& place) {
+  place.write("train.tsv", reviews(600, 0));
+  place.write("test.tsv", reviews(100, 600));
+  succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=full",
+                  "data.train=[train.tsv]", "data.test=[test.tsv]"});
+}
+
+}  // namespace
+
+TEST_CASE("slim: a linear classifier of a tenth of the size predicts and evaluates; training refuses it") {
+  const Workplace place;
+  train_classifier(place);
+  const auto before = place.content("runs/full");
+  const Outcome said = succeed(place, {"slim", "runs/full", "--output", "runs/slim"});
+  CHECK(contains(said.out, " n-grams"));
+  CHECK(place.content("runs/full") == before);
+  const auto bytes = [&](const char* run) { return bytes_below((place / run).string() + "/checkpoints"); };
+  CHECK(bytes("runs/slim") < bytes("runs/full") / 10 + 4000);  // and the state
+  const auto accuracy = [&](const char* run) {
+    return number_of(succeed(place, {"eval", run, "--split", "test"}).out, "accuracy");
+  };
+  CHECK(accuracy("runs/slim") >= accuracy("runs/full") - 0.01);
+  CHECK(succeed(place, {"predict", "runs/slim", "test.tsv"}).out.size() > 100);
+  CHECK(contains(succeed(place, {"verify", "runs/slim"}).out, "for prediction alone (capstan slim)"));
+  std::vector<std::string> train{"train",
+                                 "--config",
+                                 source_path("configs/classify.yaml"),
+                                 "--set",
+                                 "name=slim",
+                                 "data.train=[train.tsv]",
+                                 "data.test=[test.tsv]"};
+  check_refused(place, {"trained on", {}, train, 1, {"this run is slim", "train.init_from=runs/slim"}});
+  check_refused(place, {"slim", {}, {"slim", "runs/slim", "--output", "runs/x"}, 1, {"slim already"}});
+  check_refused(place, {"exists", {}, {"slim", "runs/full", "--output", "runs/slim"}, 1, {"it exists"}});
+  CHECK(names_in_folder((place / "runs").string()) == std::vector<std::string>{"full", "slim"});
+}
+
+TEST_CASE("slim: with --size 1 all n-grams stay, and every weight is within a sixteenth of what it was") {
+  const Workplace place;
+  train_classifier(place);
+  succeed(place, {"slim", "runs/full", "--output", "runs/slim", "--size", "1"});
+  const auto weights = [&](const char* run) {
+    const SafetensorsFile file((place / run).string() + "/checkpoints/best/model.safetensors");
+    return file.at("linear.weight").to_floats();
+  };
+  const std::vector<float> full = weights("runs/full"), slim = weights("runs/slim");
+  REQUIRE(full.size() == slim.size());
+  const float largest = std::abs(*std::max_element(full.begin(), full.end()));
+  for (size_t i = 0; i < full.size(); ++i)
+    CHECK(std::abs(full[i] - slim[i]) <= std::max(std::abs(full[i]) / 16 * 1.0001F, largest / 1e5F));
+}
+
+TEST_CASE("slim: other models keep all weights, and their figures") {
+  const Workplace place;
+  write_trained_samples(place);
+  succeed(place, {"slim", "runs/lm", "--output", "slim-lm"});
+  CHECK(bytes_below((place / "slim-lm/checkpoints").string()) <
+        bytes_below((place / "runs/lm/checkpoints").string()) / 4);
+  const auto loss = [&](const char* run) { return number_of(succeed(place, {"eval", run}).out, "loss"); };
+  CHECK(loss("slim-lm") == doctest::Approx(loss("runs/lm")).epsilon(0.01));
+  check_refused(place, {"more steps",
+                        {},
+                        {"train", "--config", "lm.yaml", "--set", "folder=.", "name=slim-lm", "train.steps=9"},
+                        1,
+                        {"this run is slim"}});
+}
+
+}  // namespace capstan::testing
