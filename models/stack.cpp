@@ -5,6 +5,7 @@
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/ops/math.hpp"
+#include "core/ops/shape.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -147,10 +148,17 @@ Var Stack::forward(const Ids& tokens, const Context& context) const {
   return finish(x);
 }
 
+Var Stack::embed_next(const Ids& tokens, DecodeState& state) const {
+  const Var x = embed(tokens, positions_from(state.position, tokens.dim(0), tokens.dim(1)),
+                      ngrams_ ? ngrams_->next(tokens, state.recent) : Var(), Context{});
+  remember(tokens, state);
+  return x;
+}
+
 void Stack::remember(const Ids& tokens, DecodeState& state) const {
   if (!ngrams_) return;
   const int64_t length = tokens.size() / state.batch;
-  const auto longest = static_cast<size_t>(ngrams_->memory() + 1);
+  const auto longest = static_cast<size_t>(ngrams_->memory());
   for (int64_t row = 0; row < state.batch; ++row) {
     std::vector<int32_t>& recent = state.recent[static_cast<size_t>(row)];
     recent.insert(recent.end(), tokens.data() + row * length, tokens.data() + (row + 1) * length);
@@ -174,14 +182,12 @@ DecodeState Stack::make_state(int64_t batch, DecodeWeights weights) const {
 Var Stack::prefill(const Ids& tokens, DecodeState& state) const {
   check(tokens.rank() == 2 && tokens.dim(0) == state.batch, "model: prefill tokens {} do not fit {} sequences",
         tokens.shape(), state.batch);
-  check(state.position == 0, "model: prefill needs a fresh state; this one has seen {} tokens", state.position);
-  check_length(tokens.dim(1));
+  const int64_t length = tokens.dim(1);
+  check_length(state.position + length);
   const TapePause pause;
-  const Context context = Context::evaluation(tokens.dim(0), tokens.dim(1));
-  Var x = embed(tokens, context);
-  remember(tokens, state);
+  Var x = embed_next(tokens, state);
   for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i].prefill(x, *state.layers[i]);
-  state.position = tokens.dim(1);
+  state.position += length;
   return finish(x);
 }
 
@@ -190,9 +196,7 @@ Var Stack::step(const Ids& tokens, DecodeState& state) const {
         state.batch);
   check_length(state.position + 1);
   const TapePause pause;
-  remember(tokens, state);
-  Var x = embed(tokens, Ids(tokens.shape(), static_cast<int32_t>(state.position)),
-                ngrams_ ? ngrams_->last(state.recent) : Var(), Context{});
+  Var x = reshape(embed_next(tokens.reshape({state.batch, 1}), state), {state.batch, config_.width});
   for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i].step(x, *state.layers[i]);
   ++state.position;
   return finish(x);

@@ -56,7 +56,7 @@ class Stack {
   std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const;
 
   DecodeState make_state(int64_t batch, DecodeWeights weights = DecodeWeights::float32) const;
-  /// tokens: (B, T) -> (B, T, D), T visible tokens per sequence; `state` is fresh or reset. No gradients.
+  /// The next T tokens of every sequence: (B, T) -> (B, T, D), after any number of others. No gradients.
   Var prefill(const Ids& tokens, DecodeState& state) const;
   /// tokens: (B) -> (B, D)
   Var step(const Ids& tokens, DecodeState& state) const;
@@ -72,6 +72,8 @@ class Stack {
   /// Embedding and what follows it up to the first block. positions: shape of the tokens; ngrams: null without them.
   Var embed(const Ids& tokens, const Ids& positions, const Var& ngrams, const Context& context) const;
   Var embed(const Ids& tokens, const Context& context) const;
+  /// The same of the next tokens (B, T) of a generation, which the state then has among its recent ones.
+  Var embed_next(const Ids& tokens, DecodeState& state) const;
   /// Adds the tokens to the state's recent ones.
   void remember(const Ids& tokens, DecodeState& state) const;
   void check_tokens(const Ids& tokens, const Context& context) const;

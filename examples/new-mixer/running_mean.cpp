@@ -91,18 +91,26 @@ std::unique_ptr<MixerState> RunningMean::make_state(int64_t batch) const {
   return new_state<RunningMeanState>(batch, hidden_);
 }
 
-// As forward, and fills the state with what step needs. A generation may begin with no token at all.
+// The next tokens at once, after any number of others: the sum so far is added to that of the new ones. A prefix, which
+// is read as a whole, exists at the start only.
 Var RunningMean::prefill(const Var& x, MixerState& mixer_state) const {
   const int64_t batch = x.dim(0), length = x.dim(1);
   auto& state = own_state<RunningMeanState>(mixer_state, "running-mean");
   check_input(x, {batch, length, shape_.width}, state);
-  check(state.seen == 0, "running-mean: prefill needs a fresh state");
   if (length == 0) return x;
-  state.seen = length;
-  state.sum = sum(slice(to_vg_(x), -1, 0, hidden_), {1}).value();
-  Context context = Context::evaluation(batch, length);
-  if (shape_.prefix) context.prefixes = context.segments;
-  return forward(x, context);
+  const std::vector<Var> vg = split(to_vg_(x), -1, {hidden_, hidden_});
+  const bool causal = !shape_.prefix || state.seen > 0;
+  const int64_t before = state.seen;
+  Array counts(Shape{1, length, 1}), all(Shape{1, length, 1});
+  for (int64_t t = 0; t < length; ++t) {
+    counts.mutable_data()[t] = static_cast<real>(causal ? t + 1 : length);
+    all.mutable_data()[t] = static_cast<real>(before) + counts[t];
+  }
+  const Var averages = matmul(Var(averaging_weights(Segments::full(batch, length), causal)), vg[0]);
+  const Var mean = (reshape(Var(state.sum), {batch, 1, hidden_}) + averages * Var(counts)) / Var(all);
+  state.seen += length;
+  state.sum = (Var(state.sum) + sum(vg[0], {1})).value();
+  return to_out_(sigmoid(vg[1]) * mean);
 }
 
 Var RunningMean::step(const Var& x, MixerState& mixer_state) const {

@@ -65,7 +65,9 @@ class ShortConv final : public Mixer {
 
   Var prefill(const Var& x, MixerState& state) const override {
     ShortConvState& own = own_state(state, x, 3);
-    const Var y = mixer_->prefill(convolved(x, Segments::full(x.dim(0), x.dim(1))), *own.mixer);
+    Array sums = convolved(x, Segments::full(x.dim(0), x.dim(1))).value();
+    add_before(own.before, sums);
+    const Var y = mixer_->prefill(Var(sums), *own.mixer);
     own.remember(x.value());  // a prefill that is refused leaves the state as it was
     return y;
   }
@@ -104,6 +106,18 @@ class ShortConv final : public Mixer {
   Array position_bias(int64_t longest) const override { return mixer_->position_bias(longest); }
 
  private:
+  /// Adds what the first tokens of sums (B, T, D) see of the rows in front of them, (B, taps - 1, D).
+  void add_before(const Array& before, Array& sums) const {
+    const int64_t kept = before.dim(1), length = sums.dim(1), width = sums.dim(2);
+    const real* const kernel = kernel_.value().data();
+    for (int64_t sequence = 0; sequence < before.dim(0); ++sequence)
+      for (int64_t t = 0; t < std::min(kept, length); ++t)
+        for (int64_t k = t; k < kept; ++k) {  // of the rows in front; it meets tap k - t
+          real* const sum = sums.mutable_data() + (sequence * length + t) * width;
+          const real* const in = before.data() + (sequence * kept + k) * width;
+          for (int64_t d = 0; d < width; ++d) sum[d] += kernel[d * (kept + 1) + k - t] * in[d];
+        }
+  }
   /// For a call with x: (B, T, D) or, for `rank` 2, (B, D). Throws std::invalid_argument for other sizes.
   ShortConvState& own_state(MixerState& state, const Var& x, int64_t rank) const {
     auto& own = Mixer::own_state<ShortConvState>(state, "short_conv");

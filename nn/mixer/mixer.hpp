@@ -48,7 +48,8 @@ struct MixerShape {
   int64_t max_length = 0;  // longest document; positions past it do not exist
   bool causal = false;
   double output_gain = 1;  // scale of the initial output projection (1 / sqrt(2 layers) in deep pre-norm stacks)
-  bool prefix = false;     // causal, but prefill() reads its tokens as a whole, as forward() does context.prefixes
+  bool prefix =
+      false;  // causal, but the first prefill() reads its tokens as a whole, as forward() does context.prefixes
 };
 
 /// How a mixer weights the tokens of a text, for display. values: (B, H, T, T), the weight of token s (column) for
@@ -69,7 +70,8 @@ class Mixer {
 
   /// State for `batch` sequences. Throws std::logic_error for a bidirectional mixer.
   virtual std::unique_ptr<MixerState> make_state(int64_t batch) const = 0;
-  /// As forward over B sequences of T visible tokens, T >= 0; fills `state` (fresh or reset) with what step needs.
+  /// The next T >= 0 tokens of B sequences at once: equals the last T rows of forward over all tokens so far, in pieces
+  /// of any lengths and with steps among them. With MixerShape::prefix, a first piece is read as a whole.
   virtual Var prefill(const Var& x, MixerState& state) const = 0;
   /// The next token of every sequence.  x: (B, D) -> (B, D). Equals the last row of forward over all tokens so far.
   virtual Var step(const Var& x, MixerState& state) const = 0;

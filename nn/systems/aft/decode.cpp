@@ -6,6 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/ops/shape.hpp"
 #include "nn/systems/aft/kernels/decode.hpp"
 #include "nn/systems/aft/kernels/scan.hpp"
 #include "nn/systems/aft/mixer.hpp"
@@ -15,7 +16,7 @@ namespace {
 
 struct AftDecodeState final : MixerState {
   AftDecodeState(int64_t batch, int64_t width, int64_t keys, int64_t capacity_)
-      : capacity(capacity_), maximum(Shape{batch, keys}), weight(Shape{batch, keys}), average(Shape{batch, width}) {
+      : capacity(capacity_), running{Array(Shape{batch, keys}), Array(Shape{batch, keys}), Array(Shape{batch, width})} {
     if (capacity > 0) {
       key_ring = Array(Shape{batch, capacity, keys});
       value_ring = Array(Shape{batch, capacity, width});
@@ -25,33 +26,54 @@ struct AftDecodeState final : MixerState {
 
   void reset() override {
     position = 0;
-    kernels::fill(maximum.mutable_data(), maximum.size(), std::numeric_limits<real>::lowest());
-    kernels::fill(weight.mutable_data(), weight.size(), real{0});
-    kernels::fill(average.mutable_data(), average.size(), real{0});
+    kernels::fill(running.maximum.mutable_data(), running.maximum.size(), std::numeric_limits<real>::lowest());
+    kernels::fill(running.weight.mutable_data(), running.weight.size(), real{0});
+    kernels::fill(running.average.mutable_data(), running.average.size(), real{0});
   }
 
   void select(const std::vector<int64_t>& rows) override {
-    for (Array* const part : {&maximum, &weight, &average, &key_ring, &value_ring}) *part = select_rows(*part, rows);
+    for (Array* const part : {&running.maximum, &running.weight, &running.average, &key_ring, &value_ring})
+      *part = select_rows(*part, rows);
   }
-  int64_t batch() const { return maximum.dim(0); }
+  int64_t batch() const { return running.maximum.dim(0); }
+  int64_t keys() const { return running.maximum.dim(1); }
+  int64_t width() const { return running.average.dim(1); }
   int64_t elements(int64_t seen) const override {
-    return 2 * maximum.dim(1) + average.dim(1) + std::min(seen, capacity) * (maximum.dim(1) + average.dim(1));
+    return 2 * keys() + width() + std::min(seen, capacity) * (keys() + width());
   }
 
-  kernels::AftState running(int64_t row, int64_t key, int64_t channel) {
-    return {maximum.mutable_data() + row * maximum.dim(1) + key, weight.mutable_data() + row * weight.dim(1) + key,
-            average.mutable_data() + row * average.dim(1) + channel};
+  kernels::AftState running_at(int64_t row, int64_t key, int64_t channel) {
+    return {running.maximum.mutable_data() + row * keys() + key, running.weight.mutable_data() + row * keys() + key,
+            running.average.mutable_data() + row * width() + channel};
   }
   real* key_row(int64_t row, int64_t token) {
-    return key_ring.mutable_data() + (row * capacity + token % capacity) * maximum.dim(1);
+    return key_ring.mutable_data() + (row * capacity + token % capacity) * keys();
   }
   real* value_row(int64_t row, int64_t token) {
-    return value_ring.mutable_data() + (row * capacity + token % capacity) * average.dim(1);
+    return value_ring.mutable_data() + (row * capacity + token % capacity) * width();
+  }
+  /// Tokens in the ring.
+  int64_t cached() const { return std::min(position, capacity); }
+
+  /// The cached tokens, whose queries are left open, and those of qkv (B, T, ...) after them.
+  Array with_cached(const Array& qkv) {
+    const int64_t before = cached(), length = qkv.dim(1), stride = qkv.dim(2);
+    if (before == 0) return qkv;
+    Array rows(Shape{batch(), before + length, stride});
+    for (int64_t row = 0; row < batch(); ++row) {
+      real* to = rows.mutable_data() + row * (before + length) * stride;
+      for (int64_t t = position - before; t < position; ++t, to += stride) {
+        std::copy_n(key_row(row, t), keys(), to + width());
+        std::copy_n(value_row(row, t), width(), to + width() + keys());
+      }
+      std::copy_n(qkv.data() + row * length * stride, length * stride, to);
+    }
+    return rows;
   }
 
   int64_t position = 0, capacity;
-  Array maximum, weight, average;  // state of tokens outside of the ring, or of all tokens
-  Array key_ring, value_ring;      // (B, capacity, keys or D)
+  AftRunning running;          // of the tokens that are not in the ring
+  Array key_ring, value_ring;  // (B, capacity, keys or D)
 };
 
 /// Groups of channels as the kernels want them: all at once with a key each, or one head after the other.
@@ -74,26 +96,31 @@ Var Aft::prefill(const Var& x, MixerState& mixer_state) const {
   auto& state = own_state<AftDecodeState>(mixer_state, "aft");
   check(x.rank() == 3 && x.dim(0) == state.batch() && x.dim(2) == shape_.width,
         "aft: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch(), shape_.width);
-  check(state.position == 0, "aft: prefill needs a fresh state; this one has seen {} tokens", state.position);
-  const int64_t batch = x.dim(0), length = x.dim(1);
+  const int64_t batch = x.dim(0), length = x.dim(1), end = state.position + length;
   if (length == 0) return x;
+  const bool prefix = shape_.prefix && state.position == 0;
   const Var qkv = project(x);
-  const Var y =
-      output(mix(qkv, Segments::full(batch, length), !shape_.prefix));  // first: a refusal leaves the state alone
-  const int64_t ring = std::min(length, state.capacity),
-                left = length - ring;  // `left` tokens are no longer in the ring
+  if (bias_ == Bias::none && !prefix) {
+    state.position = end;
+    return output(Var(aft_simple_continue(qkv.value(), state.running)));
+  }
+  const int64_t before = state.cached(), first = state.position - before;  // of the rows
+  const Array rows = state.with_cached(qkv.value());
+  const Var mixed = mix(Var(rows), Segments::full(batch, before + length), !prefix, {before, first, &state.running});
+  const Var y = output(before > 0 ? slice(mixed, 1, before, before + length) : mixed);  // first: it may be refused
+  const int64_t left = std::max(first, end - state.capacity);                           // where the ring begins now
   parallel_each(batch, 1, [&](int64_t row) {
-    const real* const first = qkv.value().data() + row * length * stride();
+    const real* const from = rows.data() + row * (before + length) * stride();
     for_each_group(width, heads_, [&](const kernels::AftGroup& group, int64_t key, int64_t channel) {
-      kernels::aft_carry({first + channel, first + width + key, first + width + keys_ + channel, stride()}, left, group,
-                         state.running(row, key, channel));
+      kernels::aft_carry({from + channel, from + width + key, from + width + keys_ + channel, stride()}, left - first,
+                         group, state.running_at(row, key, channel));
     });
-    for (int64_t t = left; t < length; ++t) {
-      std::copy_n(first + t * stride() + width, keys_, state.key_row(row, t));
-      std::copy_n(first + t * stride() + width + keys_, width, state.value_row(row, t));
+    for (int64_t t = std::max(left, state.position); t < end; ++t) {
+      std::copy_n(from + (t - first) * stride() + width, keys_, state.key_row(row, t));
+      std::copy_n(from + (t - first) * stride() + width + keys_, width, state.value_row(row, t));
     }
   });
-  state.position = length;
+  state.position = end;
   return y;
 }
 
@@ -139,13 +166,13 @@ Var Aft::step(const Var& x, MixerState& mixer_state) const {
     const real* const token = qkv.data() + row * stride();
     const real *const k = token + width, *const v = k + keys_;
     if (state.capacity == 0) {
-      kernels::aft_scan({token, k, v, 0}, 1, width, state.running(row, 0, 0), y_data + row * width, 0, nullptr,
+      kernels::aft_scan({token, k, v, 0}, 1, width, state.running_at(row, 0, 0), y_data + row * width, 0, nullptr,
                         nullptr);
       continue;
     }
     real *const ring_k = state.key_row(row, t), *const ring_v = state.value_row(row, t);
     for_each_group(width, heads_, [&](const kernels::AftGroup& group, int64_t key, int64_t channel) {
-      const kernels::AftState leaving = state.running(row, key, channel);
+      const kernels::AftState leaving = state.running_at(row, key, channel);
       if (t >= state.capacity) kernels::aft_carry({nullptr, ring_k + key, ring_v + channel, 0}, 1, group, leaving);
       std::copy_n(k + key, group.keys(), ring_k + key);
       std::copy_n(v + channel, group.channels, ring_v + channel);

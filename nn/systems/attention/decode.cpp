@@ -29,13 +29,12 @@ Var MultiHeadAttention::prefill(const Var& x, MixerState& state) const {
   KeyValueCache& cache = own_state<AttentionState>(state, "attention").cache;
   check(x.rank() == 3 && x.dim(0) == cache.batch() && x.dim(2) == width,
         "attention: prefill: x is {}, but must be ({}, T, {})", x.shape(), cache.batch(), width);
-  check(cache.count() == 0, "attention: prefill needs a fresh state; this one has seen {} tokens", cache.count());
   if (x.dim(1) == 0) return x;
-  const Segments segments = Segments::full(x.dim(0), x.dim(1));
-  const Var qkv = project(x, segments.positions());
+  const bool prefix = shape_.prefix && cache.count() == 0;
+  const Var qkv = project(x, positions_from(cache.count(), x.dim(0), x.dim(1)));
   const real* const first = qkv.value().data();
   cache.append(first + width, 3 * width, first + 2 * width, 3 * width, x.dim(1));
-  return output(mix(qkv, segments, Context{}, !shape_.prefix));
+  return output(Var(cache.attend_last(x.dim(1), options(!prefix), Array(), first, 3 * width)));
 }
 
 Var MultiHeadAttention::step(const Var& x, MixerState& state) const {

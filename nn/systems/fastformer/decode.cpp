@@ -34,12 +34,12 @@ Var Fastformer::prefill(const Var& x, MixerState& mixer_state) const {
   auto& state = own_state<FastformerDecodeState>(mixer_state, "fastformer");
   check(x.rank() == 3 && x.dim(0) == state.batch() && x.dim(2) == shape_.width,
         "fastformer: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch(), shape_.width);
-  check(state.position == 0, "fastformer: prefill needs a fresh state; this one has seen {} tokens", state.position);
-  state.position = x.dim(1);
   if (x.dim(1) == 0) return x;
+  const bool prefix = shape_.prefix && state.position == 0;
+  state.position += x.dim(1);
   const Var qk = packed_(x);
   const Array causal = fastformer_continue(qk.value(), weights(), state.pools);
-  if (!shape_.prefix) return output(Var(causal));
+  if (!prefix) return output(Var(causal));
   return output(fastformer(qk, weights(), Segments::full(x.dim(0), x.dim(1)), false));
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/array/select.hpp"
 #include "core/base/error.hpp"
+#include "core/ops/math.hpp"
 #include "core/products/gemm.hpp"
 #include "core/products/kernels/gemv.hpp"
 #include "nn/systems/flash/mixer.hpp"
@@ -64,16 +65,42 @@ struct FlashDecodeState final : MixerState {
   /// b of the cached rows, oldest first, for the query that follows `current` others in its chunk.
   const real* bias_of(int64_t current) const { return bias.empty() ? nullptr : bias.data() + chunk - 1 - current; }
 
-  /// x (B, D) with the shifted features of the token before it. Keeps those of x for the next token.
+  /// x (B, D) or (B, T, D) with the shifted features of the token before each. Keeps those of the last token.
   Array shift(const Array& x) {
     if (before.empty()) return x;
-    const int64_t width = x.dim(1), moved = before.dim(1);
+    const int64_t width = x.dim(-1), moved = before.dim(1), length = x.size() / std::max<int64_t>(batch * width, 1);
     Array shifted = x.clone();
     for (int64_t sequence = 0; sequence < batch; ++sequence) {
-      std::copy_n(before.data() + sequence * moved, moved, shifted.mutable_data() + sequence * width);
-      std::copy_n(x.data() + sequence * width, moved, before.mutable_data() + sequence * moved);
+      real *const kept = before.mutable_data() + sequence * moved,
+                  *to = shifted.mutable_data() + sequence * length * width;
+      const real* from = x.data() + sequence * length * width;
+      for (int64_t t = 0; t < length; ++t, from += width, to += width) {
+        std::copy_n(t == 0 ? kept : from - width, moved, to);
+      }
+      std::copy_n(from - width, moved, kept);
     }
     return shifted;
+  }
+
+  /// Tokens in the current chunk.
+  int64_t current() const { return position % chunk; }
+  /// The rows of the current chunk, `rows`, and those of the tokens that follow: (B, current + T, ...).
+  Array with_current(Array& rows, const Var& next) const {
+    const int64_t length = next.dim(1), width = next.dim(2);
+    if (current() == 0) return next.value();
+    Array all(Shape{batch, current() + length, width});
+    for (int64_t sequence = 0; sequence < batch; ++sequence) {
+      real* const to = all.mutable_data() + sequence * (current() + length) * width;
+      std::copy_n(row(rows, sequence, 0), current() * width, to);
+      std::copy_n(next.value().data() + sequence * length * width, length * width, to + current() * width);
+    }
+    return all;
+  }
+  /// Those of them that belong to the chunk that is then the current one become `rows`.
+  void keep_last(const Array& all, Array& rows) const {
+    const int64_t count = all.dim(1), width = all.dim(2), kept = count % chunk;
+    for (int64_t sequence = 0; sequence < batch; ++sequence)
+      std::copy_n(all.data() + ((sequence + 1) * count - kept) * width, kept * width, row(rows, sequence, 0));
   }
 
   int64_t batch, hidden, key_dim, chunk, position = 0;
@@ -95,37 +122,38 @@ Var Flash::prefill(const Var& x, MixerState& mixer_state) const {
   auto& state = own_state<FlashDecodeState>(mixer_state, "flash");
   check(x.rank() == 3 && x.dim(0) == state.batch && x.dim(2) == shape_.width,
         "flash: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch, shape_.width);
-  check(state.position == 0, "flash: prefill needs a fresh state; this one has seen {} tokens", state.position);
-  const int64_t length = x.dim(1), folded = length / state.chunk * state.chunk;
+  const int64_t length = x.dim(1), position = state.position, current = state.current();
   if (length == 0) return x;
+  if (position == 0) state.keep_bias(unit_.bias(state.chunk));
+  const bool prefix = shape_.prefix && position == 0;
   const Segments segments = Segments::full(state.batch, length);
-  const Parts parts = project(x, segments);
-  const Var y = unit_.output(parts.gate, mix(parts, segments, Context{}, !shape_.prefix));
-  for (int64_t sequence = 0; sequence < state.batch; ++sequence) {
-    const auto row = [&](const Var& all, int64_t t) {
-      return all.value().data() + (sequence * length + t) * all.dim(2);
-    };
-    const auto keep = [&](const Var& from, Array& to) {
-      std::copy_n(row(from, folded), (length - folded) * to.dim(2), state.row(to, sequence, 0));
-    };
-    keep(parts.value, state.values);
-    if (config_.local) keep(parts.local_k, state.local_keys);
-    if (!config_.global) continue;
-    keep(parts.global_k, state.global_keys);
-    if (folded > 0) state.fold(sequence, row(parts.global_k, 0), row(parts.value, 0), folded, 0);
+  const Parts parts = project(Var(state.shift(x.value())), positions_from(position, state.batch, length));
+  const Array values = state.with_current(state.values, parts.value);
+  Var mixed = prefix ? mix(parts, segments, Context{}, /*causal=*/false) : Var();
+  const auto add = [&](const Array& part) {
+    if (!prefix) mixed = mixed ? mixed + Var(part) : Var(part);
+  };
+  if (config_.local) {
+    const Array keys = state.with_current(state.local_keys, parts.local_k);
+    const Var bias = unit_.bias(std::min(config_.chunk, current + length));
+    add(attention_continue({state.batch, length, current, current + length, parts.local_q.value().data(), state.key_dim,
+                            keys, values, bias ? bias.value() : Array()},
+                           unit_.attention_options(segments, Context{}, true, current)));
+    state.keep_last(keys, state.local_keys);
   }
-  if (!state.before.empty())
-    for (int64_t sequence = 0; sequence < state.batch; ++sequence)
-      std::copy_n(x.value().data() + ((sequence + 1) * length - 1) * shape_.width, state.before.dim(1),
-                  state.before.mutable_data() + sequence * state.before.dim(1));
-  state.keep_bias(unit_.bias(state.chunk));
-  state.position = length;
-  return y;
+  if (config_.global) {
+    const Array keys = state.with_current(state.global_keys, parts.global_k);
+    add(chunk_linear_continue(parts.global_q.value(), keys, values, position, state.m, linear_options(true)));
+    state.keep_last(keys, state.global_keys);
+  }
+  state.keep_last(values, state.values);
+  state.position += length;
+  return unit_.output(parts.gate, mixed);
 }
 
 Var Flash::step(const Var& x, MixerState& mixer_state) const {
   auto& state = own_state<FlashDecodeState>(mixer_state, "flash");
-  const int64_t batch = state.batch, current = state.position % state.chunk, folded = state.position - current;
+  const int64_t batch = state.batch, current = state.current(), folded = state.position - current;
   check(x.shape() == Shape{batch, shape_.width}, "flash: step: x is {}, but must be ({}, {})", x.shape(), batch,
         shape_.width);
   if (state.position == 0) state.keep_bias(unit_.bias(state.chunk));

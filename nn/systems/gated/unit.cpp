@@ -108,10 +108,11 @@ GatedUnit::StepParts GatedUnit::step_project(const Array& x, int64_t position, D
   return parts;
 }
 
-AttentionOptions GatedUnit::attention_options(const Segments& segments, const Context& context, bool causal) const {
+AttentionOptions GatedUnit::attention_options(const Segments& segments, const Context& context, bool causal,
+                                              int64_t past) const {
   GatedKernelShape shape = shape_.attention;
   shape.causal = causal;
-  AttentionOptions options = gated_attention_options(config_, shape, segments);
+  AttentionOptions options = gated_attention_options(config_, shape, segments, past);
   options.dropout = weight_dropout_.options(context);
   return options;
 }

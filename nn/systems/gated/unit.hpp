@@ -119,8 +119,9 @@ class GatedUnit {
 
   /// b for `length` positions, (1, 2 length - 1), scaled for the kernel; undefined without position bias.
   Var bias(int64_t length) const;
-  /// `segments`: the context's, or those of its prefixes.
-  AttentionOptions attention_options(const Segments& segments, const Context& context, bool causal) const;
+  /// `segments`: the context's, or those of its prefixes. `past`: tokens in front of the first of each document.
+  AttentionOptions attention_options(const Segments& segments, const Context& context, bool causal,
+                                     int64_t past = 0) const;
   /// For queries with `count` keys.
   KernelScales scales(int64_t count) const {
     return kernel_scales(config_, shape_.attention, static_cast<double>(count));

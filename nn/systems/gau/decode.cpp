@@ -49,15 +49,17 @@ Var Gau::prefill(const Var& x, MixerState& mixer_state) const {
   KeyValueCache& cache = state.cache;
   check(x.rank() == 3 && x.dim(0) == cache.batch() && x.dim(2) == shape_.width,
         "gau: prefill: x is {}, but must be ({}, T, {})", x.shape(), cache.batch(), shape_.width);
-  check(cache.count() == 0, "gau: prefill needs a fresh state; this one has seen {} tokens", cache.count());
-  const int64_t length = x.dim(1);
+  const int64_t length = x.dim(1), past = cache.count();
   if (length == 0) return x;
-  prepare_bias(state.bias, length);
-  const Segments segments = Segments::full(cache.batch(), length);
-  const GatedUnit::Parts parts = unit_.project(x, segments.positions());
-  const Var y = unit_.output(parts.gate, attend(parts, segments, Context{}, !shape_.prefix));
+  prepare_bias(state.bias, past + length);
+  const bool prefix = shape_.prefix && past == 0;
+  const GatedUnit::Parts parts = unit_.project(x, positions_from(past, cache.batch(), length));
   cache.append(parts.views[1].value().data(), state.key_width, parts.value.value().data(), state.value_width, length);
-  return y;
+  const Var bias = unit_.bias(past + length);
+  const AttentionOptions options =
+      unit_.attention_options(Segments::full(cache.batch(), length), Context{}, !prefix, past);
+  return unit_.output(parts.gate, Var(cache.attend_last(length, options, bias ? bias.value() : Array(),
+                                                        parts.views[0].value().data(), state.key_width)));
 }
 
 Var Gau::step(const Var& x, MixerState& mixer_state) const {

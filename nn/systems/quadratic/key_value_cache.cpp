@@ -52,6 +52,11 @@ void KeyValueCache::append(const real* keys, int64_t key_stride, const real* val
   count_ += tokens;
 }
 
+Array KeyValueCache::attend_last(int64_t tokens, const AttentionOptions& options, const Array& bias, const real* q,
+                                 int64_t q_stride) const {
+  return attention_continue({batch_, tokens, count_ - tokens, capacity_, q, q_stride, keys_, values_, bias}, options);
+}
+
 void KeyValueCache::attend(const CacheQuery& query, const real* q, int64_t q_stride, real* y) const {
   const int64_t heads = query.heads, head_keys = key_width_ / heads, head_values = value_width_ / heads;
   const auto one = [&](int64_t unit) {

@@ -3,6 +3,7 @@
 
 #include "core/array/array.hpp"
 #include "nn/systems/quadratic/kernels/decode.hpp"
+#include "nn/systems/quadratic/op.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -42,6 +43,11 @@ class KeyValueCache {
             key_width_,
             end - begin};
   }
+
+  /// attention() of the queries of the last `tokens` tokens held on all that they see, (B, tokens, H E). q: query t of
+  /// sequence b at q + (b tokens + t) q_stride; bias: (H, 2N - 1) with N >= count(), or empty.
+  Array attend_last(int64_t tokens, const AttentionOptions& options, const Array& bias, const real* q,
+                    int64_t q_stride) const;
 
   /// y = the query's attention over all tokens held. q: row b at q + b q_stride, H Z elements; y: (B, H E).
   void attend(const CacheQuery& query, const real* q, int64_t q_stride, real* y) const;

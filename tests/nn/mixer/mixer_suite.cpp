@@ -104,7 +104,6 @@ void check_decode_refusals(const MixerCase& c) {
     CHECK_THROWS_AS(built.module->prefill(zeros({2, 4, width}), *wrong), std::invalid_argument);
   }
   CHECK_NOTHROW(built.module->step(zeros({2, width}), *state));
-  CHECK_THROWS_AS(built.module->prefill(zeros({2, 4, width}), *state), std::invalid_argument);
 }
 
 /// A mixer that knows its longest length refuses more, and keeps its state when it does.
@@ -141,16 +140,25 @@ Array forward(const Mixer& mixer, const Array& x, const Segments& segments) {
 }
 
 Array decoded(const Mixer& mixer, const Array& x, int64_t prefilled, MixerState& state) {
+  std::vector<int64_t> pieces{prefilled};
+  pieces.resize(1 + static_cast<size_t>(x.dim(1) - prefilled), single_step);
+  return in_pieces(mixer, x, pieces, state);
+}
+
+Array in_pieces(const Mixer& mixer, const Array& x, const std::vector<int64_t>& pieces, MixerState& state) {
   const int64_t rows = x.dim(0), end = x.dim(1);
   Array all(x.shape());
-  const auto put = [&](const Array& part, int64_t begin) {
-    const int64_t numbers = part.size() / rows;
+  int64_t begin = 0;
+  for (const int64_t piece : pieces) {
+    const int64_t count = piece == single_step ? 1 : piece;
+    const Var next(tokens(x, begin, begin + count));
+    const Array y = piece == single_step ? mixer.step(Var(next.value().reshape({rows, width})), state).value()
+                                         : mixer.prefill(next, state).value();
     for (int64_t row = 0; row < rows; ++row)
-      std::copy_n(part.data() + row * numbers, numbers, all.mutable_data() + (row * end + begin) * width);
-  };
-  put(mixer.prefill(Var(tokens(x, 0, prefilled)), state).value(), 0);
-  for (int64_t t = prefilled; t < end; ++t)
-    put(mixer.step(Var(tokens(x, t, t + 1).reshape({rows, width})), state).value(), t);
+      std::copy_n(y.data() + row * count * width, count * width, all.mutable_data() + (row * end + begin) * width);
+    begin += count;
+  }
+  CHECK(begin == end);
   return all;
 }
 
@@ -312,6 +320,31 @@ void check_decode(const MixerCase& c) {
   check_decode_refusals(c);
 }
 
+void check_pieces(const MixerCase& c) {
+  for (const int count : {1, 2}) {
+    const Threads threads_used(count);
+    const auto built = built_mixer(c, /*causal=*/true, c.any_length ? 11 : length);
+    const Array x = normal_array({batch, length, width}, 21);
+    const Array y = forward(*built.module, x, Segments::full(batch, length));
+    const auto state = built.module->make_state(batch);
+    for (uint64_t seed = 1; seed <= 8; ++seed) {
+      RandomStream random(random_key(seed, "pieces"));
+      std::vector<int64_t> pieces;
+      // The longest piece: over windows, chunks and tiles; of two tokens; of the first boundary.
+      const int64_t longest = seed % 4 == 0 ? 90 : seed % 4 == 1 ? 2 : c.boundary > 0 ? 2 * c.boundary : 20;
+      for (int64_t left = length; left > 0;) {
+        const auto drawn = static_cast<int64_t>(random.uniform() * static_cast<double>(longest + 1));
+        const bool step = seed > 4 && random.uniform() < 0.4;
+        pieces.push_back(step ? single_step : std::min(left, drawn));
+        left -= step ? 1 : pieces.back();
+      }
+      state->reset();
+      const double error = relative_error(in_pieces(*built.module, x, pieces, *state), y, 1);
+      CHECK_MESSAGE(error <= layer_tolerance, c.name, ", seed ", seed, ": ", error);
+    }
+  }
+}
+
 void check_mixer(const MixerCase& c) {
   check_causality(c);
   check_padding(c);
@@ -321,6 +354,7 @@ void check_mixer(const MixerCase& c) {
   check_shapes(c);
   check_prefix(c);
   check_decode(c);
+  check_pieces(c);
 }
 
 }  // namespace testing
