@@ -38,4 +38,10 @@ Ids positions_from(int64_t first, int64_t batch, int64_t length) {
   return positions;
 }
 
+Ids first_positions(const std::vector<int64_t>& positions, int64_t count) {
+  Ids first(Shape{count});
+  for (int64_t i = 0; i < count; ++i) first.mutable_data()[i] = static_cast<int32_t>(positions[static_cast<size_t>(i)]);
+  return first;
+}
+
 }  // namespace capstan

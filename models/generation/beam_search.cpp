@@ -75,7 +75,7 @@ class BeamSearch {
 
  private:
   /// Can the token that is chosen now be read?
-  bool has_room() const { return !model_.position_limit() || state_.position < *model_.position_limit(); }
+  bool has_room() const { return !model_.position_limit() || state_.positions.front() < *model_.position_limit(); }
 
   double score(double log_probability, int64_t length) const {
     return log_probability / std::pow(static_cast<double>(length), options_.length_penalty);

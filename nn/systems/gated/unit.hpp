@@ -100,7 +100,7 @@ class GatedUnit {
   /// (gate * mixed) W_o.
   Var output(const Var& gate, const Var& mixed) const;
 
-  /// project() for the next token of B sequences, all at `position`.
+  /// project() for the next token of B sequences, at `positions` (B).
   struct StepParts {
     Array uvz;    // (B, 2E + Z): gate, value, shared features
     Array views;  // (views, B, Z)
@@ -113,7 +113,7 @@ class GatedUnit {
     }
   };
   /// x: (B, D)
-  StepParts step_project(const Array& x, int64_t position, DecodeContext& decode) const;
+  StepParts step_project(const Array& x, const Ids& positions, DecodeContext& decode) const;
   /// gated: (B, E) -> (B, D)
   Array step_output(const Array& gated, DecodeContext& decode) const { return to_out_->step(gated, decode); }
 

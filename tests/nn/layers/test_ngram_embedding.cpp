@@ -91,7 +91,7 @@ TEST_CASE("n-gram embedding: decoding needs the last tokens only") {
     const std::vector<int32_t> recent(embedded_text.begin() + std::max<int64_t>(0, t - 3), embedded_text.begin() + t);
     for (int64_t count = 1; t + count <= 10; ++count) {
       const Ids next({1, count}, std::vector<int32_t>(embedded_text.begin() + t, embedded_text.begin() + t + count));
-      CHECK(relative_error(built.embedding->next(next, {recent}).value().reshape({count, model_width}),
+      CHECK(relative_error(built.embedding->next(next, {recent}, nullptr).value().reshape({count, model_width}),
                            whole.rows(t, t + count), 1e-3) < tolerance);
     }
   }

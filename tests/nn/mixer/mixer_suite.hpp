@@ -70,6 +70,9 @@ void check_decode(const MixerCase& c);
 /// there.
 void check_pieces(const MixerCase& c);
 
+/// A text's outputs have the same bits alone and among others, which join and leave at random, on one and two threads.
+void check_company(const MixerCase& c);
+
 /// All of the above.
 void check_mixer(const MixerCase& c);
 
