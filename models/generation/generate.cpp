@@ -65,24 +65,35 @@ int32_t Sampler::choose(const Array& logits) {
     const double x = scores[static_cast<size_t>(a)], y = scores[static_cast<size_t>(b)];
     return x > y || (x == y && a < b);
   };
+  size_t sorted = 0;  // the likeliest come first; further ones are rarely needed
+  const auto sort_to = [&](size_t count) {
+    const auto at = [&](size_t i) { return order.begin() + static_cast<long>(i); };
+    std::partial_sort(at(sorted), at(count), order.end(), likelier);
+    sorted = count;
+  };
   const size_t kept = config_.top_k > 0 ? std::min(order.size(), static_cast<size_t>(config_.top_k)) : order.size();
-  std::partial_sort(order.begin(), order.begin() + static_cast<long>(kept), order.end(), likelier);
-  order.resize(kept);
+  if (kept < order.size()) sort_to(kept);
 
   // Differences from the largest score, which overflow at no temperature: the likeliest token has likelihood 1.
-  const double top = scores[static_cast<size_t>(order[0])];
-  const auto likelihood = [&](int32_t token) {
-    return std::exp((scores[static_cast<size_t>(token)] - top) / config_.temperature);
+  const double top = *std::max_element(scores.begin(), scores.end());
+  const auto likelihood = [&](size_t i) {
+    return std::exp((scores[static_cast<size_t>(order[i])] - top) / config_.temperature);
   };
-  std::vector<double> cumulative;
   double total = 0;
-  for (const int32_t token : order) cumulative.push_back(total += likelihood(token));
-  const auto reaching = std::lower_bound(cumulative.begin(), cumulative.end(), config_.top_p * total);
-  size_t last = std::min(cumulative.size() - 1, static_cast<size_t>(reaching - cumulative.begin()));
-  while (likelihood(order[last]) < config_.min_p) --last;
-  const auto drawn = std::upper_bound(cumulative.begin(), cumulative.begin() + static_cast<long>(last),
-                                      random_.uniform() * cumulative[last]);
-  return order[static_cast<size_t>(drawn - cumulative.begin())];
+  for (size_t i = 0; i < kept; ++i) total += likelihood(i);
+  const bool cut = config_.top_p < 1 || config_.min_p > 0;
+  const double drawn = random_.uniform();
+  std::vector<double> cumulative;
+  for (size_t i = 0; i < kept; ++i) {
+    if (i == sorted) sort_to(std::min(kept, std::max<size_t>(32, 4 * sorted)));
+    const double own = likelihood(i);
+    if (i > 0 && own < config_.min_p) break;
+    cumulative.push_back(i > 0 ? cumulative.back() + own : own);
+    if (cumulative.back() >= config_.top_p * total || (!cut && cumulative.back() > drawn * total)) break;
+  }
+  const double mass = cut ? cumulative.back() : total;
+  const auto found = std::upper_bound(cumulative.begin(), cumulative.end() - 1, drawn * mass);
+  return order[static_cast<size_t>(found - cumulative.begin())];
 }
 
 double log_probability(const Array& logits, int32_t token) {

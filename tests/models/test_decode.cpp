@@ -5,6 +5,7 @@
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "tests/models/samples.hpp"
+#include "tests/support/arrays.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
