@@ -110,13 +110,13 @@ class Model : public Task {
   virtual Var states(const Ids& tokens, const std::vector<int32_t>& places, const Context& context) const;
   virtual Var state_logits(const Var& states) const;
 
-  // A model that predicts the next token, for models/generation; no gradients. All sequences of a state are at the same
-  // position.
+  // A model that predicts the next token, for models/generation; no gradients.
   virtual int64_t vocabulary() const;
   virtual DecodeState make_state(int64_t batch, DecodeWeights weights) const;
-  /// tokens: (B, T), T >= 1 -> logits of the token after the last one, (B, V). `state` is fresh or reset.
+  /// The next tokens of sequences at one position: (B, T), T >= 1 -> logits of the token after the last one, (B, V).
   virtual Array prefill(const Ids& tokens, DecodeState& state) const;
-  /// tokens: (B) -> logits of their successors, (B, V). Throws Error past position_limit().
+  /// The next token of the first n sequences, at any positions: (n) -> logits of their successors, (n, V), each row
+  /// with the same bits alone and among others. Throws Error past position_limit().
   virtual Array step(const Ids& tokens, DecodeState& state) const;
 };
 

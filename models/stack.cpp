@@ -1,28 +1,56 @@
 #include "models/stack.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/ops/math.hpp"
+#include "core/ops/shape.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
 void DecodeState::reset() {
-  position = 0;
+  std::fill(positions.begin(), positions.end(), 0);
   for (auto& tokens : recent) tokens.clear();
   for (const auto& layer : layers) layer->reset();
 }
 
+namespace {
+
+void check_row(int64_t row, const DecodeState& state) {
+  check(row >= 0 && row < state.batch(), "model: there is no sequence {} of {}", row, state.batch());
+}
+
+}  // namespace
+
 void DecodeState::select(const std::vector<int64_t>& rows) {
-  for (const int64_t row : rows) check(row >= 0 && row < batch, "model: there is no sequence {} of {}", row, batch);
+  for (const int64_t row : rows) check_row(row, *this);
   check(!rows.empty(), "model: a decode state needs at least one sequence, not {}", rows.size());
   std::vector<std::vector<int32_t>> tokens;
-  for (const int64_t row : rows)
+  std::vector<int64_t> places;
+  for (const int64_t row : rows) {
     if (!recent.empty()) tokens.push_back(recent[static_cast<size_t>(row)]);
+    places.push_back(positions[static_cast<size_t>(row)]);
+  }
   recent = std::move(tokens);
+  positions = std::move(places);
   for (const auto& layer : layers) layer->select(rows);
-  batch = static_cast<int64_t>(rows.size());
+}
+
+void DecodeState::copy(int64_t to, DecodeState& from, int64_t row) {
+  check_row(to, *this);
+  check_row(row, from);
+  check(layers.size() == from.layers.size(), "model: the states have {} and {} layers", layers.size(),
+        from.layers.size());
+  for (size_t i = 0; i < layers.size(); ++i) layers[i]->copy(to, *from.layers[i], row);
+  positions[static_cast<size_t>(to)] = from.positions[static_cast<size_t>(row)];
+  if (!recent.empty()) recent[static_cast<size_t>(to)] = from.recent[static_cast<size_t>(row)];
+}
+
+void DecodeState::share(const DecodeState& other) {
+  decode = other.decode;
+  for (const auto& layer : layers) layer->share(decode);
 }
 
 namespace {
@@ -147,11 +175,17 @@ Var Stack::forward(const Ids& tokens, const Context& context) const {
   return finish(x);
 }
 
+Var Stack::embed_next(const Ids& tokens, const Ids& positions, DecodeState& state, DecodeContext* decode) const {
+  const Var x = embed(tokens, positions, ngrams_ ? ngrams_->next(tokens, state.recent, decode) : Var(), Context{});
+  remember(tokens, state);
+  return x;
+}
+
 void Stack::remember(const Ids& tokens, DecodeState& state) const {
   if (!ngrams_) return;
-  const int64_t length = tokens.size() / state.batch;
-  const auto longest = static_cast<size_t>(ngrams_->memory() + 1);
-  for (int64_t row = 0; row < state.batch; ++row) {
+  const int64_t length = tokens.dim(1);
+  const auto longest = static_cast<size_t>(ngrams_->memory());
+  for (int64_t row = 0; row < tokens.dim(0); ++row) {
     std::vector<int32_t>& recent = state.recent[static_cast<size_t>(row)];
     recent.insert(recent.end(), tokens.data() + row * length, tokens.data() + (row + 1) * length);
     if (recent.size() > longest) recent.erase(recent.begin(), recent.end() - static_cast<std::ptrdiff_t>(longest));
@@ -161,7 +195,7 @@ void Stack::remember(const Ids& tokens, DecodeState& state) const {
 DecodeState Stack::make_state(int64_t batch, DecodeWeights weights) const {
   check(batch > 0, "model: a decode state needs at least one sequence, not {}", batch);
   DecodeState state;
-  state.batch = batch;
+  state.positions.resize(static_cast<size_t>(batch), 0);
   if (ngrams_) state.recent.resize(static_cast<size_t>(batch));
   state.decode = std::make_shared<DecodeContext>(weights);
   for (const Block& block : blocks_) {
@@ -172,29 +206,30 @@ DecodeState Stack::make_state(int64_t batch, DecodeWeights weights) const {
 }
 
 Var Stack::prefill(const Ids& tokens, DecodeState& state) const {
-  check(tokens.rank() == 2 && tokens.dim(0) == state.batch, "model: prefill tokens {} do not fit {} sequences",
-        tokens.shape(), state.batch);
-  check(state.position == 0, "model: prefill needs a fresh state; this one has seen {} tokens", state.position);
-  check_length(tokens.dim(1));
+  check(tokens.rank() == 2 && tokens.dim(0) == state.batch(), "model: prefill tokens {} do not fit {} sequences",
+        tokens.shape(), state.batch());
+  const int64_t length = tokens.dim(1), position = state.positions.front();
+  for (const int64_t other : state.positions)
+    check(other == position, "model: prefill of sequences at positions {} and {}", position, other);
+  check_length(position + length);
   const TapePause pause;
-  const Context context = Context::evaluation(tokens.dim(0), tokens.dim(1));
-  Var x = embed(tokens, context);
-  remember(tokens, state);
+  Var x = embed_next(tokens, positions_from(position, tokens.dim(0), length), state, nullptr);
   for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i].prefill(x, *state.layers[i]);
-  state.position = tokens.dim(1);
+  for (int64_t& seen : state.positions) seen += length;
   return finish(x);
 }
 
 Var Stack::step(const Ids& tokens, DecodeState& state) const {
-  check(tokens.shape() == Shape{state.batch}, "model: step tokens {} do not fit {} sequences", tokens.shape(),
-        state.batch);
-  check_length(state.position + 1);
+  const int64_t rows = tokens.size();
+  check(tokens.rank() == 1 && rows > 0 && rows <= state.batch(),
+        "model: step tokens {} are not (n) for the first n of {} sequences", tokens.shape(), state.batch());
+  const auto end = state.positions.begin() + rows;
+  check_length(*std::max_element(state.positions.begin(), end) + 1);
   const TapePause pause;
-  remember(tokens, state);
-  Var x = embed(tokens, Ids(tokens.shape(), static_cast<int32_t>(state.position)),
-                ngrams_ ? ngrams_->last(state.recent) : Var(), Context{});
+  const Ids positions = first_positions(state.positions, rows).reshape({rows, 1});
+  Var x = reshape(embed_next(tokens.reshape({rows, 1}), positions, state, state.decode.get()), {rows, config_.width});
   for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i].step(x, *state.layers[i]);
-  ++state.position;
+  std::for_each(state.positions.begin(), end, [](int64_t& seen) { ++seen; });
   return finish(x);
 }
 

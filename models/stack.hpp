@@ -11,19 +11,25 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// What a generation remembers between its tokens: B sequences, all at the same position, and from the first step on
-/// the weights, packed for decoding. Make a new state when weights have changed.
+/// What a generation remembers between its tokens: B sequences, each at a position of its own, and from the first step
+/// on the weights, packed for decoding. Make a new state when weights have changed.
 struct DecodeState {
-  int64_t batch = 0;
-  int64_t position = 0;                      // tokens seen
+  std::vector<int64_t> positions;            // tokens seen, of each sequence
   std::vector<std::vector<int32_t>> recent;  // of each sequence, for n-grams: the last tokens, the newest last
   std::vector<std::unique_ptr<MixerState>> layers;
   std::shared_ptr<DecodeContext> decode;  // shared by the layers
 
-  /// Returns to the first position.
+  int64_t batch() const { return static_cast<int64_t>(positions.size()); }
+  /// Back to the first position.
   void reset();
   /// From now on sequence i is a copy of what sequence rows[i] was; their number may change.
   void select(const std::vector<int64_t>& rows);
+  /// Sequence `to` becomes a copy of sequence `row` of `from`, a state of the same model, maybe this one. No other
+  /// sequence moves: a text that has been read apart joins the others, and the last takes the place of one that is
+  /// done.
+  void copy(int64_t to, DecodeState& from, int64_t row);
+  /// From now on it multiplies with the packed weights of `other`, a state of the same model.
+  void share(const DecodeState& other);
 };
 
 /// What a stack needs in addition to its configuration.
@@ -56,9 +62,10 @@ class Stack {
   std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const;
 
   DecodeState make_state(int64_t batch, DecodeWeights weights = DecodeWeights::float32) const;
-  /// tokens: (B, T) -> (B, T, D), T visible tokens per sequence; `state` is fresh or reset. No gradients.
+  /// The next T tokens of every sequence: (B, T) -> (B, T, D), after any number of others, the same for all. No
+  /// gradients.
   Var prefill(const Ids& tokens, DecodeState& state) const;
-  /// tokens: (B) -> (B, D)
+  /// The next tokens of the first n sequences, (n) -> (n, D). A row has the same bits alone and among others.
   Var step(const Ids& tokens, DecodeState& state) const;
 
   const ModelConfig& config() const { return config_; }
@@ -72,6 +79,9 @@ class Stack {
   /// Embedding and what follows it up to the first block. positions: shape of the tokens; ngrams: null without them.
   Var embed(const Ids& tokens, const Ids& positions, const Var& ngrams, const Context& context) const;
   Var embed(const Ids& tokens, const Context& context) const;
+  /// The same of the next tokens of a generation, which the state then has among its recent ones. tokens: (n, T);
+  /// `positions`: of the first of each.
+  Var embed_next(const Ids& tokens, const Ids& positions, DecodeState& state, DecodeContext* decode) const;
   /// Adds the tokens to the state's recent ones.
   void remember(const Ids& tokens, DecodeState& state) const;
   void check_tokens(const Ids& tokens, const Context& context) const;

@@ -32,4 +32,16 @@ Segments::Segments(const Ids& ids) : ids_(ids), positions_(ids.shape()) {
 
 Segments Segments::full(int64_t batch, int64_t length) { return Segments(Ids(Shape{batch, length}, 1)); }
 
+Ids positions_from(int64_t first, int64_t batch, int64_t length) {
+  Ids positions(Shape{batch, length});
+  for (int64_t i = 0; i < positions.size(); ++i) positions.mutable_data()[i] = static_cast<int32_t>(first + i % length);
+  return positions;
+}
+
+Ids first_positions(const std::vector<int64_t>& positions, int64_t count) {
+  Ids first(Shape{count});
+  for (int64_t i = 0; i < count; ++i) first.mutable_data()[i] = static_cast<int32_t>(positions[static_cast<size_t>(i)]);
+  return first;
+}
+
 }  // namespace capstan

@@ -46,4 +46,9 @@ class Segments {
   int64_t valid_ = 0;
 };
 
+/// Positions first, first + 1, ... of T tokens of B sequences, (B, T).
+Ids positions_from(int64_t first, int64_t batch, int64_t length);
+/// The first `count` of `positions`.
+Ids first_positions(const std::vector<int64_t>& positions, int64_t count);
+
 }  // namespace capstan

@@ -21,4 +21,13 @@ ArrayOf<T> select_rows(const ArrayOf<T>& x, const std::vector<int64_t>& rows) {
   return y;
 }
 
+/// Row `to` of an array becomes row `row` of one of the same shape but for the number of rows. Nothing without
+/// elements.
+template <class T>
+void copy_row(ArrayOf<T>& array, int64_t to, const ArrayOf<T>& from, int64_t row) {
+  if (array.empty() || (array.data() == from.data() && to == row)) return;
+  const int64_t size = array.size() / array.dim(0);
+  std::copy_n(from.data() + row * size, size, array.mutable_data() + to * size);
+}
+
 }  // namespace capstan

@@ -44,7 +44,8 @@ class PackedMatrix {
 
   int64_t in() const { return in_; }
   int64_t out() const { return out_; }
-  /// y = act(x W^T + bias).  x: (rows, in), bias: (out) or null, y: (rows, out). Equal bits for any number of threads.
+  /// y = act(x W^T + bias).  x: (rows, in), bias: (out) or null, y: (rows, out). A row has the
+  /// same bits alone and among others, with any number of threads.
   void multiply(const real* x, int64_t rows, const real* bias, Activation activation, real* y) const;
 
  private:

@@ -2,7 +2,6 @@
 
 #include <stdexcept>
 
-#include "core/array/select.hpp"
 #include "core/base/error.hpp"
 #include "core/ops/math.hpp"
 #include "core/ops/matmul.hpp"
@@ -15,23 +14,17 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 struct RunningMeanState final : MixerState {
-  RunningMeanState(int64_t batch, int64_t width) : sum(Array::zeros({batch, width})) {}
+  RunningMeanState(int64_t batch, int64_t width) : MixerState(batch), sum(Array::zeros({batch, width})) {}
   void reset() override {
+    MixerState::reset();
     sum = Array::zeros(sum.shape());
-    seen = 0;
   }
-  void select(const std::vector<int64_t>& rows) override { sum = select_rows(sum, rows); }
+  // What has a row for each sequence, so that sequences can be selected and copied.
+  std::vector<Array*> parts() override { return {&sum}; }
   int64_t elements(int64_t) const override { return sum.dim(1); }
 
   Array sum;  // (B, D) of v over the tokens seen
-  int64_t seen = 0;
 };
-
-/// Throws std::invalid_argument when x does not have a row for each sequence of the state.
-void check_input(const Var& x, const Shape& wanted, const RunningMeanState& state) {
-  check(x.shape() == wanted.with(0, state.sum.dim(0)), "running-mean: x is {}, the state has {} sequences", x.shape(),
-        state.sum.dim(0));
-}
 
 /// (B, T, T): entry (t, s) is 1 / (number of tokens that t sees) where t sees s, else 0. The spans are the documents of
 /// each row, without padding: a mixer that keeps to them can be trained on packed documents as well.
@@ -91,27 +84,41 @@ std::unique_ptr<MixerState> RunningMean::make_state(int64_t batch) const {
   return new_state<RunningMeanState>(batch, hidden_);
 }
 
-// As forward, and fills the state with what step needs. A generation may begin with no token at all.
+// The next tokens at once, after any number of others: the sum so far is added to that of the new ones. A prefix, which
+// is read as a whole, exists at the start only.
 Var RunningMean::prefill(const Var& x, MixerState& mixer_state) const {
+  auto& state = prefill_state<RunningMeanState>(mixer_state, "running-mean", x, shape_.width);
   const int64_t batch = x.dim(0), length = x.dim(1);
-  auto& state = own_state<RunningMeanState>(mixer_state, "running-mean");
-  check_input(x, {batch, length, shape_.width}, state);
-  check(state.seen == 0, "running-mean: prefill needs a fresh state");
-  if (length == 0) return x;
-  state.seen = length;
-  state.sum = sum(slice(to_vg_(x), -1, 0, hidden_), {1}).value();
-  Context context = Context::evaluation(batch, length);
-  if (shape_.prefix) context.prefixes = context.segments;
-  return forward(x, context);
+  if (batch == 0 || length == 0) return x;
+  const std::vector<Var> vg = split(to_vg_(x), -1, {hidden_, hidden_});
+  const int64_t before = state.position(0);
+  const bool causal = !shape_.prefix || before > 0;
+  Array counts(Shape{1, length, 1}), all(Shape{1, length, 1});
+  for (int64_t t = 0; t < length; ++t) {
+    counts.mutable_data()[t] = static_cast<real>(causal ? t + 1 : length);
+    all.mutable_data()[t] = static_cast<real>(before) + counts[t];
+  }
+  const Var averages = matmul(Var(averaging_weights(Segments::full(batch, length), causal)), vg[0]);
+  const Var mean = (reshape(Var(state.sum), {batch, 1, hidden_}) + averages * Var(counts)) / Var(all);
+  state.sum = (Var(state.sum) + sum(vg[0], {1})).value();
+  state.advance(batch, length);
+  return to_out_(sigmoid(vg[1]) * mean);
 }
 
+// The next token of the first n sequences, each at a position of its own.
 Var RunningMean::step(const Var& x, MixerState& mixer_state) const {
-  auto& state = own_state<RunningMeanState>(mixer_state, "running-mean");
-  check_input(x, {x.dim(0), shape_.width}, state);
+  auto& state = step_state<RunningMeanState>(mixer_state, "running-mean", x, shape_.width);
+  const int64_t rows = x.dim(0);
   // Linear::step multiplies with weights that are packed once for the whole generation.
   const std::vector<Var> vg = split(Var(to_vg_.step(x.value(), state.decode())), -1, {hidden_, hidden_});
-  state.sum = (Var(state.sum) + vg[0]).value();
-  const Var mean = Var(state.sum) / static_cast<double>(++state.seen);
+  Array sums = state.sum.clone(), counts(Shape{rows, 1});
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t i = row * hidden_; i < (row + 1) * hidden_; ++i) sums.mutable_data()[i] += vg[0].value()[i];
+    counts.mutable_data()[row] = static_cast<real>(state.position(row) + 1);
+  }
+  state.sum = sums;
+  state.advance(rows, 1);
+  const Var mean = slice(Var(sums), 0, 0, rows) / Var(counts);
   return Var(to_out_.step((sigmoid(vg[1]) * mean).value(), state.decode()));
 }
 

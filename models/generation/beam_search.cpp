@@ -74,8 +74,8 @@ class BeamSearch {
   }
 
  private:
-  /// Does the model have a position at which it can read the token that is chosen now?
-  bool has_room() const { return !model_.position_limit() || state_.position < *model_.position_limit(); }
+  /// Can the token that is chosen now be read?
+  bool has_room() const { return !model_.position_limit() || state_.positions.front() < *model_.position_limit(); }
 
   double score(double log_probability, int64_t length) const {
     return log_probability / std::pow(static_cast<double>(length), options_.length_penalty);

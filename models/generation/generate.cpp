@@ -7,6 +7,7 @@
 
 #include "core/array/select.hpp"
 #include "core/base/error.hpp"
+#include "core/machine/parallel.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -64,24 +65,35 @@ int32_t Sampler::choose(const Array& logits) {
     const double x = scores[static_cast<size_t>(a)], y = scores[static_cast<size_t>(b)];
     return x > y || (x == y && a < b);
   };
+  size_t sorted = 0;  // the likeliest come first; further ones are rarely needed
+  const auto sort_to = [&](size_t count) {
+    const auto at = [&](size_t i) { return order.begin() + static_cast<long>(i); };
+    std::partial_sort(at(sorted), at(count), order.end(), likelier);
+    sorted = count;
+  };
   const size_t kept = config_.top_k > 0 ? std::min(order.size(), static_cast<size_t>(config_.top_k)) : order.size();
-  std::partial_sort(order.begin(), order.begin() + static_cast<long>(kept), order.end(), likelier);
-  order.resize(kept);
+  if (kept < order.size()) sort_to(kept);
 
   // Differences from the largest score, which overflow at no temperature: the likeliest token has likelihood 1.
-  const double top = scores[static_cast<size_t>(order[0])];
-  const auto likelihood = [&](int32_t token) {
-    return std::exp((scores[static_cast<size_t>(token)] - top) / config_.temperature);
+  const double top = *std::max_element(scores.begin(), scores.end());
+  const auto likelihood = [&](size_t i) {
+    return std::exp((scores[static_cast<size_t>(order[i])] - top) / config_.temperature);
   };
-  std::vector<double> cumulative;
   double total = 0;
-  for (const int32_t token : order) cumulative.push_back(total += likelihood(token));
-  const auto reaching = std::lower_bound(cumulative.begin(), cumulative.end(), config_.top_p * total);
-  size_t last = std::min(cumulative.size() - 1, static_cast<size_t>(reaching - cumulative.begin()));
-  while (likelihood(order[last]) < config_.min_p) --last;
-  const auto drawn = std::upper_bound(cumulative.begin(), cumulative.begin() + static_cast<long>(last),
-                                      random_.uniform() * cumulative[last]);
-  return order[static_cast<size_t>(drawn - cumulative.begin())];
+  for (size_t i = 0; i < kept; ++i) total += likelihood(i);
+  const bool cut = config_.top_p < 1 || config_.min_p > 0;
+  const double drawn = random_.uniform();
+  std::vector<double> cumulative;
+  for (size_t i = 0; i < kept; ++i) {
+    if (i == sorted) sort_to(std::min(kept, std::max<size_t>(32, 4 * sorted)));
+    const double own = likelihood(i);
+    if (i > 0 && own < config_.min_p) break;
+    cumulative.push_back(i > 0 ? cumulative.back() + own : own);
+    if (cumulative.back() >= config_.top_p * total || (!cut && cumulative.back() > drawn * total)) break;
+  }
+  const double mass = cut ? cumulative.back() : total;
+  const auto found = std::upper_bound(cumulative.begin(), cumulative.end() - 1, drawn * mass);
+  return order[static_cast<size_t>(found - cumulative.begin())];
 }
 
 double log_probability(const Array& logits, int32_t token) {
@@ -114,14 +126,16 @@ struct Writing {
   std::vector<int32_t> window;  // its tokens from begin_ on
 };
 
-/// The model, its state and the texts so far. Row i of the state is open_[i].
+/// The model, its state and the texts so far.
 class Generation {
  public:
   Generation(const Model& model, const std::vector<Prompt>& prompts, const GenerateOptions& options)
       : model_(model),
         options_(options),
         state_(model.make_state(static_cast<int64_t>(prompts.size()), options.weights)),
+        reader_(model.make_state(1, options.weights)),
         out_(prompts.size()) {
+    reader_.share(state_);
     for (size_t i = 0; i < prompts.size(); ++i) {
       const std::vector<int32_t>& tokens = prompts[i].tokens;
       check_prompt(model, tokens, options);
@@ -137,12 +151,15 @@ class Generation {
     if (options_.max_tokens == 0) return std::move(out_);
     for (Array logits = read_windows();;) {
       std::vector<int64_t> kept;
-      std::vector<int32_t> chosen;
+      std::vector<int32_t> chosen, tokens(open_.size());
+      parallel_units(static_cast<int64_t>(open_.size()), [&](int64_t row) {
+        const auto at = static_cast<size_t>(row);
+        tokens[at] = open_[at].sampler.choose(logits.rows(row, row + 1));
+      });
       for (size_t row = 0; row < open_.size(); ++row) {
         const auto at = static_cast<int64_t>(row);
-        const Array own = logits.rows(at, at + 1);
-        const int32_t token = open_[row].sampler.choose(own);
-        if (!goes_on(row, token, own)) continue;
+        const int32_t token = tokens[row];
+        if (!goes_on(row, token, logits.rows(at, at + 1))) continue;
         kept.push_back(at);
         chosen.push_back(token);
       }
@@ -154,7 +171,7 @@ class Generation {
 
  private:
   Generated& of(size_t row) { return out_[open_[row].prompt]; }
-  bool full() const { return model_.position_limit() && state_.position >= *model_.position_limit(); }
+  bool full() const { return model_.position_limit() && state_.positions.front() >= *model_.position_limit(); }
 
   /// Adds the token to its text; false when the text ends here.
   bool goes_on(size_t row, int32_t token, const Array& logits) {
@@ -175,42 +192,37 @@ class Generation {
     return false;
   }
 
+  /// The texts that go on, whose states move up to the places of those that do not.
   void keep(const std::vector<int64_t>& rows) {
-    if (rows.size() == open_.size()) return;
-    std::vector<Writing> kept;
-    for (const int64_t row : rows) kept.push_back(std::move(open_[static_cast<size_t>(row)]));
-    open_ = std::move(kept);
-    state_.select(rows);
+    for (size_t to = 0; to < rows.size(); ++to) {
+      if (rows[to] == static_cast<int64_t>(to)) continue;
+      open_[to] = std::move(open_[static_cast<size_t>(rows[to])]);
+      state_.copy(static_cast<int64_t>(to), state_, rows[to]);
+    }
+    open_.erase(open_.begin() + static_cast<long>(rows.size()), open_.end());
   }
 
-  /// Reads the current windows of the texts.
+  /// Reads the current windows of the texts, each by itself, so that its bits do not depend on the others; equal ones
+  /// once.
   Array read_windows() {
     const int64_t read = begin_ + static_cast<int64_t>(open_[0].window.size());
     const int64_t begin = window_begin(read - 1, model_.position_limit());
     if (begin_ == 0 && begin > 0 && options_.on_slide) options_.on_slide();
+    DecodeState& reader = state_.batch() == 1 ? state_ : reader_;
+    Array logits(Shape{static_cast<int64_t>(open_.size()), model_.vocabulary()}), one;
     for (size_t row = 0; row < open_.size(); ++row) {
       std::vector<int32_t>& window = open_[row].window;
       window.erase(window.begin(), window.begin() + static_cast<long>(begin - begin_));
       of(row).slid = begin > 0;
+      if (row == 0 || window != open_[row - 1].window) {
+        reader.reset();
+        one = model_.prefill(Ids(Shape{1, static_cast<int64_t>(window.size())}, window), reader);
+      }
+      state_.copy(static_cast<int64_t>(row), reader, 0);
+      copy_row(logits, static_cast<int64_t>(row), one, 0);
     }
     begin_ = begin;
-    state_.reset();
-    const auto rows = static_cast<int64_t>(open_.size()), length = static_cast<int64_t>(open_[0].window.size());
-    const bool alike =
-        std::all_of(open_.begin(), open_.end(), [&](const Writing& text) { return text.window == open_[0].window; });
-    if (alike && rows > 1) {  // samples of one prompt: it is read once
-      const std::vector<int64_t> copies(open_.size(), 0);
-      state_.select({0});
-      const Array one = model_.prefill(Ids(Shape{1, length}, open_[0].window), state_);
-      state_.select(copies);
-      return select_rows(one, copies);
-    }
-    Ids tokens(Shape{rows, length});
-    for (int64_t row = 0; row < rows; ++row) {
-      const std::vector<int32_t>& window = open_[static_cast<size_t>(row)].window;
-      std::copy(window.begin(), window.end(), tokens.mutable_data() + row * length);
-    }
-    return model_.prefill(tokens, state_);
+    return logits;
   }
 
   Array read(const std::vector<int32_t>& tokens) {
@@ -224,7 +236,8 @@ class Generation {
 
   const Model& model_;
   const GenerateOptions& options_;
-  DecodeState state_;
+  DecodeState state_;   // row i is that of open_[i]
+  DecodeState reader_;  // of one text, to read windows
   std::vector<Writing> open_;
   std::vector<Generated> out_;
   int64_t begin_ = 0;  // where windows begin in texts

@@ -13,17 +13,24 @@ namespace {
 
 struct ShortConvState final : MixerState {
   ShortConvState(int64_t batch, int64_t taps, int64_t width, std::unique_ptr<MixerState> of_mixer)
-      : before(Array::zeros(Shape{batch, taps - 1, width})), mixer(std::move(of_mixer)) {}
+      : MixerState(batch), before(Array::zeros(Shape{batch, taps - 1, width})), mixer(std::move(of_mixer)) {}
 
   void reset() override {
+    MixerState::reset();
     std::fill_n(before.mutable_data(), before.size(), real{0});
     mixer->reset();
   }
   void select(const std::vector<int64_t>& rows) override {
-    const Shape shape{static_cast<int64_t>(rows.size()), before.dim(1), before.dim(2)};
-    before = before.size() > 0 ? select_rows(before, rows) : Array::zeros(shape);  // one tap: nothing to remember
+    MixerState::select(rows);
+    // One tap: nothing to remember.
+    if (before.empty()) before = Array(Shape{batch(), before.dim(1), before.dim(2)});
     mixer->select(rows);
   }
+  void copy(int64_t to, MixerState& from, int64_t row) override {
+    MixerState::copy(to, from, row);
+    mixer->copy(to, *static_cast<ShortConvState&>(from).mixer, row);
+  }
+  std::vector<Array*> parts() override { return {&before}; }
   int64_t elements(int64_t position) const override {
     return before.dim(1) * before.dim(2) + mixer->elements(position);
   }
@@ -36,7 +43,7 @@ struct ShortConvState final : MixerState {
   void remember(const Array& x) {
     const int64_t kept = before.dim(1), width = before.dim(2), length = x.dim(1);
     const int64_t fresh = std::min(kept, length);
-    for (int64_t sequence = 0; sequence < before.dim(0); ++sequence) {
+    for (int64_t sequence = 0; sequence < x.dim(0); ++sequence) {
       real* const rows = before.mutable_data() + sequence * kept * width;
       std::copy(rows + fresh * width, rows + kept * width, rows);
       std::copy_n(x.data() + ((sequence + 1) * length - fresh) * width, fresh * width, rows + (kept - fresh) * width);
@@ -64,14 +71,17 @@ class ShortConv final : public Mixer {
   }
 
   Var prefill(const Var& x, MixerState& state) const override {
-    ShortConvState& own = own_state(state, x, 3);
-    const Var y = mixer_->prefill(convolved(x, Segments::full(x.dim(0), x.dim(1))), *own.mixer);
+    auto& own = prefill_state<ShortConvState>(state, "short_conv", x, kernel_.dim(0));
+    Array sums = convolved(x, Segments::full(x.dim(0), x.dim(1))).value();
+    add_before(own.before, sums);
+    const Var y = mixer_->prefill(Var(sums), *own.mixer);
+    own.advance(x.dim(0), x.dim(1));
     own.remember(x.value());  // a prefill that is refused leaves the state as it was
     return y;
   }
 
   Var step(const Var& x, MixerState& state) const override {
-    ShortConvState& own = own_state(state, x, 2);
+    auto& own = step_state<ShortConvState>(state, "short_conv", x, kernel_.dim(0));
     const int64_t batch = x.dim(0), width = x.dim(1), taps = kernel_.dim(1);
     Array y = x.value().clone();
     const real* const kernel = kernel_.value().data();
@@ -84,6 +94,7 @@ class ShortConv final : public Mixer {
       }
     }
     const Var out = mixer_->step(Var(y), *own.mixer);
+    own.advance(batch, 1);
     own.remember(x.value().reshape({batch, 1, width}));
     return out;
   }
@@ -104,13 +115,17 @@ class ShortConv final : public Mixer {
   Array position_bias(int64_t longest) const override { return mixer_->position_bias(longest); }
 
  private:
-  /// For a call with x: (B, T, D) or, for `rank` 2, (B, D). Throws std::invalid_argument for other sizes.
-  ShortConvState& own_state(MixerState& state, const Var& x, int64_t rank) const {
-    auto& own = Mixer::own_state<ShortConvState>(state, "short_conv");
-    check(x.rank() == rank && x.dim(0) == own.before.dim(0) && x.dim(rank - 1) == kernel_.dim(0),
-          "short_conv: x of shape {} does not fit a state of {} sequences of width {}", x.shape(), own.before.dim(0),
-          kernel_.dim(0));
-    return own;
+  /// Adds what the first tokens of sums (B, T, D) see of the rows in front of them, (B, taps - 1, D).
+  void add_before(const Array& before, Array& sums) const {
+    const int64_t kept = before.dim(1), length = sums.dim(1), width = sums.dim(2);
+    const real* const kernel = kernel_.value().data();
+    for (int64_t sequence = 0; sequence < before.dim(0); ++sequence)
+      for (int64_t t = 0; t < std::min(kept, length); ++t)
+        for (int64_t k = t; k < kept; ++k) {  // of the rows in front; it meets tap k - t
+          real* const sum = sums.mutable_data() + (sequence * length + t) * width;
+          const real* const in = before.data() + (sequence * kept + k) * width;
+          for (int64_t d = 0; d < width; ++d) sum[d] += kernel[d * (kept + 1) + k - t] * in[d];
+        }
   }
   Var convolved(const Var& x, const Segments& segments) const {
     return x + depthwise_causal_conv(x, kernel_, segments);

@@ -23,8 +23,9 @@ void NgramEmbedding::add_ending(Bags& bags, const int32_t* end, int64_t availabl
     if (order <= available) bags.ids.push_back(ngram_bucket(end - order, order, config_.buckets));
 }
 
-Var NgramEmbedding::embedded(Bags bags, const std::vector<int64_t>& shape) const {
-  return reshape(output_(embedding_bag(table_, std::move(bags))), shape);
+Var NgramEmbedding::embedded(Bags bags, const std::vector<int64_t>& shape, DecodeContext* decode) const {
+  const Var sums = embedding_bag(table_, std::move(bags));
+  return reshape(decode != nullptr ? Var(output_.step(sums.value(), *decode)) : output_(sums), shape);
 }
 
 Var NgramEmbedding::operator()(const Ids& tokens, const Context& context) const {
@@ -56,14 +57,19 @@ Var NgramEmbedding::operator()(const Ids& tokens, const Context& context) const 
   return embedded(std::move(bags), {tokens.dim(0), tokens.dim(1), output_.weight().dim(0)});
 }
 
-Var NgramEmbedding::last(const std::vector<std::vector<int32_t>>& recent) const {
+Var NgramEmbedding::next(const Ids& tokens, const std::vector<std::vector<int32_t>>& recent,
+                         DecodeContext* decode) const {
   const auto factor = static_cast<real>(config_.scale / std::sqrt(static_cast<double>(config_.orders.size())));
+  const int64_t length = tokens.dim(1);
   Bags bags;
-  for (const std::vector<int32_t>& tokens : recent) {
-    add_ending(bags, tokens.data() + tokens.size(), static_cast<int64_t>(tokens.size()));
-    bags.close(factor);
+  for (int64_t row = 0; row < tokens.dim(0); ++row) {
+    std::vector<int32_t> text = recent[static_cast<size_t>(row)];
+    const auto before = static_cast<int64_t>(text.size());
+    text.insert(text.end(), tokens.data() + row * length, tokens.data() + (row + 1) * length);
+    for (int64_t end = before + 1; end <= before + length; ++end, bags.close(factor))
+      add_ending(bags, text.data() + end, end);
   }
-  return embedded(std::move(bags), {static_cast<int64_t>(recent.size()), output_.weight().dim(0)});
+  return embedded(std::move(bags), {tokens.dim(0), length, output_.weight().dim(0)}, decode);
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

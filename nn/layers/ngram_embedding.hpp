@@ -24,14 +24,15 @@ class NgramEmbedding {
   Var operator()(const Ids& tokens, const Context& context) const;
   /// Tokens that decoding has to remember: those that are part of the next token's n-grams.
   int64_t memory() const { return longest_ - 1; }
-  /// The embedding of the newest token of each of B sequences, (B, D). recent: the last tokens of each sequence, the
-  /// newest last, at most memory() + 1 of them.
-  Var last(const std::vector<std::vector<int32_t>>& recent) const;
+  /// The embeddings of the next T tokens of B sequences, (B, T) -> (B, T, D). recent: the last tokens in front of them,
+  /// the newest last; where there are memory() or more, at least so many. `decode`: the products are those of a step;
+  /// null: as of forward.
+  Var next(const Ids& tokens, const std::vector<std::vector<int32_t>>& recent, DecodeContext* decode) const;
 
  private:
   /// Adds the n-grams that end with the last of `available` tokens.
   void add_ending(Bags& bags, const int32_t* end, int64_t available) const;
-  Var embedded(Bags bags, const std::vector<int64_t>& shape) const;
+  Var embedded(Bags bags, const std::vector<int64_t>& shape, DecodeContext* decode = nullptr) const;
 
   NgramEmbeddingConfig config_;
   int64_t longest_;

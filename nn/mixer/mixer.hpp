@@ -9,31 +9,9 @@
 #include "core/autograd/var.hpp"
 #include "core/base/error.hpp"
 #include "nn/layers/context.hpp"
-#include "nn/layers/decode_context.hpp"
+#include "nn/mixer/mixer_state.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
-
-/// What a mixer remembers between the tokens of a generation. Belongs to the use, not to the module.
-class MixerState {
- public:
-  virtual ~MixerState() = default;
-  /// Back to the first position.
-  virtual void reset() = 0;
-  /// From now on sequence i is a copy of what sequence rows[i] was; their number may change. For beam search, and for
-  /// dropping sequences that are done.
-  virtual void select(const std::vector<int64_t>& rows) = 0;
-  /// Elements held per sequence after `position` tokens.
-  virtual int64_t elements(int64_t position) const = 0;
-
-  /// What steps multiply with; the states of a model share one.
-  DecodeContext& decode() const { return *decode_; }
-  virtual void share(std::shared_ptr<DecodeContext> decode) { decode_ = std::move(decode); }
-
- private:
-  friend class Mixer;
-  std::shared_ptr<DecodeContext> decode_ = std::make_shared<DecodeContext>();
-  std::shared_ptr<const char> maker_;  // of the mixer that made it
-};
 
 /// Cost of one mixer, beyond what its parameters' products cost.
 struct MixerCost {
@@ -48,7 +26,8 @@ struct MixerShape {
   int64_t max_length = 0;  // longest document; positions past it do not exist
   bool causal = false;
   double output_gain = 1;  // scale of the initial output projection (1 / sqrt(2 layers) in deep pre-norm stacks)
-  bool prefix = false;     // causal, but prefill() reads its tokens as a whole, as forward() does context.prefixes
+  bool prefix =
+      false;  // causal, but the first prefill() reads its tokens as a whole, as forward() does context.prefixes
 };
 
 /// How a mixer weights the tokens of a text, for display. values: (B, H, T, T), the weight of token s (column) for
@@ -69,9 +48,12 @@ class Mixer {
 
   /// State for `batch` sequences. Throws std::logic_error for a bidirectional mixer.
   virtual std::unique_ptr<MixerState> make_state(int64_t batch) const = 0;
-  /// As forward over B sequences of T visible tokens, T >= 0; fills `state` (fresh or reset) with what step needs.
+  /// The next T >= 0 tokens of B sequences that are at one position: equals the last T rows of forward over all tokens
+  /// so far, in pieces of any lengths and with steps among them. With MixerShape::prefix, a first piece is read as a
+  /// whole.
   virtual Var prefill(const Var& x, MixerState& state) const = 0;
-  /// The next token of every sequence.  x: (B, D) -> (B, D). Equals the last row of forward over all tokens so far.
+  /// The next token of the first n sequences, at any positions.  x: (n, D) -> (n, D). Equals the last row of forward
+  /// over all tokens so far. A row has the same bits whatever the others are.
   virtual Var step(const Var& x, MixerState& state) const = 0;
 
   virtual MixerCost cost(int64_t length) const = 0;
@@ -92,15 +74,33 @@ class Mixer {
     state->maker_ = identity_;
     return state;
   }
-  /// For prefill() and step(): `state` as what make_state() made. Throws std::invalid_argument, naming the `mixer`, for
-  /// the state of any other mixer, even one of the same form: its tokens were read with other weights.
+  /// For prefill(): `state` as what make_state() made. Throws std::invalid_argument, naming the `mixer`, for the state
+  /// of any other mixer, even one of the same form: its tokens were read with other weights; for x that is not (B, T,
+  /// width); and where the sequences are at different positions.
   template <class State>
-  State& own_state(MixerState& state, const char* mixer) const {
-    check(state.maker_ == identity_, "{}: this state was made for another mixer", mixer);
+  State& prefill_state(MixerState& state, const char* mixer, const Var& x, int64_t width) const {
+    check_own(state, mixer);
+    check(x.rank() == 3 && x.dim(0) == state.batch() && x.dim(2) == width,
+          "{}: prefill: x is {}, but must be ({}, T, {})", mixer, x.shape(), state.batch(), width);
+    for (const int64_t position : state.positions())
+      check(position == state.position(0), "{}: prefill: sequences are at different positions, {} and {}", mixer,
+            state.position(0), position);
+    return static_cast<State&>(state);
+  }
+  /// For step(), likewise; x must be (n, width), n <= B.
+  template <class State>
+  State& step_state(MixerState& state, const char* mixer, const Var& x, int64_t width) const {
+    check_own(state, mixer);
+    check(x.rank() == 2 && x.dim(0) <= state.batch() && x.dim(1) == width,
+          "{}: step: x is {}, but must be (n, {}) for the first n of {} sequences", mixer, x.shape(), width,
+          state.batch());
     return static_cast<State&>(state);
   }
 
  private:
+  void check_own(const MixerState& state, const char* mixer) const {
+    check(state.maker_ == identity_, "{}: this state was made for another mixer", mixer);
+  }
   std::shared_ptr<const char> identity_ = std::make_shared<const char>();  // states hold it too, so it is never reused
 };
 

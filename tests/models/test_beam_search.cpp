@@ -50,7 +50,7 @@ TEST_CASE("decode states: sequences that are copied and dropped go on as on thei
     built.model->prefill(tokens, state);
     const std::vector<int64_t> rows{2, 2, 0, 1, 2};
     state.select(rows);
-    CHECK(state.batch == 5);
+    CHECK(state.batch() == 5);
     const Ids next = random_tokens({5}, 9), more = random_tokens({5}, 10);
     built.model->step(next, state);
     const Array together = built.model->step(more, state);
@@ -62,7 +62,7 @@ TEST_CASE("decode states: sequences that are copied and dropped go on as on thei
       CHECK(relative_error(together.rows(at, at + 1), built.model->step(more.rows(at, at + 1), alone), 1) <= tolerance);
     }
     state.select({3});
-    CHECK(state.batch == 1);
+    CHECK(state.batch() == 1);
     CHECK_THROWS_AS(state.select({1}), std::invalid_argument);
     CHECK_THROWS_AS(state.select({}), std::invalid_argument);
   }

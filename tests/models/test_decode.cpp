@@ -5,6 +5,7 @@
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "tests/models/samples.hpp"
+#include "tests/support/arrays.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
@@ -12,7 +13,7 @@ namespace {
 
 /// The largest difference between forward's logits at t and those decoded by prefill(k) and steps.
 double decode_error(const LanguageModel& model, int64_t prefilled, DecodeState& state) {
-  const int64_t batch = state.batch, length = 3 * window + 2;
+  const int64_t batch = state.batch(), length = 3 * window + 2;
   const Ids tokens = random_tokens({batch, length}, 5);
   const Array expected = model.logits(tokens, Context::evaluation(batch, length)).value();
   const auto columns = [&](int64_t begin, int64_t end) {
@@ -35,7 +36,7 @@ double decode_error(const LanguageModel& model, int64_t prefilled, DecodeState& 
   state.reset();
   if (prefilled > 0) compare(model.prefill(columns(0, prefilled), state), prefilled - 1);
   for (int64_t t = prefilled; t < length; ++t) compare(model.step(columns(t, t + 1).reshape({batch}), state), t);
-  CHECK(state.position == length);
+  CHECK(state.positions == std::vector<int64_t>(static_cast<size_t>(batch), length));
   return worst / largest;
 }
 
@@ -218,6 +219,147 @@ TEST_CASE("decoding gives the same bits with one thread and with two") {
   set_threads(0);
 }
 
+/// The largest difference between the logits after each of random pieces, some read by steps, and forward's.
+double error_in_pieces(const LanguageModel& model, const Context& context, int64_t first, uint64_t seed) {
+  const int64_t batch = context.segments.batch(), length = context.segments.length();
+  const Ids tokens = random_tokens({batch, length}, 5);
+  const Array expected = model.logits(tokens, context).value();
+  DecodeState state = model.make_state(batch);
+  RandomStream random(random_key(seed, "pieces"));
+  const auto drawn = [&](int64_t bound) { return static_cast<int64_t>(random.below(static_cast<uint64_t>(bound))); };
+  double worst = 0;
+  for (int64_t begin = 0, count = first; begin < length; begin += count, count = 1 + drawn(window + 2)) {
+    count = std::min(count, length - begin);
+    Ids piece({batch, count});
+    Array wanted({batch, vocabulary});
+    for (int64_t row = 0; row < batch; ++row) {
+      std::copy_n(tokens.data() + row * length + begin, count, piece.mutable_data() + row * count);
+      std::copy_n(expected.data() + (row * length + begin + count - 1) * vocabulary, vocabulary,
+                  wanted.mutable_data() + row * vocabulary);
+    }
+    const bool step = count == 1 && drawn(2) == 0;
+    const Array logits = step ? model.step(piece.reshape({batch}), state) : model.prefill(piece, state);
+    worst = std::max(worst, relative_error(logits, wanted, 1));
+  }
+  CHECK(state.positions == std::vector<int64_t>(static_cast<size_t>(batch), length));
+  return worst;
+}
+
+TEST_CASE("a text in pieces gives what it gives at once: short convolutions, n-grams, positions, a prefix in front") {
+  for (const MixerCase& c : mixer_cases()) {
+    for (const Positions positions : {Positions::learned, Positions::sinusoidal, Positions::none}) {
+      auto config = small<LanguageModelConfig>(c.config);
+      config.positions = positions;
+      config.ngram_embedding.orders = {1, 3, 5};
+      config.ngram_embedding.buckets = 50;
+      config.ngram_embedding.width = 4;
+      for (LayerConfig& layer : config.layers) layer.short_conv = positions == Positions::learned ? 4 : 1;
+      const bool prefix = positions == Positions::sinusoidal && prefix_obstacle(c.config).empty();
+      if (prefix) config.prefix = PrefixRule::bidirectional;
+      const auto built = language_model(config);
+      redraw(*built.store);
+      built.store->finalize();
+      for (uint64_t seed = 1; seed <= 4; ++seed) {
+        INFO(c.name << ", positions " << static_cast<int>(positions) << ", seed " << seed);
+        const int64_t length = 3 * window + 2, first = 1 + static_cast<int64_t>(seed) * 2;
+        Context context = Context::evaluation(2, length);
+        if (prefix) {
+          Ids ids = Ids::zeros({2, length});
+          for (const int64_t row : {0, 1}) std::fill_n(ids.mutable_data() + row * length, first, 1);
+          context.prefixes = Segments(ids);
+        }
+        CHECK(error_in_pieces(*built.model, context, first, seed) <= (sizeof(real) == 4 ? 1e-5 : 1e-11));
+      }
+    }
+  }
+}
+
+/// What is read of one text: a prompt, then its tokens one by one; and the logits after each read when it is alone.
+struct Reading {
+  std::vector<int32_t> tokens;
+  int64_t prompt;
+  std::vector<Array> logits;
+};
+
+Ids token_row(const Reading& text, int64_t begin, int64_t end) {
+  return Ids({1, end - begin}, std::vector<int32_t>(text.tokens.begin() + begin, text.tokens.begin() + end));
+}
+
+std::vector<Reading> read_alone(const LanguageModel& model, DecodeWeights weights) {
+  std::vector<Reading> texts;
+  RandomStream random(random_key(3, "company"));
+  const auto drawn = [&](int64_t bound) { return static_cast<int64_t>(random.below(static_cast<uint64_t>(bound))); };
+  for (uint64_t i = 0; i < 20; ++i) {
+    const int64_t length = 2 + drawn(3 * window);
+    Reading text{random_tokens({length}, 40 + i).to_vector(), 1 + drawn(length - 1), {}};
+    DecodeState state = model.make_state(1, weights);
+    text.logits.push_back(model.prefill(token_row(text, 0, text.prompt), state));
+    for (int64_t t = text.prompt; t < length; ++t)
+      text.logits.push_back(model.step(token_row(text, t, t + 1).reshape({1}), state));
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+/// The texts join and leave six sequences at random.
+bool same_in_company(const LanguageModel& model, const std::vector<Reading>& texts, DecodeWeights weights) {
+  RandomStream random(random_key(4, "company"));
+  DecodeState slots = model.make_state(6, weights), reader = model.make_state(1, weights);
+  reader.share(slots);
+  std::vector<const Reading*> active;
+  size_t next = 0;
+  bool same = true;
+  while (next < texts.size() || !active.empty()) {
+    while (active.size() < 6 && next < texts.size() && (active.empty() || random.below(3) == 0)) {
+      const Reading& text = texts[next++];
+      reader.reset();
+      same = same && identical(model.prefill(token_row(text, 0, text.prompt), reader), text.logits.front());
+      if (text.prompt == static_cast<int64_t>(text.tokens.size())) continue;
+      slots.copy(static_cast<int64_t>(active.size()), reader, 0);
+      active.push_back(&text);
+    }
+    if (active.empty()) continue;
+    std::vector<int32_t> tokens;
+    for (size_t row = 0; row < active.size(); ++row)
+      tokens.push_back(active[row]->tokens[static_cast<size_t>(slots.positions[row])]);
+    const Array logits = model.step(Ids({static_cast<int64_t>(tokens.size())}, tokens), slots);
+    for (size_t row = active.size(); row-- > 0;) {
+      const Reading& text = *active[row];
+      const int64_t seen = slots.positions[row], at = static_cast<int64_t>(row);
+      same = same && identical(logits.rows(at, at + 1), text.logits[static_cast<size_t>(seen - text.prompt)]);
+      if (seen < static_cast<int64_t>(text.tokens.size())) continue;
+      slots.copy(at, slots, static_cast<int64_t>(active.size()) - 1);
+      active[row] = active.back();
+      active.pop_back();
+    }
+  }
+  return same;
+}
+
+TEST_CASE("a text's logits have the same bits alone and in random company, with one thread and with two") {
+  for (const MixerCase& c : mixer_cases()) {
+    auto config = small<LanguageModelConfig>(c.config);
+    config.width = 260;  // wide enough to be shared
+    config.ngram_embedding.orders = {2, 3};
+    config.ngram_embedding.buckets = 50;
+    config.ngram_embedding.width = 4;
+    for (LayerConfig& layer : config.layers) layer.short_conv = 3;
+    const auto built = language_model(config);
+    redraw(*built.store);
+    built.store->finalize();
+    for (const auto& weights : enum_names(DecodeWeights{})) {
+      set_threads(1);
+      const std::vector<Reading> texts = read_alone(*built.model, weights.value);
+      for (const int count : {1, 2}) {
+        set_threads(count);
+        CHECK_MESSAGE(same_in_company(*built.model, texts, weights.value), c.name, ", ", weights.name, ", ", count,
+                      " threads");
+      }
+    }
+  }
+  set_threads(0);
+}
+
 TEST_CASE("a model refuses what it cannot decode") {
   const auto full = mixer_called("aft-full");
   if (!full) return;
@@ -227,7 +369,7 @@ TEST_CASE("a model refuses what it cannot decode") {
   CHECK(built.model->position_limit() == longest);
   built.model->prefill(random_tokens({1, longest}, 1), state);
   CHECK_THROWS_AS(built.model->step(Ids({1}, 0), state), Error);
-  CHECK_THROWS_AS(built.model->prefill(random_tokens({1, 2}, 1), state), std::invalid_argument);
+  CHECK_THROWS_AS(built.model->prefill(random_tokens({1, 2}, 1), state), Error);
   state.reset();
   CHECK_THROWS_AS(built.model->prefill(random_tokens({1, longest + 1}, 1), state), Error);
   CHECK_THROWS_AS(built.model->prefill(random_tokens({2, 2}, 1), state), std::invalid_argument);

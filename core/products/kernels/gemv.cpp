@@ -15,8 +15,14 @@ constexpr int64_t registers = gemv_panel / simd::lanes;
 constexpr int64_t pairs = gemv_panel / 2;
 /// Sums that run side by side: enough to hide the latency of an addition.
 constexpr int64_t chains = 8;
-/// Rows that share one reading of a panel.
-constexpr int64_t rows_together = 4;
+/// Panels that one row reads side by side: the hardware fetches ahead in each of them, but not across a page (measured:
+/// 28 to 29 GB/s of one core with two, 25 with one).
+constexpr int64_t panels_of_one_row = 2 * registers <= chains ? 2 : 1;
+/// An output is this many sums, of inputs that take turns. The same for any number of rows and panels, so that a row
+/// has the same bits alone and among others.
+constexpr int64_t steps = std::max<int64_t>(1, chains / (registers * panels_of_one_row));
+/// Rows that share one reading of a panel: as many sums as registers can hold.
+constexpr int64_t rows_together = registers * steps <= 4 ? 4 : 2;
 
 /// The matrix that is packed; 0 after its last output.
 struct Unpacked {
@@ -61,11 +67,6 @@ void load_panel(const Bf16Pair* packed, Batch (&weights)[registers]) {
 constexpr int64_t values_per_input(const real*) { return gemv_panel; }
 constexpr int64_t values_per_input(const Bf16Pair*) { return pairs; }
 
-/// Panels that are read side by side: the hardware fetches ahead in each of them, but not across a page (measured: 28
-/// to 29 GB/s of one core with two, 25 with one).
-template <int Rows>
-constexpr int64_t panels_together = 2 * Rows* registers <= chains ? 2 : 1;
-
 /// y of `Rows` rows from `row` on for the outputs of one panel.
 template <int Rows>
 void finish_panel(const GemvPass& pass, int64_t panel, int64_t row, const Batch (&sums)[Rows][registers]) {
@@ -88,8 +89,6 @@ void finish_panel(const GemvPass& pass, int64_t panel, int64_t row, const Batch 
 /// The panels first, first + stride, ... (Panels of them) times Rows rows from `row` on.
 template <int Rows, int64_t Panels, class Packed>
 void multiply_together(const Packed* packed, const GemvPass& pass, int64_t first, int64_t stride, int64_t row) {
-  // Inputs whose sums run side by side; the same for one panel as for two, so that the sums are the same.
-  constexpr int64_t steps = std::max<int64_t>(1, chains / (Rows * registers * panels_together<Rows>));
   const int64_t step = values_per_input(packed);
   const real* const x = pass.x + row * pass.in;
   Batch sums[steps][Panels][Rows][registers];
@@ -118,25 +117,23 @@ void multiply_together(const Packed* packed, const GemvPass& pass, int64_t first
   }
 }
 
-/// All panels [first, last) times Rows rows from `row` on.
-template <int Rows, class Packed>
-void multiply_rows(const Packed* packed, const GemvPass& pass, int64_t first, int64_t last, int64_t row) {
-  constexpr int64_t together = panels_together<Rows>;
-  const int64_t stride = (last - first) / together;
+template <class Packed>
+void multiply_one_row(const Packed* packed, const GemvPass& pass, int64_t first, int64_t last) {
+  const int64_t stride = (last - first) / panels_of_one_row;
   for (int64_t panel = first; panel < first + stride; ++panel)
-    multiply_together<Rows, together>(packed, pass, panel, stride, row);
-  for (int64_t panel = first + together * stride; panel < last; ++panel)
-    multiply_together<Rows, 1>(packed, pass, panel, 0, row);
+    multiply_together<1, panels_of_one_row>(packed, pass, panel, stride, 0);
+  for (int64_t panel = first + panels_of_one_row * stride; panel < last; ++panel)
+    multiply_together<1, 1>(packed, pass, panel, 0, 0);
 }
 
 template <class Packed>
 void multiply_panels(const Packed* packed, const GemvPass& pass, int64_t first, int64_t last) {
-  if (pass.rows == 1) return multiply_rows<1>(packed, pass, first, last, 0);
+  if (pass.rows == 1) return multiply_one_row(packed, pass, first, last);
   for (int64_t panel = first; panel < last; ++panel) {  // a panel stays in the cache for all rows
     int64_t row = 0;
     for (; row + rows_together <= pass.rows; row += rows_together)
-      multiply_rows<rows_together>(packed, pass, panel, panel + 1, row);
-    for (; row < pass.rows; ++row) multiply_rows<1>(packed, pass, panel, panel + 1, row);
+      multiply_together<rows_together, 1>(packed, pass, panel, 0, row);
+    for (; row < pass.rows; ++row) multiply_together<1, 1>(packed, pass, panel, 0, row);
   }
 }
 

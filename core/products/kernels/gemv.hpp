@@ -30,8 +30,8 @@ struct GemvPass {
   real* y;           // (rows, out)
 };
 
-/// y = x W^T + bias for the outputs of the panels [first, last), on the calling thread. An output is summed in the
-/// same order whatever panels it is computed with.
+/// y = x W^T + bias for the outputs of the panels [first, last), on the calling thread. An output is summed in the same
+/// order whatever rows and panels it is computed with.
 void gemv(const real* packed, const GemvPass& pass, int64_t first, int64_t last);
 void gemv(const Bf16Pair* packed, const GemvPass& pass, int64_t first, int64_t last);
 

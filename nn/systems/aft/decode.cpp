@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/array/select.hpp"
 #include "core/base/error.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/ops/shape.hpp"
 #include "nn/systems/aft/kernels/decode.hpp"
 #include "nn/systems/aft/kernels/scan.hpp"
 #include "nn/systems/aft/mixer.hpp"
@@ -15,7 +15,9 @@ namespace {
 
 struct AftDecodeState final : MixerState {
   AftDecodeState(int64_t batch, int64_t width, int64_t keys, int64_t capacity_)
-      : capacity(capacity_), maximum(Shape{batch, keys}), weight(Shape{batch, keys}), average(Shape{batch, width}) {
+      : MixerState(batch),
+        capacity(capacity_),
+        running{Array(Shape{batch, keys}), Array(Shape{batch, keys}), Array(Shape{batch, width})} {
     if (capacity > 0) {
       key_ring = Array(Shape{batch, capacity, keys});
       value_ring = Array(Shape{batch, capacity, width});
@@ -24,34 +26,52 @@ struct AftDecodeState final : MixerState {
   }
 
   void reset() override {
-    position = 0;
-    kernels::fill(maximum.mutable_data(), maximum.size(), std::numeric_limits<real>::lowest());
-    kernels::fill(weight.mutable_data(), weight.size(), real{0});
-    kernels::fill(average.mutable_data(), average.size(), real{0});
+    MixerState::reset();
+    kernels::fill(running.maximum.mutable_data(), running.maximum.size(), std::numeric_limits<real>::lowest());
+    kernels::fill(running.weight.mutable_data(), running.weight.size(), real{0});
+    kernels::fill(running.average.mutable_data(), running.average.size(), real{0});
   }
 
-  void select(const std::vector<int64_t>& rows) override {
-    for (Array* const part : {&maximum, &weight, &average, &key_ring, &value_ring}) *part = select_rows(*part, rows);
+  std::vector<Array*> parts() override {
+    return {&running.maximum, &running.weight, &running.average, &key_ring, &value_ring};
   }
-  int64_t batch() const { return maximum.dim(0); }
+  int64_t keys() const { return running.maximum.dim(1); }
+  int64_t width() const { return running.average.dim(1); }
   int64_t elements(int64_t seen) const override {
-    return 2 * maximum.dim(1) + average.dim(1) + std::min(seen, capacity) * (maximum.dim(1) + average.dim(1));
+    return 2 * keys() + width() + std::min(seen, capacity) * (keys() + width());
   }
 
-  kernels::AftState running(int64_t row, int64_t key, int64_t channel) {
-    return {maximum.mutable_data() + row * maximum.dim(1) + key, weight.mutable_data() + row * weight.dim(1) + key,
-            average.mutable_data() + row * average.dim(1) + channel};
+  kernels::AftState running_at(int64_t row, int64_t key, int64_t channel) {
+    return {running.maximum.mutable_data() + row * keys() + key, running.weight.mutable_data() + row * keys() + key,
+            running.average.mutable_data() + row * width() + channel};
   }
   real* key_row(int64_t row, int64_t token) {
-    return key_ring.mutable_data() + (row * capacity + token % capacity) * maximum.dim(1);
+    return key_ring.mutable_data() + (row * capacity + token % capacity) * keys();
   }
   real* value_row(int64_t row, int64_t token) {
-    return value_ring.mutable_data() + (row * capacity + token % capacity) * average.dim(1);
+    return value_ring.mutable_data() + (row * capacity + token % capacity) * width();
   }
 
-  int64_t position = 0, capacity;
-  Array maximum, weight, average;  // state of tokens outside of the ring, or of all tokens
-  Array key_ring, value_ring;      // (B, capacity, keys or D)
+  /// The cached tokens, whose queries are left open, and those of qkv (B, T, ...) after them.
+  Array with_cached(const Array& qkv) {
+    const int64_t position = positions().front(), before = std::min(position, capacity);
+    const int64_t length = qkv.dim(1), stride = qkv.dim(2);
+    if (before == 0) return qkv;
+    Array rows(Shape{batch(), before + length, stride});
+    for (int64_t row = 0; row < batch(); ++row) {
+      real* to = rows.mutable_data() + row * (before + length) * stride;
+      for (int64_t t = position - before; t < position; ++t, to += stride) {
+        std::copy_n(key_row(row, t), keys(), to + width());
+        std::copy_n(value_row(row, t), width(), to + width() + keys());
+      }
+      std::copy_n(qkv.data() + row * length * stride, length * stride, to);
+    }
+    return rows;
+  }
+
+  int64_t capacity;
+  AftRunning running;          // of the tokens that are not in the ring
+  Array key_ring, value_ring;  // (B, capacity, keys or D)
 };
 
 /// Calls the body for each group of channels of the kernels: all channels, if each has a key, or one head at a time.
@@ -71,29 +91,33 @@ std::unique_ptr<MixerState> Aft::make_state(int64_t batch) const {
 
 Var Aft::prefill(const Var& x, MixerState& mixer_state) const {
   const int64_t width = inner_;
-  auto& state = own_state<AftDecodeState>(mixer_state, "aft");
-  check(x.rank() == 3 && x.dim(0) == state.batch() && x.dim(2) == shape_.width,
-        "aft: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch(), shape_.width);
-  check(state.position == 0, "aft: prefill needs a fresh state; this one has seen {} tokens", state.position);
+  auto& state = prefill_state<AftDecodeState>(mixer_state, "aft", x, shape_.width);
   const int64_t batch = x.dim(0), length = x.dim(1);
-  if (length == 0) return x;
+  if (batch == 0 || length == 0) return x;
+  const int64_t position = state.position(0), end = position + length;
+  const bool prefix = shape_.prefix && position == 0;
   const Var qkv = project(x);
-  const Var y =
-      output(mix(qkv, Segments::full(batch, length), !shape_.prefix));  // first: a refusal leaves the state alone
-  const int64_t ring = std::min(length, state.capacity),
-                left = length - ring;  // `left` tokens are no longer in the ring
+  if (bias_ == Bias::none && !prefix) {
+    state.advance(batch, length);
+    return output(Var(aft_simple_continue(qkv.value(), state.running)));
+  }
+  const int64_t before = std::min(position, state.capacity), first = position - before;  // of the rows
+  const Array rows = state.with_cached(qkv.value());
+  const Var mixed = mix(Var(rows), Segments::full(batch, before + length), !prefix, {before, first, &state.running});
+  const Var y = output(before > 0 ? slice(mixed, 1, before, before + length) : mixed);  // first: it may be refused
+  const int64_t left = std::max(first, end - state.capacity);                           // where the ring begins now
   parallel_each(batch, 1, [&](int64_t row) {
-    const real* const first = qkv.value().data() + row * length * stride();
+    const real* const from = rows.data() + row * (before + length) * stride();
     for_each_group(width, heads_, [&](const kernels::AftGroup& group, int64_t key, int64_t channel) {
-      kernels::aft_carry({first + channel, first + width + key, first + width + keys_ + channel, stride()}, left, group,
-                         state.running(row, key, channel));
+      kernels::aft_carry({from + channel, from + width + key, from + width + keys_ + channel, stride()}, left - first,
+                         group, state.running_at(row, key, channel));
     });
-    for (int64_t t = left; t < length; ++t) {
-      std::copy_n(first + t * stride() + width, keys_, state.key_row(row, t));
-      std::copy_n(first + t * stride() + width + keys_, width, state.value_row(row, t));
+    for (int64_t t = std::max(left, position); t < end; ++t) {
+      std::copy_n(from + (t - first) * stride() + width, keys_, state.key_row(row, t));
+      std::copy_n(from + (t - first) * stride() + width + keys_, width, state.value_row(row, t));
     }
   });
-  state.position = length;
+  state.advance(batch, length);
   return y;
 }
 
@@ -125,37 +149,40 @@ Array Aft::bias_row(int64_t t, int64_t count) const {
 }
 
 Var Aft::step(const Var& x, MixerState& mixer_state) const {
-  const int64_t width = inner_;
-  auto& state = own_state<AftDecodeState>(mixer_state, "aft");
-  const int64_t batch = state.batch(), t = state.position;
-  check(x.shape() == Shape{batch, shape_.width}, "aft: step: x is {}, but must be ({}, {})", x.shape(), batch,
-        shape_.width);
+  const int64_t width = inner_, rows = x.dim(0);
+  auto& state = step_state<AftDecodeState>(mixer_state, "aft", x, shape_.width);
   const Array qkv = state.decode().linear(x.value(), qkv_weight_, packed_bias());
-  Array y(Shape{batch, width});
+  Array y(Shape{rows, width});
   real* const y_data = y.mutable_data();
-  const int64_t count = std::min(t + 1, state.capacity);
-  const Array bias = state.capacity > 0 ? bias_row(t, count) : Array();
-  for (int64_t row = 0; row < batch; ++row) {
+  std::vector<Array> biases;  // of each sequence; neighbours at the same position share one
+  for (int64_t row = 0; row < rows && state.capacity > 0; ++row) {
+    const int64_t t = state.position(row);
+    biases.push_back(row > 0 && t == state.position(row - 1) ? biases.back()
+                                                             : bias_row(t, std::min(t + 1, state.capacity)));
+  }
+  const auto one = [&](int64_t row) {
     const real* const token = qkv.data() + row * stride();
     const real *const k = token + width, *const v = k + keys_;
-    if (state.capacity == 0) {
-      kernels::aft_scan({token, k, v, 0}, 1, width, state.running(row, 0, 0), y_data + row * width, 0, nullptr,
-                        nullptr);
-      continue;
-    }
+    const int64_t t = state.position(row), count = std::min(t + 1, state.capacity);
+    if (state.capacity == 0)
+      return kernels::aft_scan({token, k, v, 0}, 1, width, state.running_at(row, 0, 0), y_data + row * width, 0,
+                               nullptr, nullptr);
     real *const ring_k = state.key_row(row, t), *const ring_v = state.value_row(row, t);
+    const real* const bias = biases[static_cast<size_t>(row)].data();
     for_each_group(width, heads_, [&](const kernels::AftGroup& group, int64_t key, int64_t channel) {
-      const kernels::AftState leaving = state.running(row, key, channel);
+      const kernels::AftState leaving = state.running_at(row, key, channel);
       if (t >= state.capacity) kernels::aft_carry({nullptr, ring_k + key, ring_v + channel, 0}, 1, group, leaving);
       std::copy_n(k + key, group.keys(), ring_k + key);
       std::copy_n(v + channel, group.channels, ring_v + channel);
       const kernels::AftCache cache{state.key_row(row, 0) + key, state.value_row(row, 0) + channel, keys_, width,
                                     state.capacity};
-      kernels::aft_decode(cache, t, count, group, bias.data() + (heads_ > 0 ? key : 0) * count, leaving,
-                          token + channel, y_data + row * width + channel);
+      kernels::aft_decode(cache, t, count, group, bias + (heads_ > 0 ? key : 0) * count, leaving, token + channel,
+                          y_data + row * width + channel);
     });
-  }
-  ++state.position;
+  };
+  constexpr int64_t serial_work = 1 << 14;  // exponentials of a thread, below which a second one costs more
+  parallel_each(rows, 1 + serial_work / (width * (1 + state.capacity)), one);
+  state.advance(rows, 1);
   return Var(to_out_ ? to_out_->step(y, state.decode()) : y);
 }
 

@@ -77,16 +77,17 @@ Var Aft::taps() const {
   return gain * centred / deviation + bias;
 }
 
-Var Aft::mix(const Var& qkv, const Segments& segments, bool causal) const {
+Var Aft::mix(const Var& qkv, const Segments& segments, bool causal, const AftPast& past) const {
+  const AftOptions options{0, past};
   switch (bias_) {
     case Bias::none:
       return aft_simple(qkv, segments, causal);
     case Bias::factorised:
-      return aft_factorised(qkv, position_u_, position_v_, segments, causal, window_);
+      return aft_factorised(qkv, position_u_, position_v_, segments, causal, window_, options);
     case Bias::dense:
-      return aft_dense(qkv, position_bias_, segments, causal, window_);
+      return aft_dense(qkv, position_bias_, segments, causal, window_, options);
     case Bias::taps:
-      return aft_conv(qkv, taps(), segments, causal);
+      return aft_conv(qkv, taps(), segments, causal, options);
   }
   throw std::logic_error("aft: unknown position bias");
 }

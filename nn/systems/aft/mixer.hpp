@@ -5,6 +5,7 @@
 #include "nn/layers/layers.hpp"
 #include "nn/mixer/mixer.hpp"
 #include "nn/mixer/mixer_rules.hpp"
+#include "nn/systems/aft/op.hpp"
 
 namespace capstan {
 
@@ -153,7 +154,7 @@ class Aft final : public Mixer {
   /// Bias of q|k|v, or undefined.
   Var packed_bias() const;
   Var project(const Var& x) const { return linear(x, qkv_weight_, packed_bias()); }
-  Var mix(const Var& qkv, const Segments& segments, bool causal) const;
+  Var mix(const Var& qkv, const Segments& segments, bool causal, const AftPast& past = {}) const;
   Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
   /// Positions that show the whole bias: what is outside a window is 0.
   int64_t shown_positions(int64_t longest) const;

@@ -22,6 +22,8 @@ Var tiled(const char* op, const std::vector<Var>& inputs, const AftLayout& layou
   const ProfileSpan span;
   check(layout.tile > 0, "{}: tile {} is negative", op, layout.tile);
   const Array& qkv = inputs.front().value();
+  check(layout.past.position + layout.past.sources == 0 || (layout.causal && !recording(inputs)),
+        "{}: what goes on from a state is causal and has no gradient", op);
   const int64_t batch = layout.segments.batch(), length = layout.segments.length();
   check(qkv.rank() == 3 && qkv.dim(0) == batch && qkv.dim(1) == length && qkv.dim(2) == layout.stride(),
         "{}: qkv {} is not (B, T, {}) with the (B, T) of segments {}", op, qkv.shape(), layout.stride(),
@@ -48,10 +50,11 @@ Var aft_factorised(const Var& qkv, const Var& u, const Var& v, const Segments& s
                    const AftOptions& options) {
   check(u.rank() == 2 && u.shape() == v.shape(), "aft_factorised: u {} and v {} are not both (N, rank)", u.shape(),
         v.shape());
-  check(u.dim(0) >= segments.longest(), "aft_factorised: a document has {} tokens, but u and v have only {} positions",
-        segments.longest(), u.dim(0));
+  const int64_t longest = options.past.position + segments.longest();
+  check(u.dim(0) >= longest, "aft_factorised: a document has {} tokens, but u and v have only {} positions", longest,
+        u.dim(0));
   check_window("aft_factorised", window);
-  const AftLayout layout{segments, qkv.dim(-1) / 3, 0, causal, window, tile_length(options, window)};
+  const AftLayout layout{segments, qkv.dim(-1) / 3, 0, causal, window, tile_length(options, window), options.past};
   return tiled("aft_factorised", {qkv, u, v}, layout,
                [u = u.value(), v = v.value()](const Needs* needs) { return factorised_bias(u, v, needs); });
 }
@@ -59,10 +62,10 @@ Var aft_factorised(const Var& qkv, const Var& u, const Var& v, const Segments& s
 Var aft_dense(const Var& qkv, const Var& w, const Segments& segments, bool causal, int64_t window,
               const AftOptions& options) {
   check(w.rank() == 2 && w.dim(0) == w.dim(1), "aft_dense: w {} is not (N, N)", w.shape());
-  check(w.dim(0) >= segments.longest(), "aft_dense: a document has {} tokens, but w has only {} positions",
-        segments.longest(), w.dim(0));
+  const int64_t longest = options.past.position + segments.longest();
+  check(w.dim(0) >= longest, "aft_dense: a document has {} tokens, but w has only {} positions", longest, w.dim(0));
   check_window("aft_dense", window);
-  const AftLayout layout{segments, qkv.dim(-1) / 3, 0, causal, window, tile_length(options, window)};
+  const AftLayout layout{segments, qkv.dim(-1) / 3, 0, causal, window, tile_length(options, window), options.past};
   return tiled("aft_dense", {qkv, w}, layout, [w = w.value()](const Needs* needs) { return dense_bias(w, needs); });
 }
 
@@ -72,7 +75,7 @@ Var aft_conv(const Var& qkv, const Var& taps, const Segments& segments, bool cau
   const int64_t heads = taps.dim(0), window = causal ? taps.dim(1) : (taps.dim(1) + 1) / 2;
   const int64_t width = (qkv.dim(-1) - heads) / 2;
   check(width % heads == 0, "aft_conv: width {} is not a multiple of {} heads", width, heads);
-  const AftLayout layout{segments, width, heads, causal, window, tile_length(options, window)};
+  const AftLayout layout{segments, width, heads, causal, window, tile_length(options, window), options.past};
   return tiled("aft_conv", {qkv, taps}, layout, [taps = taps.value(), causal, window](const Needs* needs) {
     return tap_bias(taps, causal ? 0 : window - 1, needs);
   });

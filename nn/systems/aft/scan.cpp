@@ -102,6 +102,21 @@ Var bidirectional_pool(const Var& qkv, const Segments& segments) {
 
 }  // namespace
 
+Array aft_simple_continue(const Array& qkv, AftRunning& state) {
+  const ProfileSpan span;
+  const int64_t batch = qkv.dim(0), length = qkv.dim(1), width = qkv.dim(2) / 3;
+  Array y(Shape{batch, length, width});
+  real *const out = y.mutable_data(), *const maximum = state.maximum.mutable_data(),
+              *const weight = state.weight.mutable_data(), *const average = state.average.mutable_data();
+  for_each_unit(Segments::full(batch, length), width,
+                [&](int64_t, const Segments::Span& tokens, int64_t c, int64_t channels) {
+                  const int64_t row = tokens.row * length, at = tokens.row * width + c;
+                  kernels::aft_scan(input_at(qkv, row, c), length, channels, {maximum + at, weight + at, average + at},
+                                    out + row * width + c, width, nullptr, nullptr);
+                });
+  return y;
+}
+
 Var aft_simple(const Var& qkv, const Segments& segments, bool causal) {
   const ProfileSpan span;
   check_inputs(qkv, segments);

@@ -35,7 +35,7 @@ AftTiles::AftTiles(const Array& qkv, const AftLayout& layout, AftBias& bias) : q
 void AftTiles::cut_tiles() {
   const int64_t longest = layout_.segments.longest(),
                 reach = layout_.window > 0 ? std::min(layout_.window - 1, longest) : longest;
-  for (int64_t t0 = 0; t0 < longest; t0 += layout_.tile) {
+  for (int64_t t0 = layout_.past.sources; t0 < longest; t0 += layout_.tile) {
     const int64_t t1 = std::min(t0 + layout_.tile, longest);
     const int64_t s1 = layout_.causal ? t1 : std::min(t1 + reach, longest);
     tiles_.push_back({t0, t1, std::max<int64_t>(t0 - reach, 0), s1});
@@ -51,7 +51,7 @@ void AftTiles::cut_tiles() {
 bool AftTiles::same_weights(const AftTile& a, const AftTile& b) const {
   const int64_t longest = layout_.segments.longest();
   return bias_.shift_invariant() && a.targets() == b.targets() && a.t0 - a.s0 == b.t0 - b.s0 &&
-         a.sources() == b.sources() && (a.s0 > 0) == (b.s0 > 0) && (a.s1 < longest) == (b.s1 < longest);
+         a.sources() == b.sources() && has_prefix(a) == has_prefix(b) && (a.s1 < longest) == (b.s1 < longest);
 }
 
 void AftTiles::cut_groups() {
@@ -81,7 +81,7 @@ bool AftTiles::make_unit(int64_t index, int64_t tile_index, Unit& unit) const {
           &groups_[static_cast<size_t>(index % group_count)],
           std::min(tile.t1, length) - tile.t0,
           s1 - tile.s0,
-          tile.s0 > 0,
+          has_prefix(tile),
           !layout_.causal && s1 < length};
   return true;
 }
@@ -119,6 +119,16 @@ kernels::AftState AftTiles::carry(real* states, const Unit& unit) const {
   return {state + unit.group->key, state + keys + unit.group->key, state + 2 * keys + unit.group->channel};
 }
 
+void AftTiles::begin_carry(const Unit& unit, const kernels::AftState& state) const {
+  const kernels::AftGroup& group = unit.group->shape;
+  if (layout_.past.position == 0) return kernels::aft_state_clear(state, group.keys(), group.channels);
+  const AftRunning& before = *layout_.past.state;
+  const int64_t row = unit.row / layout_.segments.length(), key = row * layout_.keys() + unit.group->key;
+  std::copy_n(before.maximum.data() + key, group.keys(), state.maximum);
+  std::copy_n(before.weight.data() + key, group.keys(), state.weight);
+  std::copy_n(before.average.data() + row * layout_.width + unit.group->channel, group.channels, state.average);
+}
+
 void AftTiles::scan_carries() {
   const int64_t tile_count = static_cast<int64_t>(tiles_.size());
   const Shape shape{layout_.causal ? 1 : 2, static_cast<int64_t>(layout_.segments.spans().size()), tile_count,
@@ -138,7 +148,7 @@ void AftTiles::scan_carries() {
     for (int64_t i = 0, done = 0; i < tile_count && make_unit(index, i, unit); ++i) {
       const kernels::AftState state = prefix(unit);
       if (i == 0) {
-        kernels::aft_state_clear(state, unit.group->shape.keys(), unit.group->shape.channels);
+        begin_carry(unit, state);
       } else {
         Unit before = unit;
         --before.tile_index;
@@ -171,12 +181,14 @@ void AftTiles::scan_carries() {
 
 void AftTiles::prepare_weights(const AftTile& tile) {
   const int64_t longest = layout_.segments.longest(), suffix_column = 1 + tile.sources();
-  const bool has_prefix = tile.s0 > 0, has_suffix = !layout_.causal && tile.s1 < longest;
+  const bool prefixed = has_prefix(tile), has_suffix = !layout_.causal && tile.s1 < longest;
+  const int64_t first = layout_.past.position;
+  const AftTile places{first + tile.t0, first + tile.t1, first + tile.s0, first + tile.s1};
   for (int64_t head = 0; head < bias_.heads(); ++head) {
     const int64_t offset = head * layout_.tile * weight_stride_;
     real* const logits = logits_.mutable_data() + offset;
     real* const weights = weights_.mutable_data() + offset;
-    bias_.logits(tile, head, logits + 1, weight_stride_);
+    bias_.logits(places, head, logits + 1, weight_stride_);
     parallel_each(tile.targets(), 1 + 8192 / weight_stride_, [&](int64_t row) {
       const int64_t t = tile.t0 + row;
       real *const logit = logits + row * weight_stride_, *const weight = weights + row * weight_stride_;
@@ -186,7 +198,7 @@ void AftTiles::prepare_weights(const AftTile& tile) {
         for (int64_t s = tile.s0; s < tile.s1; ++s)
           if (std::abs(t - s) >= layout_.window) logit[1 + s - tile.s0] = 0;
       real maximum = *std::max_element(logit + 1, logit + 1 + visible);
-      if (has_prefix || has_suffix) maximum = std::max(maximum, real{0});
+      if (prefixed || has_suffix) maximum = std::max(maximum, real{0});
       std::copy_n(logit, suffix_column + 1, weight);
       kernels::aft_softmax_weights(weight, suffix_column + 1, maximum);
       std::fill(weight + 1 + visible, weight + suffix_column, real{0});  // later than t
@@ -249,8 +261,12 @@ int64_t AftTiles::exact_weights(const Unit& unit, int64_t t, int64_t key, real* 
   const real* const logits =
       logits_.data() +
       ((bias_.heads() > 1 ? unit.group->head : 0) * layout_.tile + t - unit.tile->t0) * weight_stride_ + 1;
-  real key_maximum = k[0];
-  for (int64_t s = 1; s < count; ++s) key_maximum = std::max(key_maximum, k[s * stride]);
+  const bool carried = layout_.past.position > 0;
+  const auto before = [&](const Array& state) {
+    return state[unit.row / layout_.segments.length() * layout_.keys() + unit.group->key + key];
+  };
+  real key_maximum = carried ? before(layout_.past.state->maximum) : k[0];
+  for (int64_t s = 0; s < count; ++s) key_maximum = std::max(key_maximum, k[s * stride]);
   real maximum = std::numeric_limits<real>::lowest();
   for (int64_t s = 0; s < count; ++s) {
     const bool windowed = s >= unit.tile->s0 && s < unit.tile->s1;
@@ -258,15 +274,21 @@ int64_t AftTiles::exact_weights(const Unit& unit, int64_t t, int64_t key, real* 
     weights[s] = (k[s * stride] - key_maximum) + (windowed ? logits[s - unit.tile->s0] : 0);
     maximum = std::max(maximum, weights[s]);
   }
+  if (carried) {
+    weights[count] = (before(layout_.past.state->maximum) - key_maximum) + std::log(before(layout_.past.state->weight));
+    maximum = std::max(maximum, weights[count]);
+  }
+  const int64_t all = count + (carried ? 1 : 0);
   real total = 0;
-  for (int64_t s = 0; s < count; ++s) total += weights[s] = std::exp(weights[s] - maximum);
-  for (int64_t s = 0; s < count; ++s) weights[s] /= total;
+  for (int64_t s = 0; s < all; ++s) total += weights[s] = std::exp(weights[s] - maximum);
+  for (int64_t s = 0; s < all; ++s) weights[s] /= total;
   return count;
 }
 
 void AftTiles::exact_rows(const Unit& unit, real* y, real* average, const real* denominator) const {
   const kernels::AftGroup& group = unit.group->shape;
-  std::vector<real> weights(static_cast<size_t>(unit.length));
+  const bool carried = layout_.past.position > 0;
+  std::vector<real> weights(static_cast<size_t>(unit.length + 1));
   for (int64_t t = unit.tile->t0; t < unit.tile->t0 + unit.targets; ++t) {
     const int64_t token = unit.row + t;
     for (int64_t key = 0; key < group.keys(); ++key) {
@@ -276,6 +298,10 @@ void AftTiles::exact_rows(const Unit& unit, real* y, real* average, const real* 
       for (int64_t c = first; c < last; ++c) {
         const real* const v = input(unit, 0).v + c;
         real r = 0;
+        if (carried)
+          r = weights[static_cast<size_t>(count)] *
+              layout_.past.state
+                  ->average[unit.row / layout_.segments.length() * layout_.width + unit.group->channel + c];
         for (int64_t s = 0; s < count; ++s) r += weights[static_cast<size_t>(s)] * v[s * layout_.stride()];
         const int64_t at = token * layout_.width + unit.group->channel + c;
         average[at] = r;

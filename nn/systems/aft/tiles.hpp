@@ -16,6 +16,7 @@
 #include "core/machine/fixed_threads.hpp"
 #include "nn/systems/aft/bias.hpp"
 #include "nn/systems/aft/kernels/tile.hpp"
+#include "nn/systems/aft/op.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -26,6 +27,7 @@ struct AftLayout {
   bool causal = false;
   int64_t window = 0;  // 0: no limit
   int64_t tile = 0;    // targets per tile
+  AftPast past = {};   // forward only
 
   int64_t keys() const { return heads > 0 ? heads : width; }
   int64_t stride() const { return 2 * width + keys(); }  // of q|k|v
@@ -67,6 +69,8 @@ class AftTiles {
   };
 
   void cut_tiles();
+  /// Are there sources in front of those that the tile takes one by one?
+  bool has_prefix(const AftTile& tile) const { return tile.s0 > 0 || layout_.past.position > 0; }
   bool same_weights(const AftTile& a, const AftTile& b) const;
   void cut_groups();
   int64_t unit_count() const { return static_cast<int64_t>(layout_.segments.spans().size() * groups_.size()); }
@@ -79,6 +83,8 @@ class AftTiles {
   int64_t parts() const;
 
   void scan_carries();
+  /// The state in front of the first row.
+  void begin_carry(const Unit& unit, const kernels::AftState& state) const;
   kernels::AftState prefix(const Unit& unit) const { return carry(prefixes_, unit); }
   kernels::AftState suffix(const Unit& unit) const { return carry(suffixes_, unit); }
   kernels::AftState carry(real* states, const Unit& unit) const;
@@ -87,7 +93,8 @@ class AftTiles {
   const real* weights(const Unit& unit) const;
   void pack(const Unit& unit, const Work& work) const;
   void forward_unit(const Unit& unit, const Work& work, real* y, real* average, real* denominator) const;
-  /// Normalised weights of all sources of target `t` for one key, by the row's own maximum; returns their number.
+  /// Normalised weights of all sources of target `t` for one key, by the row's own maximum; returns their number. After
+  /// them, where there is one, that of the state in front of the first row.
   int64_t exact_weights(const Unit& unit, int64_t t, int64_t key, real* weights) const;
   void exact_rows(const Unit& unit, real* y, real* average, const real* denominator) const;
 

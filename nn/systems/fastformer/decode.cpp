@@ -1,5 +1,4 @@
 // Fastformer token by token: the running sums of both pools.
-#include "core/array/select.hpp"
 #include "core/base/error.hpp"
 #include "nn/systems/fastformer/mixer.hpp"
 
@@ -7,20 +6,18 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 struct FastformerDecodeState final : MixerState {
-  FastformerDecodeState(int64_t batch, int64_t heads, int64_t width) : pools(batch, heads, width) {}
+  FastformerDecodeState(int64_t batch, int64_t heads, int64_t width) : MixerState(batch), pools(batch, heads, width) {}
   void reset() override {
+    MixerState::reset();
     pools.reset();
-    position = 0;
   }
-  void select(const std::vector<int64_t>& rows) override {
-    for (AdditivePoolState* const pool : {&pools.query, &pools.key})
-      for (Array* const part : {&pool->maximum, &pool->weight, &pool->average}) *part = select_rows(*part, rows);
+  std::vector<Array*> parts() override {
+    return {&pools.query.maximum, &pools.query.weight, &pools.query.average,
+            &pools.key.maximum,   &pools.key.weight,   &pools.key.average};
   }
   int64_t elements(int64_t) const override { return 2 * (pools.query.average.dim(1) + 2 * pools.query.maximum.dim(1)); }
-  int64_t batch() const { return pools.query.average.dim(0); }
 
   FastformerState pools;
-  int64_t position = 0;
 };
 
 }  // namespace
@@ -31,23 +28,20 @@ std::unique_ptr<MixerState> Fastformer::make_state(int64_t batch) const {
 }
 
 Var Fastformer::prefill(const Var& x, MixerState& mixer_state) const {
-  auto& state = own_state<FastformerDecodeState>(mixer_state, "fastformer");
-  check(x.rank() == 3 && x.dim(0) == state.batch() && x.dim(2) == shape_.width,
-        "fastformer: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch(), shape_.width);
-  check(state.position == 0, "fastformer: prefill needs a fresh state; this one has seen {} tokens", state.position);
-  state.position = x.dim(1);
-  if (x.dim(1) == 0) return x;
+  auto& state = prefill_state<FastformerDecodeState>(mixer_state, "fastformer", x, shape_.width);
+  if (x.dim(0) == 0 || x.dim(1) == 0) return x;
+  const bool prefix = shape_.prefix && state.position(0) == 0;
+  state.advance(x.dim(0), x.dim(1));
   const Var qk = packed_(x);
   const Array causal = fastformer_continue(qk.value(), weights(), state.pools);
-  if (!shape_.prefix) return output(Var(causal));
+  if (!prefix) return output(Var(causal));
   return output(fastformer(qk, weights(), Segments::full(x.dim(0), x.dim(1)), false));
 }
 
 Var Fastformer::step(const Var& x, MixerState& mixer_state) const {
-  auto& state = own_state<FastformerDecodeState>(mixer_state, "fastformer");
-  const int64_t batch = state.batch(), width = shape_.width;
-  check(x.shape() == Shape{batch, width}, "fastformer: step: x is {}, but must be ({}, {})", x.shape(), batch, width);
-  ++state.position;
+  auto& state = step_state<FastformerDecodeState>(mixer_state, "fastformer", x, shape_.width);
+  const int64_t batch = x.dim(0), width = shape_.width;
+  state.advance(batch, 1);
   const Array qk = packed_.step(x.value(), state.decode());
   const int64_t stride = qk.dim(1);
   const Array u = fastformer_pools(qk.reshape({batch, 1, stride}), weights(), state.pools);

@@ -50,6 +50,7 @@ struct Layout {
   int64_t width, stride;  // stride: of the packed rows, 2 or 3 widths
   int64_t heads;
   bool causal;
+  bool apart = false;  // each row's logits are a product of their own, so that their bits do not depend on the others
   std::vector<PoolPiece> pieces;
   std::vector<int64_t> units;  // first piece of every unit, and the number of pieces
 };
@@ -90,8 +91,11 @@ Array weights_of(const Layout& layout, const PoolRows& rows, const Var& weight, 
   if (bias)
     for (int64_t token = 0; token < tokens; ++token)
       for (int64_t head = 0; head < heads; ++head) out[token * heads + head] = layout.scale() * bias.value()[head];
-  gemm(tokens, heads, layout.width, {rows.data, rows.stride}, {weight.value().data(), layout.width, Transpose::yes},
-       out, heads, layout.scale(), bias ? real{1} : real{0});
+  const int64_t products = layout.apart ? layout.segments.batch() : 1, count = tokens / std::max<int64_t>(products, 1);
+  for (int64_t first = 0; first < tokens; first += count)
+    gemm(count, heads, layout.width, {rows.data + first * rows.stride, rows.stride},
+         {weight.value().data(), layout.width, Transpose::yes}, out + first * heads, heads, layout.scale(),
+         bias ? real{1} : real{0});
   real *const maximum = state.maximum.mutable_data(), *const sums = state.weight.mutable_data();
   parallel_units(layout.spans(), [&](int64_t index) {
     const Segments::Span& span = layout.segments.spans()[static_cast<size_t>(index)];
@@ -316,11 +320,15 @@ namespace {
 Layout next_tokens(const Array& qk, const FastformerWeights& weights, const FastformerState& state) {
   check_inputs(qk.shape(), weights);
   const int64_t width = weights.query_logits.dim(1), heads = weights.query_logits.dim(0);
-  check(
-      state.query.maximum.shape() == Shape{qk.dim(0), heads} && state.query.average.shape() == Shape{qk.dim(0), width},
-      "fastformer: a state of {} heads and {} channels does not fit qk {}", state.query.maximum.shape(),
-      state.query.average.shape(), qk.shape());
-  return Layout(Segments::full(qk.dim(0), qk.dim(1)), qk, heads, width, true);
+  const auto fits = [&](const Array& part, int64_t columns) {
+    return part.rank() == 2 && part.dim(0) >= qk.dim(0) && part.dim(1) == columns;
+  };
+  check(fits(state.query.maximum, heads) && fits(state.query.average, width),
+        "fastformer: a state of {} heads and {} channels does not fit qk {}", state.query.maximum.shape(),
+        state.query.average.shape(), qk.shape());
+  Layout layout(Segments::full(qk.dim(0), qk.dim(1)), qk, heads, width, true);
+  layout.apart = true;
+  return layout;
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ struct FastformerState {
   AdditivePoolState query, key;
 };
 
-/// The causal op for the next T tokens of B sequences, qk (B, T, 2D or 3D) -> (B, T, D), going on from `state`. Records
+/// The causal op for the next T tokens of the first B sequences of `state`, qk (B, T, 2D or 3D) -> (B, T, D). Records
 /// nothing.
 Array fastformer_continue(const Array& qk, const FastformerWeights& weights, FastformerState& state);
 /// Computes up to u, (B, T, D), for callers that multiply by to_r.

@@ -181,6 +181,40 @@ real chunk_linear_scale(const ChunkLinearOptions& options, int64_t keys) {
   throw std::logic_error("chunk_linear_attention: unknown normaliser");
 }
 
+Array chunk_linear_continue(const Array& q, const Array& k, const Array& v, int64_t position, Array& m,
+                            const ChunkLinearOptions& options) {
+  const ProfileSpan span;
+  const int64_t batch = q.dim(0), length = q.dim(1), keys = q.dim(2), values = v.dim(2), chunk = options.chunk;
+  const int64_t current = position % chunk, rows = current + length;
+  check(k.shape() == Shape{batch, rows, keys} && v.shape() == Shape{batch, rows, values} &&
+            m.shape() == Shape{batch, keys, values},
+        "chunk_linear_continue: k {}, v {} and m {} do not fit q {} at position {}", k.shape(), v.shape(), m.shape(),
+        q.shape(), position);
+  Array y(Shape{batch, length, values});
+  real *const out = y.mutable_data(), *const states = m.mutable_data();
+  const auto one = [&](int64_t sequence) {
+    real* const state = states + sequence * keys * values;
+    for (int64_t begin = 0; begin < rows; begin += chunk) {  // of the chunk among the rows of k and v
+      const int64_t end = std::min(begin + chunk, rows), first = std::max(begin, current),
+                    seen = position - current + begin;
+      real* const o = out + (sequence * length + first - current) * values;
+      if (seen > 0)
+        gemm(end - first, values, keys, {q.data() + (sequence * length + first - current) * keys, keys},
+             {state, values}, o, values, chunk_linear_scale(options, seen));
+      else
+        std::fill_n(o, (end - first) * values, real{0});
+      if (end - begin < chunk) return;
+      gemm(keys, values, chunk, {k.data() + (sequence * rows + begin) * keys, keys, Transpose::yes},
+           {v.data() + (sequence * rows + begin) * values, values}, state, values, 1, seen > 0 ? real{1} : real{0});
+    }
+  };
+  if (batch > 1)
+    parallel_units(batch, one);
+  else if (batch == 1)
+    one(0);
+  return y;
+}
+
 Var chunk_linear_attention(const Var& q, const Var& k, const Var& v, const Segments& segments,
                            const ChunkLinearOptions& options) {
   const ProfileSpan span;

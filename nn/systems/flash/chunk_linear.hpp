@@ -33,4 +33,11 @@ real chunk_linear_scale(const ChunkLinearOptions& options, int64_t keys);
 Var chunk_linear_attention(const Var& q, const Var& k, const Var& v, const Segments& segments,
                            const ChunkLinearOptions& options);
 
+/// The causal op for the next T tokens of B sequences that have `position` tokens, those of the current chunk included.
+/// q: (B, T, Z); k: (B, current + T, Z) and v: (B, current + T, E) begin with the `current` = position mod chunk tokens
+/// of that chunk. m: (B, Z, E), M of all full chunks, undefined without any; becomes that after the T tokens. -> (B, T,
+/// E). Records nothing.
+Array chunk_linear_continue(const Array& q, const Array& k, const Array& v, int64_t position, Array& m,
+                            const ChunkLinearOptions& options);
+
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,8 +1,8 @@
 // FLASH token by token: the state M of all full chunks and the rows of the current one.
 #include <algorithm>
 
-#include "core/array/select.hpp"
 #include "core/base/error.hpp"
+#include "core/ops/math.hpp"
 #include "core/products/gemm.hpp"
 #include "core/products/kernels/gemv.hpp"
 #include "nn/systems/flash/mixer.hpp"
@@ -15,28 +15,25 @@ namespace {
 
 struct FlashDecodeState final : MixerState {
   FlashDecodeState(int64_t batch_, int64_t hidden_, int64_t width, const FlashConfig& config)
-      : batch(batch_),
+      : MixerState(batch_),
         hidden(hidden_),
         key_dim(config.key_dim),
         chunk(config.chunk),
         local(config.local),
         global(config.global),
-        values(Shape{batch, chunk, hidden}) {
-    if (config.shift_tokens) before = Array::zeros(Shape{batch, shifted_features(width)});
-    if (local) local_keys = Array(Shape{batch, chunk, key_dim});
+        values(Shape{batch_, chunk, hidden}) {
+    if (config.shift_tokens) before = Array::zeros(Shape{batch_, shifted_features(width)});
+    if (local) local_keys = Array(Shape{batch_, chunk, key_dim});
     if (!global) return;
-    global_keys = Array(Shape{batch, chunk, key_dim});
-    m = Array(Shape{batch, key_dim, hidden});
+    global_keys = Array(Shape{batch_, chunk, key_dim});
+    m = Array(Shape{batch_, key_dim, hidden});
   }
 
   void reset() override {
-    position = 0;
+    MixerState::reset();
     if (!before.empty()) std::fill_n(before.mutable_data(), before.size(), real{0});
   }
-  void select(const std::vector<int64_t>& rows) override {
-    for (Array* const part : {&local_keys, &global_keys, &values, &m, &before}) *part = select_rows(*part, rows);
-    batch = static_cast<int64_t>(rows.size());
-  }
+  std::vector<Array*> parts() override { return {&local_keys, &global_keys, &values, &m, &before}; }
   int64_t elements(int64_t seen) const override {
     const int64_t row_numbers = hidden + (local ? key_dim : 0) + (global ? key_dim : 0);
     const int64_t shifted = before.empty() ? 0 : before.dim(1);
@@ -57,6 +54,7 @@ struct FlashDecodeState final : MixerState {
 
   /// table: (1, 2 chunk - 1), entry chunk - 1 + d for distance d; undefined: none.
   void keep_bias(const Var& table) {
+    knows_bias = true;
     if (!table) return;
     bias = Array(Shape{chunk});
     std::reverse_copy(table.value().data() + chunk - 1, table.value().data() + table.size(), bias.mutable_data());
@@ -64,20 +62,46 @@ struct FlashDecodeState final : MixerState {
   /// b of the cached rows, oldest first, for the query that follows `current` others in its chunk.
   const real* bias_of(int64_t current) const { return bias.empty() ? nullptr : bias.data() + chunk - 1 - current; }
 
-  /// x (B, D) with the shifted features of the preceding token. Keeps those of x for the next token.
+  /// x (n, D) or (B, T, D) with the shifted features of the token before each. Keeps those of the last token.
   Array shift(const Array& x) {
     if (before.empty()) return x;
-    const int64_t width = x.dim(1), moved = before.dim(1);
+    const int64_t width = x.dim(-1), moved = before.dim(1), length = x.rank() == 3 ? x.dim(1) : 1;
     Array shifted = x.clone();
-    for (int64_t sequence = 0; sequence < batch; ++sequence) {
-      std::copy_n(before.data() + sequence * moved, moved, shifted.mutable_data() + sequence * width);
-      std::copy_n(x.data() + sequence * width, moved, before.mutable_data() + sequence * moved);
+    for (int64_t sequence = 0; sequence < x.dim(0); ++sequence) {
+      real* const kept = before.mutable_data() + sequence * moved;
+      real* to = shifted.mutable_data() + sequence * length * width;
+      const real* from = x.data() + sequence * length * width;
+      for (int64_t t = 0; t < length; ++t, from += width, to += width)
+        std::copy_n(t == 0 ? kept : from - width, moved, to);
+      std::copy_n(from - width, moved, kept);
     }
     return shifted;
   }
 
-  int64_t batch, hidden, key_dim, chunk, position = 0;
-  bool local, global;
+  /// Tokens of a sequence in its current chunk, and in the full ones.
+  int64_t current(int64_t sequence) const { return position(sequence) % chunk; }
+  int64_t folded(int64_t sequence) const { return position(sequence) - current(sequence); }
+  /// The rows of the current chunk, `rows`, and those of the tokens that follow: (B, current + T, ...).
+  Array with_current(Array& rows, const Var& next) const {
+    const int64_t length = next.dim(1), width = next.dim(2), before_it = current(0);
+    if (before_it == 0) return next.value();
+    Array all(Shape{batch(), before_it + length, width});
+    for (int64_t sequence = 0; sequence < batch(); ++sequence) {
+      real* const to = all.mutable_data() + sequence * (before_it + length) * width;
+      std::copy_n(row(rows, sequence, 0), before_it * width, to);
+      std::copy_n(next.value().data() + sequence * length * width, length * width, to + before_it * width);
+    }
+    return all;
+  }
+  /// Those of them that belong to the chunk that is then the current one become `rows`.
+  void keep_last(const Array& all, Array& rows) const {
+    const int64_t count = all.dim(1), width = all.dim(2), kept = count % chunk;
+    for (int64_t sequence = 0; sequence < batch(); ++sequence)
+      std::copy_n(all.data() + ((sequence + 1) * count - kept) * width, kept * width, row(rows, sequence, 0));
+  }
+
+  int64_t hidden, key_dim, chunk;
+  bool local, global, knows_bias = false;
   Array local_keys, global_keys, values;  // (B, C, Z), (B, C, Z), (B, C, E): rows of the current chunk
   Array m;                                // (B, Z, E): M of the full chunks; undefined while there is none
   Array bias;                             // (C): entry C - 1 - d is b_d
@@ -92,77 +116,79 @@ std::unique_ptr<MixerState> Flash::make_state(int64_t batch) const {
 }
 
 Var Flash::prefill(const Var& x, MixerState& mixer_state) const {
-  auto& state = own_state<FlashDecodeState>(mixer_state, "flash");
-  check(x.rank() == 3 && x.dim(0) == state.batch && x.dim(2) == shape_.width,
-        "flash: prefill: x is {}, but must be ({}, T, {})", x.shape(), state.batch, shape_.width);
-  check(state.position == 0, "flash: prefill needs a fresh state; this one has seen {} tokens", state.position);
-  const int64_t length = x.dim(1), folded = length / state.chunk * state.chunk;
-  if (length == 0) return x;
-  const Segments segments = Segments::full(state.batch, length);
-  const Parts parts = project(x, segments);
-  const Var y = unit_.output(parts.gate, mix(parts, segments, Context{}, !shape_.prefix));
-  for (int64_t sequence = 0; sequence < state.batch; ++sequence) {
-    const auto row = [&](const Var& all, int64_t t) {
-      return all.value().data() + (sequence * length + t) * all.dim(2);
-    };
-    const auto keep = [&](const Var& from, Array& to) {
-      std::copy_n(row(from, folded), (length - folded) * to.dim(2), state.row(to, sequence, 0));
-    };
-    keep(parts.value, state.values);
-    if (config_.local) keep(parts.local_k, state.local_keys);
-    if (!config_.global) continue;
-    keep(parts.global_k, state.global_keys);
-    if (folded > 0) state.fold(sequence, row(parts.global_k, 0), row(parts.value, 0), folded, 0);
+  auto& state = prefill_state<FlashDecodeState>(mixer_state, "flash", x, shape_.width);
+  const int64_t batch = x.dim(0), length = x.dim(1);
+  if (batch == 0 || length == 0) return x;
+  const int64_t position = state.position(0), current = state.current(0);
+  const bool prefix = shape_.prefix && position == 0;
+  const Segments segments = Segments::full(batch, length);
+  const Parts parts = project(Var(state.shift(x.value())), positions_from(position, batch, length));
+  const Array values = state.with_current(state.values, parts.value);
+  Var mixed = prefix ? mix(parts, segments, Context{}, /*causal=*/false) : Var();
+  const auto add = [&](const Array& part) {
+    if (!prefix) mixed = mixed ? mixed + Var(part) : Var(part);
+  };
+  if (config_.local) {
+    const Array keys = state.with_current(state.local_keys, parts.local_k);
+    const Var bias = unit_.bias(std::min(config_.chunk, current + length));
+    add(attention_continue({batch, length, current, current + length, parts.local_q.value().data(), state.key_dim, keys,
+                            values, bias ? bias.value() : Array()},
+                           unit_.attention_options(segments, Context{}, true, current)));
+    state.keep_last(keys, state.local_keys);
   }
-  if (!state.before.empty())
-    for (int64_t sequence = 0; sequence < state.batch; ++sequence)
-      std::copy_n(x.value().data() + ((sequence + 1) * length - 1) * shape_.width, state.before.dim(1),
-                  state.before.mutable_data() + sequence * state.before.dim(1));
-  state.keep_bias(unit_.bias(state.chunk));
-  state.position = length;
-  return y;
+  if (config_.global) {
+    const Array keys = state.with_current(state.global_keys, parts.global_k);
+    add(chunk_linear_continue(parts.global_q.value(), keys, values, position, state.m, linear_options(true)));
+    state.keep_last(keys, state.global_keys);
+  }
+  state.keep_last(values, state.values);
+  state.advance(batch, length);
+  return unit_.output(parts.gate, mixed);
 }
 
 Var Flash::step(const Var& x, MixerState& mixer_state) const {
-  auto& state = own_state<FlashDecodeState>(mixer_state, "flash");
-  const int64_t batch = state.batch, current = state.position % state.chunk, folded = state.position - current;
-  check(x.shape() == Shape{batch, shape_.width}, "flash: step: x is {}, but must be ({}, {})", x.shape(), batch,
-        shape_.width);
-  if (state.position == 0) state.keep_bias(unit_.bias(state.chunk));
-  const GatedUnit::StepParts parts = unit_.step_project(state.shift(x.value()), state.position, state.decode());
+  auto& state = step_state<FlashDecodeState>(mixer_state, "flash", x, shape_.width);
+  const int64_t rows = x.dim(0);
+  if (!state.knows_bias) state.keep_bias(unit_.bias(state.chunk));
+  const GatedUnit::StepParts parts =
+      unit_.step_project(state.shift(x.value()), first_positions(state.positions(), rows), state.decode());
   const int64_t global_view = config_.local ? 2 : 0;
-  for (int64_t sequence = 0; sequence < batch; ++sequence) {
+  int64_t work = 0;
+  for (int64_t sequence = 0; sequence < rows; ++sequence) {
+    const int64_t current = state.current(sequence);
     std::copy_n(parts.value(sequence), state.hidden, state.row(state.values, sequence, current));
     if (config_.local)
       std::copy_n(parts.view(1, sequence), state.key_dim, state.row(state.local_keys, sequence, current));
     if (config_.global)
       std::copy_n(parts.view(global_view + 1, sequence), state.key_dim,
                   state.row(state.global_keys, sequence, current));
+    work += (current + 1) * (state.key_dim + state.hidden) +
+            (state.folded(sequence) > 0 ? state.key_dim * state.hidden : 0);
   }
-  const KernelScales scales = unit_.scales(current + 1);
-  const real global_scale = chunk_linear_scale(linear_options(true), folded);
-  Array gated(Shape{batch, state.hidden});
+  Array gated(Shape{rows, state.hidden});
   real* const out = gated.mutable_data();
-  const int64_t work = (current + 1) * (state.key_dim + state.hidden) + (folded > 0 ? state.key_dim * state.hidden : 0);
-  for_value_columns(batch, state.hidden, work, [&](int64_t sequence, int64_t begin, int64_t end) {
-    real* const y = out + sequence * state.hidden + begin;
-    std::fill_n(y, end - begin, real{0});
-    if (config_.local) {
-      kernels::AttentionCache cache = state.cache(sequence, current + 1);
-      cache.values += begin, cache.value_width = end - begin;
-      kernels::attention_decode(cache, config_.kernel, static_cast<real>(scales.logit), state.bias_of(current),
-                                static_cast<real>(scales.output), parts.view(0, sequence), y);
-    }
-    if (config_.global && folded > 0)
-      kernels::row_times_matrix(parts.view(global_view, sequence), state.key_dim, state.m_of(sequence) + begin,
-                                state.hidden, end - begin, global_scale, y);
-    kernels::gate(parts.gate(sequence) + begin, y, y, end - begin);
-  });
-  if (config_.global && current + 1 == state.chunk)
-    for (int64_t sequence = 0; sequence < batch; ++sequence)
+  for_value_columns(
+      rows, state.hidden, work / std::max<int64_t>(rows, 1), [&](int64_t sequence, int64_t begin, int64_t end) {
+        real* const y = out + sequence * state.hidden + begin;
+        const int64_t current = state.current(sequence), folded = state.folded(sequence);
+        std::fill_n(y, end - begin, real{0});
+        if (config_.local) {
+          const KernelScales scales = unit_.scales(current + 1);
+          kernels::AttentionCache cache = state.cache(sequence, current + 1);
+          cache.values += begin, cache.value_width = end - begin;
+          kernels::attention_decode(cache, config_.kernel, static_cast<real>(scales.logit), state.bias_of(current),
+                                    static_cast<real>(scales.output), parts.view(0, sequence), y);
+        }
+        if (config_.global && folded > 0)
+          kernels::row_times_matrix(parts.view(global_view, sequence), state.key_dim, state.m_of(sequence) + begin,
+                                    state.hidden, end - begin, chunk_linear_scale(linear_options(true), folded), y);
+        kernels::gate(parts.gate(sequence) + begin, y, y, end - begin);
+      });
+  for (int64_t sequence = 0; sequence < rows; ++sequence)
+    if (config_.global && state.current(sequence) + 1 == state.chunk)
       state.fold(sequence, state.row(state.global_keys, sequence, 0), state.row(state.values, sequence, 0), state.chunk,
-                 folded > 0 ? real{1} : real{0});
-  ++state.position;
+                 state.folded(sequence) > 0 ? real{1} : real{0});
+  state.advance(rows, 1);
   return Var(unit_.step_output(gated, state.decode()));
 }
 

@@ -44,8 +44,11 @@ ChunkLinearOptions Flash::linear_options(bool causal) const {
 }
 
 Flash::Parts Flash::project(const Var& x, const Segments& segments) const {
-  const GatedUnit::Parts unit =
-      unit_.project(config_.shift_tokens ? shift_tokens(x, segments) : x, segments.positions());
+  return project(config_.shift_tokens ? shift_tokens(x, segments) : x, segments.positions());
+}
+
+Flash::Parts Flash::project(const Var& shifted, const Ids& positions) const {
+  const GatedUnit::Parts unit = unit_.project(shifted, positions);
   Parts parts;
   parts.gate = unit.gate;
   parts.value = unit.value;

@@ -71,6 +71,8 @@ class Flash final : public Mixer {
     Var gate, value;                           // (B, T, E)
     Var local_q, local_k, global_q, global_k;  // (B, T, Z); undefined for a part that is off
   };
+  /// Of x, shifted where the configuration asks for it.
+  Parts project(const Var& shifted, const Ids& positions) const;
   Parts project(const Var& x, const Segments& segments) const;
   /// Global part's options with n.
   ChunkLinearOptions linear_options(bool causal) const;

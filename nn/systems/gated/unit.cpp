@@ -78,7 +78,7 @@ Var GatedUnit::output(const Var& gate, const Var& mixed) const {
   return gated_linear(gate, mixed, to_out_->weight(), to_out_->bias());
 }
 
-GatedUnit::StepParts GatedUnit::step_project(const Array& x, int64_t position, DecodeContext& decode) const {
+GatedUnit::StepParts GatedUnit::step_project(const Array& x, const Ids& positions, DecodeContext& decode) const {
   const int64_t batch = x.dim(0), key_dim = config_.key_dim, count = gain_.dim(0);
   StepParts parts{decode.linear(x, weight_, bias_, Activation::silu), Array(Shape{count, batch, key_dim}), hidden_};
   Array z(Shape{batch, key_dim});
@@ -92,7 +92,7 @@ GatedUnit::StepParts GatedUnit::step_project(const Array& x, int64_t position, D
   if (config_.rotary.enabled) {
     const RotaryOptions turn = config_.rotary.options();
     const int64_t pairs = rotary_pairs(turn, key_dim);
-    const RotaryTables& tables = decode.rotary(Ids(Shape{batch}, static_cast<int32_t>(position)), pairs, turn.base);
+    const RotaryTables& tables = decode.rotary(positions, pairs, turn.base);
     pass.turn = {batch,
                  1,
                  key_dim,
@@ -108,10 +108,11 @@ GatedUnit::StepParts GatedUnit::step_project(const Array& x, int64_t position, D
   return parts;
 }
 
-AttentionOptions GatedUnit::attention_options(const Segments& segments, const Context& context, bool causal) const {
+AttentionOptions GatedUnit::attention_options(const Segments& segments, const Context& context, bool causal,
+                                              int64_t past) const {
   GatedKernelShape shape = shape_.attention;
   shape.causal = causal;
-  AttentionOptions options = gated_attention_options(config_, shape, segments);
+  AttentionOptions options = gated_attention_options(config_, shape, segments, past);
   options.dropout = weight_dropout_.options(context);
   return options;
 }

@@ -100,7 +100,7 @@ class GatedUnit {
   /// (gate * mixed) W_o.
   Var output(const Var& gate, const Var& mixed) const;
 
-  /// project() for the next token of B sequences, all at `position`.
+  /// project() for the next token of B sequences, at `positions` (B).
   struct StepParts {
     Array uvz;    // (B, 2E + Z): gate, value, shared features
     Array views;  // (views, B, Z)
@@ -113,14 +113,15 @@ class GatedUnit {
     }
   };
   /// x: (B, D)
-  StepParts step_project(const Array& x, int64_t position, DecodeContext& decode) const;
+  StepParts step_project(const Array& x, const Ids& positions, DecodeContext& decode) const;
   /// gated: (B, E) -> (B, D)
   Array step_output(const Array& gated, DecodeContext& decode) const { return to_out_->step(gated, decode); }
 
   /// b for `length` positions, (1, 2 length - 1), scaled for the kernel; undefined without position bias.
   Var bias(int64_t length) const;
-  /// `segments`: the context's, or those of its prefixes.
-  AttentionOptions attention_options(const Segments& segments, const Context& context, bool causal) const;
+  /// `segments`: the context's, or those of its prefixes. `past`: tokens in front of the first of each document.
+  AttentionOptions attention_options(const Segments& segments, const Context& context, bool causal,
+                                     int64_t past = 0) const;
   /// For queries with `count` keys.
   KernelScales scales(int64_t count) const {
     return kernel_scales(config_, shape_.attention, static_cast<double>(count));

@@ -35,12 +35,12 @@ KernelScales kernel_scales(const GatedKernelConfig& config, const GatedKernelSha
 }
 
 AttentionOptions gated_attention_options(const GatedKernelConfig& config, const GatedKernelShape& shape,
-                                         const Segments& segments) {
+                                         const Segments& segments, int64_t past) {
   AttentionOptions options;
   options.kernel = config.kernel;
   options.causal = shape.causal;
   options.chunk = shape.chunk;
-  const Array counts = visible_counts(segments, shape.causal, shape.chunk);
+  const Array counts = visible_counts(segments, shape.causal, shape.chunk, past);
   const auto per_query = [&](double KernelScales::*factor) {
     Array factors(counts.shape());
     real* const out = factors.mutable_data();

@@ -81,8 +81,9 @@ struct GatedKernelShape {
 /// Throws std::invalid_argument for an undefined combination.
 KernelScales kernel_scales(const GatedKernelConfig& config, const GatedKernelShape& shape, double count);
 
-/// Options of attention() with the scales of every query but `bias`, which is for the table of b.
+/// Options of attention() with the scales of every query but `bias`, which is for the table of b. `past`: as in
+/// visible_counts().
 AttentionOptions gated_attention_options(const GatedKernelConfig& config, const GatedKernelShape& shape,
-                                         const Segments& segments);
+                                         const Segments& segments, int64_t past = 0);
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -11,10 +11,17 @@ namespace {
 
 struct GauDecodeState final : MixerState {
   GauDecodeState(int64_t batch, int64_t key_width_, int64_t value_width_)
-      : key_width(key_width_), value_width(value_width_), cache(batch, key_width, value_width) {}
+      : MixerState(batch), key_width(key_width_), value_width(value_width_), cache(batch, key_width, value_width) {}
 
-  void reset() override { cache.clear(); }
-  void select(const std::vector<int64_t>& rows) override { cache.select(rows); }
+  std::vector<Array*> parts() override { return {}; }
+  void select(const std::vector<int64_t>& rows) override {
+    MixerState::select(rows);
+    cache.select(rows);
+  }
+  void copy(int64_t to, MixerState& from, int64_t row) override {
+    MixerState::copy(to, from, row);
+    cache.copy(to, static_cast<GauDecodeState&>(from).cache, row, position(to));
+  }
   int64_t elements(int64_t seen) const override { return seen * (key_width + value_width); }
 
   int64_t key_width, value_width;
@@ -45,38 +52,46 @@ void Gau::prepare_bias(Array& bias, int64_t tokens) const {
 }
 
 Var Gau::prefill(const Var& x, MixerState& mixer_state) const {
-  auto& state = own_state<GauDecodeState>(mixer_state, "gau");
-  KeyValueCache& cache = state.cache;
-  check(x.rank() == 3 && x.dim(0) == cache.batch() && x.dim(2) == shape_.width,
-        "gau: prefill: x is {}, but must be ({}, T, {})", x.shape(), cache.batch(), shape_.width);
-  check(cache.count() == 0, "gau: prefill needs a fresh state; this one has seen {} tokens", cache.count());
-  const int64_t length = x.dim(1);
-  if (length == 0) return x;
-  prepare_bias(state.bias, length);
-  const Segments segments = Segments::full(cache.batch(), length);
-  const GatedUnit::Parts parts = unit_.project(x, segments.positions());
-  const Var y = unit_.output(parts.gate, attend(parts, segments, Context{}, !shape_.prefix));
-  cache.append(parts.views[1].value().data(), state.key_width, parts.value.value().data(), state.value_width, length);
-  return y;
+  auto& state = prefill_state<GauDecodeState>(mixer_state, "gau", x, shape_.width);
+  const int64_t batch = x.dim(0), length = x.dim(1);
+  if (batch == 0 || length == 0) return x;
+  const int64_t past = state.position(0);
+  prepare_bias(state.bias, past + length);
+  const bool prefix = shape_.prefix && past == 0;
+  const GatedUnit::Parts parts = unit_.project(x, positions_from(past, batch, length));
+  state.cache.append(state.positions(), batch, length, parts.views[1].value().data(), state.key_width,
+                     parts.value.value().data(), state.value_width);
+  state.advance(batch, length);
+  const Var bias = unit_.bias(past + length);
+  const AttentionOptions options = unit_.attention_options(Segments::full(batch, length), Context{}, !prefix, past);
+  return unit_.output(parts.gate, Var(state.cache.attend_last(past, length, options, bias ? bias.value() : Array(),
+                                                              parts.views[0].value().data(), state.key_width)));
 }
 
 Var Gau::step(const Var& x, MixerState& mixer_state) const {
-  auto& state = own_state<GauDecodeState>(mixer_state, "gau");
-  const int64_t batch = state.cache.batch(), t = state.cache.count();
-  check(x.shape() == Shape{batch, shape_.width}, "gau: step: x is {}, but must be ({}, {})", x.shape(), batch,
-        shape_.width);
-  prepare_bias(state.bias, t + 1);
-  const GatedUnit::StepParts parts = unit_.step_project(x.value(), t, state.decode());
-  state.cache.append(parts.view(1, 0), state.key_width, parts.value(0), parts.uvz.dim(1), 1);
-  const KernelScales scales = unit_.scales(t + 1);
-  const real* const bias = state.bias.empty() ? nullptr : state.bias.data() + state.bias.size() - 1 - t;
-  Array gated(Shape{batch, state.value_width});
+  auto& state = step_state<GauDecodeState>(mixer_state, "gau", x, shape_.width);
+  const int64_t rows = x.dim(0);
+  int64_t longest = 0, tokens = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    longest = std::max(longest, state.position(row) + 1);
+    tokens += state.position(row) + 1;
+  }
+  prepare_bias(state.bias, longest);
+  const GatedUnit::StepParts parts =
+      unit_.step_project(x.value(), first_positions(state.positions(), rows), state.decode());
+  state.cache.append(state.positions(), rows, 1, parts.view(1, 0), state.key_width, parts.value(0), parts.uvz.dim(1));
+  state.advance(rows, 1);
+  Array gated(Shape{rows, state.value_width});
   real* const out = gated.mutable_data();
-  const int64_t work = (t + 1) * (state.key_width + state.value_width);
-  for_value_columns(batch, state.value_width, work, [&](int64_t row, int64_t begin, int64_t end) {
+  const int64_t work = tokens / std::max<int64_t>(rows, 1) * (state.key_width + state.value_width);
+  for_value_columns(rows, state.value_width, work, [&](int64_t row, int64_t begin, int64_t end) {
+    const int64_t count = state.position(row);
+    const KernelScales scales = unit_.scales(count);
+    const real* const bias = state.bias.empty() ? nullptr : state.bias.data() + state.bias.size() - count;
     real* const y = out + row * state.value_width + begin;
-    kernels::attention_decode(state.cache.columns(row, begin, end), config_.kernel, static_cast<real>(scales.logit),
-                              bias, static_cast<real>(scales.output), parts.view(0, row), y);
+    kernels::attention_decode(state.cache.part(row, count, 0, state.key_width, begin, end - begin), config_.kernel,
+                              static_cast<real>(scales.logit), bias, static_cast<real>(scales.output),
+                              parts.view(0, row), y);
     kernels::gate(parts.gate(row) + begin, y, y, end - begin);
   });
   return Var(unit_.step_output(gated, state.decode()));

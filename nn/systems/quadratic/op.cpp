@@ -51,9 +51,7 @@ void check_packed(const Var& qkv, const Segments& segments, const AttentionOptio
   check_options("attention_packed", segments, options);
 }
 
-/// Square tiles of this size make products that run at the machine's rate from the first-level cache, without packing;
-/// longer ones would compute more above the diagonal.
-int64_t tile_length(const AttentionOptions& options) { return options.tile > 0 ? options.tile : 64; }
+int64_t tile_length(const AttentionOptions& options) { return options.tile > 0 ? options.tile : attention_tile_length; }
 
 /// Room for what the pullback needs of a softmax; empty where none is needed.
 Array make_statistics(const std::vector<Var>& inputs, const AttentionLayout& layout) {
@@ -76,15 +74,16 @@ void run_backward(const AttentionLayout& layout, const AttentionInputs& inputs, 
 
 }  // namespace
 
-Array visible_counts(const Segments& segments, bool causal, int64_t chunk) {
+Array visible_counts(const Segments& segments, bool causal, int64_t chunk, int64_t past) {
   const int64_t length = segments.length();
   Array counts = Array::zeros(segments.ids().shape());
   real* const out = counts.mutable_data();
   for (const Segments::Span& span : segments.spans()) {
-    for (int64_t i = 0; i < span.length(); ++i) {
+    const int64_t end = past + span.length();
+    for (int64_t i = past; i < end; ++i) {
       const int64_t first = chunk > 0 ? i / chunk * chunk : 0;
-      const int64_t last = chunk > 0 ? std::min(first + chunk, span.length()) : span.length();
-      out[span.row * length + span.begin + i] = static_cast<real>((causal ? i + 1 : last) - first);
+      const int64_t last = chunk > 0 ? std::min(first + chunk, end) : end;
+      out[span.row * length + span.begin + i - past] = static_cast<real>((causal ? i + 1 : last) - first);
     }
   }
   return counts;
@@ -117,6 +116,22 @@ Var attention(const Var& q, const Var& k, const Var& v, const Var& bias, const S
                       clear_padding(gradient->mutable_data(), gradient->dim(2), layout.segments);
                     return {dq, dk, dv, dbias.grad()};
                   });
+}
+
+Array attention_continue(const AttentionPast& in, const AttentionOptions& options) {
+  const ProfileSpan span;
+  const int64_t key_width = in.k.dim(2), value_width = in.v.dim(2), heads = options.heads;
+  const AttentionLayout layout{Segments::full(in.batch, in.length),
+                               options,
+                               key_width / heads,
+                               value_width / heads,
+                               tile_length(options),
+                               in.past,
+                               in.key_rows};
+  Array output(Shape{in.batch, in.length, value_width}), no_statistics;
+  run_forward(layout, {{in.q, in.q_stride}, {in.k.data(), key_width}, {in.v.data(), value_width}, in.bias}, output,
+              no_statistics);
+  return output;
 }
 
 Var attention_packed(const Var& qkv, const Segments& segments, const AttentionOptions& options) {

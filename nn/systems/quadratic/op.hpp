@@ -21,7 +21,20 @@ Var attention(const Var& q, const Var& k, const Var& v, const Var& bias, const S
 /// Attention of the packed projection q|k|v: (B, T, 3D) -> (B, T, D), without a bias. One gradient of the packed shape.
 Var attention_packed(const Var& qkv, const Segments& segments, const AttentionOptions& options);
 
-/// Number of keys each token sees, (B, T); 0 for padding.
-Array visible_counts(const Segments& segments, bool causal, int64_t chunk = 0);
+/// attention() of the next T tokens of B sequences, whose chunks (or, without chunks, documents) began `past` tokens
+/// earlier. q: T rows a sequence, each at its place in a row of `q_stride` elements; k, v: `key_rows` rows a sequence,
+/// of which the first past + T are seen. bias: as there, with N >= the longest chunk or document; empty: none. -> (B,
+/// T, H E). Records nothing.
+struct AttentionPast {
+  int64_t batch, length, past, key_rows;
+  const real* q;
+  int64_t q_stride;
+  const Array &k, &v;  // (B, key_rows, H Z), (B, key_rows, H E)
+  Array bias = {};
+};
+Array attention_continue(const AttentionPast& in, const AttentionOptions& options);
+
+/// Number of keys each token sees, (B, T); 0 for padding. `past`: tokens in front of the first of each document.
+Array visible_counts(const Segments& segments, bool causal, int64_t chunk = 0, int64_t past = 0);
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -23,12 +23,14 @@ AttentionTiles::AttentionTiles(const AttentionLayout& layout, const AttentionInp
 }
 
 void AttentionTiles::cut_pieces() {
-  const int64_t chunk = layout_.options.chunk;
+  const int64_t chunk = layout_.options.chunk, past = layout_.past;
   for (const Segments::Span& span : layout_.segments.spans()) {
-    const int64_t step = chunk > 0 ? chunk : span.length();
-    for (int64_t begin = 0; begin < span.length(); begin += step) {
-      pieces_.push_back(
-          {span.row * layout_.segments.length() + span.begin + begin, std::min(step, span.length() - begin)});
+    const int64_t token = span.row * layout_.segments.length() + span.begin;
+    const int64_t key = layout_.key_rows > 0 ? span.row * layout_.key_rows : token;
+    const int64_t length = past + span.length(), step = chunk > 0 ? chunk : length;
+    for (int64_t begin = 0; begin < length; begin += step) {
+      const int64_t without = begin == 0 ? past : 0;
+      pieces_.push_back({token + begin + without - past, std::min(step, length - begin), key + begin, without});
       longest_ = std::max(longest_, pieces_.back().length);
     }
   }
@@ -81,16 +83,16 @@ AttentionTiles::Work AttentionTiles::work(bool backward) {
 }
 
 AttentionTiles::Queries AttentionTiles::queries(const Piece& piece, int64_t head, int64_t tile) const {
-  const int64_t begin = tile * layout_.tile, count = std::min(layout_.tile, piece.length - begin);
+  const int64_t begin = piece.past + tile * layout_.tile, count = std::min(layout_.tile, piece.length - begin);
   return {&piece, head, begin, count, round_up(count, kernels::attention_column_granule())};
 }
 
 const real* AttentionTiles::keys(const Queries& queries, const Block& block) const {
-  return inputs_.k.data + (queries.piece->token + block.begin) * inputs_.k.stride + queries.head * layout_.key_width;
+  return inputs_.k.data + (queries.piece->key + block.begin) * inputs_.k.stride + queries.head * layout_.key_width;
 }
 
 const real* AttentionTiles::values(const Queries& queries, const Block& block) const {
-  return inputs_.v.data + (queries.piece->token + block.begin) * inputs_.v.stride + queries.head * layout_.value_width;
+  return inputs_.v.data + (queries.piece->key + block.begin) * inputs_.v.stride + queries.head * layout_.value_width;
 }
 
 kernels::AttentionTile AttentionTiles::tile_of(const Queries& queries, const Block& block, const Work& work) const {

@@ -28,7 +28,14 @@ struct AttentionLayout {
   AttentionOptions options;
   int64_t key_width, value_width;  // of one head: Z, E
   int64_t tile;                    // queries of a tile, keys of a block
+  /// Keys in front of the first query of every sequence, which count as tokens of its only document, and rows of k and
+  /// v from sequence to sequence. Forward only.
+  int64_t past = 0, key_rows = 0;
 };
+
+/// Square tiles of this size make products that run at the machine's rate from the first-level cache, without packing;
+/// longer ones would compute more above the diagonal.
+constexpr int64_t attention_tile_length = 64;
 
 struct AttentionInputs {
   TokenRows<const real> q, k, v;
@@ -57,13 +64,14 @@ class AttentionTiles {
  private:
   /// Tokens that see each other.
   struct Piece {
-    int64_t token, length;  // the first of the B T, and how many
+    int64_t token, length;  // the first of the B T, and how many, past ones included
+    int64_t key, past;      // row of the first key; how many of the tokens have no query
   };
   /// A tile of queries of one piece and head. Positions count from the piece's start.
   struct Queries {
     const Piece* piece;
     int64_t head, begin, count, columns;
-    int64_t token() const { return piece->token + begin; }
+    int64_t token() const { return piece->token + begin - piece->past; }
   };
   /// Keys processed together for the columns of a tile of queries, starting at `column`.
   struct Block {
@@ -87,7 +95,7 @@ class AttentionTiles {
   bool softmax() const { return layout_.options.kernel == AttentionKernel::softmax; }
   int64_t heads() const { return layout_.options.heads; }
   int64_t tokens() const { return layout_.segments.ids().size(); }
-  int64_t tiles(const Piece& piece) const { return (piece.length + layout_.tile - 1) / layout_.tile; }
+  int64_t tiles(const Piece& piece) const { return (piece.length - piece.past + layout_.tile - 1) / layout_.tile; }
   void cut_pieces();
   void prepare_bias();
   void allocate_work(bool backward);

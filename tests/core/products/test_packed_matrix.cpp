@@ -89,6 +89,33 @@ TEST_CASE("packed products agree with three loops: storages, ragged sizes, rows,
   set_threads(0);
 }
 
+TEST_CASE("a row of a packed product has the same bits alone and among any others, on one thread and on two") {
+  for (const auto& storage : enum_names(DecodeWeights{})) {
+    for (const int64_t out : {33, 517}) {
+      for (const int64_t in : {1, 65, 300}) {
+        const Array weight = normal_array({out, in}, 1), bias = normal_array({out}, 2), x = normal_array({64, in}, 3);
+        PackedMemory memory;
+        const PackedMatrix matrix(weight, storage.value, memory);
+        set_threads(1);
+        std::vector<std::vector<real>> alone;
+        for (int64_t row = 0; row < 64; ++row)
+          alone.push_back(product(matrix, x.rows(row, row + 1), bias, Activation::silu).to_vector());
+        for (const int64_t rows : {2, 3, 4, 5, 8, 13, 64}) {
+          for (const int count : {1, 2}) {
+            set_threads(count);
+            const Array y = product(matrix, x.rows(64 - rows, 64), bias, Activation::silu);
+            bool same = true;
+            for (int64_t row = 0; row < rows; ++row)
+              same = same && y.rows(row, row + 1).to_vector() == alone[static_cast<size_t>(64 - rows + row)];
+            CHECK_MESSAGE(same, storage.name, " ", out, " x ", in, ", rows ", rows, ", threads ", count);
+          }
+        }
+      }
+    }
+  }
+  set_threads(0);
+}
+
 TEST_CASE("packed products apply every activation to all outputs") {
   const Array weight = normal_array({517, 65}, 1), bias = normal_array({517}, 2), x = normal_array({3, 65}, 3);
   const Array pre = reference(x, weight, bias);

@@ -88,9 +88,12 @@ TEST_CASE("n-gram embedding: decoding needs the last tokens only") {
   CHECK(built.embedding->memory() == 3);
   const Array whole = built(Ids({1, 10}, embedded_text), Context::evaluation(1, 10)).reshape({10, model_width});
   for (int64_t t = 0; t < 10; ++t) {
-    const std::vector<int32_t> recent(embedded_text.begin() + std::max<int64_t>(0, t - 3),
-                                      embedded_text.begin() + t + 1);
-    CHECK(relative_error(built.embedding->last({recent}).value(), whole.rows(t, t + 1), 1e-3) < tolerance);
+    const std::vector<int32_t> recent(embedded_text.begin() + std::max<int64_t>(0, t - 3), embedded_text.begin() + t);
+    for (int64_t count = 1; t + count <= 10; ++count) {
+      const Ids next({1, count}, std::vector<int32_t>(embedded_text.begin() + t, embedded_text.begin() + t + count));
+      CHECK(relative_error(built.embedding->next(next, {recent}, nullptr).value().reshape({count, model_width}),
+                           whole.rows(t, t + count), 1e-3) < tolerance);
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "core/array/select.hpp"
 #include "nn/blocks/short_conv.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -81,8 +82,8 @@ void check_states(const MixerCase& c) {
 
 /// A state that no mixer made.
 struct ForeignState final : MixerState {
-  void reset() override {}
-  void select(const std::vector<int64_t>&) override {}
+  ForeignState() : MixerState(2) {}
+  std::vector<Array*> parts() override { return {}; }
   int64_t elements(int64_t) const override { return 0; }
 };
 
@@ -103,8 +104,10 @@ void check_decode_refusals(const MixerCase& c) {
                          doctest::Contains("this state was made for another mixer"), std::invalid_argument);
     CHECK_THROWS_AS(built.module->prefill(zeros({2, 4, width}), *wrong), std::invalid_argument);
   }
-  CHECK_NOTHROW(built.module->step(zeros({2, width}), *state));
-  CHECK_THROWS_AS(built.module->prefill(zeros({2, 4, width}), *state), std::invalid_argument);
+  CHECK_THROWS_AS(state->copy(0, *other, 0), std::invalid_argument);
+  CHECK_NOTHROW(built.module->step(zeros({1, width}), *state));
+  CHECK_THROWS_WITH_AS(built.module->prefill(zeros({2, 4, width}), *state), doctest::Contains("at different positions"),
+                       std::invalid_argument);
 }
 
 /// A mixer that knows its longest length refuses more, and keeps its state when it does.
@@ -141,16 +144,25 @@ Array forward(const Mixer& mixer, const Array& x, const Segments& segments) {
 }
 
 Array decoded(const Mixer& mixer, const Array& x, int64_t prefilled, MixerState& state) {
+  std::vector<int64_t> pieces{prefilled};
+  pieces.resize(1 + static_cast<size_t>(x.dim(1) - prefilled), single_step);
+  return in_pieces(mixer, x, pieces, state);
+}
+
+Array in_pieces(const Mixer& mixer, const Array& x, const std::vector<int64_t>& pieces, MixerState& state) {
   const int64_t rows = x.dim(0), end = x.dim(1);
   Array all(x.shape());
-  const auto put = [&](const Array& part, int64_t begin) {
-    const int64_t numbers = part.size() / rows;
+  int64_t begin = 0;
+  for (const int64_t piece : pieces) {
+    const int64_t count = piece == single_step ? 1 : piece;
+    const Var next(tokens(x, begin, begin + count));
+    const Array y = piece == single_step ? mixer.step(Var(next.value().reshape({rows, width})), state).value()
+                                         : mixer.prefill(next, state).value();
     for (int64_t row = 0; row < rows; ++row)
-      std::copy_n(part.data() + row * numbers, numbers, all.mutable_data() + (row * end + begin) * width);
-  };
-  put(mixer.prefill(Var(tokens(x, 0, prefilled)), state).value(), 0);
-  for (int64_t t = prefilled; t < end; ++t)
-    put(mixer.step(Var(tokens(x, t, t + 1).reshape({rows, width})), state).value(), t);
+      std::copy_n(y.data() + row * count * width, count * width, all.mutable_data() + (row * end + begin) * width);
+    begin += count;
+  }
+  CHECK(begin == end);
   return all;
 }
 
@@ -312,6 +324,103 @@ void check_decode(const MixerCase& c) {
   check_decode_refusals(c);
 }
 
+void check_pieces(const MixerCase& c) {
+  for (const int count : {1, 2}) {
+    const Threads threads_used(count);
+    const auto built = built_mixer(c, /*causal=*/true, c.any_length ? 11 : length);
+    const Array x = normal_array({batch, length, width}, 21);
+    const Array y = forward(*built.module, x, Segments::full(batch, length));
+    const auto state = built.module->make_state(batch);
+    for (uint64_t seed = 1; seed <= 8; ++seed) {
+      RandomStream random(random_key(seed, "pieces"));
+      std::vector<int64_t> pieces;
+      // The longest piece: over windows, chunks and tiles; of two tokens; of the first boundary.
+      const int64_t longest = seed % 4 == 0 ? 90 : seed % 4 == 1 ? 2 : c.boundary > 0 ? 2 * c.boundary : 20;
+      for (int64_t left = length; left > 0;) {
+        const auto drawn = static_cast<int64_t>(random.uniform() * static_cast<double>(longest + 1));
+        const bool step = seed > 4 && random.uniform() < 0.4;
+        pieces.push_back(step ? single_step : std::min(left, drawn));
+        left -= step ? 1 : pieces.back();
+      }
+      state->reset();
+      const double error = relative_error(in_pieces(*built.module, x, pieces, *state), y, 1);
+      CHECK_MESSAGE(error <= layer_tolerance, c.name, ", seed ", seed, ": ", error);
+    }
+  }
+}
+
+namespace {
+
+/// A text of its own: x (1, T, D), what it is read with first, and its outputs when it is alone.
+struct Text {
+  Array x, y;
+  int64_t prompt;
+};
+
+std::vector<Text> texts_alone(const Mixer& mixer, RandomStream& random, int64_t longest) {
+  std::vector<Text> texts;
+  for (uint64_t i = 0; i < 7; ++i) {
+    const int64_t end = 2 + static_cast<int64_t>(random.below(static_cast<uint64_t>(longest - 1)));
+    Text text{normal_array({1, end, width}, 30 + i), Array(),
+              static_cast<int64_t>(random.below(static_cast<uint64_t>(end)))};
+    text.y = decoded(mixer, text.x, text.prompt, *mixer.make_state(1));
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+/// Texts join and leave a state of three sequences at random; each output is compared with that of the text alone.
+bool same_in_company(const Mixer& mixer, const std::vector<Text>& texts, RandomStream& random) {
+  const auto slots = mixer.make_state(3), reader = mixer.make_state(1);
+  std::vector<const Text*> active;
+  size_t next = 0;
+  bool same = true;
+  while (next < texts.size() || !active.empty()) {
+    while (active.size() < 3 && next < texts.size() && (active.empty() || random.below(4) == 0)) {
+      const Text& text = texts[next++];
+      reader->reset();
+      const Array y = mixer.prefill(Var(tokens(text.x, 0, text.prompt)), *reader).value();
+      same = same && identical(y, tokens(text.y, 0, text.prompt));
+      slots->copy(static_cast<int64_t>(active.size()), *reader, 0);
+      active.push_back(&text);
+    }
+    const auto rows = static_cast<int64_t>(active.size());
+    Array x(Shape{rows, width});
+    for (int64_t row = 0; row < rows; ++row)
+      copy_row(x, row, active[static_cast<size_t>(row)]->x.reshape({active[static_cast<size_t>(row)]->x.dim(1), width}),
+               slots->position(row));
+    const Array y = mixer.step(Var(x), *slots).value();
+    for (int64_t row = rows; row-- > 0;) {
+      const Text& text = *active[static_cast<size_t>(row)];
+      const int64_t t = slots->position(row);
+      same = same && identical(y.rows(row, row + 1), tokens(text.y, t - 1, t).reshape({1, width}));
+      if (t < text.x.dim(1)) continue;
+      active[static_cast<size_t>(row)] = active.back();
+      slots->copy(row, *slots, static_cast<int64_t>(active.size()) - 1);
+      active.pop_back();
+    }
+  }
+  return same;
+}
+
+}  // namespace
+
+void check_company(const MixerCase& c) {
+  INFO(c.name);
+  const int64_t longest = c.boundary > 0 ? std::min(length, 3 * c.boundary + 5) : 61;
+  const auto built = built_mixer(c, /*causal=*/true, c.any_length ? 11 : longest);
+  RandomStream random(random_key(5, "company"));
+  std::vector<Text> texts;
+  {
+    const Threads one_thread(1);
+    texts = texts_alone(*built.module, random, longest);
+  }
+  for (const int count : {1, 2}) {
+    const Threads threads_used(count);
+    CHECK_MESSAGE(same_in_company(*built.module, texts, random), c.name, ", threads ", count);
+  }
+}
+
 void check_mixer(const MixerCase& c) {
   check_causality(c);
   check_padding(c);
@@ -321,6 +430,8 @@ void check_mixer(const MixerCase& c) {
   check_shapes(c);
   check_prefix(c);
   check_decode(c);
+  check_pieces(c);
+  check_company(c);
 }
 
 }  // namespace testing

@@ -41,6 +41,11 @@ Array forward(const Mixer& mixer, const Array& x, const Segments& segments);
 /// Prefill with the first `prefilled` tokens, then step by step to the end: (B, T, D), put together again.
 Array decoded(const Mixer& mixer, const Array& x, int64_t prefilled, MixerState& state);
 
+/// A piece that is one token, read by a step.
+constexpr int64_t single_step = -1;
+/// The tokens in pieces of these lengths, put together again.
+Array in_pieces(const Mixer& mixer, const Array& x, const std::vector<int64_t>& pieces, MixerState& state);
+
 /// Tokens [begin, end) of every sequence: (B, T, D) -> (B, end - begin, D).
 Array tokens(const Array& x, int64_t begin, int64_t end);
 
@@ -60,6 +65,13 @@ void check_shapes(const MixerCase& c);
 void check_prefix(const MixerCase& c);
 /// Decoding gives what forward gives for any prefill; keeps sequences apart; reset forgets; misuse is refused.
 void check_decode(const MixerCase& c);
+
+/// Tokens read in pieces of any lengths, and single steps among them, give what one pass gives; a state goes on from
+/// there.
+void check_pieces(const MixerCase& c);
+
+/// A text's outputs have the same bits alone and among others, which join and leave at random, on one and two threads.
+void check_company(const MixerCase& c);
 
 /// All of the above.
 void check_mixer(const MixerCase& c);

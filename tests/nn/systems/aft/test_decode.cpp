@@ -79,6 +79,11 @@ void check_aft_decode(const MixerCase& c, const Sequence& sequence, const Keys* 
     const double error = relative_error(decoded(*built.module, x, prefilled, *state), y, 1);
     CHECK_MESSAGE(error <= layer_tolerance, c.name, ", length ", sequence.length, ", prefill of ", prefilled, ": ",
                   error);
+    state->reset();
+    const std::vector<int64_t> pieces{prefilled / 2, prefilled - prefilled / 2, sequence.length - prefilled};
+    const double in_three = relative_error(in_pieces(*built.module, x, pieces, *state), y, 1);
+    CHECK_MESSAGE(in_three <= layer_tolerance, c.name, ", length ", sequence.length, ", prefills of ", prefilled / 2,
+                  " tokens and up to token ", prefilled, ": ", in_three);
   }
 }
 
@@ -153,8 +158,13 @@ TEST_CASE("past max_length, full and local refuse and say why; simple and conv g
     CHECK_THROWS_AS(built.module->prefill(Var(x), *state), std::invalid_argument);
     CHECK_THROWS_AS(built.module->forward(Var(x), Context::evaluation(decoded_batch, longest + 1)),
                     std::invalid_argument);
-    // The refused prefill has left the state as it was.
-    const Array y = decoded(*built.module, tokens(x, 0, longest), longest - 1, *state);
+    // A refused prefill has left the state as it was.
+    Array y = decoded(*built.module, tokens(x, 0, longest), longest - 1, *state);
+    state->reset();
+    built.module->prefill(Var(tokens(x, 0, 4)), *state);
+    CHECK_THROWS_AS(built.module->prefill(Var(tokens(x, 4, longest + 1)), *state), std::invalid_argument);
+    CHECK(relative_error(built.module->prefill(Var(tokens(x, 4, longest)), *state).value(), tokens(y, 4, longest), 1) <=
+          layer_tolerance);
     CHECK(relative_error(
               y, built.module->forward(Var(tokens(x, 0, longest)), Context::evaluation(decoded_batch, longest)).value(),
               1) <= layer_tolerance);

@@ -277,7 +277,7 @@ TEST_CASE("fastformer refuses what does not fit, naming it") {
   CHECK_THROWS_AS(make(qk, {logits, logits, zeros({4}), Var(), square, Var()}), std::invalid_argument);
   CHECK_THROWS_AS(make(qk, {logits, logits, Var(), Var(), zeros({4, 3}), Var()}), std::invalid_argument);
   CHECK_THROWS_AS(make(qk, {logits, logits, Var(), Var(), square, zeros({3})}), std::invalid_argument);
-  FastformerState state(3, 2, 4);
+  FastformerState state(1, 2, 4);
   CHECK_THROWS_AS(fastformer_continue(qk.value(), {logits, logits, Var(), Var(), square, Var()}, state),
                   std::invalid_argument);
 }

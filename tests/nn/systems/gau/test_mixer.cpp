@@ -240,14 +240,17 @@ TEST_CASE("GAU decodes past its first buffers, and says what a state holds") {
     CHECK(relative_error(decoded(*built.module, x, prefilled, *state), y, 1) <= layer_tolerance);
   }
   CHECK(state->elements(300) == 300 * (10 + 67));
-  CHECK_THROWS_WITH_AS(built.module->prefill(Var(x), *state),
-                       "gau: prefill needs a fresh state; this one has seen 300 tokens", std::invalid_argument);
   config.position_bias = RelativeBiasKind::toeplitz;
   const auto limited = built_mixer(config, true, 100);
   const auto at_end = limited.module->make_state(1);
   limited.module->prefill(Var(normal_array({1, 100, width}, 11)), *at_end);
-  CHECK_THROWS_WITH_AS(limited.module->step(Var(Array::zeros({1, width})), *at_end),
-                       "gau: token 100 is past the 100 positions of this mixer", std::invalid_argument);
+  for (const Shape& next : {Shape{1, width}, Shape{1, 1, width}}) {
+    const Var x_next(Array::zeros(next));
+    const auto read = [&] {
+      return next.rank() == 2 ? limited.module->step(x_next, *at_end) : limited.module->prefill(x_next, *at_end);
+    };
+    CHECK_THROWS_WITH_AS(read(), "gau: token 100 is past the 100 positions of this mixer", std::invalid_argument);
+  }
 }
 
 TEST_CASE("rules of gau: kernels with logits they do not have, odd numbers of features that turn") {

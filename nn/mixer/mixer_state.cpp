@@ -1,0 +1,30 @@
+#include "nn/mixer/mixer_state.hpp"
+
+#include <algorithm>
+
+#include "core/array/select.hpp"
+#include "core/base/error.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+void MixerState::advance(int64_t rows, int64_t tokens) {
+  for (int64_t row = 0; row < rows; ++row) positions_[static_cast<size_t>(row)] += tokens;
+}
+
+void MixerState::reset() { std::fill(positions_.begin(), positions_.end(), 0); }
+
+void MixerState::select(const std::vector<int64_t>& rows) {
+  std::vector<int64_t> selected;
+  for (const int64_t row : rows) selected.push_back(positions_.at(static_cast<size_t>(row)));
+  positions_ = std::move(selected);
+  for (Array* const part : parts()) *part = select_rows(*part, rows);
+}
+
+void MixerState::copy(int64_t to, MixerState& from, int64_t row) {
+  check(from.maker_ == maker_, "a sequence can only be copied between states of the same mixer");
+  positions_.at(static_cast<size_t>(to)) = from.positions_.at(static_cast<size_t>(row));
+  const std::vector<Array*> own = parts(), others = from.parts();
+  for (size_t i = 0; i < own.size(); ++i) copy_row(*own[i], to, *others[i], row);
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION

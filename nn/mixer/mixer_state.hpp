@@ -1,0 +1,51 @@
+// What a mixer remembers between the tokens of a generation.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/array/array.hpp"
+#include "nn/layers/decode_context.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+
+/// The state of B sequences, each at a position of its own. Belongs to the use, not to the module.
+class MixerState {
+ public:
+  explicit MixerState(int64_t batch) : positions_(static_cast<size_t>(batch), 0) {}
+  virtual ~MixerState() = default;
+
+  int64_t batch() const { return static_cast<int64_t>(positions_.size()); }
+  /// Tokens seen, of each sequence.
+  const std::vector<int64_t>& positions() const { return positions_; }
+  int64_t position(int64_t row) const { return positions_[static_cast<size_t>(row)]; }
+  /// The first `rows` sequences have seen `tokens` more.
+  void advance(int64_t rows, int64_t tokens);
+
+  /// All sequences back to the first position.
+  virtual void reset();
+  /// From now on sequence i is a copy of what sequence rows[i] was; their number may change.
+  virtual void select(const std::vector<int64_t>& rows);
+  /// Sequence `to` becomes a copy of sequence `row` of `from`, a state of the same mixer, maybe this one. No other
+  /// sequence moves. Throws std::invalid_argument for a state of another mixer.
+  virtual void copy(int64_t to, MixerState& from, int64_t row);
+  /// Elements held per sequence after `position` tokens.
+  virtual int64_t elements(int64_t position) const = 0;
+
+  /// What steps multiply with; the states of a model share one.
+  DecodeContext& decode() const { return *decode_; }
+  virtual void share(std::shared_ptr<DecodeContext> decode) { decode_ = std::move(decode); }
+
+ protected:
+  /// The arrays with a row for each sequence, which select() and copy() are about; empty ones are left alone.
+  virtual std::vector<Array*> parts() = 0;
+
+ private:
+  friend class Mixer;
+  std::vector<int64_t> positions_;
+  std::shared_ptr<DecodeContext> decode_ = std::make_shared<DecodeContext>();
+  std::shared_ptr<const char> maker_;  // of the mixer that made it
+};
+
+}  // namespace capstan::CAPSTAN_PRECISION
