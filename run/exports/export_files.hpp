@@ -3,6 +3,6 @@
 
 namespace capstan {
 
-extern const char *const modeling_capstan, *const export_onnx, *const program_version;
+extern const char *const modeling_capstan, *const modeling_capstan_linear, *const export_onnx, *const program_version;
 
 }  // namespace capstan

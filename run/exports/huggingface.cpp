@@ -38,13 +38,16 @@ json to_json(const ConfigNode& node) {
   throw std::logic_error("export: unknown kind of node");
 }
 
-/// The class of modeling_capstan.py, and the one of transformers by which it is opened.
+/// The class of a model, where it is, and the class of transformers by which it is opened.
 struct ModelClass {
   const char *name, *opened_by;
+  const char *module = "modeling_capstan", *source = modeling_capstan;
 };
 ModelClass class_of(const RunConfig& config) {
   const ModelFacts facts = facts_of(config.model);
-  if (facts.is_solved) return {"CapstanLinearForSequenceClassification", "AutoModelForSequenceClassification"};
+  if (facts.is_solved) 
+    return {"CapstanLinearForSequenceClassification", "AutoModelForSequenceClassification", "modeling_capstan_linear",
+            modeling_capstan_linear};
   switch (facts.predicts) {
     case Predicts::next_token:
       return {"CapstanForCausalLM", "AutoModelForCausalLM"};
@@ -59,7 +62,7 @@ ModelClass class_of(const RunConfig& config) {
 json config_json(const SavedRun& run) {
   const RunConfig& config = run.config;
   const ModelClass model = class_of(config);
-  const std::string module = "modeling_capstan.";
+  const std::string module = std::string(model.module) + ".";
   json result = {{"model_type", "capstan"},
                  {"architectures", {model.name}},
                  {"auto_map", {{"AutoConfig", module + "CapstanConfig"}, {model.opened_by, module + model.name}}},
@@ -123,7 +126,7 @@ json export_origin(const SavedRun& run) {
 }
 
 void write_huggingface(const SavedRun& run, const fs::path& folder, WithOnnx onnx) {
-  const auto write = [&](const char* name, const std::string& text) {
+  const auto write = [&](const std::string& name, const std::string& text) {
     write_file((folder / name).string(), text);
   };
   const TokenizerFiles tokenizer = tokenizer_files(run);  // may refuse
@@ -132,8 +135,9 @@ void write_huggingface(const SavedRun& run, const fs::path& folder, WithOnnx onn
     write("generation_config.json", json_text(generation_json(run), 2) + "\n");
   write("tokenizer.json", tokenizer.tokenizer);
   write("tokenizer_config.json", tokenizer.config);
-  write("modeling_capstan.py", modeling_capstan);
-  write("README.md", model_card(run, class_of(run.config).opened_by));
+  const ModelClass model = class_of(run.config);
+  write(fmt::format("{}.py", model.module), model.source);
+  write("README.md", model_card(run, model.opened_by));
   if (onnx == WithOnnx::yes) write("export_onnx.py", export_onnx);
   write_weights(run, folder / "model.safetensors");
 }

@@ -1,7 +1,7 @@
 """Capstan's models in PyTorch, for the transformers library (4.57 and 5.x).
 
 Systems that mix tokens: the Attention Free Transformer in four forms, Fastformer, GAU, FLASH, and multi-head attention.
-Models: language models, masked language models, text classifiers, and linear classifiers over hashed n-grams.
+Models: language models, masked language models and text classifiers.
 
 How to read it. `config.model` is the section `model:` of a Capstan configuration, with all defaults written out. Weights
 have the names that Capstan gives them, so that `save_pretrained` writes what `train.init_from` reads. Shapes: B texts,
@@ -181,14 +181,18 @@ def biased_average(spans, bias):
     return average.index_put((text, tile, target), exact)
 
 
+def append(state, **tensors):
+    """Adds tensors (B, 1, ...) to those of the same names."""
+    for name, x in tensors.items():
+        state[name] = torch.cat((state[name], x), dim=1)
+
+
 # ------------------------------------------------------------------------------------------------------ small layers
 
 
-def set_weight(parameter, values):
-    """The initial values of a parameter, unless it was loaded."""
-    if not getattr(parameter, "_is_hf_initialized", False):
-        with torch.no_grad():
-            parameter.copy_(values)
+def parameter(*shape, value=0.0, stddev=0.0):
+    """A parameter with the initial values that Capstan gives it."""
+    return nn.Parameter(value + stddev * torch.randn(shape))
 
 
 class Norm(nn.Module):
@@ -198,9 +202,9 @@ class Norm(nn.Module):
         super().__init__()
         self.type, self.eps, self.clamp = config["type"], config["eps"], compat(config, "clamp", False)
         if self.type != "none":
-            self.gain = nn.Parameter(torch.ones(1 if self.type == "scale" else width))
+            self.gain = parameter(1 if self.type == "scale" else width, value=1.0)
         if self.type == "layer":
-            self.bias = nn.Parameter(torch.zeros(width))
+            self.bias = parameter(width)
 
     def forward(self, x):
         if self.type == "none":
@@ -210,10 +214,6 @@ class Norm(nn.Module):
         square = x.square().mean(dim=-1, keepdim=True)
         root = square.sqrt().clamp(min=self.eps) if self.clamp else torch.sqrt(square + self.eps)
         return x / root * self.gain
-
-    def start(self):
-        if self.type != "none":
-            set_weight(self.gain, 1.0 + 0 * self.gain)
 
 
 ACTIVATIONS = {"relu": F.relu, "squared-relu": lambda x: F.relu(x).square(), "gelu": F.gelu, "silu": F.silu,
@@ -247,7 +247,7 @@ class ShortConv(nn.Module):
 
     def __init__(self, width, taps):
         super().__init__()
-        self.kernel = nn.Parameter(torch.zeros(width, taps))
+        self.kernel = nn.Parameter((2 * torch.rand(width, taps) - 1) * taps ** -0.5)
 
     def forward(self, x):
         taps = self.kernel.shape[1]
@@ -263,10 +263,6 @@ class ShortConv(nn.Module):
         seen = torch.cat((state["conv"], x), dim=1)  # (B, K, D)
         state["conv"] = seen[:, 1:]
         return x + (seen * self.kernel.T).sum(dim=1, keepdim=True)
-
-    def start(self):
-        limit = self.kernel.shape[1] ** -0.5
-        set_weight(self.kernel, torch.empty_like(self.kernel).uniform_(-limit, limit))
 
 
 def angles(positions, base, pairs):
@@ -298,7 +294,22 @@ class Rotary:
 
 
 class Mixer(nn.Module):
-    """What the systems have in common: the output projection, and reading prompts in both directions."""
+    """What the systems have in common: projections, and reading prompts in both directions."""
+
+    def make_projections(self, config, width, inner, keys):
+        """to_qkv, whose biases are parameters of their own, and to_out."""
+        self.widths = [inner, keys, inner]
+        self.to_qkv = nn.Linear(width, 2 * inner + keys, bias=False)
+        if config["bias"]:
+            self.query_bias, self.value_bias = parameter(inner), parameter(inner)
+        if compat(config, "key_bias", False):
+            self.key_bias = parameter(keys)
+        if config["output_projection"]:
+            self.to_out = nn.Linear(inner, width, bias=config["bias"])
+
+    def qkv(self, x):
+        parts = self.to_qkv(x).split(self.widths, dim=-1)
+        return [part + getattr(self, name, 0.0) for part, name in zip(parts, ("query_bias", "key_bias", "value_bias"))]
 
     def forward(self, x, texts, causal, prompts=None, keeps=False):
         """(mixed tokens, state). prompts: the beginnings that are read in both directions. keeps: make a state."""
@@ -337,34 +348,21 @@ class Aft(Mixer):
     def __init__(self, config, width, longest, causal):
         super().__init__()
         self.type, self.causal, self.window = config["type"], causal, config.get("window", 0)
-        self.inner = config["inner"] or width
-        conv = self.type == "aft-conv"
-        self.groups, keys = (config["heads"], config["heads"]) if conv else (1, self.inner)
-        self.to_qkv = nn.Linear(width, 2 * self.inner + keys, bias=False)
-        self.widths = [self.inner, keys, self.inner]
-        if config["bias"]:
-            self.query_bias, self.value_bias = (nn.Parameter(torch.zeros(self.inner)) for _ in range(2))
-        if compat(config, "key_bias", False):
-            self.key_bias = nn.Parameter(torch.zeros(keys))
-        if config["output_projection"]:
-            self.to_out = nn.Linear(self.inner, width, bias=config["bias"])
+        inner, conv = config["inner"] or width, self.type == "aft-conv"
+        self.groups = config["heads"] if conv else 1
+        self.make_projections(config, width, inner, self.groups if conv else inner)
         if conv:
             self.kernel_eps = compat(config, "kernel_eps", 1e-5)
-            self.kernel = nn.Parameter(torch.zeros(keys, self.window if causal else 2 * self.window - 1))
-            self.kernel_gain, self.kernel_bias = (nn.Parameter(torch.zeros(keys)) for _ in range(2))
+            self.kernel = parameter(self.groups, self.window if causal else 2 * self.window - 1, stddev=1.0)
+            self.kernel_gain, self.kernel_bias = parameter(self.groups), parameter(self.groups)
+        elif self.type != "aft-simple" and config["position_bias"] == "dense":
+            self.position_bias = parameter(longest, longest, stddev=config["position_stddev"])
         elif self.type != "aft-simple":
-            self.stddev = config["position_stddev"]
-            if config["position_bias"] == "dense":
-                self.position_bias = nn.Parameter(torch.zeros(longest, longest))
-            else:
-                self.position_u, self.position_v = (nn.Parameter(torch.zeros(longest, config["rank"])) for _ in range(2))
+            self.position_u, self.position_v = (
+                parameter(longest, config["rank"], stddev=config["position_stddev"]) for _ in range(2))
 
     def project(self, x, positions):
-        q, k, v = self.to_qkv(x).split(self.widths, dim=-1)
-        if hasattr(self, "query_bias"):
-            q, v = q + self.query_bias, v + self.value_bias
-        if hasattr(self, "key_bias"):
-            k = k + self.key_bias
+        q, k, v = self.qkv(x)
         return q, k.unflatten(-1, (self.groups, -1)), v.unflatten(-1, (self.groups, -1))
 
     def taps(self):
@@ -446,8 +444,7 @@ class Aft(Mixer):
         if self.type == "aft-simple":
             state["m"], state["n"], state["r"] = merge([state[x] for x in "mnr"], token_spans(k, v))
             return torch.sigmoid(q) * state["r"].flatten(-2)
-        state["k"], state["v"] = torch.cat((state["k"], k), dim=1), torch.cat((state["v"], v), dim=1)
-        state["s"] = torch.cat((state["s"], position[:, None]), dim=1)
+        append(state, k=k, v=v, s=position[:, None])
         spans, w = token_spans(state["k"], state["v"]), self.bias(position[:, None], state["s"])
         if self.type != "aft-full":
             spans = [torch.cat(pair, dim=1) for pair in zip(spans, [state[x] for x in "mnr"])]
@@ -458,12 +455,6 @@ class Aft(Mixer):
             state["m"], state["n"], state["r"] = merge([state[x] for x in "mnr"], oldest)
             state |= {x: state[x][:, 1:] for x in "kvs"}
         return torch.sigmoid(q) * r.flatten(-2)
-
-    def start(self):
-        for name, stddev in (("kernel", 1.0), ("position_u", None), ("position_v", None), ("position_bias", None)):
-            if hasattr(self, name):
-                table = getattr(self, name)
-                set_weight(table, (self.stddev if stddev is None else stddev) * torch.randn_like(table))
 
 
 def spans_at(spans, index):
@@ -555,21 +546,10 @@ class Attention(Mixer):
         super().__init__()
         self.heads, self.dropout = config["heads"], config["attention_dropout"]
         self.rotary = Rotary(config, width // self.heads)
-        self.to_qkv = nn.Linear(width, 3 * width, bias=False)
-        if config["bias"]:
-            self.query_bias, self.value_bias = (nn.Parameter(torch.zeros(width)) for _ in range(2))
-        if compat(config, "key_bias", False):
-            self.key_bias = nn.Parameter(torch.zeros(width))
-        if config["output_projection"]:
-            self.to_out = nn.Linear(width, width, bias=config["bias"])
+        self.make_projections(config, width, width, width)
 
     def project(self, x, positions):
-        q, k, v = self.to_qkv(x).chunk(3, dim=-1)
-        if hasattr(self, "query_bias"):
-            q, v = q + self.query_bias, v + self.value_bias
-        if hasattr(self, "key_bias"):
-            k = k + self.key_bias
-        q, k, v = (x.unflatten(-1, (self.heads, -1)) for x in (q, k, v))
+        q, k, v = (x.unflatten(-1, (self.heads, -1)) for x in self.qkv(x))
         return self.rotary(q, positions), self.rotary(k, positions), v
 
     def attend(self, q, k, v, seen):
@@ -588,8 +568,7 @@ class Attention(Mixer):
 
     def step(self, parts, state, position):
         q, k, v = parts
-        state["k"], state["v"] = torch.cat((state["k"], k), dim=1), torch.cat((state["v"], v), dim=1)
-        state["seen"] = F.pad(state["seen"], (0, 1), value=True)
+        append(state, k=k, v=v, seen=torch.ones_like(position[:, None], dtype=torch.bool))
         return self.attend(q, state["k"], state["v"], state["seen"][:, None, None])
 
 
@@ -611,11 +590,11 @@ class RelativeBias(nn.Module):
         self.interleaved = compat(config, "rotary_pairs", "halves") == "interleaved"
         self.scale = compat(config, "t5_scale", 0) or config["key_dim"] ** 0.5
         if self.type == "toeplitz":
-            self.table = nn.Parameter(torch.zeros(2 * positions - 1))
+            self.table = parameter(2 * positions - 1, stddev=0.02)
         elif self.type == "rotary":
-            self.a, self.c = (nn.Parameter(torch.zeros(config["key_dim"])) for _ in range(2))
+            self.a, self.c = (parameter(config["key_dim"], stddev=0.02) for _ in range(2))
         elif self.type == "t5":
-            self.buckets = nn.Parameter(torch.zeros(32))
+            self.buckets = parameter(32, stddev=0.02)
 
     def forward(self, distance):
         """(...) -> (...)"""
@@ -643,10 +622,6 @@ class RelativeBias(nn.Module):
         places = torch.arange(length, device=device)
         return values[length - 1 + places[:, None] - places]
 
-    def start(self):
-        for parameter in self.parameters():
-            set_weight(parameter, 0.02 * torch.randn_like(parameter))
-
 
 class GatedUnit(Mixer):
     """What GAU and FLASH share (Hua et al. 2022, arXiv 2202.10447): E = expansion D gates and values, Z shared features.
@@ -665,7 +640,8 @@ class GatedUnit(Mixer):
     masked after f.
     """
 
-    def __init__(self, config, width, positions, causal, views, constant):
+    def __init__(self, config, width, positions, causal, gains, constant):
+        """gains: initial ones of the views. constant: n, unless it is counted."""
         super().__init__()
         self.kernel, self.form, self.normaliser = config["kernel"], config["logits"], config["normaliser"]
         self.whole_length, self.least = compat(config, "whole_length", False), compat(config, "least_length", 16)
@@ -673,7 +649,8 @@ class GatedUnit(Mixer):
         self.constant, self.dropout = constant, config["attention_dropout"]
         self.rotary = Rotary(config, self.key_dim)
         self.to_uvz = nn.Linear(width, 2 * self.hidden + self.key_dim, bias=config["bias"])
-        self.gain, self.offset = (nn.Parameter(torch.zeros(views, self.key_dim)) for _ in range(2))
+        self.gain = nn.Parameter(torch.tensor(gains)[:, None].repeat(1, self.key_dim))
+        self.offset = parameter(len(gains), self.key_dim)
         self.to_out = nn.Linear(self.hidden, width, bias=config["bias"])
         if config["position_bias"] != "none":
             self.relative_bias = RelativeBias(config, positions, causal)
@@ -710,15 +687,12 @@ class GatedUnit(Mixer):
             weights = weights / n
         return F.dropout(weights, self.dropout, self.training) @ v
 
-    def start(self):
-        set_weight(self.gain, torch.ones_like(self.gain))
-
 
 class Gau(GatedUnit):
     """Gated attention unit (FLASH-Quad): Y attends to all tokens that t sees."""
 
     def __init__(self, config, width, longest, causal):
-        super().__init__(config, width, longest, causal, 2, compat(config, "paper_length", 512))
+        super().__init__(config, width, longest, causal, [1.0, 1.0], compat(config, "paper_length", 512))
 
     def mix(self, parts, texts, causal):
         _, v, q, k = parts
@@ -734,8 +708,7 @@ class Gau(GatedUnit):
 
     def step(self, parts, state, position):
         _, v, q, k = parts
-        state["k"], state["v"] = torch.cat((state["k"], k), dim=1), torch.cat((state["v"], v), dim=1)
-        state["s"] = torch.cat((state["s"], position[:, None]), dim=1)
+        append(state, k=k, v=v, s=position[:, None])
         bias = 0.0
         if hasattr(self, "relative_bias"):
             bias = self.relative_bias(position[:, None] - state["s"])[:, None]
@@ -756,9 +729,10 @@ class Flash(GatedUnit):
     """
 
     def __init__(self, config, width, longest, causal):
-        self_parts = [config["local"]] * 2 + [config["global"]] * 2
+        # G has no function that would make weak agreement small: its gains are smaller.
+        gains = [1.0] * 2 * config["local"] + [config["key_dim"] ** -0.5] * 2 * config["global"]
         local = config if config["local"] else {**config, "position_bias": "none"}
-        super().__init__(local, width, config["chunk"], causal, sum(self_parts), config["chunk"])
+        super().__init__(local, width, config["chunk"], causal, gains, config["chunk"])
         self.chunk, self.local, self.linear = config["chunk"], config["local"], config["global"]
         self.shifts = compat(config, "shift_tokens", False)
 
@@ -851,11 +825,6 @@ class Flash(GatedUnit):
             state["memory"] = torch.where(full, state["memory"] + state["g"].mT @ state["v"], state["memory"])
         return y
 
-    def start(self):
-        super().start()
-        if self.linear:  # G has no function that would make weak agreement small
-            set_weight(self.gain[-2:], torch.full_like(self.gain[-2:], self.key_dim ** -0.5))
-
 
 MIXERS = {"aft-simple": Aft, "aft-full": Aft, "aft-local": Aft, "aft-conv": Aft, "fastformer": Fastformer,
           "attention": Attention, "gau": Gau, "flash": Flash}
@@ -898,7 +867,7 @@ class Ngrams(nn.Module):
         super().__init__()
         self.orders, self.buckets = config["orders"], config["buckets"]
         self.scale, self.dropout = config["scale"], config["dropout"]
-        self.table = nn.Parameter(torch.zeros(self.buckets, config["width"]))
+        self.table = parameter(self.buckets, config["width"])
         self.output = nn.Linear(config["width"], outputs, bias=False)
 
     @property
@@ -1004,6 +973,7 @@ class CapstanPreTrainedModel(PreTrainedModel):
     supports_gradient_checkpointing = True
     _supports_sdpa = True
     _no_split_modules = ["Block"]
+    _input_embed_layer = "embed"
     _is_stateful = True  # a state cannot be cut back to an earlier token
 
     @classmethod
@@ -1011,28 +981,11 @@ class CapstanPreTrainedModel(PreTrainedModel):
         return False
 
     def _init_weights(self, module):
-        """Matrices N(0, 1 / inputs), or N(0, init_stddev^2); tables N(0, 0.02^2)."""
-        stddev = self.config.model.get("init_stddev")
-        if isinstance(module, nn.Linear):
-            size = stddev or module.in_features ** -0.5
-            set_weight(module.weight, size * torch.randn_like(module.weight))
+        """What a file does not have: matrices N(0, 1 / inputs), or N(0, init_stddev^2). Others start where they are made."""
+        if isinstance(module, nn.Linear) and not getattr(module.weight, "_is_hf_initialized", False):
+            module.weight.data.normal_(0.0, self.config.model.get("init_stddev") or module.in_features ** -0.5)
             if module.bias is not None:
-                set_weight(module.bias, torch.zeros_like(module.bias))
-        elif isinstance(module, nn.Embedding):
-            set_weight(module.weight, (stddev or 0.02) * torch.randn_like(module.weight))
-        elif hasattr(module, "start"):
-            module.start()
-
-
-class Positions(nn.Module):
-    """The factor of scaled sinusoidal positions."""
-
-    def __init__(self):
-        super().__init__()
-        self.scale = nn.Parameter(torch.ones(1))
-
-    def start(self):
-        set_weight(self.scale, torch.ones_like(self.scale))
+                module.bias.data.zero_()
 
 
 class CapstanModel(CapstanPreTrainedModel):
@@ -1048,7 +1001,7 @@ class CapstanModel(CapstanPreTrainedModel):
         if model["positions"] == "learned":
             self.positions = nn.Embedding(longest, width)
         elif model["positions"] == "scaled-sinusoidal":
-            self.positions = Positions()
+            self.positions = nn.ParameterDict({"scale": parameter(1, value=1.0)})
         if model["embedding_norm"]:
             self.embed_norm = Norm(model["final_norm"], width)
         kinds = [layer for layer in layers for _ in range(layer["repeat"])]
@@ -1066,12 +1019,6 @@ class CapstanModel(CapstanPreTrainedModel):
         """Adds the heads of a derived class."""
         self.post_init()
 
-    def get_input_embeddings(self):
-        return self.embed
-
-    def set_input_embeddings(self, value):
-        self.embed = value
-
     def position_limit(self):
         """The longest text that can be read, or None."""
         model = self.config.model
@@ -1081,21 +1028,21 @@ class CapstanModel(CapstanPreTrainedModel):
             or mixer["type"] == "gau" and mixer["position_bias"] == "toeplitz" for mixer in tables)
         return self.config.longest if limited else None
 
-    def check_length(self, length):
+    def check_length(self, longest):
         limit = self.position_limit()
-        if limit is not None and isinstance(length, int) and length > limit:
-            raise ValueError(f"a text of {length} tokens is longer than the {limit} positions of this model: shorten it")
+        if limit is not None and not torch.compiler.is_exporting() and int(longest) > limit:
+            raise ValueError(f"a text of {int(longest)} tokens is longer than the {limit} positions of this model")
 
     def embedded(self, ids, embeds, ngrams, positions):
         """positions: (T) or (B, 1)"""
         kind, width = self.config.model["positions"], self.config.model["width"]
         x = (self.embed(ids) if embeds is None else embeds) + ngrams
         if kind == "learned":
-            x = x + self.positions(positions)
+            x = x + self.positions(positions.clamp(max=self.config.longest - 1))  # beyond it is padding
         elif kind != "none":
             interleaved = kind == "sinusoidal"
             table = sinusoids(positions, width, interleaved).to(x.dtype)
-            x = x * width ** 0.5 + table if interleaved else x + self.positions.scale * table
+            x = x * width ** 0.5 + table if interleaved else x + self.positions["scale"] * table
         return self.dropout(self.embed_norm(x) if hasattr(self, "embed_norm") else x)
 
     def block_of(self, layer):
@@ -1106,7 +1053,7 @@ class CapstanModel(CapstanPreTrainedModel):
 
     def read(self, ids, embeds, texts, prompts=None, state=None):
         """Whole texts at once: (B, T, D). Fills the state, if there is one."""
-        self.check_length(texts.valid.shape[1] if state is None else int(texts.lengths.max()))
+        self.check_length(texts.lengths.max())
         ngrams = 0.0
         if hasattr(self, "ngram_embedding"):
             if ids is None:
@@ -1135,7 +1082,7 @@ class CapstanModel(CapstanPreTrainedModel):
             seen = torch.cat((state.recent, ids), dim=1)
             ngrams = self.ngram_embedding.of_tokens(seen, seen >= 0)[:, -1:]
             state.recent = seen[:, 1:]
-        self.check_length(int(state.lengths.max()) + 1)
+        self.check_length(state.lengths.max() + 1)
         x = self.embedded(ids, embeds, ngrams, state.lengths[:, None])
         for layer in range(self.depth):
             x = self.block_of(layer).one(x, state.layers[layer], state.lengths)
