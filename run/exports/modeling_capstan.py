@@ -52,10 +52,6 @@ class CapstanConfig(PretrainedConfig):
         return self.model.get("width", 0)
 
     @property
-    def num_hidden_layers(self):
-        return sum(layer["repeat"] for layer in self.model.get("layers", []))
-
-    @property
     def added_rows(self):
         """Rows of the embedding after the vocabulary: the mask token, or the first token of every text."""
         return int(self.model["type"] == "masked-language-model" or self.model.get("pooling") == "cls")
@@ -76,8 +72,6 @@ def compat(section, key, default):
 
 
 # ------------------------------------------------------------------------------------------------------------- texts
-
-
 @dataclass
 class Texts:
     """Where the texts of a batch are: text b is tokens 0 to lengths[b] - 1 of row b."""
@@ -96,10 +90,11 @@ class Texts:
 
 def aligned(mask):
     """(Texts, places to gather from, places to put back), each (B, T), for texts with padding on one side or both."""
-    lengths, first = mask.sum(dim=1), mask.int().argmax(dim=1)
-    places = torch.arange(mask.shape[1], device=mask.device)
-    return (Texts(lengths, places < lengths[:, None]), (places + first[:, None]) % mask.shape[1],
-            (places - first[:, None]) % mask.shape[1])
+    length, first = mask.shape[1], mask.int().argmax(dim=1)[:, None]
+    places = torch.arange(length, device=mask.device)
+    gather, back = places + first, places - first
+    texts = Texts(mask.sum(dim=1), places < mask.sum(dim=1)[:, None])
+    return texts, torch.where(gather < length, gather, gather - length), torch.where(back < 0, back + length, back)
 
 
 def rows_at(x, index, fill=0.0):
@@ -148,13 +143,10 @@ def running_spans(keys, values):
     return spans
 
 
-def whole_span(keys, values, valid):
-    """The span of all tokens of a text, (B, 1, ...)."""
-    keys = keys.masked_fill(~valid[..., None, None], LOWEST)
-    m = keys.detach().amax(dim=1, keepdim=True)
-    e = torch.exp(keys - m)
-    n = e.sum(dim=1, keepdim=True)
-    return m, n, (e * values).sum(dim=1, keepdim=True) / n
+def whole_average(keys, values, valid):
+    """r of all tokens of a text, (B, 1, ...)."""
+    weights = torch.softmax(keys.masked_fill(~valid[..., None, None], LOWEST), dim=1)
+    return (weights * values).sum(dim=1, keepdim=True)
 
 
 def biased_average(spans, bias):
@@ -188,8 +180,6 @@ def append(state, **tensors):
 
 
 # ------------------------------------------------------------------------------------------------------ small layers
-
-
 def parameter(*shape, value=0.0, stddev=0.0):
     """A parameter with the initial values that Capstan gives it."""
     return nn.Parameter(value + stddev * torch.randn(shape))
@@ -329,8 +319,6 @@ class Mixer(nn.Module):
 
 
 # -------------------------------------------------------------------------------------- Attention Free Transformer
-
-
 class Aft(Mixer):
     """Attention Free Transformer, Zhai et al. 2021, arXiv 2105.14103.
 
@@ -388,7 +376,7 @@ class Aft(Mixer):
         q, k, v = parts
         k = k.masked_fill(~texts.valid[..., None, None], LOWEST)
         if self.type == "aft-simple":
-            r = running_spans(k, v)[2] if causal else whole_span(k, v, texts.valid)[2]
+            r = running_spans(k, v)[2] if causal else whole_average(k, v, texts.valid)
         elif self.type == "aft-full":
             places = texts.positions[None]
             w = self.bias(places, places)
@@ -464,8 +452,6 @@ def spans_at(spans, index):
 
 
 # ----------------------------------------------------------------------------------------------------------- Fastformer
-
-
 class Fastformer(Mixer):
     """Fastformer, Wu et al. 2021, arXiv 2108.09084. For each of H heads, s = sqrt(H / D), over the tokens i that t sees:
 
@@ -494,51 +480,39 @@ class Fastformer(Mixer):
         q, k, *v = getattr(self, self.projection)(x).split(self.width, dim=-1)
         return q, k, v[0] if v else q
 
-    def logits(self, layer, x):
-        """(B, T, D) -> (B, T, H, 1)"""
-        if self.per_head:
-            scores = (x.unflatten(-1, (self.heads, -1)) * layer.weight).sum(dim=-1)
-            scores = scores if layer.bias is None else scores + layer.bias
-        else:
-            scores = layer(x)
-        return (scores * (self.heads / self.width) ** 0.5)[..., None]
-
-    def pool(self, layer, x, texts, causal):
-        """(m, n, r) for every token, or one for all."""
-        keys, values = self.logits(layer, x), x.unflatten(-1, (self.heads, -1))
-        return running_spans(keys, values) if causal else whole_span(keys, values, texts.valid)
+    def keys_and_values(self, layer, x):
+        """The logits of x (B, T, D) as keys (B, T, H, 1), and x by heads."""
+        values = x.unflatten(-1, (self.heads, -1))
+        scores = (values * layer.weight).sum(dim=-1) if self.per_head else layer(x)  # a bias cancels
+        return (scores * (self.heads / self.width) ** 0.5)[..., None], values
 
     def mix(self, parts, texts, causal):
+        def pool(layer, x):
+            pair = self.keys_and_values(layer, x)
+            return (running_spans(*pair)[2] if causal else whole_average(*pair, texts.valid)).flatten(-2)
+
         q, k, v = parts
-        p = self.pool(self.query_logits, q, texts, causal)[2].flatten(-2) * k
-        u = self.pool(self.key_logits, p, texts, causal)[2].flatten(-2) * v
-        return self.to_r(u) + q
+        return self.to_r(pool(self.key_logits, pool(self.query_logits, q) * k) * v) + q
 
     def state(self, parts, texts):
         """Both running averages. After a prompt that was read in both directions, they are the causal ones."""
         q, k, _ = parts
-        queries = self.pool(self.query_logits, q, texts, True)
-        keys = self.pool(self.key_logits, queries[2].flatten(-2) * k, texts, True)
+        queries = running_spans(*self.keys_and_values(self.query_logits, q))
+        keys = running_spans(*self.keys_and_values(self.key_logits, queries[2].flatten(-2) * k))
         last = texts.lengths[:, None] - 1
-        named = zip(("qm", "qn", "qr", "km", "kn", "kr"), (*spans_at(queries, last), *spans_at(keys, last)))
-        return dict(named)
+        return dict(zip(("qm", "qn", "qr", "km", "kn", "kr"), (*spans_at(queries, last), *spans_at(keys, last))))
 
     def step(self, parts, state, position):
-        q, k, v = parts
-
-        def pooled(name, layer, x):
-            token = token_spans(self.logits(layer, x), x.unflatten(-1, (self.heads, -1)))
-            spans = merge([state[name + part] for part in "mnr"], token)
+        def pool(name, layer, x):
+            spans = merge([state[name + part] for part in "mnr"], token_spans(*self.keys_and_values(layer, x)))
             state.update(zip((name + part for part in "mnr"), spans))
             return spans[2].flatten(-2)
 
-        u = pooled("k", self.key_logits, pooled("q", self.query_logits, q) * k) * v
-        return self.to_r(u) + q
+        q, k, v = parts
+        return self.to_r(pool("k", self.key_logits, pool("q", self.query_logits, q) * k) * v) + q
 
 
 # ------------------------------------------------------------------------------------------------- multi-head attention
-
-
 class Attention(Mixer):
     """Vaswani et al. 2017, arXiv 1706.03762: out_t = W_o sum_s softmax_s(q_t . k_s / sqrt(D / H)) v_s for each head."""
 
@@ -573,8 +547,6 @@ class Attention(Mixer):
 
 
 # --------------------------------------------------------------------------------------------------------- GAU and FLASH
-
-
 class RelativeBias(nn.Module):
     """b of the distance d = t - s.
 
@@ -831,14 +803,7 @@ MIXERS = {"aft-simple": Aft, "aft-full": Aft, "aft-local": Aft, "aft-conv": Aft,
 
 
 # --------------------------------------------------------------------------------------------------------- hashed n-grams
-
-
-def as_signed(bits):
-    """64 bits as PyTorch's integers have them."""
-    return bits - (1 << 64) if bits >> 63 else bits
-
-
-GOLDEN = as_signed(0x9E3779B97F4A7C15)
+GOLDEN = 0x9E3779B97F4A7C15 - 2 ** 64  # integers of PyTorch have a sign
 
 
 def mixed_bits(h):
@@ -846,8 +811,8 @@ def mixed_bits(h):
     def high(x, by):  # a shift that brings in zeros
         return (x >> by) & ((1 << (64 - by)) - 1)
 
-    h = (h ^ high(h, 30)) * as_signed(0xBF58476D1CE4E5B9)
-    h = (h ^ high(h, 27)) * as_signed(0x94D049BB133111EB)
+    h = (h ^ high(h, 30)) * (0xBF58476D1CE4E5B9 - 2 ** 64)
+    h = (h ^ high(h, 27)) * (0x94D049BB133111EB - 2 ** 64)
     return h ^ high(h, 31)
 
 
@@ -869,11 +834,6 @@ class Ngrams(nn.Module):
         self.scale, self.dropout = config["scale"], config["dropout"]
         self.table = parameter(self.buckets, config["width"])
         self.output = nn.Linear(config["width"], outputs, bias=False)
-
-    @property
-    def memory(self):
-        """Tokens before one that are in its n-grams."""
-        return max(self.orders) - 1
 
     def sums(self, ids, valid):
         """The sum of the rows of the n-grams that end with each token, (B, T, width), and their number (B, T, 1)."""
@@ -898,8 +858,6 @@ class Ngrams(nn.Module):
 
 
 # ------------------------------------------------------------------------------------------------------- blocks and stack
-
-
 class Block(nn.Module):
     """pre: x + drop(mixer(norm(x))), then x + drop(feed_forward(norm(x))); post: norm(x + drop(f(x)))."""
 
@@ -914,7 +872,7 @@ class Block(nn.Module):
         if config["feed_forward"]["type"] != "none":
             self.feed_forward_norm = Norm(config["norm"], width)
             self.feed_forward = FeedForward(config["feed_forward"], width)
-        self.dropout = nn.Dropout(model["dropout"] or 0.0)
+        self.dropout = nn.Dropout(model["dropout"])
 
     def residual(self, x, norm, branch):
         return norm(x + self.dropout(branch(x))) if self.post else x + self.dropout(branch(norm(x)))
@@ -1002,36 +960,32 @@ class CapstanModel(CapstanPreTrainedModel):
             self.positions = nn.Embedding(longest, width)
         elif model["positions"] == "scaled-sinusoidal":
             self.positions = nn.ParameterDict({"scale": parameter(1, value=1.0)})
-        if model["embedding_norm"]:
-            self.embed_norm = Norm(model["final_norm"], width)
+        self.embed_norm = Norm(model["final_norm"], width) if model["embedding_norm"] else nn.Identity()
         kinds = [layer for layer in layers for _ in range(layer["repeat"])]
         self.depth = len(kinds)
-        if model["share_layers"]:
-            kinds = kinds[:1]
-        self.blocks = nn.ModuleList(Block(kind, model, longest, config.causal) for kind in kinds)
-        if kinds[-1]["norm_placement"] == "pre" or compat(model, "norm_after_post", False):
-            self.final_norm = Norm(model["final_norm"], width)
-        self.dropout = nn.Dropout(model["dropout"] or 0.0)
+        own = kinds[:1] if model["share_layers"] else kinds
+        self.blocks = nn.ModuleList(Block(kind, model, longest, config.causal) for kind in own)
+        final = kinds[-1]["norm_placement"] == "pre" or compat(model, "norm_after_post", False)
+        self.final_norm = Norm(model["final_norm"], width) if final else nn.Identity()
+        self.dropout = nn.Dropout(model["dropout"])
         self.gradient_checkpointing = False
-        self.finish_setup()
-
-    def finish_setup(self):
-        """Adds the heads of a derived class."""
+        self.make_heads(model, width)
         self.post_init()
 
-    def position_limit(self):
-        """The longest text that can be read, or None."""
-        model = self.config.model
-        tables = [layer["mixer"] for layer in model["layers"]]
-        limited = model["positions"] == "learned" or any(
-            mixer["type"] in ("aft-full", "aft-local")
-            or mixer["type"] == "gau" and mixer["position_bias"] == "toeplitz" for mixer in tables)
-        return self.config.longest if limited else None
+    def make_heads(self, model, width):
+        """For derived classes."""
+
+    def all_blocks(self):
+        """The blocks in the order of computing; with `share_layers` there is only one."""
+        return (self.blocks[min(layer, len(self.blocks) - 1)] for layer in range(self.depth))
 
     def check_length(self, longest):
-        limit = self.position_limit()
-        if limit is not None and not torch.compiler.is_exporting() and int(longest) > limit:
-            raise ValueError(f"a text of {int(longest)} tokens is longer than the {limit} positions of this model")
+        model = self.config.model
+        limited = model["positions"] == "learned" or any(
+            mixer["type"] in ("aft-full", "aft-local") or mixer["type"] == "gau" and mixer["position_bias"] == "toeplitz"
+            for mixer in (layer["mixer"] for layer in model["layers"]))
+        if limited and not torch.compiler.is_exporting() and int(longest) > self.config.longest:
+            raise ValueError(f"a text of {int(longest)} tokens is longer than the model's {self.config.longest} positions")
 
     def embedded(self, ids, embeds, ngrams, positions):
         """positions: (T) or (B, 1)"""
@@ -1043,13 +997,7 @@ class CapstanModel(CapstanPreTrainedModel):
             interleaved = kind == "sinusoidal"
             table = sinusoids(positions, width, interleaved).to(x.dtype)
             x = x * width ** 0.5 + table if interleaved else x + self.positions["scale"] * table
-        return self.dropout(self.embed_norm(x) if hasattr(self, "embed_norm") else x)
-
-    def block_of(self, layer):
-        return self.blocks[min(layer, len(self.blocks) - 1)]
-
-    def final(self, x):
-        return self.final_norm(x) if hasattr(self, "final_norm") else x
+        return self.dropout(self.embed_norm(x))
 
     def read(self, ids, embeds, texts, prompts=None, state=None):
         """Whole texts at once: (B, T, D). Fills the state, if there is one."""
@@ -1060,20 +1008,20 @@ class CapstanModel(CapstanPreTrainedModel):
                 raise ValueError("a model with n-grams needs input_ids")
             ngrams = self.ngram_embedding.of_tokens(ids, texts.valid)
         x = self.embedded(ids, embeds, ngrams, texts.positions)
-        for layer in range(self.depth):
+        for block in self.all_blocks():
             arguments = (x, texts, self.config.causal, prompts, state is not None)
             if self.gradient_checkpointing and self.training:
-                x, of_layer = self._gradient_checkpointing_func(self.block_of(layer).__call__, *arguments)
+                x, of_layer = self._gradient_checkpointing_func(block.__call__, *arguments)
             else:
-                x, of_layer = self.block_of(layer)(*arguments)
+                x, of_layer = block(*arguments)
             if state is not None:
                 state.layers.append(of_layer)
         if state is not None:
             state.lengths = texts.lengths
             if hasattr(self, "ngram_embedding"):
-                before = torch.arange(-self.ngram_embedding.memory, 0, device=ids.device)
+                before = torch.arange(1 - max(self.ngram_embedding.orders), 0, device=ids.device)
                 state.recent = rows_at(ids, texts.lengths[:, None] + before, -1)
-        return self.final(x)
+        return self.final_norm(x)
 
     def read_one(self, ids, embeds, state):
         """One more token of each text: (B, 1, D)."""
@@ -1084,10 +1032,10 @@ class CapstanModel(CapstanPreTrainedModel):
             state.recent = seen[:, 1:]
         self.check_length(state.lengths.max() + 1)
         x = self.embedded(ids, embeds, ngrams, state.lengths[:, None])
-        for layer in range(self.depth):
-            x = self.block_of(layer).one(x, state.layers[layer], state.lengths)
+        for block, of_layer in zip(self.all_blocks(), state.layers):
+            x = block.one(x, of_layer, state.lengths)
         state.lengths = state.lengths + 1
-        return self.final(x)
+        return self.final_norm(x)
 
     def states(self, input_ids=None, attention_mask=None, inputs_embeds=None, past_key_values=None, prompts=None):
         """(B, T, D) in the places of the input. prompts: lengths of what is read in both directions, (B), or "all"."""
@@ -1128,8 +1076,6 @@ def sinusoids(positions, width, interleaved):
 
 
 # -------------------------------------------------------------------------------------------------------------- the tasks
-
-
 def mean_cross_entropy(logits, labels, count=None, smoothing=0.0):
     """Over the labels that are not -100; count: their number in all batches of a step, where it is known."""
     total = F.cross_entropy(logits.flatten(0, -2).float(), labels.flatten(), ignore_index=-100, reduction="sum",
@@ -1142,11 +1088,9 @@ class TokenScores(CapstanModel):
 
     _tied_weights_keys = {"output.weight": "embed.weight"}
 
-    def finish_setup(self):
-        model, config = self.config.model, self.config
-        rows = config.vocab_size + (config.added_rows if model["tied_output"] else 0)
-        self.output = nn.Linear(model["width"], rows, bias=model["output_bias"])
-        self.post_init()
+    def make_heads(self, model, width):
+        rows = self.config.vocab_size + self.config.added_rows * model["tied_output"]
+        self.output = nn.Linear(width, rows, bias=model["output_bias"])
 
     def get_output_embeddings(self):
         return self.output
@@ -1215,14 +1159,6 @@ class Pooling(nn.Module):
         return torch.softmax(scores, dim=1)
 
 
-def label_loss(config, logits, labels, smoothing=0.0):
-    """One label per text, (B), or any number of them, (B, classes): then summed over the classes."""
-    if config.problem_type != "multi_label_classification":
-        return mean_cross_entropy(logits, labels, smoothing=smoothing)
-    loss = F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype), reduction="none")
-    return loss.sum(dim=-1).mean()
-
-
 class CapstanForSequenceClassification(CapstanModel):
     """logits = H p + h (+ n-grams), with p = sum_t a_t x_t.
 
@@ -1230,14 +1166,12 @@ class CapstanForSequenceClassification(CapstanModel):
     attention: learned.
     """
 
-    def finish_setup(self):
-        model = self.config.model
-        self.head = nn.Linear(model["width"], self.config.num_labels)
+    def make_heads(self, model, width):
+        self.head = nn.Linear(width, self.config.num_labels)
         if model["ngrams"]["orders"]:
             self.ngrams = Ngrams(model["ngrams"], self.config.num_labels)
         if model["pooling"] == "attention":
-            self.pooling = Pooling(model["width"])
-        self.post_init()
+            self.pooling = Pooling(width)
 
     def pooled(self, x, texts):
         kind = self.config.model["pooling"]
@@ -1262,6 +1196,9 @@ class CapstanForSequenceClassification(CapstanModel):
         logits = self.head(self.pooled(self.read(read, None, inside), inside))
         if hasattr(self, "ngrams"):
             logits = logits + self.ngrams.of_texts(ids, texts.valid)
-        smoothing = self.config.model.get("label_smoothing", 0.0) if self.training else 0.0
-        loss = None if labels is None else label_loss(self.config, logits, labels, smoothing)
+        loss = None
+        if labels is not None and self.config.problem_type == "multi_label_classification":  # summed over the labels
+            loss = F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype), reduction="none").sum(-1).mean()
+        elif labels is not None:
+            loss = mean_cross_entropy(logits, labels, smoothing=self.config.model["label_smoothing"] * self.training)
         return SequenceClassifierOutput(loss=loss, logits=logits)
