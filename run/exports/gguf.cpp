@@ -97,13 +97,13 @@ struct Vocabulary {
   }
 };
 
-Vocabulary bytes() {
+Vocabulary byte_vocabulary() {
   Vocabulary vocabulary;
   for (int byte = 0; byte < 256; ++byte) vocabulary.add(byte_letter(static_cast<uint8_t>(byte)), 0, normal_token);
   return vocabulary;
 }
 
-Vocabulary pieces(const Tokenizer& tokenizer) {
+Vocabulary piece_vocabulary(const Tokenizer& tokenizer) {
   const nlohmann::json saved = parse_json(tokenizer.to_json());
   const SentencePieceContent content =
       sentencepiece_content(from_base64(saved.at("model").get<std::string>()), "tokenizer.json");
@@ -120,7 +120,7 @@ Vocabulary pieces(const Tokenizer& tokenizer) {
 
 void add_tokenizer(const SavedRun& run, GgufFile& file) {
   const bool of_bytes = run.tokenizer->kind() == "byte";
-  Vocabulary vocabulary = of_bytes ? bytes() : pieces(*run.tokenizer);
+  Vocabulary vocabulary = of_bytes ? byte_vocabulary() : piece_vocabulary(*run.tokenizer);
   const int64_t added = facts_of(run.config.data).added_tokens;
   for (int64_t i = 0; i < added; ++i) vocabulary.add(i == 0 ? "<|end|>" : "<|separator|>", 0, control_token);
   file.add("tokenizer.ggml.model", std::string_view(of_bytes ? "gpt2" : "llama"));

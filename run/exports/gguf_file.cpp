@@ -6,7 +6,7 @@ namespace capstan {
 namespace {
 
 constexpr uint64_t alignment = 32;
-enum Type : uint32_t { type_int32 = 5, type_uint32 = 4, type_float32 = 6, type_bool = 7, type_string = 8, type_array = 9 };
+enum ValueType : uint32_t { type_int32 = 5, type_uint32 = 4, type_float32 = 6, type_bool = 7, type_string = 8, type_array = 9 };
 
 /// Little-endian, as all machines are that this is built for.
 template <class T>

@@ -71,7 +71,6 @@ def compat(section, key, default):
     return section.get("compat", {}).get(key, default)
 
 
-# ------------------------------------------------------------------------------------------------------------- texts
 @dataclass
 class Texts:
     """Where the texts of a batch are: text b is tokens 0 to lengths[b] - 1 of row b."""
@@ -83,8 +82,7 @@ class Texts:
     def positions(self):
         return torch.arange(self.valid.shape[1], device=self.valid.device)
 
-    def keep(self, lengths):
-        """The beginnings of the texts, as texts."""
+    def keep(self, lengths):  # the beginnings of the texts, as texts
         return Texts(lengths, self.positions < lengths[:, None])
 
 
@@ -100,7 +98,7 @@ def aligned(mask):
 def rows_at(x, index, fill=0.0):
     """x (B, T, ...) at index (B, J), of which places outside of [0, T) give `fill`: (B, J, ...)."""
     inside = (index >= 0) & (index < x.shape[1])
-    rows = x[torch.arange(len(x), device=x.device)[:, None], index.clamp(0, x.shape[1] - 1)]
+    rows = x[torch.arange(x.shape[0], device=x.device)[:, None], index.clamp(0, x.shape[1] - 1)]
     return torch.where(inside.view(*inside.shape, *[1] * (x.dim() - 2)), rows, fill)
 
 
@@ -179,7 +177,6 @@ def append(state, **tensors):
         state[name] = torch.cat((state[name], x), dim=1)
 
 
-# ------------------------------------------------------------------------------------------------------ small layers
 def parameter(*shape, value=0.0, stddev=0.0):
     """A parameter with the initial values that Capstan gives it."""
     return nn.Parameter(value + stddev * torch.randn(shape))
@@ -402,11 +399,11 @@ class Aft(Mixer):
         places = sources.clamp(0, length - 1)
         m, n, r = (x[:, places] for x in token_spans(k, v))  # (B, N, S, G, C)
         spans = [(m.masked_fill(~inside[..., None, None], LOWEST), n * inside[..., None, None], r)]
-        ends = (begins[:, 0] - before - 1).expand(len(k), -1)
+        ends = (begins[:, 0] - before - 1).expand(k.shape[0], -1)
         spans.append([x[:, :, None] for x in spans_at(running_spans(k, v), ends)])
         if not causal:
             backwards = running_spans(k.flip(1), v.flip(1))
-            first = (length - 1 - (begins[:, 0] + TILE + after)).expand(len(k), -1)
+            first = (length - 1 - (begins[:, 0] + TILE + after)).expand(k.shape[0], -1)
             spans.append([x[:, :, None] for x in spans_at(backwards, first)])
         w = F.pad(w, (0, len(spans) - 1))
         average = biased_average([torch.cat(part, dim=2) for part in zip(*spans)], w)
@@ -421,7 +418,7 @@ class Aft(Mixer):
             state |= zip("mnr", spans_at(running_spans(k, v), ends - reach))
         if self.type == "aft-full":
             state |= {"k": k.masked_fill(~texts.valid[..., None, None], LOWEST), "v": v}
-            state["s"] = texts.positions.expand(len(k), -1)
+            state["s"] = texts.positions.expand(k.shape[0], -1)
         elif self.type != "aft-simple":
             recent = ends + torch.arange(1 - self.window, 0, device=k.device)
             state |= {"k": rows_at(k, recent, LOWEST), "v": rows_at(v, recent), "s": recent}
@@ -451,7 +448,6 @@ def spans_at(spans, index):
     return rows_at(m, index, LOWEST), rows_at(n, index), rows_at(r, index)
 
 
-# ----------------------------------------------------------------------------------------------------------- Fastformer
 class Fastformer(Mixer):
     """Fastformer, Wu et al. 2021, arXiv 2108.09084. For each of H heads, s = sqrt(H / D), over the tokens i that t sees:
 
@@ -512,7 +508,6 @@ class Fastformer(Mixer):
         return self.to_r(pool("k", self.key_logits, pool("q", self.query_logits, q) * k) * v) + q
 
 
-# ------------------------------------------------------------------------------------------------- multi-head attention
 class Attention(Mixer):
     """Vaswani et al. 2017, arXiv 1706.03762: out_t = W_o sum_s softmax_s(q_t . k_s / sqrt(D / H)) v_s for each head."""
 
@@ -589,7 +584,6 @@ class RelativeBias(nn.Module):
         return bucket if self.causal else bucket + 16 * (distance < 0)
 
     def matrix(self, length, device):
-        """(length, length)"""
         values = self(torch.arange(1 - length, length, device=device))
         places = torch.arange(length, device=device)
         return values[length - 1 + places[:, None] - places]
@@ -673,7 +667,7 @@ class Gau(GatedUnit):
         if causal:
             seen = seen & (places[:, None] >= places)
         count = (places + 1)[:, None] if causal else texts.lengths[:, None, None]
-        return self.weigh(q, k, v, self.bias(len(places), v.device), seen, count)
+        return self.weigh(q, k, v, self.bias(places.shape[0], v.device), seen, count)
 
     def state(self, parts, texts):
         return {"k": parts[3], "v": parts[1], "s": texts.positions.masked_fill(~texts.valid, -1)}
@@ -731,8 +725,7 @@ class Flash(GatedUnit):
         local = views[:2] if self.local else (None, None)
         return v, *local, *(views[-2:] if self.linear else (None, None))
 
-    def global_count(self, chunks, lengths, causal):
-        """n_g: (G, 1, 1) or (B, 1, 1, 1)"""
+    def global_count(self, chunks, lengths, causal):  # n_g: (G, 1, 1) or (B, 1, 1, 1)
         if causal:
             count = self.chunk * chunks if self.normaliser != "chunk" else torch.full_like(chunks, self.chunk)
             return count.clamp(min=1)[:, None, None]
@@ -802,7 +795,6 @@ MIXERS = {"aft-simple": Aft, "aft-full": Aft, "aft-local": Aft, "aft-conv": Aft,
           "attention": Attention, "gau": Gau, "flash": Flash}
 
 
-# --------------------------------------------------------------------------------------------------------- hashed n-grams
 GOLDEN = 0x9E3779B97F4A7C15 - 2 ** 64  # integers of PyTorch have a sign
 
 

@@ -80,7 +80,8 @@ def model(system, task, seed):
 
 DATA = {"language-model": {"type": "text", "train": ["text.txt"], "sequence_length": 32, "tokenizer": "byte"},
         "masked-language-model": {"type": "text", "train": ["text.txt"], "sequence_length": 32, "tokenizer": "byte"},
-        "text-classifier": {"type": "labelled", "train": ["rows.tsv"], "valid_fraction": 0.2, "tokenizer": "byte"},
+        "text-classifier": {"type": "labelled", "train": ["rows.tsv"], "valid_fraction": 0.2, "tokenizer": "byte",
+                        "max_length": 48},
         "pairs": {"type": "pairs", "train": ["pairs.tsv"], "valid_fraction": 0.2, "tokenizer": "byte",
                   "max_source": 20, "max_length": 48}}
 

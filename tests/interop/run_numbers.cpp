@@ -3,12 +3,16 @@
 //   run_numbers RUN INPUT OUTPUT
 //
 // INPUT has tokens and segment_ids (B, T) and may have labels, as a batch has them, and prefix_ids (B, T), the segments of
-// prompts that are read in both directions. OUTPUT gets logits and, with labels, the mean loss and gradient.<name>.
+// prompts that are read in both directions. OUTPUT gets logits and, with labels, the mean loss and gradient.<name>. Of an
+// INPUT called *.txt, OUTPUT gets the ids, of a linear classifier the logits of each line.
 #include <cstdio>
 #include <exception>
+#include <sstream>
 
 #include "core/autograd/tape.hpp"
+#include "core/io/file.hpp"
 #include "core/io/safetensors.hpp"
+#include "core/strings/affixes.hpp"
 #include "run/setup/run_model.hpp"
 
 namespace capstan {
@@ -18,6 +22,18 @@ Ids read_ids(const SafetensorsFile& file, const std::string& name) {
   const FileTensor& tensor = file.at(name);
   const std::vector<double> values = tensor.to_doubles();
   return Ids(Shape(tensor.shape), std::vector<int32_t>(values.begin(), values.end()));
+}
+
+void read_text(const SavedRun& run, const std::string& text, const std::string& output) {
+  if (facts_of(run.config.model).reads_texts) {
+    std::vector<std::string> lines;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    const Array logits = run.model->model().text_logits(lines);
+    return write_safetensors(output, {{"logits", DType::f32, logits.shape().to_vector(), logits.data()}});
+  }
+  const std::vector<int32_t> ids = run.tokenizer->encode(text);
+  write_safetensors(output, {{"ids", DType::i32, {static_cast<int64_t>(ids.size())}, ids.data()}});
 }
 
 void compute(const SavedRun& run, const SafetensorsFile& input, const std::string& output) {
@@ -63,7 +79,11 @@ int main(int argc, char** argv) try {
     std::fprintf(stderr, "run_numbers RUN INPUT OUTPUT\n");
     return 2;
   }
-  capstan::compute(capstan::open_run(argv[1]), capstan::SafetensorsFile(argv[2]), argv[3]);
+  const capstan::SavedRun run = capstan::open_run(argv[1]);
+  if (capstan::ends_with(argv[2], ".txt"))
+    capstan::read_text(run, capstan::read_file(argv[2]), argv[3]);
+  else
+    capstan::compute(run, capstan::SafetensorsFile(argv[2]), argv[3]);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
