@@ -110,7 +110,8 @@ std::vector<std::pair<std::string, std::string>> folded_lower_case() {
     if (size == 1 && parts[0] == point) continue;
     std::string letter, folded;
     append_utf8(letter, static_cast<uint32_t>(point));
-    for (utf8proc_ssize_t i = 0; i < size; ++i) append_utf8(folded, static_cast<uint32_t>(parts[static_cast<size_t>(i)]));
+    for (utf8proc_ssize_t i = 0; i < size; ++i)
+      append_utf8(folded, static_cast<uint32_t>(parts[static_cast<size_t>(i)]));
     replaced.emplace_back(letter, folded);
   }
   return replaced;

@@ -63,10 +63,20 @@ def empty_state(model, batch=1):
         return model(input_ids=nothing, attention_mask=nothing, use_cache=True).past_key_values
 
 
+def example_length(model):
+    """(an example, the longest text). The example has more than one tile and chunk: sizes of 1 would be taken for constants."""
+    config = model.config
+    layers = [layer["mixer"] for layer in config.model["layers"]]
+    wanted = max([134] + [2 * mixer.get("chunk", 0) + 7 for mixer in layers])
+    longest = config.longest if model.has_position_limit() else 1 << 16
+    return min(wanted, longest), longest
+
+
 def export_whole(model, file):
-    batch, length = torch.export.Dim("batch"), torch.export.Dim("length", min=2, max=1 << 16)
-    axes = {0: batch, 1: length}
-    ids = torch.zeros(2, 7, dtype=torch.long)
+    length, longest = example_length(model)
+    batch, axis = torch.export.Dim("batch"), torch.export.Dim("length", min=2, max=longest)
+    axes = {0: batch, 1: axis}
+    ids = torch.zeros(2, length, dtype=torch.long)
     program = torch.onnx.export(Whole(model).eval(), (ids, torch.ones_like(ids)), dynamo=True, verbose=False,
                                 input_names=["input_ids", "attention_mask"], output_names=["logits"],
                                 dynamic_shapes={"input_ids": axes, "attention_mask": axes})

@@ -49,8 +49,8 @@ void check_layer(const LayerConfig& layer, const LayerConfig& first, const std::
   obstacles.need(!layer.feed_forward.bias, key + ".feed_forward.bias", "false");
   obstacles.need(layer.feed_forward.expansion == first.feed_forward.expansion, key + ".feed_forward.expansion",
                  "the same in all layers");
-  const auto *const mixer = std::get_if<AttentionConfig>(&layer.mixer),
-                    *const other = std::get_if<AttentionConfig>(&first.mixer);
+  const auto *const mixer = std::get_if<AttentionConfig>(&layer.mixer), *const other =
+                                                                            std::get_if<AttentionConfig>(&first.mixer);
   obstacles.need(mixer != nullptr, key + ".mixer.type", "attention");
   if (mixer == nullptr || other == nullptr) return;
   obstacles.need(mixer->heads == other->heads, key + ".mixer.heads", "the same in all layers");

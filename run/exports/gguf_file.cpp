@@ -6,7 +6,14 @@ namespace capstan {
 namespace {
 
 constexpr uint64_t alignment = 32;
-enum ValueType : uint32_t { type_int32 = 5, type_uint32 = 4, type_float32 = 6, type_bool = 7, type_string = 8, type_array = 9 };
+enum ValueType : uint32_t {
+  type_int32 = 5,
+  type_uint32 = 4,
+  type_float32 = 6,
+  type_bool = 7,
+  type_string = 8,
+  type_array = 9
+};
 
 /// Little-endian, as all machines are that this is built for.
 template <class T>
@@ -76,7 +83,8 @@ void GgufFile::write(const std::string& path) const {
   for (const Tensor& tensor : tensors_) {
     put_string(head, tensor.name);
     put(head, static_cast<uint32_t>(tensor.shape.size()));
-    for (auto size = tensor.shape.rbegin(); size != tensor.shape.rend(); ++size) put(head, static_cast<uint64_t>(*size));
+    for (auto size = tensor.shape.rbegin(); size != tensor.shape.rend(); ++size)
+      put(head, static_cast<uint64_t>(*size));
     put(head, uint32_t{0});  // float32
     put(head, offset);
     offset += aligned(tensor.values.size() * sizeof(float));

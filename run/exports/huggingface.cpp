@@ -45,7 +45,7 @@ struct ModelClass {
 };
 ModelClass class_of(const RunConfig& config) {
   const ModelFacts facts = facts_of(config.model);
-  if (facts.is_solved) 
+  if (facts.is_solved)
     return {"CapstanLinearForSequenceClassification", "AutoModelForSequenceClassification", "modeling_capstan_linear",
             modeling_capstan_linear};
   switch (facts.predicts) {
@@ -114,7 +114,9 @@ void write_weights(const SavedRun& run, const fs::path& file) {
 
 json export_origin(const SavedRun& run) {
   const SafetensorsFile weights(run.weights);
-  json origin = {{"format", export_format}, {"version", program_version}, {"run", run.config.name},
+  json origin = {{"format", export_format},
+                 {"version", program_version},
+                 {"run", run.config.name},
                  {"tokenizer", run.tokenizer->fingerprint()}};
   const auto checksum = weights.metadata().find("xxh3_128");
   if (checksum != weights.metadata().end()) origin["weights"] = checksum->second;

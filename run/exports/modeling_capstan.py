@@ -171,8 +171,7 @@ def biased_average(spans, bias):
     return average.index_put((text, tile, target), exact)
 
 
-def append(state, **tensors):
-    """Adds tensors (B, 1, ...) to those of the same names."""
+def append(state, **tensors):  # tensors (B, 1, ...)
     for name, x in tensors.items():
         state[name] = torch.cat((state[name], x), dim=1)
 
@@ -971,12 +970,14 @@ class CapstanModel(CapstanPreTrainedModel):
         """The blocks in the order of computing; with `share_layers` there is only one."""
         return (self.blocks[min(layer, len(self.blocks) - 1)] for layer in range(self.depth))
 
-    def check_length(self, longest):
+    def has_position_limit(self):
         model = self.config.model
-        limited = model["positions"] == "learned" or any(
+        return model["positions"] == "learned" or any(
             mixer["type"] in ("aft-full", "aft-local") or mixer["type"] == "gau" and mixer["position_bias"] == "toeplitz"
             for mixer in (layer["mixer"] for layer in model["layers"]))
-        if limited and not torch.compiler.is_exporting() and int(longest) > self.config.longest:
+
+    def check_length(self, longest):
+        if not torch.compiler.is_exporting() and self.has_position_limit() and int(longest) > self.config.longest:
             raise ValueError(f"a text of {int(longest)} tokens is longer than the model's {self.config.longest} positions")
 
     def embedded(self, ids, embeds, ngrams, positions):

@@ -68,7 +68,8 @@ std::vector<json> normaliser_of(const json& saved) {
 Pipeline bytes() {
   json vocabulary;
   for (int byte = 0; byte < 256; ++byte) vocabulary[byte_letter(static_cast<uint8_t>(byte))] = byte;
-  const json level = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", false}};
+  const json level = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", false}};
   return {{}, {level}, {level}, {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", json::array()}}};
 }
 
@@ -104,10 +105,10 @@ Pipeline words(const json& saved) {
       words.normaliser.push_back(replace(text(std::string(1, c)), std::string(1, static_cast<char>(c - 'A' + 'a'))));
   if (by_blanks)  // the word <eos> is the end of a line, too
     words.normaliser.push_back(replace(regex("(?<![^ \\t\\r\\x0B\\f\\n])<eos>(?![^ \\t\\r\\x0B\\f\\n])"), "\n"));
-  words.splitter = {split(regex("[ \\t\\r\\x0B\\f]+"), "Removed"),
-                    split(by_blanks ? text("\n")
-                                    : regex("(?:[A-Za-z0-9]|[^\\x00-\\x7F])+|[\\x00-\\x2F:-@\\[-`{-\\x7F]"),
-                          "Isolated")};
+  words.splitter = {
+      split(regex("[ \\t\\r\\x0B\\f]+"), "Removed"),
+      split(by_blanks ? text("\n") : regex("(?:[A-Za-z0-9]|[^\\x00-\\x7F])+|[\\x00-\\x2F:-@\\[-`{-\\x7F]"),
+            "Isolated")};
   words.model = {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "<unk>"}};
   return words;
 }
@@ -131,8 +132,8 @@ std::vector<std::string> pieces_of(const Tokenizer& tokenizer) {
 using Piece = SentencePieceContent::Piece;
 using PieceType = SentencePieceContent::Type;
 
-/// SentencePiece joins the neighbours whose joint piece has the highest score; the library has a list of pairs, of which
-/// the first joins before the others.
+/// SentencePiece joins the neighbours whose joint piece has the highest score; the library has a list of pairs, of
+/// which the first joins before the others.
 json merges_of(const std::vector<Piece>& pieces) {
   std::unordered_map<std::string, size_t> ids;
   std::vector<size_t> order;
@@ -141,8 +142,7 @@ json merges_of(const std::vector<Piece>& pieces) {
     ids.emplace(pieces[id].text, id);
     order.push_back(id);
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return pieces[a].score > pieces[b].score; });
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return pieces[a].score > pieces[b].score; });
   json merges = json::array();
   for (const size_t id : order) {
     const std::string& whole = pieces[id].text;
@@ -159,9 +159,9 @@ json sentencepiece_tokens(const SentencePieceContent& content) {
   if (content.is_bpe) {
     json vocabulary;
     for (size_t id = 0; id < content.pieces.size(); ++id) vocabulary[content.pieces[id].text] = id;
-    return {{"type", "BPE"},          {"vocab", vocabulary},
-            {"unk_token", "<unk>"},   {"merges", merges_of(content.pieces)},
-            {"fuse_unk", true},       {"byte_fallback", content.byte_fallback}};
+    return {{"type", "BPE"},        {"vocab", vocabulary},
+            {"unk_token", "<unk>"}, {"merges", merges_of(content.pieces)},
+            {"fuse_unk", true},     {"byte_fallback", content.byte_fallback}};
   }
   json vocabulary = json::array();
   size_t unknown = 0;
@@ -228,8 +228,13 @@ struct AddedTokens {
     std::sort(ordered.begin(), ordered.end());
     json tokens = json::array();
     for (const auto& [id, name] : ordered)
-      tokens.push_back({{"id", id}, {"content", name}, {"special", true}, {"single_word", false}, {"lstrip", false},
-                        {"rstrip", false}, {"normalized", false}});
+      tokens.push_back({{"id", id},
+                        {"content", name},
+                        {"special", true},
+                        {"single_word", false},
+                        {"lstrip", false},
+                        {"rstrip", false},
+                        {"normalized", false}});
     return tokens;
   }
 };

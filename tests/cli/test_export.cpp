@@ -11,9 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The overrides that make of lm.yaml a model of Llama's shape.
-const std::vector<std::string> llama = {"name=llama",
-                                        "data.tokenizer=byte",
-                                        "model.positions=none",
+const std::vector<std::string> llama = {"name=llama", "data.tokenizer=byte", "model.positions=none",
                                         "model.final_norm={type: rms}",
                                         "model.layers=[{mixer: {type: attention, heads: 2, rotary: true}, norm: {type: "
                                         "rms}, feed_forward: {type: swiglu, bias: false}}]"};

@@ -102,8 +102,11 @@ class Place:
         (self.folder / "rows.tsv").write_text("".join(f"{'abc'[i % 3]}\t{line}\n" for i, line in enumerate(lines)))
         (self.folder / "pairs.tsv").write_text("".join(f"{line[:12]}\t{line[12:20]}\n" for line in lines))
 
-    def capstan(self, *arguments, **options):
-        return subprocess.run([str(PROGRAM), *arguments], cwd=self.folder, check=True, capture_output=True, **options)
+    def capstan(self, *arguments):
+        done = subprocess.run([str(PROGRAM), *arguments], cwd=self.folder, capture_output=True)
+        if done.returncode != 0:
+            sys.exit(f"capstan {' '.join(arguments)}: {done.stderr.decode()}")
+        return done
 
     def train(self, name, config):
         """Trains a run of one step, without a line about it."""

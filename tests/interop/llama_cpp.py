@@ -17,7 +17,7 @@ LAYER = {"mixer": {"type": "attention", "heads": 2, "rotary": True}, "norm": {"t
 MODEL = {"type": "language-model", "width": 32, "max_length": 512, "final_norm": {"type": "rms"}, "layers": [LAYER]}
 CASES = {
     "bytes": ({}, {"tokenizer": "byte"}),
-    "untied": ({"tied_output": False}, {"tokenizer": "byte", "documents": "blank-line"}),
+    "untied": ({"tied_output": False}, {"tokenizer": "byte", "documents": "line"}),
     "interleaved": ({"layers": [LAYER | {"mixer": LAYER["mixer"] | {"compat": {"rotary_pairs": "interleaved"}}}]},
                     {"tokenizer": "byte"}),
     "pieces": ({}, {"tokenizer": {"type": "sentencepiece", "vocabulary_size": 300}}),
@@ -46,7 +46,7 @@ def main():
     place, failed = Place(), 0
     for number, (name, (model, data)) in enumerate(CASES.items()):
         data = {"type": "text", "train": ["text.txt"], "valid_fraction": 0.1, "sequence_length": 64} | data
-        train = {"steps": 60, "batch_size": 8, "lr": 1e-2, "progress": "none"}
+        train = {"steps": 200, "batch_size": 8, "lr": 1e-2, "progress": "none"}
         run = place.train(name, {"data": data, "model": MODEL | model, "train": train})
         file = place.export(run, f"export-{name}", "gguf") / "model.gguf"
         parameters = xllamacpp.CommonParams()
@@ -67,7 +67,8 @@ def main():
         failed += not good
         print(f"{name:12} ids {'equal' if same_ids else 'DIFFER'}, text {'equal' if theirs == ours else 'DIFFERS'}")
         if theirs != ours:
-            print("  ", repr(theirs[:120]), repr(ours[:120]))
+            at = next(i for i, (a, b) in enumerate(zip(theirs, ours)) if a != b)
+            print(f"  from character {at}: {theirs[at:at + 40]!r}, {ours[at:at + 40]!r}")
         del server
     return failed > 0
 

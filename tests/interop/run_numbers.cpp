@@ -2,9 +2,9 @@
 //
 //   run_numbers RUN INPUT OUTPUT
 //
-// INPUT has tokens and segment_ids (B, T) and may have labels, as a batch has them, and prefix_ids (B, T), the segments of
-// prompts that are read in both directions. OUTPUT gets logits and, with labels, the mean loss and gradient.<name>. Of an
-// INPUT called *.txt, OUTPUT gets the ids, of a linear classifier the logits of each line.
+// INPUT has tokens and segment_ids (B, T) and may have labels, as a batch has them, and prefix_ids (B, T), the segments
+// of prompts that are read in both directions. OUTPUT gets logits and, with labels, the mean loss and gradient.<name>.
+// Of an INPUT called *.txt, OUTPUT gets the ids, of a linear classifier the logits of each line.
 #include <cstdio>
 #include <exception>
 #include <sstream>
@@ -60,13 +60,14 @@ void compute(const SavedRun& run, const SafetensorsFile& input, const std::strin
     TapeScope tape;
     const TaskLoss loss = run.model->model().loss(batch, context);
     const double targets = static_cast<double>(loss.targets);
-    add("loss", Array(Shape{1}, std::vector<real>{static_cast<real>(static_cast<double>(loss.sum.value()[0]) / targets)}));
+    add("loss",
+        Array(Shape{1}, std::vector<real>{static_cast<real>(static_cast<double>(loss.sum.value()[0]) / targets)}));
     tape.backward(loss.sum, static_cast<real>(1 / targets));
     for (const Param& param : params.params())
       if (param.table < 0)
         add("gradient." + param.name,
-            Array(param.var.shape(), std::vector<real>(params.grads() + param.offset,
-                                                       params.grads() + param.offset + param.var.size())));
+            Array(param.var.shape(),
+                  std::vector<real>(params.grads() + param.offset, params.grads() + param.offset + param.var.size())));
   }
   write_safetensors(output, std::move(tensors));
 }

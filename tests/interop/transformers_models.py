@@ -93,8 +93,9 @@ def check_writing(net, texts):
     for rounding. Beams and samples are written, too."""
     torch = require("torch")
     ids, mask = padded([text[:9] for text in texts[:2]] + [texts[2][:4]], 11, left=True)
-    options = {"max_new_tokens": 20, "do_sample": False, "pad_token_id": 0, "eos_token_id": None}
-    written, found = net.generate(ids, attention_mask=mask, **options), 0.0
+    net.generation_config.eos_token_id = net.generation_config.suppress_tokens = None  # so that all tokens are written
+    options = {"max_new_tokens": 20, "do_sample": False, "pad_token_id": 0}
+    written = net.generate(ids, attention_mask=mask, **options)
     mask = torch.cat((mask, torch.ones(3, 20, dtype=torch.long)), dim=1)
     with torch.no_grad():
         logits = net(written, attention_mask=mask, prefix_lengths=mask[:, :11].sum(dim=1), use_cache=False).logits[:, 10:-1]

@@ -51,6 +51,7 @@ def sample():
 
 def main():
     load, transformers = require("safetensors.torch").load_file, require("transformers")
+    transformers.logging.set_verbosity_error()
     print("transformers", transformers.__version__)
     place, failed, text = Place(), 0, sample()
     (place.folder / "sample.txt").write_text(text, newline="")
