@@ -2,7 +2,7 @@
 # What takes too long for every change: clang-tidy over all files (scripts/lint.sh --all); the API documentation; the whole suite under
 # AddressSanitizer and UndefinedBehaviorSanitizer (any report fails the test that caused it); ThreadSanitizer (scripts/test-threads.sh);
 # the tests labelled `long` with the release build, among them training that is killed, whose system calls fail and whose power is lost
-# (scripts/attack.sh does more of the same); a minute of the fuzzers (scripts/fuzz.sh); and the portable build: all tests with the best kernels, those of core and nn with the
+# (scripts/attack.sh does more of the same); exports in other programs (scripts/test-interop.sh); a minute of the fuzzers (scripts/fuzz.sh); and the portable build: all tests with the best kernels, those of core and nn with the
 # kernels of each level.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -32,6 +32,9 @@ scripts/test-threads.sh || status=1
 cmake --build --preset release
 echo "== long tests"
 scripts/run-tests.sh build/release -L long || status=1
+
+echo "== other programs"
+scripts/test-interop.sh || status=1
 
 echo "== fuzzers"
 scripts/fuzz.sh 1 || status=1

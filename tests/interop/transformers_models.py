@@ -83,7 +83,7 @@ def check_gradients(place, run, net, task, texts):
     gradients = {name: parameter.grad for name, parameter in net.named_parameters() if parameter.grad is not None}
     largest = max(float(gradient.abs().max()) for gradient in gradients.values())
     for name, gradient in wanted.items():
-        if name.startswith("gradient.") and gradient.abs().max() > 1e-4 * largest:
+        if name.startswith("gradient.") and gradient.abs().max() > 1e-3 * largest:  # others nearly cancel: rounding
             found = max(found, worst(gradients[name[9:]], gradient))
     return found
 
@@ -93,7 +93,8 @@ def check_writing(net, texts):
     for rounding. Beams and samples are written, too."""
     torch = require("torch")
     ids, mask = padded([text[:9] for text in texts[:2]] + [texts[2][:4]], 11, left=True)
-    net.generation_config.eos_token_id = net.generation_config.suppress_tokens = None  # so that all tokens are written
+    for config in (net.config, net.generation_config):  # so that all tokens are written
+        config.eos_token_id = config.suppress_tokens = None
     options = {"max_new_tokens": 20, "do_sample": False, "pad_token_id": 0}
     written = net.generate(ids, attention_mask=mask, **options)
     mask = torch.cat((mask, torch.ones(3, 20, dtype=torch.long)), dim=1)
