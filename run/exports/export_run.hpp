@@ -17,9 +17,6 @@ inline std::vector<EnumName<ExportFormat>> enum_names(ExportFormat) {
   return {{ExportFormat::huggingface, "huggingface"}, {ExportFormat::onnx, "onnx"}, {ExportFormat::gguf, "gguf"}};
 }
 
-/// The number of the form in which models are exported. It grows when what reads an earlier export cannot read this.
-constexpr int64_t export_format = 1;
-
 /// Writes the model into a new folder, which is whole or not there; returns the names of its files. Throws Error when
 /// the folder holds anything already, and for a model that the format does not have, naming the keys in the way.
 std::vector<std::string> export_run(const SavedRun& run, ExportFormat format, const std::filesystem::path& folder);

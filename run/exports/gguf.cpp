@@ -9,8 +9,8 @@
 #include "core/strings/join.hpp"
 #include "data/tokenizers/normalisation.hpp"
 #include "data/tokenizers/sentencepiece_model.hpp"
+#include "run/exports/export_origin.hpp"
 #include "run/exports/gguf_file.hpp"
-#include "run/exports/huggingface.hpp"
 #include "run/exports/model_card.hpp"
 #include "run/exports/tokenizer_json.hpp"
 

@@ -7,7 +7,7 @@
 #include "core/io/json.hpp"
 #include "core/io/safetensors.hpp"
 #include "run/exports/export_files.hpp"
-#include "run/exports/export_run.hpp"
+#include "run/exports/export_origin.hpp"
 #include "run/exports/model_card.hpp"
 #include "run/exports/tokenizer_json.hpp"
 
@@ -111,21 +111,6 @@ void write_weights(const SavedRun& run, const fs::path& file) {
 }
 
 }  // namespace
-
-json export_origin(const SavedRun& run) {
-  const SafetensorsFile weights(run.weights);
-  json origin = {{"format", export_format},
-                 {"version", program_version},
-                 {"run", run.config.name},
-                 {"tokenizer", run.tokenizer->fingerprint()}};
-  const auto checksum = weights.metadata().find("xxh3_128");
-  if (checksum != weights.metadata().end()) origin["weights"] = checksum->second;
-  if (!run.state) return origin;
-  origin["step"] = run.state->step;
-  const auto data = run.state->identity.find("data");
-  if (data != run.state->identity.end()) origin["data"] = data->second;
-  return origin;
-}
 
 void write_huggingface(const SavedRun& run, const fs::path& folder, WithOnnx onnx) {
   const auto write = [&](const std::string& name, const std::string& text) {

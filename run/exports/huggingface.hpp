@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 
 #include "run/setup/run_model.hpp"
 
@@ -13,8 +12,5 @@ enum class WithOnnx { no, yes };
 /// Writes config.json, generation_config.json, model.safetensors, modeling_capstan.py, the tokenizer and a model card;
 /// WithOnnx::yes: also export_onnx.py.
 void write_huggingface(const SavedRun& run, const std::filesystem::path& folder, WithOnnx onnx);
-
-/// Which run an export is of, and by what version.
-nlohmann::json export_origin(const SavedRun& run);
 
 }  // namespace capstan

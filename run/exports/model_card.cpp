@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/io/hash.hpp"
-#include "run/exports/huggingface.hpp"
+#include "run/exports/export_origin.hpp"
 #include "run/yaml/config.hpp"
 
 namespace capstan {
