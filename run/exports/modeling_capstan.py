@@ -26,8 +26,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from transformers import GenerationMixin, PretrainedConfig, PreTrainedModel
-from transformers.modeling_outputs import (BaseModelOutputWithPast, CausalLMOutputWithPast, MaskedLMOutput,
-                                           SequenceClassifierOutput)
+from transformers.utils import ModelOutput
 
 LOWEST = -1e30  # the key of a token that nobody sees: finite, so that no difference is NaN
 SMALLEST_SUM = 1e-25  # below it a sum of exponentials has lost terms to underflow
@@ -38,7 +37,7 @@ class CapstanConfig(PretrainedConfig):
     """model: the section `model:` of the run's configuration. capstan: what made the export."""
 
     model_type = "capstan"
-    keys_to_ignore_at_inference = ["past_key_values"]
+    keys_to_ignore_at_inference = ["past_key_values", "cache"]
 
     def __init__(self, model=None, vocab_size=256, capstan=None, **kwargs):
         self.model = model or {"type": "language-model", "width": 0, "layers": []}
@@ -52,8 +51,7 @@ class CapstanConfig(PretrainedConfig):
         return self.model.get("width", 0)
 
     @property
-    def added_rows(self):
-        """Rows of the embedding after the vocabulary: the mask token, or the first token of every text."""
+    def added_rows(self):  # of the embedding, after the vocabulary: the mask token, or the first token of every text
         return int(self.model["type"] == "masked-language-model" or self.model.get("pooling") == "cls")
 
     @property
@@ -61,8 +59,7 @@ class CapstanConfig(PretrainedConfig):
         return self.model["type"] == "language-model" or bool(self.model.get("causal", False))
 
     @property
-    def longest(self):
-        """Positions in tables: the longest text, and the token that pooling `cls` puts in front of it."""
+    def longest(self):  # positions in tables: the longest text, and the token that pooling `cls` puts in front
         return self.model["max_length"] + int(self.model.get("pooling") == "cls")
 
 
@@ -895,20 +892,18 @@ class Block(nn.Module):
 class CapstanState:
     """What a generation remembers: for each layer named tensors, whose first axis is the text."""
 
-    is_compileable = False
+    is_compileable, is_linear = False, (True,)
 
     def __init__(self):
         self.layers, self.lengths, self.recent, self.columns = [], None, None, 0
 
-    def get_seq_length(self, layer_idx=0):
-        """Columns of input that were read, padding included."""
+    def get_seq_length(self, layer_idx=0):  # columns of input that were read, padding included
         return self.columns
 
     def get_max_cache_shape(self, layer_idx=0):
         return -1
 
-    def reorder_cache(self, beam_idx):
-        """Text i becomes a copy of text beam_idx[i]."""
+    def reorder_cache(self, beam_idx):  # text i becomes a copy of text beam_idx[i]
         def chosen(x):
             return None if x is None else x.index_select(0, beam_idx.to(x.device))
 
@@ -916,11 +911,21 @@ class CapstanState:
         self.lengths, self.recent = chosen(self.lengths), chosen(self.recent)
 
 
+@dataclass
+class CapstanOutput(ModelOutput):
+    """The decode state has two names: `cache` is that of transformers 5.24 and later."""
+
+    loss: torch.Tensor = None
+    logits: torch.Tensor = None
+    last_hidden_state: torch.Tensor = None
+    past_key_values: CapstanState = None
+    cache: CapstanState = None
+
+
 class CapstanPreTrainedModel(PreTrainedModel):
     config_class = CapstanConfig
     base_model_prefix = ""  # weights have Capstan's names, without a prefix
     supports_gradient_checkpointing = True
-    _supports_sdpa = True
     _no_split_modules = ["Block"]
     _input_embed_layer = "embed"
     _is_stateful = True  # a state cannot be cut back to an earlier token
@@ -1053,10 +1058,10 @@ class CapstanModel(CapstanPreTrainedModel):
         return rows_at(x, back)
 
     def forward(self, input_ids=None, attention_mask=None, inputs_embeds=None, past_key_values=None, use_cache=None,
-                **kwargs):
-        state = past_key_values or (CapstanState() if use_cache and self.config.causal else None)
+                cache=None, **kwargs):
+        state = past_key_values or cache or (CapstanState() if use_cache and self.config.causal else None)
         x = self.states(input_ids, attention_mask, inputs_embeds, state)
-        return BaseModelOutputWithPast(last_hidden_state=x, past_key_values=state)
+        return CapstanOutput(last_hidden_state=x, past_key_values=state, cache=state)
 
 
 def sinusoids(positions, width, interleaved):
@@ -1109,24 +1114,24 @@ class CapstanForCausalLM(TokenScores, GenerationMixin):
         return torch.where((labels != -100).any(dim=1), first - padding, 0)
 
     def forward(self, input_ids=None, attention_mask=None, inputs_embeds=None, past_key_values=None, labels=None,
-                use_cache=None, logits_to_keep=0, prefix_lengths=None, num_items_in_batch=None, **kwargs):
+                use_cache=None, logits_to_keep=0, prefix_lengths=None, num_items_in_batch=None, cache=None, **kwargs):
         caches = use_cache if use_cache is not None else not self.training
-        state = past_key_values if past_key_values is not None or not caches else CapstanState()
+        state = past_key_values or cache or (CapstanState() if caches else None)
         prompts = self.prompts(attention_mask, labels, prefix_lengths)
         x = self.states(input_ids, attention_mask, inputs_embeds, state, prompts)
         logits = self.output(x[:, -logits_to_keep:] if isinstance(logits_to_keep, int) else x[:, logits_to_keep])
         loss = None
         if labels is not None:
             loss = mean_cross_entropy(logits[:, :-1], labels[:, 1:], num_items_in_batch)
-        return CausalLMOutputWithPast(loss=loss, logits=logits, past_key_values=state)
+        return CapstanOutput(loss=loss, logits=logits, past_key_values=state, cache=state)
 
     def prepare_inputs_for_generation(self, input_ids, past_key_values=None, attention_mask=None, inputs_embeds=None,
-                                      use_cache=True, **kwargs):
-        seen = past_key_values.columns if isinstance(past_key_values, CapstanState) else 0
+                                      use_cache=True, cache=None, **kwargs):
+        state = next((given for given in (past_key_values, cache) if isinstance(given, CapstanState)), None)
+        seen = state.columns if state else 0
         first = inputs_embeds is not None and seen == 0
         return {"input_ids": None if first else input_ids[:, seen:], "inputs_embeds": inputs_embeds if first else None,
-                "attention_mask": attention_mask, "use_cache": use_cache, "logits_to_keep": 1,
-                "past_key_values": past_key_values if isinstance(past_key_values, CapstanState) else None}
+                "attention_mask": attention_mask, "use_cache": use_cache, "logits_to_keep": 1, "past_key_values": state}
 
 
 class CapstanForMaskedLM(TokenScores):
@@ -1136,7 +1141,7 @@ class CapstanForMaskedLM(TokenScores):
                 **kwargs):
         logits = self.output(self.states(input_ids, attention_mask, inputs_embeds))
         loss = None if labels is None else mean_cross_entropy(logits, labels, num_items_in_batch)
-        return MaskedLMOutput(loss=loss, logits=logits)
+        return CapstanOutput(loss=loss, logits=logits)
 
 
 class Pooling(nn.Module):
@@ -1194,4 +1199,4 @@ class CapstanForSequenceClassification(CapstanModel):
             loss = F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype), reduction="none").sum(-1).mean()
         elif labels is not None:
             loss = mean_cross_entropy(logits, labels, smoothing=self.config.model["label_smoothing"] * self.training)
-        return SequenceClassifierOutput(loss=loss, logits=logits)
+        return CapstanOutput(loss=loss, logits=logits)
