@@ -60,7 +60,8 @@ def empty_state(model, batch=1):
     """A state that has read padding only."""
     nothing = torch.zeros(batch, 1, dtype=torch.long)
     with torch.no_grad():
-        return model(input_ids=nothing, attention_mask=nothing, use_cache=True).past_key_values
+        output = model(input_ids=nothing, attention_mask=nothing, use_cache=True)
+    return output.cache or output.past_key_values  # transformers 5.24 and later, and earlier ones
 
 
 def example_length(model):

@@ -305,8 +305,7 @@ class Mixer(nn.Module):
     def output(self, parts, y):
         return self.to_out(y) if hasattr(self, "to_out") else y
 
-    def one(self, x, state, position):
-        """forward() for one token of each text, x: (B, 1, D), position: (B)."""
+    def one(self, x, state, position):  # forward() for one token of each text, x: (B, 1, D), position: (B)
         parts = self.project(x, position[:, None])
         return self.output(parts, self.step(parts, state, position))
 
@@ -351,8 +350,7 @@ class Aft(Mixer):
         deviation = torch.sqrt(centred.square().mean(dim=1, keepdim=True) + self.kernel_eps)
         return self.kernel_gain[:, None] * centred / deviation + self.kernel_bias[:, None]
 
-    def bias(self, targets, sources):
-        """w of targets (N, L) and sources (N, S): (N, G, L, S)."""
+    def bias(self, targets, sources):  # w of targets (N, L) and sources (N, S): (N, G, L, S)
         lag = targets[:, :, None] - sources[:, None]
         if self.type == "aft-conv":
             tap = lag if self.causal else lag + self.window - 1
@@ -913,7 +911,7 @@ class CapstanState:
 
 @dataclass
 class CapstanOutput(ModelOutput):
-    """The decode state has two names: `cache` is that of transformers 5.24 and later."""
+    """From 5.24 on, transformers calls the decode state `cache`, and turns past_key_values=state into it."""
 
     loss: torch.Tensor = None
     logits: torch.Tensor = None
@@ -985,8 +983,7 @@ class CapstanModel(CapstanPreTrainedModel):
         if not torch.compiler.is_exporting() and self.has_position_limit() and int(longest) > self.config.longest:
             raise ValueError(f"a text of {int(longest)} tokens is longer than the model's {self.config.longest} positions")
 
-    def embedded(self, ids, embeds, ngrams, positions):
-        """positions: (T) or (B, 1)"""
+    def embedded(self, ids, embeds, ngrams, positions):  # positions: (T) or (B, 1)
         kind, width = self.config.model["positions"], self.config.model["width"]
         x = (self.embed(ids) if embeds is None else embeds) + ngrams
         if kind == "learned":
@@ -1061,7 +1058,7 @@ class CapstanModel(CapstanPreTrainedModel):
                 cache=None, **kwargs):
         state = past_key_values or cache or (CapstanState() if use_cache and self.config.causal else None)
         x = self.states(input_ids, attention_mask, inputs_embeds, state)
-        return CapstanOutput(last_hidden_state=x, past_key_values=state, cache=state)
+        return CapstanOutput(last_hidden_state=x, past_key_values=state)
 
 
 def sinusoids(positions, width, interleaved):
@@ -1123,7 +1120,7 @@ class CapstanForCausalLM(TokenScores, GenerationMixin):
         loss = None
         if labels is not None:
             loss = mean_cross_entropy(logits[:, :-1], labels[:, 1:], num_items_in_batch)
-        return CapstanOutput(loss=loss, logits=logits, past_key_values=state, cache=state)
+        return CapstanOutput(loss=loss, logits=logits, past_key_values=state)
 
     def prepare_inputs_for_generation(self, input_ids, past_key_values=None, attention_mask=None, inputs_embeds=None,
                                       use_cache=True, cache=None, **kwargs):
