@@ -113,6 +113,9 @@ class CapstanLinearForSequenceClassification(PreTrainedModel):
     A text has two blocks: its n-grams of words, and those of the characters within words. input_ids are its bytes.
     """
 
+    config_class = CapstanConfig
+    base_model_prefix = ""
+
     def __init__(self, config):
         super().__init__(config)
         thresholds = config.problem_type == "multi_label_classification"
