@@ -43,7 +43,7 @@ last"""
 
 def sample():
     if len(sys.argv) > 1 and sys.argv[1]:
-        return pathlib.Path(sys.argv[1]).read_text(newline="")
+        return pathlib.Path(sys.argv[1]).read_bytes().decode()
     root = pathlib.Path(__file__).resolve().parents[2]
     pages = "".join(page.read_text() for page in sorted((root / "docs").glob("*.md")))
     return pages + STRANGE
