@@ -572,9 +572,9 @@ class RelativeBias(nn.Module):
         count = 32 if self.causal else 16
         exact = count // 2
         away = distance.clamp(min=0) if self.causal else distance.abs()
-        share = torch.log(away.clamp(min=1).double() / exact) / math.log(128 / exact)
-        far = exact + (share * (count - exact) + 1e-9).long()  # the slack keeps 16, 32, 64 where exact arithmetic has them
-        bucket = torch.where(away < exact, away, far.clamp(max=count - 1))
+        begins = [math.ceil(exact * (128 / exact) ** (i / (count - exact)) - 1e-9) for i in range(1, count - exact)]
+        far = exact + (away[..., None] >= torch.tensor(begins, device=away.device)).sum(dim=-1)
+        bucket = torch.where(away < exact, away, far)
         return bucket if self.causal else bucket + 16 * (distance < 0)
 
     def matrix(self, length, device):
