@@ -2,7 +2,7 @@
 # What takes too long for every change: clang-tidy over all files (scripts/lint.sh --all); the API documentation; the whole suite under
 # AddressSanitizer and UndefinedBehaviorSanitizer (any report fails the test that caused it); ThreadSanitizer (scripts/test-threads.sh);
 # the tests labelled `long` with the release build, among them training that is killed, whose system calls fail and whose power is lost
-# (scripts/attack.sh does more of the same); the Python package (python/test.sh, where packages can be installed); a minute of the
+# (scripts/attack.sh does more of the same); the Python package (python/test.sh, where packages can be installed); exports in other programs (scripts/test-interop.sh); a minute of the
 # fuzzers (scripts/fuzz.sh); and the portable build: all tests with the best kernels, those of core and nn with the
 # kernels of each level.
 set -euo pipefail
@@ -36,6 +36,8 @@ scripts/run-tests.sh build/release -L long || status=1
 
 echo "== Python package"
 python/test.sh || status=1
+echo "== other programs"
+scripts/test-interop.sh || status=1
 
 echo "== fuzzers"
 scripts/fuzz.sh 1 || status=1

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "core/strings/utf8.hpp"
 
 namespace capstan {
 namespace {
@@ -96,6 +97,24 @@ size_t normalisation_boundary(std::string_view text, size_t at) {
   if (at >= text.size()) return text.size();
   while (at > 0 && !is_ascii(text[at])) --at;
   return at;
+}
+
+std::vector<std::pair<std::string, std::string>> folded_lower_case() {
+  std::vector<std::pair<std::string, std::string>> replaced;
+  for (utf8proc_int32_t point = 0x80; point < 0x110000; ++point) {
+    if (!utf8proc_codepoint_valid(point) || utf8proc_tolower(point) != point) continue;
+    std::array<utf8proc_int32_t, 32> parts{};
+    int boundclass = UTF8PROC_BOUNDCLASS_START;
+    const utf8proc_ssize_t size = utf8proc_decompose_char(
+        point, parts.data(), static_cast<utf8proc_ssize_t>(parts.size()), UTF8PROC_CASEFOLD, &boundclass);
+    if (size == 1 && parts[0] == point) continue;
+    std::string letter, folded;
+    append_utf8(letter, static_cast<uint32_t>(point));
+    for (utf8proc_ssize_t i = 0; i < size; ++i)
+      append_utf8(folded, static_cast<uint32_t>(parts[static_cast<size_t>(i)]));
+    replaced.emplace_back(letter, folded);
+  }
+  return replaced;
 }
 
 void add_to_json(const Normalisation& rule, nlohmann::json& json) {

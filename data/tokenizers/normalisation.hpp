@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/config/schema.hpp"
@@ -39,6 +40,10 @@ std::string normalised(std::string_view text, const Normalisation& rule);
 /// The largest position <= `at` with an ASCII character after it, or the text's end:
 /// normalised() may work on the two sides alone.
 size_t normalisation_boundary(std::string_view text, size_t at);
+
+/// What case folding makes of the characters that it changes although they are in lower case: U+00DF becomes "ss".
+/// After lowering each letter, these replacements fold it.
+std::vector<std::pair<std::string, std::string>> folded_lower_case();
 
 /// Adds what is not the default to a frozen tokenizer: those of runs older than these keys keep their fingerprints.
 void add_to_json(const Normalisation& rule, nlohmann::json& json);

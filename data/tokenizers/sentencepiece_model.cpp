@@ -23,6 +23,7 @@ struct Field {
   uint64_t number = 0;
   int wire_type = 0;       // 0 varint, 1 eight bytes, 2 bytes with a length, 5 four bytes
   std::string_view bytes;  // of types 1, 2 and 5
+  uint64_t value = 0;      // of type 0
 };
 
 class Message {
@@ -34,7 +35,7 @@ class Message {
     const uint64_t tag = varint();
     Field field{tag >> 3, static_cast<int>(tag & 7), {}};
     if (field.wire_type == 0)
-      varint();
+      field.value = varint();
     else if (field.wire_type == 1)
       field.bytes = take(8);
     else if (field.wire_type == 2)
@@ -132,6 +133,48 @@ void check_sentencepiece_model(std::string_view model, const std::string& origin
     if (field->number == 1) check_piece(field->bytes, origin);
     if (field->number == 3 || field->number == 5) check_normaliser(field->bytes, origin);
   }
+}
+
+namespace {
+
+SentencePieceContent::Piece piece_of(std::string_view bytes, const std::string& origin) {
+  SentencePieceContent::Piece piece;
+  Message message(bytes, origin);
+  while (const auto field = message.next()) {
+    if (field->number == 1) piece.text = field->bytes;
+    if (field->number == 2) std::memcpy(&piece.score, field->bytes.data(), sizeof(piece.score));
+    if (field->number == 3) piece.type = static_cast<SentencePieceContent::Type>(field->value);
+  }
+  return piece;
+}
+
+}  // namespace
+
+SentencePieceContent sentencepiece_content(std::string_view model, const std::string& origin) {
+  SentencePieceContent content;
+  Message fields(model, origin);
+  while (const auto field = fields.next()) {
+    if (field->number == 1) content.pieces.push_back(piece_of(field->bytes, origin));
+    if (field->number == 2) {
+      Message trainer(field->bytes, origin);
+      while (const auto entry = trainer.next()) {
+        if (entry->number == 3) content.is_unigram = entry->value == 1;
+        if (entry->number == 3) content.is_bpe = entry->value == 2;
+        if (entry->number == 35) content.byte_fallback = entry->value != 0;
+      }
+    }
+    if (field->number == 3) {
+      bool puts_blank = true, drops_blanks = true, has_table = false;
+      Message normaliser(field->bytes, origin);
+      while (const auto entry = normaliser.next()) {
+        if (entry->number == 2) has_table = !entry->bytes.empty();
+        if (entry->number == 3) puts_blank = entry->value != 0;
+        if (entry->number == 4) drops_blanks = entry->value != 0;
+      }
+      content.changes_texts = puts_blank || drops_blanks || has_table;
+    }
+  }
+  return content;
 }
 
 }  // namespace capstan

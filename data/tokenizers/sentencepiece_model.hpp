@@ -1,8 +1,10 @@
 // What of a SentencePiece model its library takes on trust.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace capstan {
 
@@ -12,5 +14,21 @@ namespace capstan {
 /// Throws Error "<origin>: ..." unless following the model's tables stays within them: its normalisation is a trie of
 /// offsets that the library follows without looking, and scores that are no numbers have no order.
 void check_sentencepiece_model(std::string_view model, const std::string& origin);
+
+/// What a checked model holds, as far as it can be said in another form.
+struct SentencePieceContent {
+  enum class Type { normal = 1, unknown, control, user_defined, unused, byte };
+  struct Piece {
+    std::string text;
+    float score = 0;
+    Type type = Type::normal;
+  };
+  std::vector<Piece> pieces;
+  bool is_bpe = false, is_unigram = true;
+  bool byte_fallback = false;
+  /// Does it change texts before it looks for pieces: with a table, a blank in front, or blanks left out?
+  bool changes_texts = false;
+};
+SentencePieceContent sentencepiece_content(std::string_view model, const std::string& origin);
 
 }  // namespace capstan

@@ -7,10 +7,23 @@
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
 #include "core/strings/printable.hpp"
+#include "run/setup/saved_config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;
+
+namespace {
+
+/// Transformers writes a trained export into a folder of its own, with the configuration that it had.
+std::optional<TaskConfig> exported_model(const fs::path& file) {
+  if (!fs::exists(file)) return std::nullopt;
+  const nlohmann::json config = try_parse_json(read_file(file.string()));
+  if (!config.is_object() || !config.contains("capstan") || !config.contains("model")) return std::nullopt;
+  return saved_part<TaskConfig>(json_text(config.at("model")), "model", file.string());
+}
+
+}  // namespace
 
 WeightsOrigin open_weights(const fs::path& where) {
   WeightsOrigin origin;
@@ -25,6 +38,7 @@ WeightsOrigin open_weights(const fs::path& where) {
     origin.tokenizer = std::move(files.tokenizer);
     origin.classes = std::move(files.classes);
   }
+  if (!origin.config) origin.exported = exported_model(origin.folder() / "config.json");
   return origin;
 }
 

@@ -19,6 +19,7 @@ struct WeightsOrigin {
   std::unique_ptr<SafetensorsFile> tensors;
   std::optional<RunState> state;  // of the checkpoint
   std::optional<RunConfig> config;
+  std::optional<TaskConfig> exported;          // the model of an export, where config.json beside the file has one
   std::shared_ptr<const Tokenizer> tokenizer;  // null: not known
   std::vector<std::string> classes;
 

@@ -30,9 +30,9 @@ bool same_but_rows(const Param& param, const FileTensor& tensor) {
 }
 
 /// The n-grams that a table is of; null where the model has none.
-const NgramTableConfig* ngrams_of(const RunConfig& config, const std::string& table) {
-  if (table == "ngrams.table") return facts_of(config.model).text_ngrams;
-  const ModelConfig* const model = find_model(config.model);
+const NgramTableConfig* ngrams_of(const TaskConfig& config, const std::string& table) {
+  if (table == "ngrams.table") return facts_of(config).text_ngrams;
+  const ModelConfig* const model = find_model(config);
   return model != nullptr ? &model->ngram_embedding : nullptr;
 }
 
@@ -86,14 +86,18 @@ RowPlan WarmRows::by_name(const Param& param, const FileTensor& tensor, const st
 }
 
 std::string WarmRows::ngram_difference(const std::string& table) const {
-  const NgramTableConfig* const now = ngrams_of(config_, table);
-  const NgramTableConfig* const then = origin_.config ? ngrams_of(*origin_.config, table) : nullptr;
+  const NgramTableConfig* const now = ngrams_of(config_.model, table);
+  const NgramTableConfig* const then = origin_.config     ? ngrams_of(origin_.config->model, table)
+                                       : origin_.exported ? ngrams_of(*origin_.exported, table)
+                                                          : nullptr;
   if (now == nullptr || then == nullptr) return "the n-grams of the file are not known";
   const auto orders = [](const NgramTableConfig& ngrams) { return "[" + join(ngrams.orders) + "]"; };
   if (now->buckets != then->buckets) return fmt::format("buckets were {}, are {}", then->buckets, now->buckets);
   if (now->orders != then->orders) return fmt::format("orders were {}, are {}", orders(*then), orders(*now));
   if (now->scale != then->scale) return fmt::format("scale was {}, is {}", then->scale, now->scale);
-  if (theirs_.tokens.empty() || theirs_.tokens != rows_.tokens)
+  // An export's tokens are not known, but its rows of embed.weight are taken by index, too.
+  if (origin_.exported ? origin_.tensors->at("embed.weight").shape[0] != static_cast<int64_t>(rows_.tokens.size())
+                       : theirs_.tokens.empty() || theirs_.tokens != rows_.tokens)
     return "another tokenizer: n-grams are hashed by the ids of their tokens";
   return "";
 }

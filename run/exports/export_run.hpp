@@ -1,0 +1,24 @@
+// Trained models in the formats of other programs.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/config/schema.hpp"
+#include "run/setup/run_model.hpp"
+
+namespace capstan {
+
+/// huggingface: a folder for the Python library transformers. onnx: the same, with the program that makes ONNX files of
+/// it. gguf: a file for llama.cpp.
+enum class ExportFormat { huggingface, onnx, gguf };
+inline std::vector<EnumName<ExportFormat>> enum_names(ExportFormat) {
+  return {{ExportFormat::huggingface, "huggingface"}, {ExportFormat::onnx, "onnx"}, {ExportFormat::gguf, "gguf"}};
+}
+
+/// Writes the model into a new folder, which is whole or not there; returns the names of its files. Throws Error when
+/// the folder holds anything already, and for a model that the format does not have, naming the keys in the way.
+std::vector<std::string> export_run(const SavedRun& run, ExportFormat format, const std::filesystem::path& folder);
+
+}  // namespace capstan

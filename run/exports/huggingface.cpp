@@ -1,0 +1,132 @@
+#include "run/exports/huggingface.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.hpp"
+#include "core/io/file.hpp"
+#include "core/io/json.hpp"
+#include "core/io/safetensors.hpp"
+#include "run/exports/export_files.hpp"
+#include "run/exports/export_origin.hpp"
+#include "run/exports/model_card.hpp"
+#include "run/exports/tokenizer_json.hpp"
+
+namespace capstan {
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+/// The tree of a configuration, with numbers as numbers.
+json to_json(const ConfigNode& node) {
+  switch (node.kind) {
+    case NodeKind::null:
+      return nullptr;
+    case NodeKind::scalar:
+      return node.quoted ? json(node.text) : parse_json(node.text);
+    case NodeKind::list: {
+      json list = json::array();
+      for (const ConfigNode& child : node.children) list.push_back(to_json(child));
+      return list;
+    }
+    case NodeKind::map: {
+      json map = json::object();
+      for (const ConfigNode& child : node.children) map[child.key] = to_json(child);
+      return map;
+    }
+  }
+  throw std::logic_error("export: unknown kind of node");
+}
+
+/// The class of a model, where it is, and the class of transformers by which it is opened.
+struct ModelClass {
+  const char *name, *opened_by;
+  const char *module = "modeling_capstan", *source = modeling_capstan;
+};
+ModelClass class_of(const RunConfig& config) {
+  const ModelFacts facts = facts_of(config.model);
+  if (facts.is_solved)
+    return {"CapstanLinearForSequenceClassification", "AutoModelForSequenceClassification", "modeling_capstan_linear",
+            modeling_capstan_linear};
+  switch (facts.predicts) {
+    case Predicts::next_token:
+      return {"CapstanForCausalLM", "AutoModelForCausalLM"};
+    case Predicts::hidden_tokens:
+      return {"CapstanForMaskedLM", "AutoModelForMaskedLM"};
+    case Predicts::classes:
+      return {"CapstanForSequenceClassification", "AutoModelForSequenceClassification"};
+  }
+  throw std::logic_error("export: unknown task");
+}
+
+json config_json(const SavedRun& run) {
+  const RunConfig& config = run.config;
+  const ModelClass model = class_of(config);
+  const std::string module = std::string(model.module) + ".";
+  json result = {{"model_type", "capstan"},
+                 {"architectures", {model.name}},
+                 {"auto_map", {{"AutoConfig", module + "CapstanConfig"}, {model.opened_by, module + model.name}}},
+                 {"model", to_json(to_node(config.model))},
+                 {"vocab_size", model_vocabulary(config, *run.tokenizer)},
+                 {"dtype", "float32"},
+                 {"capstan", export_origin(run)}};
+  if (find_model(config.model) != nullptr) result["auto_map"]["AutoModel"] = module + "CapstanModel";
+  result["tie_word_embeddings"] = result["model"].value("tied_output", false);
+  if (const auto start = start_token(run)) result["bos_token_id"] = *start;
+  if (const auto end = end_of_document(run)) result["eos_token_id"] = *end;
+  if (!run.classes.empty()) {
+    for (size_t i = 0; i < run.classes.size(); ++i) {
+      result["id2label"][std::to_string(i)] = run.classes[i];
+      result["label2id"][run.classes[i]] = i;
+    }
+    const bool many = facts_of(config.data).multi_label();
+    result["problem_type"] = many ? "multi_label_classification" : "single_label_classification";
+    if (many) result["capstan"]["thresholds"] = run.thresholds;
+  }
+  return result;
+}
+
+/// What capstan generate does by itself: it never writes unknown words and separators.
+json generation_json(const SavedRun& run) {
+  json result = {{"_from_model_config", false}, {"pad_token_id", 0}};
+  std::vector<int32_t> never;
+  if (const auto unknown = run.tokenizer->unknown_token()) never.push_back(*unknown);
+  if (const auto start = start_token(run)) result["bos_token_id"] = *start;
+  if (const auto end = end_of_document(run)) {
+    result["eos_token_id"] = result["pad_token_id"] = *end;
+    if (facts_of(run.config.data).has_pairs) never.push_back(*end + 1);
+  }
+  if (!never.empty()) result["suppress_tokens"] = never;
+  return result;
+}
+
+void write_weights(const SavedRun& run, const fs::path& file) {
+  const ParamStore& params = run.model->params();
+  std::vector<TensorToWrite> tensors;
+  for (const Param& param : params.params()) {
+    const float* const values = params.values() + param.offset;
+    tensors.push_back({param.name, dtype_of(values), param.var.shape().to_vector(), values});
+  }
+  write_safetensors(file.string(), std::move(tensors), {{"format", "pt"}});
+}
+
+}  // namespace
+
+void write_huggingface(const SavedRun& run, const fs::path& folder, WithOnnx onnx) {
+  const auto write = [&](const std::string& name, const std::string& text) {
+    write_file((folder / name).string(), text);
+  };
+  const TokenizerFiles tokenizer = tokenizer_files(run);  // may refuse
+  write("config.json", json_text(config_json(run), 2) + "\n");
+  if (facts_of(run.config.model).predicts == Predicts::next_token)
+    write("generation_config.json", json_text(generation_json(run), 2) + "\n");
+  write("tokenizer.json", tokenizer.tokenizer);
+  write("tokenizer_config.json", tokenizer.config);
+  const ModelClass model = class_of(run.config);
+  write(fmt::format("{}.py", model.module), model.source);
+  write("README.md", model_card(run, model.opened_by));
+  if (onnx == WithOnnx::yes) write("export_onnx.py", export_onnx);
+  write_weights(run, folder / "model.safetensors");
+}
+
+}  // namespace capstan

@@ -1,0 +1,16 @@
+// A run as a folder for the Python library transformers.
+#pragma once
+
+#include <filesystem>
+
+#include "run/setup/run_model.hpp"
+
+namespace capstan {
+
+enum class WithOnnx { no, yes };
+
+/// Writes config.json, generation_config.json, model.safetensors, modeling_capstan.py, the tokenizer and a model card;
+/// WithOnnx::yes: also export_onnx.py.
+void write_huggingface(const SavedRun& run, const std::filesystem::path& folder, WithOnnx onnx);
+
+}  // namespace capstan

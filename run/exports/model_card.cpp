@@ -1,0 +1,71 @@
+#include "run/exports/model_card.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "core/io/hash.hpp"
+#include "run/exports/export_origin.hpp"
+#include "run/yaml/config.hpp"
+
+namespace capstan {
+namespace {
+
+const char* task_of(const ModelFacts& facts) {
+  switch (facts.predicts) {
+    case Predicts::next_token:
+      return "text-generation";
+    case Predicts::hidden_tokens:
+      return "fill-mask";
+    case Predicts::classes:
+      return "text-classification";
+  }
+  return "";
+}
+
+/// The best validation's metrics as a table; empty: the run was not validated.
+std::string metrics_table(const SavedRun& run) {
+  if (!run.state || run.state->best.empty()) return "The run was not validated.\n";
+  std::string table =
+      fmt::format("On the validation data, at step {}:\n\n| metric | value |\n|---|---|\n", run.state->best_step);
+  for (const auto& [name, value] : run.state->best) table += fmt::format("| {} | {:.4f} |\n", name, value);
+  return table;
+}
+
+std::string limits_of(const SavedRun& run) {
+  std::string text;
+  if (const auto limit = run.model->position_limit()) text += fmt::format("- Texts have at most {} tokens.\n", *limit);
+  if (facts_of(run.config.model).reads_sources)
+    text += "- A prompt is read in both directions; generate with the decode state (`use_cache=True`, the default).\n";
+  if (facts_of(run.config.data).multi_label())
+    text += "- A text has the labels whose probability (sigmoid) reaches `config.capstan[\"thresholds\"]`.\n";
+  text +=
+      "- It was trained on the data named below and knows nothing else. Nobody has examined what it writes or decides "
+      "for bias or harm.\n";
+  return text;
+}
+
+}  // namespace
+
+std::string model_card(const SavedRun& run, const char* opened_by) {
+  const nlohmann::json origin = export_origin(run);
+  const std::string data = origin.value("data", std::string("not recorded\n"));
+  std::string card = fmt::format("---\npipeline_tag: {}\ntags:\n- capstan\n- {}\n", task_of(facts_of(run.config.model)),
+                                 type_of(run.config.model));
+  if (opened_by != nullptr) card += "library_name: transformers\n";
+  card += fmt::format("---\n\n# {}\n\nA {} that Capstan {} has trained.\n", run.config.name, type_of(run.config.model),
+                      origin.value("version", std::string()));
+  if (opened_by != nullptr)
+    card += fmt::format(
+        "\n```python\nfrom transformers import AutoTokenizer, {0}\n\ntokenizer = "
+        "AutoTokenizer.from_pretrained(FOLDER)\n"
+        "model = {0}.from_pretrained(FOLDER, trust_remote_code=True)\n```\n",
+        opened_by);
+  card += "\n## Metrics\n\n" + metrics_table(run) + "\n## Limits\n\n" + limits_of(run);
+  card += fmt::format(
+      "\n## Origin\n\n| | |\n|---|---|\n| run | {} |\n| step | {} |\n| weights (XXH3-128) | {} |\n"
+      "| tokenizer (XXH3-128) | {} |\n| data (XXH3-128 of the lines below) | {} |\n\n```\n{}```\n",
+      run.config.name, run.state ? run.state->step : -1, origin.value("weights", std::string("unknown")),
+      run.tokenizer->fingerprint(), hash_hex(data), data);
+  return card + "\n## Recipe\n\n```yaml\n" + to_yaml(run.config) + "```\n";
+}
+
+}  // namespace capstan

@@ -1,0 +1,296 @@
+#include "run/exports/tokenizer_json.hpp"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <unordered_map>
+
+#include "core/base/error.hpp"
+#include "core/io/json.hpp"
+#include "core/strings/base64.hpp"
+#include "core/strings/utf8.hpp"
+#include "data/tokenizers/normalisation.hpp"
+#include "data/tokenizers/sentencepiece_model.hpp"
+
+namespace capstan {
+using nlohmann::json;
+
+std::string byte_letter(uint8_t byte) {
+  // Printable bytes are themselves, the others are counted from U+0100 on (GPT-2's bytes_to_unicode).
+  const auto printable = [](int b) { return (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174; };
+  uint32_t point = byte;
+  if (!printable(byte)) {
+    point = 256;
+    for (int other = 0; other < byte; ++other) point += printable(other) ? 0 : 1;
+  }
+  std::string letter;
+  append_utf8(letter, point);
+  return letter;
+}
+
+namespace {
+
+json sequence(const char* type, const char* parts, const std::vector<json>& steps) {
+  if (steps.empty()) return nullptr;
+  return steps.size() == 1 ? steps.front() : json{{"type", type}, {parts, steps}};
+}
+json replace(const json& pattern, const std::string& content) {
+  return {{"type", "Replace"}, {"pattern", pattern}, {"content", content}};
+}
+json text(const std::string& pattern) { return {{"String", pattern}}; }
+json regex(const std::string& pattern) { return {{"Regex", pattern}}; }
+json split(const json& pattern, const char* behaviour) {
+  return {{"type", "Split"}, {"pattern", pattern}, {"behavior", behaviour}, {"invert", false}};
+}
+
+/// How text becomes pieces of it, pieces ids, and ids text.
+struct Pipeline {
+  std::vector<json> normaliser, splitter, decoder;
+  json model;
+};
+
+/// The steps that make one spelling of a text.
+std::vector<json> normaliser_of(const json& saved) {
+  const Normalisation rule = normalisation_from(saved);
+  std::vector<json> steps;
+  const auto add_form = [&] {
+    if (rule.form != NormalForm::none) steps.push_back({{"type", rule.form == NormalForm::nfc ? "NFC" : "NFKC"}});
+  };
+  add_form();
+  if (!rule.case_fold) return steps;
+  steps.push_back({{"type", "Lowercase"}});
+  for (const auto& [letter, folded] : folded_lower_case()) steps.push_back(replace(text(letter), folded));
+  add_form();
+  return steps;
+}
+
+Pipeline bytes() {
+  json vocabulary;
+  for (int byte = 0; byte < 256; ++byte) vocabulary[byte_letter(static_cast<uint8_t>(byte))] = byte;
+  const json level = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", false}};
+  return {{}, {level}, {level}, {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", json::array()}}};
+}
+
+Pipeline characters(const json& saved) {
+  json vocabulary = {{"<unk>", 0}};
+  int32_t id = 0;
+  for (const json& point : saved.at("code_points")) {
+    std::string letter;
+    append_utf8(letter, point.get<uint32_t>());
+    vocabulary[letter] = ++id;
+  }
+  const json model = {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", json::array()}, {"unk_token", "<unk>"}};
+  return {normaliser_of(saved), {}, {{{"type", "Fuse"}}}, model};
+}
+
+/// Words are joined by one blank, lines by '\n'.
+std::vector<json> word_decoder() {
+  // The prefix is that of no word: each gets a blank in front.
+  return {{{"type", "WordPiece"}, {"prefix", std::string(1, '\0')}, {"cleanup", false}},
+          {{"type", "Fuse"}},
+          replace(text(" \n"), "\n"),
+          replace(text("\n "), "\n")};
+}
+
+Pipeline words(const json& saved) {
+  const bool by_blanks = saved.at("split").get<std::string>() == "blanks";
+  json vocabulary = {{"<unk>", 0}, {"\n", 1}};
+  int32_t id = 1;
+  for (const json& word : saved.at("words")) vocabulary[word.get<std::string>()] = ++id;
+  Pipeline words{normaliser_of(saved), {}, word_decoder(), {}};
+  if (saved.at("lower_case").get<bool>())
+    for (char c = 'A'; c <= 'Z'; ++c)
+      words.normaliser.push_back(replace(text(std::string(1, c)), std::string(1, static_cast<char>(c - 'A' + 'a'))));
+  if (by_blanks)  // the word <eos> is the end of a line, too
+    words.normaliser.push_back(replace(regex("(?<![^ \\t\\r\\x0B\\f\\n])<eos>(?![^ \\t\\r\\x0B\\f\\n])"), "\n"));
+  words.splitter = {
+      split(regex("[ \\t\\r\\x0B\\f]+"), "Removed"),
+      split(by_blanks ? text("\n") : regex("(?:[A-Za-z0-9]|[^\\x00-\\x7F])+|[\\x00-\\x2F:-@\\[-`{-\\x7F]"),
+            "Isolated")};
+  words.model = {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "<unk>"}};
+  return words;
+}
+
+/// Tokens between blanks, of generated data.
+Pipeline blank_separated(const std::vector<std::string>& tokens) {
+  json vocabulary;
+  for (size_t id = 0; id < tokens.size(); ++id) vocabulary[tokens[id]] = id;
+  Pipeline pipeline{{}, {split(regex("[ \\t\\r\\n]+"), "Removed")}, word_decoder(), {}};
+  pipeline.decoder.resize(2);
+  pipeline.model = {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", tokens.front()}};
+  return pipeline;
+}
+
+std::vector<std::string> pieces_of(const Tokenizer& tokenizer) {
+  std::vector<std::string> pieces;
+  for (int32_t id = 0; id < tokenizer.vocabulary_size(); ++id) pieces.push_back(tokenizer.piece(id, -1));
+  return pieces;
+}
+
+using Piece = SentencePieceContent::Piece;
+using PieceType = SentencePieceContent::Type;
+
+/// SentencePiece joins the neighbours whose joint piece has the highest score; the library has a list of pairs, of
+/// which the first joins before the others.
+json merges_of(const std::vector<Piece>& pieces) {
+  std::unordered_map<std::string, size_t> ids;
+  std::vector<size_t> order;
+  for (size_t id = 0; id < pieces.size(); ++id) {
+    if (pieces[id].type != PieceType::normal) continue;
+    ids.emplace(pieces[id].text, id);
+    order.push_back(id);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return pieces[a].score > pieces[b].score; });
+  json merges = json::array();
+  for (const size_t id : order) {
+    const std::string& whole = pieces[id].text;
+    for (size_t at = 1; at < whole.size(); ++at) {
+      if ((static_cast<uint8_t>(whole[at]) & 0xc0) == 0x80) continue;
+      const std::string left = whole.substr(0, at), right = whole.substr(at);
+      if (ids.count(left) > 0 && ids.count(right) > 0) merges.push_back({left, right});
+    }
+  }
+  return merges;
+}
+
+json sentencepiece_tokens(const SentencePieceContent& content) {
+  if (content.is_bpe) {
+    json vocabulary;
+    for (size_t id = 0; id < content.pieces.size(); ++id) vocabulary[content.pieces[id].text] = id;
+    return {{"type", "BPE"},        {"vocab", vocabulary},
+            {"unk_token", "<unk>"}, {"merges", merges_of(content.pieces)},
+            {"fuse_unk", true},     {"byte_fallback", content.byte_fallback}};
+  }
+  json vocabulary = json::array();
+  size_t unknown = 0;
+  for (const Piece& piece : content.pieces) {
+    if (piece.type == PieceType::unknown) unknown = vocabulary.size();
+    // Bytes stand for characters that no piece has, whatever their score.
+    vocabulary.push_back({piece.text, static_cast<double>(piece.score)});
+  }
+  return {{"type", "Unigram"}, {"vocab", vocabulary}, {"unk_id", unknown}, {"byte_fallback", content.byte_fallback}};
+}
+
+Pipeline sentencepiece(const json& saved) {
+  const SentencePieceContent content =
+      sentencepiece_content(from_base64(saved.at("model").get<std::string>()), "tokenizer.json");
+  if (content.changes_texts || (!content.is_bpe && !content.is_unigram))
+    throw Error(
+        "export: the SentencePiece model changes texts by rules of its own (a normalisation, a blank in front, blanks "
+        "left out), or is neither bpe nor unigram; only models that capstan train has learnt can be exported");
+  const bool has_newline =
+      std::any_of(content.pieces.begin(), content.pieces.end(), [](const Piece& piece) { return piece.text == "\n"; });
+  if (!has_newline) throw Error("export: the SentencePiece model has no piece for the end of a line");
+  const std::string blank = "\xe2\x96\x81";
+  Pipeline pipeline{normaliser_of(saved), {}, {}, sentencepiece_tokens(content)};
+  pipeline.normaliser.push_back(replace(text(" "), blank));
+  // Ends of lines and tabs are pieces of their own; a word has its blanks in front.
+  pipeline.splitter = {split(regex("\\n|\\t|" + blank + "*[^\\n\\t" + blank + "]+|" + blank + "+"), "Isolated")};
+  pipeline.decoder = {{{"type", "ByteFallback"}}, {{"type", "Fuse"}}, replace(text(blank), " ")};
+  return pipeline;
+}
+
+Pipeline pipeline_of(const Tokenizer& tokenizer) {
+  const json saved = parse_json(tokenizer.to_json());
+  const std::string kind = tokenizer.kind();
+  if (kind == "byte") return bytes();
+  if (kind == "char") return characters(saved);
+  if (kind == "word") return words(saved);
+  if (kind == "sentencepiece") return sentencepiece(saved);
+  if (kind == "number") return blank_separated(pieces_of(tokenizer));
+  throw Error(fmt::format("export: the tokenizer '{}' has no counterpart in the library tokenizers", kind));
+}
+
+/// Tokens after the tokenizer's, which no text has.
+struct AddedTokens {
+  std::map<std::string, int32_t> ids;
+  json config;
+
+  explicit AddedTokens(const SavedRun& run) {
+    const SourceFacts data = facts_of(run.config.data);
+    auto next = static_cast<int32_t>(run.tokenizer->vocabulary_size());
+    for (int64_t i = 0; i < data.added_tokens; ++i)
+      ids[data.has_documents && i == 0 ? "<|end|>" : "<|separator|>"] = next++;
+    if (ids.count("<|end|>") > 0) config["eos_token"] = config["bos_token"] = "<|end|>";
+    if (ids.count("<|separator|>") > 0) config["sep_token"] = "<|separator|>";
+    if (facts_of(run.config.model).predicts == Predicts::hidden_tokens) {
+      ids["<mask>"] = next++;
+      config["mask_token"] = "<mask>";
+    }
+    ids["<pad>"] = next;  // outside the vocabulary: what is padded is not read
+    config["pad_token"] = "<pad>";
+  }
+  json list() const {
+    std::vector<std::pair<int32_t, std::string>> ordered;
+    for (const auto& [name, id] : ids) ordered.emplace_back(id, name);
+    std::sort(ordered.begin(), ordered.end());
+    json tokens = json::array();
+    for (const auto& [id, name] : ordered)
+      tokens.push_back({{"id", id},
+                        {"content", name},
+                        {"special", true},
+                        {"single_word", false},
+                        {"lstrip", false},
+                        {"rstrip", false},
+                        {"normalized", false}});
+    return tokens;
+  }
+};
+
+/// The tokens that a model is given around a text: the start of a language model's, the separator of pairs and columns.
+json surroundings(const SavedRun& run, const AddedTokens& added) {
+  json used = json::object();
+  const auto part = [&](const std::string& name, int32_t id) {
+    used[name] = {{"id", name}, {"ids", {id}}, {"tokens", {name}}};
+    return json{{"SpecialToken", {{"id", name}, {"type_id", 0}}}};
+  };
+  const auto sequence_of = [](const char* name) { return json{{"Sequence", {{"id", name}, {"type_id", 0}}}}; };
+  json single = json::array(), pair = json::array();
+  const bool writes = facts_of(run.config.model).predicts == Predicts::next_token;
+  if (const auto start = start_token(run); start && writes) {
+    const bool end = end_of_document(run).has_value();
+    single.push_back(part(end ? "<|end|>" : "start", *start));
+    pair = single;
+  }
+  single.push_back(sequence_of("A"));
+  pair.push_back(sequence_of("A"));
+  if (const auto separator = added.ids.find("<|separator|>"); separator != added.ids.end()) {
+    if (writes) single.push_back(part(separator->first, separator->second));
+    pair.push_back(part(separator->first, separator->second));
+  }
+  pair.push_back(sequence_of("B"));
+  if (const auto end = end_of_document(run); end && facts_of(run.config.data).has_pairs)
+    pair.push_back(part("<|end|>", *end));
+  if (used.empty()) return nullptr;
+  return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", used}};
+}
+
+}  // namespace
+
+TokenizerFiles tokenizer_files(const SavedRun& run) {
+  // A linear classifier reads texts: their bytes tell it all.
+  const Pipeline pipeline = facts_of(run.config.model).reads_texts ? bytes() : pipeline_of(*run.tokenizer);
+  const AddedTokens added(run);
+  const json tokenizer = {{"version", "1.0"},
+                          {"truncation", nullptr},
+                          {"padding", nullptr},
+                          {"added_tokens", added.list()},
+                          {"normalizer", sequence("Sequence", "normalizers", pipeline.normaliser)},
+                          {"pre_tokenizer", sequence("Sequence", "pretokenizers", pipeline.splitter)},
+                          {"post_processor", surroundings(run, added)},
+                          {"decoder", sequence("Sequence", "decoders", pipeline.decoder)},
+                          {"model", pipeline.model}};
+  json config = added.config;
+  const ModelFacts facts = facts_of(run.config.model);
+  config["tokenizer_class"] = "PreTrainedTokenizerFast";
+  config["clean_up_tokenization_spaces"] = false;
+  config["padding_side"] = facts.predicts == Predicts::next_token ? "left" : "right";
+  const SourceFacts data = facts_of(run.config.data);
+  if (data.text.max_length > 0 && !facts.reads_texts) config["model_max_length"] = data.text.max_length;
+  if (data.text.truncate == Truncate::tail) config["truncation_side"] = "left";
+  return {json_text(tokenizer) + "\n", json_text(config, 2) + "\n"};
+}
+
+}  // namespace capstan

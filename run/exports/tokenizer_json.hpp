@@ -1,0 +1,20 @@
+// Tokenizers in the form of the library `tokenizers`: the same ids.
+#pragma once
+
+#include <string>
+
+#include "run/setup/run_model.hpp"
+
+namespace capstan {
+
+struct TokenizerFiles {
+  std::string tokenizer, config;  // tokenizer.json, tokenizer_config.json
+};
+
+/// Throws Error for a tokenizer that cannot be written so, naming what is in the way.
+TokenizerFiles tokenizer_files(const SavedRun& run);
+
+/// The byte alphabet of GPT-2: a printable character for each byte.
+std::string byte_letter(uint8_t byte);
+
+}  // namespace capstan

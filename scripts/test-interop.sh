@@ -1,0 +1,21 @@
+#!/bin/bash
+# Runs exported models in transformers 4.57 and 5.x, ONNX Runtime and llama.cpp, and compares them with Capstan (tests/interop). Needs the
+# release build; the packages come into virtual environments below build/, and what cannot be installed is skipped.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export HF_HUB_OFFLINE=1
+status=0
+cmake --build --preset release --target capstan run_numbers || exit 1
+for version in "==4.57.*" ">=5"; do
+  place=build/interop${version//[^0-9]/}
+  [ -x "$place/bin/python" ] || python3 -m venv "$place" || { echo "skipped: no virtual environment"; exit 0; }
+  if ! "$place/bin/pip" install -q torch "transformers$version" accelerate safetensors xxhash onnx onnxscript onnxruntime xllamacpp; then
+    echo "skipped: the packages for transformers$version cannot be installed"
+    continue
+  fi
+  for script in transformers_models transformers_tokenizers transformers_training transformers_linear onnx_runtime llama_cpp; do
+    echo "-- $script, transformers$version"
+    "$place/bin/python" "tests/interop/$script.py" || status=1
+  done
+done
+exit $status

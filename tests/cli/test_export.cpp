@@ -1,0 +1,124 @@
+// capstan export: what it writes, what it refuses, and that a folder is whole or not there.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/io/safetensors.hpp"
+#include "tests/cli/samples.hpp"
+
+namespace capstan::testing {
+namespace {
+namespace fs = std::filesystem;
+
+/// The overrides that make of lm.yaml a model of Llama's shape.
+const std::vector<std::string> llama = {"name=llama", "data.tokenizer=byte", "model.positions=none",
+                                        "model.final_norm={type: rms}",
+                                        "model.layers=[{mixer: {type: attention, heads: 2, rotary: true}, norm: {type: "
+                                        "rms}, feed_forward: {type: swiglu, bias: false}}]"};
+
+void train(const Workplace& place, std::vector<std::string> overrides) {
+  overrides.insert(overrides.begin(), {"train", "--config", "lm.yaml", "--set"});
+  succeed(place, overrides);
+}
+
+TEST_CASE("export writes a folder for transformers with all weights, the configuration and where they are from") {
+  const Workplace place;
+  write_trained_samples(place);
+  const Outcome done = succeed(place, {"export", "runs/lm", "--format", "huggingface", "--output", "out/lm/"});
+  for (const char* const name : {"README.md", "config.json", "generation_config.json", "model.safetensors",
+                                 "modeling_capstan.py", "tokenizer.json", "tokenizer_config.json"}) {
+    CHECK(fs::exists(place / "out/lm" / name));
+    CHECK(contains(done.out, std::string("out/lm/") + name));
+  }
+  const auto config = nlohmann::json::parse(place.read("out/lm/config.json"));
+  CHECK(config.at("model").at("type") == "language-model");
+  CHECK(config.at("model").at("layers").is_array());
+  CHECK(config.at("model").at("width").is_number());
+  CHECK(config.at("capstan").at("format") == 1);
+  CHECK(config.at("capstan").at("run") == "lm");
+  CHECK(config.at("capstan").at("step") == 6);
+  const SafetensorsFile exported((place / "out/lm/model.safetensors").string());
+  const SafetensorsFile trained((place / "runs/lm/checkpoints/best/model.safetensors").string());
+  CHECK(exported.metadata().at("format") == "pt");
+  REQUIRE(exported.tensors().size() == trained.tensors().size());
+  for (const FileTensor& tensor : trained.tensors()) CHECK(exported.at(tensor.name).to_floats() == tensor.to_floats());
+  const std::string card = place.read("out/lm/README.md");
+  CHECK(card.rfind("---\npipeline_tag: text-generation\n", 0) == 0);
+  CHECK(contains(card, config.at("capstan").at("weights").get<std::string>()));
+  CHECK(contains(card, "```yaml\nname: lm\n"));
+}
+
+TEST_CASE("a run that starts from an export has its weights, with the table of n-grams where these are the same") {
+  const Workplace place;
+  write_samples(place);
+  const std::string ngrams = "model.ngram_embedding={orders: [2], buckets: 64, width: 4}";
+  train(place, {"name=first", ngrams});
+  succeed(place, {"export", "runs/first", "--format", "huggingface", "--output", "out"});
+  const auto next = [&](const std::string& table) {
+    return succeed(place, {"train", "--config", "lm.yaml", "--set", "name=next", "train.steps=1", table,
+                           "train.init_from=out/model.safetensors"})
+        .err;
+  };
+  CHECK_FALSE(contains(next(ngrams), "fresh"));
+  std::filesystem::remove_all(place / "runs/next");
+  CHECK(contains(next("model.ngram_embedding={orders: [3], buckets: 64, width: 4}"), "orders were [2], are [3]"));
+}
+
+TEST_CASE("export refuses a folder that holds anything, and leaves it as it was") {
+  const Workplace place;
+  write_trained_samples(place);
+  place.write("out/note.txt", "mine");
+  const auto before = place.content("out");
+  check_refused(place, {"folder in use",
+                        {},
+                        {"export", "runs/lm", "--format", "huggingface", "--output", "out"},
+                        1,
+                        {"out", "no empty folder", "give another one"}});
+  CHECK(place.content("out") == before);
+  check_refused(place, {"format", {}, {"export", "runs/lm", "--format", "keras", "--output", "new"}, 2, {"keras"}});
+  check_refused(place, {"no run", {}, {"export", "text", "--format", "gguf", "--output", "new"}, 1, {"text"}});
+  CHECK_FALSE(fs::exists(place / "new"));
+}
+
+TEST_CASE("export to GGUF names every key that keeps a model from Llama's shape, and writes nothing") {
+  const Workplace place;
+  write_trained_samples(place);
+  check_refused(place, {"not a Llama",
+                        {},
+                        {"export", "runs/lm", "--format", "gguf", "--output", "new"},
+                        1,
+                        {"model.layers.0.mixer.type: must be attention", "model.layers.0.norm.type: must be rms",
+                         "model.final_norm.type: must be rms"}});
+  check_refused(place, {"a classifier",
+                        {},
+                        {"export", "runs/classifier", "--format", "gguf", "--output", "new"},
+                        1,
+                        {"model.type: must be language-model"}});
+  CHECK_FALSE(fs::exists(place / "new"));
+  for (const auto& entry : fs::directory_iterator(place.folder()))
+    CHECK(entry.path().filename().string().rfind(".exporting", 0) != 0);
+}
+
+TEST_CASE("export to GGUF writes a model of Llama's shape") {
+  const Workplace place;
+  write_samples(place);
+  train(place, llama);
+  succeed(place, {"export", "runs/llama", "--format", "gguf", "--output", "out"});
+  const std::string file = place.read("out/model.gguf");
+  CHECK(file.rfind("GGUF\x03", 0) == 0);
+  for (const char* const name : {"general.architecture", "llama.rope.dimension_count", "tokenizer.ggml.tokens",
+                                 "blk.0.ffn_gate.weight", "output_norm.weight", "capstan.format"})
+    CHECK(contains(file, name));
+}
+
+TEST_CASE("a linear classifier is exported with the module that reads texts") {
+  const Workplace place;
+  write_samples(place);
+  succeed(place, {"train", "--config", "classify", "--set", "name=linear", "data.train=[train.tsv]"});
+  succeed(place, {"export", "runs/linear", "--format", "huggingface", "--output", "out"});
+  CHECK(fs::exists(place / "out/modeling_capstan_linear.py"));
+  CHECK_FALSE(fs::exists(place / "out/modeling_capstan.py"));
+}
+
+}  // namespace
+}  // namespace capstan::testing
