@@ -41,7 +41,7 @@ void print_error(const char* message) noexcept {
 namespace {
 
 [[noreturn]] void end_by_exception() {
-  if (std::current_exception() == nullptr) {  // there was no memory for one, or a thread was left alone
+  if (std::current_exception() == nullptr) {  // no memory for an exception, or a thread was not joined
     print_error("cannot continue: out of memory, or an error in the program itself");
     ::_exit(1);
   }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds the Python package in a virtual environment of its own (build/python-venv) and runs its tests, those of the same bits with
-# the program of build/release. Ends with a message and success where there is no Python to do it with.
+# Builds the Python package in a virtual environment (build/python-venv) and runs its tests; some compare bits with the program
+# of build/release. Without a suitable Python, it prints a message and succeeds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

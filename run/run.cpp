@@ -22,12 +22,11 @@ std::vector<std::vector<float>> Run::embed(const std::vector<InputText>& texts) 
 
 int64_t Run::embedding_size() const { return saved_->model->stack().config().width; }
 
-EvalReport Run::evaluate(std::optional<Split> split, const CompletionOptions& completions,
-                         const std::function<bool()>& stop) const {
+EvalReport Run::evaluate(std::optional<Split> split, const CompletionOptions& completions) const {
   refuse_options_without_pairs(*saved_, completions);
   const std::unique_ptr<DataSource> data = open_saved_data(*saved_);
   for (const std::string& line : data->left_out()) log_info(line);
-  return evaluate_split(*saved_, *data, split ? *split : held_out_split("", *data), completions, stop);
+  return evaluate_split(*saved_, *data, split ? *split : held_out_split("", *data), completions);
 }
 
 namespace {

@@ -36,7 +36,7 @@ class Run {
   std::vector<Prediction> predict(const std::vector<InputText>& texts, const PredictOptions& options = {}) const {
     return predictions_of(*saved_, texts, options);
   }
-  /// Of a classifier, the numbers of which it makes the probabilities of its classes.
+  /// The values from which a classifier computes the probabilities of its classes.
   std::vector<std::vector<float>> decision_values(const std::vector<InputText>& texts) const {
     return decision_values_of(*saved_, texts);
   }
@@ -52,13 +52,11 @@ class Run {
     return continuations_of(*saved_, text, options);
   }
   /// Loss, accuracy and further figures on a part of the run's data; none: the validation data or, with a line in the
-  /// log, the test data of a run that has no other. `completions`: how those of pairs are written. Throws Error when
-  /// `stop`, which is called from any thread, returned true.
-  EvalReport evaluate(std::optional<Split> split = {}, const CompletionOptions& completions = {},
-                      const std::function<bool()>& stop = {}) const;
+  /// log, the test data of a run that has no other. `completions`: how those of pairs are written.
+  EvalReport evaluate(std::optional<Split> split = {}, const CompletionOptions& completions = {}) const;
 
   const RunConfig& config() const { return saved_->config; }
-  /// Of a classifier, in the order of Prediction::probabilities.
+  /// The classes of a classifier, in the order of Prediction::probabilities.
   const std::vector<std::string>& classes() const { return saved_->classes; }
   /// Model, tokenizer and files.
   const SavedRun& saved() const { return *saved_; }
@@ -77,7 +75,7 @@ class Interrupted : public Error {
 
 /// Trains the run `<folder>/<name>` to its end, from its last checkpoint where it has one, and opens it.
 Run train(const RunConfig& config, const TrainRunOptions& options = {});
-/// The same from YAML files and overrides: train({{"lm.yaml"}, {"data.train=[book.txt]", "train.steps=500"}}).
+/// Trains a run from YAML files and overrides: train({{"lm.yaml"}, {"data.train=[book.txt]", "train.steps=500"}}).
 Run train(const ConfigOptions& config, const TrainRunOptions& options = {});
 
 }  // namespace capstan

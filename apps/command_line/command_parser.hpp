@@ -30,7 +30,7 @@ class CommandOption {
   explicit CommandOption(CLI::Option* option) : option_(option) {}
 
   CommandOption* required();
-  /// It takes any number of values.
+  /// The option takes any number of values.
   CommandOption* repeats();
   /// Takes any number of values, each after the name of the option.
   CommandOption* one_each();

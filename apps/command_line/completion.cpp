@@ -138,7 +138,7 @@ std::string fish_words(const OptionText& option) {
 }
 
 std::string fish_lines(const CommandText& command) {
-  // The line names this command with all it belongs to, and none of those below it.
+  // The condition of the lines: the command is typed with its parents, and none of its subcommands.
   std::string here = "true";
   for (size_t at = command.name.find(' '); at != std::string::npos; at = command.name.find(' ', at + 1))
     here += "; and __fish_seen_subcommand_from " + command.name.substr(at + 1, command.name.find(' ', at + 1) - at - 1);

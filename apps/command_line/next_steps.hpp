@@ -9,7 +9,7 @@ namespace capstan {
 
 /// Logs `where`, then "next: FIRST, or SECOND".
 void say_next(const std::string& where, const std::string& first, const std::string& second);
-/// The same of a run: its size on the disk, and the commands that use it.
+/// Logs where a run is, its size on the disk, and the commands that use it.
 void say_next(const RunConfig& config, const std::string& folder);
 
 }  // namespace capstan

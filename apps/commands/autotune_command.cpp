@@ -16,7 +16,7 @@ int search(const AutotuneOptions& options) {
   const AutotuneEnd found = autotune(
       options, [](const Command& body) { return run_command(body); }, std::cout, output_columns());
   if (found.end == SearchEnd::stopped) return exit_interrupted;
-  if (found.end == SearchEnd::failed) return exit_failed;  // why is in the log
+  if (found.end == SearchEnd::failed) return exit_failed;  // the log has the reason
   log_info(disk_line(found.folder.string()));
   say_next(found.config, (found.folder / "best").string());
   return report_failures(found.failed);

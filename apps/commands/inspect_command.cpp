@@ -37,7 +37,7 @@ void print_tensors(const std::string& path) {
   std::cout << path << '\n';
   for (const FileTensor& tensor : file.tensors()) {
     double low = 0, high = 0, square = 0;
-    const std::vector<double> values = tensor.without_zeros().to_doubles();  // no more than the file has
+    const std::vector<double> values = tensor.without_zeros().to_doubles();  // only the rows that the file has
     if (!values.empty()) low = high = values.front();
     for (const double value : values) {
       low = std::min(low, value);

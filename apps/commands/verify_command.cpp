@@ -18,7 +18,7 @@ struct VerifyOptions {
 
 int verify(const VerifyOptions& options) {
   std::vector<std::string> runs;
-  for (const std::string& folder : options.runs)  // one by one: together, sweeps beside runs would be left out
+  for (const std::string& folder : options.runs)  // one call each: together, sweeps beside runs would be left out
     for (const std::string& run : run_folders({folder})) runs.push_back(run);
   int64_t damaged = 0;
   for (const std::string& run : runs) {

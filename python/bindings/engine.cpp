@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/stop.hpp"
 
 namespace capstan::python {
 namespace {
@@ -76,12 +77,10 @@ bool broken_by_fork = false;
 
 }  // namespace
 
-void Cancel::check() const {
-  if (requested_) throw Cancelled();
-}
-
 void Job::run() {
+  const StopPoll cancelled = [this] { return cancel_.requested(); };
   try {
+    const StopScope scope(&cancelled);
     work_(cancel_);
   } catch (...) {
     error_ = std::current_exception();
@@ -118,7 +117,7 @@ void before_fork() { computed_at_fork = pool->computes(); }
 
 void after_fork_in_child() {
   broken_by_fork = broken_by_fork || computed_at_fork;
-  pool = new Pool;  // the threads of the parent's are not in this process
+  pool = new Pool;  // threads of the parent's pool do not exist in this process
 }
 
 void wait_in_python(const std::shared_ptr<Job>& job, const std::function<void()>& cancelled) {

@@ -26,19 +26,12 @@ class Cancel {
  public:
   void request() { requested_ = true; }
   bool requested() const { return requested_; }
-  /// Throws Cancelled after a request.
-  void check() const;
 
  private:
   std::atomic<bool> requested_ = false;
 };
 
-/// Thrown on a computing thread; Python gets the exception of the handler that asked for the end.
-struct Cancelled : std::exception {
-  const char* what() const noexcept override { return "cancelled"; }
-};
-
-/// A piece of work on one of the computing threads.
+/// A piece of work on one of the computing threads; it stops (core/base/stop.hpp) when it is cancelled.
 class Job {
  public:
   explicit Job(std::function<void(const Cancel&)> work) : work_(std::move(work)) {}
@@ -47,7 +40,7 @@ class Job {
   /// Wakes who waits.
   void end();
   bool wait_for(std::chrono::milliseconds time);
-  /// Without a limit.
+  /// Waits without a limit of time.
   void wait();
   Cancel& cancel() { return cancel_; }
   /// What the work threw; after its end.
@@ -75,15 +68,15 @@ void after_fork_in_child();
 /// Until a job that is cancelled ends, `cancelled` is called again and again.
 void wait_in_python(const std::shared_ptr<Job>& job, const std::function<void()>& cancelled = {});
 
-/// work(cancel) on a computing thread; what it returns or throws.
+/// work() on a computing thread; what it returns or throws.
 template <class Work>
 auto compute(const Work& work, const std::function<void()>& cancelled = {}) {
-  using Result = std::invoke_result_t<Work, const Cancel&>;
+  using Result = std::invoke_result_t<Work>;
   if constexpr (std::is_void_v<Result>) {
-    wait_in_python(start([&work](const Cancel& cancel) { work(cancel); }), cancelled);
+    wait_in_python(start([&work](const Cancel&) { work(); }), cancelled);
   } else {
     std::optional<Result> result;
-    wait_in_python(start([&work, &result](const Cancel& cancel) { result.emplace(work(cancel)); }), cancelled);
+    wait_in_python(start([&work, &result](const Cancel&) { result.emplace(work()); }), cancelled);
     return std::move(*result);
   }
 }

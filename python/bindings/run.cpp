@@ -23,7 +23,7 @@ template <class T>
 using Rows = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
 using FloatRows = Rows<float>;
 
-/// Texts that are computed before the next look whether to go on.
+/// The number of texts between two checks whether the caller has cancelled.
 constexpr size_t chunk = 256;
 
 std::string utf8_of(nb::handle text) {
@@ -35,7 +35,7 @@ std::string utf8_of(nb::handle text) {
 
 nb::bytes bytes_of(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 
-/// Of a list whose elements are strings or, for texts of several columns, tuples of strings.
+/// The texts of a list whose elements are strings or, for texts of several columns, tuples of strings.
 std::vector<InputText> input_texts(const nb::list& texts) {
   std::vector<InputText> all;
   all.reserve(texts.size());
@@ -61,24 +61,23 @@ Rows<T> as_array(std::vector<T> values, size_t rows, size_t columns) {
   return Rows<T>(kept->data(), {rows, columns}, owner);
 }
 
-/// body(some) for pieces of the texts, until the caller cancels.
+/// body(some) for pieces of the texts.
 template <class Body>
-void for_chunks(const std::vector<InputText>& texts, const Cancel& cancel, const Body& body) {
+void for_chunks(const std::vector<InputText>& texts, const Body& body) {
   for (size_t begin = 0; begin < texts.size(); begin += chunk) {
-    cancel.check();
     const auto first = texts.begin() + static_cast<std::ptrdiff_t>(begin);
     body(std::vector<InputText>(first, first + static_cast<std::ptrdiff_t>(std::min(chunk, texts.size() - begin))));
   }
 }
 
-/// rows(texts) for pieces of the texts, until the caller cancels: `columns` floats for each text.
+/// rows(texts) for pieces of the texts, `columns` floats for each text.
 template <class Compute>
 FloatRows rows_of(const nb::list& texts, size_t columns, const Compute& rows) {
   const std::vector<InputText> all = input_texts(texts);
-  std::vector<float> values = compute([&](const Cancel& cancel) {
+  std::vector<float> values = compute([&] {
     std::vector<float> found;
     found.reserve(all.size() * columns);
-    for_chunks(all, cancel, [&](const std::vector<InputText>& some) {
+    for_chunks(all, [&](const std::vector<InputText>& some) {
       for (const std::vector<float>& row : rows(some)) found.insert(found.end(), row.begin(), row.end());
     });
     return found;
@@ -103,7 +102,7 @@ FloatRows decision_values(const Run& self, const nb::list& texts) {
 /// constant, which has no name.
 nb::tuple explain(const Run& self, const nb::list& text) {
   const InputText given = input_texts(text).at(0);
-  const TextExplanation found = compute([&](const Cancel&) { return self.explain(given); });
+  const TextExplanation found = compute([&] { return self.explain(given); });
   nb::list names;
   names.append("");
   std::vector<double> values = found.bias;
@@ -121,22 +120,22 @@ FloatRows embed(const Run& self, const nb::list& texts) {
 
 std::vector<std::pair<double, int64_t>> score(const Run& self, const nb::list& texts) {
   const std::vector<InputText> all = input_texts(texts);
-  return compute([&](const Cancel& cancel) {
+  return compute([&] {
     std::vector<std::pair<double, int64_t>> found;
-    for_chunks(all, cancel, [&](const std::vector<InputText>& some) {
+    for_chunks(all, [&](const std::vector<InputText>& some) {
       for (const TextScore& text : self.score(some)) found.emplace_back(text.log_probability, text.tokens);
     });
     return found;
   });
 }
 
-/// Of each text, what fills it and, of each blank, the likeliest tokens with their probabilities.
+/// For each text, the filled text and, for each blank, the most likely tokens with their probabilities.
 nb::list fill(const Run& self, const nb::list& texts, const std::string& blank, int64_t top_k) {
   const std::vector<InputText> all = input_texts(texts);
   PredictOptions options;
   options.blank = blank;
   options.top_k = top_k;
-  const std::vector<Prediction> found = compute([&](const Cancel&) { return self.predict(all, options); });
+  const std::vector<Prediction> found = compute([&] { return self.predict(all, options); });
   nb::list filled;
   for (const Prediction& prediction : found) {
     nb::list blanks;
@@ -162,7 +161,7 @@ SamplingConfig sampling(double temperature, int64_t top_k, double top_p, double 
   return config;
 }
 
-/// Of each text, its completions with their log probabilities, the best first.
+/// For each text, its completions with their log probabilities, the best first.
 nb::list complete_pairs(const Run& self, const nb::list& texts, int64_t best, int64_t beam, double length_penalty,
                         int64_t tokens, const SamplingConfig& sampled) {
   const std::vector<InputText> all = input_texts(texts);
@@ -172,7 +171,7 @@ nb::list complete_pairs(const Run& self, const nb::list& texts, int64_t best, in
   options.completions.length_penalty = length_penalty;
   options.completions.tokens = tokens;
   options.completions.sampling = sampled;
-  const std::vector<Prediction> found = compute([&](const Cancel&) { return self.predict(all, options); });
+  const std::vector<Prediction> found = compute([&] { return self.predict(all, options); });
   nb::list completed;
   for (const Prediction& prediction : found) {
     nb::list written;
@@ -283,10 +282,8 @@ std::unique_ptr<Pieces> generate(const Run& self, nb::handle text, int64_t token
 }
 
 nb::dict evaluate(const Run& self, const std::string& split) {
-  const EvalReport report = compute([&](const Cancel& cancel) {
-    return self.evaluate(split.empty() ? std::nullopt : std::make_optional(split_named(split)), {},
-                         [&] { return cancel.requested(); });
-  });
+  const EvalReport report =
+      compute([&] { return self.evaluate(split.empty() ? std::nullopt : std::make_optional(split_named(split))); });
   nb::dict figures;
   figures["split"] = report.split;
   for (const Figure& figure : report.figures()) figures[figure.name.c_str()] = figure.value;
@@ -294,11 +291,11 @@ nb::dict evaluate(const Run& self, const std::string& split) {
 }
 
 Run open(const std::string& folder, const std::vector<std::string>& overrides) {
-  return compute([&](const Cancel&) { return Run::open(folder, overrides); });
+  return compute([&] { return Run::open(folder, overrides); });
 }
 
 void slim(const Run& self, const std::string& folder, double size) {
-  compute([&](const Cancel&) {
+  compute([&] {
     SlimOptions options;
     options.size = size;
     slim_run(fs::path(self.saved().weights).parent_path(), folder, options);

@@ -22,7 +22,7 @@ Run train(const std::vector<std::string>& files, const std::vector<std::string>&
   int signal = 0;
   try {
     return compute(
-        [&](const Cancel&) {
+        [&] {
           try {
             if (!files.empty()) return capstan::train(ConfigOptions{files, overrides});
             return capstan::train(load_config_text<RunConfig>(config, "the configuration"));

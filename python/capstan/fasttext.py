@@ -19,7 +19,7 @@ from ._run import load, train
 
 _PREFIX = "__label__"
 
-# Of train_supervised(): what chooses n-grams is a key of the recipe; the others choose what capstan finds by cross-validation.
+# Arguments of train_supervised(): those of _AUTOTUNE are errors, those of _FOUND are not used (see below).
 _AUTOTUNE = {"autotuneValidationFile", "autotuneMetric", "autotuneDuration", "autotuneModelSize", "autotunePredictions"}
 _FOUND = {"lr", "dim", "ws", "epoch", "neg", "loss", "bucket", "lrUpdateRate", "t", "thread", "verbose", "seed", "minCount",
           "minCountLabel"}

@@ -40,7 +40,7 @@ ImportedModule import_attention(Import& import, const ImportHints& hints) {
   return module;
 }
 
-/// The same without hints.activation.
+/// Throws Error without hints.heads or hints.activation, which no file has.
 ImportedModule import_encoder_layer(Import& import, const ImportHints& hints) {
   ImportedModule module;
   module.source = "TransformerEncoderLayer";

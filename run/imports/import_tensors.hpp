@@ -26,7 +26,7 @@ class Import {
     record_->approximate = approximate;
   }
 
-  /// The same import, for names that begin with `part`.
+  /// This import for names that begin with `part`.
   Import below(const std::string& part) const {
     Import inner = *this;
     inner.prefix_ += part;
@@ -66,7 +66,7 @@ class Import {
     }
     return tensor;
   }
-  /// The same, as `to` in `tensors`.
+  /// Takes a tensor and puts it into `tensors` under the name `to`.
   const ImportedTensor& take(const std::string& name, const std::vector<int64_t>& shape, const std::string& to,
                              ImportedTensors& tensors) {
     const FileTensor& tensor = take(name, shape);

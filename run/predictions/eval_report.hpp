@@ -1,7 +1,6 @@
 // Output of `capstan eval`: figures, one per line, and for classifiers a table of the classes; or all of it as JSON.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -23,7 +22,7 @@ struct Figure {
   int digits;  // that are printed; 0: a count
 };
 
-/// Of one class, or of one label.
+/// Figures of one class, or of one label.
 struct ClassFigures {
   double precision, recall, f1;
   int64_t examples;
@@ -43,16 +42,15 @@ struct EvalReport {
 
   /// All numbers: "loss", "accuracy", "macro_f1" and so on.
   std::vector<Figure> figures() const;
-  /// Those of every class of `classes`; none unless the model is a classifier.
+  /// The figures of each of `classes`; none unless the model is a classifier.
   std::vector<ClassFigures> class_figures() const;
   /// One of them. Throws Error, with the names that there are.
   double figure(const std::string& name) const;
 };
 
-/// `completions`: how the completions of pairs are written. Throws Error when `stop`, which is called from any thread,
-/// returned true.
+/// `completions`: how the completions of pairs are written.
 EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
-                          const CompletionOptions& completions = {}, const std::function<bool()>& stop = {});
+                          const CompletionOptions& completions = {});
 
 void print_text(const EvalReport& report, std::ostream& out);
 /// One object on one line: the figures by the names of print_text, the classes, and "confusion" (rows: true class), or

@@ -33,7 +33,7 @@ bool has_tables(const SourceConfig& data) {
   return std::holds_alternative<LabelledSourceConfig>(data) || std::holds_alternative<PairSourceConfig>(data);
 }
 
-/// None: lines.
+/// The format that the options or the data name; none for lines.
 std::optional<TableFormat> format_named(const TextInputOptions& options, const SourceConfig& data) {
   for (const TableFormat format : {TableFormat::tsv, TableFormat::csv, TableFormat::jsonl, TableFormat::fasttext})
     if (options.format == enum_name(format)) return format;

@@ -10,7 +10,7 @@ namespace capstan {
 /// characters as U+FFFD.
 std::string escaped(std::string_view text);
 
-/// The same, shortened to `characters` characters with an ellipsis.
+/// escaped() text, shortened to `characters` characters with an ellipsis.
 std::string escaped_short(std::string_view text, size_t characters = 120);
 
 }  // namespace capstan

@@ -14,7 +14,7 @@ struct NgramWeight {
   float weight = 0;
 };
 
-/// Those with the largest weights, the largest first.
+/// The n-grams of a class with the largest weights, the largest first.
 struct ClassNgrams {
   std::string name;
   std::vector<NgramWeight> ngrams;

@@ -22,7 +22,7 @@ double batch_tokens(const TrainConfig& train, const DataExtent& data) {
   const double all = static_cast<double>(data.examples) * data.example_tokens;
   const double batch = train.batch_tokens > 0 ? std::max(static_cast<double>(train.batch_tokens), data.example_tokens)
                                               : static_cast<double>(train.batch_size) * data.example_tokens;
-  // Of a batch in lanes, one lane is in memory at least: threads take them one by one.
+  // At least one lane of a batch is in memory: threads take lanes one by one.
   const double lane = batch / static_cast<double>(train.lanes > 0 ? train.lanes : most_lanes);
   const double micro = train.micro_batch_tokens > 0
                            ? std::max(static_cast<double>(train.micro_batch_tokens), data.example_tokens)

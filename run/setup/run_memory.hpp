@@ -20,7 +20,7 @@ struct DataExtent {
 
 /// What is known before the data are read.
 DataExtent least_extent(const RunConfig& config);
-/// The same of data that were opened.
+/// The extent of data that have been opened.
 DataExtent extent_of(const RunConfig& config, const DataSource& data);
 
 /// Bytes that training holds at the same time, at least.
@@ -34,19 +34,19 @@ struct MemoryNeed {
 
   double total() const { return parameters + gradients + optimizer + activations + data; }
 };
-/// Of one of `ranks` ranks. Infinite where the sizes cannot be counted.
+/// The need of one of `ranks` ranks; infinite if the sizes cannot be counted.
 MemoryNeed memory_need(const RunConfig& config, const DataExtent& data, int64_t ranks = 1);
 
 /// Why a run cannot be trained within a limit.
 struct MemoryProblem {
-  std::string key;      // whose half would save most
+  std::string key;      // the key whose value, if halved, would save most
   std::string message;  // bytes, limit, other keys, remedy
 };
-/// Of `ranks` ranks, of which `neighbours` share the limit.
+/// The problem of one of `ranks` ranks, of which `neighbours` share the limit; none if it can be trained.
 std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data, const MemoryLimit& limit,
                                             int64_t ranks = 1, int64_t neighbours = 1);
 
-/// The same, to read the data alone.
+/// The problem of reading the data alone.
 std::optional<MemoryProblem> data_memory_problem(const RunConfig& config, const MemoryLimit& limit);
 
 }  // namespace capstan

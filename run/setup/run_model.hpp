@@ -24,7 +24,7 @@ class RunModel {
   ParamStore& params() { return params_; }
   const ParamStore& params() const { return params_; }
   const Model& model() const { return *model_; }
-  /// The same. Throws Error, naming the types that do, unless the model predicts this.
+  /// The model, if it predicts this; otherwise throws Error, naming the types that do.
   const Model& that_predicts(Predicts what) const;
   /// Throws Error for a model without blocks.
   const Stack& stack() const;
@@ -33,7 +33,7 @@ class RunModel {
   /// and of all for balanced class weights (none: they are not balanced), the words for a masking of whole words.
   void prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts = {}, int64_t examples = 0);
   ModelSummary summary(int64_t length) const { return summarize(*model_, params_, length); }
-  /// Per token of texts of this length, as kept_bytes() in models/summary.hpp.
+  /// Bytes that a step keeps per token of texts of this length (models/summary.hpp).
   double kept_bytes(int64_t length) const { return capstan::kept_bytes(*model_, params_, length); }
 
  private:
@@ -72,9 +72,9 @@ struct RunFiles {
   std::optional<RunState> state;     // the checkpoint's; none for a lone file of weights
 };
 
-/// Throws Error, naming the file, when one is missing or damaged, when the checkpoint of the weights was trained with
-/// another tokenizer or other classes, and unless the weights have the shapes of the model: nothing is made in a size
-/// that a file names before.
+/// Throws Error, naming the file, if a file is missing or damaged, if the checkpoint of the weights was trained with
+/// another tokenizer or other classes, or if the weights do not have the shapes of the model. This is checked before
+/// anything is allocated in a size that a file states.
 RunFiles read_run_files(const std::filesystem::path& folder, const SafetensorsFile& weights);
 
 /// A trained model, read from its run folder.

@@ -192,7 +192,7 @@ class RunCheck {
     if (damage_.empty()) add("checkpoints", State::note, "no step has been saved");
   }
 
-  /// Of a checkpoint that is whole.
+  /// What a complete checkpoint contains, in words.
   static std::string content_of(const RunState& state) {
     if (!state.has_model) return "without tensors: a trial of capstan autotune";
     if (state.slim) return "checksums agree; for prediction alone (capstan slim)";

@@ -20,7 +20,7 @@ struct TrainPoint {
   int64_t rss_bytes = 0, peak_rss_bytes = 0;
 };
 
-/// A line of validation.
+/// The figures of one validation.
 struct ValidPoint {
   int64_t step = 0;
   double seconds = 0, bits = 0;

@@ -13,7 +13,7 @@ constexpr int exit_done = 0, exit_failed = 1, exit_wrong_usage = 2, exit_interru
 /// Exit code after training.
 inline int exit_code_of(const TrainResult& result) { return result.interrupted ? exit_interrupted : exit_done; }
 
-/// How a program calls what returns an exit code and may throw: it turns errors into messages and exit codes.
+/// Calls a function that returns an exit code, and turns its exceptions into messages and exit codes.
 using Guard = std::function<int(const std::function<int()>& body)>;
 
 /// How the process ended.

@@ -43,7 +43,7 @@ class Search {
   Search(double seconds, const TryOut& try_out, const HalvingEvents& events)
       : left_(seconds), try_out_(try_out), events_(events) {}
 
-  /// Those that could be tried, the best first.
+  /// The candidates that could be tried, the best first.
   std::vector<size_t> rung(const std::vector<size_t>& candidates, int64_t divisor, double expected) {
     if (events_.on_rung) events_.on_rung({candidates.size(), divisor});
     std::vector<Tried> tried;

@@ -59,7 +59,7 @@ int64_t buckets_for(double tokens) {
   return std::clamp(static_cast<int64_t>(std::exp2(std::min(power, 40.0))), least_buckets, most_buckets);
 }
 
-/// None for one pass, 0.08 for three, 0.15 for eight.
+/// The dropout for a number of passes over the text: 0 for one, 0.08 for three, 0.15 for eight.
 double dropout_for(double passes) {
   return std::round(100 * std::clamp(0.05 * std::log2(std::max(passes, 1.0)), 0.0, 0.3)) / 100;
 }
@@ -184,7 +184,7 @@ class Planner {
       const int64_t all = steps_in_time(times.step * slower, times.evaluation * slower);
       const int64_t used = steps(config, {times.step * slower, times.evaluation * slower});
       const double tokens = passes_of(used) * text_;
-      // Time that would be left over because of the end of an epoch is lost.
+      // A run ends with an epoch; the time that is then left is lost.
       const double lost =
           std::log(static_cast<double>(std::min(all, static_cast<int64_t>(most_passes) * steps_per_epoch_)) /
                    static_cast<double>(used));

@@ -25,12 +25,12 @@ constexpr int64_t profile_warmup = 3;
 
 /// Adds a problem for every file or folder of the data that does not exist.
 void check_data_files(const RunConfig& config, Problems& problems);
-/// The same, and for what else the configuration needs and this machine does not have: instructions for
-/// train.precision, and memory.
+/// As check_data_files(), and adds a problem for what the configuration needs and this machine does not have:
+/// instructions for train.precision, and memory.
 void check_trainable(const RunConfig& config, Problems& problems);
-/// The same where memory is that of one of several ranks.
+/// check_trainable() with the memory of one of several ranks.
 void check_trainable_on(const Communicator& ranks, const RunConfig& config, Problems& problems);
-/// The same without memory, for --force.
+/// check_trainable() without the check of memory, for --force.
 void check_forced(const RunConfig& config, Problems& problems);
 
 /// Reads the data, makes the model and trains it in `<folder>/<name>`, together with all ranks.

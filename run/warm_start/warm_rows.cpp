@@ -132,7 +132,7 @@ RowPlan WarmRows::plan(const Param& param, const FileTensor& tensor) const {
     if (const std::string difference = ngram_difference(name); !difference.empty()) return {{}, difference};
   }
   if (shape == tensor.shape) return {same_rows(shape[0]), ""};
-  // Of distances, the middle row is that of 0.
+  // The middle row of a table of distances is that of distance 0.
   const bool distances = ends_with(name, ".relative_bias.table");
   if (!distances && !is_position_table(name)) return other_shape();
   RowPlan plan{same_rows(shape[0]), fmt::format("of {} {}", tensor.shape[0], distances ? "distances" : "positions")};

@@ -45,7 +45,7 @@ C load_config(const std::vector<std::string>& files, const std::vector<std::stri
   return load_config<C>(files, overrides, [](const C&, Problems&) {});
 }
 
-/// The same from one YAML text; messages use `name` as the file name.
+/// load_config() for one YAML text; messages use `name` as the file name.
 template <class C>
 C load_config_text(const std::string& text, const std::string& name) {
   ProblemList problems;

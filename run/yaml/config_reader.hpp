@@ -27,7 +27,7 @@ void fail_expected(const ConfigNode& node, const Location& location, const std::
 bool in_range(const Constraint& constraint, double value);
 /// A constraint in words: "greater than 0", "at least 0 and below 1", "one of (adamw, sgd)"; empty if there is none.
 std::string limits_text(const Constraint& constraint);
-/// The same for text and lists, whose limits concern the length.
+/// limits_text() for text and lists, whose limits are those of their length.
 std::string length_limits_text(const Constraint& constraint);
 
 void read_scalar(const ConfigNode& node, const Location& location, const Constraint& constraint, bool& value);

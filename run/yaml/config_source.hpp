@@ -13,7 +13,7 @@ namespace capstan {
 ConfigNode load_tree(ConfigNode base, const std::vector<std::string>& files, const std::vector<std::string>& overrides,
                      ProblemList& problems);
 
-/// The same for one text in memory; messages use `name` as the file name.
+/// load_tree() for one text in memory; messages use `name` as the file name.
 ConfigNode load_tree_from_text(ConfigNode base, const std::string& text, const std::string& name,
                                ProblemList& problems);
 

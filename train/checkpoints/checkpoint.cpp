@@ -132,7 +132,7 @@ void Checkpoints::remove_step(int64_t step) {
   remove_tree(hidden.string());
 }
 
-/// Those of `best`, if there is one, and of `last`.
+/// The steps that the links `best`, if there is one, and `last` name.
 std::vector<int64_t> Checkpoints::linked_steps() const {
   std::vector<int64_t> steps;
   if (const int64_t best = step_of(target_of(folder_ / "best")); best >= 0) steps.push_back(best);

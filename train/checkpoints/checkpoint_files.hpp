@@ -47,7 +47,7 @@ RunState read_state(const std::filesystem::path& checkpoint);
 void check_model_fits(const SafetensorsFile& file, const ParamStore& params);
 /// Reads all parameters from a file. Throws Error as check_model_fits().
 void load_model(const SafetensorsFile& file, ParamStore& params);
-/// The same as damage_of() for what is needed to use a model: its file and, if there is one, the state next to it.
+/// damage_of() for what is needed to use a model: its file and, if there is one, the state next to it.
 std::optional<std::string> damage_of_model(const std::string& path);
 
 }  // namespace capstan

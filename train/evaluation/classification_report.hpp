@@ -27,7 +27,7 @@ class ClassificationReport {
   int64_t count(int64_t truth, int64_t predicted) const;
   int64_t of_class(int64_t truth) const { return of_class_[static_cast<size_t>(truth)]; }
   int64_t predicted_as(int64_t predicted) const { return predicted_as_[static_cast<size_t>(predicted)]; }
-  /// Those of (true class, predicted class) that occur.
+  /// The number of examples for each (true class, predicted class) that occurs.
   const std::map<std::pair<int64_t, int64_t>, int64_t>& counts() const { return counts_; }
 
   double accuracy() const;

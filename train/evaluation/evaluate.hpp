@@ -60,7 +60,7 @@ class WatchedBatches final : public BatchSource {
 /// Some batches of a source, as an epoch 0 of their own.
 class SomeBatches final : public BatchSource {
  public:
-  /// Of batches [0, count) of epoch 0: those of one of `turns`, each of which takes so many in its turn.
+  /// The batches of epoch 0 are dealt out in rounds: in each, i gets turns[i] of them. This has those of `own`.
   SomeBatches(const BatchSource& source, const std::vector<int64_t>& turns, size_t own);
   int64_t examples_per_epoch() const override { return static_cast<int64_t>(indices_.size()); }
   int64_t batches_per_epoch(int64_t) const override { return static_cast<int64_t>(indices_.size()); }

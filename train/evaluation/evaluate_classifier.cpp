@@ -53,7 +53,7 @@ void add(const Model& classifier, const Var& logits, const Ids& labels, Classifi
       result.report->add(probabilities.data() + row * classifier.classes(), labels[row]);
 }
 
-/// The same where a text has any number of labels.
+/// Adds a batch of texts with any number of labels.
 void add(const Model& classifier, const Var& logits, const Ids& labels, Evaluation& total, LabelReport& report) {
   total.add({static_cast<double>(sigmoid_cross_entropy(logits, labels).value().item()), labels.dim(0), 0});
   const Array probabilities = classifier.probabilities(logits);
@@ -67,12 +67,10 @@ void check_examples(int64_t count) {
 
 }  // namespace
 
-std::optional<ClassifierEvaluation> evaluate_classifier(const Model& classifier, const BatchSource& split,
-                                                        const std::function<bool()>& stop) {
+ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split) {
   const TapePause no_tape;
   ClassifierEvaluation result = nothing_of(classifier);
   for (int64_t index = 0; index < split.batches_per_epoch(0); ++index) {
-    if (stop && stop()) return std::nullopt;
     const Batch batch = split.batch(0, index);
     add(classifier, classifier.logits(batch.tokens, Context{Segments(batch.segment_ids)}), batch.labels, result);
   }

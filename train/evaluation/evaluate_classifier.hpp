@@ -17,10 +17,8 @@ struct ClassifierEvaluation {
   std::optional<LabelFigures> labels;          // where it has any number, at the model's thresholds
 };
 
-/// Of a classifier that reads tokens and gives a text one label. Empty when `stop` returned true. Throws Error when
-/// there is no example.
-std::optional<ClassifierEvaluation> evaluate_classifier(const Model& classifier, const BatchSource& split,
-                                                        const std::function<bool()>& stop = {});
+/// Evaluates a classifier that reads tokens and gives a text one label. Throws Error if there is no example.
+ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split);
 
 /// Of one that reads texts, independent of the number of threads. May stop (core/base/stop.hpp). Throws Error when
 /// there is no text.

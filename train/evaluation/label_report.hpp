@@ -74,7 +74,7 @@ class LabelReport {
     return static_cast<size_t>((2 * label + (has_it ? 1 : 0)) * levels + level);
   }
   int64_t count(int64_t label, bool has_it, int level) const { return counts_[place(label, has_it, level)]; }
-  /// Of what follows the counts of labels.
+  /// The index of entry `index` of what follows the counts of labels.
   size_t tail(size_t index) const { return static_cast<size_t>(2 * labels_ * levels) + index; }
   LabelCounts of_label(int64_t label, int level) const;
 

@@ -63,7 +63,7 @@ int64_t held_out_folds(const NgramRows& rows) {
   return std::clamp(static_cast<int64_t>(most_work / work), int64_t{1}, folds_of(rows));
 }
 
-/// Of solving for one class while a fold is held out: smaller costs need fewer passes.
+/// The work of solving for one class while a fold is held out: smaller costs need fewer passes.
 double work_of(const NgramRows& rows, const Kind& kind) {
   const auto folds = static_cast<double>(folds_of(rows));
   return (folds - 1) / folds * (kind.cost < 1 ? 0.6 : 1);
@@ -123,7 +123,7 @@ class HeldOut {
     for (const Part& part : parts_) total.add(evaluate(part, mix));
     return total;
   }
-  /// Of the decisions about labels, where a text has any number of them.
+  /// The decisions about the labels of held-out texts, if a text has any number of labels.
   LabelReport label_report(const Mix& mix, std::vector<double> thresholds = {}) const {
     LabelReport report(rows_.classes(), std::move(thresholds));
     for (const Part& part : parts_)
@@ -279,7 +279,8 @@ void solve_all(const NgramRows& rows, const Mix& mix, uint64_t seed, ParamStore&
     second[static_cast<size_t>(problem)].reset();
   });
   if (rows.is_binary()) {
-    for (int64_t f = 0; f < buckets; ++f) weight[2 * f] = -weight[2 * f + 1];
+    // The difference from 0, since -0.0 would count as a row that is not zero and be written.
+    for (int64_t f = 0; f < buckets; ++f) weight[2 * f] = 0 - weight[2 * f + 1];
     bias[0] = -bias[1];
   }
 }

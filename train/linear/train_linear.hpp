@@ -8,9 +8,9 @@
 
 namespace capstan {
 
-/// Solves for the weights, unless the session goes on from a run that has; evaluates and saves. Without validation
-/// texts, what cross-validation found of held-out texts takes their place. All that a signal can interrupt is repeated
-/// by the next call. The state counts as many steps and epochs as the configuration asks for, at least one.
+/// Solves for the weights, unless a resumed run already has them, then evaluates and saves. Without validation texts,
+/// the result of cross-validation takes the place of the evaluation. The next call repeats what a signal interrupts.
+/// The state counts as many steps and epochs as are configured, but at least one.
 TrainResult train_linear(Session& session, const Model& classifier, const NgramRows& rows, LabelledTexts* valid,
                          const RunParts& parts);
 

@@ -24,7 +24,7 @@ enum class RunKind {
   solved   // of one whose weights are solved for: there are no steps
 };
 
-/// Of the last step.
+/// Figures of the last step.
 struct StepNumbers {
   double learning_rate = 0;
   double gradient_norm = std::nan("");  // before clipping; of the last step that had one
@@ -78,7 +78,7 @@ class RunProgress {
   void clear_window();
   void record_line(const nlohmann::json& line);
   double share_done() const { return pace_.share_done(state_.step, seconds()); }
-  /// Of the last step.
+  /// The epoch of the last step.
   int64_t last_epoch() const { return state_.batch == 0 && state_.epoch > 0 ? state_.epoch - 1 : state_.epoch; }
 
   const TrainConfig& config_;

@@ -83,7 +83,7 @@ class Session {
   /// Saves what is not saved. `remedy`: for a run that was finished before.
   TrainResult finish(const std::string& reason, const RunParts& parts, const char* remedy);
   TrainResult interrupt(int signal, const RunParts& parts);
-  /// The same where there is nothing to save yet.
+  /// interrupt() for a run that has nothing to save yet.
   TrainResult give_up(int signal);
 
  private:

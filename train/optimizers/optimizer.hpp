@@ -46,7 +46,7 @@ std::vector<double> squares_of_pieces(const ParamStore& params, const Shares& sh
 /// Euclidean norm of all gradients times `grad_scale`, from the squares of all ranks. Finite exactly when all gradients
 /// are. The same for any number of ranks: the squares of each region are added in the order of its pieces.
 double gradient_norm(const Shares& shares, const std::vector<std::vector<double>>& squares, double grad_scale);
-/// The same in a single process.
+/// The norm of all gradients in a single process.
 double gradient_norm(const ParamStore& params, double grad_scale);
 
 /// Factor by which gradients of this norm are shortened so that their norm is at most `limit`; 1 when `limit` is 0.

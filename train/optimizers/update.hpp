@@ -52,7 +52,7 @@ class OptimizerState {
 
   /// Does it hold the parameter, or would it on another rank?
   bool holds(const Param& param) const { return !param.frozen && holds_(param); }
-  /// What is kept here of one parameter, in its layout; empty where that is nothing.
+  /// The part of a parameter that this rank keeps, in the layout of the parameter; empty if it keeps none.
   ParamPart<real> of(const Param& param);
   ParamPart<const real> of(const Param& param) const;
 

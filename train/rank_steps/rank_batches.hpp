@@ -24,7 +24,7 @@ class RankBatches final : public BatchSource {
 
   int64_t examples_per_epoch() const override { return source_.examples_per_epoch(); }
   int64_t batches_per_epoch(int64_t epoch) const override { return source_.batches_per_epoch(epoch); }
-  /// Empty where this rank has no lane.
+  /// This rank's part of the batch; empty if it has no lane.
   Batch batch(int64_t epoch, int64_t index) const override;
 
  private:

@@ -19,7 +19,7 @@ struct RankPlan {
 /// Cost of the busiest rank.
 struct RankCost {
   int64_t lanes = 0;                                         // lanes computed
-  int64_t nodes = 0;                                         // that it sends
+  int64_t nodes = 0;                                         // nodes of the tree that it sends
   double gradient_bytes = 0, weight_bytes = 0;               // that it sends in a step
   double compute = 0, exchange = 0, gather = 0, rounds = 0;  // seconds: lanes, gradients, weights, short messages
   double step() const { return compute + exchange + gather + rounds; }

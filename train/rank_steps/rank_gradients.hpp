@@ -86,7 +86,7 @@ inline size_t bytes_of(int64_t numbers) { return static_cast<size_t>(numbers) * 
 /// The slowest rank, where it takes at least a fifth longer than the median (of two ranks: than the other).
 struct SlowRank {
   int rank;
-  double factor;  // of the median
+  double factor;  // its time divided by the median
 };
 std::optional<SlowRank> slow_rank(const std::vector<double>& lane_seconds);
 

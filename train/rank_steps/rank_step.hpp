@@ -30,7 +30,7 @@ class RankStep final : private RankPart, public TrainingStep {
   RunParts parts(RunState& state) override;
   /// Where `evaluate` throws, the averaged weights stay: ranks that fail end.
   void with_average(const std::function<void()>& evaluate) override;
-  /// As of the last batch.
+  /// What the ranks agreed on with the last batch.
   RunNews agreed(const RunNews&) const override { return gradients_.news(); }
   void note_signal(int signal) override { gradients_.note_signal(signal); }
   Description description() const override;

@@ -177,7 +177,7 @@ void RankGradients::update(const std::function<void()>& update) {
   gather_rows(rows);
 }
 
-/// Of tables, the rows that were updated: `rows` of this rank, by table.
+/// Sends all ranks the updated rows of the tables. `rows`: those of this rank, by table.
 void RankGradients::gather_rows(const std::vector<std::vector<int64_t>>& rows) {
   const std::vector<const Param*> tables = tables_of(params_);
   for (size_t t = 0; t < tables.size(); ++t) {

@@ -32,7 +32,7 @@ std::string host_name() {
   return name;
 }
 
-/// The kernel's own name of its boot, and of the space of process ids: two containers on one machine differ.
+/// Host name, boot id and namespace of process ids, which differs between two containers on one machine.
 std::string machine_name() {
   char space[64] = "";
   const ssize_t length = ::readlink("/proc/self/ns/pid", space, sizeof(space) - 1);
@@ -331,7 +331,7 @@ std::string Communicator::broadcast(std::string_view of_first) {
 
 void Communicator::barrier() { gather_values<char>(0); }
 
-/// A process of this machine is found by its id; on another machine, only silence tells.
+/// Throws RankFailure if a process of this machine has ended. Those of other machines are noticed by their silence.
 void Communicator::look_for_ended() const {
   for (const int rank : neighbours_) {
     if (static_cast<size_t>(rank) >= places_.size()) continue;

@@ -14,7 +14,7 @@ struct Launch {
   int64_t processes = 1;
   std::string told_by;  // the variable that said so
 };
-/// That of mpirun (Open MPI; MPICH and others by PMI) or srun; nothing where there is no launcher.
+/// The launch by mpirun (Open MPI; MPICH and others by PMI) or srun; nothing without a launcher.
 std::optional<Launch> find_launch();
 
 struct RankOptions {

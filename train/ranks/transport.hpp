@@ -16,7 +16,7 @@ class Transport {
  public:
   /// Raised when this class changes: plugins of other versions are refused.
   static constexpr int version = 2;
-  /// Of one message, in bytes.
+  /// The most bytes of one message.
   static constexpr size_t longest = size_t{1} << 30;
 
   virtual ~Transport() = default;

@@ -19,7 +19,7 @@ namespace capstan {
 
 /// CRC-32C (Castagnoli), as in RFC 3720.
 uint32_t crc32c(std::string_view bytes);
-/// The same, rotated and offset as TFRecords require: a CRC of data that contains CRCs would be weak.
+/// crc32c(), rotated and offset as TFRecords require: a CRC of data that contains CRCs would be weak.
 uint32_t masked_crc32c(std::string_view bytes);
 
 /// The data as a record: with length and checksums.

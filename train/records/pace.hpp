@@ -35,7 +35,7 @@ class Pace {
   /// evaluations and checkpoints, those at the end included, at the cost of the last one. Negative when not known.
   /// `elapsed`: seconds of the run so far.
   double time_left(int64_t step, double elapsed) const;
-  /// Of the steps or of the time, whichever ends first; 0 when neither is limited.
+  /// The share of the steps or of the time that is done, whichever is more; 0 if neither is limited.
   double share_done(int64_t step, double elapsed) const;
 
  private:

@@ -8,7 +8,7 @@
 
 namespace capstan {
 
-/// Prepares the next batches ahead while they are read in order; any other batch restarts it there.
+/// Prepares batches ahead of a reader that reads them in order. Reading any other batch restarts it there.
 class BatchReader {
  public:
   /// `source` must outlive it. `depth` batches are prepared ahead on a separate thread; 0 = no thread.

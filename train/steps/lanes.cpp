@@ -143,7 +143,7 @@ void Lanes::give_back(std::vector<Node> nodes) {
 void Lanes::add_gradients(const Batch& batch, const PassOptions& options, StepSums& sums) {
   const int64_t rows = batch.tokens.dim(0);
   const LaneTree tree(lane_count(rows, batch.tokens.dim(1), options.lanes));
-  // Without a second block of gradients, where that gives the same sums or the configuration wants one lane.
+  // No second block of gradients is needed if lanes is 1, or for a single lane that gives the same sums.
   if (options.lanes == 1 || (options.fresh && tree.lanes() == 1)) return sums.add(pass(batch, options));
   std::vector<Node> nodes = compute(batch, rows, tree, {0, tree.lanes()}, options);
   std::vector<LaneRange> ranges;

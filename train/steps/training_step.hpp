@@ -74,7 +74,7 @@ class TrainingStep : NoCopy {
   /// Adds the gradients of a batch to those of the parameters, and the sums of the whole batch to `sums`.
   virtual void add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const News& own,
                              StepSums& sums) = 0;
-  /// Of all gradients times `scale`.
+  /// The norm of all gradients times `scale`.
   virtual double norm(double scale) = 0;
   /// Runs `update`, which changes the owned elements; afterwards every process has all new values.
   virtual void update(const std::function<void()>& update) = 0;

@@ -7,6 +7,7 @@
 
 #include "core/array/segments.hpp"
 #include "core/autograd/tape.hpp"
+#include "nn/systems/aft/past.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -14,22 +15,9 @@ namespace capstan::CAPSTAN_PRECISION {
 /// bidirectional: two values per document and channel.
 Var aft_simple(const Var& qkv, const Segments& segments, bool causal);
 
-/// The state (m, N, R) of B sequences after their first tokens: running maximum of the keys and sum of e^(K - m), both
-/// (B, keys), and average of the values, (B, D).
-struct AftRunning {
-  Array maximum, weight, average;
-};
-
 /// aft_simple, causal, for the next T tokens of B sequences: goes on from `state` and leaves it after them. qkv: (B, T,
 /// 3D) -> (B, T, D). Records nothing.
 Array aft_simple_continue(const Array& qkv, AftRunning& state);
-
-/// What is in front of the targets of a causal op that goes on from a decode state; it then records no gradient.
-struct AftPast {
-  int64_t sources = 0;   // first rows of qkv, which are seen only: their q is not read, their y not written
-  int64_t position = 0;  // of row 0 in its document
-  const AftRunning* state = nullptr;  // of the tokens in front of row 0, if its position is not 0
-};
 
 struct AftOptions {
   int64_t tile = 0;   // targets of a tile; 0: chosen by the op. Changes rounding only.

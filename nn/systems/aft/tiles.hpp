@@ -16,7 +16,7 @@
 #include "core/machine/fixed_threads.hpp"
 #include "nn/systems/aft/bias.hpp"
 #include "nn/systems/aft/kernels/tile.hpp"
-#include "nn/systems/aft/op.hpp"
+#include "nn/systems/aft/past.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
