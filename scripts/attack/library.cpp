@@ -1,11 +1,13 @@
 // Attacks run/run.hpp: random texts, options and threads, opened runs that change on disk, calls that are stopped.
 //
 //   cmake --build build/release --target attack_library
-//   build/release/bin/attack_library FOLDER [SECONDS] [SEED]     FOLDER: holds run folders, such as tests/fixtures/runs/0.1.0/runs
+//   build/release/bin/attack_library FOLDER [SECONDS] [SEED]     FOLDER: holds run folders, such as
+//   tests/fixtures/runs/0.1.0/runs
 //
-// Whatever the arguments, a call returns or throws a capstan::Error (or std::bad_alloc, or std::invalid_argument for options out of
-// range), a TextError names a text that is refused alone as well, and what a call returns does not depend on the texts beside it, on
-// other threads, on calls that failed or were stopped before. It prints what does not hold; the exit code is then 1.
+// Whatever the arguments, a call returns or throws a capstan::Error (or std::bad_alloc, or std::invalid_argument for
+// options out of range), a TextError names a text that is refused alone as well, and what a call returns does not
+// depend on the texts beside it, on other threads, on calls that failed or were stopped before. It prints what does not
+// hold; the exit code is then 1.
 #include <fmt/core.h>
 
 #include <atomic>
@@ -30,7 +32,8 @@ namespace fs = std::filesystem;
 namespace {
 
 using Draw = std::mt19937_64;
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN(),
+                 infinity = std::numeric_limits<double>::infinity();
 
 template <class T>
 T one_of(Draw& draw, std::vector<T> from) {
@@ -48,15 +51,23 @@ void fail(const std::string& what) {
 }
 
 std::string random_text(Draw& draw) {
-  static const std::vector<std::string> words{"the",  "tape", "turns", "<mask>", "goal", "1",   "2\t3",     "\xc3\xa9", "e\xcc\x81",
-                                              "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa7", "\"", "[MAX 1 2 ]", "\n", "\x1b[31m"};
+  static const std::vector<std::string> words{
+      "the", "tape",       "turns",    "<mask>",    "goal",
+      "1",   "2\t3",       "\xc3\xa9", "e\xcc\x81", "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa7",
+      "\"",  "[MAX 1 2 ]", "\n",       "\x1b[31m"};
   switch (draw() % 12) {
-    case 0: return "";
-    case 1: return std::string(1 + draw() % 4, ' ');
-    case 2: return std::string(one_of<size_t>(draw, {1, 40, 300, 5000}), one_of<char>(draw, {'a', '1', '\n', '\t'}));
-    case 3: return std::string("a\0b", 3);
-    case 4: return "\xff\xfe broken \xc3";
-    default: break;
+    case 0:
+      return "";
+    case 1:
+      return std::string(1 + draw() % 4, ' ');
+    case 2:
+      return std::string(one_of<size_t>(draw, {1, 40, 300, 5000}), one_of<char>(draw, {'a', '1', '\n', '\t'}));
+    case 3:
+      return std::string("a\0b", 3);
+    case 4:
+      return "\xff\xfe broken \xc3";
+    default:
+      break;
   }
   std::string text;
   for (uint64_t i = 1 + draw() % one_of<uint64_t>(draw, {3, 20, 200}); i > 0; --i) text += one_of(draw, words) + " ";
@@ -144,7 +155,8 @@ std::string words(const Prediction& p, bool bits) {
   std::string all = p.filled + "|";
   for (const Guess& guess : p.labels) all += guess.text + " ";
   for (const auto& blank : p.blanks) all += fmt::format("{} ", blank.size());
-  for (const Completion& c : p.completions) all += c.text + (bits ? fmt::format(" {:a}", c.log_probability) : "") + "; ";
+  for (const Completion& c : p.completions)
+    all += c.text + (bits ? fmt::format(" {:a}", c.log_probability) : "") + "; ";
   return all + (bits ? words(p.probabilities) : "");
 }
 
@@ -153,21 +165,26 @@ Attack random_attack(Draw& draw) {
     case 0:
       return {"score", [](const Run& run, const auto& texts) {
                 std::string all;
-                for (const TextScore& s : run.score(texts)) all += fmt::format("{:a} {}\n", s.log_probability, s.tokens);
+                for (const TextScore& s : run.score(texts))
+                  all += fmt::format("{:a} {}\n", s.log_probability, s.tokens);
                 return all;
               }};
     case 1:
-      return {"embed", [](const Run& run, const auto& texts) {
+      return {"embed",
+              [](const Run& run, const auto& texts) {
                 std::string all;
                 for (const auto& row : run.embed(texts)) all += words(row) + "\n";
                 return all;
-              }, false};
+              },
+              false};
     case 2:
-      return {"decision_values", [](const Run& run, const auto& texts) {
+      return {"decision_values",
+              [](const Run& run, const auto& texts) {
                 std::string all;
                 for (const auto& row : run.decision_values(texts)) all += words(row) + "\n";
                 return all;
-              }, false};
+              },
+              false};
     case 3:
       return {"generate", [options = random_continuations(draw)](const Run& run, const auto& texts) {
                 std::string all;
@@ -180,11 +197,13 @@ Attack random_attack(Draw& draw) {
     default: {
       PredictOptions options = random_predictions(draw);
       const bool samples = options.completions.sampling.temperature != 0;  // a completion's random numbers: its place
-      return {"predict", [options](const Run& run, const auto& texts) {
+      return {"predict",
+              [options](const Run& run, const auto& texts) {
                 std::string all;
                 for (const Prediction& p : run.predict(texts, options)) all += words(p, true) + "\n";
                 return all;
-              }, !samples && options.batch_size == 1};
+              },
+              !samples && options.batch_size == 1};
     }
   }
 }
@@ -223,15 +242,18 @@ Answer ask(const std::string& what, const Run& run, const Call& call, const std:
 
 std::string described(const std::string& run, const std::string& name, const std::vector<InputText>& texts) {
   std::string all = run + " " + name + ":";
-  for (const InputText& text : texts) all += fmt::format(" [{}|{}|{}]", text.text.substr(0, 60), text.columns.size(), text.label.substr(0, 20));
+  for (const InputText& text : texts)
+    all += fmt::format(" [{}|{}|{}]", text.text.substr(0, 60), text.columns.size(), text.label.substr(0, 20));
   return all;
 }
 
-void check_alone(const std::string& what, const Run& run, const Attack& attack, const std::vector<InputText>& texts, const Answer& all) {
+void check_alone(const std::string& what, const Run& run, const Attack& attack, const std::vector<InputText>& texts,
+                 const Answer& all) {
   if (all.index && *all.index >= texts.size()) return fail(what + ": the TextError names no text: " + all.error);
   if (all.index) {
     const Answer alone = ask(what, run, attack.call, {texts[*all.index]});
-    if (alone.error.empty()) fail(fmt::format("{}: text {} is refused ({}), but not alone", what, *all.index, all.error));
+    if (alone.error.empty())
+      fail(fmt::format("{}: text {} is refused ({}), but not alone", what, *all.index, all.error));
     return;
   }
   if (!all.error.empty() || !attack.each_alone) return;
@@ -287,10 +309,19 @@ void attack_files(const fs::path& folder, const Run& run, const fs::path& place,
     if (entry.is_regular_file() && !entry.is_symlink()) files.push_back(entry.path());
   const std::vector<InputText> texts{InputText("the tape turns")};
   const Call open = [&](const Run&, const auto&) {
-    const std::vector<std::string> overrides = one_of<std::vector<std::string>>(
-        draw, {{}, {}, {}, {"data.test=[missing]"}, {"data=1"}, {"model.width=3"}, {"nothing"}, {"data.test=[/dev/zero]"}, {"train.lr=.inf"}});
+    const std::vector<std::string> overrides = one_of<std::vector<std::string>>(draw, {{},
+                                                                                       {},
+                                                                                       {},
+                                                                                       {"data.test=[missing]"},
+                                                                                       {"data=1"},
+                                                                                       {"model.width=3"},
+                                                                                       {"nothing"},
+                                                                                       {"data.test=[/dev/zero]"},
+                                                                                       {"train.lr=.inf"}});
     const Run other = Run::open(copy, overrides);
-    return ask("opened", other, [](const Run& r, const auto& t) { return words(r.predict(t).front(), true); }, texts).text +
+    return ask(
+               "opened", other, [](const Run& r, const auto& t) { return words(r.predict(t).front(), true); }, texts)
+               .text +
            fmt::format("{}", other.classes().size());
   };
   std::thread beside([&] {
@@ -314,7 +345,8 @@ void attack_files(const fs::path& folder, const Run& run, const fs::path& place,
   const Call evaluate = [&](const Run& r, const auto&) {
     const auto split = one_of<std::optional<Split>>(draw, {std::nullopt, Split::valid, Split::train, Split::test});
     std::string all;
-    for (const Figure& figure : r.evaluate(split, draw() % 3 == 0 ? random_completions(draw) : CompletionOptions()).figures())
+    for (const Figure& figure :
+         r.evaluate(split, draw() % 3 == 0 ? random_completions(draw) : CompletionOptions()).figures())
       all += fmt::format("{} {:a}\n", figure.name, figure.value);
     return all;
   };
@@ -346,8 +378,9 @@ int attack_all(const fs::path& folder, double seconds, uint64_t seed) {
       attack(chosen->first, chosen->second, draw);
   }
   fs::remove_all(place);
-  std::printf("%lld rounds on %zu runs: %lld calls, %lld refused, %lld stopped; %lld failures\n", static_cast<long long>(rounds), runs.size(),
-              static_cast<long long>(calls), static_cast<long long>(refused), static_cast<long long>(stopped), static_cast<long long>(failures));
+  std::printf("%lld rounds on %zu runs: %lld calls, %lld refused, %lld stopped; %lld failures\n",
+              static_cast<long long>(rounds), runs.size(), static_cast<long long>(calls),
+              static_cast<long long>(refused), static_cast<long long>(stopped), static_cast<long long>(failures));
   return failures > 0 ? 1 : 0;
 }
 
@@ -359,5 +392,6 @@ int main(int argc, char** argv) {
     std::puts("attack_library FOLDER [SECONDS] [SEED]");
     return 2;
   }
-  return capstan::attack_all(argv[1], argc > 2 ? std::atof(argv[2]) : 60, argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1);
+  return capstan::attack_all(argv[1], argc > 2 ? std::atof(argv[2]) : 60,
+                             argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1);
 }
