@@ -280,6 +280,32 @@ void rename_path(const std::string& from, const std::string& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) throw_file_error("rename to", to, errno);
 }
 
+std::string new_folder(const std::string& given) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(given).has_filename() ? fs::path(given) : fs::path(given).parent_path();
+  const fs::file_status status = fs::symlink_status(folder);
+  if (fs::exists(status) && !(fs::is_directory(status) && fs::is_empty(folder)))
+    throw Error(fmt::format("{}: is there already, and is no empty folder: give another one", folder.string()));
+  return folder.string();
+}
+
+void write_new_folder(const std::string& folder, const std::function<void(const std::string& unfinished)>& write) {
+  const std::filesystem::path path = new_folder(folder);
+  const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : ".";
+  const std::string unfinished = (parent / (".unfinished-" + path.filename().string())).string();
+  remove_tree(unfinished);
+  try {
+    make_folders(unfinished);
+    write(unfinished);
+    sync_folder(unfinished);
+    rename_path(unfinished, path.string());
+  } catch (...) {
+    remove_tree(unfinished);
+    throw;
+  }
+  sync_folder(parent.string());
+}
+
 void replace_link(const std::string& link, const std::string& target) {
   const std::filesystem::path path(link);
   const std::string waiting = (path.parent_path() / ("." + path.filename().string() + ".tmp")).string();

@@ -114,6 +114,11 @@ void make_folders(const std::string& path);
 void sync_folder(const std::string& path);
 /// For folders, and for files whose folder is synced later; publish_file() is for all others.
 void rename_path(const std::string& from, const std::string& to);
+/// `given` without a slash at its end. Throws Error unless nothing is there, or an empty folder.
+std::string new_folder(const std::string& given);
+/// Makes a new_folder(), whole or not at all: `write` fills one of another name beside it, which is then renamed. What
+/// a killed call has left is removed.
+void write_new_folder(const std::string& folder, const std::function<void(const std::string& unfinished)>& write);
 /// Points the symbolic link `link` at `target` (a name relative to the link's folder), atomically:
 /// the link exists at every moment.
 void replace_link(const std::string& link, const std::string& target);

@@ -1,6 +1,7 @@
 #include "core/io/safetensors.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -169,7 +170,8 @@ void SafetensorsFile::take_factors() {
     damaged(path_, fmt::format("__metadata__: {} is {}", factors_key, json_excerpt(factors)));
   for (const auto& [name, factor] : factors["of"].items()) {
     FileTensor* const tensor = known(name);
-    if (tensor == nullptr || !factor.is_number())
+    if (tensor == nullptr || !factor.is_number() ||
+        !(std::abs(factor.get<double>()) <= static_cast<double>(std::numeric_limits<float>::max())))
       damaged(path_, fmt::format("__metadata__: {}: {} of tensor {}", factors_key, json_excerpt(factor), name));
     tensor->factor = factor.get<float>();
   }

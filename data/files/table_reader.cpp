@@ -309,7 +309,7 @@ std::optional<std::vector<std::string>> listed_labels(std::string_view text) {
       json += text.front();
       text.remove_prefix(1);
     }
-  const nlohmann::json list = nlohmann::json::parse(json, nullptr, false);
+  const nlohmann::json list = try_parse_json(json);
   std::vector<std::string> labels;
   if (!list.is_array()) return std::nullopt;
   for (const nlohmann::json& label : list) {

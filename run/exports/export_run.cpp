@@ -10,20 +10,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The folder without a slash at its end. Throws Error unless it is absent or empty.
-fs::path new_folder(const fs::path& given) {
-  const fs::path folder = given.has_filename() ? given : given.parent_path();
-  const fs::file_status status = fs::symlink_status(folder);
-  if (fs::exists(status) && !(fs::is_directory(status) && fs::is_empty(folder)))
-    throw Error(fmt::format("{}: is there already, and is no empty folder: give another one", folder.string()));
-  return folder;
-}
-
 void write_export(const SavedRun& run, ExportFormat format, const fs::path& folder) {
   switch (format) {
     case ExportFormat::huggingface:
       return write_huggingface(run, folder, WithOnnx::no);
     case ExportFormat::onnx:
+      if (facts_of(run.config.model).reads_texts)
+        throw Error(fmt::format("export: a {} reads texts, which ONNX cannot hash to n-grams; use --format huggingface",
+                                type_of(run.config.model)));
       return write_huggingface(run, folder, WithOnnx::yes);
     case ExportFormat::gguf:
       return write_gguf(run, folder);
@@ -32,23 +26,10 @@ void write_export(const SavedRun& run, ExportFormat format, const fs::path& fold
 
 }  // namespace
 
-/// The folder is made under another name: it is whole or not there. What a killed export has left is removed.
 std::vector<std::string> export_run(const SavedRun& run, ExportFormat format, const fs::path& given) {
-  const fs::path folder = new_folder(given);
-  const fs::path parent = folder.has_parent_path() ? folder.parent_path() : ".";
-  const fs::path unfinished = parent / (".exporting-" + folder.filename().string());
-  remove_tree(unfinished.string());
-  try {
-    make_folders(unfinished.string());
-    write_export(run, format, unfinished);
-    sync_folder(unfinished.string());
-    rename_path(unfinished.string(), folder.string());
-  } catch (...) {
-    remove_tree(unfinished.string());
-    throw;
-  }
-  sync_folder(parent.string());
-  return names_in_folder(folder.string());
+  const std::string folder = new_folder(given.string());
+  write_new_folder(folder, [&](const fs::path& unfinished) { write_export(run, format, unfinished); });
+  return names_in_folder(folder);
 }
 
 }  // namespace capstan

@@ -98,7 +98,6 @@ std::shared_ptr<const Tokenizer> tokenizer_for(const std::string& file, int64_t 
   return tokenizer;
 }
 
-/// The folder is made under another name: it is whole or not there. What a killed import has left is removed.
 void save(const fs::path& folder, const RunConfig& config, const Tokenizer& tokenizer,
           const std::vector<std::string>& classes, const Ancestor& origin, RunModel& model) {
   RunState state;
@@ -110,35 +109,18 @@ void save(const fs::path& folder, const RunConfig& config, const Tokenizer& toke
   state.working_folder = fs::current_path().string();
   state.ancestry = {origin};
   Optimizer optimizer(config.train.optimizer, model.params());
-  const fs::path parent = folder.has_parent_path() ? folder.parent_path() : ".";
-  const fs::path unfinished = parent / (".importing-" + folder.filename().string());
-  remove_tree(unfinished.string());
-  try {
-    make_folders(unfinished.string());
+  write_new_folder(folder.string(), [&](const fs::path& unfinished) {
     write_run_files(unfinished, config, tokenizer, classes);
     Checkpoints(unfinished / "checkpoints").save({model.params(), optimizer, nullptr, state}, /*best=*/true, 1);
-    rename_path(unfinished.string(), folder.string());
-  } catch (...) {
-    remove_tree(unfinished.string());
-    throw;
-  }
-  sync_folder(parent.string());
-}
-
-/// The folder without a slash at its end. Throws Error unless it is absent or empty.
-fs::path new_folder(const std::string& name) {
-  const fs::path folder = fs::path(name).has_filename() ? fs::path(name) : fs::path(name).parent_path();
-  const fs::file_status status = fs::symlink_status(folder);
-  if (fs::exists(folder / "config.yaml") || fs::exists(folder / "checkpoints"))
-    throw Error(fmt::format("{}: there is a run already: give another folder", folder.string()));
-  if (fs::exists(status) && !(fs::is_directory(status) && fs::is_empty(folder)))
-    throw Error(fmt::format("{}: is there already, and is no empty folder: give another one", folder.string()));
-  return folder;
+  });
 }
 
 }  // namespace
 
 void import_run(const ImportRunOptions& options, std::ostream& out) {
+  const fs::path given = options.folder;
+  if (fs::exists(given / "config.yaml") || fs::exists(given / "checkpoints"))
+    throw Error(fmt::format("{}: there is a run already: give another folder", given.string()));
   const fs::path folder = new_folder(options.folder);
   const SafetensorsFile file(options.file);
   const ImportedModel imported = import_model(file, options.prefix, options.hints);

@@ -1,7 +1,5 @@
 #include "run/training/slim_run.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -111,6 +109,11 @@ void write_weights(const SavedRun& run, const fs::path& path, int64_t step, int6
     rows = best_rows(importance, std::max<int64_t>(most_bytes - header_bytes, 0), row_bytes);
     said.ngrams_before = std::count_if(importance.begin(), importance.end(), [](float of_row) { return of_row > 0; });
     said.ngrams = rows->count();
+    if (said.ngrams == 0 && said.ngrams_before > 0)
+      throw ConfigError(fmt::format(
+          "--size: no n-gram fits into {} bytes, the given share of {}; give at least {:.2f}", most_bytes,
+          said.bytes_before,
+          std::min(1.0, static_cast<double>(header_bytes + 100 * row_bytes) / static_cast<double>(said.bytes_before))));
   }
   for (const Param& param : params.params()) {
     if (is_table(param))
@@ -128,8 +131,7 @@ void write_weights(const SavedRun& run, const fs::path& path, int64_t step, int6
 SlimRun slim_run(const fs::path& run_folder, const fs::path& output, const SlimOptions& options) {
   if (!(options.size > 0 && options.size <= 1))
     throw ConfigError(fmt::format("--size: a share above 0 and up to 1 is needed, not {}", options.size));
-  if (fs::exists(fs::symlink_status(output)))
-    throw Error(fmt::format("{}: it exists; give the name of a new folder", output.string()));
+  const std::string folder = new_folder(output.string());
   const SavedRun run = open_run(run_folder);
   RunState state = run.state.value_or(RunState{});
   if (state.slim) throw Error(fmt::format("{}: this run is slim already; copy its folder", run.folder.string()));
@@ -139,11 +141,9 @@ SlimRun slim_run(const fs::path& run_folder, const fs::path& output, const SlimO
   state.has_optimizer = false;
   state.best_step = state.step;
 
-  const fs::path parent = fs::absolute(output).parent_path();
-  const fs::path part = parent / fmt::format(".{}.slim-{}", output.filename().string(), ::getpid());
-  const std::string name = fmt::format("step-{}", state.step);
-  const fs::path checkpoint = part / "checkpoints" / name;
-  try {
+  write_new_folder(folder, [&](const fs::path& part) {
+    const std::string name = fmt::format("step-{}", state.step);
+    const fs::path checkpoint = part / "checkpoints" / name;
     make_folders(checkpoint.string());
     write_run_files(part, run.config, *run.tokenizer, run.classes);
     if (const fs::path metrics = run.folder / "metrics.jsonl"; fs::exists(metrics))
@@ -152,15 +152,9 @@ SlimRun slim_run(const fs::path& run_folder, const fs::path& output, const SlimO
                   static_cast<int64_t>(options.size * static_cast<double>(said.bytes_before)), said);
     write_file((checkpoint / state_name).string(), to_json(state));
     for (const char* const link : {"best", "last"}) replace_link((part / "checkpoints" / link).string(), name);
-    for (const fs::path& folder : {checkpoint, part / "checkpoints", part}) sync_folder(folder.string());
+    for (const fs::path& written : {checkpoint, part / "checkpoints"}) sync_folder(written.string());
     said.bytes = bytes_below(checkpoint.string());
-    rename_path(part.string(), output.string());
-    sync_folder(parent.string());
-  } catch (...) {
-    std::error_code ignored;  // the first failure is the one to report
-    fs::remove_all(part, ignored);
-    throw;
-  }
+  });
   return said;
 }
 

@@ -118,6 +118,12 @@ TEST_CASE("a linear classifier is exported with the module that reads texts") {
   succeed(place, {"export", "runs/linear", "--format", "huggingface", "--output", "out"});
   CHECK(fs::exists(place / "out/modeling_capstan_linear.py"));
   CHECK_FALSE(fs::exists(place / "out/modeling_capstan.py"));
+  check_refused(place, {"ONNX",
+                        {},
+                        {"export", "runs/linear", "--format", "onnx", "--output", "new"},
+                        1,
+                        {"linear-classifier", "use --format huggingface"}});
+  CHECK_FALSE(fs::exists(place / "new"));
 }
 
 }  // namespace

@@ -56,7 +56,12 @@ TEST_CASE("slim: a linear classifier of a tenth of the size predicts and evaluat
                                  "data.test=[test.tsv]"};
   check_refused(place, {"trained on", {}, train, 1, {"this run is slim", "train.init_from=runs/slim"}});
   check_refused(place, {"slim", {}, {"slim", "runs/slim", "--output", "runs/x"}, 1, {"slim already"}});
-  check_refused(place, {"exists", {}, {"slim", "runs/full", "--output", "runs/slim"}, 1, {"it exists"}});
+  check_refused(place, {"exists", {}, {"slim", "runs/full", "--output", "runs/slim"}, 1, {"is there already"}});
+  check_refused(place, {"no room",
+                        {},
+                        {"slim", "runs/full", "--output", "runs/x", "--size", "0.0001"},
+                        2,
+                        {"--size: no n-gram fits into", "give at least 0."}});
   CHECK(names_in_folder((place / "runs").string()) == std::vector<std::string>{"full", "slim"});
 }
 

@@ -176,7 +176,7 @@ TEST_CASE("safetensors: few rows are found by the gaps between them") {
   CHECK(from(255, {254}) == 1);
   CHECK(from(0, {}) == 0);
   for (const auto& [rows, bad] : std::vector<std::pair<int64_t, std::vector<unsigned char>>>{
-           {4999, gaps}, {255, {255}}, {255, {255, 0}}, {3, {0, 0, 0, 0}}, {0, {0}}})
+           {4999, gaps}, {int64_t{1} << 40, {1}}, {255, {255}}, {255, {255, 0}}, {3, {0, 0, 0, 0}}, {0, {0}}})
     CHECK_THROWS_AS(from(rows, bad), std::invalid_argument);
 }
 
