@@ -62,7 +62,7 @@ std::string Progress::figures(double now, const char* between, bool bar) const {
   std::string left, rest;
   if (total_ > 0 && done_ > 0)
     left = between + fmt::format(fmt::runtime(bar ? "ETA {}" : "{} left"),
-                                 short_time(now * std::max(0.0, total_ - done_) / done_));
+                                 short_time(now * std::max(0.0, total_ - done_) / done_ + after_));
   if (*unit_.name != '\0') {
     const double all = total_ / unit_.size, done = done_ / unit_.size;
     rest = between + (all > 0 ? fmt::format("{:.0f} of {:.0f} {}", done, all, unit_.name)

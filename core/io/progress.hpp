@@ -53,6 +53,8 @@ class Progress : NoCopy {
   void add(double done);
   /// What follows is another part of the same work. Shown at once.
   void begin(const std::string& work);
+  /// The time shown as left is that to the end of what comes after this work, which takes this long.
+  void then(double seconds) { after_ = seconds; }
 
  private:
   void show(double now);
@@ -61,7 +63,7 @@ class Progress : NoCopy {
   std::mutex mutex_;
   LogLine log_;
   std::string work_;
-  double total_, done_ = 0;
+  double total_, done_ = 0, after_ = 0;
   ProgressUnit unit_;
   double next_line_, drawn_ = 0;
   bool visible_ = false;

@@ -270,7 +270,9 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   if (config.train.empty()) throw ConfigError("data: train names no file");
   const auto check_train = [&](bool any_left) {
     bad.check();
-    if (!any_left) throw Error(fmt::format("{}: no row has usable text", join_first(config.train)));
+    if (!any_left)
+      throw Error(fmt::format("{}: no row has usable text{}{}", join_first(config.train), bad.count() > 0 ? "\n" : "",
+                              join(bad.listed(), "\n")));
   };
   const bool named = !config.classes.empty() || !config.classes_file.empty();
   if (!named || train.empty()) check_train(!train.empty());  // else unknown labels are reported first

@@ -222,7 +222,12 @@ std::string find_columns(PairSourceConfig& config) {
   const int source = config.source_column ? -1 : column_named(first, sources),
             target = config.target_column ? -1 : column_named(first, targets);
   const bool named = is_named(config.source_column) || is_named(config.target_column);
-  if (!keys && !config.header.value_or(named || (source >= 0 && target >= 0))) return "";
+  if (!keys && !config.header && !named && (source < 0 || target < 0)) {
+    config.header = false;
+    return fmt::format("data: {}: read with data.header=false: source is column {}, target column {}", table.file,
+                       config.source_column.value_or("1"), config.target_column.value_or("2"));
+  }
+  if (!keys && config.header == false) return "";
   std::string found;
   const auto add = [&](const char* key, const std::string& value) { found += fmt::format(" data.{}={}", key, value); };
   if (!keys && !config.header) {

@@ -188,11 +188,11 @@ std::string explain_key(const std::vector<TableRow>& rows, const std::string& ke
     if (wanted[i - 1] == '.' && std::isdigit(static_cast<unsigned char>(wanted[i])) != 0) wanted[i] = '0';
   std::map<std::tuple<std::string, std::string>, size_t> known;  // the key and what is said of it, in `found`
   std::vector<std::pair<TableRow, std::vector<std::string>>> found;
-  std::vector<std::string> names;
+  std::vector<std::string> names, last_parts;
   for (size_t i = 0; i < rows.size(); ++i) {
     const std::string name = settable_key(rows[i].path), tail = "." + name;
     names.push_back(name);
-    names.push_back(name.substr(name.rfind('.') + 1));
+    last_parts.push_back(name.substr(name.rfind('.') + 1));
     if (tail.size() <= wanted.size() ||
         tail.compare(tail.size() - wanted.size() - 1, std::string::npos, "." + wanted) != 0)
       continue;
@@ -206,7 +206,8 @@ std::string explain_key(const std::vector<TableRow>& rows, const std::string& ke
   if (found.empty()) {
     if (const std::string advice = moved_advice(key); !advice.empty())
       throw ConfigError(fmt::format("config explain: {}: {}", key, advice));
-    const std::string near = nearest(wanted, names);
+    std::string near = nearest(wanted, names);
+    if (near.empty()) near = nearest(wanted.substr(wanted.rfind('.') + 1), last_parts);
     throw ConfigError(
         fmt::format("config explain: no key is called {}{}", key,
                     near.empty() ? "; `capstan config table` lists all keys" : ", did you mean " + near + "?"));

@@ -172,9 +172,12 @@ std::string drawn(const std::string& page, const std::string& chart, const std::
   return page.substr(at + before.size(), page.find('"', at + before.size()) - at - before.size());
 }
 
-/// Fails where the curves and figures of a page are not those of the run's metrics.jsonl.
-void check_figures(const Workplace& place, const std::string& run, const std::string& page) {
+/// Fails where the curves of a page, or the figures of its best evaluation, are not those of the run's metrics.jsonl.
+/// `label`: the run's name among several.
+void check_figures(const Workplace& place, const std::string& run, const std::string& page,
+                   const std::string& label = "") {
   INFO(run);
+  const std::string after = label.empty() ? "" : ": " + label;
   std::map<std::string, std::string> expected;  // chart and line -> values
   nlohmann::json best;
   for (const std::string& line : lines_of(place.read("runs/" + run + "/metrics.jsonl"))) {
@@ -182,7 +185,7 @@ void check_figures(const Workplace& place, const std::string& run, const std::st
     const bool train = event.at("event") == "train";
     const auto add = [&](const std::string& chart, const char* key, double factor) {
       if (!event.contains(key) || event.at(key).is_null()) return;
-      std::string& values = expected[chart + "/" + (train ? "training" : "validation")];
+      std::string& values = expected[chart + "/" + (train ? "training" : "validation") + after];
       values += fmt::format("{}{} {}", values.empty() ? "" : ",", event.at("step").get<int64_t>(),
                             factor * event.at(key).get<double>());
     };
@@ -203,6 +206,14 @@ void check_figures(const Workplace& place, const std::string& run, const std::st
   }
   const bool solved = contains(page, "<dt>held-out loss</dt>");
   CHECK((solved || curves >= 5));
+  if (!label.empty()) {
+    const size_t row = page.find("</svg>" + label + "</div></th>");
+    REQUIRE(row != std::string::npos);
+    const std::string cells = page.substr(row, page.find("</tr>", row) - row);
+    for (const char* const key : {"loss", "accuracy"})
+      CHECK_MESSAGE(contains(cells, fmt::format("<td class=\"number\">{:.4f}</td>", best.at(key).get<double>())), key);
+    return;
+  }
   CHECK(contains(page, fmt::format("{} loss</dt><dd>{:.4f}</dd>", solved ? "held-out" : "validation",
                                    best.at("loss").get<double>())));
   CHECK(contains(page, fmt::format("accuracy</dt><dd>{:.2f} %</dd>", 100 * best.at("accuracy").get<double>())));
@@ -271,6 +282,18 @@ TEST_CASE("the figures of a page are those of metrics.jsonl and of eval, for eac
   CHECK_FALSE(contains(place.read("page.html"), "blueish"));
   succeed(place, {"report", "runs/linear", "-o", "page.html", "--trust"});
   CHECK(contains(place.read("page.html"), "<span>blueish"));
+}
+
+TEST_CASE("the figures of a sweep's page are those of metrics.jsonl of each of its runs") {
+  const Workplace place;
+  write_samples(place);
+  succeed(place, {"sweep", "--config", "lm.yaml", "--set", "name=some", "train.steps=12", "train.log_every=4",
+                  "train.valid_every=6", "sweep.train.lr=[1e-2,1e-3]", "sweep.seed=[1,2]"});
+  succeed(place, {"report", "runs/some", "-o", "page.html"});
+  const std::string page = place.read("page.html");
+  check_page(page);
+  for (const char* const label : {"lr=1e-2,seed=1", "lr=1e-2,seed=2", "lr=1e-3,seed=1", "lr=1e-3,seed=2"})
+    check_figures(place, std::string("some/") + label, page, label);
 }
 
 TEST_CASE("the n-grams of a linear classifier are shown without held-out data, and where these are gone") {

@@ -240,6 +240,11 @@ TEST_CASE("keys of JSONL and names of pairs say which columns are read, in one l
       succeed(place, {"train", "--config", "pairs.yaml", "--set", "name=keys", "data.train=[qa.jsonl]"});
   CHECK(contains(keys.err, "qa.jsonl: read with data.source_column=question data.target_column=answer"));
   succeed(place, {"predict", "runs/keys", "qa.jsonl", "--errors"});
+  // Names that say nothing may be a pair: it is said how the table is read.
+  place.write("en.tsv", "english\tgerman\none\teins\ntwo\tzwei\nthree\tdrei\n");
+  const Outcome unknown =
+      succeed(place, {"train", "--config", "pairs.yaml", "--set", "name=unknown", "data.train=[en.tsv]"});
+  CHECK(contains(unknown.err, "en.tsv: read with data.header=false: source is column 1, target column 2"));
   const Outcome texts =
       succeed(place, {"train", "--config", "linear.yaml", "--set", "name=keyed", "data.train=[labelled.jsonl]"});
   CHECK(contains(texts.err, "labelled.jsonl: read with data.label_column=category data.text_columns=[review]"));

@@ -99,6 +99,9 @@ TEST_CASE("on_error: skip does not help a wrong configuration, nor data without 
   CHECK(contains(message_of<Error>([&] { load_labelled(config); }), "no column is called 'body'"));
   config.text_columns = {"7"};
   CHECK(contains(message_of<Error>([&] { load_labelled(config); }), "t.csv: no row has usable text"));
+  LabelledSourceConfig skipping = config_of({folder.write("t.jsonl", "{\"text\": \"a\"}\n")});
+  skipping.on_error = OnError::skip;
+  CHECK(contains(message_of<Error>([&] { load_labelled(skipping); }), "t.jsonl:1: no key 'label'"));  // and says why
 }
 
 TEST_CASE("files as they come: AG News, DBpedia and Yelp (CSV), SST (TSV), ListOps of the Long Range Arena") {

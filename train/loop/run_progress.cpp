@@ -35,7 +35,7 @@ void RunProgress::record_line(const nlohmann::json& line) {
 std::string RunProgress::status_line(int64_t epoch) const {
   const double loss =
       state_.window_targets > 0 ? state_.window_loss / static_cast<double>(state_.window_targets) : numbers_.loss;
-  const double left = pace_.time_left(state_.step, seconds());
+  const double left = time_left();
   // The first fields are those that a narrow terminal shows.
   return fmt::format("Step {}{} : {}{} : {} tok/s : Ep. {} : lr {:.2e} : gnorm {:.3g} : RSS {:.0f} MB", state_.step,
                      total_steps_ > 0 ? "/" + std::to_string(total_steps_) : "", loss_text(loss),

@@ -58,6 +58,8 @@ class RunProgress {
   void close_window();
   /// After all of training at once, without steps.
   void all_done();
+  /// Seconds to the end of the run from this step on; negative when not known.
+  double time_left() const { return pace_.time_left(state_.step, seconds()); }
   /// Updates the bar at once. After at least one step of this session.
   void show_bar();
   void show_full_bar();

@@ -149,6 +149,7 @@ bool Loop::validate() {
   step_.with_average([&] {
     Progress progress(progress_.log().of_work(true), "evaluating", static_cast<double>(in_.valid->batches_per_epoch(0)),
                       in_shares);
+    progress.then(std::max(0.0, progress_.time_left()));
     try {
       const StopScope scope(&at_once);
       result = capstan::validate(in_.task, WatchedBatches(*in_.valid, progress), config_.micro_batch_tokens,

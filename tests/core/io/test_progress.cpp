@@ -28,6 +28,10 @@ TEST_CASE("lines about long work have shares, amounts and the time left as far a
   CHECK(lines.back() == "saving: 0 %");
   Progress(log, "solving", 2, in_shares, 0).add(5);  // more than was expected
   CHECK(lines.back() == "solving: 100 %, 0s left");
+  Progress with_more_to_come(log, "evaluating", 2, in_shares, 0);
+  with_more_to_come.then(90);
+  with_more_to_come.add(1);
+  CHECK(lines.back() == "evaluating: 50 %, 1m30s left");
   const size_t before = lines.size();
   Progress(log, "short", 2, in_shares).add(1);  // ten seconds have not passed
   Progress({}, "silent", 2, in_shares, 0).add(1);

@@ -295,6 +295,9 @@ TEST_CASE("a key is explained by its whole name or its last parts, and an unknow
   CHECK(both.find("model.head.scale\n") != std::string::npos);
   CHECK_THROWS_WITH_AS(explain_key(rows, "train.lrr"),
                        "config explain: no key is called train.lrr, did you mean train.lr?", ConfigError);
+  // Of another section: not the nearest section, which is no key to set.
+  CHECK_THROWS_WITH_AS(explain_key(rows, "train.kernle"),
+                       "config explain: no key is called train.kernle, did you mean kernel?", ConfigError);
   for (const char* const moved : {"model.layers.0.mixer.key_bias", "mixer.key_bias", "key_bias"})
     CHECK_THROWS_WITH_AS(
         explain_key(rows, moved),
