@@ -7,6 +7,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "core/strings/affixes.hpp"
 #include "core/strings/nearest.hpp"
 #include "run/yaml/moved_keys.hpp"
 
@@ -191,7 +192,7 @@ std::string explain_key(const std::vector<TableRow>& rows, const std::string& ke
   std::vector<std::string> names, last_parts;
   for (size_t i = 0; i < rows.size(); ++i) {
     const std::string name = settable_key(rows[i].path), tail = "." + name;
-    names.push_back(name);
+    if (!starts_with(wanted, name + ".")) names.push_back(name);  // not the section of an unknown key
     last_parts.push_back(name.substr(name.rfind('.') + 1));
     if (tail.size() <= wanted.size() ||
         tail.compare(tail.size() - wanted.size() - 1, std::string::npos, "." + wanted) != 0)
