@@ -17,11 +17,12 @@ void add_set_option(CommandParser& command, std::vector<std::string>& overrides)
 void add_text_options(CommandParser& command, TextOptions& options) {
   TextInputOptions& input = options.input;
   command.add_option("run", options.run, "run folder, or the folder of a checkpoint", "RUN")->required();
-  command.add_option("file", input.file, "the texts; - is standard input", "FILE");
+  command.add_option("file", input.file, "the texts, or a folder of such files; - is standard input", "FILE");
   command.add_choice(
-      "--input", input.format, {"auto", "lines", "tsv", "csv", "jsonl", "fasttext"},
-      "lines (one text per line), or tsv, csv, jsonl or fasttext with the columns of the run's data; auto: "
-      "by the name of the file, or tsv where all its first lines have more columns than a text");
+      "--input", input.format, {"auto", "lines", "tsv", "csv", "jsonl", "fasttext", "folders"},
+      "lines (one text per line), tsv, csv, jsonl or fasttext with the columns of the run's data, or folders (one text "
+      "per file); auto: by the name of the file, tsv where all its first lines have more columns than a text, folders "
+      "for a folder, and for a file if the run was trained on folders");
   command
       .add_option("--text-column", input.text_columns,
                   "number, name or key of the column of the texts, for a table with other columns than the run's data; "

@@ -1,14 +1,18 @@
 #include "data/files/bad_rows.hpp"
 
+#include <algorithm>
+
 namespace capstan {
 namespace {
 
 constexpr size_t shown = 10;
+constexpr int shown_alike = 3;
 
 }  // namespace
 
 void BadRows::add(const std::string& problem) {
-  if (first_.size() < shown) first_.push_back(problem);
+  if (first_.size() < shown && ++alike_[problem.substr(std::min(problem.find(": "), problem.size()))] <= shown_alike)
+    first_.push_back(problem);
   ++count_;
 }
 
@@ -21,10 +25,11 @@ std::vector<std::string> BadRows::listed() const {
   return lines;
 }
 
-void BadRows::check() const {
+void BadRows::check(bool any_good) const {
   if (count_ == 0 || rule_ == OnError::skip) return;
   std::string message;
   for (const std::string& line : listed()) message += line + "\n";
+  if (!any_good) throw Error(message + "data: no " + noun_ + " can be used");
   throw Error(message + fmt::format("data: {} cannot be used: correct {}, or leave {} out with data.on_error: skip",
                                     counted(), count_ == 1 ? "it" : "them", count_ == 1 ? "it" : "them"));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,10 +37,11 @@ class BadRows {
   }
 
   int64_t count() const { return count_; }
-  /// The first problems, and a line that counts the others.
+  /// The first problems, three at most of those that say the same, and a line that counts the others.
   std::vector<std::string> listed() const;
-  /// Throws Error with the first problems and the count of all, unless bad rows are to be skipped.
-  void check() const;
+  /// Throws Error with the first problems and the count of all, unless bad rows are to be skipped. `any_good`: is there
+  /// another row?
+  void check(bool any_good = true) const;
   /// What was skipped, in one line; none when nothing was.
   std::vector<std::string> summary() const;
 
@@ -50,6 +52,7 @@ class BadRows {
   std::string noun_;
   int64_t count_ = 0;
   std::vector<std::string> first_;
+  std::map<std::string, int> alike_;  // what is said of places -> how often it is in first_
 };
 
 }  // namespace capstan

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <optional>
 
 #include "core/base/error.hpp"
+#include "core/strings/affixes.hpp"
 #include "data/files/table_reader.hpp"
 
 namespace capstan {
@@ -23,10 +25,25 @@ static bool divides(std::string_view content, char delimiter) {
   return fields > 1 && (rows > 1 || delimiter == ',');
 }
 
+/// Of a first line "sep=;"; none without one.
+static std::optional<char> named_delimiter(std::string_view content) {
+  constexpr std::string_view start = "sep=";
+  const size_t after = start.size() + 1;
+  const bool named = starts_with(content, start) && content.size() > after &&
+                     (content[after] == '\n' || content.substr(after, 2) == "\r\n");
+  return named ? std::optional(content[start.size()]) : std::nullopt;
+}
+
 char csv_delimiter(std::string_view content) {
+  if (const auto named = named_delimiter(content)) return *named;
   for (const char delimiter : {',', ';', '\t', '|'})
     if (divides(content, delimiter)) return delimiter;
   return ',';
+}
+
+CsvReader::CsvReader(std::string_view content, std::string file, char delimiter)
+    : rest_(content), file_(std::move(file)), delimiter_(delimiter) {
+  if (named_delimiter(content)) skip_line();
 }
 
 /// The field whose opening quote is at the front.

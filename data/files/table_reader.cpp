@@ -117,10 +117,9 @@ class Columns {
                         });
     throw Error(fmt::format(
         "{}:{}: too few columns: found {}, but the {} is column {} and the {} column {}; columns are separated "
-        "by {} (format {}); choose others with {} and {}{}",
+        "by {} (format {}); choose others with {}{}",
         file_, line, fields.size(), pairs ? "target" : "label", label_, pairs ? "source" : "text",
-        join_first(text_names, " and "), tsv ? "tabs" : "commas", enum_name(format_), choice_.label_key,
-        choice_.text_key,
+        join_first(text_names, " and "), tsv ? "tabs" : "commas", enum_name(format_), choice_.keys(),
         quoted ? "; tsv has no quotes: for quoted fields, also with line ends in them, set format: csv" : ""));
   }
 
@@ -139,8 +138,10 @@ class Columns {
       throw ConfigError(fmt::format(
           "data: column '{}' is not a number (1 is the first, -1 the last); column names require header: true",
           column));
-    throw Error(fmt::format("{}:1: no column is called '{}'; the header has: {}; choose others with {} and {}", file_,
-                            column, join_first(header), choice_.label_key, choice_.text_key));
+    throw Error(fmt::format(
+        "{}:1: no column is called '{}'; the first row has: {}; choose others with {}, or give the file the header of "
+        "the training data",
+        file_, column, join_first(header), choice_.keys()));
   }
 
   const ColumnChoice& choice_;
@@ -209,7 +210,7 @@ const nlohmann::json& json_value(const nlohmann::json& object, const std::string
   const bool several = key == "label" && !choice.label && object.contains("labels");
   throw Error(fmt::format("{}: no key '{}'; found: {}; {}", place, key, join_first(keys),
                           several ? "for several labels per text, set data.multi_label: true"
-                                  : fmt::format("choose others with {} and {}", choice.label_key, choice.text_key)));
+                                  : fmt::format("choose others with {}", choice.keys())));
 }
 
 std::string json_field(const nlohmann::json& object, const std::string& key, bool integers, const std::string& place,
@@ -352,8 +353,8 @@ TableFormat format_of(const std::string& path) {
   if (ends_with(name, ".csv")) return TableFormat::csv;
   if (ends_with(name, ".jsonl") || ends_with(name, ".ndjson")) return TableFormat::jsonl;
   throw Error(fmt::format(
-      "{}: the name does not show the format (.tsv, .csv, .jsonl); set format (fasttext for lines that begin "
-      "with __label__)",
+      "{}: the name does not show the format (.tsv, .csv, .jsonl); set data.format: tsv, csv, jsonl, fasttext (lines "
+      "that begin with __label__) or folders (each file is a text, in a folder per class)",
       path));
 }
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "core/config/schema.hpp"
 #include "data/files/bad_rows.hpp"
 
@@ -32,6 +34,7 @@ struct ColumnChoice {
   bool labels = true;                // false: rows need no label, and LabelledText::label stays empty
   std::string label_separator = "";  // not empty: a row has any number of labels, LabelledText::labels
   const char *label_key = "label_column", *text_key = "text_columns";  // the keys that choose them, for errors
+  std::string keys() const { return labels ? fmt::format("{} and {}", label_key, text_key) : text_key; }
 };
 
 struct LabelledText {
@@ -83,14 +86,14 @@ struct CsvRecord {
   bool is_empty_line() const { return fields.size() == 1 && fields[0].empty(); }
 };
 
-/// What separates the fields of a CSV: the comma, unless only a semicolon, a tab or a bar divides its first rows into
-/// equally many fields.
+/// What separates the fields of a CSV: what a first line "sep=;" says, which spreadsheets write; otherwise the comma,
+/// unless only a semicolon, a tab or a bar divides its first rows into equally many fields.
 char csv_delimiter(std::string_view content);
 
 class CsvReader {
  public:
-  CsvReader(std::string_view content, std::string file, char delimiter = ',')
-      : rest_(content), file_(std::move(file)), delimiter_(delimiter) {}
+  /// A first line "sep=;" is no record.
+  CsvReader(std::string_view content, std::string file, char delimiter = ',');
   /// False at the end. Throws Error for an open quote and for text after a closing one.
   bool next(CsvRecord& record);
   /// After an Error: goes on with the line after the one that it names.

@@ -32,12 +32,13 @@ bool has_words(const std::string& value) {
                      [](char c) { return c == ' ' || static_cast<unsigned char>(c) > 127; });
 }
 
-/// "label", "review_text", "Class Index".
+/// "label", "review_text", "Class Index", also with letters of other scripts.
 bool may_name_column(const std::string& field) {
   constexpr size_t longest = 40;
   if (field.empty() || field.size() > longest || std::isdigit(static_cast<unsigned char>(field[0])) != 0) return false;
   const auto fits = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' || c == ' ';
+    const auto byte = static_cast<unsigned char>(c);
+    return std::isalnum(byte) != 0 || byte > 127 || c == '_' || c == '-' || c == '.' || c == ' ';
   };
   return std::all_of(field.begin(), field.end(), fits) && std::count(field.begin(), field.end(), ' ') < 3;
 }
@@ -82,18 +83,21 @@ ColumnSample::ColumnSample(std::vector<std::vector<std::string>> rows, std::opti
 }
 
 bool ColumnSample::looks_like_names() const {
-  constexpr double nearly_all = 0.95;
+  constexpr double nearly_all = 0.95, most = 0.5;
   const bool index = first_row_.size() > 1 && first_row_.front().empty();  // pandas does not name it
   if (!std::all_of(first_row_.begin() + (index ? 1 : 0), first_row_.end(), may_name_column)) return false;
   if (std::set<std::string>(first_row_.begin(), first_row_.end()).size() < first_row_.size()) return false;
-  bool found = false;
+  // Among few labels one that no other row has, beside one word in a column of texts.
+  bool found = false, of_labels = false, of_texts = false;
   for (size_t c = 0; c < columns_.size(); ++c) {
     const std::string name = lower(first_row_[c]);
+    of_labels = of_labels || looks_like_labels(c);
+    of_texts = of_texts || (columns_[c].words >= most && first_row_[c].find(' ') == std::string::npos);
     if (columns_[c].repeats_first) return false;
     if (label_names.count(name) + text_names.count(name) + other_names.count(name) > 0) found = true;
     if (columns_[c].numbers >= nearly_all && rows_ > 1) found = true;
   }
-  return found;
+  return found || (of_labels && of_texts);
 }
 
 bool ColumnSample::begins_with_text() const {

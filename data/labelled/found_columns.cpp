@@ -32,17 +32,18 @@ std::optional<bool> header_of(const LabelledSourceConfig& config, const Rows& ro
   return named ? std::optional(true) : std::nullopt;
 }
 
-/// Forgets the names of the training if a table has no header.
-void forget_names(LabelledSourceConfig& config, const Rows& rows) {
+/// Forgets the names of the training if a table has no header. True where that is a guess.
+bool forget_names(LabelledSourceConfig& config, const Rows& rows) {
   LabelledSourceConfig unset = config;
   unset.header.reset();
   const bool by_names = (config.label_column && is_name(*config.label_column)) ||
                         std::any_of(config.text_columns.begin(), config.text_columns.end(), is_name);
-  if (!by_names || !config.header || header_of(unset, rows) || config.text_columns.size() > 1) return;
-  if (ColumnSample(rows, std::nullopt).begins_with_names()) return;
+  if (!by_names || !config.header || header_of(unset, rows) || config.text_columns.size() > 1) return false;
+  if (ColumnSample(rows, std::nullopt).begins_with_names()) return false;
   config.header = false;
   config.label_column.reset();
   config.text_columns.clear();
+  return true;
 }
 
 const char* name_of(char delimiter) { return delimiter == ';' ? "semicolons" : delimiter == '|' ? "bars" : "tabs"; }
@@ -63,6 +64,12 @@ class NewTable {
   }
 
   const ColumnSample& sample() const { return sample_; }
+  /// Does the first row have a class where the others have one?
+  bool begins_with_class() const {
+    return std::any_of(labels_.begin(), labels_.end(), [&](size_t c) {
+      return c < rows_.front().size() && classes_->find(std::string(trimmed(rows_.front()[c], " \t\r")));
+    });
+  }
 
   /// `needed`: where nothing is found, what the training had.
   std::optional<size_t> label(bool needed) const {
@@ -158,6 +165,8 @@ std::string find_columns(LabelledSourceConfig& config) {
     config.text_columns = {sample.name_of(*text)};
     add("text_columns", "[" + config.text_columns.front() + "]");
   }
+  if (!found.empty() && config.text_columns.empty() && text && !keys)
+    found += fmt::format(" (the text is column {})", *text + 1);
   if (!found.empty()) found = (remark.empty() ? "read with" : "; read with") + found;
   return remark.empty() && found.empty() ? "" : fmt::format("data: {}: {}{}", table.file, remark, found);
 }
@@ -168,11 +177,18 @@ FoundColumns columns_of_table(LabelledSourceConfig config, const std::vector<std
   Rows rows = first_rows(content, file, format, ColumnSample::rows_read);
   const bool doubtful = config.header == std::optional(false) && std::none_of(texts.begin(), texts.end(), is_name) &&
                         ColumnSample(rows, std::nullopt).begins_with_names();
-  forget_names(config, rows);
+  std::vector<std::string> names = config.text_columns;
+  const bool guessed = forget_names(config, rows) && texts.empty() && !rows.empty();
   if (!texts.empty()) config.text_columns = texts;
   if (std::any_of(texts.begin(), texts.end(), is_name)) config.header = true;
   const NewTable table(config, classes, std::move(rows));
   const ColumnSample& sample = table.sample();
+  if (guessed && !table.begins_with_class())
+    throw Error(
+        fmt::format("{}: its first row ({}) has no column '{}', which the run reads; name the column of the "
+                    "texts with --text-column: by its name, or by a number (1 is the first) if the first row "
+                    "has no names",
+                    file, join_first(sample.first_row()), join_first(names, "', '")));
   const auto label = table.label(labels);
   FoundColumns found{{sample.begins_with_names(), config.label_column, table.texts(label, file), labels}, ""};
   if (label) found.choice.label = std::to_string(*label + 1);
@@ -190,6 +206,7 @@ FoundColumns columns_of_table(LabelledSourceConfig config, const std::vector<std
   std::vector<std::string> read;
   for (const std::string& column : found.choice.text.empty() ? std::vector<std::string>{"-1"} : found.choice.text)
     if (const auto at = sample.index_of(column)) read.push_back(shown(*at));
+  if (read.empty()) return found;  // reading the table says what is missing
   const std::string remark = delimiter_remark(content, format);
   found.said =
       fmt::format("{}: {}{}the text is {}", file, remark, remark.empty() ? "" : "; ", join_first(read, " and "));

@@ -21,9 +21,9 @@ struct FoundColumns {
 };
 
 /// The columns of TSV or CSV, by the names that `config` has or else by their values: a column of `classes` holds
-/// labels and is no text. A header without these names counts as none unless it looks like one. `texts`: the columns of
-/// the texts, if they are other ones. `labels`: they are needed. Throws Error where the texts that are named are
-/// labels.
+/// labels and is no text. A header without these names counts as none where the column of the labels shows it, is one
+/// if it looks like one, and otherwise an error. `texts`: the columns of the texts, if they are other ones. `labels`:
+/// they are needed. Throws Error, too, where the texts that are named are labels.
 FoundColumns columns_of_table(LabelledSourceConfig config, const std::vector<std::string>& texts,
                               std::string_view content, const std::string& file, TableFormat format,
                               const ClassNames* classes, bool labels);

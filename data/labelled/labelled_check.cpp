@@ -14,11 +14,11 @@ uint32_t LabelledCheck::add_file(Split split, const std::string& path, std::stri
   file.split = split;
   file.first_line = first_line;
   file.sample = ColumnSample(first_rows(content, path, format, ColumnSample::rows_read), config_.header);
-  if (whole_) {
-    EncodingCheck encoding;
-    encoding.push(content);
-    file.encoding = encoding.finish();
-  }
+  EncodingCheck encoding;
+  encoding.push(content);
+  file.encoding = encoding.finish();
+  file.encoding.bom = false;                               // it is left out when the file is read,
+  if (format == TableFormat::csv) file.encoding.crlf = 0;  // and fields may hold line ends of another kind
   files_.push_back(std::move(file));
   return static_cast<uint32_t>(files_.size() - 1);
 }

@@ -65,6 +65,7 @@ class LabelledCheck {
   /// `whole`: all that `capstan data check` shows; otherwise what costs little.
   LabelledCheck(const LabelledSourceConfig& config, bool whole)
       : config_(config), whole_(whole), sets_(config.multi_label) {}
+  bool whole() const { return whole_; }
 
   LabelSets& sets() { return sets_; }
   LabelSet labels(const Row& row) const { return sets_.labels(row.label_set); }

@@ -269,7 +269,7 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   std::vector<Source>& train = rows.train;
   if (config.train.empty()) throw ConfigError("data: train names no file");
   const auto check_train = [&](bool any_left) {
-    bad.check();
+    bad.check(any_left);
     if (!any_left)
       throw Error(fmt::format("{}: no row has usable text{}{}", join_first(config.train), bad.count() > 0 ? "\n" : "",
                               join(bad.listed(), "\n")));

@@ -90,19 +90,22 @@ class Warnings {
     constexpr size_t shown = 5;
     std::vector<std::string> places;
     size_t count = 0;
+    bool in_first_row = false;
     for (size_t i = 0; i < train_.rows.size(); ++i)
       for (const int32_t c : check_.labels(train_.rows[i])) {
         const auto label = static_cast<size_t>(c);
         const bool known = std::find(header_labels_.begin(), header_labels_.end(), label) != header_labels_.end();
         if (train_.of_class[label] != 1 || known) continue;
+        in_first_row = in_first_row || (train_.rows[i].line == 1 && !check_.config().header.value_or(false));
         if (++count <= shown) places.push_back(fmt::format("'{}' ({})", name(label), check_.place(0, i)));
       }
     if (count == 0 || train_.rows.size() < examples_needed) return;
     add("seen-once",
         fmt::format("{} of {} classes {} a single training example, too few to learn from: {}{}; correct these labels, "
-                    "or remove the rows",
+                    "or remove the rows{}",
                     count, check_.classes().size(), count == 1 ? "has" : "have", join(places),
-                    count > shown ? ", ..." : ""));
+                    count > shown ? ", ..." : "",
+                    in_first_row ? "; if the first row has names, data.header=true" : ""));
   }
 
   void unseen() {
@@ -264,12 +267,16 @@ class Warnings {
     std::vector<std::string> places;
     size_t count = 0;
     for (const LabelledCheck::File& file : check_.files()) {
-      const std::string remarks = file.encoding.remarks();
+      EncodingFacts not_text;
+      not_text.invalid = file.encoding.invalid;
+      const std::string remarks = (check_.whole() ? file.encoding : not_text).remarks();
       if (!remarks.empty() && ++count <= shown) places.push_back(fmt::format("{}: {}", file.path, remarks));
     }
     if (count == 0) return;
-    add("encoding", fmt::format("unusual bytes in {}{}; convert such files to UTF-8 with one kind of line end",
-                                join(places, "; "), count > shown ? "; ..." : ""));
+    add("encoding",
+        fmt::format("unusual bytes in {}{}; convert such files to UTF-8{}", join(places, "; "),
+                    count > shown ? "; ..." : "",
+                    check_.whole() ? " with one kind of line end" : ", for example: iconv -f CP1252 -t UTF-8"));
   }
 
   const std::string& name(size_t label) const { return check_.classes()[label]; }

@@ -30,6 +30,7 @@ struct PairSplit {
   std::vector<std::string> targets;       // texts; of training none
   std::vector<int64_t> sources, lengths;  // tokens of the sources before they are cut, and of the targets
   int64_t cut = 0;                        // sources
+  int64_t unknown = 0;                    // tokens that stand for what the vocabulary does not have
 };
 
 struct PairData : PerSplit<PairSplit> {
@@ -84,6 +85,9 @@ PairSplit encode(const PairSourceConfig& config, std::vector<PairRow> rows, cons
                         "{}; raise it (and what the model can take), or lower max_source: targets are never cut",
                         row.place, whole, source.size(), target.size(), config.max_length));
       result.pairs.add(source, target, end, end + 1);
+      if (const auto none = tokenizer.unknown_token())
+        result.unknown +=
+            std::count(source.begin(), source.end(), *none) + std::count(target.begin(), target.end(), *none);
       result.sources.push_back(length);
       result.lengths.push_back(static_cast<int64_t>(target.size()));
       result.cut += length > static_cast<int64_t>(source.size()) ? 1 : 0;
@@ -100,7 +104,7 @@ PairData load(const PairSourceConfig& config, std::shared_ptr<const Tokenizer> t
     if (const auto& paths = part_of(config, split); !paths.empty())
       rows[split] = read_rows(config, paths, split, bad, utf8);
   const auto check_train = [&](bool any_left) {
-    bad.check();
+    bad.check(any_left);
     if (!any_left) throw Error(fmt::format("{}: no row has a usable pair", join_first(config.train)));
   };
   check_train(!rows.train.empty());
@@ -120,6 +124,23 @@ PairData load(const PairSourceConfig& config, std::shared_ptr<const Tokenizer> t
   check_train(data[Split::train].pairs.size() > 0);
   data.left_out = bad.summary();
   return data;
+}
+
+std::vector<DataWarning> warnings_of(const PairSourceConfig& config, const PairData& data) {
+  constexpr int64_t many = 20;  // one of so many
+  std::vector<DataWarning> warnings;
+  for (const Split split : all_splits) {
+    const PairSplit& of = data[split];
+    if (many * of.cut > of.pairs.size())
+      warnings.push_back(
+          {"truncated", fmt::format("{}: {} of {} sources are longer than max_source = {} and are cut; raise it",
+                                    to_string(split), of.cut, of.pairs.size(), config.max_source)});
+    if (many * of.unknown > of.pairs.token_count())
+      warnings.push_back({"unknown", fmt::format("{}: {} of {} tokens are <unk>, text that the vocabulary does not "
+                                                 "cover; set data.tokenizer=byte or data.tokenizer=sentencepiece",
+                                                 to_string(split), of.unknown, of.pairs.token_count())});
+  }
+  return warnings;
 }
 
 class PairSource final : public DataSource {
@@ -147,6 +168,7 @@ class PairSource final : public DataSource {
   }
   std::vector<EvaluationPair> evaluation_pairs(Split split) const override;
   std::vector<std::string> left_out() const override { return data_.left_out; }
+  std::vector<DataWarning> warnings() const override { return warnings_of(config_, data_); }
 
  protected:
   std::vector<std::string> describe_split(Split split) const override {
@@ -222,6 +244,12 @@ std::string find_columns(PairSourceConfig& config) {
   const int source = config.source_column ? -1 : column_named(first, sources),
             target = config.target_column ? -1 : column_named(first, targets);
   const bool named = is_named(config.source_column) || is_named(config.target_column);
+  const bool given = config.source_column || config.target_column;
+  if (!given && first.size() > 2 && (source < 0 || target < 0))
+    throw ConfigError(
+        fmt::format("data: {}: has {} columns ({}); choose those of the pairs with data.source_column and "
+                    "data.target_column",
+                    table.file, first.size(), join_first(first)));
   if (!keys && !config.header && !named && (source < 0 || target < 0)) {
     config.header = false;
     return fmt::format("data: {}: read with data.header=false: source is column {}, target column {}", table.file,
@@ -265,12 +293,9 @@ DataReport check_source(const PairSourceConfig& checked, const SourceInputs&) {
     const LengthSummary source = summary_of(of.sources), target = summary_of(of.lengths);
     table.rows.push_back({std::string(to_string(split)), of.pairs.size(), source.median, source.most_of,
                           source.greatest, of.cut, target.median, target.most_of, target.greatest});
-    if (20 * of.cut > of.pairs.size())
-      report.warnings.push_back(
-          {"truncated", fmt::format("{}: {} of {} sources are longer than max_source = {} and are cut; raise it",
-                                    to_string(split), of.cut, of.pairs.size(), config.max_source)});
   }
   report.tables = {table};
+  report.warnings = warnings_of(config, data);
   if (checked.on_error == OnError::stop)
     report.errors = bad.listed();
   else if (bad.count() > 0)

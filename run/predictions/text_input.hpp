@@ -1,4 +1,4 @@
-// The texts that a command reads: lines, or rows of a table with the columns of the run's data.
+// The texts that a command reads: lines, rows of a table with the columns of the run's data, or whole files.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace capstan {
 
 struct TextInputOptions {
   std::string file = "-";                 // -: standard input
-  std::string format = "auto";            // lines, tsv, csv, jsonl or fasttext; auto: by the name and what is in it
+  std::string format = "auto";            // lines, tsv, csv, jsonl, fasttext or folders; auto: by name and content
   std::vector<std::string> text_columns;  // other ones than those of the run
   std::vector<std::string> classes;       // of the run: a column of them holds labels
   bool labels = false;                    // tables only
@@ -32,7 +32,7 @@ class TextInput {
   /// False at the end.
   bool next(InputText& text);
   /// Is there nothing more to read at the moment, as in a pipe that another program writes?
-  bool idle() const { return !format_ && in_.idle(); }
+  bool idle() const { return !format_ && in_->idle(); }
 
   /// Throws ConfigError for texts that are no TSV, CSV or JSONL, to which with_fields() could add nothing, and for a
   /// name by which `output`, the file of its result, would be read as something else.
@@ -44,16 +44,17 @@ class TextInput {
 
  private:
   void read_rows(TableFormat format);
+  void read_files();
   ColumnChoice choose_columns(TableFormat format) const;
 
   TextInputOptions options_;
   const SourceConfig& data_;
   std::optional<TableFormat> format_;  // none: lines
-  TextReader in_;
-  size_t columns_;               // texts of a row that are separate
-  std::string content_;          // of a table
-  bool header_ = false;          // has it one?
-  std::vector<InputText> rows_;  // of a table
+  std::optional<TextReader> in_;       // of all but folders
+  size_t columns_;                     // texts of a row that are separate
+  std::string content_;                // of a table
+  bool header_ = false;                // has it one?
+  std::vector<InputText> rows_;        // of a table
   size_t at_ = 0;
   int64_t line_ = 0;
   bool tab_said_ = false;

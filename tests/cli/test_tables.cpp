@@ -92,6 +92,26 @@ TEST_CASE("predict takes other columns of the texts from --text-column and --set
                         {"predict", "runs/linear", "other.csv", "--text-column", "nothing"},
                         1,
                         {"other.csv:1: no column is called 'nothing'", "title, words", "--text-column"}});
+  // Whether the first row has names cannot be seen: neither is silently assumed.
+  place.write("unknown.csv", "author,remark\nann,a fine day\nbob,sad night\n");
+  check_refused(place, {"unknown names",
+                        {},
+                        {"predict", "runs/linear", "unknown.csv"},
+                        1,
+                        {"unknown.csv: its first row (author, remark) has no column", "--text-column"}});
+  CHECK(succeed(place, {"predict", "runs/linear", "--text-column", "remark", "unknown.csv"}).out == expected);
+}
+
+TEST_CASE("predict reads a folder as one text per file") {
+  const Workplace& place = trained();
+  for (const char* const folder : {"files", "files/bad", "files/good"})
+    std::filesystem::create_directory(place / folder);
+  place.write("files/bad/1.txt", "sad\nnight\n");
+  place.write("files/good/2.txt", "a fine day\n");
+  const Outcome outcome = succeed(place, {"predict", "runs/linear", "files"});
+  CHECK(lines_of(outcome.out).size() == 3);
+  CHECK(contains(outcome.err, "files: 2 files, each a text"));
+  CHECK(contains(succeed(place, {"predict", "runs/linear", "files", "--errors"}).err, "0 of 2 texts"));
 }
 
 TEST_CASE("train finds columns beside an index without a name, long identifiers and names that occur twice") {
@@ -139,6 +159,7 @@ TEST_CASE("predict --output writes the table with the predictions as new columns
            {"no folder", {}, {"predict", "runs/linear", "-o", "no/x.csv"}, 1, {"cannot create no/x.csv: "}, "a day\n"},
            {"another name", {}, {"predict", "runs/linear", "new.csv", "-o", "none.tsv"}, 2, {"--output", "none.tsv"}},
            {"a format", {}, {"predict", "runs/linear", "new.csv", "-o", "none", "--echo"}, 2, {"--output", "--echo"}},
+           {"its own", {}, {"predict", "runs/linear", "new.csv", "-o", "./new.csv"}, 2, {"--output", "is read"}},
            {"lines", {}, {"predict", "runs/linear", "-o", "none"}, 2, {"--output", "--input"}, "a day\n"},
            {"errors", {}, {"predict", "runs/linear", "new.csv", "--errors", "-o", "none"}, 2, {"--output", "--errors"}},
            {"a column", {}, {"predict", "runs/linear", "out.csv", "-o", "none"}, 1, {"already has", "predicted"}}}) {
@@ -240,6 +261,13 @@ TEST_CASE("keys of JSONL and names of pairs say which columns are read, in one l
       succeed(place, {"train", "--config", "pairs.yaml", "--set", "name=keys", "data.train=[qa.jsonl]"});
   CHECK(contains(keys.err, "qa.jsonl: read with data.source_column=question data.target_column=answer"));
   succeed(place, {"predict", "runs/keys", "qa.jsonl", "--errors"});
+  // Of three columns two are chosen by name, or by nobody.
+  place.write("id.csv", "id,reversed,word\n1,ba,ab\n2,dc,cd\n");
+  check_refused(place, {"three columns",
+                        {},
+                        {"train", "--config", "pairs.yaml", "--set", "name=three", "data.train=[id.csv]"},
+                        2,
+                        {"id.csv: has 3 columns (id, reversed, word)", "data.source_column"}});
   // Names that say nothing may be a pair: it is said how the table is read.
   place.write("en.tsv", "english\tgerman\none\teins\ntwo\tzwei\nthree\tdrei\n");
   const Outcome unknown =

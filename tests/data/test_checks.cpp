@@ -394,4 +394,19 @@ TEST_CASE("checks: a table of numbers has no header, one of names has") {
   CHECK_FALSE(ColumnSample({{"text", "text"}, {"a", "b"}}, std::nullopt).begins_with_names());
   CHECK_FALSE(ColumnSample({{"positive", "A fine film, which I liked!"}}, std::nullopt).begins_with_names());
   CHECK_FALSE(ColumnSample().begins_with_names());
+  CHECK(ColumnSample({{"Nr", "Rubrik",
+                       "\xc3\x9c"
+                       "berschrift"},
+                      {"1", "Sport", "Ein Tor"},
+                      {"2", "Geld", "Die Bank"}},
+                     std::nullopt)
+            .begins_with_names());
+  // Names that say nothing, above few labels and texts of words; not above other texts of one word.
+  std::vector<std::vector<std::string>> rows = {{"sparte", "beitrag"}};
+  for (int i = 0; i < 30; ++i) rows.push_back({i % 2 == 0 ? "gut" : "schlecht", "Beitrag Nummer " + std::to_string(i)});
+  CHECK(ColumnSample(rows, std::nullopt).begins_with_names());
+  rows[0] = {"gut", "Beitrag"};
+  CHECK_FALSE(ColumnSample(rows, std::nullopt).begins_with_names());
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = {i == 0 ? "sparte" : rows[i][0], "w" + std::to_string(i)};
+  CHECK_FALSE(ColumnSample(rows, std::nullopt).begins_with_names());
 }

@@ -49,6 +49,17 @@ TEST_CASE("columns by number, from the end, by header name and by key") {
   }
 }
 
+TEST_CASE("a first line sep=; is what it says: the delimiter, and no row") {
+  const std::string content = "sep=;\r\nlabel;text\r\na;x, y\r\n";
+  CHECK(csv_delimiter(content) == ';');
+  BadRows bad(OnError::stop);
+  const auto rows = read_table(content, "f", TableFormat::csv, {true, "label", {"text"}}, bad);
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].text == "x, y");
+  CHECK(rows[0].line == 3);
+  CHECK(csv_delimiter("sep=;,b\nc,d\n") == ',');
+}
+
 TEST_CASE("the format follows the name") {
   CHECK(format_of("a/b.tsv") == TableFormat::tsv);
   CHECK(format_of("b.csv.gz") == TableFormat::csv);
