@@ -53,6 +53,12 @@ int64_t worthwhile(const RunConfig& config, int64_t steps, int64_t steps_per_epo
   return !has_fresh_tables(config) || worth_beginning(epoch, rest, steps_per_epoch) ? steps : steps - rest;
 }
 
+/// The warm-up of a plan takes at most a tenth of its steps.
+void limit_warmup(TrainConfig& train) {
+  int64_t& warmup = train.schedule.warmup_steps;
+  warmup = std::min(warmup, std::max<int64_t>(1, train.steps / 10));
+}
+
 /// The power of two that is nearest to a share of the tokens of the text.
 int64_t buckets_for(double tokens) {
   const double power = std::round(std::log2(std::max(tokens * buckets_per_token, 1.0)));
@@ -95,6 +101,7 @@ class Planner {
     config.train.steps = steps(config, times);
     const double passes = passes_of(config.train.steps);
     config = with_sizes(width_of(config), passes, config.train.steps);
+    limit_warmup(config.train);
     return {config, report(config, times, passes)};
   }
 
@@ -206,12 +213,14 @@ class Planner {
       if (open->ngram_embedding.buckets == 0 && !model.ngram_embedding.orders.empty())
         sizes += fmt::format("{} buckets of n-grams, ", model.ngram_embedding.buckets);
     }
+    const int64_t planned = config.train.schedule.warmup_steps, given = open_.train.schedule.warmup_steps;
+    const std::string warmup = planned < given ? fmt::format(" (warm-up over {} instead of {})", planned, given) : "";
     const auto steps = static_cast<double>(config.train.steps);
     const double every = static_cast<double>(config.train.valid_every);
     const double seconds = steps * times.step + times.evaluation * (1 + (every > 0 ? std::floor(steps / every) : 0));
     std::vector<std::string> lines{
-        fmt::format("plan for {:g} min: {}{} steps, {:.3g} passes over {:.0f} tokens, in about {}",
-                    config.train.minutes, sizes, config.train.steps, passes, text_, short_time(seconds))};
+        fmt::format("plan for {:g} min: {}{} steps{}, {:.3g} passes over {:.0f} tokens, in about {}",
+                    config.train.minutes, sizes, config.train.steps, warmup, passes, text_, short_time(seconds))};
     if (seconds < 0.75 * seconds_ && open_.train.epochs == 0)
       lines.push_back(
           "the plan is shorter than the time: more passes over so little text would do harm; give more text");
@@ -238,6 +247,7 @@ RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
   const double share = config.train.minutes / saved.train.minutes;
   config.train.steps =
       static_cast<int64_t>(std::clamp(std::round(share * static_cast<double>(saved.train.steps)), 1.0, 1e12));
+  limit_warmup(config.train);
   if (has_fresh_tables(saved)) config.train.valid_every = saved.train.valid_every;
   return config;
 }
@@ -245,6 +255,7 @@ RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
 RunConfig with_whole_epochs(RunConfig config, const DataSource& data) {
   const int64_t epoch = steps_of_epoch(config, data);
   config.train.steps = worthwhile(config, config.train.steps, epoch);
+  limit_warmup(config.train);
   config.train.valid_every = evaluation_interval(config, epoch);
   return config;
 }

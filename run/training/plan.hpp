@@ -18,8 +18,8 @@ bool has_plan_to_make(const RunConfig& config);
 /// other minutes than then, the number of steps is in proportion.
 RunConfig with_plan_of(const RunConfig& saved, RunConfig config);
 
-/// Steps and evaluations of a run whose tables start again with every epoch, rounded as plan() does; other runs as they
-/// are.
+/// Steps, warm-up and evaluations of a planned run whose tables start again with every epoch, rounded as plan() does;
+/// other runs as they are.
 RunConfig with_whole_epochs(RunConfig config, const DataSource& data);
 
 /// How long the steps and the evaluation of a run take.
@@ -33,7 +33,8 @@ struct RunPlan {
   std::vector<std::string> report;
 };
 
-/// Chooses for a run of `seconds` seconds. Steps: as many as fit, with their evaluations. Width (a multiple of 16): so
+/// Chooses for a run of `seconds` seconds. Steps: as many as fit, with their evaluations; at most a tenth of them, but
+/// at least one, for the warm-up that train.schedule.warmup_steps asks for. Width (a multiple of 16): so
 /// that training reads three tokens for each parameter that a token is multiplied by, at most ten passes over the text,
 /// and with no more such parameters than four for each token of the text. Dropout: from the number of passes. Buckets
 /// of the n-gram embedding: from the tokens of the text. With tables that are emptied at every epoch, the last epoch is

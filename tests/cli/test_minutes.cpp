@@ -1,12 +1,15 @@
 // Training for a given time: train.minutes and --minutes.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "tests/cli/samples.hpp"
 
 namespace capstan::testing {
 namespace {
 
-const std::vector<std::string> open_sizes = {"--set", "model.width=0", "model.dropout=null", "train.steps=0"};
+const std::vector<std::string> open_sizes = {"--set", "model.width=0", "model.dropout=null", "train.steps=0",
+                                             "train.schedule.warmup_steps=1000000"};
 
 std::vector<std::string> train_for(const std::string& minutes, const std::string& config = "lm.yaml") {
   std::vector<std::string> all{"train", "--config", config, "--minutes", minutes};
@@ -30,11 +33,20 @@ TEST_CASE("a run is planned for its minutes, and its configuration repeats it") 
   const double steps = setting(place, "steps");
   CHECK(steps >= 1);
   CHECK(setting(place, "minutes") == 0.01);
+  CHECK(setting(place, "warmup_steps") == std::max(1.0, std::floor(steps / 10)));
+  CHECK(contains(first.err, " instead of 1000000)"));
   CHECK(setting(place, "width") >= 64);
   succeed(place, {"eval", "runs/lm"});
   // The same command: nothing is planned again.
   const Outcome second = succeed(place, train_for("0.01"));
   CHECK(contains(second.err, "nothing to do"));
+  CHECK(contains(second.err, "raise --minutes to continue"));
+  check_refused(place, {"a run to resume",
+                        {},
+                        {"train", "runs/lm"},
+                        2,
+                        {"to resume this run: capstan train --config runs/lm/config.yaml"}});
+  CHECK(contains(succeed(place, {"train", "--config", "runs/lm/config.yaml"}).err, "nothing to do"));
   CHECK(setting(place, "steps") == steps);
   succeed(place, {"train", "--config", "runs/lm/config.yaml", "--set", "name=again"});
   const bool same = place.read("runs/lm/checkpoints/last/model.safetensors") ==
@@ -51,6 +63,10 @@ TEST_CASE("--minutes replaces the steps of a configuration") {
   write_samples(place);
   const Outcome outcome = succeed(place, {"train", "--config", "lm.yaml", "--minutes", "0.01"});
   CHECK(contains(outcome.err, "plan for 0.01 min: "));
+  CHECK_FALSE(contains(outcome.err, "warm-up"));
+  const Outcome given =
+      succeed(place, {"train", "--config", "lm.yaml", "--set", "name=slow", "train.schedule.warmup_steps=4"});
+  CHECK(contains(given.err, "warning: schedule: 4 of 6 steps are warm-up: lower train.schedule.warmup_steps"));
 }
 
 TEST_CASE("what is left open needs a time") {

@@ -222,6 +222,15 @@ TEST_CASE("plan: a run that was begun keeps its plan; with other minutes its ste
   CHECK(with_plan_of(begun, text.config({"train.steps=7", "model.width=64", "model.dropout=0"})).train.steps == 7);
   begun.train.minutes = 0;
   CHECK(has_plan_to_make(with_plan_of(begun, open)));
+  // So is the warm-up, a tenth of the steps.
+  const RunConfig slow = text.config({"train.schedule.warmup_steps=100000"});
+  const RunPlan made = plan_for(slow, 10);
+  const int64_t tenth = std::max<int64_t>(1, made.config.train.steps / 10);
+  CHECK(made.config.train.schedule.warmup_steps == tenth);
+  CHECK(made.report[0].find(fmt::format("(warm-up over {} instead of 100000)", tenth)) != std::string::npos);
+  CHECK(diff_configs(with_plan_of(made.config, slow), made.config).empty());
+  const TrainConfig hour = with_plan_of(made.config, text.config({"train.schedule.warmup_steps=3"})).train;
+  CHECK(hour.schedule.warmup_steps == std::min<int64_t>(3, tenth));
   // Whether such a run is finished is asked without its data; continued with other minutes, it is rounded again.
   const std::string fresh = "model.ngram_embedding={orders: [2], buckets: 0, fresh_each_epoch: true}";
   const int64_t epoch = data->training().batches_per_epoch(0);

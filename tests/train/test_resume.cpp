@@ -134,7 +134,7 @@ TEST_CASE("what must not change within a run is named") {
   };
   for (const Case& c : {
            Case{[](RunInputs&in, TrainConfig&) { in.identity["model"] = "lookup\nwidth: 12"; },
-                {"another model", "was \"width: 11\", is now \"width: 12\"", "another run folder"}},
+                {"another model", "was \"width: 11\", is now \"width: 12\"", "begin another run with --set name=NEW"}},
            Case{[](RunInputs&in, TrainConfig&) { in.identity["data"] = "other"; }, {"other data", "drawn", "other"}},
            Case{[](RunInputs&in, TrainConfig&) { in.identity.erase("data"); }, {"other data", "not given"}},
            Case{[](RunInputs&in, TrainConfig&) { in.identity["tokenizer"] = "x"; },

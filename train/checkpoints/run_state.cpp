@@ -102,20 +102,24 @@ void check_identity(const Identity& saved, const Identity& now, const std::strin
   for (const auto& [name, text] : now)
     if (saved.count(name) == 0) note(name, "it had none");
   if (differences.empty()) return;
-  throw Error(
-      fmt::format("{} holds a run with {}; continue with what it was started with, or choose another run folder",
-                  folder, differences));
+  throw Error(fmt::format("{} holds a run with {}; continue with what it was started with, or {}", folder, differences,
+                          begin_another));
 }
 
 }  // namespace
 
-std::optional<std::string> reached_limit(const TrainConfig& config, const RunState& state, double seconds) {
-  if (config.steps > 0 && state.step >= config.steps) return fmt::format("all {} steps are done", config.steps);
-  if (config.epochs > 0 && state.epoch >= config.epochs) return fmt::format("all {} epochs are done", config.epochs);
+std::optional<ReachedLimit> reached_limit(const TrainConfig& config, const RunState& state, double seconds) {
+  if (config.steps > 0 && state.step >= config.steps)
+    return ReachedLimit{fmt::format("all {} steps are done", config.steps),
+                        config.minutes > 0 ? "--minutes" : "train.steps"};
+  if (config.epochs > 0 && state.epoch >= config.epochs)
+    return ReachedLimit{fmt::format("all {} epochs are done", config.epochs), "train.epochs"};
   if (config.patience > 0 && state.stalled >= config.patience)
-    return fmt::format("no better validation {} in {} evaluations", config.monitor, state.stalled);
+    return ReachedLimit{fmt::format("no better validation {} in {} evaluations", config.monitor, state.stalled),
+                        "train.patience"};
   if (config.max_minutes > 0 && seconds >= 60 * config.max_minutes)
-    return fmt::format("the time limit of {} minutes is reached", config.max_minutes);
+    return ReachedLimit{fmt::format("the time limit of {} minutes is reached", config.max_minutes),
+                        "train.max_minutes"};
   return std::nullopt;
 }
 
@@ -175,9 +179,8 @@ void check_resumable(const RunState& saved, const RunState& now, const std::stri
   check_identity(saved.identity, now.identity, folder);
   const auto check_same = [&](const std::string& name, const std::string& was, const std::string& is) {
     if (was != is)
-      throw Error(
-          fmt::format("{} holds a run with another {}: was {}, is now {}; use that one, or choose another run folder",
-                      folder, name, was, is));
+      throw Error(fmt::format("{} holds a run with another {}: was {}, is now {}; use that one, or {}", folder, name,
+                              was, is, begin_another));
   };
   check_same("seed", std::to_string(saved.seed), std::to_string(now.seed));
   const auto setting = [](const RunState& state, const char* key) {

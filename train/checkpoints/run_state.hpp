@@ -54,8 +54,11 @@ struct RunState {
   Settings machine;   // what bit-for-bit equality also depends on
 };
 
+struct ReachedLimit {
+  std::string reason, key;  // key: what to raise so that the run continues
+};
 /// The limit of the configuration that a run has reached after `seconds` of training; nothing while it continues.
-std::optional<std::string> reached_limit(const TrainConfig& config, const RunState& state, double seconds);
+std::optional<ReachedLimit> reached_limit(const TrainConfig& config, const RunState& state, double seconds);
 
 /// Whether the run has reached a limit and its last step was validated, if there is something to validate it with.
 bool has_ended(const TrainConfig& config, const RunState& state);
@@ -71,6 +74,8 @@ RunState run_state_from_json(const std::string& text, const std::string& path);
 /// BLAS build and kernel set of this process; in bf16 also the library that computes such products.
 Settings this_machine(Precision precision);
 
+/// The remedy where it cannot.
+constexpr const char* begin_another = "begin another run with --set name=NEW";
 /// Checks that a run saved as `saved` can continue as `now` (seed, identity and settings filled in): whatever the
 /// position in the data or the tensors depend on must be the same. Throws Error naming the first difference.
 void check_resumable(const RunState& saved, const RunState& now, const std::string& folder);

@@ -169,7 +169,7 @@ void Session::save(const RunParts& parts) {
   progress_.pace().save_took(watch.seconds());
 }
 
-TrainResult Session::finish(const std::string& reason, const RunParts& parts, const char* remedy) {
+TrainResult Session::finish(const std::string& reason, const RunParts& parts, const std::string& remedy) {
   const bool went_on = unsaved_;
   if (unsaved_) {
     progress_.show_full_bar();

@@ -81,7 +81,7 @@ class Session {
 
   void save(const RunParts& parts);
   /// Saves what is not saved. `remedy`: for a run that was finished before.
-  TrainResult finish(const std::string& reason, const RunParts& parts, const char* remedy);
+  TrainResult finish(const std::string& reason, const RunParts& parts, const std::string& remedy);
   TrainResult interrupt(int signal, const RunParts& parts);
   /// interrupt() for a run that has nothing to save yet.
   TrainResult give_up(int signal);

@@ -36,7 +36,7 @@ class Loop {
  private:
   RunParts parts() { return step_.parts(state_); }
   RunNews news() const { return step_.agreed(session_.news()); }
-  std::optional<std::string> limit() const {
+  std::optional<ReachedLimit> limit() const {
     return reached_limit(config_, state_, progress_.seconds_before() + news().clock);
   }
   void describe();
@@ -63,7 +63,12 @@ void Loop::describe() {
   const TrainingStep::Description ranks = step_.description();
   for (const std::string& line : ranks.lines) progress_.log().info(line);
   if (!ranks.warning.empty()) progress_.log().warn(ranks.warning);
-  if (session_.begins()) progress_.log().info(schedule_.event(0));
+  if (!session_.begins()) return;
+  progress_.log().info(schedule_.event(0));
+  if (const int64_t all = session_.options().total_steps; all > 1 && 2 * schedule_.warmup() > all)
+    progress_.log().warn(fmt::format("schedule: {} of {} steps are warm-up: lower train.schedule.{}",
+                                     std::min(schedule_.warmup(), all), all,
+                                     config_.schedule.warmup_fraction > 0 ? "warmup_fraction" : "warmup_steps"));
 }
 
 TrainResult Loop::run() {
@@ -79,7 +84,8 @@ TrainResult Loop::run() {
     // Also the first thing after an interrupted evaluation, so that patience counts as in an uninterrupted run.
     if (in_.valid != nullptr && state_.validated_step != state_.step && (regular || limit()))
       if (!validate()) return session_.interrupt(news().signal, parts());
-    if (const auto reason = limit()) return session_.finish(*reason, parts(), "raise the limit to continue");
+    if (const auto reached = limit())
+      return session_.finish(reached->reason, parts(), fmt::format("raise {} to continue", reached->key));
     if (session_.save_due()) session_.save(parts());
     step();
   }
