@@ -131,7 +131,9 @@ void check_data_files(const RunConfig& config, Problems& problems) {
   for (const SourceFiles& files : facts_of(config.data).files)
     for (size_t i = 0; i < files.paths.size(); ++i)
       if (const std::string missing = missing_file(files.paths[i]); !missing.empty())
-        problems.add(fmt::format("data.{}.{}", files.key, i), missing);
+        problems.add(fmt::format("data.{}.{}", files.key, i),
+                     fmt::format("{}, or set data.{}=[FILE]{}", missing, files.key,
+                                 files.key == std::string("train") ? "" : ", or [] for none"));
 }
 
 void check_forced(const RunConfig& config, Problems& problems) {
@@ -171,12 +173,38 @@ Session::Options session_options(const Prepared& run, int64_t steps) {
                             {"tokenizer", identity_of(data.tokenizer())},
                             {"classes", identity_of(data.classes())}},
                            static_cast<uint64_t>(run.config.seed)};
-  if (!run.options.resume_from.empty()) session.resume_from = run.options.resume_from;
+  if (const std::filesystem::path from = run.options.resume_from; !from.empty()) {
+    if (std::filesystem::is_directory(from / "checkpoints"))
+      throw Error(fmt::format("--resume-from: {} is the folder of a run: give that of a checkpoint; {}", from.string(),
+                              Checkpoints(from / "checkpoints").complete_ones({})));
+    session.resume_from = from;
+  }
   session.total_steps = steps;
   session.validates = data.has(Split::valid);
   const ModelFacts facts = facts_of(run.config.model);
   session.kind = facts.is_solved ? RunKind::solved : facts.classifies() ? RunKind::texts : RunKind::tokens;
   return session;
+}
+
+/// What is said instead of fingerprints where a run's data differ in nothing but their content: the files.
+void require_same_content(const Prepared& run, const std::string& saved, const std::string& now) {
+  const auto settings = [](const std::string& identity) {
+    return identity.substr(0, identity.find("fingerprint of "));
+  };
+  if (saved == now || settings(saved) != settings(now)) return;
+  const std::string& from = run.options.resume_from;
+  const std::filesystem::path folder =
+      from.empty() ? std::filesystem::path(run.config.folder) / run.config.name : run_folder_of(from);
+  const std::vector<SourceFiles> then = facts_of(load_run_config(folder).data).files,
+                                 given = facts_of(run.config.data).files;
+  std::string changes;
+  for (size_t i = 0; i < std::min(then.size(), given.size()); ++i)
+    if (then[i].paths != given[i].paths && given[i].key != std::string("test"))
+      changes +=
+          fmt::format("data.{} was [{}], is now [{}]; ", given[i].key, join(then[i].paths), join(given[i].paths));
+  throw Error(fmt::format("{} holds a run with other data: {}continue with what it was started with, or {}",
+                          folder.string(), changes.empty() ? "the content of the files has changed; " : changes,
+                          begin_another));
 }
 
 /// The session goes on from the folder's checkpoint, or begins. Afterwards the folder lacks only files of training.
@@ -187,10 +215,12 @@ void begin(Session& session, const Prepared& run, const RunParts& parts) {
   if (!options.quiet)
     for (const std::string& line : warnings(config, data)) session.log().warn(line);
   // What an earlier version saved lacks the keys that were added since: they have their defaults.
-  const RenewIdentity renewed = [&, config = &run.config, data = &run.data](const std::string& name,
-                                                                            const std::string& saved) {
+  const RenewIdentity renewed = [&run](const std::string& name, const std::string& saved) {
     if (name == "model") return to_yaml(saved_part<TaskConfig>(saved, "model", "the model of the checkpoint"));
-    return name == "data" ? renewed_identity(config->data, saved, data->identity()) : saved;
+    if (name != "data") return saved;
+    const std::string now = run.data.identity(), then = renewed_identity(run.config.data, saved, now);
+    require_same_content(run, then, now);
+    return then;
   };
   if (!session.resume(parts, renewed) && !config.train.init_from.empty())
     session.start_from(warm_start(config, row_names(config, data.tokenizer(), data.classes()), parts),

@@ -80,6 +80,12 @@ TEST_CASE("--resume-from a damaged checkpoint is refused with the complete ones,
                         {last + "optimizer.safetensors", "complete checkpoints: runs/lm/checkpoints/step-4",
                          "continue from one of them with --resume-from"}});
   check_refused(place, {"absent", {}, from("nowhere"), 1, {"nowhere", "--resume-from"}});
+  check_refused(place, {"the run",
+                        {},
+                        from("runs/lm"),
+                        1,
+                        {"runs/lm is the folder of a run: give that of a checkpoint",
+                         "complete checkpoints: runs/lm/checkpoints/step-4"}});
   CHECK(place.content("runs/lm/checkpoints") == before);
   const Outcome outcome = succeed(place, from("runs/lm/checkpoints/step-4"));
   CHECK(outcome.err.find("resumed from runs/lm/checkpoints/step-4") != std::string::npos);
@@ -127,12 +133,17 @@ TEST_CASE("a checkpoint of another configuration is left alone") {
        }},
       {"other text",
        resume(),
-       {"other data", "fingerprint of the content"},
+       {"other data", "the content of the files has changed"},
        [](const Workplace& place) { place.write("text/c.txt", "the rope\n"); }},
+      {"other files",
+       resume({"data.train=[text/a.txt]"}),
+       {"other data: data.train was [text], is now [text/a.txt]; continue with"}},
       {"another sequence length",
        resume({"data.sequence_length=16"}),
        {"other data", "sequence_length: 32", "sequence_length: 16"}},
-      {"another batch", resume({"train.batch_size=2"}), {"another train.batch_size", "was 4, is now 2"}},
+      {"another batch",
+       resume({"train.batch_size=2"}),
+       {"checkpoints/step-6", "another train.batch_size", "was 4, is now 2"}},
       {"another optimizer", resume({"train.optimizer=sgd"}), {"another train.optimizer", "adamw", "sgd"}},
       {"an average that was not kept", resume({"train.ema_decay=0.9"}), {"another train.ema_decay"}},
       {"another seed", resume({"seed=2"}), {"another seed", "was 1, is now 2"}},
@@ -144,7 +155,7 @@ TEST_CASE("a checkpoint of another configuration is left alone") {
     if (row.prepare) row.prepare(place);
     const auto before = place.content("runs");
     std::vector<std::string> says = row.says;
-    says.insert(says.end(), {"runs/", "checkpoints/step-6", "another run folder"});
+    says.insert(says.end(), {"runs/", "--set name=NEW"});
     check_refused(place, {row.name, {}, row.command, 1, says});
     auto after = place.content("runs");
     INFO(row.name);

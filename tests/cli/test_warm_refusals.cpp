@@ -134,7 +134,7 @@ TEST_CASE("wrong uses of init_from, freeze and lr_scale are refused with a remed
        [](const Workplace& p) { p.write("runs/begun/.lock", ""); },
        lm({"train.init_from=runs/begun"}),
        1,
-       {"runs/begun: this run has no checkpoint", "train.save_every"}},
+       {"runs/begun: this run has no checkpoint", "train.save_every", "capstan train --config runs/begun/config.yaml"}},
       {"values that are not finite",
        not_finite,
        lm({"train.init_from=nan.safetensors"}),

@@ -263,7 +263,8 @@ fs::path checkpoint_to_use(const fs::path& where) {
   if (fs::exists(fs::symlink_status(best, error))) return best;
   if (!fs::exists(fs::symlink_status(last, error)) && fs::exists(where / ".lock", error))
     throw Error(fmt::format(
-        "{}: this run has no checkpoint: one is saved at every new best, every train.save_every steps, and at the end",
+        "{0}: this run has no checkpoint: one is saved at every new best, every train.save_every steps, and at the "
+        "end; go on with capstan train --config {0}/config.yaml",
         where.string()));
   if (!fs::exists(fs::symlink_status(last, error)))
     throw Error(fmt::format(
