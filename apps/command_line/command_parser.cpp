@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <sstream>
 #include <type_traits>
 
@@ -43,6 +44,7 @@ Stray stray_word(const CLI::App& app, const std::vector<std::string>& words, con
   std::vector<std::string> known;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     known.push_back(command->get_name());
+  if (!known.empty() && app.get_parent() == nullptr) known.insert(known.end(), {"help", "version"});
   if (!known.empty() && !is_option(words.front()))
     return {words.front() + ": unknown command", nearest(words.front(), known)};
   known.clear();
@@ -60,6 +62,15 @@ Stray stray_word(const CLI::App& app, const std::vector<std::string>& words, con
   }
   const std::string meant = remedy ? remedy(words.front()) : "";
   return {fmt::format("{}: unknown argument{}", words.front(), meant.empty() ? "" : "; " + meant), ""};
+}
+
+/// "RUN is required", for an argument whose name in the source is not that of the help.
+std::optional<std::string> missing_argument(const CLI::App& app, const CLI::ParseError& error) {
+  for (const CLI::Option* option : app.get_options())
+    if (error.get_name() == "RequiredError" && option->get_positional() && option->get_required() &&
+        option->count() == 0)
+      return (option->get_type_name().empty() ? option->get_name(true) : option->get_type_name()) + " is required";
+  return std::nullopt;
 }
 
 /// What is wrong, what was probably meant, an example, and where to read on. CLI11 itself says only that something is
@@ -80,13 +91,15 @@ int refuse(CLI::App& root, const CLI::ParseError& error,
   }
   const auto remedy = remedies.find(app);
   const Stray stray = rest.empty()
-                          ? Stray{error.what(), ""}
+                          ? Stray{missing_argument(*app, error).value_or(error.what()), ""}
                           : stray_word(*app, rest, remedy != remedies.end() ? remedy->second : CommandParser::Remedy());
   std::string message = stray.problem;
   if (!stray.nearest.empty()) message += fmt::format(", did you mean {}?", stray.nearest);
-  const CLI::App* const command =
-      has_commands && !stray.nearest.empty() && !is_option(stray.nearest) ? app->get_subcommand(stray.nearest) : app;
-  if (const std::string example = example_of(*command, stray.nearest); !example.empty())
+  const std::vector<const CLI::App*> meant =
+      app->get_subcommands([&](const CLI::App* one) { return one->get_name() == stray.nearest; });
+  const CLI::App* const command = meant.empty() ? app : meant.front();
+  const bool is_word = meant.empty() && !is_option(stray.nearest);  // help and version are in no example
+  if (const std::string example = example_of(*command, is_word ? "" : stray.nearest); !example.empty())
     message += "\nfor example: " + example;
   log_error(fmt::format("{}\n{} --help {}", message, name, has_commands ? "lists the commands" : "shows the usage"));
   return exit_wrong_usage;
@@ -243,7 +256,11 @@ std::variant<Command, int> CommandParser::parse(int argc, char** argv) {
   if (!words.empty() && words.front() == "help") {
     words.erase(words.begin());
     words.emplace_back("--help");
-  } else if (words == std::vector<std::string>{"version"}) {
+  } else if (!words.empty() && words.front() == "version") {
+    if (words.size() > 1) {
+      log_error(words[1] + ": unknown argument; capstan version takes none");
+      return exit_wrong_usage;
+    }
     words.front() = "--version";
   }
   std::reverse(words.begin(), words.end());  // as CLI11 takes them

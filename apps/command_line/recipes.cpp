@@ -39,8 +39,10 @@ std::vector<std::string> recipe_names() {
   std::set<std::string> names;
   std::error_code unknown;
   for (const fs::path& folder : recipe_folders())
-    for (const auto& entry : fs::directory_iterator(folder, unknown))
-      if (entry.path().extension() == ".yaml") names.insert(entry.path().stem().string());
+    for (const auto& entry :
+         fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied, unknown))
+      if (entry.path().extension() == ".yaml")
+        names.insert(entry.path().lexically_relative(folder).replace_extension().string());
   return {names.begin(), names.end()};
 }
 

@@ -11,7 +11,7 @@ namespace capstan {
 /// `name` if there is none.
 std::string recipe_path(const std::string& name);
 
-/// The names of all recipes but those in folders below configs/, sorted.
+/// The names of all recipes, sorted: classify, compare/listops.
 std::vector<std::string> recipe_names();
 
 }  // namespace capstan

@@ -12,8 +12,8 @@ int run_command_line(int argc, char** argv) {
   CommandParser cli{"Trains, compares and serves attention-free and linear-cost text models.", "capstan"};
   cli.set_version_flag("--version", "capstan " CAPSTAN_VERSION, "Print the version");
   cli.require_subcommand();
-  cli.footer(R"(Begin with:   capstan train --config configs/quickstart-lm.yaml
-              capstan generate runs/quickstart-lm --prompt "The "
+  cli.footer(R"(Begin with:   capstan train --config lm --set data.train=[book.txt] --minutes 5
+              capstan generate runs/lm --prompt "The "
 More:         capstan SUBCOMMAND --help; all configuration keys: docs/configuration.md
 Exit codes:   0 done, 1 failed, 2 wrong usage or configuration, 75 interrupted (the same command resumes it))");
   for (AddCommand* const add :

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -30,6 +31,21 @@ void print_comparison(const std::vector<GzipTally>& tallies) {
                              tally.model_bits(), tally.gzip_bits());
 }
 
+/// What there is where a split of data is absent.
+std::string instead_of(Split split, const RunConfig& config, const DataSource& data) {
+  if (split != Split::test && data.has(Split::test)) return "or evaluate the test data with --split test";
+  return split == Split::valid && facts_of(config.model).is_solved
+             ? "or evaluate other files with --set data.test=[FILE] --split test; figures in the log are from "
+               "cross-validation on the training data"
+             : "";
+}
+
+std::string eval_remedy(const std::string& argument) {
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(argument, unknown)) return one_run(argument);
+  return fmt::format("a file is evaluated with --set data.test=[{}] --split test", argument);
+}
+
 int evaluate_run(const EvalOptions& options) {
   refuse_ranks("capstan eval");
   const Run run = Run::open(options.run, options.overrides);
@@ -37,6 +53,9 @@ int evaluate_run(const EvalOptions& options) {
   refuse_options_without_pairs(run.saved(), options.completions);
   const std::unique_ptr<DataSource> data = open_saved_data(run.saved());
   const Split split = held_out_split(options.split, *data);
+  if (const std::string instead = instead_of(split, run.saved().config, *data); !instead.empty() && !data->has(split))
+    throw Error(
+        fmt::format("data: there is no {} split: give data.{}, {}", to_string(split), to_string(split), instead));
   if (options.gzip) {
     print_comparison(compare_with_gzip(run.saved(), *data, split));
     return exit_done;
@@ -64,7 +83,7 @@ void add_eval_command(CommandParser& cli) {
                      "for pairs: width of the beam search; 1 = greedy decoding");
   command.add_number("--length-penalty", options.completions.length_penalty, between(-10, 10),
                      "for beam search: texts of n tokens are compared by ln p / n^PENALTY");
-  command.on_stray_argument(one_run);
+  command.on_stray_argument(eval_remedy);
   command.footer("For example:  capstan eval runs/quickstart-classifier --split test");
 }
 

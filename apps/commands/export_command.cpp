@@ -1,10 +1,13 @@
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/output.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
+#include "core/strings/printable.hpp"
 #include "run/exports/export_run.hpp"
 #include "run/run.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {
@@ -25,6 +28,9 @@ int export_model(const ExportCommandOptions& options) {
   const ExportFormat format = *enum_value<ExportFormat>(options.format);
   for (const std::string& file : export_run(run.saved(), format, options.output))
     std::cout << (std::filesystem::path(options.output) / file).string() << '\n';
+  flush_output();
+  if (format == ExportFormat::onnx)
+    log_info("next: python " + shell_word((std::filesystem::path(options.output) / "export_onnx.py").string()));
   return exit_done;
 }
 

@@ -56,6 +56,10 @@ int score(ScoreOptions options) {
     }
     count += texts.size();
   });
+  if (count == 0) {
+    log_warning("there is no text: nothing was scored");
+    return exit_done;
+  }
   log_info(fmt::format("{} texts, {} tokens: log probability {:.4f}, per token {:.4f} (perplexity {:.3f})", count,
                        total.tokens, total.log_probability, total.per_token(), std::exp(-total.per_token())));
   return exit_done;

@@ -45,6 +45,14 @@ TEST_CASE("every command reads compressed texts as the texts that they hold") {
   }
 }
 
+TEST_CASE("score of no text warns and gives no figure") {
+  const Workplace place;
+  write_trained_samples(place);
+  const Outcome outcome = succeed(place, {"score", "runs/lm"});
+  CHECK(contains(outcome.err, "warning: there is no text: nothing was scored"));
+  CHECK_FALSE(contains(outcome.err, "perplexity"));
+}
+
 TEST_CASE("every command refuses what has no end, and tells an error from the end") {
   const Workplace place;
   write_trained_samples(place);
