@@ -177,6 +177,19 @@ ModelSummary LinearClassifier::summary(const ParamStore& store, int64_t length, 
   ModelSummary summary = summarize_parameters(store, length);
   const size_t lengths = config().words.size() + config().characters.size();
   summary.part("linear").flops = 2 * static_cast<double>(lengths) * static_cast<double>(classes());
+  std::string ngrams, table = "buckets     chosen for the training texts\n";
+  for (const auto& [orders, of] : {std::pair(&config().words, "words"), {&config().characters, "characters"}})
+    if (!orders->empty()) ngrams += fmt::format("{}{} {}", ngrams.empty() ? "" : "; ", join(*orders), of);
+  if (config().buckets > 0 && store.has_memory()) {
+    const real* const scale = scale_.value().data();
+    const auto used = std::count_if(scale, scale + buckets(), [](real s) { return s != 0; });
+    table = fmt::format("buckets     {} of {} in use\nweights     {}, one of each class in each of these buckets\n",
+                        used, buckets(), used * classes());
+  } else if (config().buckets > 0) {
+    table = fmt::format("buckets     {}\n", buckets());
+  }
+  summary.text = fmt::format("{}, solved for in one go\nclasses     {}\nn-grams of  {}\n{}",
+                             LinearClassifierConfig::type_name, classes(), ngrams, table);
   return summary;
 }
 

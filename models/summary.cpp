@@ -184,6 +184,7 @@ std::string aligned(const std::vector<Cells>& table) {
 }  // namespace
 
 std::string to_text(const ModelSummary& summary) {
+  if (!summary.text.empty()) return summary.text;
   std::vector<Cells> table = {{"part", "mixer", "parameters", "forward/token", "kept/token"}};
   if (summary.decodes) table[0].insert(table[0].end(), {"decode/token", "decode state"});
   LayerSummary total;

@@ -37,6 +37,7 @@ struct ModelSummary {
   int64_t state_bytes() const;
 
   bool recompute = false;
+  std::string text;  // describes a model whose costs are not those of layers; empty: the table does
 };
 
 /// The parameters of each part and the products with its weight matrices.
@@ -53,7 +54,7 @@ inline double kept_bytes(const Model& model, const ParamStore& store, int64_t le
   return model.summary(store, length, DecodeStates::left_out).activation_bytes();
 }
 
-/// A table with a line per part and one of totals.
+/// The model's own text, or a table with a line per part and one of totals.
 std::string to_text(const ModelSummary& summary);
 
 }  // namespace capstan::CAPSTAN_PRECISION

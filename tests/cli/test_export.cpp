@@ -30,6 +30,8 @@ TEST_CASE("export writes a folder for transformers with all weights, the configu
     CHECK(fs::exists(place / "out/lm" / name));
     CHECK(contains(done.out, std::string("out/lm/") + name));
   }
+  CHECK(contains(succeed(place, {"export", "runs/lm", "--format", "onnx", "--output", "onnx"}).err,
+                 "next: python onnx/export_onnx.py"));
   const auto config = nlohmann::json::parse(place.read("out/lm/config.json"));
   CHECK(config.at("model").at("type") == "language-model");
   CHECK(config.at("model").at("layers").is_array());
@@ -118,6 +120,14 @@ TEST_CASE("a linear classifier is exported with the module that reads texts") {
   succeed(place, {"export", "runs/linear", "--format", "huggingface", "--output", "out"});
   CHECK(fs::exists(place / "out/modeling_capstan_linear.py"));
   CHECK_FALSE(fs::exists(place / "out/modeling_capstan.py"));
+  const std::string inspected = succeed(place, {"inspect", "runs/linear"}).out;
+  CHECK(contains(inspected, "classes     3\n"));
+  CHECK(contains(inspected, " in use\nweights     "));
+  check_refused(place, {"no validation data",
+                        {},
+                        {"eval", "runs/linear", "--split", "valid"},
+                        1,
+                        {"there is no valid split", "--split test", "cross-validation"}});
   check_refused(place, {"ONNX",
                         {},
                         {"export", "runs/linear", "--format", "onnx", "--output", "new"},

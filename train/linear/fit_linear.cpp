@@ -325,17 +325,18 @@ LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, P
   }
   const std::vector<double> accuracies = held_out.accuracies(mix);
   fit.report.push_back(
-      fmt::format("linear: {} texts, {} buckets of n-grams, {} n-grams a text", rows.rows(),
+      fmt::format("linear: {} texts, {} of {} buckets in use, {} n-grams a text", rows.rows(),
                   std::count_if(rows.scale().begin(), rows.scale().end(), [](float scale) { return scale != 0; }),
-                  rows.entries() / std::max<int64_t>(rows.rows(), 1)));
+                  rows.scale().size(), rows.entries() / std::max<int64_t>(rows.rows(), 1)));
   if (const BaseClassifier* const base = rows.base(); base != nullptr)
     fit.report.push_back(fmt::format(
         "linear: the classifier that it starts from has {} buckets of n-grams; its scores are features, too",
         std::count_if(base->scale.begin(), base->scale.end(), [](float scale) { return scale != 0; })));
   fit.report.push_back(
-      fmt::format("linear: {} of {} folds held out: {}; weights {:g} x TF-IDF (C {:g}) + {:g} x "
+      fmt::format("linear: {} of {} folds held out{}: {}; weights {:g} x TF-IDF (C {:g}) + {:g} x "
                   "log-count ratios (C {:g}), logits x {:.2f}",
-                  accuracies.size(), std::min(rows.config().folds, rows.rows()),
+                  accuracies.size(), folds_of(rows),
+                  held_out_folds(rows) < folds_of(rows) ? " (fewer of many texts and classes, to save time)" : "",
                   fit.labels ? of_thresholds(*fit.labels) : "accuracy " + figures(accuracies), mix.plain_share,
                   kinds[mix.plain].cost, mix.ratios_share, kinds[mix.ratios].cost, mix.factor));
   return fit;
