@@ -28,8 +28,9 @@ void add_autotune_command(CommandParser& cli) {
   const auto [command, options] =
       cli.add_subcommand<AutotuneOptions>("autotune", "Search for a better configuration in a given time", search);
   add_config_options(command, options.config)->required();
-  command.add_number("--minutes", options.minutes, greater_up_to(0, 100000),
-                     "time for the whole search, earlier calls included; the first run is never cut short");
+  command.add_number(
+      "--minutes", options.minutes, greater_up_to(0, 100000),
+      "time for the whole search, earlier calls included, 5 without this option; the first run is never cut short");
   add_force_flag(command, options.run.force);
   command.footer(
       R"(The configuration is trained as it is, then others. Those are the combinations of the values under the key
@@ -39,7 +40,7 @@ best third is then trained with three times as much, and so on (successive halvi
 train.monitor: on the validation data, or by the cross-validation of a linear classifier that has none.
 <folder>/<name>/best is a link to the best whole run: by accuracy the configuration as it is, unless another
 is better by more than a standard error. Repeating the command resumes an interrupted search; with more
---minutes it continues. If a candidate fails, the others are still tried and the exit code is 1.
+--minutes it continues, unless it is complete. If a candidate fails, the others are still tried and the exit code is 1.
 For example:  capstan autotune --config configs/classify.yaml --set data.train=[train.tsv] --minutes 5
               capstan predict runs/classify/best)");
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
+#include "core/io/hash.hpp"
 #include "core/io/json.hpp"
 #include "run/summaries/run_table.hpp"
 #include "run/training/search_space.hpp"
@@ -34,6 +35,7 @@ class TrialTimes {
     if (!saved.is_object()) return;
     for (const auto& [run, seconds] : saved.items())
       if (seconds.is_number()) seconds_[run] = seconds.get<double>();
+    if (saved.contains(complete_key) && saved[complete_key].is_string()) complete_ = saved[complete_key];
   }
   double of(const std::string& run) const {
     const auto found = seconds_.find(run);
@@ -41,13 +43,29 @@ class TrialTimes {
   }
   void add(const std::string& run, double seconds) {
     seconds_[run] += seconds;
-    make_folders(fs::path(path_).parent_path().string());
-    replace_file(path_, json_text(nlohmann::json(seconds_), 1) + "\n");
+    write();
+  }
+  /// The candidates of which a search was complete, as a hash; empty: of none.
+  const std::string& complete() const { return complete_; }
+  void set_complete(const std::string& candidates) {
+    if (complete_ == candidates) return;
+    complete_ = candidates;
+    write();
   }
 
  private:
+  static constexpr const char* complete_key = "complete";  // the name of no run: these have values
+
+  void write() const {
+    make_folders(fs::path(path_).parent_path().string());
+    nlohmann::json saved(seconds_);
+    if (!complete_.empty()) saved[complete_key] = complete_;
+    replace_file(path_, json_text(saved, 1) + "\n");
+  }
+
   std::string path_;
   std::map<std::string, double> seconds_;
+  std::string complete_;
 };
 
 void check_folder(const fs::path& folder) {
@@ -94,15 +112,8 @@ class Autotune {
     const StopSignals signals;
     log_info(fmt::format("searching in {}: the configuration as it is and {} more, for {:g} min", folder_.string(),
                          candidates_.size() - 1, options_.minutes));
-    const SearchEnd end = search_by_halving(
-        candidates_.size(), options_.minutes * 60, static_cast<uint64_t>(candidates_[0].seed),
-        [this](const Trial& trial, double left) { return attempt(trial, left); },
-        {[] { return StopSignals::received() != 0; },
-         [this](const HalvingPlan& rung) {
-           log_info(fmt::format("{} of {} with {}", rung.candidates, candidates_.size() - 1,
-                                rung.divisor == 1 ? std::string("the whole training")
-                                                  : fmt::format("1/{} of the training", rung.divisor)));
-         }});
+    const SearchEnd end = search();
+    if (end == SearchEnd::complete && failed_.empty()) times_.set_complete(hash_of_candidates());
     if (end == SearchEnd::stopped) log_info("search interrupted; the same command resumes it");
     if (end == SearchEnd::complete || end == SearchEnd::time) {
       report(table, width);
@@ -113,6 +124,33 @@ class Autotune {
   }
 
  private:
+  std::string hash_of_candidates() const {
+    std::string all;
+    for (const RunConfig& candidate : candidates_) all += to_yaml(candidate);
+    return hash_hex(all);
+  }
+  /// A search of the same candidates was complete, and its whole runs are there.
+  bool is_complete() const {
+    return times_.complete() == hash_of_candidates() && is_finished(candidates_[0]) &&
+           std::all_of(candidates_.begin(), candidates_.end(), [&](const RunConfig& candidate) {
+             return times_.of(candidate.name) == 0 || is_finished(candidate);
+           });
+  }
+
+  /// How much trials are shortened depends on the time: with another one, a complete search would begin again.
+  SearchEnd search() {
+    if (is_complete()) return SearchEnd::complete;
+    return search_by_halving(
+        candidates_.size(), options_.minutes * 60, static_cast<uint64_t>(candidates_[0].seed),
+        [this](const Trial& trial, double left) { return attempt(trial, left); },
+        {[] { return StopSignals::received() != 0; },
+         [this](const HalvingPlan& rung) {
+           log_info(fmt::format("{} of {} with {}", rung.candidates, candidates_.size() - 1,
+                                rung.divisor == 1 ? std::string("the whole training")
+                                                  : fmt::format("1/{} of the training", rung.divisor)));
+         }});
+  }
+
   TrialOutcome attempt(const Trial& trial, double left) {
     RunConfig config = shortened(candidates_[trial.candidate], trial.divisor);
     if (trial.divisor > 1) config.name = fmt::format("short-{}/{}", trial.divisor, config.name);
