@@ -17,7 +17,7 @@ struct CleanCommandOptions {
 
 int clean(const CleanCommandOptions& given) {
   int code = exit_done;
-  for (const std::string& run : run_folders(given.runs)) {
+  for (const std::string& run : run_folders(given.runs, ShortRuns::with)) {
     const int ended = run_command([&] {  // so that a folder that cannot be cleaned does not keep the others
       refuse_links_outside(run, "nothing is removed: replace the link by what it leads to, or remove it");
       int64_t bytes = 0;
@@ -25,11 +25,11 @@ int clean(const CleanCommandOptions& given) {
         std::cout << fmt::format("  {}  {}\n", part.path.string(), bytes_text(static_cast<double>(part.bytes)));
         bytes += part.bytes;
       }
-      std::cout << fmt::format("{}: {} {}; {}\n", run, bytes_text(static_cast<double>(bytes)),
-                               given.options.dry_run ? "would be removed" : "removed",
-                               bytes == 0 ? "nothing is lost"
-                                          : "lost: resuming this run, and its older checkpoints; the best and the "
-                                            "last model stay");
+      std::cout << (bytes == 0 ? fmt::format("{}: nothing to remove\n", run)
+                               : fmt::format("{}: {} {}; lost: resuming this run, and its older checkpoints; the best "
+                                             "and the last model stay\n",
+                                             run, bytes_text(static_cast<double>(bytes)),
+                                             given.options.dry_run ? "would be removed" : "removed"));
       return exit_done;
     });
     if (ended != exit_done) code = exit_failed;

@@ -57,10 +57,14 @@ bool clearly_better(const ValidPoint& a, const ValidPoint& b, const Metric& metr
 
 /// Throws Error when the folder is not that of a run, or when its metrics have no step yet.
 RunRecord read_record(const std::filesystem::path& folder);
-/// The folders, with those of a sweep, a search or several runs replaced by the runs in them (or, if there are only
-/// folders of runs, in these). Where folders of runs are given together with runs, as by runs/*, the runs alone are
-/// meant.
-std::vector<std::string> run_folders(const std::vector<std::string>& folders);
+/// The file of times in the folder of a search.
+constexpr const char* search_file = "autotune.json";
+/// The short runs of a search, below runs/SEARCH: they cannot be compared with others.
+enum class ShortRuns { with, without };
+/// The folders, with those of a sweep, a search or several runs replaced by the runs in them, each once. Short runs of
+/// a search are left out where their folder is not given alone. Throws Error for a folder that does not exist.
+std::vector<std::string> run_folders(const std::vector<std::string>& folders,
+                                     ShortRuns short_runs = ShortRuns::without);
 /// Records of run_folders(), the best first: by the measure that train.monitor names, by validation loss if the runs
 /// differ in that (with a warning). Those without validation follow, sorted by training loss. A folder without a record
 /// is left out with a warning; plain files are ignored, since runs/* may match some. Throws Error when no record is

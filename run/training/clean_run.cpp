@@ -14,8 +14,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// Its weights come in one go: there are no older checkpoints, and there is no state of an optimizer.
+bool is_solved(const fs::path& folder) { return facts_of(load_run_config(folder).model).is_solved; }
+
 std::vector<CleanedPart> parts_of(const fs::path& folder) {
   std::vector<CleanedPart> parts;
+  if (is_solved(folder)) return parts;
   for (const fs::path& path : Checkpoints(folder / "checkpoints").for_resuming())
     parts.push_back({path, bytes_below(path.string())});
   return parts;
@@ -37,14 +41,14 @@ std::vector<CleanedPart> clean_run(const fs::path& folder, const CleanOptions& o
                     "it up with --unfinished",
                     folder.string()));
   std::vector<CleanedPart> parts = parts_of(folder);
-  if (locked) locked->checkpoints().remove_for_resuming();
+  if (locked && !is_solved(folder)) locked->checkpoints().remove_for_resuming();
   return parts;
 }
 
 std::string disk_line(const fs::path& folder) {
   int64_t resuming = 0, bytes = 0;
   try {
-    for (const std::string& run : run_folders({folder.string()}))
+    for (const std::string& run : run_folders({folder.string()}, ShortRuns::with))
       for (const CleanedPart& part : parts_of(run)) resuming += part.bytes;
     bytes = bytes_below(folder.string());
   } catch (const Error&) {  // what was trained is whole, so a folder that cannot be listed is no failure

@@ -4,12 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "run/setup/run_config.hpp"
+#include "run/summaries/run_record.hpp"
 
 namespace capstan {
-
-/// The file of times in the folder of a search.
-constexpr const char* search_file = "autotune.json";
 
 /// Overrides with the values of a sweep, such as "sweep.train.lr=[5e-4, 1e-3, 2e-3]", for a configuration that has no
 /// key `sweep`: of a linear classifier its n-grams; else rates and dropout around those of the configuration.

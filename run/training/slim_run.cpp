@@ -32,6 +32,7 @@ class SmallTensors {
       bytes[static_cast<size_t>(2 * i) + 1] = static_cast<unsigned char>(bits >> 8);
     }
     add(param, DType::bf16, bytes.data());
+    leave_out_zeros(bytes);
   }
 
   /// Some rows of a table.
@@ -65,6 +66,18 @@ class SmallTensors {
   void add(const Param& param, DType dtype, const void* bytes) {
     tensors_.push_back({param.name, dtype, param.var.shape().to_vector(), bytes});
   }
+  /// As in checkpoints, a table with many rows of zeros is written without them.
+  void leave_out_zeros(const std::vector<unsigned char>& bytes) {
+    const int64_t rows = tensors_.back().shape[0], row_bytes = static_cast<int64_t>(bytes.size()) / rows;
+    std::vector<unsigned char> bits(static_cast<size_t>(StoredRows::bytes_of(rows)), 0);
+    for (int64_t row = 0; row < rows; ++row) {
+      const auto begin = bytes.begin() + row * row_bytes;
+      if (std::any_of(begin, begin + row_bytes, [](unsigned char byte) { return byte != 0; }))
+        bits[static_cast<size_t>(row / 8)] |= static_cast<unsigned char>(1U << (row % 8));
+    }
+    auto stored = std::make_shared<const StoredRows>(rows, std::move(bits));
+    if (rows > 1024 && stored->count() <= rows - rows / 8) tensors_.back().stored = std::move(stored);
+  }
 
   const ParamStore& params_;
   std::vector<std::unique_ptr<std::vector<unsigned char>>> memory_;
@@ -97,8 +110,8 @@ void write_weights(const SavedRun& run, const fs::path& path, int64_t step, int6
   const ParamStore& params = run.model->params();
   SmallTensors tensors(params);
   const std::vector<float> importance = run.model->model().row_importance();
-  const auto is_table = [&](const Param& param) {
-    return !importance.empty() && param.var.shape()[0] == static_cast<int64_t>(importance.size());
+  const auto is_table = [&](const Param& param) {  // by its name: there may be as many classes as n-grams
+    return !importance.empty() && (param.name == "linear.weight" || param.name == "linear.scale");
   };
   std::shared_ptr<const StoredRows> rows;
   if (!importance.empty()) {
@@ -154,6 +167,9 @@ SlimRun slim_run(const fs::path& run_folder, const fs::path& output, const SlimO
     for (const char* const link : {"best", "last"}) replace_link((part / "checkpoints" / link).string(), name);
     for (const fs::path& written : {checkpoint, part / "checkpoints"}) sync_folder(written.string());
     said.bytes = bytes_below(checkpoint.string());
+    if (said.bytes >= said.bytes_before)
+      throw Error(fmt::format("{}: a slim copy would not be smaller ({} bytes in place of {}); use the run itself",
+                              run.folder.string(), said.bytes, said.bytes_before));
   });
   return said;
 }

@@ -18,7 +18,7 @@ struct SlimRun {
 /// Writes the model that `run` is used with (its best, or else its last) to a new run folder, without what only
 /// resuming needs. A linear classifier keeps those of its n-grams that decide most, in 8 bits per weight; other models
 /// keep all weights, matrices in bf16. The folder appears when it is complete. Training refuses it. Throws Error when
-/// `output` exists and for a run that is slim already.
+/// `output` exists, for a run that is slim already, and where the copy would not be smaller.
 SlimRun slim_run(const std::filesystem::path& run, const std::filesystem::path& output, const SlimOptions& options);
 
 }  // namespace capstan

@@ -87,13 +87,17 @@ TEST_CASE("less time does not make the result of earlier searches worse; compari
   write_samples(place);
   succeed(place, search("5", {"sweep.train.lr=[1e-2, 2e-2]", "train.lr=1e-6"}));
   const Outcome again = succeed(place, search("1e-5", {"sweep.train.lr=[1e-2, 2e-2]", "train.lr=1e-6"}));
-  CHECK(contains(again.err, "the time is over"));
+  CHECK(contains(again.err, "the search is complete"));  // with any time
+  CHECK_FALSE(contains(again.err, "of the training"));
   CHECK_FALSE(contains(again.out, "(default)"));
+  const Outcome more = succeed(place, search("1e-5", {"sweep.train.lr=[1e-2, 2e-2, 4e-2]", "train.lr=1e-6"}));
+  CHECK(contains(more.err, "the time is over"));
+  CHECK_FALSE(contains(more.out, "(default)"));
   place.write("runs/search/short-3/lr=1/config.yaml", "");
   const Outcome compared = run_shell(place, "$capstan compare runs/search/*");
   CHECK(lines_of(compared.out).size() == 5);  // what is the same, header and three runs
   CHECK(lines_of(compared.err).size() == 1);
-  CHECK(contains(compared.err, "runs/search/short-3: left out beside runs"));
+  CHECK(contains(compared.err, "runs/search/short-3: short runs of a search, left out"));
 }
 
 TEST_CASE("a candidate that fails does not end the search") {

@@ -33,7 +33,11 @@ TEST_CASE("clean removes what only resuming needs, and says so; the run predicts
                         1,
                         {"capstan clean has removed", "train.init_from=runs/lm"}});
   succeed(place, {"train", "--config", "lm.yaml", "--set", "name=next", "train.init_from=runs/lm"});
-  CHECK(contains(succeed(place, {"clean", "runs/lm"}).out, "0 bytes removed; nothing is lost"));
+  CHECK(contains(succeed(place, {"clean", "runs/lm"}).out, "runs/lm: nothing to remove"));
+  // Sweeps and searches beside runs are cleaned, too.
+  fs::create_directories(place / "runs/sweep");
+  fs::rename(place / "runs/next", place / "runs/sweep/next");
+  CHECK(contains(succeed(place, {"clean", "runs"}).out, "runs/sweep/next: "));
 }
 
 TEST_CASE("clean refuses runs that have not reached their end, are damaged or are none, and cleans the others") {

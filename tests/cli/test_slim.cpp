@@ -36,6 +36,7 @@ TEST_CASE("slim: a linear classifier of a tenth of the size predicts and evaluat
   const Workplace place;
   train_classifier(place);
   const auto before = place.content("runs/full");
+  CHECK(contains(succeed(place, {"clean", "runs/full"}).out, "runs/full: nothing to remove"));
   const Outcome said = succeed(place, {"slim", "runs/full", "--output", "runs/slim"});
   CHECK(contains(said.out, " n-grams"));
   CHECK(place.content("runs/full") == before);
@@ -80,9 +81,46 @@ TEST_CASE("slim: with --size 1 all n-grams stay, and every weight is within a si
     CHECK(std::abs(full[i] - slim[i]) <= std::max(std::abs(full[i]) / 16 * 1.0001F, largest / 1e5F));
 }
 
+TEST_CASE("slim: a classifier of as many classes as n-grams keeps its constants as they are") {
+  const Workplace place;
+  std::string rows;
+  for (int i = 0; i < 160; ++i) rows += fmt::format("c{0}\tthe word{0} of text {1}\n", i % 16, i);
+  place.write("train.tsv", rows);
+  succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=full", "data.test=[]",
+                  "data.train=[train.tsv]", "model.buckets=16", "model.min_texts=1"});
+  succeed(place, {"slim", "runs/full", "--output", "runs/slim", "--size", "1"});
+  const auto constants = [&](const char* run) {
+    const SafetensorsFile file((place / run).string() + "/checkpoints/best/model.safetensors");
+    return file.at("linear.bias").to_floats();
+  };
+  CHECK(constants("runs/slim") == constants("runs/full"));
+}
+
+TEST_CASE("slim: a copy that would not be smaller is refused") {
+  const Workplace place;
+  place.write("train.tsv", reviews(40, 0));
+  succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=tiny", "data.test=[]",
+                  "data.train=[train.tsv]", "model.buckets=16", "model.min_texts=1"});
+  check_refused(place, {"not smaller",
+                        {},
+                        {"slim", "runs/tiny", "--output", "runs/slim", "--size", "1"},
+                        1,
+                        {"runs/tiny: a slim copy would not be smaller"}});
+  CHECK(names_in_folder((place / "runs").string()) == std::vector<std::string>{"tiny"});
+}
+
 TEST_CASE("slim: other models keep all weights, and their figures") {
   const Workplace place;
   write_trained_samples(place);
+  // Most rows of a table of n-grams are zeros, in no file.
+  succeed(place, {"train", "--config", "classifier.yaml", "--set", "name=table", "model.ngrams.orders=[1,2]",
+                  "model.ngrams.buckets=300000", "model.ngrams.width=8"});
+  succeed(place, {"clean", "runs/table"});
+  succeed(place, {"slim", "runs/table", "--output", "slim-table"});
+  const auto bytes = [&](const char* run) { return bytes_below((place / run).string() + "/checkpoints"); };
+  CHECK(bytes("slim-table") < bytes("runs/table"));
+  CHECK(number_of(succeed(place, {"eval", "slim-table"}).out, "loss") ==
+        doctest::Approx(number_of(succeed(place, {"eval", "runs/table"}).out, "loss")).epsilon(0.01));
   succeed(place, {"slim", "runs/lm", "--output", "slim-lm"});
   CHECK(bytes_below((place / "slim-lm/checkpoints").string()) <
         bytes_below((place / "runs/lm/checkpoints").string()) / 4);
