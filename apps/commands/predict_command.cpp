@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
 #include "apps/command_line/command_parser.hpp"
-#include "apps/command_line/next_steps.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
 #include "apps/command_line/rank_options.hpp"
@@ -62,6 +62,8 @@ int predict(PredictCommandOptions options) {
   if (options.explain && (!options.output.empty() || options.format == "jsonl"))
     throw ConfigError("--explain: it is printed in lines below each text; leave out --output and --format jsonl");
   if (!options.output.empty()) check_replaceable(options.output);
+  if (std::error_code none; std::filesystem::equivalent(options.output, options.texts.input.file, none))
+    throw ConfigError(fmt::format("--output: {} is the table that is read; give another name", options.output));
   const Run run = Run::open(options.texts.run, options.texts.overrides);
   PredictOptions& predictions = options.predictions;
   predictions.top_k = std::max<int64_t>(1, options.shown.top_k);
@@ -82,8 +84,7 @@ int predict(PredictCommandOptions options) {
     predictions.first += static_cast<int64_t>(texts.size());
     for (size_t i = 0; i < texts.size(); ++i) {
       if (options.output.empty()) {
-        writer.write(texts[i], said[i]);
-        if (options.explain) explain(run, texts[i], said[i]);
+        if (writer.write(texts[i], said[i]) && options.explain) explain(run, texts[i], said[i]);
         continue;
       }
       added.push_back(writer.fields(said[i]));
@@ -92,9 +93,7 @@ int predict(PredictCommandOptions options) {
   });
   if (!options.output.empty()) {
     replace_file(options.output, input.with_fields(added));
-    say_next(fmt::format("{}: {} rows with their predictions", options.output, added.size()),
-             fmt::format("capstan predict {} --errors TABLE, of a table with labels", shell_word(options.texts.run)),
-             "capstan report " + options.texts.run + " --output report.html");
+    log_info(fmt::format("{}: {} rows with their predictions", options.output, added.size()));
   }
   if (const std::string summary = writer.summary(); !summary.empty()) log_info(summary);
   return exit_done;

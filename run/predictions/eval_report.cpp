@@ -41,8 +41,9 @@ void print_classes(const EvalReport& report, std::ostream& out) {
   out << fmt::format("\n{}{:>11}{:>9}{:>9}{:>10}{}\n", names[0], "precision", "recall", "f1", "examples",
                      thresholds ? "  threshold" : "");
   for (size_t c = 0; c < all.size(); ++c)
-    out << fmt::format("{}{:>11.4f}{:>9.4f}{:>9.4f}{:>10}{}\n", names[c + 1], all[c].precision, all[c].recall,
-                       all[c].f1, all[c].examples, thresholds ? fmt::format("{:>11.2f}", *all[c].threshold) : "");
+    out << fmt::format("{}{:>11}{:>9}{:>9}{:>10}{}\n", names[c + 1], all[c].text(all[c].precision),
+                       all[c].text(all[c].recall), all[c].text(all[c].f1), all[c].examples,
+                       thresholds ? fmt::format("{:>11.2f}", *all[c].threshold) : "");
 }
 
 void print_confusion(const EvalReport& report, std::ostream& out) {
@@ -76,6 +77,8 @@ void print_most_frequent_confusions(const EvalReport& report, std::ostream& out)
 
 }  // namespace
 
+std::string ClassFigures::text(double figure) const { return occurs ? fmt::format("{:.4f}", figure) : "-"; }
+
 std::vector<Figure> EvalReport::figures() const {
   std::vector<Figure> all{{"targets", static_cast<double>(total.targets), 0}, {"loss", total.loss(), 6}};
   const auto add_metrics = [&](bool label_sets) {
@@ -106,7 +109,9 @@ std::vector<Figure> EvalReport::figures() const {
       all.push_back({fmt::format("precision_at_{}", at.k), at.precision, 4});
   }
   if (classification) {
-    all.push_back({"macro_f1", classification->macro_f1(), 4});
+    const int64_t occurring = classification->occurring(), known = classification->classes();
+    all.push_back({"macro_f1", classification->macro_f1(), 4,
+                   occurring < known ? fmt::format("over {} of {} classes", occurring, known) : ""});
     all.push_back({"calibration_error", classification->calibration_error(), 4});
   }
   return all;
@@ -121,7 +126,8 @@ std::vector<ClassFigures> EvalReport::class_figures() const {
       if (!labels->thresholds.empty()) all.back().threshold = labels->thresholds[c];
     }
   if (const auto& r = classification)
-    for (int64_t c = 0; c < r->classes(); ++c) all.push_back({r->precision(c), r->recall(c), r->f1(c), r->of_class(c)});
+    for (int64_t c = 0; c < r->classes(); ++c)
+      all.push_back({r->precision(c), r->recall(c), r->f1(c), r->of_class(c), std::nullopt, r->occurs(c)});
   return all;
 }
 
@@ -181,7 +187,8 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
 void print_text(const EvalReport& report, std::ostream& out) {
   out << fmt::format("split {}\n", report.split);
   for (const Figure& figure : report.figures())
-    out << fmt::format("{} {:.{}f}\n", figure.name, figure.value, figure.digits);
+    out << fmt::format("{} {:.{}f}{}{}\n", figure.name, figure.value, figure.digits, figure.over.empty() ? "" : " ",
+                       figure.over);
   print_classes(report, out);
   if (!report.classification) return;
   if (report.classification->classes() <= widest_table)

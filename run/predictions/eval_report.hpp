@@ -19,7 +19,8 @@ constexpr int64_t widest_confusion_matrix = 200;
 struct Figure {
   std::string name;
   double value;
-  int digits;  // that are printed; 0: a count
+  int digits;             // that are printed; 0: a count
+  std::string over = "";  // what is less than it seems: "over 70 of 77 classes"
 };
 
 /// Figures of one class, or of one label.
@@ -27,6 +28,9 @@ struct ClassFigures {
   double precision, recall, f1;
   int64_t examples;
   std::optional<double> threshold = std::nullopt;  // where each label has its own
+  bool occurs = true;  // false: no example, and never predicted; the others are then 0, and shown as "-"
+  /// "0.8750", or "-".
+  std::string text(double figure) const;
 };
 
 struct EvalReport {

@@ -20,6 +20,11 @@ constexpr int64_t brief_classes = 3;
 
 std::string json_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'; }
 
+/// "predicted_2" of the second guess.
+std::string column_name(const char* name, int64_t number) {
+  return number > 1 ? fmt::format("{}_{}", name, number) : name;
+}
+
 std::vector<std::string> names_of(const std::vector<Guess>& labels) {
   std::vector<std::string> names;
   for (const Guess& label : labels) names.push_back(label.text);
@@ -57,16 +62,19 @@ void PredictionWriter::write_header() {
   }
   std::vector<std::string> columns;
   if (says_labels_) columns = {multi_label_ ? "labels" : "label"};
-  const size_t shown = std::min(static_cast<size_t>(format_.top_k), run_.classes.size());
-  for (size_t i = 0; i < shown; ++i) columns.insert(columns.end(), {"label", "probability"});
+  const int64_t shown = std::min(format_.top_k, static_cast<int64_t>(run_.classes.size()));
+  for (int64_t i = 1; i <= shown; ++i)
+    columns.insert(columns.end(), {column_name("predicted", i), column_name("probability", i)});
   if (format_.top_k == 0) columns.insert(columns.end(), run_.classes.begin(), run_.classes.end());
   if (format_.echo) columns.emplace_back("text");
   out_ << join(columns, "\t") << '\n';
 }
 
-void PredictionWriter::write(const InputText& text, const Prediction& prediction) {
+bool PredictionWriter::write(const InputText& text, const Prediction& prediction) {
   if (!prediction.probabilities.empty()) return write_labels(text, prediction);
-  prediction.completions.empty() ? write_blanks(text, prediction) : write_completions(text, prediction);
+  if (!prediction.completions.empty()) return write_completions(text, prediction);
+  write_blanks(text, prediction);
+  return true;
 }
 
 std::vector<AddedField> PredictionWriter::fields(const Prediction& prediction) const {
@@ -74,7 +82,7 @@ std::vector<AddedField> PredictionWriter::fields(const Prediction& prediction) c
   const auto add = [&](const char* name, const std::string& value, bool number = false) {
     const auto same = std::count_if(fields.begin(), fields.end(),
                                     [&](const AddedField& field) { return field.name.rfind(name, 0) == 0; });
-    fields.push_back({same > 0 ? fmt::format("{}_{}", name, same + 1) : name, value, number});
+    fields.push_back({column_name(name, same + 1), value, number});
   };
   const auto add_guess = [&](const std::string& name, double probability) {
     add("predicted", name);
@@ -121,14 +129,15 @@ std::vector<size_t> PredictionWriter::likeliest(const Prediction& prediction) co
   return order;
 }
 
-void PredictionWriter::write_labels(const InputText& text, const Prediction& prediction) {
+bool PredictionWriter::write_labels(const InputText& text, const Prediction& prediction) {
   const std::vector<std::string> truth = true_labels(text);
   if (format_.errors) {
     ++all_;
-    if (truth == names_of(prediction.labels)) return;
+    if (truth == names_of(prediction.labels)) return false;
     ++wrong_;
   }
   out_ << (format_.jsonl ? labels_json(text, prediction, truth) : labels_tsv(text, prediction, truth));
+  return true;
 }
 
 std::string PredictionWriter::labels_json(const InputText& text, const Prediction& prediction,
@@ -192,12 +201,12 @@ void PredictionWriter::write_blanks(const InputText& text, const Prediction& pre
   out_ << (format_.echo ? '\t' + tsv_field(text.text) : "") << '\n';
 }
 
-void PredictionWriter::write_completions(const InputText& text, const Prediction& prediction) {
+bool PredictionWriter::write_completions(const InputText& text, const Prediction& prediction) {
   const Completion& best = prediction.completions.front();
   ++all_;
   if (format_.errors) {
     // The tokenizer may change case and spaces of either text.
-    if (best.text == run_.tokenizer->decode(run_.tokenizer->encode(text.label, text.place))) return;
+    if (best.text == run_.tokenizer->decode(run_.tokenizer->encode(text.label, text.place))) return false;
     ++wrong_;
   }
   if (format_.jsonl) {
@@ -211,7 +220,7 @@ void PredictionWriter::write_completions(const InputText& text, const Prediction
     }
     line["prompt"] = text.text;
     out_ << json_line(line);
-    return;
+    return true;
   }
   std::vector<std::string> fields;
   if (format_.errors) {
@@ -224,6 +233,7 @@ void PredictionWriter::write_completions(const InputText& text, const Prediction
   }
   if (format_.echo || format_.errors) fields.push_back(tsv_field(text.text));
   out_ << join(fields, "\t") << '\n';
+  return true;
 }
 
 }  // namespace capstan

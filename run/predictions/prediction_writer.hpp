@@ -29,8 +29,8 @@ class PredictionWriter {
 
   /// The line that names the columns, where there is one.
   void write_header();
-  /// Throws Error for a label that is no class of the run.
-  void write(const InputText& text, const Prediction& prediction);
+  /// False for what `errors` leaves out. Throws Error for a label that is no class of the run.
+  bool write(const InputText& text, const Prediction& prediction);
   /// The columns of a prediction in a table.
   std::vector<AddedField> fields(const Prediction& prediction) const;
   /// What `errors` found, in one line: "3 of 10 texts (30.00 %) are predicted wrongly". Empty without `errors`.
@@ -39,13 +39,13 @@ class PredictionWriter {
  private:
   std::vector<std::string> true_labels(const InputText& text) const;
   std::vector<size_t> likeliest(const Prediction& prediction) const;
-  void write_labels(const InputText& text, const Prediction& prediction);
+  bool write_labels(const InputText& text, const Prediction& prediction);
   std::string labels_json(const InputText& text, const Prediction& prediction,
                           const std::vector<std::string>& truth) const;
   std::string labels_tsv(const InputText& text, const Prediction& prediction,
                          const std::vector<std::string>& truth) const;
   void write_blanks(const InputText& text, const Prediction& prediction);
-  void write_completions(const InputText& text, const Prediction& prediction);
+  bool write_completions(const InputText& text, const Prediction& prediction);
 
   const SavedRun& run_;
   PredictionFormat format_;

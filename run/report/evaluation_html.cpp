@@ -69,8 +69,8 @@ std::string classes_html(const EvalReport& report) {
   if (figures.front().threshold) table.front().push_back("threshold");
   for (size_t i = 0; i < std::min(order.size(), most_rows); ++i) {
     const ClassFigures& f = figures[order[i]];
-    table.push_back({report.classes[order[i]], fmt::format("{:.4f}", f.precision), fmt::format("{:.4f}", f.recall),
-                     fmt::format("{:.4f}", f.f1), std::to_string(f.examples)});
+    table.push_back(
+        {report.classes[order[i]], f.text(f.precision), f.text(f.recall), f.text(f.f1), std::to_string(f.examples)});
     if (f.threshold) table.back().push_back(fmt::format("{:.2f}", *f.threshold));
   }
   std::string out = table_html(table, "classes");
@@ -88,6 +88,7 @@ std::string evaluation_html(const EvalReport& report) {
   for (const Figure& figure : report.figures()) {
     std::string name = figure.name;
     std::replace(name.begin(), name.end(), '_', ' ');
+    if (!figure.over.empty()) name += ' ' + figure.over;
     figures.push_back({name, fmt::format("{:.{}f}", figure.value, std::min(figure.digits, 4))});
   }
   std::string out = figures_html(figures);

@@ -72,6 +72,12 @@ TEST_CASE("eval of a classifier: every class, the confusion matrix, and the same
   CHECK(json.at("accuracy").get<double>() == doctest::Approx(static_cast<double>(correct) / examples));
   CHECK(json.at("macro_f1").get<double>() == doctest::Approx(f1 / static_cast<double>(classes.size())));
   CHECK(text.find("confusion: rows are true classes") != std::string::npos);
+  // A class of which there is nothing has no figures, and is no part of their mean.
+  place.write("one.tsv", "good\ta fine day 1\n");
+  const std::string few =
+      succeed(place, {"eval", "runs/classifier", "--split", "test", "--set", "data.test=[one.tsv]"}).out;
+  CHECK(contains(few, " of 3 classes\n"));
+  CHECK(contains(few, "        -        -        -         0\n"));
   const nlohmann::json lm = parse_json(succeed(place, {"eval", "runs/lm", "--format", "json"}).out);
   CHECK(lm.contains("bits_per_byte"));
   CHECK_FALSE(lm.contains("confusion"));
@@ -140,14 +146,14 @@ TEST_CASE("compare: one row per run, the best first, and only the keys in which 
   CHECK(mixed.find("pooling") == std::string::npos);
 }
 
-TEST_CASE("compare, metrics, report and verify take a folder of runs; a sweep beside runs is no run to compare") {
+TEST_CASE("compare, metrics, report and verify take a folder of runs; a sweep beside runs is its runs") {
   const Workplace place;
   write_trained_samples(place);
   std::filesystem::create_directory(place / "runs/grid");
   for (const char* const name : {"grid/a", "grid/b"})
     copy_files(place / "runs/lm", place / ("runs/" + std::string(name)));
   CHECK(lines_of(succeed(place, {"compare", "runs/grid", "--format", "csv"}).out).size() == 3);
-  CHECK(lines_of(succeed(place, {"compare", "runs", "--format", "csv"}).out).size() == 3);
+  CHECK(lines_of(succeed(place, {"compare", "runs", "--format", "csv"}).out).size() == 5);
   CHECK(run_shell(place, "$capstan compare runs/* --format csv").out ==
         succeed(place, {"compare", "runs", "--format", "csv"}).out);
   const std::string curves = succeed(place, {"metrics", "runs/grid"}).out;
@@ -188,7 +194,7 @@ TEST_CASE("compare: what is no run is named and left out; nothing left is an err
   CHECK(lines_of(outcome.out).size() == 2);
   const std::vector<Refusal> rows{
       {"no run at all", {}, {"compare", "runs/empty"}, 1, {"runs/empty", "config.yaml"}},
-      {"no such folder", {}, {"compare", "runs/nowhere"}, 1, {"runs/nowhere"}},
+      {"no such folder", {}, {"compare", "runs/lm", "runs/nowhere"}, 1, {"runs/nowhere: there is no such folder"}},
       {"a run without a step",
        [](const Workplace& here) { here.write("runs/lm/metrics.jsonl", ""); },
        {"compare", "runs/lm"},

@@ -176,6 +176,11 @@ TEST_CASE("predict --explain: the n-grams that decide most, below each text; not
   REQUIRE(money != said.end());
   CHECK(std::any_of(sport, money, [](const auto& line) { return contains(line, "    goal"); }));
   CHECK(money - sport == 12);  // itself, ten n-grams, the next text's line
+  // With --errors, texts that are not printed are not explained.
+  place.write("one.tsv", "sport\tthe goal of day 3\nsport\tthe bank\n");
+  const std::string wrong = succeed(place, {"predict", "runs/classify", "--explain", "--errors", "one.tsv"}).out;
+  CHECK(contains(wrong, "\tthe bank\n  +"));
+  CHECK(wrong.find(", of ") == wrong.rfind(", of "));
   check_refused(place, {"jsonl", {}, {"predict", "runs/classify", "--explain", "--format", "jsonl"}, 2, {"--explain"}});
   write_trained_samples(place);
   check_refused(place,

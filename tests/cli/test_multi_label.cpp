@@ -179,7 +179,7 @@ TEST_CASE("multi-label: predict prints the labels that reach the threshold") {
   CHECK(labels_at("1e-9") == 3);
   CHECK(labels_at("1") == 0);
   const Words best = lines_of(succeed(place, {"predict", "runs/topics", "-k", "2"}, texts).out);
-  CHECK(best[0] == "label\tprobability\tlabel\tprobability");
+  CHECK(best[0] == "predicted\tprobability\tpredicted_2\tprobability_2");
   CHECK((best[1].substr(0, 5) == "food\t" || best[1].substr(0, 6) == "money\t"));
   // What is wrong is what eval counts as wrong.
   const Outcome errors = succeed(place, {"predict", "runs/topics", "valid.tsv", "--errors", "--format", "jsonl"});

@@ -285,7 +285,7 @@ TEST_CASE("predict: tables, the likeliest classes, the text, and errors") {
   CHECK(from_csv == from_json);
   CHECK(labels({"--input", "jsonl"}, "{\"text\": \"sad night\"}\n")[1] == from_json[2]);
   const Words top = lines_of(succeed(place, {"predict", "runs/classifier", "-k", "2", "--echo"}, "sad night\n").out);
-  CHECK(cells(top[0]) == Words{"label", "probability", "label", "probability", "text"});
+  CHECK(cells(top[0]) == Words{"predicted", "probability", "predicted_2", "probability_2", "text"});
   const Words row = cells(top[1]);
   REQUIRE(row.size() == 5);
   CHECK(std::stod(row[1]) >= std::stod(row[3]));

@@ -39,6 +39,7 @@ TEST_CASE("classification report: precision, recall, f1 and their mean, counted 
   CHECK(report.precision(2) == 0);  // never predicted
   CHECK(report.f1(2) == 0);
   CHECK(report.f1(3) == 0);
+  CHECK(report.occurring() == 3);
   CHECK(report.macro_f1() == doctest::Approx((0.75 + 0.8 + 0) / 3));
 }
 

@@ -56,15 +56,16 @@ double ClassificationReport::f1(int64_t c) const {
   return quotient(2 * static_cast<double>(count(c, c)), of_class(c) + predicted_as(c));
 }
 
+int64_t ClassificationReport::occurring() const {
+  int64_t count = 0;
+  for (int64_t c = 0; c < classes_; ++c) count += occurs(c) ? 1 : 0;
+  return count;
+}
+
 double ClassificationReport::macro_f1() const {
   double sum = 0;
-  int64_t occurring = 0;
-  for (int64_t c = 0; c < classes_; ++c) {
-    if (of_class(c) + predicted_as(c) == 0) continue;
-    sum += f1(c);
-    ++occurring;
-  }
-  return quotient(sum, occurring);
+  for (int64_t c = 0; c < classes_; ++c) sum += f1(c);  // 0 of a class that does not occur
+  return quotient(sum, occurring());
 }
 
 double ClassificationReport::calibration_error() const {

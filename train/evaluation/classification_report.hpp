@@ -37,7 +37,10 @@ class ClassificationReport {
   double recall(int64_t c) const;
   /// Harmonic mean of the two.
   double f1(int64_t c) const;
-  /// Mean of f1 over the classes that occur in the data or among the predictions.
+  /// Does the class occur in the data or among the predictions?
+  bool occurs(int64_t c) const { return of_class(c) + predicted_as(c) > 0; }
+  int64_t occurring() const;
+  /// Mean of f1 over the classes that occur.
   double macro_f1() const;
   /// Expected calibration error: mean distance between the highest probability and the accuracy, over 15 bins of equal
   /// width weighted by their examples (Guo et al. 2017, eq. 3).
