@@ -43,6 +43,11 @@ std::string title_of(const std::vector<RunRecord>& runs) {
   return folder.empty() ? fmt::format("{} runs", runs.size()) : fmt::format("{}: {} runs", folder, runs.size());
 }
 
+/// What the figures of a run's best validation are from.
+const char* held_out(const RunRecord& run) {
+  return facts_of(run.config.model).is_solved ? "cross-validated" : "validation";
+}
+
 /// What was trained on what, and when.
 std::string lead_html(const std::vector<RunRecord>& runs, const std::vector<std::string>& names) {
   const RunRecord& best = runs.front();
@@ -62,7 +67,7 @@ std::string lead_html(const std::vector<RunRecord>& runs, const std::vector<std:
   out += "</p>\n";
   if (runs.size() > 1)
     out += fmt::format("<p>The best of {} runs{}: <strong>{}</strong></p>\n", runs.size(),
-                       best.best ? fmt::format(" by validation {}", best.config.train.monitor) : "",
+                       best.best ? fmt::format(" by {} {}", held_out(best), best.config.train.monitor) : "",
                        escaped_short(names.front()));
   return out;
 }
@@ -71,11 +76,10 @@ std::string lead_html(const std::vector<RunRecord>& runs, const std::vector<std:
 Table results_of(const RunRecord& run) {
   Table figures;
   const auto add = [&](const std::string& name, const std::string& value) { figures.push_back({name, value}); };
-  const char* const held_out = facts_of(run.config.model).is_solved ? "held-out" : "validation";
   for (const Metric& metric : metrics()) {
     const double value = run.best ? run.best->value(metric.name) : NAN;
     if (!std::isfinite(value)) continue;
-    add(fmt::format("{} {}", held_out, metric.monitor),
+    add(fmt::format("{} {}", held_out(run), metric.monitor),
         metric.unit == Metric::Unit::share ? fmt::format("{:.2f} %", 100 * value) : fmt::format("{:.4f}", value));
   }
   if (run.best && run.step > 1) add("at step", fmt::format("{} of {}", run.best->step, run.step));
@@ -86,9 +90,26 @@ Table results_of(const RunRecord& run) {
   return figures;
 }
 
-std::string comparison_html(const std::vector<RunRecord>& runs, const std::vector<std::string>& names) {
+/// The accuracy on the test data, beside that of the validation, where a run was evaluated on them.
+void add_test_column(const std::vector<ReportedRun>& runs, Table& table) {
+  std::vector<std::string> cells{"test accuracy"};
+  bool any = false;
+  for (const ReportedRun& run : runs) {
+    const bool tested = run.evaluation && run.evaluation->split == "test";
+    cells.push_back(tested ? fmt::format("{:.4f}", run.evaluation->total.accuracy()) : "-");
+    any = any || tested;
+  }
+  if (!any) return;
+  const auto beside = std::find(table[0].begin(), table[0].end(), "accuracy");
+  const auto at = std::min(beside - table[0].begin() + 1, std::distance(table[0].begin(), table[0].end()));
+  for (size_t i = 0; i < table.size(); ++i) table[i].insert(table[i].begin() + at, cells[i]);
+}
+
+std::string comparison_html(const std::vector<ReportedRun>& reported, const std::vector<RunRecord>& runs,
+                            const std::vector<std::string>& names) {
   auto [common, table] = compared(runs);
   for (size_t i = 0; i < names.size(); ++i) table[i + 1][0] = names[i];
+  add_test_column(reported, table);
   std::string out = "<h2>Comparison</h2>\n" + table_html(table, "comparison of the runs", true);
   if (!common.empty()) out += fmt::format("<p class=\"hint\">The same in all: {}.</p>\n", escaped(join(common)));
   const Table seeds = seed_table(runs);
@@ -129,7 +150,7 @@ std::string report_page(const std::vector<ReportedRun>& runs) {
       "</style></head>\n<body><header><h1>{0}</h1>\n",
       escaped_short(title_of(records)), report_style);
   out += lead_html(records, names) + figures_html(results_of(records.front())) + "</header>\n<main>";
-  if (runs.size() > 1) out += comparison_html(records, names);
+  if (runs.size() > 1) out += comparison_html(runs, records, names);
   if (const std::string curves = curves_html(records, names); !curves.empty())
     out += "<h2>Learning curves</h2>\n" + curves;
   if (runs.size() == 1) out += run_html(runs.front(), 2);

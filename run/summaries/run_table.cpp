@@ -217,10 +217,14 @@ void print_csv(const Table& table, std::ostream& out) {
 Comparison compared(const std::vector<RunRecord>& runs) {
   Table table = run_table(runs, TableStyle::people);
   std::vector<std::string> common;
+  const bool solved = std::all_of(runs.begin(), runs.end(), [](const RunRecord& run) {
+    return facts_of(run.config.model).is_solved;  // in one step
+  });
   for (size_t i = table.front().size(); runs.size() > 1 && i-- > 1;) {
     const std::string value = table[1][i];
     if (std::any_of(table.begin() + 2, table.end(), [&](const Row& row) { return row[i] != value; })) continue;
-    if (value != "-") common.insert(common.begin(), table[0][i] + " " + printable_line(value));
+    if (value != "-" && !(solved && (table[0][i] == "step" || table[0][i] == "at step")))
+      common.insert(common.begin(), table[0][i] + " " + printable_line(value));
     for (Row& row : table) row.erase(row.begin() + static_cast<std::ptrdiff_t>(i));
   }
   return {std::move(common), std::move(table)};

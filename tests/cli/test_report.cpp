@@ -204,7 +204,7 @@ void check_figures(const Workplace& place, const std::string& run, const std::st
     CHECK_MESSAGE(drawn(page, name.substr(0, slash), name.substr(slash + 1)) == values, name);
     ++curves;
   }
-  const bool solved = contains(page, "<dt>held-out loss</dt>");
+  const bool solved = contains(page, "<dt>cross-validated loss</dt>");
   CHECK((solved || curves >= 5));
   if (!label.empty()) {
     const size_t row = page.find("</svg>" + label + "</div></th>");
@@ -214,7 +214,7 @@ void check_figures(const Workplace& place, const std::string& run, const std::st
       CHECK_MESSAGE(contains(cells, fmt::format("<td class=\"number\">{:.4f}</td>", best.at(key).get<double>())), key);
     return;
   }
-  CHECK(contains(page, fmt::format("{} loss</dt><dd>{:.4f}</dd>", solved ? "held-out" : "validation",
+  CHECK(contains(page, fmt::format("{} loss</dt><dd>{:.4f}</dd>", solved ? "cross-validated" : "validation",
                                    best.at("loss").get<double>())));
   CHECK(contains(page, fmt::format("accuracy</dt><dd>{:.2f} %</dd>", 100 * best.at("accuracy").get<double>())));
 }
@@ -276,6 +276,11 @@ TEST_CASE("the figures of a page are those of metrics.jsonl and of eval, for eac
   CHECK(contains(pages["linear"], "<span>blueish"));
   CHECK_FALSE(contains(pages["linear"], "matrix to show"));
   CHECK(contains(pages["topics"], ">label</th>"));
+  std::filesystem::copy(place / "runs/linear", place / "runs/other",
+                        std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
+  succeed(place, {"report", "runs/linear", "runs/other", "-o", "page.html"});
+  CHECK(contains(place.read("page.html"), ">test accuracy</th>"));
+  CHECK_FALSE(contains(place.read("page.html"), "step 1"));
   place.write("labelled.tsv", labelled + "red\tsecret\n");
   succeed(place, {"report", "runs/linear", "-o", "page.html"});
   CHECK(contains(place.read("page.html"), "no n-grams: labelled.tsv"));
