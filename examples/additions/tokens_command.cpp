@@ -9,14 +9,9 @@
 namespace capstan {
 namespace {
 
-struct TokensOptions {
-  std::string run;
-  TextInputOptions input;
-};
-
-int tokens(const TokensOptions& options) {
-  const Run run = Run::open(options.run);
-  TextInput input = open_texts(run, options.input, "capstan tokens " + options.run);
+int tokens(const TextOptions& options) {
+  const Run run = Run::open(options.run, options.overrides);
+  TextInput input = open_texts(run, options, "capstan tokens");
   for_each_batch(input, 256, [&](const std::vector<InputText>& texts) {
     for (const InputText& text : texts)
       std::cout << join(run.saved().tokenizer->encode(text.text, text.place), " ") << '\n';
@@ -28,8 +23,8 @@ int tokens(const TokensOptions& options) {
 
 void add_tokens_command(CommandParser& cli) {
   const auto [command, options] =
-      cli.add_subcommand<TokensOptions>("tokens", "Print the ids of each text's tokens", tokens);
-  add_text_options(command, options.run, options.input);
+      cli.add_subcommand<TextOptions>("tokens", "Print the ids of each text's tokens", tokens);
+  add_text_options(command, options);
 }
 
 }  // namespace capstan
