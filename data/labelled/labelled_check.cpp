@@ -17,8 +17,7 @@ uint32_t LabelledCheck::add_file(Split split, const std::string& path, std::stri
   EncodingCheck encoding;
   encoding.push(content);
   file.encoding = encoding.finish();
-  file.encoding.bom = false;                               // it is left out when the file is read,
-  if (format == TableFormat::csv) file.encoding.crlf = 0;  // and fields may hold line ends of another kind
+  if (format == TableFormat::csv) file.encoding.crlf = 0;  // fields may hold line ends of another kind
   files_.push_back(std::move(file));
   return static_cast<uint32_t>(files_.size() - 1);
 }

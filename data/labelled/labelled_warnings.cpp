@@ -267,9 +267,11 @@ class Warnings {
     std::vector<std::string> places;
     size_t count = 0;
     for (const LabelledCheck::File& file : check_.files()) {
-      EncodingFacts not_text;
-      not_text.invalid = file.encoding.invalid;
-      const std::string remarks = (check_.whole() ? file.encoding : not_text).remarks();
+      EncodingFacts facts;
+      if (check_.whole()) facts = file.encoding;
+      facts.invalid = file.encoding.invalid;
+      facts.bom = false;  // reading a file leaves it out
+      const std::string remarks = facts.remarks();
       if (!remarks.empty() && ++count <= shown) places.push_back(fmt::format("{}: {}", file.path, remarks));
     }
     if (count == 0) return;

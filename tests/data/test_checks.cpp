@@ -384,7 +384,7 @@ TEST_CASE("checks: a table of numbers has no header, one of names has") {
   CHECK(ColumnSample({{"Class Index", "Title"}, {"3", "Some title"}}, std::nullopt).begins_with_names());
   CHECK(ColumnSample({{"q", "grade"}, {"some words", "4"}, {"some words", "5"}}, std::nullopt).begins_with_names());
   const auto grades = [](size_t numbers) {
-    std::vector<std::vector<std::string>> rows(21, {"some words", "none"});
+    std::vector<std::vector<std::string>> rows(21, {"words", "none"});
     rows[0] = {"q", "grade"};
     for (size_t i = 1; i <= numbers; ++i) rows[i][1] = "4";
     return rows;

@@ -282,7 +282,8 @@ TEST_CASE("rows that cannot be used are named with file, line and remedy") {
        [](auto& c) { c.label_column = "2"; }},
       {"name without header", "t.tsv", "a\tx\nb\ty\n", "column 'label' is not a number",
        [](auto& c) { c.label_column = "label"; }},
-      {"unknown name", "t.csv", "label,text\na,x\n", "t.csv:1: no column is called 'body'; the header has: label, text",
+      {"unknown name", "t.csv", "label,text\na,x\n",
+       "t.csv:1: no column is called 'body'; the first row has: label, text",
        [](auto& c) {
          c.header = true;
          c.text_columns = {"body"};
