@@ -120,7 +120,7 @@ TEST_CASE("a checkpoint of another configuration is left alone") {
        {"other data", "tokenizer: char", "another tokenizer", "256 tokens"}},
       {"another vocabulary",
        resume(),
-       {"other data", "another tokenizer", "tokens"},
+       {"other data: the content of the files has changed"},
        [](const Workplace& place) { place.write("text/c.txt", "\xc3\xb1\xc3\xa5 zz\n"); }},
       {"a vocabulary file with more words",
        resume({"name=words", "data.tokenizer.type=word", "data.tokenizer.vocabulary=words.txt"}),
