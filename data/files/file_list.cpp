@@ -109,7 +109,7 @@ void add_folder(std::vector<FoundFile>& found, const std::string& path, const Fi
   throw Error(fmt::format("{}: the folder holds no text{}", path,
                           filter.include.empty() && filter.exclude.empty()
                               ? " (hidden, empty and binary files are left out)"
-                              : " selected by include and exclude"));
+                              : " selected by include and exclude; name a file, or change data.include"));
 }
 
 void add_pattern(std::vector<FoundFile>& found, const std::string& pattern, const FileFilter& filter) {

@@ -108,8 +108,6 @@ class Columns {
       check_labels(result.labels = split_labels(result.label, choice_.label_separator),
                    fmt::format("{}:{}", file_, line));
     if (fits) return result;
-    std::vector<std::string> text_names;
-    for (const int64_t column : text_) text_names.push_back(std::to_string(column));
     const bool pairs = std::string_view(choice_.label_key) != "label_column", tsv = format_ == TableFormat::tsv;
     // A quote that is not closed on its line.
     const bool quoted = tsv && std::any_of(fields.begin(), fields.end(), [](const std::string& field) {
@@ -118,8 +116,8 @@ class Columns {
     throw Error(fmt::format(
         "{}:{}: too few columns: found {}, but the {} is column {} and the {} column {}; columns are separated "
         "by {} (format {}); choose others with {}{}",
-        file_, line, fields.size(), pairs ? "target" : "label", label_, pairs ? "source" : "text",
-        join_first(text_names, " and "), tsv ? "tabs" : "commas", enum_name(format_), choice_.keys(),
+        file_, line, fields.size(), pairs ? "target" : "label", label_, pairs ? "source" : "text", join(text_, " and "),
+        tsv ? "tabs" : "commas", enum_name(format_), choice_.keys(),
         quoted ? "; tsv has no quotes: for quoted fields, also with line ends in them, set format: csv" : ""));
   }
 

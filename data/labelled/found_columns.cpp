@@ -64,11 +64,13 @@ class NewTable {
   }
 
   const ColumnSample& sample() const { return sample_; }
-  /// Does the first row have a class where the others have one?
+  /// Is a field of the first row the name of a class?
   bool begins_with_class() const {
-    return std::any_of(labels_.begin(), labels_.end(), [&](size_t c) {
-      return c < rows_.front().size() && classes_->find(std::string(trimmed(rows_.front()[c], " \t\r")));
-    });
+    return classes_ != nullptr && !rows_.empty() &&
+           std::any_of(rows_.front().begin(), rows_.front().end(), [&](const std::string& field) {
+             const auto number = classes_->find(field);
+             return number && classes_->names()[static_cast<size_t>(*number)] == field;
+           });
   }
 
   /// `needed`: where nothing is found, what the training had.

@@ -180,7 +180,6 @@ TEST_CASE("predict answers for every text before the one it cannot read, and nam
        {Refusal{
             "empty file", file("none.txt", ""), {"predict", "runs/classifier", "none.txt"}, 1, {"none.txt", "empty"}},
         Refusal{"absent file", {}, {"predict", "runs/classifier", "absent.txt"}, 1, {"absent.txt: no such file"}},
-        Refusal{"a folder", {}, {"predict", "runs/classifier", "text"}, 1, {"text", "folder", "give a file"}},
         Refusal{"binary", {}, {"predict", "runs/classifier"}, 1, {"stdin:1:", "UTF-8"}, std::string("\x00\xff\x01", 3)},
         Refusal{"no such format",
                 {},
