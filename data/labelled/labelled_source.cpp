@@ -267,10 +267,11 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   PerSplit<std::vector<Source>> rows;
   for (const Split split : all_splits) rows[split] = read_rows(part_of(config, split), split, loading);
   std::vector<Source>& train = rows.train;
-  if (config.train.empty()) throw ConfigError("data: train names no file");
+  if (config.train.empty() && !tokenizer) throw ConfigError("data: train names no file");
   const auto check_train = [&](bool any_left) {
     bad.check();
-    if (!any_left) throw Error(fmt::format("{}: no row has usable text", join_first(config.train)));
+    if (!any_left && !config.train.empty())
+      throw Error(fmt::format("{}: no row has usable text", join_first(config.train)));
   };
   const bool named = !config.classes.empty() || !config.classes_file.empty();
   if (!named || train.empty()) check_train(!train.empty());  // else unknown labels are reported first
@@ -279,7 +280,7 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   if (loading.classifies && !named) refuse_unique_labels(classes, train, loading);
   for (const Split split : all_splits) set_labels(rows[split], classes, loading);
   check_train(!train.empty());
-  if (loading.classifies) check_several_classes(train, classes, loading.check.sets());
+  if (loading.classifies && !train.empty()) check_several_classes(train, classes, loading.check.sets());
   const auto class_count = static_cast<int64_t>(classes.names().size());
   if (config.folds > 0 || (config.valid.empty() && config.valid_fraction > 0))
     rows.valid = hold_out(train, class_count, config);
