@@ -75,6 +75,28 @@ def test_ctrl_c_ends_a_training_that_the_same_call_continues(book, tmp_path):
     assert (run_folder / "checkpoints").is_dir()
 
 
+def test_a_second_ctrl_c_does_not_end_the_process(book, tmp_path):
+    said = run("""
+        import os, signal, sys, threading, time
+        import capstan
+        import conftest
+
+        def interrupt():
+            while not os.path.exists(sys.argv[2] + "/lm/metrics.jsonl"):
+                time.sleep(0.01)
+            for _ in range(2):
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.001)
+
+        threading.Thread(target=interrupt, daemon=True).start()
+        try:
+            capstan.train(conftest.LANGUAGE_MODEL, sys.argv[1], folder=sys.argv[2], train__steps=100000, quiet=True)
+        except KeyboardInterrupt:
+            print("interrupted")
+    """, book, tmp_path)
+    assert said.stdout == "interrupted\n", (said.returncode, said.stderr)
+
+
 def test_ctrl_c_while_the_data_are_read_ends_the_training(tmp_path):
     book = tmp_path / "book.txt"
     book.write_text("The quick brown fox jumps over the lazy dog. " * 400_000)
