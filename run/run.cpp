@@ -24,7 +24,7 @@ int64_t Run::embedding_size() const { return saved_->model->stack().config().wid
 
 EvalReport Run::evaluate(std::optional<Split> split, const CompletionOptions& completions) const {
   refuse_options_without_pairs(*saved_, completions);
-  const std::unique_ptr<DataSource> data = open_saved_data(*saved_);
+  const std::unique_ptr<DataSource> data = open_saved_data(*saved_, split ? *split : usual_split(saved_->config));
   for (const std::string& line : data->left_out()) log_info(line);
   return evaluate_split(*saved_, *data, split ? *split : held_out_split("", *data), completions);
 }

@@ -52,7 +52,8 @@ class Run {
     return continuations_of(*saved_, text, options);
   }
   /// Loss, accuracy and further figures on a part of the run's data; none: the validation data or, with a line in the
-  /// log, the test data of a run that has no other. `completions`: how those of pairs are written.
+  /// log, the test data of a run that has no other. Files that only other splits need may be missing. `completions`:
+  /// how those of pairs are written.
   EvalReport evaluate(std::optional<Split> split = {}, const CompletionOptions& completions = {}) const;
 
   const RunConfig& config() const { return saved_->config; }

@@ -37,6 +37,7 @@ int embed(const EmbedOptions& options) {
         "--output: {} does not end in .npy; without --output the vectors are printed as jsonl", options.output));
   if (!options.output.empty()) check_replaceable(options.output);
   const Run run = Run::open(options.texts.run, options.texts.overrides);
+  const int64_t size = run.embedding_size();  // refuses a model without vectors before the texts are read
   TextInput input = open_texts(run, options.texts, "capstan embed");
   std::vector<std::vector<float>> all;
   for_each_batch(input, 256, [&](const std::vector<InputText>& texts) {
@@ -47,8 +48,8 @@ int embed(const EmbedOptions& options) {
       all.insert(all.end(), std::make_move_iterator(vectors.begin()), std::make_move_iterator(vectors.end()));
   });
   if (options.output.empty()) return exit_done;
-  replace_file(options.output, npy_content(all, run.embedding_size()));
-  say_next(fmt::format("{}: {} vectors of {} elements", options.output, all.size(), run.embedding_size()),
+  replace_file(options.output, npy_content(all, size));
+  say_next(fmt::format("{}: {} vectors of {} elements", options.output, all.size(), size),
            fmt::format("numpy.load(\"{}\") in Python", options.output), "capstan predict " + options.texts.run);
   return exit_done;
 }

@@ -49,9 +49,9 @@ std::string eval_remedy(const std::string& argument) {
 int evaluate_run(const EvalOptions& options) {
   refuse_ranks("capstan eval");
   const Run run = Run::open(options.run, options.overrides);
-  if (!options.split.empty()) split_named(options.split);  // before the data are read
+  const Split wanted = options.split.empty() ? usual_split(run.config()) : split_named(options.split);
   refuse_options_without_pairs(run.saved(), options.completions);
-  const std::unique_ptr<DataSource> data = open_saved_data(run.saved());
+  const std::unique_ptr<DataSource> data = open_saved_data(run.saved(), wanted);
   const Split split = held_out_split(options.split, *data);
   if (const std::string instead = instead_of(split, run.saved().config, *data); !instead.empty() && !data->has(split))
     throw Error(

@@ -97,10 +97,7 @@ void add_from_texts(const ReportOptions& options, SavedRun& run, ReportedRun& re
     if (!options.split.empty() || data->has(split)) reported.evaluation = evaluate_split(run, *data, split);
   });
   attempt("no n-grams", [&] {
-    if (auto* const labelled = std::get_if<LabelledSourceConfig>(&run.config.data); !data && labelled != nullptr) {
-      labelled->test.clear();  // may be what is missing
-      data = open_saved_data(run);
-    }
+    if (!data) data = open_saved_data(run, Split::train);  // the test data may be what is missing
     if (!options.trust && !are_known(run, *data, Split::train))
       throw Error(
           "the training texts, which have the names of the n-grams, are not known to be those of the run: use "

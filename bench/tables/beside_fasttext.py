@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""A program written for fastText, with fastText's module and with capstan.fasttext: accuracy, seconds, texts per second.
+"""A program written for fastText, with fastText's module and with capstan.fasttext: accuracy, seconds, texts per second, before and
+after quantize().
 
   bench/tables/beside_fasttext.py DATA [--sets trec ag_news imdb dbpedia14k] [--rounds 3]
 
-Needs the packages capstan, fasttext-wheel and scikit-learn. Each works on one thread; predicting is timed in turn, in rounds, and
-the load time of a model is counted apart. fastText has the settings of its README for such data (word pairs, 25 epochs, rate 0.5);
-TF-IDF of words and pairs with LogisticRegression(C=10) is beside them.
+Needs the packages capstan, fasttext-wheel and scikit-learn. Each works on one thread; loading and predicting are timed in turn, in
+rounds, of which the medians are shown. fastText has the settings of its README for such data (word pairs, 25 epochs, rate 0.5), and
+for quantize() retrain=True, cutoff=100000; TF-IDF of words and pairs with LogisticRegression(C=10) is beside them.
 """
 import argparse
 import gzip
@@ -43,6 +44,11 @@ def timed(work):
     return result, time.perf_counter() - started
 
 
+def megabytes(path):
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file() and not file.is_symlink()]
+    return sum(file.stat().st_size for file in files) / 1e6
+
+
 def main():
     options = parse()
     import fasttext as theirs
@@ -53,7 +59,7 @@ def main():
     import capstan.fasttext as ours
 
     theirs.FastText.eprint = lambda *_: None
-    print("| set | model | accuracy | train, s | load, s | texts/s, of a list | texts/s, one by one |\n|---|---|---|---|---|---|---|")
+    print("| set | model | MB | accuracy | train, s | load, s | texts/s, of a list | texts/s, one by one |\n|---|---|---|---|---|---|---|---|")
     for name in options.sets:
         with tempfile.TemporaryDirectory() as work:
             train, test = list(rows(options.data / name, "train")), list(rows(options.data / name, "test"))
@@ -62,19 +68,25 @@ def main():
             labels, texts = zip(*test)
             wanted = [f"__label__{label}" for label in labels]
             models, figures = {}, {}
-            for title, module, settings in (("capstan", ours, {}), ("fastText", theirs, {"wordNgrams": 2, "epoch": 25, "lr": 0.5})):
+            for title, module, settings, small in (
+                    ("capstan", ours, {}, {}),
+                    ("fastText", theirs, {"wordNgrams": 2, "epoch": 25, "lr": 0.5}, {"retrain": True, "cutoff": 100000, "thread": 1})):
                 made, seconds = timed(lambda: module.train_supervised(input=str(file), verbose=0, **({"thread": 1} | settings)))
-                saved = str(Path(work) / title)
-                made.save_model(saved)
-                models[title], load = timed(lambda: module.load_model(saved))
-                figures[title] = [seconds, load, [], []]
+                made.save_model(str(Path(work) / title))
+                figures[title] = [seconds, [], [], []]
+                _, seconds = timed(lambda: made.quantize(input=str(file), **small))
+                made.save_model(str(Path(work) / f"{title}, small"))
+                figures[f"{title}, small"] = [seconds, [], [], []]
+                models |= {title: module, f"{title}, small": module}
             pipeline = make_pipeline(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), LogisticRegression(C=10, max_iter=1000))
             _, seconds = timed(lambda: pipeline.fit([text for _, text in train], [f"__label__{label}" for label, _ in train]))
-            figures["TF-IDF + LR"] = [seconds, 0, [], []]
+            figures["TF-IDF + LR"] = [seconds, [], [], []]
             found = {}
             some = list(texts[:2000])
             for _ in range(options.rounds):
-                for title, model in models.items():
+                for title, module in models.items():
+                    model, seconds = timed(lambda: module.load_model(str(Path(work) / title)))
+                    figures[title][1].append(seconds)
                     (said, _), seconds = timed(lambda: model.predict(list(texts)))
                     found[title] = [one[0] for one in said]
                     figures[title][2].append(len(texts) / seconds)
@@ -83,10 +95,13 @@ def main():
                 said, seconds = timed(lambda: pipeline.predict(texts))
                 found["TF-IDF + LR"] = said
                 figures["TF-IDF + LR"][2].append(len(texts) / seconds)
-            for title, (seconds, load, many, single) in figures.items():
+            for title, (seconds, loads, many, single) in figures.items():
                 right = sum(a == b for a, b in zip(found[title], wanted)) / len(wanted)
-                alone = f"{statistics.median(single):,.0f}" if single else ""
-                print(f"| {name} | {title} | {right:.4f} | {seconds:.1f} | {load:.2f} | {statistics.median(many):,.0f} | {alone} |", flush=True)
+                size, load, alone = "", "", ""
+                if title in models:
+                    size, load = f"{megabytes(Path(work) / title):.2f}", f"{statistics.median(loads):.3f}"
+                    alone = f"{statistics.median(single):,.0f}"
+                print(f"| {name} | {title} | {size} | {right:.4f} | {seconds:.1f} | {load} | {statistics.median(many):,.0f} | {alone} |", flush=True)
 
 
 if __name__ == "__main__":

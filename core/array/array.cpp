@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "core/base/error.hpp"
+#include "core/base/stop.hpp"
 
 namespace capstan {
 
@@ -17,7 +18,11 @@ ArrayOf<T>::ArrayOf(const Shape& shape)
 
 template <class T>
 ArrayOf<T>::ArrayOf(const Shape& shape, T value) : ArrayOf(shape) {
-  std::fill_n(data_, size_, value);
+  constexpr int64_t piece = int64_t{1} << 22;
+  for (int64_t begin = 0; begin < size_; begin += piece) {
+    if (begin > 0) stop_point();  // the system clears memory as it is first written: gigabytes of it take seconds
+    std::fill_n(data_ + begin, std::min(piece, size_ - begin), value);
+  }
 }
 
 template <class T>

@@ -52,7 +52,8 @@ enum class CacheUse { read, write };
 
 /// What a run gives its source.
 struct SourceInputs {
-  std::shared_ptr<const Tokenizer> tokenizer;  // of an earlier run; null: the source makes its own
+  std::shared_ptr<const Tokenizer> tokenizer;  // of an earlier run, which may have no training data; null: the source
+                                               // makes its own from them
   std::vector<std::string> classes;            // of an earlier run; empty: those of the data
   bool classifies = true;                      // false: the model does not read labels, which may all be the same
   BatchConfig batches;
@@ -102,7 +103,7 @@ class DataSource {
   virtual std::string identity() const = 0;
 
   virtual bool has(Split split) const = 0;
-  /// Batches in the order of training.
+  /// Batches in the order of training. Throws Error when there are no training data.
   virtual const BatchSource& training() const = 0;
   /// Every example of a split once. Throws Error when there is no such split.
   virtual std::unique_ptr<BatchSource> evaluation(Split split) const = 0;

@@ -10,8 +10,9 @@ ExampleSource::ExampleSource(ClassificationData data, const SourceInputs& inputs
                              std::vector<std::string> without)
     : data_(std::move(data)),
       identity_(source_identity(settings, std::move(without), data_.fingerprint())),
-      batches_(inputs.batches),
-      training_(data_.train, inputs.batches, inputs.seed) {}
+      batches_(inputs.batches) {
+  if (has(Split::train)) training_.emplace(data_.train, inputs.batches, inputs.seed);
+}
 
 std::vector<int64_t> ExampleSource::class_counts() const {
   return data_.train.class_counts(static_cast<int64_t>(data_.classes.size()));
@@ -27,7 +28,7 @@ LabelledTexts ExampleSource::texts(Split split) const {
   std::vector<int64_t> order(static_cast<size_t>(data_[split].size()));
   for (size_t i = 0; i < order.size(); ++i) {
     const auto place = static_cast<int64_t>(i);
-    order[i] = split == Split::train ? training_.example(0, place) : place;
+    order[i] = split == Split::train ? training_->example(0, place) : place;
   }
   return {data_[split], *data_.tokenizer, std::move(order)};
 }

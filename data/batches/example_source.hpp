@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace capstan {
 
 class ExampleSource final : public DataSource {
  public:
-  /// `settings` and `without`: see source_identity(). Throws std::invalid_argument when there are no training examples.
+  /// `settings` and `without`: see source_identity().
   ExampleSource(ClassificationData data, const SourceInputs& inputs, const Settings& settings,
                 std::vector<std::string> without = {});
 
@@ -22,7 +23,10 @@ class ExampleSource final : public DataSource {
   std::string identity() const override { return identity_; }
 
   bool has(Split split) const override { return data_[split].size() > 0; }
-  const BatchSource& training() const override { return training_; }
+  const BatchSource& training() const override {
+    check_has(Split::train);
+    return *training_;
+  }
   std::unique_ptr<BatchSource> evaluation(Split split) const override;
   LabelledTexts texts(Split split) const override;
   std::vector<std::string> left_out() const override { return data_.left_out; }
@@ -35,7 +39,7 @@ class ExampleSource final : public DataSource {
   ClassificationData data_;
   std::string identity_;
   BatchConfig batches_;
-  ExampleBatches training_;
+  std::optional<ExampleBatches> training_;
 };
 
 }  // namespace capstan

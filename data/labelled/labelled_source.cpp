@@ -267,10 +267,10 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   PerSplit<std::vector<Source>> rows;
   for (const Split split : all_splits) rows[split] = read_rows(part_of(config, split), split, loading);
   std::vector<Source>& train = rows.train;
-  if (config.train.empty()) throw ConfigError("data: train names no file");
+  if (config.train.empty() && !tokenizer) throw ConfigError("data: train names no file");
   const auto check_train = [&](bool any_left) {
-    bad.check(any_left);
-    if (!any_left)
+    bad.check(any_left || config.train.empty());
+    if (!any_left && !config.train.empty())
       throw Error(fmt::format("{}: no row has usable text{}{}", join_first(config.train), bad.count() > 0 ? "\n" : "",
                               join(bad.listed(), "\n")));
   };
@@ -281,7 +281,7 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   if (loading.classifies && !named) refuse_unique_labels(classes, train, loading);
   for (const Split split : all_splits) set_labels(rows[split], classes, loading);
   check_train(!train.empty());
-  if (loading.classifies) check_several_classes(train, classes, loading.check.sets());
+  if (loading.classifies && !train.empty()) check_several_classes(train, classes, loading.check.sets());
   const auto class_count = static_cast<int64_t>(classes.names().size());
   if (config.folds > 0 || (config.valid.empty() && config.valid_fraction > 0))
     rows.valid = hold_out(train, class_count, config);

@@ -97,15 +97,16 @@ PairSplit encode(const PairSourceConfig& config, std::vector<PairRow> rows, cons
 }
 
 PairData load(const PairSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer, BadRows& bad) {
-  if (config.train.empty()) throw ConfigError("data: train names no file");
+  if (config.train.empty() && !tokenizer) throw ConfigError("data: train names no file");
   const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
   PerSplit<std::vector<PairRow>> rows;
   for (const Split split : all_splits)
     if (const auto& paths = part_of(config, split); !paths.empty())
       rows[split] = read_rows(config, paths, split, bad, utf8);
   const auto check_train = [&](bool any_left) {
-    bad.check(any_left);
-    if (!any_left) throw Error(fmt::format("{}: no row has a usable pair", join_first(config.train)));
+    bad.check(any_left || config.train.empty());
+    if (!any_left && !config.train.empty())
+      throw Error(fmt::format("{}: no row has a usable pair", join_first(config.train)));
   };
   check_train(!rows.train.empty());
   if (config.valid.empty()) rows.valid = hold_out(rows.train, config.valid_fraction, config.split_seed);
@@ -146,10 +147,8 @@ std::vector<DataWarning> warnings_of(const PairSourceConfig& config, const PairD
 class PairSource final : public DataSource {
  public:
   PairSource(const PairSourceConfig& config, PairData data, const SourceInputs& inputs)
-      : config_(config),
-        data_(std::move(data)),
-        batches_(inputs.batches),
-        training_(data_[Split::train].pairs, config.max_length, inputs.batches, inputs.seed) {
+      : config_(config), data_(std::move(data)), batches_(inputs.batches) {
+    if (has(Split::train)) training_.emplace(data_[Split::train].pairs, config.max_length, inputs.batches, inputs.seed);
     // Not in the identity: what the fingerprint of the tokens covers.
     const std::vector<std::string> without = {"source_column", "target_column", "max_source",
                                               "truncate",      "header",        "format"};
@@ -161,7 +160,10 @@ class PairSource final : public DataSource {
   const Tokenizer& tokenizer() const override { return *data_.tokenizer; }
   std::string identity() const override { return identity_; }
   bool has(Split split) const override { return data_[split].pairs.size() > 0; }
-  const BatchSource& training() const override { return training_; }
+  const BatchSource& training() const override {
+    check_has(Split::train);
+    return *training_;
+  }
   std::unique_ptr<BatchSource> evaluation(Split split) const override {
     check_has(split);
     return std::make_unique<PackedPairs>(data_[split].pairs, config_.max_length, batches_, std::nullopt);
@@ -186,7 +188,7 @@ class PairSource final : public DataSource {
   PairData data_;
   std::string identity_;
   BatchConfig batches_;
-  PackedPairs training_;
+  std::optional<PackedPairs> training_;
 };
 
 std::vector<EvaluationPair> PairSource::evaluation_pairs(Split split) const {

@@ -78,7 +78,7 @@ std::unique_ptr<const SplitText> read_split_text(const TextSourceConfig& config,
                                                   share_of(config.test, config.test_fraction), std::move(boundary)});
   add_whole(text->sources[1], text->pieces.valid);
   add_whole(text->sources[2], text->pieces.test);
-  check_marker(config.documents, text->pieces.train);
+  if (!config.train.empty()) check_marker(config.documents, text->pieces.train);
   return text;
 }
 
@@ -123,7 +123,7 @@ void check_sizes(const TextSourceConfig& config, int64_t train, int64_t valid) {
   const double share = share_of(config.valid, config.valid_fraction);
   if (share > 0 && valid == 0)
     throw Error(fmt::format("data: {} of the training text is too little to validate on; raise valid_fraction", share));
-  if (train == 0)
+  if (train == 0 && !config.train.empty())
     throw Error("data: no text is left to train on; add text, lower valid_fraction or list files in data.valid");
 }
 

@@ -46,6 +46,7 @@ TextData load_to_memory(const TextSourceConfig& config, const FileLists& lists,
 TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer, const LogLine& log,
                    CacheUse cache) {
   check_valid("data", config);
+  if (config.train.empty() && !tokenizer) throw ConfigError("data: train names no file");
   const FileLists lists = lists_of(config);
   if (is_large(config, lists))
     if (auto data = load_cached_text(config, lists, tokenizer, log, cache)) return std::move(*data);
@@ -85,13 +86,19 @@ class TextSource final : public DataSource {
   TextSource(const TextSourceConfig& config, const SourceInputs& inputs)
       : config_(config),
         data_(load_text(config, inputs.tokenizer, inputs.log, inputs.cache)),
-        batches_(inputs.batches),
-        training_(data_.train, {config.sequence_length, config.windows, inputs.seed}, inputs.batches) {}
+        batches_(inputs.batches) {
+    if (!config.train.empty())
+      training_.emplace(data_.train, TrainingWindows::Options{config.sequence_length, config.windows, inputs.seed},
+                        inputs.batches);
+  }
 
   const Tokenizer& tokenizer() const override { return *data_.tokenizer; }
   std::string identity() const override { return identity_of(config_, data_); }
   bool has(Split split) const override { return data_[split].size() > 0; }
-  const BatchSource& training() const override { return training_; }
+  const BatchSource& training() const override {
+    check_has(Split::train);
+    return *training_;
+  }
   std::unique_ptr<BatchSource> evaluation(Split split) const override { return windows(split, false); }
   FileEvaluation evaluation_per_file(Split split) const override;
   std::optional<TextSize> text_size(Split split) const override;
@@ -112,7 +119,7 @@ class TextSource final : public DataSource {
   TextSourceConfig config_;
   TextData data_;
   BatchConfig batches_;
-  TrainingWindows training_;
+  std::optional<TrainingWindows> training_;
 };
 
 FileEvaluation TextSource::evaluation_per_file(Split split) const {
@@ -144,11 +151,11 @@ std::vector<std::string> TextSource::describe_split(Split split) const {
       fmt::format("{} files, {} bytes, {} tokens", text.files.size(), text.bytes(), text.size())};
   for (size_t i = 0; i < text.sources.size(); ++i) {
     const TextCorpus::Source& source = text.sources[i];
-    const TrainingWindows::Share share = training_.share(i);
+    const TrainingWindows::Share share = training_->share(i);
     lines.push_back(fmt::format(
         "{}: {} tokens, weight {}: {} windows ({:.2f} %) of an epoch, {:.3g} passes", source.name,
         source.end - source.begin, source.weight, share.windows,
-        100 * static_cast<double>(share.windows) / static_cast<double>(training_.examples_per_epoch()), share.passes));
+        100 * static_cast<double>(share.windows) / static_cast<double>(training_->examples_per_epoch()), share.passes));
   }
   return lines;
 }

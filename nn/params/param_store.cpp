@@ -7,6 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/base/sizes.hpp"
+#include "core/base/stop.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/machine/pool.hpp"
 #include "core/strings/nearest.hpp"
@@ -69,10 +70,14 @@ void ParamStore::finalize() {
   }
   const MemoryFor purpose("the model's parameters and their gradients");
   values_ = Array(Shape{size});
+  constexpr int64_t piece = int64_t{1} << 22;
   for (const Param& param : params_) {
     real* const to = values_.shared_data() + param.offset;
     const int64_t count = param.var.size();
-    kernels::copy(to, param.var.value().data(), count);
+    for (int64_t begin = 0; begin < count; begin += piece) {
+      stop_point();
+      kernels::copy(to + begin, param.var.value().data() + begin, std::min(piece, count - begin));
+    }
     kernels::fill(to + count, round_up(count, granule) - count, real{0});
     param.var.assign(values_.view(param.offset, param.var.shape()));
     pool::trim();  // frees the initial value: keeping those of all parameters doubles the memory

@@ -8,8 +8,10 @@
 
 #include <deque>
 
+#include "core/strings/join.hpp"
 #include "python/bindings/engine.hpp"
 #include "python/bindings/module.hpp"
+#include "run/exports/export_run.hpp"
 #include "run/run.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/training/slim_run.hpp"
@@ -302,6 +304,17 @@ void slim(const Run& self, const std::string& folder, double size) {
   });
 }
 
+/// The names of the files.
+std::vector<std::string> export_to(const Run& self, const std::string& format, const std::string& folder) {
+  const std::optional<ExportFormat> known = enum_value<ExportFormat>(format);
+  if (!known) {
+    std::vector<std::string> names;
+    for (const auto& name : enum_names(ExportFormat{})) names.emplace_back(name.name);
+    throw ConfigError(fmt::format("format: {} is not one of {}", format, join(names)));
+  }
+  return compute([&] { return export_run(self.saved(), *known, folder); });
+}
+
 /// "classes", "hidden_tokens", "pairs" or "next_token".
 const char* task(const Run& self) {
   const ModelFacts facts = facts_of(self.config().model);
@@ -349,7 +362,8 @@ void bind_run(nb::module_& module) {
       .def("complete", &complete_pairs)
       .def("generate", &generate)
       .def("evaluate", &evaluate)
-      .def("slim", &slim);
+      .def("slim", &slim)
+      .def("export", &export_to);
 }
 
 }  // namespace capstan::python

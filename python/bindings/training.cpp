@@ -47,6 +47,7 @@ void check_keys(const std::vector<std::string>& files, const std::vector<std::st
 }  // namespace
 
 void bind_training(nb::module_& module) {
+  StopSignals::outlive_second();
   module.def("train", &train);
   module.def("check_keys", &check_keys);
 }

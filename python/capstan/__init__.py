@@ -13,7 +13,11 @@
 
 Everything is computed on threads of the package, never on those of Python. docs/python.md is the guide.
 """
+from __future__ import annotations
+
 import os as _os
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 
 def _load():
@@ -37,11 +41,15 @@ from ._capstan import Error  # noqa: E402
 Error.__module__ = __name__  # as people see it in a traceback
 from ._run import Run, load, train  # noqa: E402
 
-__version__ = _native.__version__
+if _TYPE_CHECKING:
+    from . import fasttext
+    from ._classifier import Classifier
+
+__version__: str = _native.__version__
 __all__ = ["Classifier", "Error", "Run", "fasttext", "load", "train"]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> _Any:
     if name == "Classifier":  # imports scikit-learn, which takes a second
         from ._classifier import Classifier
 
@@ -53,5 +61,5 @@ def __getattr__(name):
     raise AttributeError(f"module 'capstan' has no attribute {name!r}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted([*globals(), "Classifier", "fasttext"])

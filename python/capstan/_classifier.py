@@ -52,7 +52,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _get_param_names(cls):
         return ["recipe", "verbose"]
 
-    def get_params(self, deep: bool = True) -> dict:
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All parameters with their values, those of `options` among them."""
         return {"recipe": self.recipe, "verbose": self.verbose, **self._options}
 
@@ -78,7 +78,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         tags.no_validation = True  # of arrays of numbers
         return tags
 
-    def fit(self, X: Sequence[Text], y, **refused: Any) -> Classifier:
+    def fit(self, X: Sequence[Text], y: Any, **refused: Any) -> Classifier:
         """Trains on the texts X with the labels y."""
         if refused:
             remedy = "; repeat the texts that shall count more" if "sample_weight" in refused else ""
@@ -141,7 +141,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             return values[:, 1] - values[:, 0]
         return values
 
-    def explain(self, text: Text, label=None) -> list[tuple[str, float]]:
+    def explain(self, text: Text, label: Any = None) -> list[tuple[str, float]]:
         """The n-grams of a text and what each adds to decision_function() of `label`, the largest first; a linear classifier
         has it. The entry "" is a constant.
 
@@ -161,7 +161,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             return by_size(names, values[:, chosen] - values[:, 1 - chosen])
         return by_size(names, values[:, values.sum(axis=0).argmax() if chosen is None else chosen])
 
-    def predict(self, X: Sequence[Text]):
+    def predict(self, X: Sequence[Text]) -> Any:
         """The label of each text; where texts have any number of labels, in the form in which fit() had them."""
         probabilities = self.predict_proba(X)
         if self._form == "single":
@@ -171,7 +171,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             return chosen.astype(int)
         return [self.classes_[row].tolist() for row in chosen]
 
-    def score(self, X: Sequence[Text], y) -> float:
+    def score(self, X: Sequence[Text], y: Any) -> float:
         """Accuracy: the share of texts whose label, or set of labels, is right."""
         predicted, wanted = _Targets(self.predict(X)).rows, _Targets(y).rows
         if len(predicted) != len(wanted):

@@ -7,7 +7,7 @@ import threading
 from . import _capstan
 
 _here = threading.local()
-_stack = []  # observers of the calls that run, the innermost last; a line goes to the last one
+_stack: list = []  # observers of the calls that run, the innermost last; a line goes to the last one
 
 
 def _default(level, line):

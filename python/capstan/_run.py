@@ -60,10 +60,10 @@ def train(config: str | os.PathLike | dict, data: Any = None, *, on_log: Callabl
 class Run:
     """A trained model with its configuration and tokenizer. Threads may use it at the same time."""
 
-    def __init__(self, native):
+    def __init__(self, native: _capstan.Run):
         self._native = native
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<capstan.Run {self.folder} ({self.task})>"
 
     @property
@@ -87,7 +87,7 @@ class Run:
         return self._native.config
 
     @property
-    def metrics(self):
+    def metrics(self) -> Any:
         """The figures of the training, one row a line of the run's metrics.jsonl: a DataFrame, without pandas a list."""
         path = Path(self.folder) / "metrics.jsonl"
         if not path.is_file():
@@ -110,7 +110,7 @@ class Run:
         if self.task == "classes":
             return self._labels(self.predict_proba(texts), **options)
         if self.task == "hidden_tokens":
-            return [text for text, _ in self.fill(texts, **options)]
+            return [text for text, _ in self.fill(list(map(str, texts)), **options)]
         if self.task == "pairs":
             return [found[0][0] for found in self.complete(texts, **options)]
         raise Error(f"{self.folder}: a language model predicts no labels; use generate(), score() or embed()")
@@ -223,8 +223,14 @@ class Run:
         self._native.slim(os.fspath(folder), size)
         return load(folder)
 
-    def evaluate(self, split: str | None = None) -> dict:
-        """Loss, accuracy and further figures on the validation data, or on the split "train", "valid" or "test"."""
+    def export(self, format: str, folder: str | os.PathLike) -> list[str]:
+        """Writes the model for another program to a new folder: "huggingface" (transformers), "onnx" (ONNX Runtime) or "gguf"
+        (llama.cpp; models of Llama's shape). Returns the paths of the files; docs/export.md says how they are used."""
+        return [os.path.join(folder, name) for name in self._native.export(format, os.fspath(folder))]
+
+    def evaluate(self, split: str | None = None) -> dict[str, Any]:
+        """Loss, accuracy and further figures on the validation data, or on the split "train", "valid" or "test". Files that
+        only other splits need may be missing."""
         return self._native.evaluate(split or "")
 
     def _needs(self, task):

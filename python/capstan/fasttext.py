@@ -7,10 +7,13 @@
 
 Lines are "__label__name text". What has no counterpart (.bin files, word vectors) raises capstan.Error.
 """
+from __future__ import annotations
+
 import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any, NoReturn, Union
 
 import numpy as np
 
@@ -18,6 +21,7 @@ from ._capstan import Error
 from ._run import load, train
 
 _PREFIX = "__label__"
+_Path = Union[str, "os.PathLike[str]"]
 
 # Arguments of train_supervised(): those of _AUTOTUNE are errors, those of _FOUND are not used (see below).
 _AUTOTUNE = {"autotuneValidationFile", "autotuneMetric", "autotuneDuration", "autotuneModelSize", "autotunePredictions"}
@@ -25,7 +29,8 @@ _FOUND = {"lr", "dim", "ws", "epoch", "neg", "loss", "bucket", "lrUpdateRate", "
           "minCountLabel"}
 
 
-def train_supervised(input, wordNgrams=None, minn=None, maxn=None, label=_PREFIX, pretrainedVectors="", **others):
+def train_supervised(input: _Path, wordNgrams: int | None = None, minn: int | None = None, maxn: int | None = None,
+                     label: str = _PREFIX, pretrainedVectors: str = "", **others: Any) -> _Model:
     """Trains the classifier of configs/classify.yaml on a file in fastText's format.
 
     wordNgrams, minn and maxn choose the n-grams; without them they are the recipe's. Rates, epochs and sizes (lr, epoch,
@@ -41,7 +46,7 @@ def train_supervised(input, wordNgrams=None, minn=None, maxn=None, label=_PREFIX
     unknown = set(others) - _FOUND
     if unknown:
         raise TypeError(f"train_supervised() got an unexpected keyword argument {sorted(unknown)[0]!r}")
-    keys = {}
+    keys: dict[str, Any] = {}
     if wordNgrams is not None:
         keys["model.words"] = list(range(1, wordNgrams + 1))
     if minn is not None or maxn is not None:
@@ -56,7 +61,7 @@ def train_supervised(input, wordNgrams=None, minn=None, maxn=None, label=_PREFIX
     return _Model(run, folder)
 
 
-def load_model(path):
+def load_model(path: _Path) -> _Model:
     """Opens a folder that save_model() wrote, or any run folder of a classifier."""
     if not Path(path).exists():
         raise Error(f"{path}: no such file or folder")
@@ -66,13 +71,13 @@ def load_model(path):
     return _Model(load(path), None)
 
 
-def train_unsupervised(*_, **__):
+def train_unsupervised(*_: Any, **__: Any) -> NoReturn:
     """Raises Error: capstan learns no word vectors."""
     raise Error("train_unsupervised: capstan has no word vectors; train a masked model (recipe \"masked-lm\") and use "
                 "Run.embed()")
 
 
-def tokenize(text):
+def tokenize(text: str) -> list[str]:
     """The words of a text, as fastText divides it."""
     return text.split()
 
@@ -84,11 +89,13 @@ def _ratio(part, whole):
 class _Model:
     def __init__(self, run, folder):
         run._needs("classes")
-        self._run, self._folder = run, folder
-        self._labels = [_PREFIX + name for name in run.classes]
-        self._slim = False
+        self._take(run, folder, slim=False)
 
-    def predict(self, text, k=1, threshold=0.0, on_unicode_error="strict"):
+    def _take(self, run, folder, slim):
+        self._run, self._folder, self._slim = run, folder, slim
+        self._labels = [_PREFIX + name for name in run.classes]
+
+    def predict(self, text: Any, k: int = 1, threshold: float = 0.0, on_unicode_error: str = "strict") -> tuple[Any, Any]:
         """The k likeliest labels of a text, and their probabilities; of a list of texts, lists of both."""
         texts = [text] if isinstance(text, str) else text
         if any("\n" in one for one in texts):
@@ -105,13 +112,13 @@ class _Model:
             return labels[0], probabilities[0]
         return [list(found) for found in labels], probabilities
 
-    def test(self, path, k=1, threshold=0.0):
+    def test(self, path: _Path, k: int = 1, threshold: float = 0.0) -> tuple[int, float, float]:
         """The number of texts with labels in a file, precision at k and recall at k."""
         found, truth = self._found(path, k, threshold)
         right = sum(len(a & b) for a, b in zip(found, truth))
         return len(truth), _ratio(right, sum(map(len, found))), _ratio(right, sum(map(len, truth)))
 
-    def test_label(self, path, k=1, threshold=0.0):
+    def test_label(self, path: _Path, k: int = 1, threshold: float = 0.0) -> dict[str, dict[str, float]]:
         """Precision, recall and their harmonic mean of each label in a file: {label: {"precision", "recall", "f1score"}}."""
         found, truth = self._found(path, k, threshold)
         figures = {}
@@ -134,36 +141,36 @@ class _Model:
                     texts.append(" ".join(word for word in words if not word.startswith(_PREFIX)))
         return [set(labels) for labels in self.predict(texts, k, threshold)[0]] if texts else [], truth
 
-    def get_labels(self, include_freq=False, on_unicode_error="strict"):
+    def get_labels(self, include_freq: bool = False, on_unicode_error: str = "strict") -> list[str]:
         """The labels, with their prefix."""
         if include_freq:
             raise Error("get_labels: a run does not keep how often labels occurred; count them in the training data")
         return list(self._labels)
 
     @property
-    def labels(self):
+    def labels(self) -> list[str]:
         return self.get_labels()
 
-    def save_model(self, path):
+    def save_model(self, path: _Path) -> None:
         """Writes the run to the folder `path`, which must not exist: capstan predict reads it, too."""
         if Path(path).exists():
             raise Error(f"{path}: it exists; give the name of a new folder")
         shutil.copytree(self._run.folder, path)
 
-    def quantize(self, input=None, qout=False, cutoff=0, retrain=False, size=0.1, **others):
+    def quantize(self, input: Any = None, qout: bool = False, cutoff: int = 0, retrain: bool = False, size: float = 0.1,
+                 **others: Any) -> None:
         """Makes the model slim, for prediction alone: `size` times its size (Run.slim). fastText's settings are accepted and
         not used, and no text is needed."""
         if unknown := set(others) - _FOUND - {"dsub", "qnorm"}:
             raise TypeError(f"quantize() got an unexpected keyword argument {sorted(unknown)[0]!r}")
         folder = tempfile.TemporaryDirectory(prefix="capstan-")
-        self.__init__(self._run.slim(Path(folder.name) / "run", size), folder)
-        self._slim = True
+        self._take(self._run.slim(Path(folder.name) / "run", size), folder, slim=True)
 
-    def is_quantized(self):
+    def is_quantized(self) -> bool:
         """Whether quantize() was called."""
         return self._slim
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> NoReturn:
         if name in ("get_word_vector", "get_sentence_vector", "get_nearest_neighbors", "get_analogies", "get_words", "words",
                     "get_input_matrix", "get_output_matrix", "get_subwords", "get_word_id", "get_subword_id", "get_dimension",
                     "get_input_vector", "get_line"):

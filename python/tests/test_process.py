@@ -75,6 +75,28 @@ def test_ctrl_c_ends_a_training_that_the_same_call_continues(book, tmp_path):
     assert (run_folder / "checkpoints").is_dir()
 
 
+def test_a_second_ctrl_c_does_not_end_the_process(book, tmp_path):
+    said = run("""
+        import os, signal, sys, threading, time
+        import capstan
+        import conftest
+
+        def interrupt():
+            while not os.path.exists(sys.argv[2] + "/lm/metrics.jsonl"):
+                time.sleep(0.01)
+            for _ in range(2):
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.001)
+
+        threading.Thread(target=interrupt, daemon=True).start()
+        try:
+            capstan.train(conftest.LANGUAGE_MODEL, sys.argv[1], folder=sys.argv[2], train__steps=100000, quiet=True)
+        except KeyboardInterrupt:
+            print("interrupted")
+    """, book, tmp_path)
+    assert said.stdout == "interrupted\n", (said.returncode, said.stderr)
+
+
 def test_ctrl_c_while_the_data_are_read_ends_the_training(tmp_path):
     book = tmp_path / "book.txt"
     book.write_text("The quick brown fox jumps over the lazy dog. " * 400_000)
@@ -90,6 +112,33 @@ def test_ctrl_c_while_the_data_are_read_ends_the_training(tmp_path):
     """)
     said = subprocess.run([sys.executable, "-c", program, str(book), str(tmp_path)], capture_output=True, text=True, timeout=60)
     assert said.stdout.strip().endswith("interrupted"), said.stderr
+
+
+@pytest.mark.parametrize("seconds", [0.2, 1, 3])  # reading, the first trial steps, later ones
+def test_ctrl_c_while_a_plan_is_made_ends_the_training_and_leaves_a_module_that_trains(tmp_path, seconds):
+    book = tmp_path / "book.txt"
+    book.write_text("The quick brown fox jumps over the lazy dog. " * 40_000)
+    said = run("""
+        import os, signal, sys, threading, time
+        import capstan
+        import conftest
+
+        def interrupt():
+            global sent
+            sent = time.time()
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Timer(float(sys.argv[3]), interrupt).start()
+        try:
+            capstan.train("lm", sys.argv[1], folder=sys.argv[2], train__minutes=5, quiet=True)
+        except KeyboardInterrupt:
+            print("interrupted", time.time() - sent)
+        assert not os.path.exists(sys.argv[2] + "/lm"), "a plan that was not made has no run"
+        print("then", capstan.train(conftest.LANGUAGE_MODEL, sys.argv[1], folder=sys.argv[2], quiet=True).score(["The dog"])[0][1])
+    """, book, tmp_path / "runs", seconds)
+    assert said.returncode == 0, said.stderr
+    (word, took), (then, tokens) = (line.split() for line in said.stdout.splitlines())
+    assert (word, then, tokens) == ("interrupted", "then", "7") and float(took) < 5, said.stdout
 
 
 def test_an_exception_of_a_handler_ends_an_evaluation(language_model, tmp_path):

@@ -1,3 +1,4 @@
+import os
 import threading
 
 import numpy as np
@@ -93,6 +94,29 @@ def test_an_observer_may_compute_but_not_train(book, language_model, tmp_path):
     capstan.train("quickstart-lm", {"train": book, "split": "tail"}, on_log=observe, folder=tmp_path, train__steps=2,
                   train__valid_every=0)
     assert said[0]["loss"] > 0 and "on_log" in refused[0]
+
+
+def test_an_evaluation_needs_the_files_of_its_split_alone(reviews, tmp_path):
+    rows = [f"{label}\t{text}\n" for text, label in zip(*reviews)]
+    for name in ("train.tsv", "test.tsv"):
+        (tmp_path / name).write_text("".join(rows))
+    run = capstan.train("classify", {"train": tmp_path / "train.tsv", "test": tmp_path / "test.tsv"}, folder=tmp_path, quiet=True)
+    wanted = run.evaluate("test")
+    (tmp_path / "train.tsv").unlink()
+    assert run.evaluate("test") == wanted == run.evaluate()
+    (tmp_path / "test.tsv").rename(tmp_path / "other.tsv")
+    assert capstan.load(run.folder, data__test=[tmp_path / "other.tsv"]).evaluate("test") == wanted
+    with pytest.raises(capstan.Error, match="data.test: .*test.tsv"):
+        run.evaluate("test")
+
+
+def test_a_model_is_exported(language_model, tmp_path):
+    files = language_model.export("huggingface", tmp_path / "lm")
+    assert str(tmp_path / "lm" / "modeling_capstan.py") in files and all(os.path.isfile(file) for file in files)
+    with pytest.raises(capstan.Error, match="lm: .*give another one"):
+        language_model.export("huggingface", tmp_path / "lm")
+    with pytest.raises(capstan.Error, match="format: keras is not one of huggingface, onnx, gguf"):
+        language_model.export("keras", tmp_path / "other")
 
 
 def test_a_slim_model_writes_and_scores(language_model, tmp_path):

@@ -1,5 +1,6 @@
 """The package and the program compute the same bits."""
 import hashlib
+import importlib.metadata
 import os
 import shutil
 import subprocess
@@ -33,7 +34,20 @@ def weights(folder):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@pytest.mark.skipif(PROGRAM is None, reason="no program: set CAPSTAN_PROGRAM to the path of capstan of the same build")
+needs_program = pytest.mark.skipif(PROGRAM is None, reason="no program: set CAPSTAN_PROGRAM to the path of capstan of the same build")
+
+
+@needs_program
+def test_the_package_has_the_version_of_the_program():
+    said = subprocess.run([PROGRAM, "--version"], check=True, capture_output=True, text=True).stdout
+    assert said == f"capstan {capstan.__version__}\n"
+    try:
+        assert importlib.metadata.version("capstan") == capstan.__version__
+    except importlib.metadata.PackageNotFoundError:  # found by PYTHONPATH
+        pass
+
+
+@needs_program
 @pytest.mark.parametrize("config", [LANGUAGE_MODEL, BLOCKS, LINEAR], ids=lambda config: config["name"])
 def test_training_gives_the_bits_of_the_program(config, book, reviews, tmp_path):
     data = book

@@ -3,9 +3,23 @@
 #include <nlohmann/json.hpp>
 
 #include "core/io/safetensors.hpp"
+#include "core/strings/affixes.hpp"
+#include "core/strings/join.hpp"
 #include "run/exports/export_files.hpp"
 
 namespace capstan {
+
+namespace {
+
+/// The identity of data without the path of a saved tokenizer, whose fingerprint is beside it.
+std::string without_paths(const std::string& identity) {
+  std::string lines;
+  for (const std::string_view line : split(identity, "\n"))
+    if (!line.empty() && !starts_with(line, "tokenizer.file: ")) lines += std::string(line) + '\n';
+  return lines;
+}
+
+}  // namespace
 
 nlohmann::json export_origin(const SavedRun& run) {
   const SafetensorsFile weights(run.weights);
@@ -18,7 +32,7 @@ nlohmann::json export_origin(const SavedRun& run) {
   if (!run.state) return origin;
   origin["step"] = run.state->step;
   const auto data = run.state->identity.find("data");
-  if (data != run.state->identity.end()) origin["data"] = data->second;
+  if (data != run.state->identity.end()) origin["data"] = without_paths(data->second);
   return origin;
 }
 

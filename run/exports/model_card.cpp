@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/io/hash.hpp"
+#include "core/strings/join.hpp"
 #include "run/exports/export_origin.hpp"
 #include "run/yaml/config.hpp"
 
@@ -28,6 +29,28 @@ std::string metrics_table(const SavedRun& run) {
       fmt::format("On the validation data, at step {}:\n\n| metric | value |\n|---|---|\n", run.state->best_step);
   for (const auto& [name, value] : run.state->best) table += fmt::format("| {} | {:.4f} |\n", name, value);
   return table;
+}
+
+/// A path's last part: where files are is nobody's business.
+void keep_name(ConfigNode& path) {
+  const std::filesystem::path whole(path.text);
+  path.text = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+}
+
+/// The configuration, without the folders in the paths that it names.
+std::string recipe(const RunConfig& config) {
+  ConfigNode tree = to_node(config);
+  for (const char* const key :
+       {"folder", "data.train", "data.valid", "data.test", "data.classes_file", "data.cache",
+        "data.tokenizer.vocabulary", "data.tokenizer.model", "data.tokenizer.file", "train.init_from"}) {
+    ConfigNode* node = &tree;
+    for (const std::string_view part : split(key, "."))
+      if (node != nullptr) node = node->find(part);
+    if (node == nullptr) continue;
+    if (node->kind == NodeKind::scalar) keep_name(*node);
+    for (ConfigNode& path : node->children) keep_name(path);
+  }
+  return write_yaml(tree, Comments::none);
 }
 
 std::string limits_of(const SavedRun& run) {
@@ -65,7 +88,7 @@ std::string model_card(const SavedRun& run, const char* opened_by) {
       "| tokenizer (XXH3-128) | {} |\n| data (XXH3-128 of the lines below) | {} |\n\n```\n{}```\n",
       run.config.name, run.state ? run.state->step : -1, origin.value("weights", std::string("unknown")),
       run.tokenizer->fingerprint(), hash_hex(data), data);
-  return card + "\n## Recipe\n\n```yaml\n" + to_yaml(run.config) + "```\n";
+  return card + "\n## Recipe\n\n```yaml\n" + recipe(run.config) + "```\n";
 }
 
 }  // namespace capstan

@@ -65,7 +65,9 @@ std::string classes_html(const EvalReport& report) {
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return figures[a].examples > figures[b].examples; });
-  Table table{{report.labels ? "label" : "class", "precision", "recall", "F1", "examples"}};
+  const char* const kind = report.labels ? "label" : "class";
+  const std::string kinds = report.labels ? "labels" : "classes";
+  Table table{{kind, "precision", "recall", "F1", "examples"}};
   if (figures.front().threshold) table.front().push_back("threshold");
   for (size_t i = 0; i < std::min(order.size(), most_rows); ++i) {
     const ClassFigures& f = figures[order[i]];
@@ -73,11 +75,11 @@ std::string classes_html(const EvalReport& report) {
         {report.classes[order[i]], f.text(f.precision), f.text(f.recall), f.text(f.f1), std::to_string(f.examples)});
     if (f.threshold) table.back().push_back(fmt::format("{:.2f}", *f.threshold));
   }
-  std::string out = table_html(table, "classes");
+  std::string out = table_html(table, kinds);
   if (order.size() > most_rows)
     out += fmt::format("<p class=\"hint\">The {} most frequent of {}.</p>\n", most_rows, order.size());
   return order.size() > most_numbers
-             ? fmt::format("<details><summary>All {} classes</summary>{}</details>\n", order.size(), out)
+             ? fmt::format("<details><summary>All {} {}</summary>{}</details>\n", order.size(), kinds, out)
              : out;
 }
 

@@ -1,10 +1,12 @@
 #include "run/setup/run_data.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/strings/join.hpp"
+#include "data/files/file_list.hpp"
 #include "data/labelled/found_columns.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
@@ -101,6 +103,65 @@ std::string find_data_columns(RunConfig& config, const std::string& said) {
   return found;
 }
 
+namespace {
+
+/// The share of the training data that is held out for a split.
+double held_out(const PairSourceConfig& data, Split split) { return split == Split::valid ? data.valid_fraction : 0; }
+double held_out(const LabelledSourceConfig& data, Split split) {
+  return split == Split::valid ? (data.folds > 0 ? 1 / static_cast<double>(data.folds) : data.valid_fraction) : 0;
+}
+double held_out(const TextSourceConfig& data, Split split) {
+  return split == Split::valid ? data.valid_fraction : split == Split::test ? data.test_fraction : 0;
+}
+
+/// Nothing is read for a split, nor held out for it; none is held out of training data that there are not.
+template <class Source>
+void leave_out(Source& data, Split split) {
+  part_of(data, split).clear();
+  if (split != Split::test) data.valid_fraction = 0;
+  if constexpr (std::is_same_v<Source, LabelledSourceConfig>)
+    if (split == Split::train) data.folds = 0;
+  if constexpr (std::is_same_v<Source, TextSourceConfig>) {
+    if (split != Split::valid) data.test_fraction = 0;
+    if (split == Split::train) data.weights.clear();
+  }
+}
+
+/// visit(data) where the data are files.
+template <class Data, class Visit>
+void with_files(Data& data, const Visit& visit) {
+  std::visit(
+      [&](auto& source) {
+        using Source = std::decay_t<decltype(source)>;
+        if constexpr (!std::is_same_v<Source, ListOpsConfig> && !std::is_same_v<Source, AssociativeRecallConfig>)
+          visit(source);
+      },
+      data);
+}
+
+/// Takes files that do not exist out of a configuration, where `only` is read without them.
+void leave_out_missing(SourceConfig& config, Split only) {
+  with_files(config, [&](auto& data) {
+    const bool from_train = part_of(data, only).empty() && held_out(data, only) > 0;
+    for (const Split split : all_splits) {
+      const std::vector<std::string>& paths = part_of(data, split);
+      const bool missing =
+          std::any_of(paths.begin(), paths.end(), [](const std::string& path) { return !missing_file(path).empty(); });
+      if (missing && split != only && !(split == Split::train && from_train)) leave_out(data, split);
+    }
+  });
+}
+
+}  // namespace
+
+Split usual_split(const RunConfig& config) {
+  Split usual = Split::valid;
+  with_files(config.data, [&](const auto& data) {
+    if (data.valid.empty() && held_out(data, Split::valid) == 0) usual = Split::test;
+  });
+  return usual;
+}
+
 SourceInputs source_inputs(const RunConfig& config) {
   SourceInputs inputs;
   inputs.batches = {config.train.batch_size, config.train.batch_tokens};
@@ -131,13 +192,15 @@ SavedRun with_overrides(SavedRun run, const std::vector<std::string>& overrides)
   return run;
 }
 
-std::unique_ptr<DataSource> open_saved_data(const SavedRun& run) {
+std::unique_ptr<DataSource> open_saved_data(const SavedRun& run, std::optional<Split> only) {
   try {
     SourceInputs inputs = source_inputs(run.config);
     inputs.tokenizer = run.tokenizer;
     inputs.classes = run.classes;
     const MemoryFor purpose("reading the data");
-    return open_source(run.config.data, inputs);
+    SourceConfig data = run.config.data;
+    if (only) leave_out_missing(data, *only);
+    return open_source(data, inputs);
   } catch (const ConfigError&) {
     throw;
   } catch (const Error& error) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ Split split_named(const std::string& name);
 /// The named split; for an empty name the validation data or, with a log line, the test data of a run that has no
 /// other.
 Split held_out_split(const std::string& name, const DataSource& data);
+
+/// What held_out_split("") will give, as far as the configuration says.
+Split usual_split(const RunConfig& config);
 
 /// Finds the columns of tables that are not set (find_columns() of the source), logs them unless they are what was
 /// `said` before, and returns what was found. Where the run's folder has a checkpoint of training on the same
@@ -34,6 +38,7 @@ SavedRun with_overrides(SavedRun run, const std::vector<std::string>& overrides)
 
 /// The data of a trained run; nothing is written. An Error names the files of the configuration that are not found, and
 /// the remedy: their paths are relative to the working folder, which may be another one than when training was started.
-std::unique_ptr<DataSource> open_saved_data(const SavedRun& run);
+/// With `only`, files that this split is read without need not exist; those that do not are left out.
+std::unique_ptr<DataSource> open_saved_data(const SavedRun& run, std::optional<Split> only = {});
 
 }  // namespace capstan

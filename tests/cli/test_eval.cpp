@@ -184,6 +184,43 @@ TEST_CASE("eval and report of a run that has test data alone use these, and say 
   CHECK(contains(place.read("page.html"), "Results on the test data"));
 }
 
+TEST_CASE("eval needs the files of its split alone; those of other splits may be missing") {
+  const Workplace place;
+  write_samples(place);
+  std::string pairs;
+  for (int i = 0; i < 40; ++i) pairs += std::to_string(i) + " and one\t" + std::to_string(i + 1) + "\n";
+  place.write("pairs.tsv", pairs);
+  place.write("pairs.yaml",
+              "name: pairs\ndata: {type: pairs, train: [pairs.tsv], tokenizer: char, max_source: 24, max_length: 32}\n"
+              "model: {type: language-model, width: 16, layers: [{mixer: attention}]}\n"
+              "train: {steps: 4, batch_size: 4}\n");
+  const std::vector<std::vector<std::string>> runs = {
+      {"lm", "text/a.txt", "data.documents={type: marker, text: ship}", "data.weights=[1]"},
+      {"classifier", "train.tsv", "data.valid_fraction=0.2"},
+      {"pairs", "pairs.tsv", "data.valid_fraction=0.2"}};
+  for (const std::vector<std::string>& run : runs) {
+    const std::string folder = "runs/" + run[0], train = run[1];
+    const std::string held = place.read(train);
+    for (const char* const name : {"held-out", "test"}) place.write(name, held);
+    const std::string format = run[0] == "lm" ? "seed=2" : "data.format=tsv";
+    std::vector<std::string> command{
+        "train", "--config", run[0] + ".yaml", "--set", "data.train=[" + train + "]", "data.test=[test]", format};
+    command.insert(command.end(), run.begin() + 2, run.end());
+    succeed(place, command);
+    const std::string of_test = succeed(place, {"eval", folder, "--split", "test"}).out;
+    const std::string of_valid = succeed(place, {"eval", folder}).out;
+    std::filesystem::remove(place / "test");
+    CHECK(succeed(place, {"eval", folder}).out == of_valid);
+    place.write("test", held);
+    std::filesystem::remove(place / train);
+    CHECK(succeed(place, {"eval", folder, "--split", "test"}).out == of_test);
+    CHECK(number_of(succeed(place, {"eval", folder, "--set", "data.valid=[held-out]"}).out, "loss") ==
+          number_of(of_test, "loss"));
+    check_refused(place, {"valid is held out of train", {}, {"eval", folder}, 1, {"data.train", train}});
+    check_refused(place, {"train", {}, {"eval", folder, "--split", "train"}, 1, {"data.train", train}});
+  }
+}
+
 TEST_CASE("compare: what is no run is named and left out; nothing left is an error") {
   const Workplace place;
   write_trained_samples(place);

@@ -50,6 +50,23 @@ TEST_CASE("export writes a folder for transformers with all weights, the configu
   CHECK(contains(card, "```yaml\nname: lm\n"));
 }
 
+TEST_CASE("what an export says of its origin names files, not the folders they are in") {
+  const Workplace place;
+  write_trained_samples(place);
+  const std::string here = (place / "").string();
+  train(place,
+        {"name=first", "train.steps=1", "folder=" + here + "runs/", "data.train=[" + here + "text/a.txt]",
+         "data.valid=[" + here + "text/]", "data.tokenizer={type: saved, file: " + here + "runs/lm/tokenizer.json}",
+         "train.init_from=" + here + "runs/lm"});
+  succeed(place, {"export", "runs/first", "--format", "huggingface", "--output", "out"});
+  for (const char* const name : {"README.md", "config.json"})
+    CHECK_FALSE(contains(place.read(std::string("out/") + name), here));
+  const std::string card = place.read("out/README.md");
+  for (const char* const line :
+       {"folder: runs\n", "- a.txt\n", "- text\n", "file: tokenizer.json\n", "init_from: lm\n"})
+    CHECK_MESSAGE(contains(card, line), line);
+}
+
 TEST_CASE("a run that starts from an export has its weights, with the table of n-grams where these are the same") {
   const Workplace place;
   write_samples(place);

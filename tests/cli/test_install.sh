@@ -161,6 +161,7 @@ case_a_debian_package() {
   for tool in cpack dpkg-deb dpkg-shlibdeps; do command -v $tool >/dev/null || skip "no $tool here"; done
   exits 0 cpack -G DEB --config "$build/CPackConfig.cmake" -B "$PWD/package"
   dpkg-deb --info package/capstan_*.deb >info
+  says "Version: $("$capstan" --version | cut -d' ' -f2)" info
   for library in libopenblas0-openmp libgomp1 libyaml-cpp libfmt; do says "$library" info; done
   dpkg-deb --extract package/capstan_*.deb root
   exits 0 root/usr/bin/capstan --version

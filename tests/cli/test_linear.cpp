@@ -250,6 +250,7 @@ TEST_CASE("a linear classifier: texts that nothing is known of, and what is refu
   std::filesystem::copy(place / "runs/classify/checkpoints/last/model.safetensors", place / "alone.safetensors");
   fails("no run", {"train.init_from=alone.safetensors"}, "is not in a run folder");
   check_refused(place, {"vectors", {}, {"embed", "runs/classify"}, 1, {"train a text-classifier"}, "a text\n"});
+  check_refused(place, {"vectors of no text", {}, {"embed", "runs/classify"}, 1, {"train a text-classifier"}});
 }
 
 }  // namespace

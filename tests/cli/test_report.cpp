@@ -238,7 +238,7 @@ TEST_CASE("the figures of a page are those of metrics.jsonl and of eval, for eac
     const std::string a = i % 2 == 0 ? "red" : "blue", b = i % 3 == 0 ? "ship" : "rope", c = i % 5 == 0 ? "old" : "new";
     pairs += a + " " + b + " " + c + "\t" + b + " " + a + "\n";
     labelled += a + "\tthe " + a + "ish " + b + " of " + c + " days\n";
-    topics += a + "," + b + "\t" + c + " " + a + " " + b + "\n";
+    topics += a + "," + b + ",topic" + std::to_string(i % 20) + "\t" + c + " " + a + " " + b + "\n";
   }
   place.write("pairs.tsv", pairs);
   place.write("pairs.yaml", small_pairs_yaml);
@@ -281,6 +281,7 @@ TEST_CASE("the figures of a page are those of metrics.jsonl and of eval, for eac
   succeed(place, {"report", "runs/linear", "runs/other", "-o", "page.html"});
   CHECK(contains(place.read("page.html"), ">test accuracy</th>"));
   CHECK_FALSE(contains(place.read("page.html"), "step 1"));
+  CHECK(contains(pages["topics"], "All 24 labels"));
   place.write("labelled.tsv", labelled + "red\tsecret\n");
   succeed(place, {"report", "runs/linear", "-o", "page.html"});
   CHECK(contains(place.read("page.html"), "no n-grams: labelled.tsv"));

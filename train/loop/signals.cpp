@@ -10,7 +10,7 @@ namespace {
 
 constexpr int watched[] = {SIGINT, SIGTERM, SIGUSR1};
 std::atomic<int> received_signal = 0;
-std::atomic<bool> watching = false;
+std::atomic<bool> watching = false, second_ends = true;
 std::atomic<int64_t> received_at = 0;                                                               // nanoseconds
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);  // a handler writes
 
@@ -21,7 +21,7 @@ int64_t now() {
 }
 
 extern "C" void note_signal(int number) {
-  if (number == SIGINT && received_signal == SIGINT) {
+  if (number == SIGINT && received_signal == SIGINT && second_ends) {
     std::signal(SIGINT, SIG_DFL);
     std::raise(SIGINT);
     return;
@@ -70,6 +70,8 @@ void StopSignals::request(int signal) {
   int none = 0;
   if (watching && received_signal.compare_exchange_strong(none, signal)) received_at = now();
 }
+
+void StopSignals::outlive_second() { second_ends = false; }
 
 SignalThread::SignalThread() {
   const sigset_t outside = signals_from_outside();

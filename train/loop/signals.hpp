@@ -9,8 +9,8 @@
 
 namespace capstan {
 
-/// During its lifetime these signals only set a flag; a second SIGINT ends the process immediately.
-/// Only one may exist at a time.
+/// During its lifetime these signals only set a flag; a second SIGINT ends the process immediately, unless
+/// outlive_second(). Only one may exist at a time.
 class StopSignals : NoCopy {
  public:
   StopSignals();
@@ -20,6 +20,8 @@ class StopSignals : NoCopy {
   static int received(double seconds_ago = 0);
   /// As if it had been received; nothing where there is no StopSignals.
   static void request(int signal);
+  /// From here on a second SIGINT does nothing, for a process that does more than train.
+  static void outlive_second();
 
  private:
   struct sigaction previous_[3];

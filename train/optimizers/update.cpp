@@ -3,11 +3,13 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/stop.hpp"
 
 namespace capstan {
 
 OptimizerState::OptimizerState(const StateSpec& spec, const ParamStore& params, const std::vector<Elements>& owned)
     : name_(spec.name), holds_(spec.holds) {
+  stop_point();
   check(params.finalized(), "optimizer: the parameter store is not finalized");
   const std::vector<const Param*> ordered = by_place(params);
   int64_t size = 0;
