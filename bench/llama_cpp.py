@@ -5,14 +5,16 @@
 
 Trains configs/lm-llama.yaml for ten steps (the speed does not depend on the weights; --set changes the model), writes the GGUF file and a
 copy with matrices in bf16, and lets both programs continue prompts of 8 and of 2,000 tokens, with weights in float32 and bf16, on one and
-two threads. Prints the median [quartiles] of tokens per second after the first token, of the seconds until it, and of the ratios of each
-round. Capstan is timed from outside, on a prompt after a first one; of llama.cpp the times are those that it measures itself. Needs the
+two threads. Prints the median [quartiles] of tokens per second after the first token, of the seconds until it, of CPU milliseconds per
+token of prompt and text together (which other programs on the machine change little), and of the ratios of each round: above 1, Capstan is
+ahead. Capstan is timed from outside, on a prompt after a first one; of llama.cpp the times are those that it measures itself. Needs the
 Python package xllamacpp, run by its Python.
 """
 import argparse
 import json
 import os
 import pathlib
+import select
 import statistics
 import struct
 import subprocess
@@ -84,16 +86,10 @@ class Capstan:
     def __init__(self, program, run, weights, tokens):
         command = [str(program), "generate", str(run), "--interactive", "--temperature", "0", "--tokens", str(tokens), "--weights", weights]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        self.tokens = tokens
+        self.tokens, self.seen = tokens, b""
         self.send(SENTINEL)
-        self.seen = b""
-        self.until(lambda text: text.count(b"\n") and self.quiet())
-
-    def quiet(self):
-        """No further output for a while."""
-        import select
-
-        return not select.select([self.process.stdout], [], [], 1.0)[0]
+        self.until(lambda text: text.count(b"\n") and not select.select([self.process.stdout], [], [], 3.0)[0])
+        self.answer = self.seen  # the same each time
 
     def send(self, line):
         self.process.stdin.write(line.encode() + b"\n")
@@ -104,14 +100,22 @@ class Capstan:
             self.seen += os.read(self.process.stdout.fileno(), 65536)
         return time.perf_counter()
 
+    def cpu_seconds(self):
+        threads = pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
+        return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
+
     def measure(self, prompt):
-        """(tokens per second, seconds until the first). The line that follows is answered when the text is whole."""
-        self.seen, begin = b"", time.perf_counter()
+        """(tokens per second, seconds until the first, CPU milliseconds per token of all). The line that follows is answered when the
+        text is whole."""
+        self.seen, cpu, begin = b"", self.cpu_seconds(), time.perf_counter()
         self.send(prompt)
         self.send(SENTINEL)
         first = self.until(lambda text: len(text) > len(prompt))
         last = self.until(lambda text: SENTINEL.encode() in text[len(prompt) :])
-        return (self.tokens - 1) / (last - first), first - begin
+        cpu = self.cpu_seconds() - cpu
+        whole = self.seen.index(SENTINEL.encode(), len(prompt)) + len(self.answer)
+        self.until(lambda text: len(text) >= whole)
+        return (self.tokens - 1) / (last - first), first - begin, 1000 * cpu / self.tokens
 
     def close(self):
         self.process.kill()
@@ -130,11 +134,12 @@ class LlamaCpp:
     def measure(self, prompt):
         body = {"prompt": prompt, "n_predict": self.tokens, "temperature": 0, "top_k": 1, "samplers": ["top_k"], "cache_prompt": False,
                 "ignore_eos": True}
+        cpu = time.process_time()
         request = urllib.request.Request(self.address + "/completion", json.dumps(body).encode(), {"Content-Type": "application/json"})
         times = json.loads(urllib.request.urlopen(request, timeout=600).read())["timings"]
         if times["predicted_n"] != self.tokens:
             sys.exit(f"llama.cpp wrote {times['predicted_n']} tokens instead of {self.tokens}")
-        return times["predicted_per_second"], times["prompt_ms"] / 1000
+        return times["predicted_per_second"], times["prompt_ms"] / 1000, 1000 * (time.process_time() - cpu) / self.tokens
 
     def close(self):
         self.server = None
@@ -156,18 +161,19 @@ def main():
     work, program = options.work.resolve(), options.program.resolve()
     work.mkdir(parents=True, exist_ok=True)
     text = "The tape turns a drum and a wire of rope pulls the slow ship home, says the page. " * 40
-    (work / "text.txt").write_text("\n".join(text[i:] for i in range(40)))
+    (work / "text.txt").write_text("\n".join(text[i:] for i in range(4)))
     for threads in (1, 2):
         if not (work / f"runs/t{threads}").exists():
             subprocess.run([program, "train", "--config", ROOT / "configs/lm-llama.yaml", "--set", f"name=t{threads}", f"threads={threads}",
-                            "data.train=[text.txt]", "data.split=tail", "data.include=[]", "data.exclude=[]", "train.steps=10",
+                            "data.train=[text.txt]", "data.split=tail", "data.include=[]", "data.exclude=[]", "train.steps=10", "train.batch_size=2", "model.max_length=4096",
                             "train.progress=none", *options.set], cwd=work, check=True, stderr=subprocess.DEVNULL)
     if not (work / "gguf").exists():
         subprocess.run([program, "export", "runs/t1", "--format", "gguf", "--output", "gguf"], cwd=work, check=True)
     files = {"float32": work / "gguf/model.gguf", "bf16": work / "bf16.gguf"}
     with_bf16(files["float32"], files["bf16"])
-    print("| weights | threads | prompt | Capstan, tokens/s | llama.cpp | ratio | s to the first | llama.cpp | ratio |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| weights | threads | prompt | Capstan, tokens/s | llama.cpp | ratio | s to the first | llama.cpp | ratio |"
+          " CPU ms per token | llama.cpp | ratio |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     port = 18300
     for weights, file in files.items():
         for threads in (1, 2):
@@ -178,7 +184,7 @@ def main():
                 rounds = [(both[0].measure(prompt), both[1].measure(prompt)) for _ in range(options.rounds)]
                 ours, theirs = [a for a, _ in rounds], [b for _, b in rounds]
                 row = []
-                for what, form in ((0, "{:.0f}"), (1, "{:.4f}")):
+                for what, form in ((0, "{:.0f}"), (1, "{:.4f}"), (2, "{:.3f}")):
                     a, b = [x[what] for x in ours], [x[what] for x in theirs]
                     ratio = [x / y if what == 0 else y / x for x, y in zip(a, b)]
                     row += [spread(a, form), spread(b, form), spread(ratio, "{:.2f}")]
