@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Tokens per second of `capstan generate` beside llama.cpp on the same model, in interleaved rounds.
 
-  bench/llama_cpp.py WORK [--program build/release/capstan] [--rounds 7] [--tokens 256] [--set KEY=VALUE ...]
+  bench/llama_cpp.py WORK [--program build/release/capstan] [--rounds 7] [--tokens 256] [--threads 1 2] [--weights float32 bf16]
+                     [--set KEY=VALUE ...]
 
 Trains configs/lm-llama.yaml for ten steps (the speed does not depend on the weights; --set changes the model), writes the GGUF file and a
 copy with matrices in bf16, and lets both programs continue prompts of 8 and of 2,000 tokens, with weights in float32 and bf16, on one and
-two threads. Prints the median [quartiles] of tokens per second after the first token, of the seconds until it, of CPU milliseconds per
-token of prompt and text together (which other programs on the machine change little), and of the ratios of each round: above 1, Capstan is
-ahead. Capstan is timed from outside, on a prompt after a first one; of llama.cpp the times are those that it measures itself. Needs the
-Python package xllamacpp, run by its Python.
+two threads. Two need a quiet machine, because those of llama.cpp spin while they wait for each other. Prints the median [quartiles] of
+tokens per second after the first token, of the seconds until it, of CPU milliseconds for prompt and text per new token (which other
+programs on the machine change little), and of the ratios of each round: above 1, Capstan is ahead. Capstan is timed from outside, on a
+prompt after a first one; of llama.cpp the times are those that it measures itself. Run it by a Python that has the package xllamacpp.
 """
 import argparse
 import json
@@ -105,7 +106,7 @@ class Capstan:
         return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
     def measure(self, prompt):
-        """(tokens per second, seconds until the first, CPU milliseconds per token of all). The line that follows is answered when the
+        """(tokens per second, seconds until the first, CPU milliseconds per new token). The line that follows is answered when the
         text is whole."""
         self.seen, cpu, begin = b"", self.cpu_seconds(), time.perf_counter()
         self.send(prompt)
@@ -156,27 +157,30 @@ def main():
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/capstan")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--tokens", type=int, default=256)
+    parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--weights", nargs="*", default=["float32", "bf16"])
     parser.add_argument("--set", nargs="*", default=[])
     options = parser.parse_args()
     work, program = options.work.resolve(), options.program.resolve()
     work.mkdir(parents=True, exist_ok=True)
     text = "The tape turns a drum and a wire of rope pulls the slow ship home, says the page. " * 40
     (work / "text.txt").write_text("\n".join(text[i:] for i in range(4)))
-    for threads in (1, 2):
+    for threads in options.threads:
         if not (work / f"runs/t{threads}").exists():
             subprocess.run([program, "train", "--config", ROOT / "configs/lm-llama.yaml", "--set", f"name=t{threads}", f"threads={threads}",
-                            "data.train=[text.txt]", "data.split=tail", "data.include=[]", "data.exclude=[]", "train.steps=10", "train.batch_size=2", "model.max_length=4096",
+                            "data.train=[text.txt]", "data.split=tail", "data.include=[]", "data.exclude=[]", "train.steps=10", "train.batch_size=2",
+                            "model.max_length=4096",
                             "train.progress=none", *options.set], cwd=work, check=True, stderr=subprocess.DEVNULL)
     if not (work / "gguf").exists():
-        subprocess.run([program, "export", "runs/t1", "--format", "gguf", "--output", "gguf"], cwd=work, check=True)
+        subprocess.run([program, "export", f"runs/t{options.threads[0]}", "--format", "gguf", "--output", "gguf"], cwd=work, check=True)
     files = {"float32": work / "gguf/model.gguf", "bf16": work / "bf16.gguf"}
     with_bf16(files["float32"], files["bf16"])
     print("| weights | threads | prompt | Capstan, tokens/s | llama.cpp | ratio | s to the first | llama.cpp | ratio |"
           " CPU ms per token | llama.cpp | ratio |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     port = 18300
-    for weights, file in files.items():
-        for threads in (1, 2):
+    for weights, file in ((weights, files[weights]) for weights in options.weights):
+        for threads in options.threads:
             port += 1
             both = Capstan(program, work / f"runs/t{threads}", weights, options.tokens), LlamaCpp(file, threads, options.tokens, port)
             for length in (8, 2000):

@@ -98,10 +98,9 @@ std::string WarmRows::ngram_difference(const std::string& table) const {
   if (now->buckets != then->buckets) return fmt::format("buckets were {}, are {}", then->buckets, now->buckets);
   if (now->orders != then->orders) return fmt::format("orders were {}, are {}", orders(*then), orders(*now));
   if (now->scale != then->scale) return fmt::format("scale was {}, is {}", then->scale, now->scale);
-  const bool other = origin_.exported
-                         ? other_tokenizer() || origin_.tensors->at("embed.weight").shape[0] !=
-                                                    static_cast<int64_t>(rows_.tokens.size())
-                         : theirs_.tokens.empty() || theirs_.tokens != rows_.tokens;
+  const bool other = origin_.exported ? other_tokenizer() || origin_.tensors->at("embed.weight").shape[0] !=
+                                                                 static_cast<int64_t>(rows_.tokens.size())
+                                      : theirs_.tokens.empty() || theirs_.tokens != rows_.tokens;
   if (other) return "another tokenizer: n-grams are hashed by the ids of their tokens";
   return "";
 }

@@ -3,11 +3,11 @@
 //   run_numbers RUN INPUT OUTPUT
 //
 // INPUT has tokens and segment_ids (B, T) and may have labels, as a batch has them, and prefix_ids (B, T), the segments
-// of prompts that are read in both directions. OUTPUT gets logits and, with labels, the mean loss and gradient.<name>; of
-// a masked language model, whose labels are not read, also masked_tokens and masked_labels (B, T), -100 elsewhere.
-// Of an INPUT called *.txt, OUTPUT gets the ids, of a linear classifier the logits of each line. Of an INPUT with prompt
-// (1, T) and search (largest number of tokens, width of the beam, stop token or -1), OUTPUT gets the best texts that the
-// model writes: text.0, text.1, ... and the log probability of each.
+// of prompts that are read in both directions. OUTPUT gets logits and, with labels, the mean loss and gradient.<name>;
+// of a masked language model, whose labels are not read, also masked_tokens and masked_labels (B, T), -100 elsewhere.
+// Of an INPUT called *.txt, OUTPUT gets the ids, of a linear classifier the logits of each line. Of an INPUT with
+// prompt (1, T) and search (largest number of tokens, width of the beam, stop token or -1), OUTPUT gets the best texts
+// that the model writes: text.0, text.1, ... and the log probability of each.
 #include <cstdio>
 #include <exception>
 #include <sstream>
