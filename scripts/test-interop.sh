@@ -13,7 +13,7 @@ for version in "==4.57.*" ">=5"; do
     echo "skipped: the packages for transformers$version cannot be installed"
     continue
   fi
-  for script in transformers_models transformers_tokenizers transformers_training transformers_linear onnx_runtime llama_cpp; do
+  for script in module_fixtures transformers_models transformers_writing transformers_tokenizers transformers_training transformers_linear onnx_runtime llama_cpp; do
     echo "-- $script, transformers$version"
     "$place/bin/python" "tests/interop/$script.py" || status=1
   done

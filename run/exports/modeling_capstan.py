@@ -179,7 +179,8 @@ def parameter(*shape, value=0.0, stddev=0.0):
 
 
 class Norm(nn.Module):
-    """layer: (x - mean) / sqrt(var + eps) * gain + bias; rms: x / sqrt(mean x^2 + eps) * gain; scale: rms with one gain."""
+    """layer: (x - mean) / sqrt(var + eps) * gain + bias; rms: x / sqrt(mean x^2 + eps) * gain; scale: rms with one gain.
+    With compat.clamp, the last two divide by max(sqrt(mean x^2), eps)."""
 
     def __init__(self, config, width):
         super().__init__()
@@ -248,15 +249,16 @@ class ShortConv(nn.Module):
         return x + (seen * self.kernel.T).sum(dim=1, keepdim=True)
 
 
-def angles(positions, base, pairs):
+def angles(positions, base, pairs, dtype):
     """cos and sin of position * base^(-i / pairs), (..., pairs), computed in double."""
     frequencies = base ** (-torch.arange(pairs, device=positions.device, dtype=torch.float64) / pairs)
     turn = positions[..., None].double() * frequencies
-    return turn.cos().float(), turn.sin().float()
+    return turn.cos().to(dtype), turn.sin().to(dtype)
 
 
 class Rotary:
-    """RoPE (Su et al. 2021): the i-th two of n features turn by the angle t base^(-i / n) at position t."""
+    """RoPE (Su et al. 2021): at position t, pair i of n features turns by the angle t base^(-2 i / n), i = 0, 1, ...
+    Pair i is features i and i + n / 2, or 2 i and 2 i + 1 (interleaved). Only the first compat.rotary_dims turn."""
 
     def __init__(self, config, width):
         self.on, self.base = config["rotary"], config["rotary_base"]
@@ -267,8 +269,7 @@ class Rotary:
         """x: (B, T, heads, features), positions: (T) or (B, T)."""
         if not self.on:
             return x
-        cos, sin = angles(positions, self.base, self.width // 2)
-        cos, sin = cos[..., None, :].to(x.dtype), sin[..., None, :].to(x.dtype)
+        cos, sin = (table[..., None, :] for table in angles(positions, self.base, self.width // 2, x.dtype))
         turned, rest = x[..., :self.width], x[..., self.width:]
         first, second = (turned[..., 0::2], turned[..., 1::2]) if self.interleaved else turned.chunk(2, dim=-1)
         pairs = first * cos - second * sin, first * sin + second * cos
@@ -406,14 +407,12 @@ class Aft(Mixer):
     def state(self, parts, texts):
         """The tokens in the next one's window (aft-full: all), and the span of those before the window."""
         _, k, v = parts
-        state, ends = {}, texts.lengths[:, None]
-        if self.type != "aft-full":
-            reach = max(self.window, 1)
-            state |= zip("mnr", spans_at(running_spans(k, v), ends - reach))
         if self.type == "aft-full":
-            state |= {"k": k.masked_fill(~texts.valid[..., None, None], LOWEST), "v": v}
-            state["s"] = texts.positions.expand(k.shape[0], -1)
-        elif self.type != "aft-simple":
+            hidden = ~texts.valid[..., None, None]
+            return {"k": k.masked_fill(hidden, LOWEST), "v": v, "s": texts.positions.expand(k.shape[0], -1)}
+        ends = texts.lengths[:, None]
+        state = dict(zip("mnr", spans_at(running_spans(k, v), ends - max(self.window, 1))))
+        if self.type != "aft-simple":
             recent = ends + torch.arange(1 - self.window, 0, device=k.device)
             state |= {"k": rows_at(k, recent, LOWEST), "v": rows_at(v, recent), "s": recent}
         return state
@@ -565,7 +564,7 @@ class RelativeBias(nn.Module):
         if self.type == "t5":
             return self.scale * self.buckets[self.bucket(distance)]
         (a0, a1), (c0, c1) = ((x[0::2], x[1::2]) if self.interleaved else x.chunk(2) for x in (self.a, self.c))
-        cos, sin = angles(distance, self.base, len(a0))
+        cos, sin = angles(distance, self.base, len(a0), a0.dtype)
         return cos @ (a0 * c0 + a1 * c1) + sin @ (a0 * c1 - a1 * c0)
 
     def bucket(self, distance):
@@ -669,9 +668,7 @@ class Gau(GatedUnit):
     def step(self, parts, state, position):
         _, v, q, k = parts
         append(state, k=k, v=v, s=position[:, None])
-        bias = 0.0
-        if hasattr(self, "relative_bias"):
-            bias = self.relative_bias(position[:, None] - state["s"])[:, None]
+        bias = self.relative_bias(position[:, None] - state["s"])[:, None] if hasattr(self, "relative_bias") else 0.0
         seen = (state["s"] >= 0)[:, None]
         return self.weigh(q, state["k"], state["v"], bias, seen, (position + 1)[:, None, None])
 
@@ -803,7 +800,8 @@ def mixed_bits(h):
 
 
 def ngram_buckets(ids, order, buckets):
-    """For every t the bucket of tokens t - order + 1 to t, (B, T); before t = order - 1 anything."""
+    """For every t the bucket floor(h buckets / 2^64) of tokens t - order + 1 to t, (B, T); before t = order - 1 anything.
+    h begins as bits(order); every token, the earliest first, makes of it bits(h + GOLDEN (token + 1)) (bits: mixed_bits)."""
     h = mixed_bits(torch.full_like(ids, order))
     for back in range(order - 1, -1, -1):
         h = mixed_bits(h + GOLDEN * (later(ids, back) + 1))
@@ -890,7 +888,8 @@ class Block(nn.Module):
 class CapstanState:
     """What a generation remembers: for each layer named tensors, whose first axis is the text."""
 
-    is_compileable, is_linear = False, (True,)
+    is_compileable = False
+    is_linear = (True,)  # transformers 5.x then leaves it to prepare_inputs_for_generation to cut the ids
 
     def __init__(self):
         self.layers, self.lengths, self.recent, self.columns = [], None, None, 0
@@ -1062,12 +1061,12 @@ class CapstanModel(CapstanPreTrainedModel):
 
 
 def sinusoids(positions, width, interleaved):
-    """sin and cos of position / 10000^(2 i / D), in turn (Vaswani et al. 2017), or all sines first: (..., D)."""
+    """sin and cos of position / 10000^(2 i / D), in turn (Vaswani et al. 2017), or all sines first: (..., D), in double."""
     half = (width + 1) // 2
     feature = torch.arange(width, device=positions.device)
     sine, pair = (feature % 2 == 0, feature // 2) if interleaved else (feature < half, feature % half)
     angle = positions[..., None].double() * 10000.0 ** (-2 * pair.double() / width)
-    return torch.where(sine, angle.sin(), angle.cos()).float()
+    return torch.where(sine, angle.sin(), angle.cos())
 
 
 # -------------------------------------------------------------------------------------------------------------- the tasks

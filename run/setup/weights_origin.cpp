@@ -15,12 +15,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Transformers writes a trained export into a folder of its own, with the configuration that it had.
-std::optional<TaskConfig> exported_model(const fs::path& file) {
+std::optional<ExportedModel> exported_model(const fs::path& file) {
   if (!fs::exists(file)) return std::nullopt;
   const nlohmann::json config = try_parse_json(read_file(file.string()));
   if (!config.is_object() || !config.contains("capstan") || !config.contains("model")) return std::nullopt;
-  return saved_part<TaskConfig>(json_text(config.at("model")), "model", file.string());
+  const nlohmann::json& origin = config.at("capstan");
+  return ExportedModel{saved_part<TaskConfig>(json_text(config.at("model")), "model", file.string()),
+                       origin.is_object() ? origin.value("tokenizer", "") : ""};
 }
 
 }  // namespace

@@ -14,12 +14,18 @@
 
 namespace capstan {
 
+/// What config.json of an export says. Programs that train an export copy it beside the weights that they write.
+struct ExportedModel {
+  TaskConfig model;
+  std::string tokenizer;  // its fingerprint
+};
+
 struct WeightsOrigin {
   std::string file;
   std::unique_ptr<SafetensorsFile> tensors;
   std::optional<RunState> state;  // of the checkpoint
   std::optional<RunConfig> config;
-  std::optional<TaskConfig> exported;          // the model of an export, where config.json beside the file has one
+  std::optional<ExportedModel> exported;       // where config.json beside the file is that of an export
   std::shared_ptr<const Tokenizer> tokenizer;  // null: not known
   std::vector<std::string> classes;
 

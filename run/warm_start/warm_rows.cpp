@@ -41,6 +41,7 @@ const NgramTableConfig* ngrams_of(const TaskConfig& config, const std::string& t
 RowNames row_names(const RunConfig& config, const Tokenizer& tokenizer, std::vector<std::string> classes) {
   RowNames names;
   names.classes = std::move(classes);
+  names.tokenizer = tokenizer.fingerprint();
   std::unordered_map<std::string, int64_t> seen;
   for (int64_t id = 0; id < tokenizer.vocabulary_size(); ++id) {
     std::string name = "token " + tokenizer.token_name(static_cast<int32_t>(id));
@@ -62,6 +63,8 @@ WarmRows::WarmRows(const RunConfig& config, const RowNames& rows, const WeightsO
   if (origin.config && origin.tokenizer != nullptr)
     theirs_ = row_names(*origin.config, *origin.tokenizer, origin.classes);
 }
+
+bool WarmRows::other_tokenizer() const { return origin_.exported && origin_.exported->tokenizer != rows_.tokenizer; }
 
 RowPlan WarmRows::by_name(const Param& param, const FileTensor& tensor, const std::vector<std::string>& now,
                           const std::vector<std::string>& then, const char* what) const {
@@ -88,17 +91,17 @@ RowPlan WarmRows::by_name(const Param& param, const FileTensor& tensor, const st
 std::string WarmRows::ngram_difference(const std::string& table) const {
   const NgramTableConfig* const now = ngrams_of(config_.model, table);
   const NgramTableConfig* const then = origin_.config     ? ngrams_of(origin_.config->model, table)
-                                       : origin_.exported ? ngrams_of(*origin_.exported, table)
+                                       : origin_.exported ? ngrams_of(origin_.exported->model, table)
                                                           : nullptr;
   if (now == nullptr || then == nullptr) return "the n-grams of the file are not known";
   const auto orders = [](const NgramTableConfig& ngrams) { return "[" + join(ngrams.orders) + "]"; };
   if (now->buckets != then->buckets) return fmt::format("buckets were {}, are {}", then->buckets, now->buckets);
   if (now->orders != then->orders) return fmt::format("orders were {}, are {}", orders(*then), orders(*now));
   if (now->scale != then->scale) return fmt::format("scale was {}, is {}", then->scale, now->scale);
-  // An export's tokens are not known, but its rows of embed.weight are taken by index, too.
-  if (origin_.exported ? origin_.tensors->at("embed.weight").shape[0] != static_cast<int64_t>(rows_.tokens.size())
-                       : theirs_.tokens.empty() || theirs_.tokens != rows_.tokens)
-    return "another tokenizer: n-grams are hashed by the ids of their tokens";
+  const bool other = origin_.exported ? other_tokenizer() || origin_.tensors->at("embed.weight").shape[0] !=
+                                                                 static_cast<int64_t>(rows_.tokens.size())
+                                      : theirs_.tokens.empty() || theirs_.tokens != rows_.tokens;
+  if (other) return "another tokenizer: n-grams are hashed by the ids of their tokens";
   return "";
 }
 
@@ -117,6 +120,8 @@ RowPlan WarmRows::plan(const Param& param, const FileTensor& tensor) const {
     return plan;
   }
   if (!same_but_rows(param, tensor)) return other_shape();
+  if (other_tokenizer() && (name == "embed.weight" || starts_with(name, "output.")))
+    return {{}, "the export has another tokenizer"};
   if (name == "embed.weight") return by_name(param, tensor, rows_.tokens, theirs_.tokens, "tokens");
   if (name == "output.weight" ||
       name == "output.bias") {  // without the tokens that a model adds for itself, which are the last ones

@@ -13,6 +13,7 @@ namespace capstan {
 struct RowNames {
   std::vector<std::string> tokens;   // a name for every token id, that every vocabulary gives to the same token
   std::vector<std::string> classes;  // by label
+  std::string tokenizer;             // fingerprint
 };
 RowNames row_names(const RunConfig& config, const Tokenizer& tokenizer, std::vector<std::string> classes);
 
@@ -34,6 +35,8 @@ class WarmRows {
  private:
   RowPlan by_name(const Param& param, const FileTensor& tensor, const std::vector<std::string>& now,
                   const std::vector<std::string>& then, const char* what) const;
+  /// Is it known that an export was made with another tokenizer?
+  bool other_tokenizer() const;
   std::string ngram_difference(const std::string& table) const;
 
   const RunConfig& config_;

@@ -83,6 +83,33 @@ TEST_CASE("a run that starts from an export has its weights, with the table of n
   CHECK(contains(next("model.ngram_embedding={orders: [3], buckets: 64, width: 4}"), "orders were [2], are [3]"));
 }
 
+TEST_CASE("a run with another tokenizer of the same size takes neither tokens nor n-grams from an export") {
+  const Workplace place;
+  write_samples(place);
+  const std::string ngrams = "model.ngram_embedding={orders: [2], buckets: 64, width: 4}";
+  const auto words = [&](const std::string& text) {
+    place.write("words.txt", text);
+    return std::vector<std::string>{"data.train=[words.txt]", "data.tokenizer={type: char}", ngrams};
+  };
+  std::string first, other;
+  for (int i = 0; i < 400; ++i) {
+    first += "abcdefgh\n";
+    other += "ijklmnop\n";
+  }
+  const auto run = [&](const std::string& name, std::vector<std::string> overrides, const std::string& from) {
+    overrides.insert(overrides.begin(), {"name=" + name, "train.steps=1"});
+    if (!from.empty()) overrides.push_back("train.init_from=" + from);
+    overrides.insert(overrides.begin(), {"train", "--config", "lm.yaml", "--set"});
+    return succeed(place, overrides).err;
+  };
+  run("first", words(first), "");
+  succeed(place, {"export", "runs/first", "--format", "huggingface", "--output", "out"});
+  CHECK_FALSE(contains(run("same", words(first), "out/model.safetensors"), "fresh"));
+  const std::string table = run("other", words(other), "out/model.safetensors");
+  CHECK(contains(table, "the export has another tokenizer"));
+  CHECK(contains(table, "another tokenizer: n-grams are hashed by the ids of their tokens"));
+}
+
 TEST_CASE("export refuses a folder that holds anything, and leaves it as it was") {
   const Workplace place;
   write_trained_samples(place);

@@ -34,7 +34,7 @@ def main():
         run = place.train(name, {"data": data, "model": model, "train": {"progress": "none"}})
         folder = place.export(run, f"export-{name}")
         net = transformers.AutoModelForSequenceClassification.from_pretrained(folder, trust_remote_code=True).eval()
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
         subprocess.run([str(NUMBERS), str(run), str(place.folder / "lines.txt"), str(place.folder / "logits")], check=True)
         wanted = load(str(place.folder / "logits"))["logits"]
         found = []
