@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "core/base/error.hpp"
 #include "core/base/stop.hpp"
-#include "core/io/hash.hpp"
 #include "core/machine/parallel.hpp"
 #include "models/generation/state_bytes.hpp"
 
@@ -24,7 +22,7 @@ constexpr size_t most_readings = 4;
 double seconds_since(Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count(); }
 
 /// ln p of `token` and of the `count` likeliest tokens. logits: V elements
-ScoredToken scored(const real* logits, int64_t vocabulary, int32_t token, int64_t count) {
+ScoredToken scored_token(const real* logits, int64_t vocabulary, int32_t token, int64_t count) {
   const double top = static_cast<double>(*std::max_element(logits, logits + vocabulary));
   double total = 0;
   for (int64_t i = 0; i < vocabulary; ++i) total += std::exp(static_cast<double>(logits[i]) - top);
@@ -38,21 +36,6 @@ ScoredToken scored(const real* logits, int64_t vocabulary, int32_t token, int64_
   for (size_t i = 0; i < most; ++i)
     result.likeliest.emplace_back(order[i], static_cast<double>(logits[order[i]]) - shift);
   return result;
-}
-
-/// What weights and configuration are, for states that belong to them.
-std::string weights_identity(const SavedRun& run) {
-  Hash hash;
-  hash.add(run.tokenizer->fingerprint());
-  const ParamStore& params = run.model->params();
-  for (const Param& param : params.params()) hash.add(param.name);
-  hash.add(params.values(), static_cast<size_t>(params.flat_size()) * sizeof(real));
-  return hash.hex();
-}
-
-int64_t bytes_of(const Snapshot& snapshot) {
-  return bytes_per_sequence(snapshot.state, snapshot.state.positions.front()) +
-         static_cast<int64_t>(snapshot.window.size() * sizeof(int32_t)) + 4096;  // and what holds it
 }
 
 }  // namespace
@@ -85,6 +68,14 @@ void Engine::clear() {
   readings_.clear();
   active_.clear();
   state_ = DecodeState();
+}
+
+void Engine::fail_all(const std::exception& error) {
+  for (Sequence& sequence : active_) fail(sequence, error);
+  for (Reading& reading : readings_)
+    for (Sequence& sequence : reading.texts) fail(sequence, error);
+  for (const auto& job : queue_) job->on_news(TextNews::failure(500, error.what()));
+  clear();
 }
 
 bool Engine::advance() {
@@ -163,17 +154,6 @@ int64_t Engine::window_end(const Model& model, int64_t at, int64_t count) {
   return limit ? std::min(count, window_begin(at, limit) + *limit) : count;
 }
 
-void Engine::start_from_prefix(Reading& reading) {
-  WrittenText& text = reading.texts.back().text;
-  if (run_.model->stack().shape().prefix) return;
-  metrics_->add(Count::cache_queries);
-  const std::shared_ptr<Snapshot> known = cache_.prefix_of(text.window());
-  if (known == nullptr) return;
-  metrics_->add(Count::cache_hits);
-  reading.state.copy(0, known->state, 0);
-  text.has_read(static_cast<int64_t>(known->window.size()));
-}
-
 void Engine::read_one_piece() {
   const auto next = std::find_if(readings_.begin(), readings_.end(), [](const Reading& some) { return !some.done; });
   if (next == readings_.end()) return;
@@ -211,25 +191,10 @@ void Engine::score(Reading& reading, const WrittenText& text, int64_t first, con
     const bool within = place < text.window().size();
     if (!within && reading.before.empty()) continue;
     const int32_t token = within ? text.window()[place] : job.tokens[static_cast<size_t>(predicted)];
-    tokens.push_back(scored(every.data() + t * vocabulary, vocabulary, token, job.likeliest));
+    tokens.push_back(scored_token(every.data() + t * vocabulary, vocabulary, token, job.likeliest));
     reading.scored = predicted;
   }
   job.on_prompt(std::move(tokens));
-}
-
-/// The states where pieces end are those that any prompt with the same beginning has there.
-void Engine::keep_prefix(const Reading& reading) {
-  const WrittenText& text = reading.texts.back().text;
-  const int64_t read = text.read();
-  if (!reading.texts.back().job->from.empty() || run_.model->stack().shape().prefix || read % prompt_piece != 0) return;
-  std::vector<int32_t> tokens(text.window().begin(), text.window().begin() + read);
-  if (cache_.has_prefix(tokens)) return;
-  auto snapshot = std::make_shared<Snapshot>();
-  snapshot->state = new_state();
-  snapshot->state.copy(0, const_cast<DecodeState&>(reading.state), 0);
-  snapshot->window = std::move(tokens);
-  snapshot->bytes = bytes_of(*snapshot);
-  cache_.keep_prefix(std::move(snapshot));
 }
 
 void Engine::place() {
@@ -349,7 +314,7 @@ bool Engine::take(Sequence& sequence, int32_t token, const Array& logits, Decode
   metrics_->add(Count::generation_tokens);
   news.tokens = 1;
   news.text = sequence.shown.push(token);
-  if (job.likeliest >= 0) news.scored.push_back(scored(logits.data(), logits.size(), token, job.likeliest));
+  if (job.likeliest >= 0) news.scored.push_back(scored_token(logits.data(), logits.size(), token, job.likeliest));
   if (sequence.shown.done() || added == WrittenText::Added::last) {
     end(sequence, std::move(news), sequence.shown.done() ? TextNews::End::stop : TextNews::End::length, state, row);
     return false;
@@ -360,16 +325,8 @@ bool Engine::take(Sequence& sequence, int32_t token, const Array& logits, Decode
 
 void Engine::end(Sequence& sequence, TextNews news, TextNews::End how, DecodeState& state, int64_t row) {
   const TextJob& job = *sequence.job;
-  if (!job.keep.empty()) {
-    auto snapshot = std::make_shared<Snapshot>();
-    snapshot->state = new_state();
-    snapshot->state.copy(0, state, row);
-    snapshot->window = sequence.text.window();
-    snapshot->begin = sequence.text.begin();
-    snapshot->bytes = bytes_of(*snapshot);
-    if (!cache_.keep_session(job.keep, std::move(snapshot)))
-      return fail(sequence, Error("session.keep: the state is larger than --cache-mb"));
-  }
+  if (!job.keep.empty() && !keep_session(sequence, state, row))
+    return fail(sequence, Error("session.keep: the state is larger than --cache-mb"));
   news.sample = sequence.sample;
   news.text += sequence.shown.finish();
   news.end = how;
@@ -383,35 +340,6 @@ void Engine::fail(Sequence& sequence, const std::exception& error) {
   TextNews news = TextNews::failure(dynamic_cast<const Error*>(&error) != nullptr ? 400 : 500, error.what());
   news.sample = sequence.sample;
   sequence.job->on_news(std::move(news));
-}
-
-std::string Engine::saved_session(const std::string& name) {
-  const std::shared_ptr<Snapshot> snapshot = cache_.session(name);
-  if (snapshot == nullptr) return "";
-  std::string text(reinterpret_cast<const char*>(&snapshot->begin), sizeof(snapshot->begin));
-  text.append(reinterpret_cast<const char*>(snapshot->window.data()), snapshot->window.size() * sizeof(int32_t));
-  return state_bytes(snapshot->state, 0, identity_, text);
-}
-
-void Engine::restore_session(const std::string& name, std::string_view bytes) {
-  auto snapshot = std::make_shared<Snapshot>();
-  snapshot->state = new_state();
-  const std::string text = set_state(snapshot->state, 0, bytes, identity_);
-  if (text.size() > sizeof(snapshot->begin)) {
-    std::memcpy(&snapshot->begin, text.data(), sizeof(snapshot->begin));
-    snapshot->window.resize((text.size() - sizeof(snapshot->begin)) / sizeof(int32_t));
-    std::memcpy(snapshot->window.data(), text.data() + sizeof(snapshot->begin),
-                snapshot->window.size() * sizeof(int32_t));
-  }
-  const auto limit = run_.model->position_limit();
-  const auto fits = [&](int64_t last) { return last >= 0 && snapshot->begin == window_begin(last, limit); };
-  const auto size = static_cast<int64_t>(snapshot->window.size());
-  const int64_t left = size - snapshot->state.positions.front();
-  if (snapshot->begin < 0 || snapshot->begin >= int64_t{1} << 40 || size == 0 || left < 0 || left > 1 ||
-      !(fits(snapshot->begin + size - 1) || fits(snapshot->begin + size - 2)))
-    throw Error("state: the tokens do not fit the state");
-  snapshot->bytes = bytes_of(*snapshot);
-  if (!cache_.keep_session(name, std::move(snapshot))) throw Error("state: it is larger than --cache-mb");
 }
 
 }  // namespace capstan

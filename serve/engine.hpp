@@ -84,6 +84,8 @@ class Engine : NoCopy {
 
   /// Forgets all texts.
   void clear();
+  /// The same, after telling all of them why.
+  void fail_all(const std::exception& error);
 
   StateCache& cache() { return cache_; }
   std::string saved_session(const std::string& name);
@@ -115,7 +117,9 @@ class Engine : NoCopy {
   void score(Reading& reading, const WrittenText& text, int64_t first, const Array& every);
   static int64_t window_end(const Model& model, int64_t at, int64_t count);
   void start_from_prefix(Reading& reading);
-  void keep_prefix(const Reading& reading);
+  void keep_prefix(Reading& reading);
+  bool keep_session(const Sequence& sequence, DecodeState& state, int64_t row);
+  static std::string weights_identity(const SavedRun& run);
   void place();
   void step();
   /// Adds a token to a text; false when it does not go on in its slot. `state`, `row`: where it is.

@@ -287,7 +287,6 @@ void HttpServer::State::Connection::write() {
 }
 
 void HttpServer::State::Connection::done() {
-  ended_ = false;
   gone_.reset();
   if (!keep_alive_ || state_->closing) return linger(most_drained);
   if (watching_) {  // the read that is under way is that of the next request
@@ -362,7 +361,16 @@ HttpServer::~HttpServer() {
 
 int HttpServer::port() const { return state_->acceptor.local_endpoint().port(); }
 
-void HttpServer::run() { state_->context.run(); }
+void HttpServer::run() {
+  for (bool done = false; !done;) {
+    try {
+      state_->context.run();
+      done = true;
+    } catch (const std::exception&) {
+      // No memory for one client: its connection has ended with what it was about, and others go on.
+    }
+  }
+}
 
 void HttpServer::stop() { state_->context.stop(); }
 

@@ -58,13 +58,23 @@ void Scheduler::run() {
   try {
     compute();
   } catch (const Stopped&) {
-  } catch (const std::exception& error) {
-    log_error(error.what());
-    std::terminate();  // nothing is answered any more: better a new process
   }
   for (const auto& engine : engines_) engine->clear();
   engines_.clear();
   work_.clear();
+}
+
+/// False when there was nothing to do. What no single text is to blame for ends all of them.
+bool Scheduler::advance(Engine& engine) {
+  try {
+    return engine.advance();
+  } catch (const Stopped&) {
+    throw;
+  } catch (const std::exception& error) {
+    log_error(fmt::format("{}: {}", engine.name(), error.what()));
+    engine.fail_all(error);
+    return false;
+  }
 }
 
 void Scheduler::compute() {
@@ -82,7 +92,7 @@ void Scheduler::compute() {
     jobs.clear();
     busy = false;
     for (size_t i = engines_.size(); i-- > 0;) {
-      if (engines_[i]->advance())
+      if (advance(*engines_[i]))
         busy = true;
       else
         engines_.erase(engines_.begin() + static_cast<std::ptrdiff_t>(i));

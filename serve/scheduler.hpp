@@ -41,6 +41,7 @@ class Scheduler : NoCopy {
  private:
   void run();
   void compute();
+  static bool advance(Engine& engine);
 
   struct Places {  // who holds one may outlive the scheduler
     std::mutex mutex;

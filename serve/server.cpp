@@ -50,6 +50,7 @@ class Server::State {
   }
 
   int port() const { return http_.port(); }
+  int64_t taken() const { return scheduler_.taken(); }
   Models models() const {
     const std::lock_guard lock(mutex_);
     return models_;
@@ -185,6 +186,7 @@ void Server::State::answer(HttpRequest request, const std::shared_ptr<HttpReply>
 Server::Server(const ServeOptions& options) : state_(std::make_unique<State>(options)) {}
 Server::~Server() = default;
 int Server::port() const { return state_->port(); }
+int64_t Server::taken() const { return state_->taken(); }
 std::vector<std::string> Server::models() const {
   std::vector<std::string> names;
   for (const auto& model : state_->models()) names.push_back(model->name());

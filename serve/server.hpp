@@ -35,6 +35,8 @@ class Server : NoCopy {
 
   int port() const;
   std::vector<std::string> models() const;
+  /// Texts and other work that is running or waits.
+  int64_t taken() const;
   /// Answers requests until drain() has ended or stop().
   void run();
   // From any thread:

@@ -34,6 +34,7 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
+  int descriptor() const { return socket_; }
   bool connected() const { return connected_; }
   void leave() {
     if (socket_ >= 0) ::close(socket_);
