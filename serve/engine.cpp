@@ -198,6 +198,7 @@ void Engine::score(Reading& reading, const WrittenText& text, int64_t first, con
 }
 
 void Engine::place() {
+  std::vector<Sequence> slid;
   for (auto reading = readings_.begin(); reading != readings_.end();) {
     while (reading->done && !reading->texts.empty() && static_cast<int64_t>(active_.size()) < options_.slots) {
       Sequence sequence = std::move(reading->texts.front());
@@ -212,8 +213,8 @@ void Engine::place() {
         const int32_t token = sequence.text.choose(reading->logits);
         if (!take(sequence, token, reading->logits, reading->state, 0)) continue;
         if (sequence.text.read() == 0) {
-          slide(std::move(sequence));
-          return;  // readings_ has changed
+          slid.push_back(std::move(sequence));
+          continue;
         }
         const auto row = static_cast<int64_t>(active_.size());
         make_row(row);
@@ -225,6 +226,7 @@ void Engine::place() {
     }
     reading = reading->texts.empty() ? readings_.erase(reading) : std::next(reading);
   }
+  for (Sequence& sequence : slid) slide(std::move(sequence));
 }
 
 /// The state has as many rows as are needed, and up to as many again: a row may take much memory.

@@ -208,19 +208,17 @@ void HttpServer::State::Connection::hand_over() {
 }
 
 /// While a request is computed, reads on: that is how it is seen that the client has left. What comes is the begin of
-/// the next request.
+/// the next request; after it, only writing tells.
 void HttpServer::State::Connection::watch() {
-  if (buffer_.size() >= state_->limits.header_bytes) return;  // of a client that sends on, writing tells
+  if (buffer_.size() > 0) return;
   watching_ = true;
   socket_.async_read_some(buffer_.prepare(4096), [me = shared_from_this()](beast::error_code error, size_t count) {
     me->watching_ = false;
     if (error) return me->close();
     me->buffer_.commit(count);
-    if (me->wants_request_) {
-      me->wants_request_ = false;
-      return me->read_request();
-    }
-    me->watch();
+    if (!me->wants_request_) return;
+    me->wants_request_ = false;
+    me->read_request();
   });
 }
 

@@ -22,7 +22,7 @@ std::shared_ptr<void> Scheduler::enter(const std::string& client, int64_t places
   if (places_->taken + places > limits_.places || own + places > limits_.per_client) return nullptr;
   places_->taken += places;
   places_->clients[client] = own + places;
-  return std::shared_ptr<void>(nullptr, [all = places_, client, places](void*) {
+  return std::shared_ptr<void>(places_.get(), [all = places_, client, places](void*) {
     const std::lock_guard again(all->mutex);
     all->taken -= places;
     if ((all->clients[client] -= places) == 0) all->clients.erase(client);

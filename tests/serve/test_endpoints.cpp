@@ -135,7 +135,8 @@ TEST_CASE("embeddings are those of embed, as numbers and as bytes") {
   const json floats = post(port(), "/v1/embeddings", request).json();
   CHECK(floats["data"][0]["embedding"].get<std::vector<float>>() == expected);
   request["encoding_format"] = "base64";
-  const std::string bytes = from_base64(post(port(), "/v1/embeddings", request).json()["data"][0]["embedding"]);
+  const json coded = post(port(), "/v1/embeddings", request).json();
+  const std::string bytes = from_base64(coded["data"][0]["embedding"].get<std::string>());
   REQUIRE(bytes.size() == expected.size() * sizeof(float));
   CHECK(std::memcmp(bytes.data(), expected.data(), bytes.size()) == 0);
 }
